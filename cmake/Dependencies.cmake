@@ -1,0 +1,15 @@
+# Every outside library, in one place. docs/dependencies.md says why each is here.
+# All are Debian packages and are linked statically into the one binary.
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+
+add_library(gpuready_fmt INTERFACE)
+target_compile_definitions(gpuready_fmt INTERFACE FMT_HEADER_ONLY)
+
+foreach(name archive zstd crypto)
+  find_library(GPUREADY_LIB_${name} NAMES lib${name}.a REQUIRED)
+  add_library(gpuready_${name} INTERFACE)
+  target_link_libraries(gpuready_${name} INTERFACE ${GPUREADY_LIB_${name}})
+endforeach()
+target_link_libraries(gpuready_archive INTERFACE gpuready_zstd)

@@ -1,0 +1,20 @@
+# One interface target that every target of the project links: warnings, hardening, sanitizers.
+add_library(gpuready_options INTERFACE)
+target_compile_options(gpuready_options INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Wundef
+    -ffp-contract=off -fvisibility=hidden>)
+if(GPUREADY_SANITIZE)
+  target_compile_options(gpuready_options INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(gpuready_options INTERFACE -fsanitize=address,undefined)
+endif()
+if(GPUREADY_FUZZ)
+  target_compile_options(gpuready_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+target_include_directories(gpuready_options INTERFACE
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()

@@ -1,0 +1,19 @@
+// Clocks. Durations come from the monotonic clock; wall time only ever labels a document.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace gpuready {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+inline Deadline deadline_in(std::chrono::milliseconds duration) { return Clock::now() + duration; }
+inline double elapsed_ms(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+std::string format_utc(std::int64_t unix_seconds);  // "2026-03-01T12:00:00Z"
+
+}  // namespace gpuready

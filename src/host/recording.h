@@ -1,0 +1,76 @@
+// A recording: every answer that a host gave. As a file it is FILE.tar.zst with the files read,
+// verbatim, under files/, the probes' documents under probes/, and recording.json for the rest; or,
+// for machines written by hand, one JSON file (docs/recordings.md) that may extend another.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "host/host.h"
+
+namespace gpuready {
+
+struct RecordedFailure {
+  ErrorKind kind = ErrorKind::not_found;
+  std::string message;
+  int code = 0;
+};
+template <class T>
+using Recorded = std::variant<T, RecordedFailure>;
+template <class T>
+using RecordedByPath = std::map<std::string, Recorded<T>, std::less<>>;
+
+struct Recording {
+  static constexpr int kSchemaVersion = 1;
+  std::string tool_version;
+  std::string created_utc;
+  std::string description;
+  bool redacted = false;
+  // True for machines written by hand: what is not listed does not exist. False for recordings made
+  // by the recorder: what is not listed was never asked, and reading it gives not_recorded.
+  bool closed_world = false;
+
+  RecordedByPath<std::string> files, links, real_paths;
+  RecordedByPath<std::vector<std::string>> directories;
+  RecordedByPath<FileStatus> statuses;
+  std::map<std::string, std::optional<RecordedFailure>, std::less<>> opens;
+  RecordedByPath<FileSystemSpace> spaces;
+  std::map<std::string, std::optional<std::string>, std::less<>> environment;
+  std::optional<Recorded<SystemIdentity>> identity;
+  std::optional<Recorded<std::string>> kernel_log;
+  std::map<std::string, Recorded<ProcessResult>, std::less<>> tools;  // by command line
+  std::map<std::string, ProbeDocument, std::less<>> probes;           // by probe name and arguments
+};
+
+// Limits that protect a reader from hostile recordings.
+inline constexpr std::size_t kRecordingMaxBytes = 256u << 20;    // unpacked
+inline constexpr std::size_t kRecordingMaxEntries = 200'000;
+
+std::string tool_key(const Command& command);
+std::string probe_key(const ProbeRequest& request);
+
+// Reads FILE.tar.zst or a scripted JSON file, told apart by content.
+Result<Recording> load_recording(const std::string& path);
+Result<Recording> recording_from_archive(std::string_view bytes, std::string_view name);
+// `folder` is where "extends" is looked up.
+Result<Recording> recording_from_script(std::string_view text, std::string_view name,
+                                        const std::string& folder);
+// Writes to a temporary file beside `path` and renames it, so that `path` is whole or untouched.
+Result<void> save_recording(const Recording& recording, const std::string& path);
+// Replaces serials, UUIDs, MAC addresses, host and user names consistently: the same secret
+// becomes the same substitute everywhere, so joins still hold.
+Recording redact(Recording recording);
+
+std::unique_ptr<Host> make_recorded_host(Recording recording);
+// Answers from `inner` and notes everything into `into`, which must outlive it.
+std::unique_ptr<Host> make_recording_host(Host& inner, Recording& into);
+
+}  // namespace gpuready

@@ -1,0 +1,1 @@
+# device code is embedded here
