@@ -1,0 +1,22 @@
+// inspect(): one Machine from every source, in tiers. Files always; the rest as asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpuready/machine.h"
+#include "host/host.h"
+
+namespace gpuready {
+
+struct InspectOptions {
+  bool libraries = true;       // NVML; false: files only, nothing is loaded or started
+  bool full = false;           // also the CUDA driver, Vulkan, ROCm, Level Zero, tools
+  bool kernel_log = false;     // read it (full implies it)
+  std::vector<std::string> fakes;  // backends to claim, already parsed (fake.h)
+  std::chrono::milliseconds probe_timeout{30'000};  // plus 10 s for each GPU
+};
+
+Machine inspect(Host& host, const InspectOptions& options);
+
+}  // namespace gpuready

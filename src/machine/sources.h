@@ -1,0 +1,49 @@
+// The sources, in the order in which inspect() asks them. Each reads through the Host (or parses a
+// ProbeDocument) and adds what it knows to the Machine; none looks at another's raw input. Joining is
+// by PCI address, else UUID, through gpu_at() and gpu_with_uuid().
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gpuready/machine.h"
+#include "host/host.h"
+
+namespace gpuready {
+
+// Finds or adds the GPU. Added ones are sorted and numbered by finish_gpus().
+Gpu& gpu_at(Machine& machine, const PciAddress& address, Vendor vendor);
+Gpu* gpu_with_uuid(Machine& machine, std::string_view uuid);
+void add_source(Gpu& gpu, std::string_view source);
+// Notes what could not be seen, once per (what, why). not_found is an answer, not blindness.
+void note_unseen(Machine& machine, std::string_view what, const Error& error);
+void finish_gpus(Machine& machine);  // sort by address, set index, names from pci.ids where none
+
+// Tier 0: files.
+void read_system(Host& host, Machine& machine);            // system.cc: uname, os-release, DMI, CPU, memory, secure boot, hypervisor, WSL2, Jetson, NUMA
+void read_container(Host& host, Machine& machine);         // container.cc: runtime, cgroup limits
+void read_visibility(Host& host, Machine& machine);        // visibility.cc: environment variables
+void read_pci(Host& host, Machine& machine);               // pci.cc: devices, links, IOMMU groups, pci.ids
+void read_nvidia_files(Host& host, Machine& machine);      // nvidia_files.cc: /proc/driver/nvidia, /sys/module, libraries
+void read_amd_files(Host& host, Machine& machine);         // amd_files.cc: KFD, DRM, amdgpu, RAS
+void read_intel_files(Host& host, Machine& machine);       // intel_files.cc: i915, xe
+void read_apple(Host& host, Machine& machine);             // apple.cc: Metal
+void read_device_nodes(Host& host, Machine& machine);      // device_nodes.cc: /dev/nvidia*, /dev/kfd, /dev/dri, /dev/dxg: existence, access
+void read_toolkits(Host& host, Machine& machine);          // toolkits.cc: nvcc, CUDA, ROCm, cuDNN, NCCL, ...
+void read_kernel_log(Host& host, Machine& machine);        // kernel_log.cc: relevant lines, Xids
+// Tiers 1 and 2: documents of probes.
+void apply_nvml(const ProbeDocument& document, Machine& machine);    // nvml.cc
+void apply_cuda(const ProbeDocument& document, Machine& machine);    // cuda.cc
+void apply_vulkan(const ProbeDocument& document, Machine& machine);  // vulkan.cc
+void apply_rocm(const ProbeDocument& document, Machine& machine);    // rocm.cc
+void apply_metal(const ProbeDocument& document, Machine& machine);   // apple.cc
+// Derived.
+void derive_topology(Machine& machine);                    // topology.cc: paths from NVLinks, xGMI, PCI, NUMA
+void apply_fakes(Machine& machine, const std::vector<std::string>& fakes);  // fake.cc
+
+// Names of vendors' codes, for ApiStatus::name.
+std::string nvml_error_name(int code);   // nvml_errors.cc
+std::string nvml_error_text(int code);
+
+}  // namespace gpuready
