@@ -1,0 +1,40 @@
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "host/process.h"
+
+namespace gpuready {
+namespace {
+constexpr std::string_view kHelperNames[] = {"gpuready", "gpu_test"};
+constexpr const char* kInstallFolders[] = {"/usr/local/bin", "/usr/bin", "/opt/gpuready/bin"};
+
+bool executable(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+}  // namespace
+
+std::string helper_path() {
+  if (const char* chosen = std::getenv("GPUREADY_HELPER"); chosen != nullptr && *chosen != 0)
+    return chosen;
+  char text[4096];
+  const ssize_t size = readlink("/proc/self/exe", text, sizeof text);
+  if (size > 0 && static_cast<std::size_t>(size) < sizeof text) {
+    std::string_view self(text, static_cast<std::size_t>(size));
+    // After an upgrade under a running process the old file still starts through /proc.
+    constexpr std::string_view kDeleted = " (deleted)";
+    const bool deleted = self.ends_with(kDeleted);
+    if (deleted) self.remove_suffix(kDeleted.size());
+    const auto slash = self.rfind('/');
+    for (const auto name : kHelperNames)
+      if (self.substr(slash + 1) == name) return deleted ? "/proc/self/exe" : std::string(self);
+    const std::string beside = std::string(self.substr(0, slash + 1)) + "gpuready";
+    if (executable(beside)) return beside;
+  }
+  for (const char* folder : kInstallFolders) {
+    const std::string path = std::string(folder) + "/gpuready";
+    if (executable(path)) return path;
+  }
+  return "gpuready";  // looked up in PATH
+}
+
+}  // namespace gpuready

@@ -1,0 +1,198 @@
+// This machine, by plain system calls: a detection reads some thousand small files, so nothing here
+// allocates or asks twice without need.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+
+#include "host/host.h"
+#include "host/kernel_log.h"
+#include "host/probe_children.h"
+
+namespace gpuready {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// No terminal is taken over, no FIFO waited for, nothing leaks into a child.
+constexpr int kOpenFlags = O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+
+int open_retrying(const std::string& path, int flags) {
+  int fd = -1;
+  do fd = open(path.c_str(), flags | kOpenFlags);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+// An embedded NUL would make open() see another name than the one reported.
+bool usable(const std::string& path) { return path.find('\0') == std::string::npos; }
+
+FileKind kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return FileKind::regular;
+    case S_IFDIR:
+      return FileKind::directory;
+    case S_IFLNK:
+      return FileKind::link;
+    case S_IFCHR:
+      return FileKind::character_device;
+    case S_IFBLK:
+      return FileKind::block_device;
+    default:
+      return FileKind::other;
+  }
+}
+
+class LiveHost final : public Host {
+ public:
+  HostKind kind() const override { return HostKind::live; }
+
+  Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) override {
+    if (!usable(path)) return fail_errno(path, ENOENT);
+    const Descriptor file(open_retrying(path, O_RDONLY));
+    if (file.get() < 0) return fail_errno(path, errno);
+    struct stat facts{};
+    if (fstat(file.get(), &facts) != 0) return fail_errno(path, errno);
+    if (!S_ISREG(facts.st_mode))
+      return fail(ErrorKind::unsupported, path + ": not a regular file, so it is not read");
+    // The size that sysfs and procfs tell is not the size that they give: read until the end.
+    std::string text;
+    char buffer[16 << 10];
+    while (true) {
+      const ssize_t size = read(file.get(), buffer, sizeof buffer);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return fail_errno(path, errno);
+      if (size == 0) return text;
+      text.append(buffer, static_cast<std::size_t>(size));
+      if (text.size() > limit_bytes)
+        return fail(ErrorKind::too_large,
+                    path + ": larger than the limit of " + std::to_string(limit_bytes) + " bytes");
+    }
+  }
+
+  Result<std::string> read_link(const std::string& path) override {
+    if (!usable(path)) return fail_errno(path, ENOENT);
+    char text[4096];  // PATH_MAX: the kernel makes no longer links
+    const ssize_t size = readlink(path.c_str(), text, sizeof text);
+    if (size < 0) return fail_errno(path, errno);
+    return std::string(text, static_cast<std::size_t>(size));
+  }
+
+  Result<std::string> real_path(const std::string& path) override {
+    if (!usable(path)) return fail_errno(path, ENOENT);
+    char resolved[4097];
+    if (realpath(path.c_str(), resolved) == nullptr) return fail_errno(path, errno);
+    return std::string(resolved);
+  }
+
+  Result<std::vector<std::string>> list_directory(const std::string& path) override {
+    if (!usable(path)) return fail_errno(path, ENOENT);
+    DIR* folder = opendir(path.c_str());
+    if (folder == nullptr) return fail_errno(path, errno);
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = readdir(folder)) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
+    }
+    const int error = errno;
+    closedir(folder);
+    if (error != 0) return fail_errno(path, error);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<FileStatus> status(const std::string& path) override {
+    if (!usable(path)) return fail_errno(path, ENOENT);
+    struct stat facts{};
+    if (stat(path.c_str(), &facts) != 0) return fail_errno(path, errno);
+    FileStatus out;
+    out.kind = kind_of(facts.st_mode);
+    out.mode = facts.st_mode & 07777;
+    out.uid = facts.st_uid;
+    out.gid = facts.st_gid;
+    out.device_major = major(facts.st_rdev);
+    out.device_minor = minor(facts.st_rdev);
+    out.size_bytes = static_cast<std::uint64_t>(facts.st_size);
+    return out;
+  }
+
+  Result<void> try_open(const std::string& path) override {
+    if (!usable(path)) return fail_errno(path, ENOENT);
+    const Descriptor file(open_retrying(path, O_RDWR));
+    if (file.get() < 0) return fail_errno(path, errno);
+    return {};
+  }
+
+  Result<FileSystemSpace> space(const std::string& path) override {
+    if (!usable(path)) return fail_errno(path, ENOENT);
+    struct statvfs facts{};
+    if (statvfs(path.c_str(), &facts) != 0) return fail_errno(path, errno);
+    return FileSystemSpace{std::uint64_t{facts.f_blocks} * facts.f_frsize,
+                           std::uint64_t{facts.f_bavail} * facts.f_frsize};
+  }
+
+  std::optional<std::string> environment(const std::string& name) override {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  }
+
+  Result<SystemIdentity> identity() override {
+    utsname names{};
+    if (uname(&names) != 0) return fail_errno("uname", errno);
+    SystemIdentity out;
+    out.kernel_name = names.sysname;
+    out.kernel_release = names.release;
+    out.machine = names.machine;
+    out.host_name = names.nodename;
+    out.effective_uid = geteuid();
+    out.groups = {getegid()};
+    const int count = getgroups(0, nullptr);
+    if (count > 0) {
+      std::vector<gid_t> more(static_cast<std::size_t>(count));
+      const int got = getgroups(count, more.data());
+      for (int i = 0; i < got; ++i)
+        if (more[static_cast<std::size_t>(i)] != out.groups[0])
+          out.groups.push_back(more[static_cast<std::size_t>(i)]);
+    }
+    out.unix_seconds = std::time(nullptr);
+    return out;
+  }
+
+  Result<std::string> kernel_log() override { return read_kernel_log(); }
+
+  Result<ProcessResult> run(const Command& command) override { return run_process(command); }
+
+  std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
+    return probe_in_children(requests, helper_path());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Host> make_live_host() { return std::make_unique<LiveHost>(); }
+
+}  // namespace gpuready

@@ -1,0 +1,16 @@
+// What /proc says about a process that will not end.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace gpuready {
+
+// The state letter of a /proc/<pid>/stat line (proc(5)): 'R', 'S', 'D', 'Z', ...; 0 when the text
+// is no such line. The command's name stands in parentheses and may itself hold any character.
+char state_in_stat(std::string_view stat);
+
+// Whether the process or any of its threads is in uninterruptible sleep. `proc_root` is "/proc".
+bool in_uninterruptible_sleep(int pid, const std::string& proc_root = "/proc");
+
+}  // namespace gpuready

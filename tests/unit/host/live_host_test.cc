@@ -1,0 +1,238 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/text.h"
+#include "host/host.h"
+#include "host/kernel_log.h"
+#include "host/probe_children.h"
+
+namespace gpuready {
+namespace {
+
+class LiveHostTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/gpuready-live-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder = name;
+  }
+  void TearDown() override { std::system(("rm -rf " + folder).c_str()); }
+  std::string write(const std::string& name, std::string_view text, mode_t mode = 0644) {
+    std::ofstream(folder + "/" + name, std::ios::binary) << text;
+    chmod((folder + "/" + name).c_str(), mode);
+    return folder + "/" + name;
+  }
+  std::string folder;
+  std::unique_ptr<Host> host = make_live_host();
+};
+
+TEST_F(LiveHostTest, ReadsBytesVerbatim) {
+  const std::string bytes("a\0b\xff\n", 5);
+  EXPECT_EQ(host->read_file(write("f", bytes)), bytes);
+}
+
+TEST_F(LiveHostTest, ReadsFilesWhoseSizeIsToldAsZero) {
+  const auto text = host->read_file("/proc/self/status");
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(contains(*text, "Pid:"));
+}
+
+TEST_F(LiveHostTest, LimitIsToldNotCut) {
+  const auto path = write("f", std::string(100, 'x'));
+  EXPECT_EQ(host->read_file(path, 100)->size(), 100u);
+  const auto cut = host->read_file(path, 99);
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().kind, ErrorKind::too_large);
+}
+
+TEST_F(LiveHostTest, AbsentFileIsNotFound) {
+  const auto text = host->read_file(folder + "/none");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(text.error().code, ENOENT);
+}
+
+TEST_F(LiveHostTest, FifoNeitherBlocksNorReads) {
+  const auto path = folder + "/fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const auto text = host->read_file(path);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().kind, ErrorKind::unsupported);
+}
+
+TEST_F(LiveHostTest, DevicesAndFoldersAreNotRead) {
+  EXPECT_FALSE(host->read_file("/dev/zero"));
+  EXPECT_FALSE(host->read_file(folder));
+}
+
+TEST_F(LiveHostTest, EmbeddedNulIsNoOtherFile) {
+  write("f", "secret");
+  EXPECT_FALSE(host->read_file(folder + "/f" + std::string("\0x", 2)));
+}
+
+TEST_F(LiveHostTest, ListsSortedWithoutDots) {
+  for (const char* name : {"b", "a", ".hidden", "c"}) write(name, "");
+  EXPECT_EQ(host->list_directory(folder), (std::vector<std::string>{".hidden", "a", "b", "c"}));
+  EXPECT_EQ(host->list_directory(folder + "/none").error().kind, ErrorKind::not_found);
+}
+
+TEST_F(LiveHostTest, LinksAreReadAndResolved) {
+  const auto target = write("target", "x");
+  ASSERT_EQ(symlink("target", (folder + "/link").c_str()), 0);
+  EXPECT_EQ(host->read_link(folder + "/link"), "target");
+  EXPECT_EQ(host->real_path(folder + "/link"), target);
+  EXPECT_FALSE(host->read_link(target));
+}
+
+TEST_F(LiveHostTest, StatusIsOfTheTarget) {
+  write("target", "12345", 0640);
+  ASSERT_EQ(symlink("target", (folder + "/link").c_str()), 0);
+  const auto status = host->status(folder + "/link");
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->kind, FileKind::regular);
+  EXPECT_EQ(status->mode, 0640u);
+  EXPECT_EQ(status->uid, geteuid());
+  EXPECT_EQ(status->size_bytes, 5u);
+  const auto null = host->status("/dev/null");
+  ASSERT_TRUE(null);
+  EXPECT_EQ(null->kind, FileKind::character_device);
+  EXPECT_EQ(null->device_major, 1u);
+  EXPECT_EQ(null->device_minor, 3u);
+}
+
+TEST_F(LiveHostTest, TryOpenProvesAccess) {
+  EXPECT_TRUE(host->try_open("/dev/null"));
+  EXPECT_EQ(host->try_open(folder + "/none").error().kind, ErrorKind::not_found);
+}
+
+TEST_F(LiveHostTest, SpaceIsPlausible) {
+  const auto space = host->space("/");
+  ASSERT_TRUE(space);
+  EXPECT_GT(space->total_bytes, 1u << 20);
+  EXPECT_LE(space->available_bytes, space->total_bytes);
+}
+
+TEST_F(LiveHostTest, IdentityIsOurs) {
+  const auto identity = host->identity();
+  ASSERT_TRUE(identity);
+  EXPECT_EQ(identity->kernel_name, "Linux");
+  EXPECT_EQ(identity->effective_uid, geteuid());
+  ASSERT_FALSE(identity->groups.empty());
+  EXPECT_EQ(identity->groups[0], getegid());
+  EXPECT_GT(identity->unix_seconds, 1'700'000'000);
+}
+
+TEST_F(LiveHostTest, EnvironmentTellsAbsentFromEmpty) {
+  setenv("GPUREADY_TEST_EMPTY", "", 1);
+  unsetenv("GPUREADY_TEST_ABSENT");
+  EXPECT_EQ(host->environment("GPUREADY_TEST_EMPTY"), "");
+  EXPECT_EQ(host->environment("GPUREADY_TEST_ABSENT"), std::nullopt);
+}
+
+TEST_F(LiveHostTest, KernelLogIsLinesOrAnErrorWithACure) {
+  const auto log = host->kernel_log();
+  if (!log) {
+    EXPECT_EQ(log.error().kind, ErrorKind::no_permission);
+    EXPECT_TRUE(contains(log.error().message, "dmesg_restrict"));
+    return;
+  }
+  for (const auto line : lines(*log))
+    EXPECT_TRUE(parse_double(line.substr(0, line.find(' ')))) << line;
+}
+
+TEST(KernelLog, RendersKmsgRecords) {
+  std::string log;
+  append_kmsg_record("6,339,5140900,-;NVRM: loading\n SUBSYSTEM=pci\n DEVICE=+pci:x\n", log);
+  append_kmsg_record("4,340,5,-,caller=T1;a;b \\xc3\\xa9 \\x5cx41\n", log);
+  append_kmsg_record("6,341,7000001,-;one\\x0atwo\n", log);
+  EXPECT_EQ(log,
+            "5.140900 NVRM: loading\n0.000005 a;b \xc3\xa9 \\x41\n7.000001 one\n7.000001 two\n");
+}
+
+TEST(KernelLog, LeavesOutWhatIsNoRecord) {
+  std::string log;
+  for (const char* record : {"", ";", "6,1;text", "6,1,x,-;text", "no semicolon", "6,1,99,-;"})
+    append_kmsg_record(record, log);
+  EXPECT_EQ(log, "");
+}
+
+TEST(KernelLog, RendersSyslogText) {
+  EXPECT_EQ(kernel_log_from_syslog("<6>[   12.345678] NVRM: x\n<4>no time\n<6>[abc] y\n[1.5] z\n"),
+            "12.345678 NVRM: x\n0.000000 no time\n0.000000 [abc] y\n1.5 z\n");
+}
+
+class ProbeChildren : public LiveHostTest {
+ protected:
+  ProbeDocument ask(const std::string& script, int timeout_ms = 5000) {
+    const auto helper = write("helper", "#!/bin/sh\n" + script, 0755);
+    ProbeRequest request;
+    request.probe = "nvml";
+    request.args = {"0000:17:00.0"};
+    request.timeout = std::chrono::milliseconds(timeout_ms);
+    return probe_in_children({request}, helper)[0];
+  }
+  static constexpr const char* kHello = "echo '{\"probe\":\"nvml\",\"version\":1}' >&3\n";
+  static constexpr const char* kBegin = "echo '{\"call\":\"nvmlInit_v2()\"}' >&3\n";
+  static constexpr const char* kEnd = "echo '{\"end\":true}' >&3\n";
+};
+
+TEST_F(ProbeChildren, PassesTheArguments) {
+  const auto document =
+      ask("echo \"{\\\"call\\\":\\\"$*\\\",\\\"code\\\":0}\" >&3\n" + std::string(kEnd));
+  EXPECT_EQ(document.outcome, ProbeOutcome::completed);
+  EXPECT_NE(document.find("__probe nvml 0000:17:00.0"), nullptr);
+}
+
+TEST_F(ProbeChildren, CrashNamesSignalAndCall) {
+  const auto document = ask(std::string(kHello) + kBegin + "kill -SEGV $$\n");
+  EXPECT_EQ(document.outcome, ProbeOutcome::crashed);
+  EXPECT_EQ(document.signal, 11);
+  EXPECT_EQ(document.stopped_in, "nvmlInit_v2()");
+}
+
+TEST_F(ProbeChildren, DeadlineNamesTheCall) {
+  const auto document = ask(std::string(kHello) + kBegin + "sleep 30\n", 200);
+  EXPECT_EQ(document.outcome, ProbeOutcome::timed_out);
+  EXPECT_EQ(document.stopped_in, "nvmlInit_v2()");
+}
+
+TEST_F(ProbeChildren, ExitWithoutEndIsACrashWithoutSignal) {
+  const auto document = ask(std::string(kHello) + "echo why >&2; exit 3\n");
+  EXPECT_EQ(document.outcome, ProbeOutcome::crashed);
+  EXPECT_EQ(document.signal, 0);
+  EXPECT_TRUE(contains(document.library_error, "exited with 3"));
+  EXPECT_TRUE(contains(document.library_error, "why"));
+}
+
+TEST_F(ProbeChildren, WhatCameBeforeACrashInExitHandlersCounts) {
+  const auto document = ask(std::string(kHello) + kEnd + "kill -ABRT $$\n");
+  EXPECT_EQ(document.outcome, ProbeOutcome::completed);
+}
+
+TEST_F(ProbeChildren, HelperThatIsNoneFailsToStart) {
+  EXPECT_EQ(ask("exit 127\n").outcome, ProbeOutcome::failed_to_start);
+  const auto documents = probe_in_children({{"cuda", {}, {}}}, folder + "/absent");
+  ASSERT_EQ(documents.size(), 1u);
+  EXPECT_EQ(documents[0].outcome, ProbeOutcome::failed_to_start);
+  EXPECT_EQ(documents[0].probe, "cuda");
+  EXPECT_TRUE(contains(documents[0].library_error, "absent"));
+}
+
+TEST_F(ProbeChildren, AllRunAtTheSameTimeInOrder) {
+  const auto helper = write("helper", "#!/bin/sh\nsleep 0.4\n" + std::string(kHello) + kEnd, 0755);
+  const auto start = Clock::now();
+  std::vector<ProbeRequest> requests{{"a", {}}, {"b", {}}, {"c", {}}, {"d", {}}};
+  const auto documents = probe_in_children(requests, helper);
+  EXPECT_LT(elapsed_ms(start), 1500);
+  ASSERT_EQ(documents.size(), 4u);
+  EXPECT_EQ(documents[2].probe, "c");
+  EXPECT_EQ(documents[3].outcome, ProbeOutcome::completed);
+}
+
+}  // namespace
+}  // namespace gpuready
