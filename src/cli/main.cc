@@ -1,1 +1,87 @@
-int main() { return 0; }
+// gpuready: is every GPU in this machine ready for work?
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "health/worker.h"
+#include "probe/probe.h"
+#include "report/report.h"
+
+namespace {
+
+using gpuready::Exit;
+
+struct CommandEntry {
+  const char* name;
+  const char* summary;
+  void (*add)(CLI::App&, int&);
+};
+constexpr CommandEntry kCommands[] = {
+    {"check", "Find every GPU, diagnose it and test its memory (the default)", gpuready::cli::add_check},
+    {"detect", "List the GPUs and what surrounds them; nothing is started but NVML", gpuready::cli::add_detect},
+    {"doctor", "Name the one cause when something is wrong, with proof and cure", gpuready::cli::add_doctor},
+    {"record", "Record everything that the other commands read, for --replay", gpuready::cli::add_record},
+    {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test", gpuready::cli::add_gpu_test},
+};
+
+bool names_command(std::string_view word) {
+  for (const auto& command : kCommands)
+    if (word == command.name) return true;
+  return false;
+}
+
+// `gpuready --json -` means `gpuready check --json -`.
+void default_to_check(std::vector<std::string>& args) {
+  constexpr std::string_view kOwn[] = {"-h", "--help", "--help-all", "--version"};
+  if (!args.empty() && !args.front().starts_with("-")) return;
+  for (const auto& arg : args) {
+    for (const auto own : kOwn)
+      if (arg == own && args.size() == 1) return;
+    if (names_command(arg)) return;
+  }
+  args.insert(args.begin(), "check");
+}
+
+int run(std::vector<std::string> args) {
+  int exit_code = 0;
+  CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
+  app.set_version_flag("--version", "gpuready " GPUREADY_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer(
+      "Exit codes: 0 all that was asked holds; 1 something is unhealthy; 2 wrong usage or bad\n"
+      "input; 3 what was required is absent; 4 it could not be found out.");
+  for (const auto& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->fallthrough(false);
+    command.add(*sub, exit_code);
+  }
+  default_to_check(args);
+  std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    // Help and version succeed; everything else is wrong usage.
+    return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage);
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const std::string_view self = argc > 0 ? argv[0] : "gpuready";
+  if (self.substr(self.rfind('/') + 1) == "gpu_test") args.insert(args.begin(), "gpu-test");
+  // Our own children. Vendor libraries are loaded in these alone.
+  if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == "__worker") return gpuready::run_worker(std::span(args).subspan(1));
+  return run(std::move(args));
+}

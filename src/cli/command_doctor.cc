@@ -1,0 +1,47 @@
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "doctor/diagnose.h"
+#include "host/recording.h"
+#include "report/conclude.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::optional<int> require_gpu;
+  std::optional<std::string> baseline;
+};
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  auto machine = inspect_as_asked(**host, options.globals, {.full = true});
+  if (!machine) return complain(machine.error());
+  Report report = begin_report("doctor", std::move(*machine));
+  report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu});
+  if (options.baseline) {
+    const auto earlier = inspect_recording(*options.baseline);
+    if (!earlier) return complain(earlier.error());
+    auto lost = compare_with_baseline(*earlier, report.machine);
+    std::move(lost.begin(), lost.end(), std::back_inserter(*report.findings));
+  }
+  report.duration_ms = elapsed_ms(start);
+  conclude(report, {.required_gpus = options.require_gpu});
+  return deliver(report, options.globals);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  add_globals(app, options->globals, true);
+  add_require_gpu(app, options->require_gpu);
+  add_baseline(app, options->baseline);
+  app.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <memory>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "host/recording.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string file;
+  bool redact = false;
+  std::string description;
+};
+
+int run(const Options& options) {
+  auto live = make_live_host();
+  Recording recording;
+  recording.tool_version = GPUREADY_VERSION;
+  recording.created_utc = format_utc(std::time(nullptr));
+  recording.description = options.description;
+  // What is recorded is what is read: the same steps as every other command, noted on the way.
+  const auto host = make_recording_host(*live, recording);
+  const auto machine = inspect_as_asked(*host, options.globals, {.full = true, .kernel_log = true});
+  if (!machine) return complain(machine.error());
+  if (options.redact) recording = redact(std::move(recording));
+  if (const auto saved = save_recording(recording, options.file); !saved) return complain(saved.error());
+  struct stat status {};
+  const std::uint64_t size = ::stat(options.file.c_str(), &status) == 0 ? status.st_size : 0;
+  if (!options.globals.quiet)
+    fmt::print(stderr, "gpuready: recorded {} GPUs, {} files and {} probes into {} ({}){}\n",
+               machine->gpus.size(), recording.files.size(), recording.probes.size(), options.file,
+               format_bytes(size), options.redact ? ", redacted" : "");
+  return static_cast<int>(Exit::ok);
+}
+
+}  // namespace
+
+void add_record(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  app.add_option("FILE", options->file, "The recording to write, usually NAME.tar.zst")->required();
+  app.add_flag("--redact", options->redact,
+               "Replace serials, UUIDs, addresses and host names, each by the same substitute everywhere");
+  app.add_option("--description", options->description, "A line about this machine, kept in the recording");
+  app.add_option("--timeout", options->globals.timeout_s, "Seconds that a driver may take to answer")
+      ->check(CLI::Range(0.1, 86400.0));
+  app.add_flag("--quiet,-q", options->globals.quiet, "Say nothing when all went well");
+  app.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace gpuready::cli

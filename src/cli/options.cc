@@ -1,0 +1,181 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include "base/clock.h"
+#include "host/recording.h"
+#include "machine/fake.h"
+
+namespace gpuready::cli {
+namespace {
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const auto written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+TerminalStyle style_of(const Globals& globals) {
+  TerminalStyle style;
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  winsize size{};
+  if (terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+    style.columns = std::min<int>(size.ws_col, 100);
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  style.colour = terminal && !globals.no_color && (no_color == nullptr || *no_color == '\0') &&
+                 term != nullptr && std::string_view(term) != "dumb";
+  style.quiet = globals.quiet;
+  return style;
+}
+
+std::optional<std::string> variable(Host& host, const char* name) { return host.environment(name); }
+
+}  // namespace
+
+void complain(std::string_view message) {
+  write_all(STDERR_FILENO, fmt::format("gpuready: {}\n", message));
+}
+
+int complain(const Error& error, Exit exit) {
+  complain(error.message);
+  return static_cast<int>(exit);
+}
+
+void add_globals(CLI::App& app, Globals& globals, bool reports) {
+  app.add_option("--json", globals.json, "Write JSON to FILE; - or nothing: standard output")
+      ->expected(0, 1)
+      ->default_str("-")
+      ->type_name("[FILE]");
+  app.add_option("--replay", globals.replay, "Read a recording or a machine script instead of this machine")
+      ->type_name("FILE");
+  app.add_option("--fake", globals.fake,
+                 "Claim backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none")
+      ->type_name("SPEC");
+  app.add_option("--device", globals.devices, "Only these GPUs: index, UUID or PCI address; or cpu")
+      ->delimiter(',')
+      ->type_name("LIST");
+  app.add_option("--timeout", globals.timeout_s, "Seconds that a driver may take to answer")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->type_name("S");
+  app.add_flag("--quiet,-q", globals.quiet, "Only the conclusion and what is wrong");
+  app.add_flag("--no-color,--no-colour", globals.no_color, "No colour, even on a terminal");
+  if (!reports) return;
+  app.add_option("--html", globals.html, "Write one self-contained HTML page")->type_name("FILE");
+  app.add_option("--md", globals.markdown, "Write Markdown")->type_name("FILE");
+  app.add_option("--prom", globals.prometheus, "Write metrics for Prometheus' textfile collector")
+      ->type_name("FILE");
+}
+
+Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
+  if (!globals.replay) return make_live_host();
+  auto recording = load_recording(*globals.replay);
+  if (!recording) return std::unexpected(recording.error());
+  return make_recorded_host(std::move(*recording));
+}
+
+Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options) {
+  const auto fakes = requested_fakes(globals.fake, variable(host, "GPUREADY_FAKE"),
+                                     variable(host, "BITNET_GPU_FAKE"),
+                                     variable(host, "GPUREADY_STRICT"));
+  if (!fakes) return std::unexpected(fakes.error());
+  options.fakes = *fakes;
+  if (globals.timeout_s)
+    options.probe_timeout = std::chrono::milliseconds(static_cast<long>(*globals.timeout_s * 1000));
+  return inspect(host, options);
+}
+
+Result<Machine> inspect_recording(const std::string& path) {
+  auto recording = load_recording(path);
+  if (!recording) return std::unexpected(recording.error());
+  const auto host = make_recorded_host(std::move(*recording));
+  return inspect(*host, {.full = true});
+}
+
+void add_require_gpu(CLI::App& app, std::optional<int>& count) {
+  app.add_option("--require-gpu", count, "Exit 3 unless N usable GPUs are here (1 when no N is given)")
+      ->expected(0, 1)
+      ->default_str("1")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("[N]");
+}
+
+void add_baseline(CLI::App& app, std::optional<std::string>& file) {
+  app.add_option("--baseline", file, "Compare with an earlier recording and tell what was lost")
+      ->type_name("FILE");
+}
+
+Report begin_report(std::string command, Machine machine) {
+  Report report;
+  report.command = std::move(command);
+  report.tool_version = GPUREADY_VERSION;
+  report.created_utc = format_utc(std::time(nullptr));
+  report.machine = std::move(machine);
+  return report;
+}
+
+Result<void> write_file(const std::string& path, std::string_view content) {
+  // A pipe or device (--html /dev/stdout) is written to as it is; a file is replaced whole.
+  const std::string temporary = fmt::format("{}.part-{}", path, ::getpid());
+  const bool special = path.starts_with("/dev/");
+  const int flags = O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL);
+  const int descriptor = ::open(special ? path.c_str() : temporary.c_str(), flags, 0644);
+  if (descriptor < 0) return fail_errno(path, errno);
+  bool good = write_all(descriptor, content);
+  if (good && !special) good = ::fsync(descriptor) == 0;
+  int error_number = good ? 0 : errno;
+  if (::close(descriptor) != 0 && good) {
+    good = false;
+    error_number = errno;
+  }
+  if (good && !special && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    good = false;
+    error_number = errno;
+  }
+  if (good) return {};
+  if (!special) ::unlink(temporary.c_str());
+  return fail_errno(path, error_number);
+}
+
+int deliver(const Report& report, const Globals& globals) {
+  struct Output {
+    const std::optional<std::string>& path;
+    std::string (*render)(const Report&);
+  };
+  const Output outputs[] = {
+      {globals.json, [](const Report& r) { return dump(to_json(r)); }},
+      {globals.html, render_html},
+      {globals.markdown, render_markdown},
+      {globals.prometheus, render_prometheus},
+  };
+  bool stdout_taken = false;
+  for (const auto& [path, render] : outputs) {
+    if (!path) continue;
+    if (*path == "-") {
+      if (stdout_taken) {
+        complain("only one report can go to standard output: give the others a file name");
+        return static_cast<int>(Exit::usage);
+      }
+      stdout_taken = true;
+      if (!write_all(STDOUT_FILENO, render(report))) return static_cast<int>(Exit::usage);
+    } else if (const auto written = write_file(*path, render(report)); !written) {
+      return complain(written.error());
+    }
+  }
+  if (!stdout_taken) write_all(STDOUT_FILENO, render_terminal(report, style_of(globals)));
+  return static_cast<int>(report.exit);
+}
+
+}  // namespace gpuready::cli

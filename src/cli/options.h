@@ -1,0 +1,58 @@
+// What every command shares: the global options, the host that they select, and how results leave.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/host.h"
+#include "machine/inspect.h"
+#include "report/report.h"
+
+namespace gpuready::cli {
+
+struct Globals {
+  std::optional<std::string> json;  // "-" is standard output
+  std::optional<std::string> replay, fake, html, markdown, prometheus;
+  std::vector<std::string> devices;  // indices, UUIDs, PCI addresses, or "cpu"
+  std::optional<double> timeout_s;
+  bool quiet = false, no_color = false;
+};
+
+// --require-gpu[=N]: 1 when no number is given.
+void add_require_gpu(CLI::App& app, std::optional<int>& count);
+// --baseline FILE: an earlier recording to compare with.
+void add_baseline(CLI::App& app, std::optional<std::string>& file);
+
+// Adds the options that every command takes. `reports`: also --html, --md and --prom.
+void add_globals(CLI::App& app, Globals& globals, bool reports);
+
+// The live host, or the one that --replay names.
+Result<std::unique_ptr<Host>> open_host(const Globals& globals);
+
+// inspect() with the fakes and the time limit that the options and the environment ask for.
+Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options);
+
+// The machine of a recording, for --baseline.
+Result<Machine> inspect_recording(const std::string& path);
+
+// Starts a report of `command` about `machine`.
+Report begin_report(std::string command, Machine machine);
+
+// Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
+// written. The terminal report goes to standard output unless that carries JSON.
+int deliver(const Report& report, const Globals& globals);
+
+// Writes the whole file or leaves what was there: a temporary file beside it, then a rename.
+Result<void> write_file(const std::string& path, std::string_view content);
+
+// "gpuready: <message>" to standard error.
+void complain(std::string_view message);
+int complain(const Error& error, Exit exit = Exit::usage);
+
+}  // namespace gpuready::cli

@@ -1,0 +1,138 @@
+#include "report/conclude.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuready {
+namespace {
+
+Report healthy(int gpus) {
+  Report report;
+  report.command = "check";
+  report.machine.source = "live";
+  report.findings.emplace();
+  report.verdicts.emplace();
+  for (int i = 0; i < gpus; ++i) {
+    Gpu gpu;
+    gpu.index = i;
+    gpu.vendor = Vendor::nvidia;
+    gpu.driver = "nvidia";
+    gpu.uuid = "GPU-" + std::to_string(i);
+    report.machine.gpus.push_back(gpu);
+    Verdict verdict;
+    verdict.test = "memory";
+    verdict.subject = "GPU " + std::to_string(i);
+    verdict.uuid = gpu.uuid;
+    verdict.status = VerdictStatus::passed;
+    report.verdicts->push_back(verdict);
+  }
+  return report;
+}
+
+Exit exit_of(Report report, std::optional<int> required = std::nullopt) {
+  conclude(report, {required});
+  return report.exit;
+}
+
+Finding error_about(int gpu) {
+  Finding finding;
+  finding.id = "some-cause";
+  finding.severity = Severity::error;
+  finding.title = "Something is wrong";
+  finding.gpus = {gpu};
+  return finding;
+}
+
+TEST(Conclude, AllPassedIsZero) {
+  auto report = healthy(2);
+  conclude(report, {2});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(report.conclusion, "2 of 2 GPUs are ready for work.");
+}
+
+TEST(Conclude, AFailedTestIsOneAndNamed) {
+  auto report = healthy(2);
+  report.verdicts->at(1).status = VerdictStatus::failed;
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::unhealthy);
+  EXPECT_EQ(report.conclusion, "1 of 2 GPUs is ready for work: GPU 1 failed the memory test.");
+}
+
+TEST(Conclude, NotTestedIsNeverPassed) {
+  for (const auto status : {VerdictStatus::not_tested, VerdictStatus::not_supported, VerdictStatus::timed_out,
+                            VerdictStatus::inconclusive}) {
+    auto report = healthy(1);
+    report.verdicts->at(0).status = status;
+    EXPECT_EQ(exit_of(report), Exit::unknown) << to_string(status);
+  }
+  auto report = healthy(1);
+  report.verdicts->clear();
+  EXPECT_EQ(exit_of(report), Exit::unknown) << "no verdict at all";
+}
+
+TEST(Conclude, AnErrorFindingIsOneEvenWhenTheTestPassed) {
+  auto report = healthy(1);
+  report.findings->push_back(error_about(0));
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
+}
+
+TEST(Conclude, AWarningIsNoFailure) {
+  auto report = healthy(1);
+  report.findings->push_back(error_about(0));
+  report.findings->at(0).severity = Severity::warning;
+  EXPECT_EQ(exit_of(report), Exit::ok);
+}
+
+TEST(Conclude, WhatIsRequiredAndAbsentIsThree) {
+  EXPECT_EQ(exit_of(healthy(1), 2), Exit::required_absent);
+  EXPECT_EQ(exit_of(healthy(0), 1), Exit::required_absent);
+  auto report = healthy(1);
+  report.findings->push_back(error_about(0));
+  report.findings->at(0).id = "expected-gpu-count";
+  EXPECT_EQ(exit_of(report, 2), Exit::required_absent);
+}
+
+TEST(Conclude, AFakedGpuIsNotThere) {
+  auto report = healthy(1);
+  report.machine.fakes = {"cuda"};
+  report.machine.gpus[0].faked = true;
+  report.verdicts->at(0).status = VerdictStatus::not_tested;
+  EXPECT_EQ(exit_of(report, 1), Exit::required_absent);
+}
+
+TEST(Conclude, AnInjectedFaultIsOneEvenWhenNothingWasFound) {
+  auto report = healthy(1);
+  report.verdicts->at(0).injected_fault = true;
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
+}
+
+TEST(Conclude, AGpuOnTheBusWithoutADriverIsUnhealthy) {
+  auto report = healthy(1);
+  report.command = "detect";
+  report.findings.reset();
+  report.verdicts.reset();
+  report.machine.gpus[0].pci = parse_pci_address("0000:01:00.0");
+  report.machine.gpus[0].driver.reset();
+  report.machine.pci.emplace_back().address = *report.machine.gpus[0].pci;
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
+}
+
+TEST(Conclude, ADriverThatRefusesToStartIsUnhealthy) {
+  auto report = healthy(1);
+  report.machine.nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 18, "NVML_ERROR_LIB_RM_VERSION_MISMATCH"};
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
+}
+
+TEST(Conclude, NoGpuAndHostMemoryPassedIsZeroAndSaysSo) {
+  auto report = healthy(0);
+  Verdict verdict;
+  verdict.test = "memory";
+  verdict.subject = "host memory";
+  verdict.status = VerdictStatus::passed;
+  report.verdicts->push_back(verdict);
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_TRUE(report.conclusion->starts_with("No GPU here")) << *report.conclusion;
+}
+
+}  // namespace
+}  // namespace gpuready
