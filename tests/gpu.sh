@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, in one go, on a machine that has one:
+#   tests/gpu.sh [GPUREADY] [FOLDER_FOR_RESULTS]
+# GPUREADY is a built binary (default build/release/src/gpuready). Needs bash, python3 and, for the
+# comparison, nvidia-smi; nothing is installed and no setting of a GPU is changed. Prints a table last;
+# exits 1 when a row failed.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+binary=$(realpath "${1:-build/release/src/gpuready}")
+results=$(mkdir -p "${2:-build/gpu-results}" && realpath "${2:-build/gpu-results}")
+rows=() failures=0
+unset GPUREADY_FAKE BITNET_GPU_FAKE CUDA_VISIBLE_DEVICES
+
+row() {  # row NAME STATUS DETAIL
+  rows+=("$(printf '%-34s %-7s %s' "$1" "$2" "$3")")
+  [ "$2" != FAILED ] || failures=$((failures + 1))
+}
+# judge NAME COMMAND...: the row passes when the command exits 0; its last line of output is the detail.
+judge() {
+  local name=$1 log=$results/${1//[^a-z0-9]/_}.log
+  shift
+  if "$@" >"$log" 2>&1; then row "$name" passed "$(tail -n 1 "$log")"; else
+    row "$name" FAILED "$(tail -n 1 "$log")"
+    sed "s/^/  | /" "$log" | tail -n 12
+  fi
+}
+json() { python3 tests/gpu_checks.py "$@"; }
+
+"$binary" detect --full --json "$results/detect.json" >"$results/detect.txt"
+gpus=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["machine"]["gpus"]))' "$results/detect.json")
+[ "$gpus" -gt 0 ] || { echo "gpu.sh: no GPU on this machine" >&2; exit 1; }
+
+judge "detect agrees with nvidia-smi" json agrees "$results/detect.json"
+judge "doctor: nothing is wrong" json doctor_clean "$binary"
+judge "check: figures" json check_figures "$binary" "$results"
+judge "check: exit codes" json exit_codes "$binary" "$gpus"
+judge "gpu-test contract" json gpu_test "$binary" "$gpus"
+judge "fitness" json fitness "$binary"
+judge "injected bit flip is found" json injected "$binary" "$results/detect.json"
+judge "busy GPU is not tested" json busy "$binary"
+judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
+judge "interrupt keeps what is known" json interrupted "$binary"
+judge "record, redact, replay" json replay "$binary" "$results"
+judge "20 clean checks, no false alarm" json no_false_alarm "$binary" 20
+judge "command times" json times "$binary" "$results"
+for program in test_device test_health test_probe; do
+  found=$(dirname "$binary")/../tests/$program
+  [ -x "$found" ] || continue
+  judge "$program on this machine" "$found" --gtest_brief=1
+done
+
+printf '\n%-34s %-7s %s\n' test result detail
+printf '%s\n' "${rows[@]}"
+printf '\n%d passed, %d failed\n' "$((${#rows[@]} - failures))" "$failures"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""The checks of tests/gpu.sh: each is one function; it exits non-zero when its expectation broke, and
+prints one line of detail last."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def run(*command, expect=None, env=None):
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    if expect is not None and done.returncode not in (expect if isinstance(expect, tuple) else (expect,)):
+        sys.exit(f"exit {done.returncode}, not {expect}: {' '.join(command)}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def need(condition, text):
+    if not condition:
+        sys.exit("not so: " + text)
+
+
+def check_json(binary, *options, expect=0, env=None):
+    done = run(binary, "check", "--json", "-", *options, expect=expect, env=env)
+    return json.loads(done.stdout)
+
+
+def smi(fields):
+    done = run("nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits", expect=0)
+    return [dict(zip(fields, [v.strip() for v in line.split(", ")])) for line in done.stdout.splitlines()]
+
+
+def agrees(path):
+    """Facts that both tell are the same."""
+    gpus = {g["uuid"]: g for g in json.load(open(path))["machine"]["gpus"] if "uuid" in g}
+    rows = smi(["uuid", "name", "pci.bus_id", "driver_version", "compute_cap", "memory.total",
+                "pcie.link.width.max", "pcie.link.gen.max", "ecc.mode.current", "persistence_mode"])
+    need(len(rows) == len(gpus), f"{len(gpus)} GPUs, nvidia-smi has {len(rows)}")
+    for row in rows:
+        gpu = gpus[row["uuid"]]
+        need(gpu["name"] == row["name"], f"name {gpu['name']} and {row['name']}")
+        need(row["pci.bus_id"].lower().endswith(gpu["pci"]), f"address {gpu['pci']}")
+        need(gpu["compute_capability"] == row["compute_cap"], "compute capability")
+        need(gpu["memory"]["total_bytes"] // 2**20 == int(row["memory.total"]), "memory")
+        if row["pcie.link.width.max"].isdigit():
+            need(gpu["link_max"]["width"] == int(row["pcie.link.width.max"]), "link width")
+    print(f"{len(rows)} GPUs: name, address, capability, memory and link agree")
+
+
+def doctor_clean(binary):
+    done = run(binary, "doctor", "--json", "-")
+    report = json.loads(done.stdout)
+    wrong = [f["id"] for f in report["findings"] if f["severity"] != "info"]
+    need(not wrong, f"findings on a healthy machine: {wrong}")
+    print("findings: " + (", ".join(f["id"] for f in report["findings"]) or "none"))
+
+
+def metric(verdict, name):
+    return next(m["value"] for m in verdict["metrics"] if m["name"] == name)
+
+
+def check_figures(binary, results):
+    best = None
+    for _ in range(5):
+        start = time.perf_counter()
+        report = check_json(binary)
+        wall = time.perf_counter() - start
+        best = min(best or wall, wall)
+    json.dump(report, open(f"{results}/check.json", "w"), indent=1)
+    subprocess.run([binary, "check", "--html", f"{results}/check.html", "--md", f"{results}/check.md",
+                    "--prom", f"{results}/check.prom"], stdout=open(f"{results}/check.txt", "w"))
+    lines = []
+    for verdict in report["verdicts"]:
+        coverage = verdict["coverage"]
+        share = coverage["tested_bytes"] / coverage["total_bytes"]
+        copy = metric(verdict, "copy_rate")
+        slowest = min(metric(verdict, n["name"]) for n in verdict["metrics"]
+                      if re.match(r"(write|verify).*rate$", n["name"]))
+        lines.append(f"{verdict['subject']}: coverage {share:.4%}, slowest pass {slowest / 1e12:.3f} TB/s = "
+                     f"{slowest / copy:.3f} of copy {copy / 1e12:.3f} TB/s")
+        print(lines[-1])
+        need(share >= 0.99, f"coverage {share:.4%} is under 99%")
+        need(slowest >= 0.9 * copy, f"slowest pass {slowest / copy:.3f} of the copy rate")
+    print(f"best wall {best:.2f} s; " + "; ".join(lines))
+    need(best <= 3, f"check took {best:.2f} s")
+
+
+def exit_codes(binary, gpus):
+    run(binary, "check", "--require-gpu=" + gpus, expect=0)
+    run(binary, "check", "--require-gpu=" + str(int(gpus) + 1), expect=3)
+    run(binary, "detect", "--require-gpu=" + gpus, expect=0)
+    run(binary, "check", "--fake", "none", "--require-gpu", expect=3)
+    print("0 for all, 3 for one too many or none")
+
+
+def gpu_test(binary, gpus):
+    start = time.perf_counter()
+    done = run(binary, "gpu-test", expect=0)
+    took = time.perf_counter() - start
+    need(f"Found {gpus} GPUs:" in done.stdout, done.stdout)
+    need(done.stdout.count("memory allocation test passed") == int(gpus), done.stdout)
+    for line in done.stdout.splitlines():
+        need(not re.search("failed|error|cannot|unable", line, re.I), line)
+    hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="")  # does not fool it: each child gets its GPU by UUID
+    need(run(binary, "gpu-test", expect=0, env=hidden).stdout.count("passed") == int(gpus), "hidden GPUs")
+    print(f"{gpus} GPUs in {took:.2f} s")
+
+
+def fitness(binary):
+    report = check_json(binary, "--fitness")
+    print("; ".join(f"{v['test']} {v['status']}" for v in report["verdicts"]))
+    need(all(v["status"] == "passed" for v in report["verdicts"]), "a fitness check did not pass")
+
+
+def injected(binary, detect):
+    gpu = next(g for g in json.load(open(detect))["machine"]["gpus"] if "uuid" in g)
+    report = check_json(binary, "--device", gpu["uuid"], "--inject", "bitflip", expect=1)
+    verdict = report["verdicts"][0]
+    need(verdict["status"] == "failed" and verdict["injected_fault"], "the flip was not found")
+    need(verdict["bad_words_total"] >= 1 and verdict["bad_words"][0]["bits"], "no address and bits")
+    print(f"{verdict['bad_words_total']} bad word(s), first at {verdict['bad_words'][0]['offset_bytes']}")
+
+
+HOLD = """
+import ctypes, sys, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context, device, memory = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(4 << 30)) == 0
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def busy(binary):
+    with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            need(holder.stdout.readline().strip() == "held", "could not hold memory")
+            verdict = check_json(binary, "--device", "0", expect=4)["verdicts"][0]
+            need(verdict["status"] == "not_tested" and verdict["reason"].startswith("busy"), verdict["reason"])
+            shared = check_json(binary, "--device", "0", "--busy")["verdicts"][0]
+            need(shared["status"] == "passed", shared["reason"])
+            left = shared["coverage"]["free_bytes"] - shared["coverage"]["tested_bytes"]
+            need(left >= shared["coverage"]["total_bytes"] // 10, f"only {left} bytes left to the other")
+        finally:
+            holder.kill()
+    print(f"refused; --busy left {left / 2**30:.1f} GiB to the other process")
+
+
+def workers(parent):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+            words = open(f"/proc/{pid}/cmdline").read().split("\0")
+        except OSError:
+            continue
+        if int(stat[1]) == parent and "__worker" in words:
+            found.append(int(pid))
+    return found
+
+
+def start_check(binary, path):
+    return subprocess.Popen([binary, "check", "--json", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_for_workers(process, count):
+    for _ in range(3000):
+        found = workers(process.pid)
+        if len(found) >= count:
+            return found
+        time.sleep(0.001)
+    sys.exit("no worker was seen")
+
+
+def killed_worker(binary, gpus):
+    with tempfile.TemporaryDirectory() as folder:
+        process = start_check(binary, f"{folder}/r.json")
+        time.sleep(0.05)
+        os.kill(wait_for_workers(process, int(gpus))[0], signal.SIGKILL)
+        code = process.wait()
+        verdicts = json.load(open(f"{folder}/r.json"))["verdicts"]
+    statuses = [v["status"] for v in verdicts]
+    need(code != 0 and statuses.count("passed") == int(gpus) - 1, f"exit {code}, {statuses}")
+    print(f"exit {code}: " + ", ".join(f"{v['subject']} {v['status']}" for v in verdicts))
+
+
+def interrupted(binary):
+    with tempfile.TemporaryDirectory() as folder:
+        process = start_check(binary, f"{folder}/r.json")
+        children = wait_for_workers(process, 1)
+        process.send_signal(signal.SIGINT)
+        code = process.wait()
+        report = json.load(open(f"{folder}/r.json"))
+        time.sleep(0.5)
+        left = [pid for pid in children if os.path.exists(f"/proc/{pid}")]
+    need(code == 4 and not left, f"exit {code}, left {left}")
+    need(all(v["status"] != "passed" for v in report["verdicts"]), "passed though interrupted")
+    print("exit 4: " + report["verdicts"][0]["reason"])
+
+
+def replay(binary, results):
+    live = json.loads(run(binary, "doctor", "--json", "-").stdout)
+    for name, option in (("plain", []), ("redacted", ["--redact"])):
+        path = f"{results}/{name}.tar.zst"
+        if os.path.exists(path):
+            os.unlink(path)
+        run(binary, "record", path, *option, expect=0)
+        again = json.loads(run(binary, "doctor", "--replay", path, "--json", "-").stdout)
+        need([f["id"] for f in again["findings"]] == [f["id"] for f in live["findings"]], "other findings")
+        for one, two in zip(live["machine"]["gpus"], again["machine"]["gpus"]):
+            for key in ("name", "pci", "compute_capability", "link_max", "ecc", "multiprocessors"):
+                need(one.get(key) == two.get(key), f"{name}: {key}")
+        uuids = [g["uuid"] for g in live["machine"]["gpus"]]
+        text = subprocess.run(f"zstd -dc {path} || true", shell=True, capture_output=True).stdout
+        if option and text:
+            need(not any(u[4:].encode() in text for u in uuids), "a UUID is in the redacted recording")
+    print(f"same findings and facts; {os.path.getsize(path)} bytes redacted")
+
+
+def no_false_alarm(binary, runs):
+    for _ in range(int(runs)):
+        check_json(binary)
+    print(f"{runs} of {runs} clean")
+
+
+def times(binary, results):
+    done = run(sys.executable, "benchmarks/command_times.py", binary)
+    open(f"{results}/times.txt", "w").write(done.stdout)
+    print(done.stdout)
+    need(done.returncode == 0, done.stderr)
+    median = {m[1].strip(): float(m[2]) for m in re.finditer(r"^(.{34}) +([\d.]+) ", done.stdout, re.M)}
+    best = {m[1].strip(): float(m[3]) for m in re.finditer(r"^(.{34}) +([\d.]+) +([\d.]+)", done.stdout, re.M)}
+    detect, files = median["gpuready detect"], best["gpuready detect --no-libraries"]
+    need(detect <= median["nvidia-smi"] / 4, f"detect {detect} ms, nvidia-smi {median['nvidia-smi']} ms")
+    need(detect <= median["nvidia-smi --query-gpu"], f"detect {detect} ms, --query-gpu {median['nvidia-smi --query-gpu']} ms")
+    need(files <= 5, f"--no-libraries {files} ms")
+    print(f"detect {detect} ms = {detect / median['nvidia-smi']:.3f} of nvidia-smi, "
+          f"{detect / median['nvidia-smi --query-gpu']:.3f} of --query-gpu; files only {files} ms")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
