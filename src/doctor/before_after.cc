@@ -1,0 +1,76 @@
+// compare_before_and_after(): what happened while tests ran. ECC hides single-bit faults from the
+// data, so a counter that rose is a finding even when every word compared equal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "doctor/compare.h"
+#include "doctor/facts.h"
+#include "doctor/xid_table.h"
+
+namespace gpuready {
+namespace {
+using doctor::evidence;
+using doctor::Match;
+
+const Gpu* pair_of(const Gpu& gpu, const Machine& in) {
+  if (gpu.uuid) return in.find_gpu_by_uuid(*gpu.uuid);
+  return gpu.pci ? in.find_gpu(*gpu.pci) : nullptr;
+}
+
+// The log is the same one, grown: lines that both hold are old. A line that repeats counts as often
+// as it is there.
+std::vector<const XidEvent*> new_xids(const Machine& before, const Machine& after) {
+  std::map<std::pair<std::string, std::optional<double>>, int> known;
+  for (const auto& event : before.kernel_log.xids) ++known[{event.line, event.seconds}];
+  std::vector<const XidEvent*> fresh;
+  for (const auto& event : after.kernel_log.xids)
+    if (auto& count = known[{event.line, event.seconds}]; count > 0)
+      --count;
+    else
+      fresh.push_back(&event);
+  return fresh;
+}
+
+}  // namespace
+
+std::vector<Finding> compare_before_and_after(const Machine& before, const Machine& after) {
+  std::vector<Finding> findings;
+  for (const auto& gpu : after.gpus) {
+    const auto* old = pair_of(gpu, before);
+    if (!old) continue;
+    auto changes = doctor::lasting_increases(*old, gpu);
+    for (auto& change : doctor::running_increases(*old, gpu)) changes.push_back(std::move(change));
+    std::map<std::string_view, Match> by_id;
+    for (const auto& change : changes) {
+      auto& match = by_id.try_emplace(change.id, doctor::about(gpu)).first->second;
+      match.evidence.push_back(evidence(change.source, change.quote));
+    }
+    for (auto& [id, match] : by_id)
+      findings.push_back(doctor::change_finding(id, std::move(match)));
+  }
+  for (const auto& old : before.gpus) {
+    if (old.faked || pair_of(old, after)) continue;
+    Match match;
+    if (old.pci) match.pci.push_back(*old.pci);
+    match.evidence.push_back(evidence("before", old.name));
+    match.evidence.push_back(evidence("after", "the GPU is no longer there"));
+    findings.push_back(doctor::change_finding("gpu-lost", std::move(match)));
+  }
+  for (const auto* event : new_xids(before, after)) {
+    const auto* entry = find_xid(event->code);
+    Match match = event->pci ? doctor::about(after, *event->pci) : Match{};
+    match.title = fmt::format("Xid {}: {}", event->code, entry ? entry->name : "unknown");
+    if (entry) {
+      match.explanation = std::string(entry->meaning);
+      match.cure = fmt::format("Action: {}.", describe(entry->action));
+    }
+    match.evidence.push_back(evidence(event->source, event->line));
+    findings.push_back(doctor::change_finding("new-xid", std::move(match)));
+  }
+  doctor::sort_by_severity(findings);
+  return findings;
+}
+
+}  // namespace gpuready

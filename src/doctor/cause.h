@@ -1,0 +1,55 @@
+// The shape of the cause table. A cause is one row: what it is called, how it is proven, how it is
+// cured, and which other causes only follow from it. causes() lists the rows in root order: of two
+// rows that could both be told, the earlier one lies closer to the root.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doctor/diagnose.h"
+
+namespace gpuready::doctor {
+
+struct Facts {
+  const Machine& machine;
+  const DiagnoseOptions& options;
+};
+
+// One place where a cause was seen. Texts that are set replace the row's.
+struct Match {
+  std::vector<int> gpus;  // empty, with `pci` empty: the whole machine
+  std::vector<PciAddress> pci;
+  std::vector<Evidence> evidence;  // never empty
+  std::optional<std::string> id, title, explanation, cure, command;
+  std::optional<Severity> severity;
+};
+
+struct Cause {
+  std::string_view id;
+  Severity severity = Severity::error;
+  std::string_view title, explanation, cure;
+  // Placeholders: {pci} and {index} of the first GPU concerned, {kernel} the running release,
+  // {driver} the version of the loaded kernel module. A command whose placeholder nobody can fill
+  // is left out.
+  std::string_view command;
+  std::vector<std::string_view> explains;  // ids; "xid-79" for one Xid
+  std::vector<Match> (*match)(const Facts&) = nullptr;
+};
+
+const std::vector<Cause>& causes();
+
+// The rows by area, in root order within the area.
+std::vector<Cause> bus_causes();      // causes_bus.cc: on the bus, and bound to what
+std::vector<Cause> adapter_causes();  // causes_adapter.cc: the kernel driver and the board
+std::vector<Cause> probe_causes();    // causes_probe.cc: drivers that hang or crash
+std::vector<Cause> library_causes();  // causes_library.cc: user space against the kernel module
+std::vector<Cause> access_causes();   // causes_access.cc: device nodes, containers, visibility
+std::vector<Cause> state_causes();    // causes_state.cc: MIG, modes, fabric, licences
+std::vector<Cause> health_causes();   // causes_health.cc: memory, links, power
+std::vector<Cause> amd_causes();      // causes_amd.cc
+std::vector<Cause> symptom_causes();  // causes_symptom.cc: told only when no cause was found
+std::vector<Cause> unseen_causes();   // causes_unseen.cc: what could not be looked at
+
+}  // namespace gpuready::doctor

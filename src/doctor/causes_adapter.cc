@@ -1,0 +1,345 @@
+// NVIDIA's kernel driver and the board: what its log says when a GPU is refused, fails to start, or
+// is lost. The wording is that of NVIDIA's open-gpu-kernel-modules 595.45.04 (nv-pci.c, osapi.c,
+// osinit.c, kernel_gsp.c) and, for the proprietary module, of logs that users have published.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+// A line about a GPU that works now tells of an earlier attempt, and is no finding.
+std::vector<Match> still_dead(const Facts& facts, std::vector<Match> matches) {
+  std::erase_if(matches, [&](const Match& match) {
+    return !match.pci.empty() && answers(facts.machine, match.pci.front());
+  });
+  return matches;
+}
+
+Match sole_gpu(const Machine& machine) {
+  const auto devices = gpus_on_bus(machine, Vendor::nvidia);
+  return devices.size() == 1 ? about(machine, devices.front()->address) : Match{};
+}
+
+std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any) {
+  if (!any_gpu(facts.machine, Vendor::nvidia)) return {};
+  return still_dead(facts, log_matches(facts.machine, any, sole_gpu(facts.machine)));
+}
+
+std::vector<Match> no_gsp(const Facts& facts) {
+  return refused(facts, {"does not include the required GPU"});
+}
+
+std::vector<Match> needs_open(const Facts& facts) {
+  return refused(facts, {"requires use of the NVIDIA open kernel modules"});
+}
+
+std::vector<Match> legacy(const Facts& facts) {
+  return refused(facts, {"ignoring the legacy GPU", "Legacy drivers. Please"});
+}
+
+std::vector<Match> too_new(const Facts& facts) {
+  return refused(facts, {"installed in this system is not supported by the",
+                         "GPU that is not supported by this driver"});
+}
+
+std::vector<Match> bad_bar(const Facts& facts) {
+  auto matches = refused(facts, {"This PCI I/O region assigned to your NVIDIA device is invalid"});
+  for (const auto& device : facts.machine.pci) {
+    const bool known = std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
+      return !match.pci.empty() && same_slot(match.pci.front(), device.address);
+    });
+    const bool unset = !device.bar_sizes_bytes.empty() && device.bar_sizes_bytes.front() == 0;
+    if (!device.is_gpu || device.vendor_id != 0x10de || known || !unset) continue;
+    if (device.runtime_status == "suspended" || answers(facts.machine, device.address)) continue;
+    Match match = about(facts.machine, device.address);
+    match.evidence.push_back(
+        evidence(fmt::format("/sys/bus/pci/devices/{}/resource", device.address.text()),
+                 "BAR 0 has no address"));
+    matches.push_back(std::move(match));
+  }
+  for (auto& match : matches)
+    for (const auto& hit : log_hits(facts.machine, {"no space for", "failed to assign"}))
+      if (hit.pci && !match.pci.empty() && same_slot(*hit.pci, match.pci.front()) &&
+          match.evidence.size() < 4)
+        match.evidence.push_back(evidence("kernel log", hit.text));
+  return matches;
+}
+
+std::vector<Match> gsp_failed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  auto matches =
+      refused(facts, {"Cannot initialize GSP firmware RM", "cannot bootstrap riscv/gsp",
+                      "unexpected WPR2 already up", "failed to wait for GFW boot complete",
+                      "GSP-RM proxy boot command failed"});
+  // GSP lines name no address; the failure that ends the start does.
+  const auto failed = refused(facts, {"RmInitAdapter failed"});
+  for (auto& match : matches) {
+    if (!match.pci.empty() || failed.empty()) continue;
+    match.gpus = failed.front().gpus;
+    match.pci = failed.front().pci;
+    match.evidence.push_back(failed.front().evidence.front());
+  }
+  for (const auto& hit : log_hits(machine, {"/gsp_", "gsp.bin"}))
+    for (auto& match : matches)
+      if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
+  for (const auto& gpu : machine.gpus) {  // GSP died at work
+    Match match = about(gpu);
+    if (gpu.vendor != Vendor::nvidia || !add_xids(machine, gpu, {119, 120}, match)) continue;
+    match.title = "The GPU's system processor (GSP) stopped answering";
+    match.explanation =
+        "The firmware on the GPU's system processor hung or failed while at work, so the driver "
+        "lost control of the GPU.";
+    match.cure = "Reset the GPU (reboot if that fails), then update the driver.";
+    match.command = "nvidia-smi --gpu-reset -i {pci}";
+    if (answers(machine, gpu)) match.severity = Severity::warning;
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> off_the_bus(const Facts& facts) {
+  const auto& machine = facts.machine;
+  auto matches = log_matches(machine, {"fallen off the bus"}, sole_gpu(machine));
+  std::erase_if(matches, [](const Match& match) {
+    // The Xid is collected below, with its address.
+    return match.pci.empty() && match.gpus.empty();
+  });
+  const auto match_for = [&](const Gpu& gpu) -> Match& {
+    for (auto& match : matches)
+      if (match.gpus == std::vector<int>{gpu.index}) return match;
+    return matches.emplace_back(about(gpu));
+  };
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.vendor != Vendor::nvidia) continue;
+    Match found = about(gpu);
+    add_xids(machine, gpu, {79}, found);
+    if (const auto* lost = failed_call(gpu, "nvml", 15)) found.evidence.push_back(evidence(*lost));
+    if (found.evidence.empty()) continue;
+    auto& match = match_for(gpu);
+    for (auto& item : found.evidence) {
+      const bool known = std::any_of(match.evidence.begin(), match.evidence.end(),
+                                     [&](const Evidence& e) { return e.quote == item.quote; });
+      if (!known && match.evidence.size() < 4) match.evidence.push_back(std::move(item));
+    }
+  }
+  for (const auto* event : xids(machine, {79}))  // of a GPU that the bus no longer lists
+    if (event->pci && std::none_of(matches.begin(), matches.end(), [&](const Match& match) {
+          return !match.pci.empty() && same_slot(match.pci.front(), *event->pci);
+        })) {
+      Match match = about(machine, *event->pci);
+      match.evidence.push_back(evidence(event->source, event->line));
+      matches.push_back(std::move(match));
+    }
+  for (auto& match : matches)
+    if (!match.pci.empty() && answers(machine, match.pci.front())) {
+      match.severity = Severity::warning;
+      match.title = "The GPU fell off the bus earlier, and answers now";
+    }
+  return matches;
+}
+
+std::vector<Match> power_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  auto matches = refused(facts, {"does not have the necessary power cables connected"});
+  for (const auto& gpu : machine.gpus) {
+    Match match = about(gpu);
+    if (gpu.vendor != Vendor::nvidia) continue;
+    add_xids(machine, gpu, {54}, match);
+    if (const auto* call = failed_call(gpu, "nvml", 8)) match.evidence.push_back(evidence(*call));
+    const bool known = std::any_of(matches.begin(), matches.end(),
+                                   [&](const Match& m) { return m.gpus == match.gpus; });
+    if (!match.evidence.empty() && !known) matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+struct Recovery {
+  std::string_view action, title, cure, command;
+};
+constexpr Recovery kRecoveries[] = {
+    {"gpu_reset", "The GPU waits for a reset", "Stop what uses the GPU, then reset it.",
+     "nvidia-smi --gpu-reset -i {pci}"},
+    {"node_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot"},
+    {"drain_p2p", "The GPU's peer-to-peer work must be drained",
+     "Stop every program that uses peer-to-peer with this GPU, then start them again.", ""},
+    {"drain_and_reset", "The GPU must be drained and reset",
+     "Let running work end, start no more on this GPU, then reset it.",
+     "nvidia-smi --gpu-reset -i {pci}"},
+};
+
+std::vector<Match> reset_required(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    Match match = about(gpu);
+    if (const auto* call = failed_call(gpu, "nvml", 16)) match.evidence.push_back(evidence(*call));
+    if (gpu.recovery_action && *gpu.recovery_action != "none") {
+      match.evidence.push_back(
+          evidence("nvmlDeviceGetFieldValues, field 230 (recovery action)", *gpu.recovery_action));
+      for (const auto& recovery : kRecoveries)
+        if (recovery.action == *gpu.recovery_action) {
+          match.title = std::string(recovery.title);
+          match.cure = std::string(recovery.cure);
+          match.command = std::string(recovery.command);
+        }
+    }
+    if (match.evidence.empty()) continue;
+    add_xids(facts.machine, gpu, {154}, match);
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> excluded(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    if (!gpu.excluded.value_or(false)) continue;
+    Match match = about(gpu);
+    match.evidence.push_back(
+        evidence(gpu.pci ? fmt::format("/proc/driver/nvidia/gpus/{}/information", gpu.pci->text())
+                         : std::string("/proc/driver/nvidia"),
+                 "GPU Excluded: Yes"));
+    const auto& params = facts.machine.nvidia.params;
+    if (const auto it = params.find("ExcludedGpus"); it != params.end())
+      match.evidence.push_back(
+          evidence("/proc/driver/nvidia/params", "ExcludedGpus: " + it->second));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> init_failed(const Facts& facts) {
+  return refused(facts, {"RmInitAdapter failed", "rm_init_adapter failed",
+                         "The NVIDIA probe routine failed for", "nvidia: probe of"});
+}
+
+const std::vector<std::string_view> kDeadGpu = {
+    "gpu-init-failed",      "driver-not-loaded",  "nvml-start-failed",
+    "cuda-start-failed",    "gpu-not-listed",     "gpu-call-failed",
+    "device-nodes-missing", "expected-gpu-count", "vulkan-software-only"};
+
+std::vector<std::string_view> dead_gpu_and(std::initializer_list<std::string_view> more) {
+  auto all = kDeadGpu;
+  all.insert(all.end(), more);
+  return all;
+}
+
+}  // namespace
+
+std::vector<Cause> adapter_causes() {
+  return {
+      {.id = "open-module-unsupported-gpu",
+       .severity = Severity::error,
+       .title = "The open kernel module does not support this GPU",
+       .explanation = "NVIDIA's open kernel modules need the GPU System Processor, which GPUs "
+                      "before Turing lack.",
+       .cure = "Install the proprietary flavour of the same driver, of a branch that still "
+               "supports this GPU (580 is the last for Maxwell to Volta).",
+       .command = "apt-get install nvidia-driver-580",
+       .explains = kDeadGpu,
+       .match = no_gsp},
+      {.id = "open-module-required",
+       .severity = Severity::error,
+       .title = "This GPU needs the open kernel module",
+       .explanation = "Blackwell and newer GPUs start only with NVIDIA's open kernel modules; the "
+                      "proprietary flavour is installed.",
+       .cure = "Install the open flavour of the same driver branch and reboot.",
+       .command = "apt-get install nvidia-open && reboot",
+       .explains = dead_gpu_and({"gsp-failed"}),
+       .match = needs_open},
+      {.id = "legacy-gpu",
+       .severity = Severity::error,
+       .title = "The installed driver has dropped this GPU",
+       .explanation = "The GPU is older than what this driver branch supports, so the driver "
+                      "ignores it.",
+       .cure = "Install the legacy branch that the kernel log names (470 for Kepler, 580 for "
+               "Maxwell to Volta).",
+       .command = {},
+       .explains = kDeadGpu,
+       .match = legacy},
+      {.id = "driver-too-old",
+       .severity = Severity::error,
+       .title = "The driver is too old for this GPU",
+       .explanation = "The installed driver release does not know this GPU.",
+       .cure = "Install a newer driver branch.",
+       .command = "apt-get install --only-upgrade nvidia-open",
+       .explains = kDeadGpu,
+       .match = too_new},
+      {.id = "invalid-bar",
+       .severity = Severity::error,
+       .title = "The firmware gave the GPU no memory window",
+       .explanation = "A base address register (BAR) of the GPU holds no valid address, so the "
+                      "driver cannot reach its memory.",
+       .cure = "Turn on Above 4G Decoding and Resizable BAR in the firmware, or boot with "
+               "pci=realloc; in a virtual machine, enlarge its 64-bit MMIO space.",
+       .command = {},
+       .explains = dead_gpu_and({"gsp-failed"}),
+       .match = bad_bar},
+      {.id = "power-cable-missing",
+       .severity = Severity::error,
+       .title = "The GPU's auxiliary power is not connected",
+       .explanation = "The board reports that a power connector which it needs is without power.",
+       .cure = "Switch the machine off and connect every power cable of the GPU.",
+       .command = {},
+       .explains = dead_gpu_and({"xid-54", "gsp-failed", "off-the-bus"}),
+       .match = power_missing},
+      {.id = "off-the-bus",
+       .severity = Severity::error,
+       .title = "The GPU fell off the bus",
+       .explanation = "The GPU no longer answers on PCI Express: it lost power or its link.",
+       .cure = "Reboot with a full power cycle; if it returns, check power, cooling, riser and "
+               "slot, then replace the GPU.",
+       .command = "reboot",
+       .explains = dead_gpu_and({"xid-79", "xid-154", "reset-required", "gsp-failed",
+                                 "pcie-link-degraded", "nvlink-down", "invalid-bar", "xid-45",
+                                 "xid-119", "xid-120", "driver-hung", "probe-timed-out"}),
+       .match = off_the_bus},
+      {.id = "gsp-failed",
+       .severity = Severity::error,
+       .title = "The GPU's system processor (GSP) did not start",
+       .explanation = "The driver could not start the firmware on the GPU's system processor: it "
+                      "is missing, of another version, or the GPU is in a bad state.",
+       .cure = "Make sure that the firmware of exactly this driver version is installed, then "
+               "reset the GPU or cut its power.",
+       .command = "ls /lib/firmware/nvidia/{driver}/",
+       .explains = dead_gpu_and({"xid-119", "xid-120", "xid-154", "reset-required", "xid-143",
+                                 "xid-45", "driver-hung", "probe-timed-out"}),
+       .match = gsp_failed},
+      {.id = "gpu-excluded",
+       .severity = Severity::error,
+       .title = "The GPU is excluded by a driver option",
+       .explanation = "The driver was told to leave this GPU alone (NVreg_ExcludedGpus).",
+       .cure = "Remove the GPU's UUID from NVreg_ExcludedGpus under /etc/modprobe.d, then reload "
+               "the driver.",
+       .command = "grep -rn NVreg_ /etc/modprobe.d /lib/modprobe.d /proc/cmdline",
+       .explains = kDeadGpu,
+       .match = excluded},
+      {.id = "gpu-init-failed",
+       .severity = Severity::error,
+       .title = "The driver could not start the GPU",
+       .explanation = "The kernel driver found the GPU and failed to initialise it.",
+       .cure = "Cut the power and start again; if it stays, update the driver and try another "
+               "slot.",
+       .command = {},
+       .explains = {"driver-not-loaded", "nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
+                    "gpu-call-failed", "device-nodes-missing", "expected-gpu-count",
+                    "vulkan-software-only"},
+       .match = init_failed},
+      // Beneath the faults that make a reset necessary: those name the reason.
+      {.id = "reset-required",
+       .severity = Severity::error,
+       .title = "The GPU waits for a reset",
+       .explanation = "The driver has withdrawn the GPU, or says that its next step is a recovery "
+                      "action.",
+       .cure = "Stop what uses the GPU, then reset it.",
+       .command = "nvidia-smi --gpu-reset -i {pci}",
+       .explains = {"xid-154", "gpu-call-failed", "cuda-start-failed", "gpu-not-listed",
+                    "expected-gpu-count"},
+       .match = reset_required},
+  };
+}
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,240 @@
+// AMD: access, atomics, supported targets, versions; and Vulkan of any vendor.
+// Log line: drivers/gpu/drm/amd/amdkfd of Linux ("skipped device ..., PCI rejects atomics").
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+// amdgpu-dkms by the ROCm release that it came with, from AMD's release notes and repository.
+struct Release {
+  std::string_view module, rocm;
+};
+constexpr Release kReleases[] = {
+    {"5.18.13", "5.4"}, {"6.0.5", "5.5"},   {"6.1.5", "5.6"},  {"6.2.4", "5.7"},
+    {"6.3.6", "6.0"},   {"6.7.0", "6.1"},   {"6.8.5", "6.2"},  {"6.10.5", "6.3"},
+    {"6.12.12", "6.4"}, {"6.14.14", "7.0"}, {"6.16.6", "7.1"},
+};
+
+// The ROCm release that a module's version belongs to: the newest that is not newer.
+std::optional<std::string> release_of(const std::string& module) {
+  const auto version = parse_version(module);
+  if (!version) return std::nullopt;
+  std::optional<std::string> found;
+  for (const auto& release : kReleases)
+    if (*parse_version(release.module) <= *version) found = std::string(release.rocm);
+  return found;
+}
+
+std::vector<Match> permission(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (!any_gpu(machine, Vendor::amd) && !machine.amd.kfd_present) return {};
+  Match match = about_all(machine, Vendor::amd);
+  for (const auto& entry : machine.nodes) {
+    const bool ours = entry.path == "/dev/kfd" || entry.path.starts_with("/dev/dri/renderD");
+    if (!ours || (entry.open_error != "EACCES" && entry.open_error != "EPERM")) continue;
+    if (entry.path != "/dev/kfd" && gpus_on_bus(machine, Vendor::amd).empty()) continue;
+    match.evidence.push_back(evidence(
+        entry.path,
+        fmt::format("open: {} (mode {:04o}, group {}, user {})", *entry.open_error,
+                    entry.mode.value_or(0), entry.gid.value_or(0), machine.system.effective_uid)));
+  }
+  if (match.evidence.empty()) return {};
+  if (in_container(machine)) {
+    match.cure = "Start the container with the device nodes and their groups.";
+    match.command =
+        "docker run --device /dev/kfd --device /dev/dri --group-add video "
+        "--group-add render IMAGE";
+  }
+  return {match};
+}
+
+std::vector<Match> kfd_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (!any_gpu(machine, Vendor::amd) || !machine.amd.module_loaded) return {};
+  const auto* kfd = node(machine, "/dev/kfd");
+  const bool here = kfd && kfd->exists;
+  const bool discrete = std::any_of(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& gpu) {
+    return gpu.vendor == Vendor::amd && gpu.driver == "amdgpu" && !gpu.integrated;
+  });
+  if (here || !discrete || machine.nodes.empty()) return {};
+  Match match = about_all(machine, Vendor::amd);
+  match.evidence.push_back(evidence("/dev/kfd", "no such device node"));
+  if (in_container(machine)) match.command = "docker run --device /dev/kfd --device /dev/dri IMAGE";
+  return {match};
+}
+
+std::vector<Match> atomics(const Facts& facts) {
+  const auto devices = gpus_on_bus(facts.machine, Vendor::amd);
+  std::vector<Match> matches;
+  for (const auto& hit : log_hits(facts.machine, {"PCI rejects atomics"})) {
+    Match match;
+    for (const auto* device : devices)  // the line gives vendor and device, not the address
+      if (contains(hit.text, fmt::format("{:04x}:{:04x}", device->vendor_id, device->device_id))) {
+        Match found = about(facts.machine, device->address);
+        match.gpus.insert(match.gpus.end(), found.gpus.begin(), found.gpus.end());
+        match.pci.insert(match.pci.end(), found.pci.begin(), found.pci.end());
+      }
+    match.evidence.push_back(evidence("kernel log", hit.text));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> unsupported_target(const Facts& facts) {
+  const auto& targets = facts.machine.amd.rocblas_targets;
+  std::vector<Match> matches;
+  if (targets.empty()) return matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    if (gpu.vendor != Vendor::amd || !gpu.gfx_target) continue;
+    const std::string target = gpu.gfx_target->substr(0, gpu.gfx_target->find(':'));
+    if (std::find(targets.begin(), targets.end(), target) != targets.end()) continue;
+    Match match = about(gpu);
+    match.title = fmt::format("The installed ROCm has no code for {}", quote(target));
+    match.evidence.push_back(evidence("KFD topology", target));
+    match.evidence.push_back(evidence("rocBLAS library", "built for " + join(targets, ", ")));
+    if (gpu.integrated)
+      match.severity = Severity::info;  // beside a discrete GPU that does the work
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> rocm_too_new(const Facts& facts) {
+  const auto& amd = facts.machine.amd;
+  if (!amd.rocm_version || !any_gpu(facts.machine, Vendor::amd)) return {};
+  const bool stuck = amd.outcome == "hung" || amd.outcome == "timed_out";
+  const bool refused = amd.start && !amd.start->ok();
+  if (!stuck && !refused) return {};
+  const auto rocm = parse_version(*amd.rocm_version);
+  const auto belongs = amd.module_version ? release_of(*amd.module_version) : std::nullopt;
+  const auto driver = belongs ? parse_version(*belongs) : std::nullopt;
+  // Without the module's version (the kernel's own amdgpu) a start that hangs is the sign.
+  const bool newer = rocm && driver && *rocm > *driver &&
+                     !(rocm->major() == driver->major() && rocm->parts.size() > 1 &&
+                       rocm->parts[1] == driver->parts[1]);
+  if (!(newer || (stuck && !driver))) return {};
+  Match match = about_all(facts.machine, Vendor::amd);
+  match.evidence.push_back(evidence("ROCm", *amd.rocm_version));
+  match.evidence.push_back(evidence(
+      "/sys/module/amdgpu/version",
+      amd.module_version
+          ? *amd.module_version + (belongs ? fmt::format(" (that of ROCm {})", *belongs) : "")
+          : "none: the kernel's own driver, Linux " + facts.machine.system.kernel_release));
+  if (stuck)
+    match.evidence.push_back(evidence(amd.stopped_in.value_or("ROCm"), *amd.outcome));
+  else
+    match.evidence.push_back(evidence(*amd.start));
+  return {match};
+}
+
+std::vector<Match> rocm_failed(const Facts& facts) {
+  const auto& amd = facts.machine.amd;
+  if (!amd.start || amd.start->ok() || !any_gpu(facts.machine, Vendor::amd)) return {};
+  Match match = about_all(facts.machine, Vendor::amd);
+  match.evidence.push_back(evidence(*amd.start));
+  return {match};
+}
+
+std::vector<Match> software_vulkan(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& devices = machine.vulkan.devices;
+  if (machine.vulkan.outcome != "completed" || devices.empty()) return {};
+  if (!std::all_of(devices.begin(), devices.end(), [](const auto& d) { return d.software(); }))
+    return {};
+  Match match;
+  bool computes = false;
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.faked || gpu.suspended) continue;
+    match.gpus.push_back(gpu.index);
+    if (gpu.pci) match.pci.push_back(*gpu.pci);
+    computes |= gpu.vendor == Vendor::nvidia && machine.nvidia.cuda_start &&
+                machine.nvidia.cuda_start->ok();
+    computes |= gpu.vendor == Vendor::amd && machine.amd.start && machine.amd.start->ok();
+  }
+  if (match.gpus.empty()) return {};
+  if (computes) match.severity = Severity::info;  // CUDA or ROCm is the way to this GPU, and works
+  for (const auto& device : devices)
+    match.evidence.push_back(evidence("vkEnumeratePhysicalDevices", device.name + " (CPU)"));
+  if (const auto& capabilities = machine.visibility.nvidia_driver_capabilities)
+    match.evidence.push_back(
+        evidence("environment", "NVIDIA_DRIVER_CAPABILITIES=" + *capabilities));
+  return {match};
+}
+
+}  // namespace
+
+std::vector<Cause> amd_causes() {
+  return {
+      {.id = "amd-permission",
+       .severity = Severity::error,
+       .title = "This user may not use the AMD GPU",
+       .explanation = "ROCm needs to open /dev/kfd and the render nodes, and this user may not.",
+       .cure = "Add the user to the groups render and video, then log in again.",
+       .command = "usermod -aG render,video \"$USER\"",
+       .explains = {"rocm-start-failed", "expected-gpu-count", "vulkan-software-only"},
+       .match = permission},
+      {.id = "amd-no-atomics",
+       .severity = Severity::error,
+       .title = "The slot of the AMD GPU lacks PCI Express atomics",
+       .explanation = "ROCm leaves out a GPU whose path to the processor does not route atomic "
+                      "operations.",
+       .cure = "Move the GPU to a slot that the processor itself provides; in a virtual machine, "
+               "give it a root port with atomics.",
+       .command = {},
+       .explains = {"rocm-start-failed", "amd-kfd-missing", "expected-gpu-count"},
+       .match = atomics},
+      {.id = "rocm-newer-than-driver",
+       .severity = Severity::error,
+       .title = "ROCm is newer than the kernel driver",
+       .explanation = "ROCm's user space speaks to a kernel driver that is older than what it "
+                      "supports, and does not start.",
+       .cure = "Install the amdgpu driver of this ROCm release, or an older ROCm.",
+       .command = "apt-get install amdgpu-dkms && reboot",
+       .explains = {"driver-hung", "probe-timed-out", "rocm-start-failed", "expected-gpu-count"},
+       .match = rocm_too_new},
+      {.id = "amd-kfd-missing",
+       .severity = Severity::error,
+       .title = "/dev/kfd is missing",
+       .explanation =
+           "The amdgpu driver is loaded, and the node through which ROCm computes is not "
+           "here.",
+       .cure = "In a container, pass the node in; on a host, use a kernel with "
+               "CONFIG_HSA_AMD enabled.",
+       .command = {},
+       .explains = {"rocm-start-failed", "expected-gpu-count"},
+       .match = kfd_missing},
+      {.id = "amd-target-unsupported",
+       .severity = Severity::error,
+       .title = "The installed ROCm has no code for this GPU",
+       .explanation = "ROCm's libraries carry kernels for certain GPUs only, and this one is not "
+                      "among them.",
+       .cure = "Install a ROCm release that supports this GPU, or use another GPU.",
+       .command = {},
+       .explains = {"rocm-start-failed"},
+       .match = unsupported_target},
+      {.id = "rocm-start-failed",
+       .severity = Severity::error,
+       .title = "ROCm does not start",
+       .explanation = "ROCm's runtime answered its start with an error.",
+       .cure = "Reinstall ROCm in a release that supports this kernel driver.",
+       .command = {},
+       .explains = {"expected-gpu-count"},
+       .match = rocm_failed},
+      {.id = "vulkan-software-only",
+       .severity = Severity::warning,
+       .title = "Vulkan sees no GPU, only software",
+       .explanation = "A GPU is here, and Vulkan lists only a renderer that runs on the CPU: the "
+                      "GPU's Vulkan driver or its manifest (ICD) is missing.",
+       .cure = "Install the GPU's Vulkan driver; in a container, add the graphics capability.",
+       .command = {},
+       .explains = {},
+       .match = software_vulkan},
+  };
+}
+
+}  // namespace gpuready::doctor

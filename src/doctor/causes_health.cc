@@ -1,0 +1,308 @@
+// Memory, links and power of GPUs that run: what NVML's counters, sysfs and Xids tell.
+// Clock event bits: nvml.h (0x8 hardware slowdown, 0x40 hardware thermal, 0x80 power brake).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+constexpr std::uint64_t kHwSlowdown = 0x8, kHwThermal = 0x40, kHwPowerBrake = 0x80;
+
+template <class Test>
+std::vector<Match> each_gpu(const Facts& facts, Test&& test) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    if (gpu.faked || gpu.suspended) continue;
+    Match match = about(gpu);
+    test(gpu, match);
+    if (!match.evidence.empty()) matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> remap_failed(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    const auto& rows = gpu.remapping;
+    if (rows.failed.value_or(false))
+      match.evidence.push_back(
+          evidence("nvmlDeviceGetRemappedRows",
+                   fmt::format("a remapping has failed ({} rows remapped for uncorrectable errors)",
+                               rows.uncorrected.value_or(0))));
+    add_xids(facts.machine, gpu, {64}, match);
+    if (!match.evidence.empty() && rows.banks_none.value_or(0) > 0)
+      match.evidence.push_back(
+          evidence("nvmlDeviceGetRowRemapperHistogram",
+                   fmt::format("{} memory banks have no spare row left", *rows.banks_none)));
+  });
+}
+
+std::vector<Match> remap_pending(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (gpu.remapping.pending.value_or(false))
+      match.evidence.push_back(
+          evidence("nvmlDeviceGetRemappedRows", "rows wait to be remapped at the next reset"));
+    if (gpu.retired.pending.value_or(false)) {
+      match.evidence.push_back(evidence("nvmlDeviceGetRetiredPagesPendingStatus",
+                                        "pages wait to be retired at the next reset"));
+    }
+    if (!match.evidence.empty()) add_xids(facts.machine, gpu, {63}, match);
+  });
+}
+
+struct EccXid {
+  int code;
+  std::string_view cure;
+};
+// The gentlest cure that suffices; a later row is the stronger one.
+constexpr EccXid kEccXids[] = {
+    {94,
+     "Restart the application that met the error; the others may go on. Reset the GPU when it "
+     "is idle."},
+    {48, "Stop what runs on the GPU and reset it."},
+    {171, "Stop what runs on the GPU and reset it."},
+    {172, "Stop what runs on the GPU and reset it."},
+    {140, "Stop what runs on the GPU and reset it."},
+    {95, "Stop everything that runs on the GPU at once, and reset it: any of it may be damaged."},
+};
+
+std::vector<Match> uncorrectable(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (gpu.ecc.since_boot.uncorrected.value_or(0) > 0)
+      match.evidence.push_back(
+          evidence("nvmlDeviceGetTotalEccErrors (uncorrected, volatile)",
+                   fmt::format("{} since the driver was loaded", *gpu.ecc.since_boot.uncorrected)));
+    std::uint64_t ras = 0;
+    for (const auto& [block, errors] : gpu.ras_errors)
+      if (block.ends_with("_ue") && errors > 0) {
+        ras += errors;
+        match.evidence.push_back(evidence("ras/" + block.substr(0, block.size() - 3) + "_err_count",
+                                          fmt::format("ue: {}", errors)));
+      }
+    if (const auto* status = failed_call(gpu, "cu", 214))
+      match.evidence.push_back(evidence(*status));
+    for (const auto& xid : kEccXids)
+      if (add_xids(facts.machine, gpu, {xid.code}, match)) match.cure = std::string(xid.cure);
+    if (ras > 0) match.command = "reboot";
+  });
+}
+
+std::vector<Match> sram_worn(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (gpu.ecc.sram_threshold_exceeded.value_or(false))
+      match.evidence.push_back(
+          evidence("nvmlDeviceGetSramEccErrorStatus", "the error threshold is exceeded"));
+  });
+}
+
+std::vector<Match> ecc_pending(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    const auto& ecc = gpu.ecc;
+    if (!ecc.enabled_now || !ecc.enabled_pending || *ecc.enabled_now == *ecc.enabled_pending)
+      return;
+    match.evidence.push_back(
+        evidence("nvmlDeviceGetEccMode",
+                 fmt::format("current: {}, pending: {}", *ecc.enabled_now ? "on" : "off",
+                             *ecc.enabled_pending ? "on" : "off")));
+  });
+}
+
+std::vector<Match> mig_pending(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (!gpu.mig_enabled || !gpu.mig_pending || *gpu.mig_enabled == *gpu.mig_pending) return;
+    match.evidence.push_back(
+        evidence("nvmlDeviceGetMigMode",
+                 fmt::format("current: {}, pending: {}", *gpu.mig_enabled ? "on" : "off",
+                             *gpu.mig_pending ? "on" : "off")));
+  });
+}
+
+// Generation drops at idle by design and is no sign; width does not. A slot with fewer lanes than
+// the GPU is no fault either, so the lesser maximum of both ends counts. Ports of virtual machines
+// claim less than the GPU really has: those are left aside.
+std::vector<Match> link_degraded(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    const auto* device = gpu.pci ? pci_device(facts.machine, *gpu.pci) : nullptr;
+    std::optional<int> now = gpu.link_now.width, max = gpu.link_max.width;
+    if (device) {
+      if (!now) now = device->link_now.width;
+      if (device->link_max.width) max = std::max(max.value_or(0), *device->link_max.width);
+      const auto port_now = device->port_link_now.width, port_max = device->port_link_max.width;
+      const bool real_port = port_now && port_max && *port_max >= 1 && (!now || *port_max >= *now);
+      if (real_port && gpu.vendor == Vendor::amd)
+        now = std::min(now.value_or(*port_now), *port_now);
+      if (real_port && max) max = std::min(*max, *port_max);
+    }
+    if (!now || !max || *now >= *max || gpu.integrated) return;
+    match.title = fmt::format("The PCI Express link runs {} lanes of {}", *now, *max);
+    match.evidence.push_back(evidence(
+        gpu.pci ? fmt::format("/sys/bus/pci/devices/{}/current_link_width", gpu.pci->text())
+                : std::string("link width"),
+        fmt::format("{} (at most: {})", *now, *max)));
+  });
+}
+
+std::vector<Match> slowed(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    const auto bits = gpu.clock_event_reasons.value_or(0);
+    if ((bits & (kHwSlowdown | kHwThermal | kHwPowerBrake)) == 0) return;
+    match.evidence.push_back(
+        evidence("nvmlDeviceGetCurrentClocksEventReasons", fmt::format("0x{:x}", bits)));
+    if (gpu.thermal.gpu_celsius)
+      match.evidence.push_back(
+          evidence("nvmlDeviceGetTemperature", fmt::format("{} C", *gpu.thermal.gpu_celsius)));
+    if (bits & kHwPowerBrake) {
+      match.title = "The power supply slows the GPU down (power brake)";
+      match.cure = "Check the power supply and its cables: it asks the GPU to draw less.";
+    } else if (bits & kHwThermal) {
+      match.title = "Heat slows the GPU down";
+      match.cure = "Check fans, airflow, dust and the room's temperature.";
+    }
+  });
+}
+
+bool comes_from_switch(const Gpu& gpu) {
+  return std::any_of(gpu.nvlinks.begin(), gpu.nvlinks.end(),
+                     [](const NvLink& link) { return link.remote_kind == "switch"; });
+}
+
+int links_up(const Gpu& gpu) {
+  return static_cast<int>(
+      std::count_if(gpu.nvlinks.begin(), gpu.nvlinks.end(),
+                    [](const NvLink& link) { return link.up.value_or(false); }));
+}
+
+// Boards bridged by hand use some of their links only, so a link that is down is a fault when a
+// sibling of the same model has more up, when the rest of them lead to NVSwitches, or when the
+// driver reports an NVLink error.
+std::vector<Match> nvlink(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    const int up = links_up(gpu), count = static_cast<int>(gpu.nvlinks.size());
+    int expected = comes_from_switch(gpu) ? count : up;
+    for (const auto& sibling : facts.machine.gpus)
+      if (sibling.name == gpu.name) expected = std::max(expected, links_up(sibling));
+    std::string down;
+    for (const auto& link : gpu.nvlinks)
+      if (link.up.has_value() && !*link.up) down += fmt::format(" {}", link.link);
+    const bool errors = add_xids(facts.machine, gpu, {74, 136, 137, 149}, match);
+    if (up < expected) {
+      match.title = fmt::format("{} of {} NVLinks are up", up, expected);
+      match.evidence.insert(match.evidence.begin(),
+                            evidence("nvmlDeviceGetNvLinkState", "down:" + down));
+    } else if (errors) {
+      match.title = "NVLink errors";
+      match.severity = Severity::warning;
+    }
+  });
+}
+
+std::vector<Match> inforom(const Facts& facts) {
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (gpu.inforom_valid.value_or(true) && !failed_call(gpu, "nvml", 14)) return;
+    match.evidence.push_back(evidence("nvmlDeviceValidateInforom", "the inforom is corrupt"));
+  });
+}
+
+}  // namespace
+
+std::vector<Cause> health_causes() {
+  return {
+      {.id = "row-remap-failed",
+       .severity = Severity::error,
+       .title = "The GPU could not replace bad memory rows",
+       .explanation = "A row of memory that showed errors could not be remapped to a spare one, so "
+                      "it stays in use.",
+       .cure = "Take the GPU out of service and have it replaced.",
+       .command = {},
+       .explains = {"xid-64", "xid-63", "xid-48", "xid-94", "xid-95", "xid-154",
+                    "row-remap-pending", "uncorrectable-ecc", "reset-required"},
+       .match = remap_failed},
+      {.id = "uncorrectable-ecc",
+       .severity = Severity::error,
+       .title = "The GPU's memory had errors that ECC could not correct",
+       .explanation =
+           "Data was lost. What ran at the time cannot be trusted, and the GPU should be "
+           "reset before it works on.",
+       .cure = "Stop what runs on the GPU and reset it; if it recurs, have it replaced.",
+       .command = "nvidia-smi --gpu-reset -i {pci}",
+       .explains = {"xid-48", "xid-94", "xid-95", "xid-140", "xid-171", "xid-172", "xid-63",
+                    "xid-154", "xid-45", "row-remap-pending", "reset-required", "gpu-call-failed",
+                    "cuda-start-failed"},
+       .match = uncorrectable},
+      {.id = "sram-errors-exceeded",
+       .severity = Severity::error,
+       .title = "The GPU's on-chip memory has had too many errors",
+       .explanation = "Uncorrectable errors in on-chip memory (SRAM) have passed NVIDIA's "
+                      "threshold.",
+       .cure = "Take the GPU out of service and have it replaced.",
+       .command = {},
+       .explains = {"xid-172", "uncorrectable-ecc", "reset-required"},
+       .match = sram_worn},
+      {.id = "nvlink-down",
+       .severity = Severity::error,
+       .title = "NVLinks are down",
+       .explanation = "The GPU reaches its peers by fewer NVLinks than its model has here.",
+       .cure = "Reset all GPUs of the fabric together; if it stays, reseat the GPU or its bridge "
+               "and have the board checked.",
+       .command = "nvidia-smi nvlink --status -i {pci}",
+       .explains = {"xid-74", "xid-136", "xid-137", "xid-144", "xid-145", "xid-146", "xid-147",
+                    "xid-148", "xid-149", "xid-154", "reset-required"},
+       .match = nvlink},
+      {.id = "hardware-slowdown",
+       .severity = Severity::warning,
+       .title = "The hardware slows the GPU down",
+       .explanation = "The board itself lowers the clocks, to half or less, to protect itself.",
+       .cure = "Check cooling and power.",
+       .command = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER -i {pci}",
+       .explains = {"xid-62"},
+       .match = slowed},
+      {.id = "row-remap-pending",
+       .severity = Severity::warning,
+       .title = "Bad memory waits to be replaced at the next reset",
+       .explanation = "Rows (or pages, before Ampere) that showed errors will be taken out of use "
+                      "when the GPU is reset.",
+       .cure = "Let running work end, then reset the GPU.",
+       .command = "nvidia-smi --gpu-reset -i {pci}",
+       .explains = {"xid-63", "xid-154", "reset-required"},
+       .match = remap_pending},
+      {.id = "pcie-link-degraded",
+       .severity = Severity::warning,
+       .title = "The PCI Express link lost lanes",
+       .explanation = "The link came up with fewer lanes than both its ends have.",
+       .cure = "Reseat the GPU and its riser; check the firmware's bifurcation setting and "
+               "retimers.",
+       .command = "lspci -vv -s {pci} | grep -E 'LnkCap|LnkSta'",
+       .explains = {},
+       .match = link_degraded},
+      {.id = "ecc-change-pending",
+       .severity = Severity::warning,
+       .title = "A change of the ECC mode waits for a reboot",
+       .explanation = "The mode was switched and takes effect at the next reset of the GPU.",
+       .cure = "Reset the GPU or reboot.",
+       .command = "nvidia-smi --gpu-reset -i {pci}",
+       .explains = {},
+       .match = ecc_pending},
+      {.id = "mig-change-pending",
+       .severity = Severity::warning,
+       .title = "A change of the MIG mode waits for a reset",
+       .explanation = "The mode was switched and takes effect at the next reset of the GPU.",
+       .cure = "Stop what uses the GPU and reset it.",
+       .command = "nvidia-smi --gpu-reset -i {pci}",
+       .explains = {},
+       .match = mig_pending},
+      {.id = "inforom-corrupt",
+       .severity = Severity::warning,
+       .title = "The GPU's inforom is corrupt",
+       .explanation = "The board's own store of identity and error counts is damaged; what it says "
+                      "of past errors cannot be trusted.",
+       .cure = "Ask the vendor for a reflash, or have the GPU replaced.",
+       .command = {},
+       .explains = {},
+       .match = inforom},
+  };
+}
+
+}  // namespace gpuready::doctor

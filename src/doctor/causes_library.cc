@@ -1,0 +1,262 @@
+// NVIDIA's user space against its kernel module: versions, stubs, shadows, missing parts.
+// CUDA driver codes: cuda.h (34 stub library, 209 no binary, 221 JIT compiler not found, 222
+// unsupported PTX version, 803 system driver mismatch, 804 compat not supported on device).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+Match all_nvidia(const Facts& facts) { return about_all(facts.machine, Vendor::nvidia); }
+
+void add_library(const Machine& machine, Match& match) {
+  if (const auto path = cuda_library_path(machine))
+    match.evidence.push_back(evidence("libcuda.so.1", "-> " + *path));
+}
+
+bool nvidia_here(const Machine& machine) {
+  return any_gpu(machine, Vendor::nvidia) || machine.nvidia.module_loaded || machine.system.wsl2;
+}
+
+std::vector<Match> mismatch(const Facts& facts) {
+  const auto& nvidia = facts.machine.nvidia;
+  Match match = all_nvidia(facts);
+  if (const auto* status = failed_start(nvidia.nvml_start, {18}))
+    match.evidence.push_back(evidence(*status));
+  if (const auto* status = failed_start(nvidia.cuda_start, {803}))
+    match.evidence.push_back(evidence(*status));
+  const bool starts = nvidia.nvml_start && nvidia.nvml_start->ok();
+  if (!starts)
+    for (const auto& hit : log_hits(facts.machine, {"API mismatch"}))
+      if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", hit.text));
+  // Without a driver's word: the versions themselves. A forward-compatible libcuda is meant to
+  // differ.
+  std::optional<std::string> user;
+  for (const auto& file : nvidia.libraries) {
+    if (file.name != "libcuda.so.1" && file.name != "libnvidia-ml.so.1") continue;
+    const auto path = file.real_path.value_or(file.path);
+    if (!file.version || contains(path, "/compat/") || contains(path, "/stubs/")) continue;
+    if (!nvidia.module_version || *file.version == *nvidia.module_version) continue;
+    if (!parse_version(*file.version) || facts.machine.system.wsl2) continue;
+    if (!user) user = file.version;
+    if (starts && match.evidence.empty()) continue;  // it works: another copy was loaded
+    match.evidence.push_back(evidence(file.name, "-> " + path));
+  }
+  if (match.evidence.empty()) return {};
+  if (nvidia.module_version) {
+    match.evidence.push_back(evidence("/proc/driver/nvidia/version", *nvidia.module_version));
+    if (user)
+      match.title = fmt::format("The kernel module is {}, the libraries are {}",
+                                printable(*nvidia.module_version), printable(*user));
+  }
+  if (in_container(facts.machine))
+    match.cure = "Recreate the container, so that it gets the libraries of the loaded driver.";
+  return {match};
+}
+
+std::vector<Match> compat(const Facts& facts) {
+  const auto* status = failed_start(facts.machine.nvidia.cuda_start, {804});
+  if (!status) return {};
+  Match match = all_nvidia(facts);
+  match.evidence.push_back(evidence(*status));
+  add_library(facts.machine, match);
+  return {match};
+}
+
+std::vector<Match> stub(const Facts& facts) {
+  const auto path = cuda_library_path(facts.machine);
+  const bool in_stubs = path && contains(*path, "/stubs/");
+  const auto* status = failed_start(facts.machine.nvidia.cuda_start, {34});
+  if (!status && !in_stubs) return {};
+  Match match = all_nvidia(facts);
+  if (status) match.evidence.push_back(evidence(*status));
+  add_library(facts.machine, match);
+  if (!any_gpu(facts.machine, Vendor::nvidia)) match.severity = Severity::info;
+  return {match};
+}
+
+std::vector<Match> wsl_shadow(const Facts& facts) {
+  if (!facts.machine.system.wsl2) return {};
+  const auto path = cuda_library_path(facts.machine);
+  if (!path || path->starts_with("/usr/lib/wsl/")) return {};
+  Match match = all_nvidia(facts);
+  match.evidence.push_back(evidence("libcuda.so.1", "-> " + *path));
+  if (const auto& status = facts.machine.nvidia.cuda_start; status && !status->ok())
+    match.evidence.push_back(evidence(*status));
+  return {match};
+}
+
+std::vector<Match> nvml_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (!machine.nvidia.module_loaded || !any_gpu(machine, Vendor::nvidia)) return {};
+  if (machine.nvidia.nvml_outcome != "no_library" || machine.system.jetson_release) return {};
+  Match match = all_nvidia(facts);
+  match.evidence.push_back(evidence("libnvidia-ml.so.1", "the loader finds no such library"));
+  if (in_container(machine)) {
+    match.cure = "Give the container the driver's libraries by the NVIDIA Container Toolkit.";
+    match.command = "docker run --gpus all IMAGE";
+  }
+  return {match};
+}
+
+std::vector<Match> cuda_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& nvidia = machine.nvidia;
+  if (nvidia.cuda_outcome != "no_library" || !nvidia_here(machine)) return {};
+  if (nvidia.nvml_outcome == "no_library") return {};  // nothing of the driver's user space is here
+  Match match = all_nvidia(facts);
+  match.evidence.push_back(evidence("libcuda.so.1", "the loader finds no such library"));
+  const auto& capabilities = machine.visibility.nvidia_driver_capabilities;
+  if (capabilities)
+    match.evidence.push_back(
+        evidence("environment", "NVIDIA_DRIVER_CAPABILITIES=" + *capabilities));
+  if (in_container(machine) || capabilities) return {match};
+  match.title = "The CUDA driver's library is not installed";
+  match.explanation = "The kernel module and NVML are here, and libcuda.so.1 is not.";
+  match.cure = "Install the package of the driver's CUDA library, in the module's version.";
+  match.command = "apt-get install libcuda1";
+  return {match};
+}
+
+// Codes that a program's load of device code met; a worker's or a probe's.
+std::vector<Match> load_failed(const Facts& facts, int code) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus)
+    if (const auto* status = failed_call(gpu, "cu", code)) {
+      Match match = about(gpu);
+      match.evidence.push_back(evidence(*status));
+      if (const auto& version = facts.machine.nvidia.cuda_version; version && code == 222)
+        match.evidence.push_back(evidence("cuDriverGetVersion()", "CUDA " + *version));
+      if (gpu.compute_capability && code == 209)
+        match.evidence.push_back(
+            evidence("cuDeviceGetAttribute()", "compute capability " + *gpu.compute_capability));
+      matches.push_back(std::move(match));
+    }
+  return matches;
+}
+
+std::vector<Match> ptx_too_new(const Facts& facts) { return load_failed(facts, 222); }
+std::vector<Match> no_code(const Facts& facts) { return load_failed(facts, 209); }
+
+std::vector<Match> jit_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  auto matches = load_failed(facts, 221);
+  const auto path = cuda_library_path(machine);
+  // Jetson builds the compiler into libcuda's own directory under other names.
+  if (!path || machine.system.jetson_release || contains(*path, "/stubs/") ||
+      !any_gpu(machine, Vendor::nvidia) || library(machine, "libnvidia-ptxjitcompiler.so.1"))
+    return matches;
+  if (!matches.empty()) {
+    matches.front().evidence.push_back(
+        evidence("libnvidia-ptxjitcompiler.so.1", "the loader finds no such library"));
+    return matches;
+  }
+  if (!library(machine, "libcuda.so.1")) return matches;
+  Match match = all_nvidia(facts);
+  match.severity = Severity::warning;
+  match.evidence.push_back(
+      evidence("libnvidia-ptxjitcompiler.so.1", "the loader finds no such library"));
+  add_library(machine, match);
+  return {match};
+}
+
+}  // namespace
+
+std::vector<Cause> library_causes() {
+  const std::vector<std::string_view> kStarts = {"nvml-start-failed", "cuda-start-failed",
+                                                 "gpu-not-listed", "expected-gpu-count"};
+  return {
+      {.id = "wsl-shadow-driver",
+       .severity = Severity::error,
+       .title = "A Linux driver shadows the one of WSL",
+       .explanation = "Under WSL 2 the driver's libraries come from Windows, under "
+                      "/usr/lib/wsl/lib; another libcuda.so.1 is found first.",
+       .cure = "Remove the Linux driver's packages from this distribution; only the toolkit "
+               "belongs here.",
+       .command = "apt-get purge 'libnvidia-*' 'nvidia-driver-*' 'libcuda1'",
+       .explains = {"nvml-start-failed", "cuda-start-failed", "driver-library-mismatch",
+                    "ptx-jit-missing", "expected-gpu-count"},
+       .match = wsl_shadow},
+      {.id = "stub-library",
+       .severity = Severity::error,
+       .title = "A stub stands in for libcuda.so.1",
+       .explanation = "The toolkit's stub library, meant for linking alone, is found before the "
+                      "driver's own.",
+       .cure = "Take the stubs directory out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d.",
+       .command = "unset LD_LIBRARY_PATH",
+       .explains = {"cuda-start-failed", "driver-library-mismatch", "ptx-jit-missing",
+                    "expected-gpu-count"},
+       .match = stub},
+      {.id = "compat-library-unsupported",
+       .severity = Severity::error,
+       .title = "The forward-compatible libcuda does not support this GPU",
+       .explanation = "A libcuda newer than the kernel module is in use (the cuda-compat package), "
+                      "which works on data-centre GPUs only, and for certain branches.",
+       .cure = "Take the compat directory out of the library path, or upgrade the driver.",
+       .command = "apt-get remove 'cuda-compat-*'",
+       .explains = {"cuda-start-failed", "expected-gpu-count"},
+       .match = compat},
+      {.id = "driver-library-mismatch",
+       .severity = Severity::error,
+       .title = "The driver's libraries and its kernel module differ in version",
+       .explanation = "The driver was updated while the old kernel module was still loaded, or two "
+                      "installations are mixed.",
+       .cure = "Reload the kernel module, which needs every program off the GPUs, or reboot.",
+       .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia || reboot",
+       .explains = kStarts,
+       .match = mismatch},
+      {.id = "nvml-library-missing",
+       .severity = Severity::error,
+       .title = "The driver's libraries are not here",
+       .explanation = "NVIDIA's kernel module is loaded, and libnvidia-ml.so.1 is not found: its "
+                      "user space is not installed.",
+       .cure = "Install the user-space part of the driver, in the kernel module's version.",
+       .command = {},
+       .explains = {"cuda-library-missing", "nvml-start-failed", "cuda-start-failed",
+                    "expected-gpu-count"},
+       .match = nvml_missing},
+      {.id = "cuda-library-missing",
+       .severity = Severity::error,
+       .title = "The container was given no CUDA driver library",
+       .explanation = "NVML is here and libcuda.so.1 is not: the container was started without the "
+                      "compute capability.",
+       .cure = "Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
+       .command = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE",
+       .explains = {"cuda-start-failed", "ptx-jit-missing", "expected-gpu-count"},
+       .match = cuda_missing},
+      {.id = "ptx-jit-missing",
+       .severity = Severity::error,
+       .title = "The driver's PTX compiler is missing",
+       .explanation = "Programs that carry PTX, and not code for exactly this GPU, cannot be "
+                      "loaded without libnvidia-ptxjitcompiler.so.1.",
+       .cure = "Install it with the driver's other libraries, or let the container toolkit inject "
+               "it (compute capability).",
+       .command = {},
+       .explains = {"gpu-call-failed"},
+       .match = jit_missing},
+      {.id = "ptx-too-new",
+       .severity = Severity::error,
+       .title = "PTX newer than the driver",
+       .explanation = "A program's PTX is of a newer version than the driver's compiler knows.",
+       .cure = "Install a newer driver, or build the program for an older PTX version.",
+       .command = {},
+       .explains = {"gpu-call-failed"},
+       .match = ptx_too_new},
+      {.id = "no-code-for-architecture",
+       .severity = Severity::error,
+       .title = "A program has no code for this GPU's architecture",
+       .explanation = "The program holds neither code for this compute capability nor PTX that "
+                      "could be compiled for it.",
+       .cure = "Install the build of the package that covers this GPU, or rebuild it for this "
+               "architecture.",
+       .command = {},
+       .explains = {"gpu-call-failed"},
+       .match = no_code},
+  };
+}
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,110 @@
+// Drivers that hang, crash or stay silent: what the probes' ends tell.
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+struct Ended {
+  std::string_view probe;         // as people call it
+  Vendor vendor = Vendor::other;  // whose GPUs are concerned; other: every GPU
+  const std::optional<std::string>* outcome = nullptr;
+  const std::optional<std::string>* stopped_in = nullptr;
+};
+
+std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::string_view phrase,
+                         bool vulkan) {
+  static const std::optional<std::string> kNowhere;
+  const auto& machine = facts.machine;
+  const Ended probes[] = {
+      {"NVML", Vendor::nvidia, &machine.nvidia.nvml_outcome, &machine.nvidia.nvml_stopped_in},
+      {"the CUDA driver", Vendor::nvidia, &machine.nvidia.cuda_outcome,
+       &machine.nvidia.cuda_stopped_in},
+      {"ROCm", Vendor::amd, &machine.amd.outcome, &machine.amd.stopped_in},
+      {"Vulkan", Vendor::other, &machine.vulkan.outcome, &kNowhere},
+  };
+  std::vector<Match> matches;
+  for (const auto& probe : probes) {
+    if (*probe.outcome != std::optional(std::string(outcome))) continue;
+    const bool is_vulkan = probe.vendor == Vendor::other;
+    if (is_vulkan && !vulkan) continue;
+    Match match = is_vulkan ? Match{} : about_all(machine, probe.vendor);
+    const std::string where = probe.stopped_in->value_or("");
+    match.title =
+        fmt::format("{} {}{}", probe.probe, phrase, where.empty() ? "" : " in " + quote(where));
+    (*match.title)[0] =
+        static_cast<char>(std::toupper(static_cast<unsigned char>((*match.title)[0])));
+    match.evidence.push_back(
+        evidence(where.empty() ? fmt::format("probe of {}", probe.probe) : where, outcome));
+    // Vulkan may fail in any vendor's driver, and is not how work reaches the GPU.
+    if (is_vulkan) match.severity = Severity::warning;
+    for (const auto& hit : log_hits(machine, {"blocked for more than", "hung_task"}))
+      if (match.evidence.size() < 3 && !is_vulkan)
+        match.evidence.push_back(evidence("kernel log", hit.text));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> hung(const Facts& facts) { return ended(facts, "hung", "hangs", true); }
+std::vector<Match> timed_out(const Facts& facts) {
+  return ended(facts, "timed_out", "did not answer in time", true);
+}
+std::vector<Match> crashed(const Facts& facts) { return ended(facts, "crashed", "crashed", true); }
+std::vector<Match> not_started(const Facts& facts) {
+  return ended(facts, "failed_to_start", "could not be asked", false);
+}
+
+}  // namespace
+
+std::vector<Cause> probe_causes() {
+  return {
+      // AMD's mismatch of user space and kernel driver shows as a hang, and lies closer to the
+      // root.
+      {.id = "driver-hung",
+       .severity = Severity::error,
+       .title = "The driver hangs",
+       .explanation = "A call into the driver sleeps in the kernel and cannot even be killed; "
+                      "every program that uses the GPU will hang likewise.",
+       .cure = "Drain the machine and reboot it; if it recurs, update the driver.",
+       .command = "reboot",
+       .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
+                    "expected-gpu-count", "probe-timed-out"},
+       .match = hung},
+      {.id = "probe-timed-out",
+       .severity = Severity::error,
+       .title = "The driver did not answer in time",
+       .explanation = "A call into the driver was still running at its deadline and was stopped.",
+       .cure = "Try again with a longer --timeout when the machine is quiet; turn on persistence "
+               "so that drivers start faster; if it stays, reboot.",
+       .command = {},
+       .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
+                    "expected-gpu-count"},
+       .match = timed_out},
+      {.id = "probe-crashed",
+       .severity = Severity::error,
+       .title = "The driver's library crashed",
+       .explanation = "The child process that asked the driver's library died by a signal inside "
+                      "it.",
+       .cure = "Reinstall the driver's user-space libraries in the version of the kernel module.",
+       .command = {},
+       .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
+                    "expected-gpu-count"},
+       .match = crashed},
+      {.id = "probe-not-started",
+       .severity = Severity::warning,
+       .title = "A probe could not be started",
+       .explanation = "The helper process that asks the driver did not start, so the driver was "
+                      "not asked.",
+       .cure = "Check that GPUREADY_HELPER, where it is set, names a working gpuready.",
+       .command = {},
+       .explains = {"expected-gpu-count"},
+       .match = not_started},
+  };
+}
+
+}  // namespace gpuready::doctor

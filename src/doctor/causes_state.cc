@@ -1,0 +1,156 @@
+// States that someone set, or that something must still complete: MIG, compute mode, NVSwitch
+// fabric, confidential computing, vGPU licence.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+std::vector<Match> mig_empty(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    const bool usable = std::any_of(gpu.mig.begin(), gpu.mig.end(), [](const MigInstance& mig) {
+      return mig.compute_instance_id || mig.uuid;
+    });
+    if (!gpu.mig_enabled.value_or(false) || usable) continue;
+    Match match = about(gpu);
+    match.evidence.push_back(evidence("nvmlDeviceGetMigMode", "MIG is enabled"));
+    match.evidence.push_back(
+        evidence("nvmlDeviceGetMigDeviceHandleByIndex", "no instance was found"));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> mode(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    Match match = about(gpu);
+    if (gpu.compute_mode == "prohibited") {
+      match.title = "The GPU's compute mode forbids all work";
+      match.evidence.push_back(evidence("nvmlDeviceGetComputeMode", "prohibited"));
+    } else if (gpu.compute_mode && gpu.compute_mode->starts_with("exclusive")) {
+      const auto holder = std::find_if(gpu.processes.begin(), gpu.processes.end(),
+                                       [](const GpuProcess& p) { return p.kind == "compute"; });
+      if (holder == gpu.processes.end() && !failed_call(gpu, "cu", 46)) continue;
+      match.severity = Severity::warning;
+      match.evidence.push_back(evidence("nvmlDeviceGetComputeMode", *gpu.compute_mode));
+      if (holder != gpu.processes.end())
+        match.evidence.push_back(evidence(
+            "nvmlDeviceGetComputeRunningProcesses",
+            fmt::format("process {} {}", holder->pid, holder->name.value_or("(name unknown)"))));
+    }
+    if (const auto* busy = failed_call(gpu, "cu", 46)) {
+      match.severity = Severity::error;
+      match.evidence.push_back(evidence(*busy));
+    }
+    if (!match.evidence.empty()) matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> fabric(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& gpu : machine.gpus) {
+    const auto& state = gpu.fabric.state;
+    if (!state || *state == "not_supported") continue;
+    const bool completed = *state == "completed";
+    if (completed && gpu.fabric.status.value_or(0) == 0) continue;
+    Match match = about(gpu);
+    match.evidence.push_back(
+        evidence("nvmlDeviceGetGpuFabricInfoV",
+                 completed ? fmt::format("completed with status {}", *gpu.fabric.status)
+                           : "state " + *state));
+    matches.push_back(std::move(match));
+  }
+  const auto* status = failed_start(machine.nvidia.cuda_start, {802});
+  if (status && matches.empty()) matches.push_back(about_all(machine, Vendor::nvidia));
+  for (auto& match : matches) {
+    if (status) match.evidence.push_back(evidence(*status));
+    if (machine.nvidia.fabric_manager == "not_running")
+      match.evidence.push_back(evidence("nvidia-fabricmanager", "not running"));
+  }
+  return matches;
+}
+
+std::vector<Match> confidential(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    if (!gpu.confidential_compute.value_or(false) || gpu.confidential_compute_ready.value_or(true))
+      continue;
+    Match match = about(gpu);
+    match.evidence.push_back(
+        evidence("nvmlSystemGetConfComputeGpusReadyState", "not accepting client requests"));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> unlicensed(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    if (gpu.virtualization != "vgpu" || !gpu.vgpu_license || *gpu.vgpu_license == "licensed")
+      continue;
+    if (*gpu.vgpu_license == "unknown" || *gpu.vgpu_license == "not_applicable") continue;
+    Match match = about(gpu);
+    match.evidence.push_back(evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+}  // namespace
+
+std::vector<Cause> state_causes() {
+  return {
+      {.id = "fabric-not-ready",
+       .severity = Severity::error,
+       .title = "The NVSwitch fabric is not ready",
+       .explanation = "On machines with NVSwitches, CUDA starts only after Fabric Manager has "
+                      "registered every GPU.",
+       .cure = "Start the Fabric Manager of exactly the driver's version.",
+       .command = "systemctl restart nvidia-fabricmanager",
+       .explains = {"cuda-start-failed", "expected-gpu-count", "nvlink-down"},
+       .match = fabric},
+      {.id = "confidential-compute-not-ready",
+       .severity = Severity::error,
+       .title = "Confidential computing is not ready",
+       .explanation = "The GPU is in confidential computing mode and has not been set ready, so it "
+                      "takes no work.",
+       .cure = "Attest the GPU, then set it ready.",
+       .command = "nvidia-smi conf-compute -srs 1",
+       .explains = {"cuda-start-failed", "expected-gpu-count"},
+       .match = confidential},
+      {.id = "mig-without-instances",
+       .severity = Severity::error,
+       .title = "MIG is on and no instance exists",
+       .explanation = "In MIG mode, work runs on instances alone, and none was created.",
+       .cure = "Create instances, or turn MIG off.",
+       .command = "nvidia-smi mig -i {pci} -cgi 0 -C",
+       .explains = {"cuda-start-failed", "expected-gpu-count", "hidden-by-variable"},
+       .match = mig_empty},
+      {.id = "compute-mode",
+       .severity = Severity::error,
+       .title = "The GPU's compute mode keeps others out",
+       .explanation = "The compute mode allows one process at a time, or none.",
+       .cure = "Set the default mode, or wait for the process that holds the GPU.",
+       .command = "nvidia-smi -i {pci} -c DEFAULT",
+       .explains = {"gpu-call-failed", "cuda-start-failed", "expected-gpu-count"},
+       .match = mode},
+      {.id = "vgpu-unlicensed",
+       .severity = Severity::warning,
+       .title = "The virtual GPU has no licence",
+       .explanation = "Without a licence a vGPU loses speed, and after a while CUDA.",
+       .cure = "Install the client configuration token and restart the licence service.",
+       .command = "systemctl restart nvidia-gridd",
+       .explains = {},
+       .match = unlicensed},
+  };
+}
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,223 @@
+// What is told only when nothing nearer the root was found: starts and calls that failed, GPUs that
+// a driver does not list, Xids, and a count that is not met.
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+#include "doctor/xid_table.h"
+
+namespace gpuready::doctor {
+namespace {
+
+bool nvidia_expected(const Machine& machine) {
+  return any_gpu(machine, Vendor::nvidia) || machine.nvidia.module_loaded || machine.system.wsl2 ||
+         machine.system.jetson_release.has_value();
+}
+
+std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatus>& start) {
+  if (!start || start->ok() || !nvidia_expected(facts.machine)) return {};
+  // A WSL machine without an NVIDIA GPU has nothing to start.
+  if (facts.machine.system.wsl2 && facts.machine.nvidia.libraries.empty()) return {};
+  Match match = about_all(facts.machine, Vendor::nvidia);
+  match.evidence.push_back(evidence(*start));
+  return {match};
+}
+
+std::vector<Match> nvml_failed(const Facts& facts) {
+  // Jetson's NVML knows little, and some releases refuse to start it.
+  if (facts.machine.system.jetson_release) return {};
+  return start_failed(facts, facts.machine.nvidia.nvml_start);
+}
+
+std::vector<Match> cuda_failed(const Facts& facts) {
+  return start_failed(facts, facts.machine.nvidia.cuda_start);
+}
+
+std::vector<Match> not_listed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& nvidia = machine.nvidia;
+  if (!nvidia.nvml_start || !nvidia.nvml_start->ok()) return {};
+  std::vector<Match> matches;
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.vendor != Vendor::nvidia || gpu.faked || gpu.suspended || !gpu.pci) continue;
+    if (gpu.nvml_index || gpu.driver != "nvidia") continue;
+    // A container is often given some of the host's GPUs.
+    if (in_container(machine) && nvidia.nvml_device_count.value_or(0) > 0) continue;
+    Match match = about(gpu);
+    match.evidence.push_back(
+        evidence("nvmlDeviceGetCount_v2()",
+                 fmt::format("{} GPUs listed, {} not among them",
+                             nvidia.nvml_device_count.value_or(0), gpu.pci->text())));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// Codes that say more than "this GPU has no such feature".
+bool telling(const ApiStatus& status) {
+  if (status.call.starts_with("cu")) return true;
+  constexpr int kTelling[] = {8, 10, 14, 15, 16, 17, 999};
+  return std::find(std::begin(kTelling), std::end(kTelling), status.code) != std::end(kTelling);
+}
+
+std::vector<Match> call_failed(const Facts& facts) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    Match match = about(gpu);
+    for (const auto& status : gpu.errors)
+      if (!status.ok() && telling(status) && match.evidence.size() < 4)
+        match.evidence.push_back(evidence(status));
+    if (!match.evidence.empty()) matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+Severity severity_of(const XidEntry* entry, const std::string& line) {
+  if (!entry) return Severity::warning;
+  // 154 tells that the recovery action changed; back to none, all is well again.
+  if (entry->code == 154 && contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to "))
+    return Severity::info;
+  if (entry->code >= 144 && entry->code <= 149 && contains(line, "Nonfatal"))
+    return Severity::warning;
+  if (entry->klass == XidClass::application || entry->klass == XidClass::informational)
+    return Severity::info;
+  return entry->fatal ? Severity::error : Severity::warning;
+}
+
+std::vector<Match> xid_events(const Facts& facts) {
+  const auto& machine = facts.machine;
+  struct Seen {
+    const XidEvent* first = nullptr;
+    const XidEvent* last = nullptr;
+    int count = 0;
+  };
+  std::map<std::pair<int, std::optional<PciAddress>>, Seen> events;
+  for (const auto& event : machine.kernel_log.xids) {
+    auto& seen = events[{event.code, event.pci}];
+    if (!seen.first) seen.first = &event;
+    seen.last = &event;
+    ++seen.count;
+  }
+  std::vector<Match> matches;
+  for (const auto& [key, seen] : events) {
+    const auto* entry = find_xid(key.first);
+    Match match = key.second ? about(machine, *key.second) : Match{};
+    match.id = fmt::format("xid-{}", key.first);
+    match.severity = severity_of(entry, seen.last->line);
+    match.title = fmt::format("Xid {}: {}", key.first, entry ? entry->name : "unknown");
+    match.explanation = entry ? std::string(entry->meaning)
+                              : "The driver reported an event that is in no published list.";
+    std::string action(entry ? describe(entry->action) : "look it up in NVIDIA's Xid catalog");
+    if (!action.empty()) {
+      action[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(action[0])));
+      match.cure = action + ".";
+    }
+    match.evidence.push_back(evidence(seen.first->source, seen.first->line));
+    if (seen.count > 1)
+      match.evidence.push_back(evidence(
+          seen.last->source, fmt::format("{} times, last: {}", seen.count, seen.last->line)));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+bool usable(const Machine& machine, const Gpu& gpu) {
+  if (gpu.faked || gpu.excluded.value_or(false)) return false;
+  if (gpu.vendor == Vendor::nvidia && machine.nvidia.nvml_start && !machine.system.jetson_release &&
+      !gpu.suspended)
+    return answers(machine, gpu) && (!machine.nvidia.cuda_start || machine.nvidia.cuda_start->ok());
+  if (gpu.pci && !machine.system.wsl2) return gpu.driver.has_value();
+  return true;
+}
+
+std::vector<Match> count_missed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const int expected = facts.options.expected_gpus.value_or(0);
+  int found = 0;
+  Match match;
+  for (const auto& gpu : machine.gpus) {
+    if (usable(machine, gpu)) {
+      ++found;
+      continue;
+    }
+    const auto state = gpu.faked ? "faked" : "unusable";
+    match.evidence.push_back(evidence(
+        gpu.pci ? gpu.pci->text() : fmt::format("GPU {}", gpu.index),
+        fmt::format("{}, {}", gpu.name.empty() ? "GPU of unknown name" : gpu.name, state)));
+    match.gpus.push_back(gpu.index);
+    if (gpu.pci) match.pci.push_back(*gpu.pci);
+  }
+  if (found >= expected) return {};
+  match.title =
+      fmt::format("Expected {} GPU{}, found {}", expected, expected == 1 ? "" : "s", found);
+  if (match.evidence.empty())
+    match.evidence.push_back(
+        evidence("--require-gpu", fmt::format("{} expected, {} found", expected, found)));
+  return {match};
+}
+
+}  // namespace
+
+std::vector<Cause> symptom_causes() {
+  return {
+      {.id = "nvml-start-failed",
+       .severity = Severity::error,
+       .title = "NVML does not start",
+       .explanation = "NVIDIA's management library answered its start with an error.",
+       .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
+               "nothing.",
+       .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
+       .explains = {"cuda-start-failed", "gpu-not-listed", "expected-gpu-count"},
+       .match = nvml_failed},
+      {.id = "cuda-start-failed",
+       .severity = Severity::error,
+       .title = "The CUDA driver does not start",
+       .explanation = "cuInit answered with an error, so no program can use CUDA here.",
+       .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
+               "nothing.",
+       .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
+       .explains = {"expected-gpu-count"},
+       .match = cuda_failed},
+      {.id = "gpu-not-listed",
+       .severity = Severity::error,
+       .title = "The driver does not list a GPU that is on the bus",
+       .explanation =
+           "The GPU is bound to NVIDIA's driver, and NVML does not know it: it failed to "
+           "start or was lost.",
+       .cure = "Look at the kernel log for this address; cut the power and start again.",
+       .command = "dmesg | grep -iE 'nvrm|xid'",
+       .explains = {"expected-gpu-count"},
+       .match = not_listed},
+      {.id = "gpu-call-failed",
+       .severity = Severity::error,
+       .title = "Calls about this GPU fail",
+       .explanation = "The driver answers for this GPU with errors.",
+       .cure = "Look at the kernel log for this address; reset the GPU.",
+       .command = "nvidia-smi -q -i {pci}",
+       .explains = {"expected-gpu-count"},
+       .match = call_failed},
+      {.id = "xid",
+       .severity = Severity::warning,
+       .title = "An Xid",
+       .explanation = "NVIDIA's driver reported an error event.",
+       .cure = {},
+       .command = {},
+       .explains = {},
+       .match = xid_events},
+      {.id = "expected-gpu-count",
+       .severity = Severity::error,
+       .title = "Fewer GPUs than expected",
+       .explanation = "Fewer GPUs can be used than were asked for.",
+       .cure = "Look for what is missing: on the bus, at its power, or in this container's GPUs.",
+       .command = {},
+       .explains = {},
+       .match = count_missed},
+  };
+}
+
+}  // namespace gpuready::doctor

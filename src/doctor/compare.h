@@ -1,0 +1,34 @@
+// What compare_with_baseline() and compare_before_and_after() share: the table of their findings,
+// and the counters that may only stand still.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doctor/cause.h"
+
+namespace gpuready::doctor {
+
+struct ChangeRow {
+  std::string_view id;
+  Severity severity;
+  std::string_view title, explanation, cure;
+};
+std::span<const ChangeRow> change_rows();
+// Of the row with this id, with the match's texts where they are set.
+Finding change_finding(std::string_view id, Match match);
+
+struct Change {
+  std::string_view id;
+  std::string source, quote;
+};
+// Counters on the board itself: lifetime ECC, remapped rows, retired pages.
+std::vector<Change> lasting_increases(const Gpu& before, const Gpu& after);
+// Counters since the driver was loaded or the machine booted: ECC, replays, AER, NVLink, RAS.
+std::vector<Change> running_increases(const Gpu& before, const Gpu& after);
+
+void sort_by_severity(std::vector<Finding>& findings);
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,189 @@
+// Runs the cause table over a machine, then folds what follows from a cause under it.
+#include "doctor/diagnose.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+#include "doctor/cause.h"
+#include "doctor/facts.h"
+
+namespace gpuready {
+namespace {
+using doctor::Cause;
+using doctor::Match;
+
+constexpr std::size_t kEvidenceMax = 8;
+
+struct Told {
+  const Cause* cause = nullptr;
+  int row = 0;
+  Finding finding;
+  std::size_t root = 0;  // index of what explains it; its own when nothing does
+};
+
+template <class T>
+bool includes(const std::vector<T>& outer, const std::vector<T>& inner) {
+  return std::all_of(inner.begin(), inner.end(), [&](const T& item) {
+    return std::find(outer.begin(), outer.end(), item) != outer.end();
+  });
+}
+
+bool machine_wide(const Finding& finding) { return finding.gpus.empty() && finding.pci.empty(); }
+
+// What a cause follows from must concern the same GPUs, or all. A machine-wide consequence ("CUDA
+// does not start") may follow from one GPU's trouble.
+bool covers(const Finding& root, const Finding& symptom) {
+  if (machine_wide(root) || machine_wide(symptom)) return true;
+  if (includes(root.gpus, symptom.gpus) && includes(root.pci, symptom.pci)) return true;
+  return includes(symptom.gpus, root.gpus) && includes(symptom.pci, root.pci);
+}
+
+std::string replace_all(std::string text, std::string_view what, std::string_view by) {
+  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+std::optional<std::string> fill(std::string_view command, const Machine& machine,
+                                const Finding& finding) {
+  if (command.empty()) return std::nullopt;
+  std::string text(command);
+  if (!finding.pci.empty()) text = replace_all(text, "{pci}", finding.pci.front().text());
+  if (!finding.gpus.empty())
+    text = replace_all(text, "{index}", std::to_string(finding.gpus.front()));
+  if (!machine.system.kernel_release.empty())
+    text = replace_all(text, "{kernel}", printable(machine.system.kernel_release));
+  if (machine.nvidia.module_version)
+    text = replace_all(text, "{driver}", printable(*machine.nvidia.module_version));
+  for (const auto* name : {"{pci}", "{index}", "{kernel}", "{driver}"})
+    if (contains(text, name)) return std::nullopt;
+  return text;
+}
+
+std::optional<std::string> nonempty(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(std::string(text));
+}
+
+Finding finding_of(const Cause& cause, Match match, const Machine& machine) {
+  Finding finding;
+  finding.id = match.id.value_or(std::string(cause.id));
+  finding.severity = match.severity.value_or(cause.severity);
+  finding.title = match.title.value_or(std::string(cause.title));
+  finding.explanation = match.explanation.value_or(std::string(cause.explanation));
+  finding.gpus = std::move(match.gpus);
+  finding.pci = std::move(match.pci);
+  finding.evidence = std::move(match.evidence);
+  finding.cure = match.cure ? nonempty(*match.cure) : nonempty(cause.cure);
+  finding.command = fill(match.command ? *match.command : cause.command, machine, finding);
+  return finding;
+}
+
+bool lists(const Cause& cause, std::string_view id) {
+  return std::find(cause.explains.begin(), cause.explains.end(), id) != cause.explains.end();
+}
+
+void find_roots(std::vector<Told>& told) {
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    told[i].root = i;
+    for (std::size_t k = 0; k < told.size(); ++k) {
+      if (k == i || !lists(*told[k].cause, told[i].finding.id)) continue;
+      if (!covers(told[k].finding, told[i].finding)) continue;
+      told[i].root = k;
+      break;
+    }
+  }
+  // Up the chain; the table has no cycles (a test holds it to that), and the bound is a safeguard.
+  for (std::size_t i = 0; i < told.size(); ++i)
+    for (std::size_t step = 0; step < told.size() && told[told[i].root].root != told[i].root;
+         ++step)
+      told[i].root = told[told[i].root].root;
+}
+
+template <class T>
+void add_new(std::vector<T>& into, std::vector<T> from) {
+  for (auto& item : from)
+    if (std::find(into.begin(), into.end(), item) == into.end()) into.push_back(std::move(item));
+}
+
+bool same_text(const Finding& a, const Finding& b) {
+  return std::tie(a.id, a.severity, a.title, a.explanation, a.cure) ==
+         std::tie(b.id, b.severity, b.title, b.explanation, b.cure);
+}
+
+// The same cause at several GPUs is told once.
+void merge(Finding& into, Finding from) {
+  const bool same_gpus = into.gpus == from.gpus && into.pci == from.pci;
+  add_new(into.gpus, std::move(from.gpus));
+  add_new(into.pci, std::move(from.pci));
+  std::sort(into.gpus.begin(), into.gpus.end());
+  std::sort(into.pci.begin(), into.pci.end());
+  for (auto& item : from.evidence)
+    if (into.evidence.size() < kEvidenceMax) into.evidence.push_back(std::move(item));
+  if (!same_gpus && into.command != from.command) {
+    // A command that names one GPU cures that GPU alone: give one for each.
+    if (into.command && from.command && !contains(*into.command, *from.command))
+      into.command = *into.command + " && " + *from.command;
+  }
+  for (auto& inner : from.explains) {
+    const auto same = std::find_if(into.explains.begin(), into.explains.end(),
+                                   [&](const Finding& known) { return same_text(known, inner); });
+    if (same == into.explains.end())
+      into.explains.push_back(std::move(inner));
+    else
+      merge(*same, std::move(inner));
+  }
+}
+
+std::vector<Told> run_table(const Machine& machine, const DiagnoseOptions& options) {
+  std::vector<Told> told;
+  const doctor::Facts facts{machine, options};
+  int row = 0;
+  for (const auto& cause : doctor::causes()) {
+    for (auto& match : cause.match(facts)) {
+      if (match.evidence.empty()) continue;  // nothing is told without proof
+      told.push_back({&cause, row, finding_of(cause, std::move(match), machine), 0});
+    }
+    ++row;
+  }
+  return told;
+}
+
+}  // namespace
+
+std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& options) {
+  auto told = run_table(machine, options);
+  find_roots(told);
+  for (std::size_t i = 0; i < told.size(); ++i)
+    if (told[i].root != i) {
+      auto& folded = told[told[i].root].finding.explains;
+      const auto same = std::find_if(folded.begin(), folded.end(), [&](const Finding& known) {
+        return same_text(known, told[i].finding);
+      });
+      if (same == folded.end())
+        folded.push_back(told[i].finding);
+      else
+        merge(*same, told[i].finding);
+    }
+
+  std::vector<std::pair<int, Finding>> roots;
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (told[i].root != i) continue;
+    const auto same = std::find_if(roots.begin(), roots.end(), [&](const auto& known) {
+      return same_text(known.second, told[i].finding);
+    });
+    if (same == roots.end())
+      roots.emplace_back(told[i].row, std::move(told[i].finding));
+    else
+      merge(same->second, std::move(told[i].finding));
+  }
+  std::stable_sort(roots.begin(), roots.end(), [](const auto& a, const auto& b) {
+    return std::tuple(-static_cast<int>(a.second.severity), a.first) <
+           std::tuple(-static_cast<int>(b.second.severity), b.first);
+  });
+  std::vector<Finding> findings;
+  for (auto& [row, finding] : roots) findings.push_back(std::move(finding));
+  return findings;
+}
+
+}  // namespace gpuready
