@@ -11,6 +11,8 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "health/plan.h"
 #include "host/recording.h"
 #include "machine/fake.h"
 
@@ -40,8 +42,6 @@ TerminalStyle style_of(const Globals& globals) {
   style.quiet = globals.quiet;
   return style;
 }
-
-std::optional<std::string> variable(Host& host, const char* name) { return host.environment(name); }
 
 }  // namespace
 
@@ -87,14 +87,23 @@ Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
 }
 
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options) {
-  const auto fakes = requested_fakes(globals.fake, variable(host, "GPUREADY_FAKE"),
-                                     variable(host, "BITNET_GPU_FAKE"),
-                                     variable(host, "GPUREADY_STRICT"));
+  const auto fakes = choose_fakes(host, globals.fake);
   if (!fakes) return std::unexpected(fakes.error());
   options.fakes = *fakes;
   if (globals.timeout_s)
     options.probe_timeout = std::chrono::milliseconds(static_cast<long>(*globals.timeout_s * 1000));
   return inspect(host, options);
+}
+
+std::optional<Error> unknown_device(const std::vector<std::string>& names, const Machine& machine) {
+  for (const auto& name : names) {
+    const auto fits = [&](const Gpu& gpu) { return names_gpu({name}, gpu); };
+    if (name == "cpu" || std::any_of(machine.gpus.begin(), machine.gpus.end(), fits)) continue;
+    return Error{ErrorKind::bad_input,
+                 fmt::format("--device {}: no such GPU among the {} here; `gpuready detect` lists them",
+                             printable(name), machine.gpus.size())};
+  }
+  return std::nullopt;
 }
 
 Result<Machine> inspect_recording(const std::string& path) {

@@ -38,6 +38,9 @@ Result<std::unique_ptr<Host>> open_host(const Globals& globals);
 // inspect() with the fakes and the time limit that the options and the environment ask for.
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options);
 
+// Names in --device that fit no GPU of this machine, as an error.
+std::optional<Error> unknown_device(const std::vector<std::string>& names, const Machine& machine);
+
 // The machine of a recording, for --baseline.
 Result<Machine> inspect_recording(const std::string& path);
 

@@ -13,8 +13,8 @@ namespace gpuready {
 
 struct PlanOptions {
   bool busy = false;                 // test GPUs that others use, too, leaving memory to them
-  std::vector<std::string> devices;  // --device; empty: all
-  std::optional<std::uint64_t> max_bytes;
+  std::vector<std::string> devices = {};  // --device; empty: all
+  std::optional<std::uint64_t> max_bytes = std::nullopt;
 };
 
 // One test of one device, in a child that sees that device alone.
@@ -23,7 +23,7 @@ struct PlannedTest {
   std::string subject;               // "GPU 0", "GPU 0 MIG 1g.18gb"
   std::string uuid;                  // of the GPU or MIG instance: what CUDA_VISIBLE_DEVICES is set to
   std::uint64_t keep_free_bytes = 0; // left to others
-  std::optional<std::uint64_t> max_bytes;
+  std::optional<std::uint64_t> max_bytes = std::nullopt;
   std::optional<double> max_launch_ms;
 };
 

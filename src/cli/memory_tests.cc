@@ -1,0 +1,82 @@
+#include "cli/memory_tests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "cli/terminal.h"
+#include "health/worker.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr std::uint64_t kHostMemoryBytes = 256 * MiB;
+
+WorkerJob gpu_job(const Machine& machine, const PlannedTest& test, const MemoryTestRun& run) {
+  WorkerJob job;
+  job.subject = test.subject;
+  job.uuid = test.uuid;
+  if (const auto& pci = machine.gpus[test.gpu].pci) job.pci_address = pci->text();
+  job.options.max_bytes = test.max_bytes;
+  job.options.reserve_free_bytes = test.keep_free_bytes;
+  if (test.max_launch_ms) job.options.max_launch_ms = *test.max_launch_ms;
+  job.options.inject = run.inject;
+  return job;
+}
+
+WorkerJob host_job(const MemoryTestRun& run) {
+  WorkerJob job;
+  job.subject = "host memory";
+  job.options.max_bytes = run.plan.max_bytes.value_or(kHostMemoryBytes);
+  job.options.copy_traffic_bytes = 2 * *job.options.max_bytes;
+  job.options.inject = run.inject;
+  return job;
+}
+
+std::string progress_text(const std::vector<WorkerJob>& jobs, const std::vector<WorkerProgress>& state) {
+  std::string text = "Testing memory:";
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto& progress = state[i];
+    const std::string done = progress.total_bytes == 0
+                                 ? "starting"
+                                 : format_percent(static_cast<double>(progress.done_bytes) /
+                                                      static_cast<double>(progress.total_bytes),
+                                                  0);
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",", jobs[i].subject, done);
+  }
+  return text;
+}
+
+// The verdicts of untested GPUs stand between the others, in the machine's order.
+void sort_by_subject(std::vector<Verdict>& verdicts) {
+  std::stable_sort(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
+    const auto order = [](const Verdict& v) { return std::pair(v.subject.size(), v.subject); };
+    return order(a) < order(b);
+  });
+}
+
+}  // namespace
+
+std::vector<Verdict> run_memory_tests(const Machine& machine, const MemoryTestRun& run) {
+  TestPlan plan = plan_memory_tests(machine, run.plan);
+  std::vector<WorkerJob> jobs;
+  for (const auto& test : plan.run) jobs.push_back(gpu_job(machine, test, run));
+  if (plan.host_memory) jobs.push_back(host_job(run));
+
+  catch_interrupts();
+  ProgressLine line(run.quiet);
+  std::vector<WorkerProgress> state(jobs.size());
+  WorkerHooks hooks;
+  hooks.cancel = &interrupted();
+  hooks.progress = [&](const WorkerProgress& progress) {
+    state[progress.job] = progress;
+    line.show(progress_text(jobs, state));
+  };
+  auto verdicts = run_memory_workers(jobs, hooks);
+  std::move(plan.not_run.begin(), plan.not_run.end(), std::back_inserter(verdicts));
+  sort_by_subject(verdicts);
+  return verdicts;
+}
+
+}  // namespace gpuready::cli

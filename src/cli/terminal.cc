@@ -1,0 +1,54 @@
+#include "cli/terminal.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+namespace gpuready::cli {
+namespace {
+
+std::atomic<bool> interrupt_flag{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+void on_signal(int number) {
+  if (interrupt_flag.exchange(true)) {  // asked twice: do not make the user wait
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+}
+
+void to_stderr(std::string_view text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+constexpr std::string_view kClearLine = "\r\033[K";
+
+}  // namespace
+
+std::atomic<bool>& interrupted() { return interrupt_flag; }
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+ProgressLine::ProgressLine(bool quiet) : enabled_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+
+void ProgressLine::show(std::string_view text) {
+  const auto now = Clock::now();
+  using std::chrono::milliseconds;
+  if (!enabled_ || now - start_ < milliseconds(300) || (shown_ && now - last_ < milliseconds(80))) return;
+  last_ = now;
+  shown_ = true;
+  to_stderr(kClearLine);
+  to_stderr(text.substr(0, 79));
+}
+
+void ProgressLine::clear() {
+  if (shown_) to_stderr(kClearLine);
+  shown_ = false;
+}
+
+}  // namespace gpuready::cli
