@@ -1,26 +1,125 @@
 #include "base/json.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+
 namespace gpuready {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+
+// Builds the document itself, because the library's own builder looks every new key up among those
+// before it: quadratic for an object of a hundred thousand members, which a hostile file may hold.
+class Builder {
+ public:
+  explicit Builder(std::string_view name) : name_(name) {}
+
+  bool null() { return add(Json()); }
+  bool boolean(bool value) { return add(Json(value)); }
+  bool number_integer(Json::number_integer_t value) { return add(Json(value)); }
+  bool number_unsigned(Json::number_unsigned_t value) { return add(Json(value)); }
+  bool number_float(Json::number_float_t value, const std::string&) { return add(Json(value)); }
+  bool string(std::string& value) { return add(Json(std::move(value))); }
+  bool binary(Json::binary_t&) { return false; }  // JSON text has none
+  bool start_object(std::size_t) { return open(); }
+  bool start_array(std::size_t) { return open(); }
+  bool key(std::string& value) {
+    frame().keys.push_back(std::move(value));
+    return true;
+  }
+  bool end_object() {
+    Frame& done = frame();
+    if (const std::string* twice = duplicate(done.keys)) {
+      error_ = "the key \"" + *twice + "\" stands twice in one object";
+      return false;
+    }
+    Json::object_t members;
+    members.reserve(done.keys.size());
+    for (std::size_t i = 0; i < done.keys.size(); ++i)
+      members.Json::object_t::Container::emplace_back(std::move(done.keys[i]),
+                                                      std::move(done.values[i]));
+    return close(Json(std::move(members)));
+  }
+  bool end_array() {
+    Json::array_t elements(std::make_move_iterator(frame().values.begin()),
+                           std::make_move_iterator(frame().values.end()));
+    return close(Json(std::move(elements)));
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
+    error_ = printable(error.what());
+    return false;
+  }
+
+  Result<Json> take(bool complete) {
+    if (!complete) return fail(ErrorKind::bad_input, std::string(name_) + ": " + error_);
+    return std::move(root_);
+  }
+
+ private:
+  struct Frame {  // of an open object or array; kept and reused, one for each depth
+    std::vector<std::string> keys;
+    std::vector<Json> values;
+  };
+
+  Frame& frame() { return frames_[depth_ - 1]; }
+  bool add(Json&& value) {
+    if (depth_ == 0)
+      root_ = std::move(value);
+    else
+      frame().values.push_back(std::move(value));
+    return true;
+  }
+  bool open() {
+    if (depth_ == kMaxDepth) {
+      error_ = "JSON nested deeper than 64 levels";
+      return false;
+    }
+    if (frames_.size() == depth_) frames_.emplace_back();
+    ++depth_;
+    return true;
+  }
+  bool close(Json&& value) {
+    frame().keys.clear();
+    frame().values.clear();
+    --depth_;
+    return add(std::move(value));
+  }
+  static const std::string* duplicate(const std::vector<std::string>& keys) {
+    constexpr std::size_t kFew = 8;
+    if (keys.size() <= kFew) {
+      for (std::size_t i = 1; i < keys.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+          if (keys[i] == keys[j]) return &keys[i];
+      return nullptr;
+    }
+    std::vector<const std::string*> sorted;
+    sorted.reserve(keys.size());
+    for (const auto& key : keys) sorted.push_back(&key);
+    std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return *a < *b; });
+    const auto twice =
+        std::adjacent_find(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return *a == *b; });
+    return twice == sorted.end() ? nullptr : *twice;
+  }
+
+  std::string_view name_;
+  std::string error_;
+  std::vector<Frame> frames_;
+  std::size_t depth_ = 0;
+  Json root_;
+};
+
+}  // namespace
 
 Result<Json> parse_json(std::string_view text, std::string_view name, std::size_t limit_bytes) {
   if (text.size() > limit_bytes)
     return fail(ErrorKind::too_large, std::string(name) + ": " + std::to_string(text.size()) +
                                           " bytes of JSON, more than the limit of " +
                                           std::to_string(limit_bytes));
-  constexpr int kMaxDepth = 64;
-  bool too_deep = false;
-  const auto callback = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxDepth) too_deep = true;
-    return !too_deep;
-  };
-  try {
-    Json doc = Json::parse(text.begin(), text.end(), callback);
-    if (too_deep)
-      return fail(ErrorKind::bad_input, std::string(name) + ": JSON nested deeper than 64 levels");
-    return doc;
-  } catch (const Json::exception& error) {
-    return fail(ErrorKind::bad_input, std::string(name) + ": " + error.what());
-  }
+  Builder builder(name);
+  const bool complete = Json::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take(complete);
 }
 
 const Json& member(const Json& doc, std::string_view key) {

@@ -1,0 +1,29 @@
+#include "host/secret_names.h"
+
+#include "base/text.h"
+
+namespace gpuready {
+namespace {
+
+constexpr std::string_view kCredentialWords[] = {"key",    "token",      "secret", "password",
+                                                 "passwd", "credential", "cookie"};
+constexpr std::string_view kSerialWords[] = {
+    "serial",   "unique_id", "uniqueid",   "asset_tag",      "node_guid", "port_guid",
+    "board_id", "boardid",   "machine-id", "sys_image_guid", "chassisid", "platformid"};
+constexpr std::string_view kUuidWords[] = {"uuid", "boot_id", "machine-id", "machine_id"};
+
+template <std::size_t N>
+bool holds_any(std::string_view name, const std::string_view (&words)[N]) {
+  const auto lower = to_lower(name);
+  for (const auto word : words)
+    if (contains(lower, word)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool names_a_credential(std::string_view variable) { return holds_any(variable, kCredentialWords); }
+bool names_a_serial(std::string_view name) { return holds_any(name, kSerialWords); }
+bool names_a_uuid(std::string_view name) { return holds_any(name, kUuidWords); }
+
+}  // namespace gpuready

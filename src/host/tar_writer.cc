@@ -1,0 +1,82 @@
+#include "host/tar_writer.h"
+
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+namespace gpuready {
+namespace {
+
+constexpr std::size_t kBlock = 512;
+
+struct UstarHeader {
+  char name[100];
+  char mode[8];
+  char uid[8];
+  char gid[8];
+  char size[12];
+  char mtime[12];
+  char checksum[8];
+  char type;
+  char link[100];
+  char magic[6];
+  char version[2];
+  char user[32];
+  char group[32];
+  char major[8];
+  char minor[8];
+  char prefix[155];
+  char padding[12];
+};
+static_assert(sizeof(UstarHeader) == kBlock);
+
+// Where to cut: the length of the prefix, 0 for none.
+std::optional<std::size_t> prefix_length(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  if (name.size() <= sizeof(UstarHeader::name)) return 0;
+  for (std::size_t at = name.find('/'); at != name.npos; at = name.find('/', at + 1))
+    if (at > 0 && at <= sizeof(UstarHeader::prefix) && name.size() - at - 1 > 0 &&
+        name.size() - at - 1 <= sizeof(UstarHeader::name))
+      return at;
+  return std::nullopt;
+}
+
+template <std::size_t N>
+void put_octal(char (&field)[N], unsigned long long value) {
+  std::snprintf(field, N, "%0*llo", static_cast<int>(N - 1), value);
+}
+
+}  // namespace
+
+bool tar_name_fits(std::string_view name) { return prefix_length(name).has_value(); }
+
+void append_tar_file(std::string& tar, std::string_view name, std::string_view content) {
+  UstarHeader header;
+  std::memset(&header, 0, sizeof header);
+  const std::size_t cut = prefix_length(name).value_or(0);
+  if (cut > 0) std::memcpy(header.prefix, name.data(), cut);
+  const auto rest = name.substr(cut > 0 ? cut + 1 : 0, sizeof header.name);
+  std::memcpy(header.name, rest.data(), rest.size());
+  put_octal(header.mode, 0644);
+  put_octal(header.uid, 0);
+  put_octal(header.gid, 0);
+  put_octal(header.size, content.size());
+  put_octal(header.mtime, 0);
+  header.type = '0';
+  std::memcpy(header.magic, "ustar", 6);
+  std::memcpy(header.version, "00", 2);
+  // The sum is taken with its own field full of blanks.
+  std::memset(header.checksum, ' ', sizeof header.checksum);
+  unsigned sum = 0;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
+  for (std::size_t i = 0; i < kBlock; ++i) sum += bytes[i];
+  std::snprintf(header.checksum, sizeof header.checksum, "%06o", sum);
+
+  tar.append(reinterpret_cast<const char*>(&header), kBlock);
+  tar += content;
+  tar.append((kBlock - content.size() % kBlock) % kBlock, '\0');
+}
+
+void append_tar_end(std::string& tar) { tar.append(2 * kBlock, '\0'); }
+
+}  // namespace gpuready
