@@ -175,6 +175,7 @@ struct Gpu {
   std::optional<std::string> recovery_action;  // "none", "gpu_reset", "node_reboot", "drain_p2p", "drain_and_reset"
   GpuFabric fabric;
   std::vector<NvLink> nvlinks;
+  std::vector<PciAddress> xgmi_peers;          // AMD: GPUs one xGMI hop away
   std::vector<GpuProcess> processes;
   std::optional<int> numa_node;
   std::optional<std::string> cpu_affinity;     // "0-15"

@@ -1,0 +1,29 @@
+// Parsers behind read_container(): cgroup files of both versions (Linux,
+// Documentation/admin-guide).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuready {
+
+struct CgroupPaths {                       // from /proc/self/cgroup
+  std::optional<std::string> unified;      // "0::/path": version 2
+  std::optional<std::string> memory, cpu;  // version 1 controllers
+};
+CgroupPaths parse_cgroup_paths(std::string_view text);
+
+// memory.max, memory.limit_in_bytes: nothing for "max" and for version 1's "no limit", which is the
+// greatest signed 64-bit number rounded down to a page.
+std::optional<std::uint64_t> parse_memory_limit(std::string_view text);
+// cpu.max "200000 100000" -> 2.0; nothing for "max ...".
+std::optional<double> parse_cpu_max(std::string_view text);
+// "/a/b" -> {"/a/b", "/a", "/"}; at most 64 levels. ".." and "." never leave the hierarchy.
+std::vector<std::string> cgroup_ancestors(std::string_view path);
+// A "key value" line of memory.stat.
+std::optional<std::uint64_t> parse_stat(std::string_view text, std::string_view key);
+
+}  // namespace gpuready

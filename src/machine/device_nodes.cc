@@ -1,0 +1,110 @@
+// Device files of GPUs: whether they exist, and who may use them. Nothing is opened unless the full
+// inspection was asked for: opening /dev/nvidia0 starts the GPU when persistence is off.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+#include "machine/sources.h"
+
+namespace gpuready {
+namespace {
+struct NodeRule {
+  const char* path;
+  Vendor vendor;  // other: of any machine
+  bool expected;  // told even when absent, once its vendor's driver is there
+  bool harmless;  // opening it wakes no GPU
+};
+constexpr NodeRule kFixed[] = {
+    {"/dev/nvidiactl", Vendor::nvidia, true, true},
+    {"/dev/nvidia-uvm", Vendor::nvidia, true, true},
+    {"/dev/nvidia-uvm-tools", Vendor::nvidia, false, false},
+    {"/dev/nvidia-modeset", Vendor::nvidia, false, false},
+    {"/dev/nvidia-nvswitchctl", Vendor::nvidia, false, false},
+    {"/dev/nvhost-gpu", Vendor::nvidia, false, false},
+    {"/dev/nvmap", Vendor::nvidia, false, false},
+    {"/dev/dxg", Vendor::other, false, true},
+    {"/dev/kfd", Vendor::amd, true, true},
+};
+
+DeviceNode& add_node(Host& host, Machine& machine, const std::string& path) {
+  auto& node = machine.nodes.emplace_back();
+  node.path = path;
+  const auto status = host.status(path);
+  if (!status) {
+    note_unseen(machine, path, status.error());
+    return node;
+  }
+  node.exists = true;
+  node.mode = status->mode;
+  node.uid = status->uid;
+  node.gid = status->gid;
+  if (status->kind == FileKind::character_device || status->kind == FileKind::block_device) {
+    node.device_major = status->device_major;
+    node.device_minor = status->device_minor;
+  }
+  return node;
+}
+
+std::string error_name(const Error& error) {
+  if (error.code > 0)
+    if (const char* name = strerrorname_np(error.code)) return name;
+  return error.kind == ErrorKind::no_permission ? "EACCES" : error.message;
+}
+
+void open_node(Host& host, DeviceNode& node) {
+  const auto opened = host.try_open(node.path);
+  if (!opened && opened.error().kind == ErrorKind::not_recorded) return;
+  node.openable = opened.has_value();
+  if (!opened) node.open_error = error_name(opened.error());
+}
+
+bool driver_of(const Machine& machine, Vendor vendor) {
+  if (vendor == Vendor::nvidia) return machine.nvidia.module_loaded;
+  if (vendor == Vendor::amd) return machine.amd.module_loaded || machine.amd.kfd_present;
+  return false;
+}
+
+bool any_suspended(const Machine& machine, Vendor vendor) {
+  return std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                     [&](const Gpu& gpu) { return gpu.suspended && gpu.vendor == vendor; });
+}
+
+void list_numbered(Host& host, Machine& machine, const std::string& folder,
+                   std::string_view prefix) {
+  const auto names = host.list_directory(folder);
+  if (!names) return;
+  for (const auto& name : *names) {
+    const auto number = after_prefix(name, prefix);
+    if (number && parse_uint(*number)) add_node(host, machine, folder + "/" + name);
+  }
+}
+}  // namespace
+
+void read_device_nodes(Host& host, Machine& machine) {
+  for (const auto& rule : kFixed) {
+    const bool driver = driver_of(machine, rule.vendor);
+    if (!rule.expected && !host.exists(rule.path)) continue;
+    if (rule.expected && !driver && !host.exists(rule.path)) continue;
+    auto& node = add_node(host, machine, rule.path);
+    // Opening /dev/kfd makes a process known to every AMD GPU.
+    const bool wakes = rule.vendor == Vendor::amd && any_suspended(machine, Vendor::amd);
+    if (machine.full && node.exists && rule.harmless && !wakes) open_node(host, node);
+  }
+  list_numbered(host, machine, "/dev", "nvidia");
+  list_numbered(host, machine, "/dev", "nvidia-nvswitch");
+  list_numbered(host, machine, "/dev/nvidia-caps", "nvidia-cap");
+  list_numbered(host, machine, "/dev/dri", "card");
+  list_numbered(host, machine, "/dev/dri", "renderD");
+  // A GPU that the driver runs and that has no file here was not handed into this container, or its
+  // file was never made.
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.vendor != Vendor::nvidia || !gpu.minor_number || gpu.driver != "nvidia") continue;
+    const std::string path = "/dev/nvidia" + std::to_string(*gpu.minor_number);
+    const bool known = std::any_of(machine.nodes.begin(), machine.nodes.end(),
+                                   [&](const DeviceNode& node) { return node.path == path; });
+    if (!known) add_node(host, machine, path);
+  }
+}
+
+}  // namespace gpuready

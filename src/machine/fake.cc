@@ -1,0 +1,107 @@
+#include "machine/fake.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "machine/sources.h"
+
+namespace gpuready {
+namespace {
+struct Backend {
+  std::string_view name, alias, title;
+  Vendor vendor;
+};
+constexpr Backend kBackends[] = {
+    {"cuda", "", "CUDA", Vendor::nvidia},        {"metal", "", "Metal", Vendor::apple},
+    {"rocm", "", "ROCm", Vendor::amd},           {"vulkan", "", "Vulkan", Vendor::other},
+    {"webgpu", "wgpu", "WebGPU", Vendor::other}, {"opengl", "", "OpenGL", Vendor::other},
+};
+constexpr std::string_view kSeparators = ",;| \t\r\n";
+
+std::string known_names() {
+  std::string out;
+  for (const auto& backend : kBackends) {
+    out += backend.name;
+    if (!backend.alias.empty()) out += " (" + std::string(backend.alias) + ")";
+    out += ", ";
+  }
+  return out + "gpu, none";
+}
+
+bool is_set(const std::optional<std::string>& value) {
+  if (!value) return false;
+  const auto text = to_lower(trim(*value));
+  return !text.empty() && text != "0" && text != "false" && text != "no" && text != "off";
+}
+}  // namespace
+
+Result<std::vector<std::string>> parse_fakes(std::string_view spec) {
+  std::vector<std::string_view> wanted;
+  bool none = false;
+  for (const auto word : split(spec, kSeparators)) {
+    const auto name = to_lower(word);
+    if (name == "none") {
+      none = true;
+      continue;
+    }
+    bool known = false;
+    for (const auto& backend : kBackends) {
+      if (name != "gpu" && name != backend.name && (name.empty() || name != backend.alias))
+        continue;
+      wanted.push_back(backend.name);
+      known = true;
+    }
+    if (!known)
+      return fail(ErrorKind::bad_input, "unknown backend '" + printable(word) +
+                                            "' in a fake: known are " + known_names());
+  }
+  if (none && !wanted.empty())
+    return fail(ErrorKind::bad_input, "a fake of 'none' cannot be combined with others");
+  std::vector<std::string> fakes;
+  for (const auto& backend : kBackends)
+    if (std::find(wanted.begin(), wanted.end(), backend.name) != wanted.end())
+      fakes.emplace_back(backend.name);
+  if (fakes.empty()) fakes.emplace_back("none");
+  return fakes;
+}
+
+Result<std::vector<std::string>> choose_fakes(Host& host, const std::optional<std::string>& flag) {
+  std::optional<std::string> spec = flag;
+  std::string from = "--fake";
+  for (const char* variable : {"GPUREADY_FAKE", "BITNET_GPU_FAKE"}) {
+    if (spec) break;
+    spec = host.environment(variable);
+    from = variable;
+  }
+  if (!spec) return std::vector<std::string>{};
+  for (const char* variable : {"GPUREADY_STRICT", "BITNET_STRICT_NO_FAKE_GPU"})
+    if (is_set(host.environment(variable)))
+      return fail(ErrorKind::bad_input, from + " is given, but " + variable + " forbids fakes");
+  return parse_fakes(*spec);
+}
+
+void apply_fakes(Machine& machine, const std::vector<std::string>& fakes) {
+  if (fakes.empty()) return;
+  machine.fakes = fakes;
+  machine.pci.clear();
+  machine.gpus.clear();
+  machine.paths.clear();
+  machine.nodes.clear();
+  machine.nvidia = {};
+  machine.amd = {};
+  machine.intel = {};
+  machine.apple = {};
+  machine.vulkan = {};
+  machine.kernel_log = {};
+  for (const auto& backend : kBackends) {
+    if (std::find(fakes.begin(), fakes.end(), backend.name) == fakes.end()) continue;
+    auto& gpu = machine.gpus.emplace_back();
+    gpu.vendor = backend.vendor;
+    gpu.name = "Faked " + std::string(backend.title) + " GPU";
+    gpu.name_source = "fake";
+    gpu.faked = true;
+    add_source(gpu, "fake");
+  }
+}
+
+}  // namespace gpuready

@@ -1,0 +1,196 @@
+#include "machine/inspect.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "machine/sources.h"
+
+namespace gpuready {
+namespace {
+
+std::string_view name_of(HostKind kind) {
+  switch (kind) {
+    case HostKind::live:
+      return "live";
+    case HostKind::recorded:
+      return "recorded";
+    case HostKind::scripted:
+      return "scripted";
+  }
+  return "unknown";
+}
+
+class Timed {
+ public:
+  Timed(Machine& machine, bool live) : machine_(machine), live_(live) {}
+  void operator()(const char* source, const std::function<void()>& step) {
+    const auto start = Clock::now();
+    step();
+    if (live_) machine_.timings_ms[source] = elapsed_ms(start);
+  }
+
+ private:
+  Machine& machine_;
+  bool live_;
+};
+
+using Apply = void (*)(const ProbeDocument&, Machine&);
+struct Probe {
+  const char* name;
+  const char* title;  // as Unseen calls it
+  Apply apply;
+  bool nvidia, amd;  // starting it wakes the GPUs of these vendors; both: of every vendor
+};
+constexpr Probe kNvml{"nvml", "NVML", apply_nvml, true, false};
+constexpr Probe kCuda{"cuda", "CUDA driver", apply_cuda, true, false};
+constexpr Probe kVulkan{"vulkan", "Vulkan", apply_vulkan, true, true};
+constexpr Probe kRocm{"rocm", "ROCm", apply_rocm, false, true};
+constexpr Probe kMetal{"metal", "Metal", apply_metal, false, false};
+
+constexpr const char* kFullFlag = "--full";  // of the NVML probe
+
+bool touches(const Probe& probe, const Gpu& gpu) {
+  if (probe.nvidia && probe.amd) return true;
+  return (probe.nvidia && gpu.vendor == Vendor::nvidia) || (probe.amd && gpu.vendor == Vendor::amd);
+}
+
+// The addresses of the suspended GPUs that the probe would wake.
+std::vector<std::string> suspended(const Machine& machine, const Probe& probe) {
+  std::vector<std::string> out;
+  for (const auto& gpu : machine.gpus)
+    if (gpu.suspended && gpu.pci && touches(probe, gpu)) out.push_back(gpu.pci->text());
+  return out;
+}
+
+bool has_gpu_of(const Machine& machine, Vendor vendor) {
+  return std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                     [&](const Gpu& gpu) { return gpu.vendor == vendor; });
+}
+
+// Without any sign of NVIDIA no child is started for it. A library is a sign: some sandboxes hide
+// /sys and still hand in the driver.
+bool nvidia_is_plausible(const Machine& machine) {
+  return has_gpu_of(machine, Vendor::nvidia) || machine.nvidia.module_loaded ||
+         !machine.nvidia.libraries.empty() || machine.system.wsl2 || machine.system.jetson_release;
+}
+
+bool amd_is_plausible(const Machine& machine) {
+  return has_gpu_of(machine, Vendor::amd) || machine.amd.kfd_present || machine.amd.module_loaded;
+}
+
+std::vector<Probe> choose_probes(Host& host, const Machine& machine,
+                                 const InspectOptions& options) {
+  std::vector<Probe> probes;
+  if (!options.libraries && !options.full) return probes;
+  const bool nvidia = nvidia_is_plausible(machine);
+  if (nvidia) probes.push_back(kNvml);
+  if (runs_darwin(host)) probes.push_back(kMetal);
+  if (!options.full) return probes;
+  if (nvidia) probes.push_back(kCuda);
+  if (amd_is_plausible(machine)) probes.push_back(kRocm);
+  probes.push_back(kVulkan);
+  return probes;
+}
+
+// The request, or nothing when it would wake a suspended GPU. NVML alone can be asked by address.
+std::optional<ProbeRequest> request_for(const Probe& probe, Machine& machine,
+                                        std::chrono::milliseconds timeout) {
+  ProbeRequest request{probe.name, {}, timeout};
+  const bool by_address = std::string_view(probe.name) == kNvml.name;
+  if (by_address && machine.full) request.args.emplace_back(kFullFlag);
+  const auto asleep = suspended(machine, probe);
+  if (asleep.empty()) return request;
+  bool any_awake = false;
+  for (const auto& gpu : machine.gpus) {
+    if (!by_address || gpu.vendor != Vendor::nvidia || gpu.suspended || !gpu.pci) continue;
+    request.args.emplace_back("--only");
+    request.args.push_back(gpu.pci->text());
+    any_awake = true;
+  }
+  note_unseen(
+      machine, probe.title,
+      {ErrorKind::busy,
+       "not asked about " + join(asleep, ", ") + ": suspended, and asking would wake it", 0});
+  if (any_awake) return request;
+  return std::nullopt;
+}
+
+bool unknown(const ProbeDocument& document) {
+  return document.outcome == ProbeOutcome::not_asked ||
+         document.outcome == ProbeOutcome::no_library;
+}
+
+// A recording holds the one NVML document that its maker asked for, which may be fuller or scantier
+// than what is asked of it now.
+void find_other_document(Host& host, const ProbeRequest& request, ProbeDocument& document) {
+  if (host.kind() == HostKind::live || request.probe != kNvml.name || !unknown(document)) return;
+  ProbeRequest other = request;
+  if (std::erase(other.args, kFullFlag) == 0) other.args.insert(other.args.begin(), kFullFlag);
+  auto found = host.probe({other}).at(0);
+  if (!unknown(found)) document = std::move(found);
+}
+
+void ask_probes(Host& host, Machine& machine, const InspectOptions& options, Timed& timed) {
+  constexpr std::size_t kMostCounted = 64;
+  const auto gpus = static_cast<std::int64_t>(std::min(machine.gpus.size(), kMostCounted));
+  const auto timeout = options.probe_timeout + std::chrono::seconds(10) * gpus;
+  std::vector<Probe> asked;
+  std::vector<ProbeRequest> requests;
+  for (const auto& probe : choose_probes(host, machine, options)) {
+    auto request = request_for(probe, machine, timeout);
+    if (!request) continue;
+    asked.push_back(probe);
+    requests.push_back(std::move(*request));
+  }
+  if (requests.empty()) return;
+  std::vector<ProbeDocument> documents;
+  timed("probes", [&] { documents = host.probe(requests); });
+  for (std::size_t i = 0; i < asked.size() && i < documents.size(); ++i) {
+    find_other_document(host, requests[i], documents[i]);
+    if (documents[i].outcome == ProbeOutcome::not_asked)
+      note_unseen(machine, asked[i].title, {ErrorKind::not_recorded, "", 0});
+    else
+      asked[i].apply(documents[i], machine);
+  }
+}
+
+}  // namespace
+
+Machine inspect(Host& host, const InspectOptions& options) {
+  Machine machine;
+  machine.source = name_of(host.kind());
+  machine.full = options.full;
+  Timed timed(machine, host.kind() == HostKind::live);
+  const bool deep = options.libraries || options.full;
+
+  timed("system", [&] { read_system(host, machine); });
+  timed("container", [&] { read_container(host, machine); });
+  timed("visibility", [&] { read_visibility(host, machine); });
+  if (!options.fakes.empty()) {  // what is claimed replaces what is there: nothing is asked
+    apply_fakes(machine, options.fakes);
+    finish_gpus(machine);
+    return machine;
+  }
+  timed("pci", [&] { read_pci(host, machine); });  // first of all: it tells which GPUs are asleep
+  timed("nvidia files", [&] { read_nvidia_files(host, machine); });
+  timed("jetson files", [&] { read_jetson_files(host, machine); });
+  timed("amd files", [&] { read_amd_files(host, machine); });
+  timed("intel files", [&] { read_intel_files(host, machine); });
+  timed("apple", [&] { read_apple(host, machine); });
+  timed("device nodes", [&] { read_device_nodes(host, machine); });
+  if (deep) {
+    timed("toolkits", [&] { read_toolkits(host, machine); });
+    timed("slow system", [&] { read_slow_system(host, machine); });
+  }
+  if (options.kernel_log || options.full)
+    timed("kernel log", [&] { read_kernel_log(host, machine); });
+  if (options.full) timed("vulkan files", [&] { read_vulkan_files(host, machine); });
+  ask_probes(host, machine, options, timed);
+  finish_gpus(machine);
+  derive_topology(machine);
+  return machine;
+}
+
+}  // namespace gpuready

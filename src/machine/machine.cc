@@ -1,0 +1,90 @@
+#include "gpuready/machine.h"
+
+#include <array>
+#include <cstdio>
+
+#include "base/text.h"
+
+namespace gpuready {
+namespace {
+// One field of an address: one to `digits` hex digits and nothing else.
+std::optional<std::uint32_t> field(std::string_view text, std::size_t digits, std::uint32_t max) {
+  if (text.empty() || text.size() > digits) return std::nullopt;
+  if (text.find_first_not_of("0123456789abcdefABCDEF") != text.npos) return std::nullopt;
+  const auto value = parse_uint(text, 16);
+  if (!value || *value > max) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
+template <class Item>
+struct Name {
+  Item item;
+  std::string_view name;
+};
+constexpr Name<Vendor> kVendors[] = {
+    {Vendor::nvidia, "nvidia"}, {Vendor::amd, "amd"},     {Vendor::intel, "intel"},
+    {Vendor::apple, "apple"},   {Vendor::other, "other"},
+};
+constexpr Name<PathKind> kPathKinds[] = {
+    {PathKind::self, "self"},
+    {PathKind::nvlink, "nvlink"},
+    {PathKind::nvswitch, "nvswitch"},
+    {PathKind::xgmi, "xgmi"},
+    {PathKind::same_switch, "same_switch"},
+    {PathKind::multiple_switches, "multiple_switches"},
+    {PathKind::host_bridge, "host_bridge"},
+    {PathKind::numa_node, "numa_node"},
+    {PathKind::system, "system"},
+    {PathKind::unknown, "unknown"},
+};
+template <class Item, std::size_t N>
+std::string_view name_of(const Name<Item> (&names)[N], Item item) {
+  for (const auto& entry : names)
+    if (entry.item == item) return entry.name;
+  return "unknown";
+}
+}  // namespace
+
+std::string PciAddress::text() const {
+  std::array<char, 24> out{};
+  std::snprintf(out.data(), out.size(), "%04x:%02x:%02x.%x", domain, bus, device, function);
+  return out.data();
+}
+
+std::optional<PciAddress> parse_pci_address(std::string_view text) {
+  text = trim(text);
+  const auto dot = text.rfind('.');
+  if (dot == text.npos) return std::nullopt;
+  const auto function = field(text.substr(dot + 1), 1, 7);
+  text = text.substr(0, dot);
+  const auto last = text.rfind(':');
+  if (last == text.npos) return std::nullopt;
+  const auto device = field(text.substr(last + 1), 2, 31);
+  text = text.substr(0, last);
+  std::optional<std::uint32_t> domain = 0;
+  if (const auto first = text.find(':'); first != text.npos) {
+    domain = field(text.substr(0, first), 8, 0xffffffff);
+    text = text.substr(first + 1);
+  }
+  const auto bus = field(text, 2, 255);
+  if (!function || !device || !bus || !domain) return std::nullopt;
+  return PciAddress{*domain, static_cast<std::uint8_t>(*bus), static_cast<std::uint8_t>(*device),
+                    static_cast<std::uint8_t>(*function)};
+}
+
+std::string_view to_string(Vendor vendor) { return name_of(kVendors, vendor); }
+std::string_view to_string(PathKind kind) { return name_of(kPathKinds, kind); }
+
+const Gpu* Machine::find_gpu(const PciAddress& address) const {
+  for (const auto& gpu : gpus)
+    if (gpu.pci == address) return &gpu;
+  return nullptr;
+}
+
+const Gpu* Machine::find_gpu_by_uuid(std::string_view uuid) const {
+  for (const auto& gpu : gpus)
+    if (gpu.uuid && equals_ignore_case(*gpu.uuid, uuid)) return &gpu;
+  return nullptr;
+}
+
+}  // namespace gpuready

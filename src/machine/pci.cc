@@ -1,0 +1,221 @@
+// The PCI bus as sysfs shows it. The class is read first, and only display controllers, processing
+// accelerators, NVIDIA's switches, and the other functions of a GPU's slot are read further: a
+// server has hundreds of functions. All of this comes from the kernel's memory except the link
+// attributes, which read the device's configuration space and would wake a suspended GPU.
+#include <algorithm>
+#include <limits>
+
+#include "base/text.h"
+#include "machine/pci_files.h"
+#include "machine/pci_ids.h"
+#include "machine/sources.h"
+
+namespace gpuready {
+namespace {
+const std::string kDevices = "/sys/bus/pci/devices/";
+
+constexpr std::uint16_t kNvidia = 0x10de, kAmd = 0x1002, kIntel = 0x8086, kApple = 0x106b;
+constexpr std::uint32_t kDisplay = 0x03;        // base class
+constexpr std::uint32_t kAccelerator = 0x1200;  // processing accelerator
+constexpr std::uint32_t kOtherBridge = 0x0680;  // NVSwitch
+
+struct Slot {
+  PciAddress address;
+  std::uint32_t class_code = 0;
+  bool detailed = false;
+};
+
+Vendor vendor_of(std::uint16_t id) {
+  switch (id) {
+    case kNvidia:
+      return Vendor::nvidia;
+    case kAmd:
+      return Vendor::amd;
+    case kIntel:
+      return Vendor::intel;
+    case kApple:
+      return Vendor::apple;
+    default:
+      return Vendor::other;
+  }
+}
+
+// Intel's processing accelerators are NPUs and Gaudi; AMD's are Instinct GPUs.
+bool gpu_class(std::uint16_t vendor, std::uint32_t class_code) {
+  if (class_code >> 16 == kDisplay) return vendor_of(vendor) != Vendor::other;
+  return class_code >> 8 == kAccelerator && vendor == kAmd;
+}
+
+class Function {
+ public:
+  Function(Host& host, const PciAddress& address) : host_(host), base_(kDevices + address.text()) {}
+  std::optional<std::string> text(const char* name) const { return host_.read_text(base_ + name); }
+  std::optional<std::uint64_t> hex(const char* name) const { return host_.read_hex(base_ + name); }
+  std::optional<std::string> link_name(const char* name) const {
+    const auto target = host_.read_link(base_ + name);
+    if (!target) return std::nullopt;
+    return std::string(last_component(*target));
+  }
+  bool has(const char* name) const { return host_.exists(base_ + name); }
+  Result<std::string> resolved() const {
+    if (auto link = host_.read_link(base_)) return link;
+    return host_.real_path(base_);
+  }
+  PcieLink link(const char* speed, const char* width) const {
+    PcieLink link;
+    if (const auto value = text(speed)) link.generation = parse_link_speed(*value);
+    if (const auto value = text(width)) link.width = parse_link_width(*value);
+    return link;
+  }
+  PcieLink link_now() const { return link("/current_link_speed", "/current_link_width"); }
+  PcieLink link_max() const { return link("/max_link_speed", "/max_link_width"); }
+
+ private:
+  Host& host_;
+  std::string base_;
+};
+
+template <class Small>
+std::optional<Small> narrow(std::optional<std::uint64_t> value) {
+  if (!value || *value > static_cast<std::uint64_t>(std::numeric_limits<Small>::max()))
+    return std::nullopt;
+  return static_cast<Small>(*value);
+}
+
+std::vector<Slot> list_slots(Host& host, Machine& machine) {
+  std::vector<Slot> slots;
+  const auto names = host.list_directory("/sys/bus/pci/devices");
+  if (!names) {
+    note_unseen(machine, "/sys/bus/pci/devices", names.error());
+    return slots;
+  }
+  for (const auto& name : *names) {
+    const auto address = parse_pci_address(name);
+    if (!address) continue;
+    const auto class_code = host.read_hex(kDevices + name + "/class");
+    if (!class_code) continue;  // vanished while being read
+    slots.push_back({*address, static_cast<std::uint32_t>(*class_code & 0xffffff), false});
+  }
+  return slots;
+}
+
+bool same_slot(const PciAddress& a, const PciAddress& b) {
+  return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
+}
+
+void choose(Host& host, std::vector<Slot>& slots) {
+  for (auto& slot : slots) {
+    if (slot.class_code >> 16 == kDisplay || slot.class_code >> 8 == kAccelerator)
+      slot.detailed = true;
+    else if (slot.class_code >> 8 == kOtherBridge)
+      slot.detailed = Function(host, slot.address).hex("/vendor") == kNvidia;
+  }
+  // Audio and USB-C functions hold a GPU's IOMMU group and power state. Host bridges share their
+  // slot with nothing that belongs to a GPU.
+  for (auto& slot : slots) {
+    if (slot.detailed || slot.address.function == 0) continue;
+    slot.detailed = std::any_of(slots.begin(), slots.end(), [&](const Slot& other) {
+      return other.class_code >> 16 == kDisplay && other.address.function == 0 &&
+             same_slot(other.address, slot.address);
+    });
+  }
+}
+
+// The port above the device; for AMD, whose boards carry a switch of their own with a fixed link to
+// the GPU, the topmost AMD function: its link is the one to the slot.
+std::optional<PciAddress> slot_end(Host& host, const PciDevice& device) {
+  if (device.path.size() < 2) return std::nullopt;
+  std::size_t at = device.path.size() - 2;
+  if (device.vendor_id != kAmd || Function(host, device.path[at]).hex("/vendor") != kAmd)
+    return device.path[at];
+  while (at > 0 && Function(host, device.path[at - 1]).hex("/vendor") == kAmd) --at;
+  return device.path[at];
+}
+
+PciDevice read_device(Host& host, const Slot& slot) {
+  const Function function(host, slot.address);
+  PciDevice device;
+  device.address = slot.address;
+  device.class_code = slot.class_code;
+  device.vendor_id = narrow<std::uint16_t>(function.hex("/vendor")).value_or(0);
+  device.device_id = narrow<std::uint16_t>(function.hex("/device")).value_or(0);
+  device.runtime_status = function.text("/power/runtime_status");
+  device.driver = function.link_name("/driver");
+  if (const auto path = function.resolved()) {
+    auto parsed = parse_pci_path(*path);
+    device.path = std::move(parsed.path);
+    device.host_bridge = std::move(parsed.host_bridge);
+  }
+  if (const auto name = pci_device_name(device.vendor_id, device.device_id))
+    device.name = std::string(*name);
+  if (const auto group = function.link_name("/iommu_group"))
+    device.iommu_group = narrow<int>(parse_uint(*group));
+  // A virtual function is a share of a GPU for guests, no GPU of this machine.
+  device.is_gpu = gpu_class(device.vendor_id, device.class_code) && !function.has("/physfn");
+  const bool accelerator =
+      device.class_code >> 16 == kDisplay || device.class_code >> 8 == kAccelerator;
+  if (!accelerator && device.vendor_id != kNvidia) return device;
+
+  device.subsystem_vendor_id = narrow<std::uint16_t>(function.hex("/subsystem_vendor"));
+  device.subsystem_device_id = narrow<std::uint16_t>(function.hex("/subsystem_device"));
+  if (const auto node = function.text("/numa_node"))
+    device.numa_node = narrow<int>(parse_uint(*node));
+  if (const auto cpus = function.text("/local_cpulist"); cpus && !cpus->empty())
+    device.local_cpus = cpus;
+  if (const auto resource = function.text("/resource"))
+    device.bar_sizes_bytes = parse_bar_sizes(*resource);
+  if (const auto vga = function.text("/boot_vga")) device.boot_vga = *vga == "1";
+  if (!device.is_gpu && device.vendor_id != kNvidia) return device;
+
+  if (const auto text = function.text("/aer_dev_correctable"))
+    device.errors.correctable = parse_aer_total(*text, "TOTAL_ERR_COR");
+  if (const auto text = function.text("/aer_dev_nonfatal"))
+    device.errors.nonfatal = parse_aer_total(*text, "TOTAL_ERR_NONFATAL");
+  if (const auto text = function.text("/aer_dev_fatal"))
+    device.errors.fatal = parse_aer_total(*text, "TOTAL_ERR_FATAL");
+  if (device.runtime_status == "suspended" || device.runtime_status == "suspending") return device;
+
+  device.link_now = function.link_now();
+  device.link_max = function.link_max();
+  if (const auto end = slot_end(host, device)) {
+    const Function port(host, *end);
+    device.port_link_now = port.link_now();
+    device.port_link_max = port.link_max();
+  }
+  return device;
+}
+
+std::optional<int> lesser(std::optional<int> a, std::optional<int> b) {
+  return a && b ? std::min(a, b) : (a ? a : b);
+}
+
+void add_gpu(Machine& machine, const PciDevice& device) {
+  auto& gpu = gpu_at(machine, device.address, vendor_of(device.vendor_id));
+  gpu.driver = device.driver;
+  gpu.suspended = device.runtime_status == "suspended" || device.runtime_status == "suspending";
+  gpu.numa_node = device.numa_node;
+  gpu.cpu_affinity = device.local_cpus;
+  gpu.pcie_errors = device.errors;
+  gpu.link_now = device.link_now;
+  gpu.link_max = device.link_max;
+  if (device.vendor_id == kAmd && device.port_link_now.generation) {
+    gpu.link_now = device.port_link_now;
+    gpu.link_max = {lesser(device.link_max.generation, device.port_link_max.generation),
+                    lesser(device.link_max.width, device.port_link_max.width)};
+  }
+  // Intel's integrated graphics is function 00:02.0 on every processor that has it.
+  gpu.integrated = device.vendor_id == kIntel && device.address.bus == 0 && device.path.size() < 2;
+  add_source(gpu, "pci");
+}
+}  // namespace
+
+void read_pci(Host& host, Machine& machine) {
+  auto slots = list_slots(host, machine);
+  choose(host, slots);
+  for (const auto& slot : slots)
+    if (slot.detailed) machine.pci.push_back(read_device(host, slot));
+  for (const auto& device : machine.pci)
+    if (device.is_gpu) add_gpu(machine, device);
+}
+
+}  // namespace gpuready

@@ -1,0 +1,38 @@
+// Parsers of what sysfs tells about a PCI function (Linux,
+// Documentation/ABI/testing/sysfs-bus-pci).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuready/machine.h"
+
+namespace gpuready {
+
+// "16.0 GT/s PCIe" -> 4; "Unknown" -> nothing.
+std::optional<int> parse_link_speed(std::string_view text);
+// "16" -> 16; 0, 63 and 255, which a link that is down gives, -> nothing.
+std::optional<int> parse_link_width(std::string_view text);
+// "TOTAL_ERR_COR 3" at the end of aer_dev_correctable (`total` = "TOTAL_ERR_COR").
+std::optional<std::uint64_t> parse_aer_total(std::string_view text, std::string_view total);
+// `resource`: "start end flags" per line, the first six being the BARs. Size 0 for one that is
+// absent, not memory, or was given no address.
+std::vector<std::uint64_t> parse_bar_sizes(std::string_view text);
+
+struct PciPath {
+  std::optional<std::string> host_bridge;  // "pci0000:16"
+  std::vector<PciAddress> path;
+};
+// "../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0"
+PciPath parse_pci_path(std::string_view device_path);
+
+// The last component of a link: "../../bus/pci/drivers/nvidia" -> "nvidia".
+std::string_view last_component(std::string_view path);
+
+// "0-3,8" -> 5; nothing when the text is no CPU list.
+std::optional<int> count_cpu_list(std::string_view list);
+
+}  // namespace gpuready

@@ -1,0 +1,74 @@
+#include "machine/pci_ids.h"
+
+#include <array>
+#include <cstdio>
+
+extern "C" {
+extern const char gpuready_pci_ids_begin[];
+extern const char gpuready_pci_ids_end[];
+}
+
+namespace gpuready {
+namespace {
+struct VendorName {
+  std::uint16_t id;
+  std::string_view name;
+};
+constexpr VendorName kVendorNames[] = {
+    {0x10de, "NVIDIA"}, {0x1002, "AMD"},          {0x8086, "Intel"},     {0x106b, "Apple"},
+    {0x1a03, "ASPEED"}, {0x102b, "Matrox"},       {0x1af4, "virtio"},    {0x1234, "QEMU"},
+    {0x15ad, "VMware"}, {0x1013, "Cirrus Logic"}, {0x1414, "Microsoft"}, {0x1b36, "Red Hat"},
+};
+
+std::string hex4(std::uint16_t value) {
+  std::array<char, 5> out{};
+  std::snprintf(out.data(), out.size(), "%04x", value);
+  return out.data();
+}
+
+std::string_view line_from(std::string_view text, std::size_t at) {
+  return text.substr(at, text.find('\n', at) - at);
+}
+}  // namespace
+
+std::optional<std::string_view> find_pci_name(std::string_view ids, std::uint16_t vendor,
+                                              std::uint16_t device) {
+  const std::string vendor_line = hex4(vendor) + "  ";
+  std::size_t at = 0;
+  if (!ids.starts_with(vendor_line)) {
+    at = ids.find("\n" + vendor_line);
+    if (at == ids.npos) return std::nullopt;
+    ++at;
+  }
+  const std::string device_line = "\t" + hex4(device) + "  ";
+  for (at = ids.find('\n', at); at != ids.npos; at = ids.find('\n', at)) {
+    ++at;
+    if (at >= ids.size()) break;
+    if (ids[at] == '#') continue;
+    if (ids[at] != '\t') break;  // the next vendor
+    if (ids.substr(at).starts_with(device_line))
+      return line_from(ids, at).substr(device_line.size());
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> pci_device_name(std::uint16_t vendor, std::uint16_t device) {
+  return find_pci_name({gpuready_pci_ids_begin, gpuready_pci_ids_end}, vendor, device);
+}
+
+std::string display_name(std::uint16_t vendor, std::uint16_t device,
+                         const std::optional<std::string>& pci_name) {
+  std::string who = "PCI";
+  for (const auto& known : kVendorNames)
+    if (known.id == vendor) who = known.name;
+  if (!pci_name || pci_name->empty()) return who + " device " + hex4(vendor) + ":" + hex4(device);
+  std::string_view name = *pci_name;
+  const auto open = name.rfind('[');
+  const auto close = name.rfind(']');
+  if (open != name.npos && close != name.npos && close > open + 1)
+    name = name.substr(open + 1, close - open - 1);
+  if (name.starts_with(who)) return std::string(name);
+  return who + " " + std::string(name);
+}
+
+}  // namespace gpuready
