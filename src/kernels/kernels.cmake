@@ -1,1 +1,39 @@
-# device code is embedded here
+# Device code: *.cu is compiled to PTX by clang without any CUDA header and embedded in the device
+# library, which also holds the CPU's versions of the same kernels.
+find_program(GPUREADY_CLANG_CUDA NAMES clang++-19 clang++ REQUIRED)
+
+# gpuready_ptx(<target> <name> <arch> <ptx>): compiles <name>.cu for <arch> (such as sm_50) at the PTX
+# version <ptx> (such as 60) and embeds it as <symbol> = gpuready_ptx_<name>_<arch>. The image is also
+# listed in the global property GPUREADY_PTX_IMAGES as "file=arch", for the test that assembles it.
+function(gpuready_ptx target name arch ptx)
+  set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.cu)
+  set(output ${PROJECT_BINARY_DIR}/ptx/${name}_${arch}.ptx)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/ptx
+    COMMAND ${GPUREADY_CLANG_CUDA} -x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc
+      -nocudalib --cuda-gpu-arch=${arch} --cuda-feature=+ptx${ptx} -std=c++20 -O3 -ffp-contract=off
+      -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src -S ${source} -o ${output}
+      -MD -MF ${output}.d
+    DEPENDS ${source} DEPFILE ${output}.d VERBATIM
+    COMMENT "Compiling ${name}.cu to PTX for ${arch}")
+  gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output})
+  set_property(GLOBAL APPEND PROPERTY GPUREADY_PTX_IMAGES "${output}=${arch}")
+endfunction()
+
+target_sources(gpuready_device PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
+  ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
+  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES
+    COMPILE_OPTIONS "-mavx2;-mclflushopt")
+endif()
+gpuready_ptx(gpuready_device memory sm_50 60)
+gpuready_ptx(gpuready_device matmul sm_50 60)
+
+# Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
+add_executable(bench_memory_variants EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/benchmarks/memory_variants.cc)
+target_link_libraries(bench_memory_variants PRIVATE gpuready_options gpuready_device)
+gpuready_ptx(bench_memory_variants memory_variants sm_50 60)

@@ -1,0 +1,193 @@
+#include "device/cpu_device.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace gpuready {
+namespace {
+
+// The processor's own name for itself (CPUID leaves 0x80000002 to 4), where there is one.
+std::string cpu_name() {
+#if defined(__x86_64__)
+  char text[49] = {};
+  for (unsigned leaf = 0; leaf < 3; ++leaf) {
+    unsigned a = 0x80000002u + leaf, b = 0, c = 0, d = 0;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    const unsigned registers[4] = {a, b, c, d};
+    std::memcpy(text + leaf * 16, registers, 16);
+  }
+  const std::string name = printable(trim(text));
+  if (!name.empty()) return name;
+#endif
+  return "CPU";
+}
+
+unsigned usable_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    const int count = CPU_COUNT(&set);
+    if (count > 0) return static_cast<unsigned>(count);
+  }
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(const CpuDeviceOptions& options) : free_bytes_(options.memory_free_bytes) {
+    info_.executor = "cpu";
+    info_.name = cpu_name();
+    info_.units = options.threads ? options.threads : usable_threads();
+    info_.memory_total_bytes = options.memory_total_bytes;
+    info_.integrated = true;
+  }
+  ~CpuDevice() override {
+    for (const auto& [address, bytes] : allocations_) ::munmap(pointer(address), bytes);
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  Result<DeviceMemory> memory() override {
+    return DeviceMemory{free_bytes_ - std::min(free_bytes_, allocated_bytes_),
+                        info_.memory_total_bytes};
+  }
+  DeviceFault fault_of(const Error& error) const override {
+    return error.kind == ErrorKind::too_large ? DeviceFault::out_of_memory : DeviceFault::none;
+  }
+
+  Result<DeviceAddress> allocate(std::uint64_t bytes) override {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+      return fail(ErrorKind::too_large,
+                  fmt::format("{} of host memory were refused", format_bytes(bytes)), ENOMEM);
+    }
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    const auto address = reinterpret_cast<DeviceAddress>(memory);
+    // Touched now, by all threads, so that no page fault falls into a timed pass.
+    run_threads([&](CpuSlice slice) {
+      for (std::uint64_t offset = slice.index * std::uint64_t{4096}; offset < bytes;
+           offset += slice.count * std::uint64_t{4096}) {
+        static_cast<volatile char*>(memory)[offset] = 0;
+      }
+    });
+    allocations_[address] = bytes;
+    allocated_bytes_ += bytes;
+    return address;
+  }
+  Result<void> release(DeviceAddress address) override {
+    const auto found = allocations_.find(address);
+    if (found == allocations_.end()) {
+      return fail(ErrorKind::bad_input, "released an address that was not allocated");
+    }
+    ::munmap(pointer(address), found->second);
+    allocated_bytes_ -= found->second;
+    allocations_.erase(found);
+    return {};
+  }
+  Result<void*> allocate_pinned(std::uint64_t bytes) override {
+    auto address = allocate(bytes);
+    if (!address) return std::unexpected(address.error());
+    return pointer(*address);
+  }
+  Result<void> release_pinned(void* memory) override {
+    return release(reinterpret_cast<DeviceAddress>(memory));
+  }
+
+  Result<void> copy_to_device(StreamId, DeviceAddress target, const void* source,
+                              std::uint64_t bytes) override {
+    std::memcpy(pointer(target), source, bytes);
+    return {};
+  }
+  Result<void> copy_to_host(StreamId, void* target, DeviceAddress source,
+                            std::uint64_t bytes) override {
+    std::memcpy(target, pointer(source), bytes);
+    return {};
+  }
+  Result<void> copy_on_device(StreamId, DeviceAddress target, DeviceAddress source,
+                              std::uint64_t bytes) override {
+    run_threads([&](CpuSlice slice) {
+      const std::uint64_t share = bytes / slice.count, start = share * slice.index;
+      const std::uint64_t end = slice.index + 1 == slice.count ? bytes : start + share;
+      std::memcpy(static_cast<char*>(pointer(target)) + start,
+                  static_cast<const char*>(pointer(source)) + start, end - start);
+    });
+    return {};
+  }
+
+  Result<StreamId> create_stream() override { return StreamId{++last_id_}; }
+  Result<void> destroy_stream(StreamId) override { return {}; }
+  Result<void> synchronize(StreamId) override { return {}; }
+  Result<EventId> create_event() override {
+    events_[++last_id_] = {};
+    return EventId{last_id_};
+  }
+  Result<void> destroy_event(EventId event) override {
+    events_.erase(event.value);
+    return {};
+  }
+  Result<void> record(EventId event, StreamId) override {
+    events_[event.value] = Clock::now();
+    return {};
+  }
+  Result<double> elapsed_ms(EventId start, EventId stop) override {
+    const std::chrono::duration<double, std::milli> elapsed =
+        events_[stop.value] - events_[start.value];
+    return elapsed.count();
+  }
+
+  Result<void> prepare(const Kernel& kernel) override {
+    if (kernel.cpu) return {};
+    return fail(ErrorKind::unsupported,
+                fmt::format("kernel {} has no code for the CPU", kernel.name));
+  }
+  Result<void> launch(StreamId, const Kernel& kernel, const LaunchShape&, const void* params,
+                      std::size_t params_bytes) override {
+    if (auto ready = prepare(kernel); !ready) return ready;
+    if (params_bytes > kMaxKernelParameterBytes) {
+      return fail(ErrorKind::bad_input, "kernel parameters exceed 128 bytes");
+    }
+    run_threads([&](CpuSlice slice) { kernel.cpu(params, slice); });
+    return {};
+  }
+  Result<unsigned> resident_blocks(const Kernel&, unsigned, unsigned) override { return 1u; }
+
+  const std::optional<Error>& lost() const override { return lost_; }
+
+ private:
+  static void* pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
+
+  template <class Work>
+  void run_threads(Work work) {
+    const unsigned count = info_.units;
+    std::vector<std::jthread> threads;
+    for (unsigned index = 1; index < count; ++index) {
+      threads.emplace_back([&work, index, count] { work(CpuSlice{index, count}); });
+    }
+    work(CpuSlice{0, count});
+  }
+
+  DeviceInfo info_;
+  std::uint64_t free_bytes_ = 0, allocated_bytes_ = 0;
+  std::map<DeviceAddress, std::uint64_t> allocations_;
+  std::map<std::uint64_t, Clock::time_point> events_;
+  std::uint64_t last_id_ = 0;
+  std::optional<Error> lost_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device(const CpuDeviceOptions& options) {
+  return std::make_unique<CpuDevice>(options);
+}
+
+}  // namespace gpuready

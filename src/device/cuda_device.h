@@ -1,0 +1,22 @@
+// NVIDIA GPUs through the driver API.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "device/device.h"
+
+namespace gpuready {
+
+// Opens the GPU or MIG instance with this UUID ("GPU-..." or "MIG-..."), and no other: not_found
+// unless the driver shows exactly that one to this process. Creates a context on it.
+Result<std::unique_ptr<Device>> open_cuda_device(std::string_view uuid);
+
+// What an error of the start or of the device says.
+DeviceFault cuda_fault_of(const Error& error);
+
+// Whether two UUIDs name the same device: prefix and letter case aside. The old form of a MIG
+// instance's name, "MIG-GPU-<uuid>/<gi>/<ci>", is compared by the GPU's UUID.
+bool same_cuda_uuid(std::string_view a, std::string_view b);
+
+}  // namespace gpuready

@@ -1,0 +1,180 @@
+// Executors: one small interface to anything that runs our kernels. `cpu` and `cuda` today; another
+// kind implements this class and adds its code to the Kernel descriptions.
+//
+// Everything that a stream is given runs in the order given; nothing is finished before
+// synchronize() or a recorded event says so. Once a device is lost (an error that leaves its
+// context unusable) every further call returns that first error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "device/kernel.h"
+
+namespace gpuready {
+
+using DeviceAddress = std::uint64_t;
+
+struct DeviceInfo {
+  std::string executor;  // "cpu", "cuda"
+  std::string name;
+  std::optional<std::string> uuid;         // "GPU-..." or "MIG-...", as the driver told it
+  std::optional<std::string> pci_address;  // "0000:17:00.0"
+  std::optional<int> compute_capability;   // 90 for 9.0
+  unsigned units = 1;                      // SMs, or threads on a CPU
+  std::uint64_t memory_total_bytes = 0;
+  std::optional<std::uint64_t> l2_cache_bytes;
+  std::optional<unsigned> max_threads_per_block, max_threads_per_unit, warp_size;
+  std::optional<std::uint64_t> max_shared_bytes_per_block;
+  std::optional<std::uint64_t> memory_clock_khz;
+  std::optional<unsigned> memory_bus_bits;
+  std::optional<bool> integrated;  // shares the host's memory
+  std::optional<bool> ecc_enabled;
+  std::optional<bool> launch_time_limited;  // a watchdog ends long launches (display, WSL2)
+  std::optional<bool> cooperative_launch;
+  std::optional<int> driver_version;  // 13000 for CUDA 13.0
+};
+
+struct DeviceMemory {
+  std::uint64_t free_bytes = 0, total_bytes = 0;
+};
+
+// Addresses that follow each other logically though not physically: several allocations that a test
+// treats as one range, in this order.
+struct AddressRange {
+  DeviceAddress address = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct StreamId {
+  std::uint64_t value = 0;  // 0: the device's default stream
+};
+struct EventId {
+  std::uint64_t value = 0;
+};
+
+struct LaunchShape {
+  unsigned blocks = 1, threads = 1;
+  unsigned shared_bytes = 0;
+  bool cooperative = false;  // all blocks are resident at once, or the launch fails
+};
+
+// What an error says about the device, whoever its vendor is.
+enum class DeviceFault {
+  none,  // not the device: usage, a missing symbol, ...
+  out_of_memory,
+  busy,         // somebody else has it, or may not be shared with
+  unavailable,  // could not be started or was not found
+  cannot_load,  // it loads no code of ours: image, architecture, JIT
+  memory,       // the device itself reported a memory fault
+  execution,    // a kernel that is right on a healthy device ended in an error
+  timed_out,    // a launch was ended by the system's watchdog
+  unclear,      // an error that says nothing about the cause
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  virtual const DeviceInfo& info() const = 0;
+  virtual Result<DeviceMemory> memory() = 0;
+  virtual DeviceFault fault_of(const Error& error) const = 0;
+
+  virtual Result<DeviceAddress> allocate(std::uint64_t bytes) = 0;  // aligned to at least 256 bytes
+  virtual Result<void> release(DeviceAddress address) = 0;
+  // Host memory that the device reaches without a copy, and that async copies need to be async.
+  virtual Result<void*> allocate_pinned(std::uint64_t bytes) = 0;
+  virtual Result<void> release_pinned(void* memory) = 0;
+
+  // Asynchronous on `stream`; host memory must stay valid until it is synchronized.
+  virtual Result<void> copy_to_device(StreamId stream, DeviceAddress target, const void* source,
+                                      std::uint64_t bytes) = 0;
+  virtual Result<void> copy_to_host(StreamId stream, void* target, DeviceAddress source,
+                                    std::uint64_t bytes) = 0;
+  virtual Result<void> copy_on_device(StreamId stream, DeviceAddress target, DeviceAddress source,
+                                      std::uint64_t bytes) = 0;
+
+  virtual Result<StreamId> create_stream() = 0;
+  virtual Result<void> destroy_stream(StreamId stream) = 0;
+  virtual Result<void> synchronize(StreamId stream) = 0;
+  virtual Result<EventId> create_event() = 0;
+  virtual Result<void> destroy_event(EventId event) = 0;
+  virtual Result<void> record(EventId event, StreamId stream) = 0;
+  // Between two events that have both happened (synchronize first).
+  virtual Result<double> elapsed_ms(EventId start, EventId stop) = 0;
+
+  // Loads the kernel's code, so that the launch itself neither waits for it nor needs memory for
+  // it.
+  virtual Result<void> prepare(const Kernel& kernel) = 0;
+  // `params` is one plain struct, copied before the call returns.
+  virtual Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
+                              const void* params, std::size_t params_bytes) = 0;
+  // How many blocks of this kernel one unit holds at once.
+  virtual Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
+                                           unsigned shared_bytes) = 0;
+
+  // Set once the device is lost; see above.
+  virtual const std::optional<Error>& lost() const = 0;
+};
+
+// An allocation that is released with its owner. Errors of the release are dropped: after a lost
+// device there is nothing left to release.
+class DeviceBuffer {
+ public:
+  static Result<DeviceBuffer> make(Device& device, std::uint64_t bytes) {
+    auto address = device.allocate(bytes);
+    if (!address) return std::unexpected(address.error());
+    return DeviceBuffer(device, {*address, bytes});
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), range_(other.range_) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(range_, other.range_);
+    return *this;
+  }
+  ~DeviceBuffer() {
+    if (device_) (void)device_->release(range_.address);
+  }
+  DeviceAddress address() const { return range_.address; }
+  std::uint64_t bytes() const { return range_.bytes; }
+  const AddressRange& range() const { return range_; }
+
+ private:
+  DeviceBuffer(Device& device, AddressRange range) : device_(&device), range_(range) {}
+  Device* device_;
+  AddressRange range_;
+};
+
+// Two events around work on one stream.
+class StreamTimer {
+ public:
+  static Result<StreamTimer> make(Device& device, StreamId stream);
+  StreamTimer(StreamTimer&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)),
+        stream_(other.stream_),
+        start_(other.start_),
+        stop_(other.stop_) {}
+  StreamTimer& operator=(StreamTimer&&) = delete;
+  ~StreamTimer();
+  Result<void> start() { return device_->record(start_, stream_); }
+  Result<double> stop_ms();  // waits for the work in between
+
+ private:
+  StreamTimer(Device& device, StreamId stream, EventId start, EventId stop)
+      : device_(&device), stream_(stream), start_(start), stop_(stop) {}
+  Device* device_;
+  StreamId stream_;
+  EventId start_, stop_;
+};
+
+}  // namespace gpuready

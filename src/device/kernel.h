@@ -1,0 +1,38 @@
+// A kernel as every executor knows it: one static description, its code for each kind of device,
+// and one plain parameter struct of at most 128 bytes in which addresses are 64-bit.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace gpuready {
+
+inline constexpr std::size_t kMaxKernelParameterBytes = 128;
+
+// PTX text, embedded in the binary and ended by a NUL after `end`.
+struct KernelImage {
+  const unsigned char* begin;
+  const unsigned char* end;
+  int compute_capability;   // the least that it loads on: 50 for sm_50
+  bool architecture_exact;  // an "a" target such as sm_90a: loads on that capability alone
+};
+
+// The share of a launch that one CPU thread does: `index` of `count`.
+struct CpuSlice {
+  unsigned index = 0, count = 1;
+};
+using CpuKernel = void (*)(const void* params, CpuSlice slice);
+
+struct Kernel {
+  std::string_view name;              // also the entry point's name in the images
+  std::span<const KernelImage> cuda;  // the best that the device can load is taken
+  CpuKernel cpu = nullptr;
+};
+
+}  // namespace gpuready
+
+// Declares what gpuready_embed() put into the binary.
+#define GPUREADY_EMBEDDED(symbol)                  \
+  extern "C" const unsigned char symbol##_begin[]; \
+  extern "C" const unsigned char symbol##_end[];

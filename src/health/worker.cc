@@ -1,0 +1,213 @@
+// The parent side: starts one child a job, listens to all, and turns every end into a verdict.
+#include "health/worker.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "health/verdict_json.h"
+#include "host/process.h"
+
+namespace gpuready {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPollEvery{100};
+constexpr milliseconds kTimeToStop{3'000};  // between being asked to stop and being killed
+constexpr milliseconds kTimeToDie{500};     // after a kill; longer means stuck in the kernel
+constexpr std::string_view kStartPhase = "driver start";
+
+class Worker {
+ public:
+  Worker(const WorkerJob& job, std::size_t index, std::size_t gpus, const WorkerLimits& limits,
+         const WorkerHooks& hooks)
+      : job_(job), index_(index), limits_(limits), hooks_(hooks) {
+    start_limit_ = limits.start + limits.start_per_gpu * static_cast<int>(gpus);
+    Command command;
+    command.program = helper_path();
+    command.args = {"__worker", "memory"};
+    if (job.uuid.empty()) {
+      command.args.push_back("--cpu");
+    } else {
+      command.args.insert(command.args.end(), {"--uuid", job.uuid});
+      command.env = {{"CUDA_VISIBLE_DEVICES", job.uuid}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
+    }
+    command.args.insert(command.args.end(), {"--options-json", dump_line(to_json(job.options))});
+    command.timeout = start_limit_ + limits.test;
+    command.document_pipe = true;
+    hard_limit_ = command.timeout;
+    last_line_ = Clock::now();
+    auto child = Child::start(command);
+    if (!child) {
+      conclude(VerdictStatus::not_tested,
+               fmt::format("the test's child could not be started: {}", child.error().message));
+      return;
+    }
+    child_.emplace(std::move(*child));
+  }
+
+  bool done() const { return done_; }
+  Child* child() { return child_ && !child_->finished() ? &*child_ : nullptr; }
+  Verdict take() { return std::move(verdict_); }
+
+  // Reads what has arrived and enforces the limits.
+  void look() {
+    if (done_) return;
+    read_lines();
+    if (!done_ && child_->finished()) judge_end();
+    if (!done_) enforce();
+  }
+
+ private:
+  void read_lines() {
+    std::string& document = child_->document();
+    std::size_t start = 0;
+    for (std::size_t end; (end = document.find('\n', start)) != std::string::npos;
+         start = end + 1) {
+      if (!done_) read_line(std::string_view(document).substr(start, end - start));
+    }
+    document.erase(0, start);
+  }
+
+  void read_line(std::string_view text) {
+    auto doc = parse_json(text, "worker", 4 * MiB);
+    if (!doc) return;  // a library wrote to our descriptor: nothing that we can use
+    last_line_ = Clock::now();
+    if (const Json& progress = member(*doc, "progress"); progress.is_object()) {
+      phase_ = printable(get_string(progress, "phase").value_or(""));
+      if (hooks_.progress) {
+        hooks_.progress({index_, phase_, get_uint(progress, "done_bytes").value_or(0),
+                         get_uint(progress, "total_bytes").value_or(0)});
+      }
+    }
+    if (const Json& partial = member(*doc, "partial"); partial.is_object()) {
+      if (auto verdict = verdict_from_json(partial, "worker")) verdict_ = std::move(*verdict);
+    }
+    if (const Json& told = member(*doc, "verdict"); told.is_object()) {
+      if (auto verdict = verdict_from_json(told, "worker")) {
+        verdict_ = std::move(*verdict);
+        has_verdict_ = true;
+      }
+    }
+  }
+
+  // The child has ended: by its verdict if it told one, however it ended after that.
+  void judge_end() {
+    const ProcessResult& result = child_->result();
+    if (has_verdict_) return conclude(verdict_.status, verdict_.reason);
+    if (give_up_) return conclude(VerdictStatus::timed_out, *give_up_);
+    switch (result.end) {
+      case ProcessEnd::timed_out:
+        return conclude(VerdictStatus::timed_out,
+                        fmt::format("killed during {} at its limit of {}", phase_,
+                                    format_duration_ms(static_cast<double>(hard_limit_.count()))));
+      case ProcessEnd::hung:
+        return conclude(
+            VerdictStatus::timed_out,
+            fmt::format("hung during {}: in uninterruptible sleep in the driver", phase_));
+      case ProcessEnd::signalled:
+        return judge_signal(result.signal);
+      case ProcessEnd::exited:
+        return conclude(
+            VerdictStatus::inconclusive,
+            fmt::format("the test's child ended during {} without a verdict (exit code {})", phase_,
+                        result.exit_code));
+    }
+  }
+
+  void judge_signal(int signal) {
+    const char* name = ::sigabbrev_np(signal);
+    // The kernel ends whoever reads host memory that its hardware reports as bad with SIGBUS.
+    const bool bad_host_memory = signal == SIGBUS && job_.uuid.empty() && phase_ != kStartPhase;
+    conclude(bad_host_memory ? VerdictStatus::failed : VerdictStatus::inconclusive,
+             fmt::format("the test's child died during {} of SIG{}{}", phase_, name ? name : "?",
+                         bad_host_memory ? ": a hardware memory error" : ""));
+  }
+
+  void enforce() {
+    const auto now = Clock::now();
+    const auto quiet = std::chrono::duration_cast<milliseconds>(now - last_line_);
+    const milliseconds allowed = phase_ == kStartPhase ? start_limit_ : limits_.no_progress;
+    if (!killed_at_ && !stop_at_ && hooks_.cancel && hooks_.cancel->load()) {
+      ::kill(child_->pid(), SIGTERM);
+      stop_at_ = now + kTimeToStop;
+    }
+    if (!killed_at_ && has_verdict_ && quiet > limits_.no_progress) {
+      kill("");  // it has told its verdict, and only its end is missing
+    } else if (!killed_at_ && !has_verdict_ && quiet > allowed) {
+      kill(fmt::format("no progress for {} during {}",
+                       format_duration_ms(static_cast<double>(allowed.count())), phase_));
+    } else if (!killed_at_ && stop_at_ && now > *stop_at_) {
+      kill(fmt::format("interrupted during {}, and it did not stop when asked", phase_));
+    } else if (killed_at_ && now > *killed_at_ + kTimeToDie) {
+      // Not even a kill ended it: it is abandoned, and this verdict waits no longer.
+      give_up_ = give_up_.value_or("") + "; it cannot be killed: stuck in the driver";
+      if (has_verdict_) return conclude(verdict_.status, verdict_.reason);
+      conclude(VerdictStatus::timed_out, *give_up_);
+    }
+  }
+
+  void kill(std::string why) {
+    child_->kill();
+    killed_at_ = Clock::now();
+    give_up_ = std::move(why);
+  }
+
+  // What the child told so far stays; who was tested is what the parent knows.
+  void conclude(VerdictStatus status, std::string reason) {
+    verdict_.test = "memory";
+    verdict_.subject = job_.subject;
+    if (verdict_.executor.empty()) verdict_.executor = job_.uuid.empty() ? "cpu" : "cuda";
+    if (!job_.uuid.empty() && !verdict_.uuid) verdict_.uuid = job_.uuid;
+    if (!verdict_.pci_address) verdict_.pci_address = job_.pci_address;
+    verdict_.injected_fault |= job_.options.inject.has_value();
+    verdict_.status = status;
+    verdict_.reason = printable(reason);
+    if (verdict_.duration_ms == 0) verdict_.duration_ms = elapsed_ms(started_);
+    done_ = true;
+  }
+
+  const WorkerJob& job_;
+  const std::size_t index_;
+  const WorkerLimits& limits_;
+  const WorkerHooks& hooks_;
+  milliseconds start_limit_{}, hard_limit_{};
+  std::optional<Child> child_;
+  std::string phase_{kStartPhase};
+  Clock::time_point started_ = Clock::now(), last_line_;
+  std::optional<Clock::time_point> stop_at_, killed_at_;
+  std::optional<std::string> give_up_;  // why it was killed
+  Verdict verdict_;
+  bool has_verdict_ = false, done_ = false;
+};
+
+}  // namespace
+
+std::vector<Verdict> run_memory_workers(const std::vector<WorkerJob>& jobs,
+                                        const WorkerHooks& hooks, const WorkerLimits& limits) {
+  const auto gpus = static_cast<std::size_t>(std::count_if(
+      jobs.begin(), jobs.end(), [](const WorkerJob& job) { return !job.uuid.empty(); }));
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    workers.push_back(std::make_unique<Worker>(jobs[i], i, gpus, limits, hooks));
+  }
+  while (true) {
+    std::vector<Child*> running;
+    for (const auto& worker : workers) {
+      if (!worker->done() && worker->child()) running.push_back(worker->child());
+    }
+    if (running.empty()) break;
+    poll_children(running, deadline_in(kPollEvery));
+    for (const auto& worker : workers) worker->look();
+  }
+  std::vector<Verdict> verdicts;
+  for (const auto& worker : workers) verdicts.push_back(worker->take());
+  return verdicts;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,20 @@
+#include "kernels/memory_kernels.h"
+
+#include "kernels/memory_cpu.h"
+
+GPUREADY_EMBEDDED(gpuready_ptx_memory_sm_50)
+
+namespace gpuready {
+
+namespace {
+
+const KernelImage kImages[] = {
+    {gpuready_ptx_memory_sm_50_begin, gpuready_ptx_memory_sm_50_end, 50, false}};
+
+}  // namespace
+
+const Kernel kMemoryWrite{"gpuready_memory_write", kImages, cpu_memory_write};
+const Kernel kMemoryVerify{"gpuready_memory_verify", kImages, cpu_memory_verify};
+const Kernel kMemoryCopy{"gpuready_memory_copy", kImages, cpu_memory_copy};
+
+}  // namespace gpuready

@@ -1,0 +1,150 @@
+// The CUDA executor against a fake driver.
+#include "device/cuda_device.h"
+
+#include <gtest/gtest.h>
+
+#include "device/cuda_driver.h"
+#include "in_child.h"
+
+namespace gpuready {
+namespace {
+
+// Opens GPU 0 of the fake and says how that ended: its name, or the error.
+std::string open_outcome(std::string_view uuid = kFakeGpu0) {
+  auto device = open_cuda_device(uuid);
+  return device ? (*device)->info().name : device.error().message;
+}
+
+TEST(CudaDevice, OpensTheGpuWithTheUuidAskedFor) {
+  EXPECT_EQ(in_child("devices=3", [] { return open_outcome(kFakeGpu1); }), "Fake GPU 1");
+}
+
+TEST(CudaDevice, RefusesAnyOtherGpu) {
+  const auto text = in_child("", [] { return open_outcome(kFakeGpu1); });
+  EXPECT_NE(text.find("does not show GPU-fa4e0000-0000-0000-0000-000000000001"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(kFakeGpu0), std::string::npos) << "what it shows instead: " << text;
+}
+
+TEST(CudaDevice, TellsTheDevicesFacts) {
+  const auto text = in_child("devices=2", [] {
+    auto device = open_cuda_device(kFakeGpu1);
+    const DeviceInfo& info = (*device)->info();
+    return *info.pci_address + " " + std::to_string(*info.compute_capability) + " " +
+           std::to_string(info.units) + " " + std::to_string(*info.l2_cache_bytes) + " " +
+           std::to_string(info.memory_total_bytes) + " " + std::to_string(*info.driver_version);
+  });
+  EXPECT_EQ(text, "0000:18:00.0 90 4 1048576 67108864 13000");
+}
+
+TEST(CudaDevice, AMigInstanceIsFoundByItsOwnUuid) {
+  const auto open = [] { return open_outcome("MIG-fa4e0000-0000-0000-0000-000000000000"); };
+  EXPECT_EQ(in_child("mig", open), "Fake GPU 0");
+}
+
+TEST(CudaDevice, AnOlderDriverServesByItsOlderSymbols) {
+  const auto open = [] { return open_outcome(); };
+  EXPECT_EQ(in_child("", open, "fake_cuda_old"), "Fake GPU 0");
+}
+
+TEST(CudaDevice, AMissingSymbolIsNamedWhenItIsNeeded) {
+  const auto text = in_child(
+      "",
+      [] {
+        auto device = open_cuda_device(kFakeGpu0);  // needs no allocation
+        if (!device) return device.error().message;
+        auto memory = (*device)->allocate(4096);
+        return memory ? std::string("allocated") : memory.error().message;
+      },
+      "fake_cuda_incomplete");
+  EXPECT_NE(text.find("cuMemAlloc_v2"), std::string::npos) << text;
+}
+
+TEST(CudaDevice, AMissingLibraryIsToldWithItsName) {
+  const auto text = in_child("", [] { return open_outcome(); }, "no_such_driver");
+  EXPECT_NE(text.find("no_such_driver"), std::string::npos) << text;
+}
+
+TEST(CudaDevice, AFailedStartKeepsNumberAndMeaning) {
+  const auto text = in_child("init=803", [] { return open_outcome(); });
+  EXPECT_NE(text.find("cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"), std::string::npos)
+      << text;
+}
+
+TEST(CudaDevice, ARefusedImageQuotesTheCompiler) {
+  const auto text = in_child("ptx=5.0", [] {
+    auto device = open_cuda_device(kFakeGpu0);
+    static const char kPtx[] = ".version 6.0\n.entry k(";
+    const auto* bytes = reinterpret_cast<const unsigned char*>(kPtx);
+    const KernelImage images[] = {{bytes, bytes + sizeof kPtx - 1, 50, false}};
+    const Kernel kernel{"k", images, nullptr};
+    return (*device)->prepare(kernel).error().message;
+  });
+  EXPECT_NE(text.find("(222)"), std::string::npos) << text;
+  EXPECT_NE(text.find("Unsupported .version"), std::string::npos) << text;
+}
+
+TEST(CudaDevice, NoImageForTheArchitectureIsNotLoaded) {
+  const auto text = in_child("", [] {
+    auto device = open_cuda_device(kFakeGpu0);  // 9.0
+    static const unsigned char kNothing[1] = {0};
+    const KernelImage images[] = {{kNothing, kNothing, 100, false}, {kNothing, kNothing, 80, true}};
+    const Kernel kernel{"k", images, nullptr};
+    return (*device)->prepare(kernel).error().message;
+  });
+  EXPECT_NE(text.find("no code for compute capability 9.0"), std::string::npos) << text;
+}
+
+TEST(CudaDevice, AfterAStickyErrorEveryCallReturnsIt) {
+  const auto text = in_child("fail=cuMemcpyHtoDAsync_v2:719", [] {
+    auto device = open_cuda_device(kFakeGpu0);
+    const int value = 0;
+    auto memory = (*device)->allocate(4096);
+    (void)(*device)->copy_to_device({}, *memory, &value, sizeof value);
+    return std::to_string((*device)->allocate(4096).error().code) + " " +
+           std::to_string((*device)->lost()->code);
+  });
+  EXPECT_EQ(text, "719 719");
+}
+
+TEST(CudaDevice, OutOfMemoryIsNotTheEndOfTheDevice) {
+  const auto text = in_child("memory=64MiB", [] {
+    auto device = open_cuda_device(kFakeGpu0);
+    auto too_much = (*device)->allocate(1ull << 40);
+    return std::to_string(static_cast<int>((*device)->fault_of(too_much.error()))) + " " +
+           ((*device)->allocate(1 << 20) ? "goes on" : "lost");
+  });
+  EXPECT_EQ(text, std::to_string(static_cast<int>(DeviceFault::out_of_memory)) + " goes on");
+}
+
+TEST(CudaDevice, CopiesArriveAndStreamsAndEventsWork) {
+  const auto text = in_child("", [] {
+    auto opened = open_cuda_device(kFakeGpu0);
+    Device& device = **opened;
+    auto stream = device.create_stream();
+    auto a = DeviceBuffer::make(device, 4096), b = DeviceBuffer::make(device, 4096);
+    auto timer = StreamTimer::make(device, *stream);
+    std::uint64_t sent = 0x0123456789abcdef, got = 0;
+    (void)timer->start();
+    (void)device.copy_to_device(*stream, a->address(), &sent, sizeof sent);
+    (void)device.copy_on_device(*stream, b->address(), a->address(), sizeof sent);
+    (void)device.copy_to_host(*stream, &got, b->address(), sizeof got);
+    auto ms = timer->stop_ms();
+    auto pinned = device.allocate_pinned(4096);
+    const bool whole = got == sent && ms && *ms >= 0 && pinned && device.release_pinned(*pinned) &&
+                       device.destroy_stream(*stream);
+    return std::string(whole ? "whole" : "broken");
+  });
+  EXPECT_EQ(text, "whole");
+}
+
+TEST(CudaUuid, SameWhateverPrefixCaseOrOldMigForm) {
+  EXPECT_TRUE(same_cuda_uuid(kFakeGpu0, "MIG-FA4E0000-0000-0000-0000-000000000000"));
+  EXPECT_TRUE(same_cuda_uuid("MIG-GPU-fa4e0000-0000-0000-0000-000000000000/1/0", kFakeGpu0));
+  EXPECT_FALSE(same_cuda_uuid(kFakeGpu0, kFakeGpu1));
+  EXPECT_FALSE(same_cuda_uuid("", ""));
+  EXPECT_FALSE(same_cuda_uuid("GPU-fa4e", "GPU-fa4e"));
+}
+
+}  // namespace
+}  // namespace gpuready

@@ -1,0 +1,177 @@
+// The pattern and the CPU's kernels.
+#include "kernels/memory_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "device/cpu_device.h"
+#include "kernels/memory_cpu.h"
+#include "kernels/memory_mix.h"
+
+namespace gpuready {
+namespace {
+
+using u64 = unsigned long long;
+
+static_assert(unmix_word(mix_word(0, 0), 0) == 0);
+static_assert(unmix_word(mix_word(~0ull, ~0ull), ~0ull) == ~0ull);
+
+TEST(MemoryMix, UnmixingGivesThePositionBack) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200'000; ++i) {
+    const u64 position = random() >> (i % 64), invert = i % 2 ? ~0ull : 0;
+    ASSERT_EQ(unmix_word(mix_word(position, invert), invert), position);
+    ASSERT_EQ(mix_word(unmix_word(position, invert), invert), position) << "onto every word";
+  }
+}
+
+// An address line that is stuck or shorted must change many bits of what is read.
+TEST(MemoryMix, OneAddressBitChangesAboutHalfOfTheWord) {
+  std::mt19937_64 random(2);
+  for (int bit = 0; bit < 36; ++bit) {
+    int flipped = 0;
+    constexpr int kTrials = 500;
+    for (int i = 0; i < kTrials; ++i) {
+      const u64 position = random();
+      flipped += std::popcount(mix_word(position, 0) ^ mix_word(position ^ (1ull << bit), 0));
+    }
+    EXPECT_GE(flipped, 28 * kTrials) << "address bit " << bit;
+    EXPECT_LE(flipped, 36 * kTrials) << "address bit " << bit;
+  }
+}
+
+TEST(MemoryMix, EveryBitTakesBothValuesInAnyRowOfWords) {
+  for (u64 start : {0ull, 0x123456789ull, 0xffffffffffff0000ull}) {
+    u64 ones = 0, zeros = 0;
+    for (u64 i = 0; i < 64; ++i) ones |= mix_word(start + i, 0), zeros |= ~mix_word(start + i, 0);
+    EXPECT_EQ(ones & zeros, ~0ull);
+  }
+}
+
+struct Range {
+  std::vector<u64> words;
+  std::unique_ptr<MemoryPassResults> results = std::make_unique<MemoryPassResults>();
+  explicit Range(std::size_t count) : words(count) {}
+  MemoryPassParams params(u64 salt, u64 invert) {
+    MemoryPassParams p{};
+    p.base_address = reinterpret_cast<u64>(words.data());
+    p.words = words.size();
+    p.salt = salt;
+    p.invert = invert;
+    p.results_address = reinterpret_cast<u64>(results.get());
+    return p;
+  }
+  void run(CpuKernel kernel, const MemoryPassParams& p, unsigned threads = 3) {
+    for (unsigned i = 0; i < threads; ++i) kernel(&p, {i, threads});
+  }
+  void verify(const MemoryPassParams& p) {
+    *results = {};
+    results->first_bad_index = ~0ull;
+    run(cpu_memory_verify, p);
+  }
+};
+
+TEST(MemoryKernelsCpu, WritesTheMixOfEachPositionAndNothingElse) {
+  Range range(100'002);
+  for (u64 invert : {0ull, ~0ull}) {
+    auto p = range.params(0xfedcba9876543210, invert);
+    p.words = 100'000;
+    range.words[100'000] = range.words[100'001] = 7;
+    range.run(cpu_memory_write, p);
+    for (u64 i = 0; i < p.words; ++i) ASSERT_EQ(range.words[i], mix_word(i + p.salt, invert)) << i;
+    EXPECT_EQ(range.words[100'000], 7u);
+    EXPECT_EQ(range.words[100'001], 7u);
+  }
+}
+
+TEST(MemoryKernelsCpu, VerifyCountsAndSumsEveryWord) {
+  Range range(50'006);
+  const auto p = range.params(99, 0);
+  range.run(cpu_memory_write, p);
+  range.verify(p);
+  const u64 n = 50'006;
+  EXPECT_EQ(range.results->words_verified, n);
+  EXPECT_EQ(range.results->position_sum, n * (n - 1) / 2 + n * 99);
+  EXPECT_EQ(range.results->bad_words, 0u);
+}
+
+TEST(MemoryKernelsCpu, EachBadWordIsReportedExactly) {
+  Range range(40'000);
+  auto p = range.params(5, ~0ull);
+  range.run(cpu_memory_write, p);
+  for (u64 i : {0, 1, 8191, 8192, 39'999}) range.words[i] ^= 1ull << (i % 64);
+  range.verify(p);
+  EXPECT_EQ(range.results->bad_words, 5u);
+  EXPECT_EQ(range.results->first_bad_index, 0u);
+  for (u64 i = 0; i < 5; ++i) {
+    const MemoryBadWord& word = range.results->entries[i];
+    EXPECT_EQ(word.expected ^ word.actual, 1ull << (word.index % 64));
+  }
+}
+
+TEST(MemoryKernelsCpu, AnInjectedFaultIsStoredInThatWordAlone) {
+  Range range(20'000);
+  auto p = range.params(1, 0);
+  p.first_index = 1000;  // this part starts there
+  p.fault_index = 1000 + 12'345;
+  p.fault_bits = 0x10;
+  range.run(cpu_memory_write, p);
+  p.fault_bits = 0;
+  range.verify(p);
+  ASSERT_EQ(range.results->bad_words, 1u);
+  EXPECT_EQ(range.results->first_bad_index, 13'345u);
+  EXPECT_EQ(range.results->entries[0].expected ^ range.results->entries[0].actual, 0x10u);
+}
+
+#if defined(__x86_64__)
+TEST(MemoryKernelsCpu, TheAvx2TierEqualsTheScalarOne) {
+  if (&cpu::memory_tier() != &cpu::kMemoryAvx2) GTEST_SKIP() << "this CPU has no AVX2";
+  for (std::size_t start : {0, 2}) {
+    for (std::size_t count : {2, 4, 6, 64, 1022}) {
+      std::vector<u64> a(2048, 3), b(2048, 3);
+      cpu::kMemoryAvx2.write(a.data() + start, count, 0xfffffffe, ~0ull);
+      cpu::kMemoryScalar.write(b.data() + start, count, 0xfffffffe, ~0ull);
+      cpu::kMemoryAvx2.flush(a.data(), a.size() * 8);
+      ASSERT_EQ(a, b);
+      const auto good = cpu::kMemoryAvx2.verify(b.data() + start, count, 0xfffffffe, ~0ull);
+      EXPECT_TRUE(good.all_good);
+      b[start + count - 1] ^= 1;
+      const auto x = cpu::kMemoryAvx2.verify(b.data() + start, count, 0xfffffffe, ~0ull);
+      const auto y = cpu::kMemoryScalar.verify(b.data() + start, count, 0xfffffffe, ~0ull);
+      EXPECT_FALSE(x.all_good);
+      EXPECT_FALSE(y.all_good);
+      EXPECT_EQ(x.position_sum, y.position_sum);
+    }
+  }
+}
+#endif
+
+TEST(CpuDevice, RunsAKernelOnAllItsThreads) {
+  CpuDeviceOptions options;
+  options.threads = 3;
+  auto device = make_cpu_device(options);
+  auto memory = DeviceBuffer::make(*device, 1 << 20);
+  ASSERT_TRUE(memory);
+  auto results = DeviceBuffer::make(*device, sizeof(MemoryPassResults));
+  MemoryPassParams p{};
+  p.base_address = memory->address();
+  p.words = memory->bytes() / 8;
+  p.results_address = results->address();
+  ASSERT_TRUE(device->launch({}, kMemoryWrite, {}, &p, sizeof p));
+  ASSERT_TRUE(device->launch({}, kMemoryVerify, {}, &p, sizeof p));
+  EXPECT_EQ(reinterpret_cast<MemoryPassResults*>(results->address())->words_verified, p.words);
+}
+
+TEST(CpuDevice, AnAllocationThatIsTooLargeIsOutOfMemory) {
+  auto device = make_cpu_device({});
+  auto memory = device->allocate(1ull << 60);
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(device->fault_of(memory.error()), DeviceFault::out_of_memory);
+}
+
+}  // namespace
+}  // namespace gpuready
