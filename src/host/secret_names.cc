@@ -7,9 +7,7 @@ namespace {
 
 constexpr std::string_view kCredentialWords[] = {"key",    "token",      "secret", "password",
                                                  "passwd", "credential", "cookie"};
-constexpr std::string_view kSerialWords[] = {
-    "serial",   "unique_id", "uniqueid",   "asset_tag",      "node_guid", "port_guid",
-    "board_id", "boardid",   "machine-id", "sys_image_guid", "chassisid", "platformid"};
+constexpr std::string_view kSerialWords[] = {"serial", "unique_id", "uniqueid", "asset_tag"};
 constexpr std::string_view kUuidWords[] = {"uuid", "boot_id", "machine-id", "machine_id"};
 
 template <std::size_t N>
