@@ -1,0 +1,39 @@
+// Where the dynamic loader would find a library, without loading it: LD_LIBRARY_PATH, then
+// /etc/ld.so.cache, then the system's folders (ld.so(8)).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "host/host.h"
+
+namespace gpuready {
+
+struct LoaderCacheEntry {
+  std::string name;  // "libcuda.so.1"
+  std::string path;  // "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
+  std::uint32_t flags = 0;
+};
+
+// The entries of an ld.so.cache, in the loader's order. Format: glibc's dl-cache.h, "1.1", also
+// behind the older "1.7.0" part. Anything out of bounds is an error, or that entry left out.
+Result<std::vector<LoaderCacheEntry>> parse_loader_cache(std::string_view bytes);
+
+class LibrarySearch {
+ public:
+  explicit LibrarySearch(Host& host);
+  // The path that loading `name` would open; nothing when there is none.
+  std::optional<std::string> find(const std::string& name);
+  const std::optional<Error>& cache_error() const { return cache_error_; }
+
+ private:
+  Host& host_;
+  std::vector<std::string> first_folders_, last_folders_;
+  std::vector<LoaderCacheEntry> cache_;
+  std::optional<Error> cache_error_;
+};
+
+}  // namespace gpuready

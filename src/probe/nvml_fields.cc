@@ -1,0 +1,73 @@
+// Field values: one call answers many numbered questions, each with a code of its own.
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "probe/nvml_session.h"
+
+namespace gpuready::nvml {
+namespace {
+
+// Numbers: NVML API reference, "Field Value Enums".
+constexpr std::uint32_t kMemoryTemperature = 82;
+constexpr std::uint32_t kRecoveryAction = 230;
+constexpr std::uint32_t kBasic[] = {kMemoryTemperature, kRecoveryAction};
+constexpr std::uint32_t kFull[] = {
+    91,   // NVLinks present
+    94,   // PCIe replays
+    173,  // PCIe correctable errors
+    179,  // PCIe non-fatal errors
+    180,  // PCIe fatal errors
+    186,  // power now, not the mean of the last second
+};
+
+Json render(const FieldValue& field) {
+  switch (field.type) {
+    case kF64:
+      return field.value.f64;
+    case kU32:
+      return field.value.u32;
+    case kUl:
+      return field.value.ul;
+    case kU64:
+      return field.value.u64;
+    case kS64:
+      return field.value.s64;
+    case kS32:
+      return field.value.s32;
+    case kU16:
+      return field.value.u16;
+    default:
+      return nullptr;
+  }
+}
+
+// Value: {"82":{"code":0,"value":45},"230":{"code":3}}
+void ask_group(Session& session, const Target& target, std::span<const std::uint32_t> ids,
+               const char* group) {
+  constexpr const char* kSymbol = "nvmlDeviceGetFieldValues";
+  const auto key = call_key(kSymbol, target.id, group);
+  auto* function = function_or_missing<int(Device, int, FieldValue*)>(session, kSymbol, key);
+  if (function == nullptr) return;
+  ask(session.writer, key, [&](Json& value) {
+    std::vector<FieldValue> fields(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) fields[i].field = ids[i];
+    const int code = function(target.handle, static_cast<int>(ids.size()), fields.data());
+    value = Json::object();
+    for (const auto& field : fields) {
+      Json& entry = value[std::to_string(field.field)];
+      entry = Json{{"code", field.code}};
+      if (field.code == kSuccess) entry["value"] = render(field);
+    }
+    return code;
+  });
+}
+
+}  // namespace
+
+void ask_fields(Session& session, const Target& target) {
+  ask_group(session, target, kBasic, "basic");
+  if (session.full) ask_group(session, target, kFull, "full");
+}
+
+}  // namespace gpuready::nvml
