@@ -51,6 +51,7 @@ struct TerminalStyle {
   int columns = 80;
   bool colour = false;
   bool quiet = false;                     // conclusion and problems only
+  bool unicode = false;                   // the locale is UTF-8; else nothing but ASCII is written
 };
 std::string render_terminal(const Report& report, const TerminalStyle& style);
 std::string render_markdown(const Report& report);

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/facts.h"
+
+namespace gpuready {
+namespace {
+
+void put(FactGroup& group, const char* label, const std::optional<std::string>& value) {
+  if (value && !value->empty()) group.facts.push_back({label, *value});
+}
+void put_group(std::vector<FactGroup>& groups, FactGroup group) {
+  if (!group.facts.empty()) groups.push_back(std::move(group));
+}
+
+std::string api_text(const ApiStatus& status) {
+  if (status.ok()) return status.call + " works";
+  return fmt::format("{} answers {}{}{}", status.call, status.code, status.name.empty() ? "" : " ",
+                     status.name);
+}
+
+FactGroup system_facts(const Machine& machine) {
+  const SystemState& system = machine.system;
+  FactGroup group{"System", {}};
+  put(group, "Host", system.host_name);
+  put(group, "Product", system.product_name);
+  put(group, "System", system.os_name);
+  put(group, "Kernel", fmt::format("{}{}{}", system.kernel_release,
+                                   system.architecture.empty() ? "" : " ", system.architecture));
+  std::string cpu = system.cpu_model.value_or("");
+  if (system.cpu_count) cpu += fmt::format("{}{} CPUs online", cpu.empty() ? "" : ", ", *system.cpu_count);
+  put(group, "CPU", cpu);
+  std::vector<std::string> memory;
+  if (system.memory_total_bytes) memory.push_back(format_bytes(*system.memory_total_bytes));
+  if (system.memory_available_bytes)
+    memory.push_back(format_bytes(*system.memory_available_bytes) + " available");
+  put(group, "Memory", join(memory, ", "));
+  for (const auto& [node, cpus] : system.numa_cpus)
+    group.facts.push_back({fmt::format("NUMA node {}", node), "CPUs " + cpus});
+  put(group, "Hypervisor", system.hypervisor);
+  if (system.wsl2) put(group, "WSL2", "yes");
+  put(group, "Jetson", system.jetson_release);
+  if (system.secure_boot) put(group, "Secure Boot", *system.secure_boot ? "on" : "off");
+  if (system.iommu_active) put(group, "IOMMU", *system.iommu_active ? "active" : "not active");
+  return group;
+}
+
+FactGroup nvidia_facts(const NvidiaDriver& nvidia) {
+  FactGroup group{"NVIDIA software", {}};
+  if (nvidia.module_loaded)
+    put(group, "Kernel module", fmt::format("{}{}", nvidia.module_version.value_or("loaded"),
+                                            nvidia.module_flavour ? ", " + *nvidia.module_flavour : ""));
+  if (nvidia.module_loaded) put(group, "nvidia_uvm", nvidia.uvm_loaded ? "loaded" : "not loaded");
+  put(group, "Driver", nvidia.driver_version);
+  put(group, "CUDA of the driver", nvidia.cuda_version);
+  if (nvidia.nvml_start) put(group, "NVML", api_text(*nvidia.nvml_start));
+  else put(group, "NVML", nvidia.nvml_outcome);
+  if (nvidia.cuda_start) put(group, "CUDA driver", api_text(*nvidia.cuda_start));
+  else put(group, "CUDA driver", nvidia.cuda_outcome);
+  put(group, "NVML stopped in", nvidia.nvml_stopped_in);
+  put(group, "CUDA stopped in", nvidia.cuda_stopped_in);
+  put(group, "Fabric Manager", nvidia.fabric_manager);
+  put(group, "Persistence daemon", nvidia.persistence_daemon);
+  for (const LibraryFile& library : nvidia.libraries)
+    group.facts.push_back({library.name, library.real_path.value_or(library.path)});
+  return group;
+}
+
+FactGroup other_software(const Machine& machine) {
+  FactGroup group{"Other software", {}};
+  if (machine.amd.module_loaded) put(group, "amdgpu", machine.amd.module_version.value_or("loaded"));
+  put(group, "ROCm", machine.amd.rocm_version);
+  if (machine.amd.start) put(group, "ROCm start", api_text(*machine.amd.start));
+  put(group, "rocBLAS has code for", join(machine.amd.rocblas_targets, ", "));
+  if (machine.intel.i915_loaded) put(group, "i915", "loaded");
+  if (machine.intel.xe_loaded) put(group, "xe", "loaded");
+  put(group, "Apple", machine.apple.chip);
+  if (machine.apple.metal) put(group, "Metal", *machine.apple.metal ? "yes" : "no");
+  put(group, "Vulkan loader", machine.vulkan.loader_version);
+  if (machine.vulkan.outcome && *machine.vulkan.outcome != "completed")
+    put(group, "Vulkan", machine.vulkan.outcome);
+  for (const VulkanDevice& device : machine.vulkan.devices)
+    group.facts.push_back(
+        {"Vulkan device", fmt::format("{} ({}{}{})", device.name,
+                                      device.software() ? "software, no GPU" : device.type,
+                                      device.driver_name ? ", " + *device.driver_name : "",
+                                      device.driver_version ? " " + *device.driver_version : "")});
+  for (const Toolkit& toolkit : machine.toolkits)
+    group.facts.push_back({toolkit.kind == "cuda" ? "CUDA toolkit" : toolkit.kind + " toolkit",
+                           fmt::format("{} in {}{}", toolkit.version, toolkit.path,
+                                       toolkit.on_path ? " (first in PATH)" : "")});
+  for (const LibraryFile& library : machine.libraries)
+    group.facts.push_back({library.name, fmt::format("{}{}", library.version.value_or(""),
+                                                     library.version ? " in " + library.path
+                                                                     : library.path)});
+  return group;
+}
+
+FactGroup container_facts(const Container& container) {
+  FactGroup group{"Container", {}};
+  put(group, "Runtime", container.runtime);
+  put(group, "cgroup", container.cgroup_path);
+  put(group, "cgroup version", container.cgroup_version);
+  if (container.memory_limit_bytes)
+    put(group, "Memory limit",
+        format_bytes(*container.memory_limit_bytes) +
+            (container.memory_used_bytes
+                 ? ", " + format_bytes(*container.memory_used_bytes) + " used"
+                 : ""));
+  if (container.cpu_limit) put(group, "CPU limit", fmt::format("{:g} CPUs", *container.cpu_limit));
+  return group;
+}
+
+FactGroup visibility_facts(const Visibility& visibility) {
+  const std::pair<const char*, const std::optional<std::string>*> kVariables[] = {
+      {"CUDA_VISIBLE_DEVICES", &visibility.cuda_visible_devices},
+      {"NVIDIA_VISIBLE_DEVICES", &visibility.nvidia_visible_devices},
+      {"ROCR_VISIBLE_DEVICES", &visibility.rocr_visible_devices},
+      {"HIP_VISIBLE_DEVICES", &visibility.hip_visible_devices},
+      {"GPU_DEVICE_ORDINAL", &visibility.gpu_device_ordinal},
+      {"ZE_AFFINITY_MASK", &visibility.ze_affinity_mask},
+      {"NVIDIA_DRIVER_CAPABILITIES", &visibility.nvidia_driver_capabilities},
+      {"CUDA_DEVICE_ORDER", &visibility.cuda_device_order},
+  };
+  FactGroup group{"Variables that hide or select GPUs", {}};
+  for (const auto& [name, value] : kVariables)
+    if (*value) group.facts.push_back({name, (*value)->empty() ? "(set, but empty)" : **value});
+  return group;
+}
+
+FactGroup node_facts(const std::vector<DeviceNode>& nodes) {
+  FactGroup group{"Device files", {}};
+  for (const DeviceNode& node : nodes) {
+    std::string text = !node.exists                    ? "missing"
+                       : node.open_error               ? "cannot be opened: " + *node.open_error
+                       : node.openable.value_or(false) ? "can be opened"
+                                                       : "exists";
+    if (node.mode) text += fmt::format(", mode {:04o}", *node.mode);
+    if (node.uid && node.gid) text += fmt::format(", owner {}:{}", *node.uid, *node.gid);
+    group.facts.push_back({node.path, text});
+  }
+  return group;
+}
+
+}  // namespace
+
+std::vector<FactGroup> machine_facts(const Machine& machine) {
+  std::vector<FactGroup> groups;
+  put_group(groups, system_facts(machine));
+  put_group(groups, nvidia_facts(machine.nvidia));
+  put_group(groups, other_software(machine));
+  put_group(groups, container_facts(machine.container));
+  put_group(groups, visibility_facts(machine.visibility));
+  put_group(groups, node_facts(machine.nodes));
+  return groups;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,49 @@
+#include "health/verdict_json.h"
+#include "report/json_parts.h"
+#include "report/report.h"
+#include "report/summary.h"
+
+namespace gpuready {
+
+namespace {
+
+Json fitness_json(const FitnessCheck& check) {
+  Json doc = Json::object();
+  doc["name"] = check.name;
+  doc["status"] = to_string(check.status);
+  put(doc, "measured", check.measured);
+  put(doc, "required", check.required);
+  put(doc, "reason", check.reason);
+  return doc;
+}
+
+}  // namespace
+
+Json to_json(const Report& report) {
+  Json doc = Json::object();
+  doc["schema"] = "gpuready.report";
+  doc["schema_version"] = 1;
+  doc["tool"] = Json{{"name", "gpuready"}};
+  put(doc["tool"], "version", report.tool_version);
+  put(doc, "command", report.command);
+  put(doc, "created_utc", report.created_utc);
+  put(doc, "conclusion", report.conclusion);
+  doc["exit_code"] = static_cast<int>(report.exit);
+  doc["exit_meaning"] = exit_meaning(report.exit);
+  put_list(doc, "notes", report.notes, [](const std::string& note) { return note; });
+  doc["machine"] = to_json(report.machine);
+  // Absent: not asked. []: asked, and none.
+  if (report.findings) {
+    doc["findings"] = Json::array();
+    for (const Finding& finding : *report.findings) doc["findings"].push_back(to_json(finding));
+  }
+  if (report.verdicts) {
+    doc["verdicts"] = Json::array();
+    for (const Verdict& verdict : *report.verdicts) doc["verdicts"].push_back(to_json(verdict));
+  }
+  put_list(doc, "fitness", report.fitness, fitness_json);
+  put_finite(doc, "duration_ms", report.duration_ms);
+  return doc;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,148 @@
+// Words for the values that every renderer shows.
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/summary.h"
+
+namespace gpuready {
+namespace {
+
+struct StateWords {
+  GpuState state;
+  std::string_view text, label;
+  Tone tone;
+};
+constexpr std::array kStates{
+    StateWords{GpuState::ready, "ready", "ready", Tone::good},
+    StateWords{GpuState::attention, "ready, warning", "attention", Tone::warn},
+    StateWords{GpuState::not_ready, "not ready", "not_ready", Tone::bad},
+    StateWords{GpuState::unknown, "unknown", "unknown", Tone::warn},
+    StateWords{GpuState::not_tested, "not tested", "not_tested", Tone::warn},
+    StateWords{GpuState::suspended, "suspended", "suspended", Tone::neutral},
+    StateWords{GpuState::no_problem, "no finding", "no_problem", Tone::good},
+    StateWords{GpuState::warned, "warning", "warned", Tone::warn},
+    StateWords{GpuState::found, "found", "found", Tone::neutral},
+    StateWords{GpuState::faked, "faked", "faked", Tone::warn},
+};
+const StateWords& words(GpuState state) {
+  for (const auto& entry : kStates)
+    if (entry.state == state) return entry;
+  return kStates[3];
+}
+
+}  // namespace
+
+std::string_view exit_meaning(Exit exit) {
+  switch (exit) {
+    case Exit::ok: return "all that was asked holds";
+    case Exit::unhealthy: return "something is unhealthy, or a GPU is on the bus but unusable";
+    case Exit::usage: return "wrong usage or bad input";
+    case Exit::required_absent: return "what was required is absent";
+    case Exit::unknown: return "it could not be found out";
+  }
+  return "it could not be found out";
+}
+
+std::string_view to_text(GpuState state) { return words(state).text; }
+std::string_view to_label(GpuState state) { return words(state).label; }
+Tone tone_of(GpuState state) { return words(state).tone; }
+
+Tone tone_of(VerdictStatus status) {
+  if (status == VerdictStatus::passed) return Tone::good;
+  if (status == VerdictStatus::failed) return Tone::bad;
+  return status == VerdictStatus::not_supported ? Tone::neutral : Tone::warn;
+}
+
+Tone tone_of(Severity severity) {
+  if (severity == Severity::error) return Tone::bad;
+  return severity == Severity::warning ? Tone::warn : Tone::neutral;
+}
+
+Tone tone_of(Exit exit) {
+  if (exit == Exit::ok) return Tone::good;
+  return exit == Exit::unknown ? Tone::warn : Tone::bad;
+}
+
+std::string status_text(VerdictStatus status) {
+  std::string text(to_string(status));
+  for (char& c : text)
+    if (c == '_') c = ' ';
+  return text;
+}
+
+std::optional<std::string> link_text(const PcieLink& now, const PcieLink& max) {
+  const auto pair = [](std::optional<int> a, std::optional<int> b, std::string_view prefix) {
+    if (!a && !b) return std::string();
+    if (!a) return fmt::format("{}{} at most", prefix, *b);
+    if (!b || *a >= *b) return fmt::format("{}{}", prefix, *a);
+    return fmt::format("{}{} of {}", prefix, *a, *b);
+  };
+  const std::string generation = pair(now.generation, max.generation, "gen ");
+  const std::string width = pair(now.width, max.width, "x");
+  if (generation.empty() && width.empty()) return std::nullopt;
+  if (generation.empty()) return width;
+  if (width.empty()) return generation;
+  return generation + (generation.contains("of") ? ", " : " ") + width;
+}
+
+std::vector<std::string> driver_texts(const Machine& machine) {
+  std::vector<std::string> out;
+  const NvidiaDriver& nvidia = machine.nvidia;
+  if (const auto& version = nvidia.module_version ? nvidia.module_version : nvidia.driver_version)
+    out.push_back(fmt::format("driver {}{}", *version,
+                              nvidia.module_flavour ? " (" + *nvidia.module_flavour + ")" : ""));
+  if (nvidia.cuda_version) out.push_back("CUDA " + *nvidia.cuda_version);
+  if (machine.amd.module_version) out.push_back("amdgpu " + *machine.amd.module_version);
+  if (machine.amd.rocm_version) out.push_back("ROCm " + *machine.amd.rocm_version);
+  if (machine.intel.xe_loaded) out.push_back("xe");
+  else if (machine.intel.i915_loaded) out.push_back("i915");
+  return out;
+}
+
+std::string looked_at(const Machine& machine) {
+  std::vector<std::string> parts{"the PCI bus"};
+  if (machine.nvidia.module_loaded || machine.nvidia.nvml_outcome) parts.push_back("the NVIDIA driver");
+  if (machine.nvidia.nvml_outcome == "completed") parts.push_back("NVML");
+  if (machine.nvidia.cuda_outcome == "completed") parts.push_back("the CUDA driver");
+  if (machine.amd.module_loaded || machine.amd.kfd_present) parts.push_back("the AMD driver");
+  if (machine.intel.i915_loaded || machine.intel.xe_loaded) parts.push_back("the Intel driver");
+  if (machine.vulkan.outcome == "completed") parts.push_back("Vulkan");
+  if (!machine.nodes.empty()) parts.push_back("device files");
+  if (machine.kernel_log.readable) parts.push_back("the kernel log");
+  if (machine.container.runtime) parts.push_back("the container's limits");
+  if (parts.size() == 1) return parts[0];
+  const std::string last = parts.back();
+  parts.pop_back();
+  return join(parts, ", ") + " and " + last;
+}
+
+std::string coverage_text(const Coverage& coverage) {
+  std::string tested = format_bytes(coverage.tested_bytes);
+  if (coverage.total_bytes == 0) return tested;
+  const std::string total = format_bytes(coverage.total_bytes);
+  const auto unit = [](const std::string& text) { return text.substr(text.find(' ')); };
+  if (unit(tested) == unit(total)) tested.resize(tested.find(' '));
+  return tested + " of " + total;
+}
+
+std::string concerned_text(const Finding& finding) {
+  std::vector<std::string> parts;
+  for (const int gpu : finding.gpus) parts.push_back(fmt::format("GPU {}", gpu));
+  if (parts.empty())
+    for (const PciAddress& address : finding.pci) parts.push_back(address.text());
+  return join(parts, ", ");
+}
+
+std::string bad_word_text(const BadWord& word) {
+  const int bits = std::popcount(word.bits());
+  return fmt::format("offset {}: expected {}, read {} ({} bit{}: {}){}{}",
+                     format_hex(word.offset_bytes, 10), format_hex(word.expected, 16),
+                     format_hex(word.actual, 16), bits, bits == 1 ? "" : "s",
+                     format_hex(word.bits()), word.phase.empty() ? "" : " in pass ", word.phase);
+}
+
+}  // namespace gpuready
