@@ -1,0 +1,232 @@
+// The C interface over gpu_info.h. Nothing is thrown across it.
+#include "gpuready/gpuready.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "gpuready/gpu_info.h"
+
+namespace {
+
+thread_local std::string last_error;
+
+gpuready_status failed(gpuready_status status, std::string text) {
+  last_error = std::move(text);
+  return status;
+}
+
+// Runs `body`; whatever it throws (memory ran out) becomes a status.
+template <class Body>
+gpuready_status guarded(Body&& body) noexcept {
+  try {
+    last_error.clear();
+    return body();
+  } catch (...) {
+    last_error.clear();
+    return GPUREADY_INTERNAL_ERROR;
+  }
+}
+
+template <std::size_t N>
+void copy_text(char (&to)[N], const std::string& from) {
+  std::size_t length = std::min(from.size(), N - 1);
+  // Not in the middle of a UTF-8 sequence.
+  while (length > 0 && length < from.size() &&
+         (static_cast<unsigned char>(from[length]) & 0xC0) == 0x80)
+    --length;
+  std::memcpy(to, from.data(), length);
+  std::memset(to + length, 0, N - length);
+}
+
+// Fills as much of the caller's struct as it knows of; its own `size` stays.
+template <class Struct>
+gpuready_status give(Struct* to, Struct value) {
+  if (to == nullptr || to->size < sizeof(size_t))
+    return failed(GPUREADY_BAD_ARGUMENT, "a null pointer, or a struct whose size is not set");
+  const std::size_t size = to->size;
+  std::memcpy(to, &value, std::min(size, sizeof value));
+  to->size = size;
+  return GPUREADY_OK;
+}
+
+// The caller's struct, what it does not hold being zero.
+template <class Struct>
+Struct take(const Struct* from) {
+  Struct value{};
+  if (from->size <= sizeof value)
+    std::memcpy(&value, from, from->size);
+  else
+    value = *from;
+  return value;
+}
+
+gpuready_cuda_device to_c(const gpuready::CudaDeviceInfo& from) {
+  gpuready_cuda_device to{};
+  to.device_id = from.device_id;
+  to.compute_capability_major = from.compute_capability.first;
+  to.compute_capability_minor = from.compute_capability.second;
+  to.multiprocessor_count = from.multiprocessor_count;
+  to.max_threads_per_block = from.max_threads_per_block;
+  to.supports_fp16 = from.supports_fp16;
+  to.supports_bf16 = from.supports_bf16;
+  to.warp_size = from.warp_size;
+  to.max_threads_per_multiprocessor = from.max_threads_per_multiprocessor;
+  to.max_blocks_per_multiprocessor = from.max_blocks_per_multiprocessor;
+  to.max_grid_x = from.max_grid_x;
+  to.total_memory_bytes = from.total_memory;
+  to.max_shared_memory_per_block_bytes = from.max_shared_memory_per_block;
+  to.shared_memory_per_multiprocessor_bytes = from.shared_memory_per_multiprocessor;
+  copy_text(to.name, from.name);
+  copy_text(to.uuid, from.uuid.value_or(""));
+  return to;
+}
+
+gpuready::CudaDeviceInfo from_c(const gpuready_cuda_device& from) {
+  gpuready::CudaDeviceInfo to;
+  to.device_id = from.device_id;
+  to.multiprocessor_count = from.multiprocessor_count;
+  to.max_threads_per_block = from.max_threads_per_block;
+  to.warp_size = from.warp_size;
+  to.max_threads_per_multiprocessor = from.max_threads_per_multiprocessor;
+  to.max_blocks_per_multiprocessor = from.max_blocks_per_multiprocessor;
+  to.max_grid_x = from.max_grid_x;
+  to.max_shared_memory_per_block = from.max_shared_memory_per_block_bytes;
+  to.shared_memory_per_multiprocessor = from.shared_memory_per_multiprocessor_bytes;
+  return to;
+}
+
+template <std::size_t N>
+std::optional<std::string> text_of(const char (&text)[N]) {
+  const std::size_t length = strnlen(text, N);
+  if (length == 0) return std::nullopt;
+  return std::string(text, length);
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t gpuready_abi_version(void) { return GPUREADY_ABI_VERSION; }
+
+const char* gpuready_status_text(gpuready_status status) {
+  switch (status) {
+    case GPUREADY_OK:
+      return "success";
+    case GPUREADY_NO_GPU:
+      return "no GPU backend or device";
+    case GPUREADY_BAD_ARGUMENT:
+      return "bad argument";
+    case GPUREADY_DEVICE_ERROR:
+      return "a GPU driver failed";
+    case GPUREADY_INTERNAL_ERROR:
+      return "internal error";
+  }
+  return "unknown status";
+}
+
+const char* gpuready_last_error(void) { return last_error.c_str(); }
+
+int32_t gpuready_gpu_available(void) {
+  int32_t available = 0;
+  guarded([&] {
+    available = gpuready::gpu_available() ? 1 : 0;
+    return GPUREADY_OK;
+  });
+  return available;
+}
+
+gpuready_status gpuready_get_gpu_info(gpuready_gpu_info* info) {
+  return guarded([&] {
+    const auto found = gpuready::try_get_gpu_info();
+    if (!found) return failed(GPUREADY_BAD_ARGUMENT, found.error());
+    gpuready_gpu_info value{};
+    value.cuda = found->cuda;
+    value.metal = found->metal;
+    value.rocm = found->rocm;
+    value.vulkan = found->vulkan;
+    value.opengl = found->opengl;
+    value.webgpu = found->wgpu;
+    value.faked = found->faked;
+    copy_text(value.cuda_version, found->cuda_version.value_or(""));
+    copy_text(value.rocm_version, found->rocm_version.value_or(""));
+    copy_text(value.vulkan_version, found->vulkan_version.value_or(""));
+    return give(info, value);
+  });
+}
+
+gpuready_status gpuready_summary(const gpuready_gpu_info* info, char* text, size_t capacity) {
+  return guarded([&] {
+    if (info == nullptr || info->size < sizeof(size_t) || text == nullptr || capacity == 0)
+      return failed(GPUREADY_BAD_ARGUMENT, "a null pointer, or nowhere to write");
+    const auto value = take(info);
+    gpuready::GpuInfo found;
+    found.cuda = value.cuda != 0;
+    found.metal = value.metal != 0;
+    found.rocm = value.rocm != 0;
+    found.vulkan = value.vulkan != 0;
+    found.opengl = value.opengl != 0;
+    found.wgpu = value.webgpu != 0;
+    found.faked = value.faked != 0;
+    found.cuda_version = text_of(value.cuda_version);
+    found.rocm_version = text_of(value.rocm_version);
+    found.vulkan_version = text_of(value.vulkan_version);
+    const auto summary = found.summary();
+    const std::size_t length = std::min(summary.size(), capacity - 1);
+    std::memcpy(text, summary.data(), length);
+    text[length] = 0;
+    return GPUREADY_OK;
+  });
+}
+
+gpuready_status gpuready_preflight_check(void) {
+  return guarded([] {
+    const auto ready = gpuready::preflight_check();
+    return ready ? GPUREADY_OK : failed(GPUREADY_NO_GPU, ready.error());
+  });
+}
+
+gpuready_status gpuready_list_cuda_devices(gpuready_cuda_device* devices, size_t capacity,
+                                           size_t* count) {
+  return guarded([&] {
+    if (count == nullptr || (devices == nullptr && capacity > 0))
+      return failed(GPUREADY_BAD_ARGUMENT, "a null pointer");
+    *count = 0;
+    const auto found = gpuready::list_cuda_devices();
+    if (!found) return failed(GPUREADY_DEVICE_ERROR, found.error());
+    *count = found->size();
+    // The caller's elements lie as far apart as its own version of the struct is large.
+    const std::size_t step = capacity > 0 ? devices->size : 0;
+    auto* at = reinterpret_cast<unsigned char*>(devices);
+    for (std::size_t i = 0; i < std::min(capacity, found->size()); ++i, at += step) {
+      auto* element = reinterpret_cast<gpuready_cuda_device*>(at);
+      if (const auto status = give(element, to_c((*found)[i])); status != GPUREADY_OK)
+        return status;
+    }
+    return GPUREADY_OK;
+  });
+}
+
+gpuready_status gpuready_optimal_launch_params(int64_t rows, int64_t cols,
+                                               const gpuready_cuda_device* device,
+                                               gpuready_launch_params* params) {
+  return guarded([&] {
+    if (device != nullptr && device->size < sizeof(size_t))
+      return failed(GPUREADY_BAD_ARGUMENT, "a struct whose size is not set");
+    const auto found = device != nullptr
+                           ? gpuready::optimal_launch_params(rows, cols, from_c(take(device)))
+                           : gpuready::optimal_launch_params(rows, cols);
+    if (!found)
+      return failed(device != nullptr ? GPUREADY_BAD_ARGUMENT : GPUREADY_NO_GPU, found.error());
+    gpuready_launch_params value{};
+    value.block_x = found->block_x;
+    value.block_y = found->block_y;
+    value.blocks_per_multiprocessor = found->blocks_per_multiprocessor;
+    value.grid_x = found->grid_x;
+    value.grid_y = found->grid_y;
+    value.shared_memory_bytes = found->shared_memory_bytes;
+    return give(params, value);
+  });
+}
+
+}  // extern "C"

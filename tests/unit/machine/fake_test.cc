@@ -1,0 +1,66 @@
+#include "machine/fake.h"
+
+#include "machine/inspect.h"
+#include "scripted.h"
+
+namespace gpuready {
+namespace {
+using Names = std::vector<std::string>;
+
+TEST(Fake, ListsSplitAtAnySeparator) {
+  for (const char* spec : {"rocm,cuda", "cuda;rocm", "cuda | rocm", " CUDA  ROCm ", "cuda,,rocm;"})
+    EXPECT_EQ(parse_fakes(spec), (Names{"cuda", "rocm"})) << spec;
+}
+
+TEST(Fake, WordsWithAMeaning) {
+  EXPECT_EQ(parse_fakes("gpu"), (Names{"cuda", "metal", "rocm", "vulkan", "webgpu", "opengl"}));
+  EXPECT_EQ(parse_fakes("wgpu"), Names{"webgpu"});
+  EXPECT_EQ(parse_fakes("none"), Names{"none"});
+  EXPECT_EQ(parse_fakes(""), Names{"none"});
+}
+
+TEST(Fake, AnUnknownNameIsAnErrorThatListsTheKnown) {
+  const auto wrong = parse_fakes("cuda,tpu");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().kind, ErrorKind::bad_input);
+  for (const char* part : {"'tpu'", "cuda", "wgpu", "none"})
+    EXPECT_NE(wrong.error().message.find(part), std::string::npos) << part;
+  EXPECT_FALSE(parse_fakes("none,cuda"));
+}
+
+TEST(Fake, TheFlagComesBeforeTheVariables) {
+  const auto both = scripted(R"("environment":{"GPUREADY_FAKE":"metal","BITNET_GPU_FAKE":"rocm"})");
+  EXPECT_EQ(choose_fakes(*both, "cuda"), Names{"cuda"});
+  EXPECT_EQ(choose_fakes(*both, std::nullopt), Names{"metal"});
+  const auto one = scripted(R"("environment":{"BITNET_GPU_FAKE":""})");
+  EXPECT_EQ(choose_fakes(*one, std::nullopt), Names{"none"});
+  EXPECT_EQ(choose_fakes(*scripted(R"("files":{})"), std::nullopt), Names{});
+}
+
+TEST(Fake, StrictModeForbidsIt) {
+  const auto strict =
+      scripted(R"("environment":{"BITNET_STRICT_NO_FAKE_GPU":"1","GPUREADY_FAKE":"cuda"})");
+  EXPECT_FALSE(choose_fakes(*strict, std::nullopt));
+  const auto off = scripted(R"("environment":{"GPUREADY_STRICT":"0","GPUREADY_FAKE":"cuda"})");
+  EXPECT_EQ(choose_fakes(*off, std::nullopt), Names{"cuda"});
+}
+
+TEST(Fake, ReplacesWhatIsThereAndSaysSo) {
+  const auto host = scripted(R"("files":{"/sys/bus/pci/devices/0000:17:00.0/class":"0x030200",
+    "/sys/bus/pci/devices/0000:17:00.0/vendor":"0x10de"})");
+  InspectOptions options;
+  EXPECT_EQ(inspect(*host, options).gpus.size(), 1u);
+  options.fakes = {"cuda", "rocm"};
+  const auto machine = inspect(*host, options);
+  ASSERT_EQ(machine.gpus.size(), 2u);
+  EXPECT_TRUE(machine.pci.empty());
+  for (const auto& gpu : machine.gpus) {
+    EXPECT_TRUE(gpu.faked);
+    EXPECT_EQ(gpu.memory.total_bytes, std::nullopt);
+  }
+  options.fakes = {"none"};
+  EXPECT_TRUE(inspect(*host, options).gpus.empty());
+}
+
+}  // namespace
+}  // namespace gpuready

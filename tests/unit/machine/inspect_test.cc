@@ -1,0 +1,176 @@
+#include "machine/inspect.h"
+
+#include <algorithm>
+
+#include "scripted.h"
+
+namespace gpuready {
+namespace {
+
+InspectOptions full() {
+  InspectOptions options;
+  options.full = true;
+  return options;
+}
+
+// Forwards to a scripted host and notes which probes were asked.
+class Watched final : public Host {
+ public:
+  explicit Watched(std::unique_ptr<Host> inner) : inner_(std::move(inner)) {}
+  HostKind kind() const override { return HostKind::live; }
+  Result<std::string> read_file(const std::string& path, std::size_t limit) override {
+    read.push_back(path);
+    return inner_->read_file(path, limit);
+  }
+  Result<std::string> read_link(const std::string& path) override {
+    return inner_->read_link(path);
+  }
+  Result<std::string> real_path(const std::string& path) override {
+    return inner_->real_path(path);
+  }
+  Result<std::vector<std::string>> list_directory(const std::string& path) override {
+    return inner_->list_directory(path);
+  }
+  Result<FileStatus> status(const std::string& path) override { return inner_->status(path); }
+  Result<void> try_open(const std::string& path) override {
+    opened.push_back(path);
+    return inner_->try_open(path);
+  }
+  Result<FileSystemSpace> space(const std::string& path) override { return inner_->space(path); }
+  std::optional<std::string> environment(const std::string& name) override {
+    return inner_->environment(name);
+  }
+  Result<SystemIdentity> identity() override { return inner_->identity(); }
+  Result<std::string> kernel_log() override { return inner_->kernel_log(); }
+  Result<ProcessResult> run(const Command& command) override { return inner_->run(command); }
+  std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
+    ++batches;
+    for (const auto& request : requests) asked.push_back(request);
+    return inner_->probe(requests);
+  }
+  const ProbeRequest* request(std::string_view probe) const {
+    for (const auto& one : asked)
+      if (one.probe == probe) return &one;
+    return nullptr;
+  }
+
+  std::vector<ProbeRequest> asked;
+  std::vector<std::string> read, opened;
+  int batches = 0;
+
+ private:
+  std::unique_ptr<Host> inner_;
+};
+
+std::string two_gpus(const char* first, const char* second) {
+  return R"("files":{
+   "/sys/module/nvidia/version":"580.159.04\n",
+   "/sys/bus/pci/devices/0000:17:00.0/class":"0x030200","/sys/bus/pci/devices/0000:17:00.0/vendor":"0x10de",
+   "/sys/bus/pci/devices/0000:17:00.0/power/runtime_status":")" +
+         std::string(first) + R"(",
+   "/sys/bus/pci/devices/0000:18:00.0/class":"0x030200","/sys/bus/pci/devices/0000:18:00.0/vendor":"0x10de",
+   "/sys/bus/pci/devices/0000:18:00.0/power/runtime_status":")" +
+         second + R"("})";
+}
+
+TEST(Inspect, AMachineWithoutAGpuStartsNoChildForOne) {
+  Watched host(scripted(R"("files":{})"));
+  const auto machine = inspect(host, {});
+  EXPECT_TRUE(machine.gpus.empty());
+  EXPECT_EQ(host.batches, 0);
+}
+
+TEST(Inspect, AllProbesAreAskedAtOnce) {
+  Watched host(scripted(two_gpus("active", "active")));
+  inspect(host, full());
+  EXPECT_EQ(host.batches, 1);
+  EXPECT_NE(host.request("nvml"), nullptr);
+  EXPECT_NE(host.request("cuda"), nullptr);
+  EXPECT_NE(host.request("vulkan"), nullptr);
+  EXPECT_EQ(host.request("rocm"), nullptr);
+  EXPECT_EQ(host.request("cuda")->timeout, std::chrono::seconds(50)) << "10 s more for each GPU";
+}
+
+TEST(Inspect, DetectAsksNvmlAlone) {
+  Watched host(scripted(two_gpus("active", "active")));
+  inspect(host, {});
+  ASSERT_EQ(host.asked.size(), 1u);
+  EXPECT_EQ(host.asked[0].probe, "nvml");
+  EXPECT_TRUE(host.asked[0].args.empty());
+}
+
+TEST(Inspect, FilesOnlyAsksNothing) {
+  Watched host(scripted(two_gpus("active", "active")));
+  InspectOptions options;
+  options.libraries = false;
+  EXPECT_EQ(inspect(host, options).gpus.size(), 2u);
+  EXPECT_EQ(host.batches, 0);
+}
+
+TEST(Inspect, ASuspendedGpuIsNotWoken) {
+  Watched host(scripted(two_gpus("suspended", "active")));
+  const auto machine = inspect(host, full());
+  ASSERT_NE(host.request("nvml"), nullptr);
+  EXPECT_EQ(host.request("nvml")->args,
+            (std::vector<std::string>{"--full", "--only", "0000:18:00.0"}));
+  EXPECT_EQ(host.request("cuda"), nullptr);
+  EXPECT_EQ(host.request("vulkan"), nullptr);
+  for (const char* what : {"NVML", "CUDA driver", "Vulkan"})
+    EXPECT_TRUE(std::any_of(machine.unseen.begin(), machine.unseen.end(),
+                            [&](const Unseen& unseen) {
+                              return unseen.what == what &&
+                                     unseen.why.find("0000:17:00.0") != std::string::npos;
+                            }))
+        << what;
+  for (const auto& path : host.read)
+    EXPECT_EQ(path.find("17:00.0/current_link"), std::string::npos) << path;
+}
+
+TEST(Inspect, WhenAllAreSuspendedNothingIsAsked) {
+  Watched host(scripted(two_gpus("suspended", "suspended")));
+  inspect(host, full());
+  EXPECT_EQ(host.batches, 0);
+}
+
+TEST(Inspect, ADeviceFileIsOpenedOnlyInAFullInspection) {
+  const std::string nodes = R"("files":{"/sys/module/nvidia/version":"580\n"},"statuses":{
+    "/dev/nvidiactl":{"kind":"character_device","mode":438,"uid":0,"gid":0,"major":195,"minor":255},
+    "/dev/nvidia0":{"kind":"character_device","mode":438,"uid":0,"gid":0,"major":195,"minor":0}})";
+  Watched quick(scripted(nodes));
+  const auto machine = inspect(quick, {});
+  EXPECT_TRUE(quick.opened.empty());
+  EXPECT_TRUE(std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const DeviceNode& node) {
+    return node.path == "/dev/nvidia0" && node.exists;
+  }));
+  Watched deep(scripted(nodes));
+  inspect(deep, full());
+  EXPECT_EQ(std::count(deep.opened.begin(), deep.opened.end(), "/dev/nvidiactl"), 1);
+  EXPECT_EQ(std::count(deep.opened.begin(), deep.opened.end(), "/dev/nvidia0"), 0)
+      << "that would start the GPU";
+}
+
+constexpr const char* kFullNvml = R"json(,"probes":{"nvml --full":{
+  "probe":"nvml","version":1,"outcome":"completed","calls":{
+    "nvmlInit_v2()":{"code":0},
+    "nvmlSystemGetDriverVersion()":{"code":0,"value":"580.159.04"}}}})json";
+
+TEST(Inspect, AReplayFindsTheNvmlDocumentOfAFullerRecording) {
+  const auto host = scripted(two_gpus("active", "active") + kFullNvml);
+  EXPECT_EQ(inspect(*host, {}).nvidia.driver_version, "580.159.04");
+}
+
+TEST(Inspect, TheMissingFileOfANumberedGpuIsTold) {
+  const auto host = scripted(R"("links":{
+     "/sys/bus/pci/devices/0000:17:00.0":"../../../devices/pci0000:16/0000:17:00.0",
+     "/sys/devices/pci0000:16/0000:17:00.0/driver":"../../../bus/pci/drivers/nvidia"},
+   "files":{"/sys/module/nvidia/version":"580\n",
+     "/sys/bus/pci/devices/0000:17:00.0/class":"0x030200","/sys/bus/pci/devices/0000:17:00.0/vendor":"0x10de",
+     "/proc/driver/nvidia/gpus/0000:17:00.0/information":"Model: \t NVIDIA H200\nDevice Minor: \t 3\n"})");
+  const auto machine = inspect(*host, {});
+  EXPECT_TRUE(std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const DeviceNode& node) {
+    return node.path == "/dev/nvidia3" && !node.exists;
+  }));
+}
+
+}  // namespace
+}  // namespace gpuready

@@ -1,0 +1,134 @@
+// Documents of the Vulkan, ROCm and Metal probes.
+#include <gtest/gtest.h>
+
+#include "machine/sources.h"
+
+namespace gpuready {
+namespace {
+
+ProbeDocument document(const std::string& calls, const std::string& outcome = "completed") {
+  const auto doc = parse_json(R"json({"probe":"test","version":1,"outcome":")json" + outcome +
+                                  R"json(","calls":{)json" + calls + "}}",
+                              "test");
+  auto out = doc ? probe_document_from_json(*doc, "test") : std::unexpected(doc.error());
+  EXPECT_TRUE(out) << (out ? "" : out.error().message);
+  return out.value_or(ProbeDocument{});
+}
+
+constexpr const char* kLlvmpipe = R"json(
+  "vkCreateInstance()":{"code":0},
+  "vkEnumeratePhysicalDevices()":{"code":0,"value":1},
+  "vkGetPhysicalDeviceProperties2(0)":{"code":0,
+    "value":{"name":"llvmpipe","type":"cpu","vendor_id":65541}})json";
+
+constexpr const char* kTwoDevices = R"json(
+  "vkEnumeratePhysicalDevices()":{"code":0,"value":2},
+  "vkGetPhysicalDeviceProperties2(0)":{"code":0,
+    "value":{"name":"A","type":"discrete","vendor_id":4318,"pci":"0000:17:00.0"}},
+  "vkGetPhysicalDeviceMemoryProperties(0)":{"code":0,
+    "value":[{"bytes":100,"device_local":true},{"bytes":50,"device_local":false}]},
+  "vkGetPhysicalDeviceProperties2(1)":{"code":0,
+    "value":{"name":"B","type":"discrete","vendor_id":4318,
+             "uuid":"11111111-2222-3333-4444-555555555555"}})json";
+
+constexpr const char* kMali = R"json(
+  "vkEnumeratePhysicalDevices()":{"code":0,"value":1},
+  "vkGetPhysicalDeviceProperties2(0)":{"code":0,
+    "value":{"name":"Mali-G610","type":"integrated","vendor_id":5045}})json";
+
+constexpr const char* kHsaFails = R"json(
+  "hsa_init()":{"code":4104},
+  "hsa_status_string(4104)":{"code":0,"value":"HSA_STATUS_ERROR_OUT_OF_RESOURCES"},
+  "hipInit(0)":{"code":100})json";
+
+constexpr const char* kMi300 = R"json(
+  "hsa_init()":{"code":0},
+  "hipInit(0)":{"code":0},
+  "hipRuntimeGetVersion()":{"code":0,"value":60140092},
+  "hipGetDeviceCount()":{"code":0,"value":1},
+  "hipDeviceGetPCIBusId(0)":{"code":0,"value":"0000:05:00.0"},
+  "hipDeviceGetName(0)":{"code":0,"value":"AMD Instinct MI300X"},
+  "hipDeviceTotalMem(0)":{"code":0,"value":206141652992})json";
+
+constexpr const char* kMac = R"json(
+  "MTLCopyAllDevices()":{"code":0,"value":1},
+  "name(0)":{"code":0,"value":"Apple M3 Max"},
+  "hasUnifiedMemory(0)":{"code":0,"value":1},
+  "registryID(0)":{"code":0,"value":4294968362},
+  "recommendedMaxWorkingSetSize(0)":{"code":0,"value":103079215104})json";
+
+TEST(Vulkan, ASoftwareDeviceIsNoGpu) {
+  Machine machine;
+  apply_vulkan(document(kLlvmpipe), machine);
+  ASSERT_EQ(machine.vulkan.devices.size(), 1u);
+  EXPECT_TRUE(machine.vulkan.devices[0].software());
+  EXPECT_TRUE(machine.gpus.empty());
+}
+
+TEST(Vulkan, JoinsByAddressAndByUuid) {
+  Machine machine;
+  gpu_at(machine, {0, 0x17, 0, 0}, Vendor::nvidia);
+  gpu_at(machine, {0, 0x18, 0, 0}, Vendor::nvidia).uuid =
+      "GPU-11111111-2222-3333-4444-555555555555";
+  apply_vulkan(document(kTwoDevices), machine);
+  ASSERT_EQ(machine.gpus.size(), 2u);
+  EXPECT_EQ(machine.gpus[0].name, "A");
+  EXPECT_EQ(machine.gpus[0].memory.total_bytes, 100u);
+  EXPECT_EQ(machine.gpus[1].name, "B");
+}
+
+TEST(Vulkan, IsTheOnlyWitnessOfOtherVendors) {
+  Machine machine;
+  apply_vulkan(document(kMali), machine);
+  ASSERT_EQ(machine.gpus.size(), 1u);
+  EXPECT_EQ(machine.gpus[0].vendor, Vendor::other);
+  EXPECT_TRUE(machine.gpus[0].integrated);
+}
+
+TEST(Vulkan, AFailedStartIsNamed) {
+  Machine machine;
+  apply_vulkan(document(R"json("vkCreateInstance()":{"code":-9})json"), machine);
+  ASSERT_TRUE(machine.vulkan.start);
+  EXPECT_EQ(machine.vulkan.start->name, "VK_ERROR_INCOMPATIBLE_DRIVER");
+}
+
+TEST(Rocm, AFailedStartBearsTheLibrarysName) {
+  Machine machine;
+  apply_rocm(document(kHsaFails), machine);
+  ASSERT_TRUE(machine.amd.start);
+  EXPECT_EQ(machine.amd.start->call, "hsa_init()");
+  EXPECT_EQ(machine.amd.start->name, "HSA_STATUS_ERROR_OUT_OF_RESOURCES");
+}
+
+TEST(Rocm, DevicesJoinByAddress) {
+  Machine machine;
+  gpu_at(machine, {0, 5, 0, 0}, Vendor::amd);
+  apply_rocm(document(kMi300), machine);
+  ASSERT_EQ(machine.gpus.size(), 1u);
+  EXPECT_EQ(machine.gpus[0].name, "AMD Instinct MI300X");
+  EXPECT_EQ(machine.amd.rocm_version, "6.1");
+  EXPECT_TRUE(machine.amd.start->ok());
+}
+
+TEST(Rocm, AHangIsTold) {
+  Machine machine;
+  auto hung = document("", "hung");
+  hung.stopped_in = "hsa_init()";
+  apply_rocm(hung, machine);
+  EXPECT_EQ(machine.amd.outcome, "hung");
+  EXPECT_EQ(machine.amd.stopped_in, "hsa_init()");
+}
+
+TEST(Metal, DevicesAndTheirMemory) {
+  Machine machine;
+  apply_metal(document(kMac), machine);
+  ASSERT_EQ(machine.gpus.size(), 1u);
+  EXPECT_EQ(machine.gpus[0].vendor, Vendor::apple);
+  EXPECT_TRUE(machine.gpus[0].integrated);
+  EXPECT_EQ(machine.gpus[0].memory.total_bytes, 103079215104u);
+  EXPECT_EQ(machine.apple.chip, "Apple M3 Max");
+  EXPECT_EQ(machine.apple.metal, true);
+}
+
+}  // namespace
+}  // namespace gpuready

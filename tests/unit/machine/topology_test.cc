@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "machine/pci_files.h"
+#include "machine/sources.h"
+
+namespace gpuready {
+namespace {
+
+// GPUs at the ends of these device paths.
+Machine machine_with(const std::vector<std::string>& paths, std::vector<int> nodes = {}) {
+  Machine machine;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const auto parsed = parse_pci_path(paths[i]);
+    PciDevice device;
+    device.address = parsed.path.back();
+    device.path = parsed.path;
+    device.host_bridge = parsed.host_bridge;
+    machine.pci.push_back(device);
+    auto& gpu = gpu_at(machine, device.address, Vendor::nvidia);
+    if (i < nodes.size()) gpu.numa_node = nodes[i];
+  }
+  finish_gpus(machine);
+  return machine;
+}
+
+PathKind kind_of(Machine machine) {
+  derive_topology(machine);
+  return machine.paths.at(0).kind;
+}
+
+TEST(Topology, OneSwitch) {
+  EXPECT_EQ(
+      kind_of(machine_with({"pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:03:00.0",
+                            "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:04:00.0"})),
+      PathKind::same_switch);
+}
+
+TEST(Topology, SwitchesBelowASwitch) {
+  EXPECT_EQ(kind_of(machine_with({"pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:03:00.0/"
+                                  "0000:04:00.0/0000:05:00.0",
+                                  "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:06:00.0/"
+                                  "0000:07:00.0/0000:08:00.0"})),
+            PathKind::multiple_switches);
+}
+
+TEST(Topology, HostBridgeNodeAndSystem) {
+  EXPECT_EQ(kind_of(machine_with(
+                {"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00/0000:00:02.0/0000:02:00.0"})),
+            PathKind::host_bridge);
+  const std::vector<std::string> apart = {"pci0000:00/0000:00:01.0/0000:01:00.0",
+                                          "pci0000:80/0000:80:01.0/0000:81:00.0"};
+  EXPECT_EQ(kind_of(machine_with(apart, {0, 0})), PathKind::numa_node);
+  EXPECT_EQ(kind_of(machine_with(apart, {0, 1})), PathKind::system);
+  EXPECT_EQ(kind_of(machine_with(apart)), PathKind::unknown);
+}
+
+TEST(Topology, LinksThatAreUpCount) {
+  auto machine = machine_with({"pci0000:00/0000:01:00.0", "pci0000:00/0000:02:00.0"});
+  for (int i = 0; i < 4; ++i) {
+    NvLink link;
+    link.link = i;
+    link.up = i != 3;
+    link.remote = machine.gpus[1].pci;
+    link.remote_kind = "gpu";
+    machine.gpus[0].nvlinks.push_back(link);
+  }
+  derive_topology(machine);
+  EXPECT_EQ(machine.paths[0].kind, PathKind::nvlink);
+  EXPECT_EQ(machine.paths[0].links, 3);
+}
+
+TEST(Topology, SwitchLinksJoinAll) {
+  auto machine = machine_with({"pci0000:00/0000:01:00.0", "pci0000:00/0000:02:00.0"});
+  for (std::size_t g = 0; g < 2; ++g)
+    for (std::size_t i = 0; i < 18 - g; ++i) {
+      NvLink link;
+      link.up = true;
+      link.remote_kind = "switch";
+      machine.gpus[g].nvlinks.push_back(link);
+    }
+  derive_topology(machine);
+  EXPECT_EQ(machine.paths[0].kind, PathKind::nvswitch);
+  EXPECT_EQ(machine.paths[0].links, 17);
+}
+
+TEST(Topology, KeepsWhatNvmlSaid) {
+  auto machine = machine_with({"pci0000:00/0000:01:00.0", "pci0000:00/0000:02:00.0"});
+  machine.paths.push_back({0, 1, PathKind::system, 0, "ok"});
+  derive_topology(machine);
+  ASSERT_EQ(machine.paths.size(), 1u);
+  EXPECT_EQ(machine.paths[0].kind, PathKind::system);
+  EXPECT_EQ(machine.paths[0].p2p_status, "ok");
+}
+
+}  // namespace
+}  // namespace gpuready
