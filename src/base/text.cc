@@ -157,7 +157,7 @@ std::optional<Version> parse_version(std::string_view text) {
 
 std::optional<std::string> find_version(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!is_digit(text[i]) || (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.'))) continue;
+    if (!is_digit(text[i]) || (i > 0 && is_digit(text[i - 1]))) continue;
     std::size_t end = i;
     bool dotted = false;
     while (end < text.size() &&

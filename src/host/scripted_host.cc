@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 
 #include "host/path_tree.h"
 #include "host/replay.h"
@@ -153,8 +154,9 @@ class ScriptedHost final : public Host {
     for (const auto& [path, target] : data_.links)
       if (std::holds_alternative<std::string>(target))
         order.emplace_back(std::count(path.begin(), path.end(), '/'), &path);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.first, *a.second) < std::tie(b.first, *b.second);
+    });
     for (const auto& [depth, path] : order)
       tree_.add_link(*path, std::get<std::string>(data_.links.find(*path)->second));
     // The kernel leaves no link in sysfs that leads to nothing.
