@@ -197,7 +197,8 @@ std::vector<LibraryFile> pick_libraries(const std::string& folder,
 void read_toolkits(Host& host, Machine& machine) {
   read_cuda(host, machine);
   read_rocm(host, machine);
-  read_libraries(host, machine);
+  // Listing the system's library folders takes milliseconds.
+  if (machine.full) read_libraries(host, machine);
 }
 
 }  // namespace gpuready
