@@ -14,7 +14,8 @@ bool concerns(const Finding& finding, const Gpu& gpu) {
   if (finding.severity == Severity::error &&
       (std::find(finding.gpus.begin(), finding.gpus.end(), gpu.index) != finding.gpus.end() ||
        (finding.gpus.empty() && finding.pci.empty()) ||
-       (gpu.pci && std::find(finding.pci.begin(), finding.pci.end(), *gpu.pci) != finding.pci.end())))
+       (gpu.pci &&
+        std::find(finding.pci.begin(), finding.pci.end(), *gpu.pci) != finding.pci.end())))
     return true;
   return std::any_of(finding.explains.begin(), finding.explains.end(),
                      [&](const Finding& inner) { return concerns(inner, gpu); });
@@ -121,9 +122,10 @@ std::string conclude_check(const Report& report, const Tally& tally) {
   if (!report.machine.fakes.empty()) return "Faked GPUs: nothing can be proven on them.";
   const std::string problem = first_problem(report);
   if (tally.gpus == 0) {
-    const bool passed = report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
-    return sentence(passed ? "No GPU here; host memory was tested instead and passed" : "No GPU here",
-                    problem);
+    const bool passed =
+        report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
+    return sentence(
+        passed ? "No GPU here; host memory was tested instead and passed" : "No GPU here", problem);
   }
   return sentence(fmt::format("{} of {} {} ready for work", tally.ready, count(tally.gpus, "GPU"),
                               tally.ready == 1 ? "is" : "are"),
@@ -135,13 +137,15 @@ std::string conclude_doctor(const Report& report, const Tally& tally) {
     return tally.gpus == 0 ? "No GPU in this machine, and nothing wrong to tell of."
                            : fmt::format("Nothing is wrong with the {} here.",
                                          tally.gpus == 1 ? "GPU" : count(tally.gpus, "GPU"));
-  return sentence(fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
-                  first_problem(report));
+  return sentence(
+      fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
+      first_problem(report));
 }
 
 std::string conclude_detect(const Report& report, const Tally& tally) {
   if (!report.machine.fakes.empty())
-    return sentence("Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
+    return sentence(
+        "Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
   if (tally.gpus == 0) return "No GPU found.";
   if (tally.usable == tally.gpus) return count(tally.gpus, "GPU") + " found.";
   return fmt::format("{} found, {} of them usable: `gpuready doctor` names the cause.",

@@ -1,4 +1,5 @@
-// conclude(): from what was found to one sentence and one exit code. Pure; the only place that decides.
+// conclude(): from what was found to one sentence and one exit code. Pure; the only place that
+// decides.
 #pragma once
 
 #include <optional>

@@ -26,17 +26,21 @@ void Exposition::add(std::string_view name, std::string_view type, std::string_v
   auto family = std::find_if(families_.begin(), families_.end(),
                              [&](const Family& each) { return each.name == name; });
   if (family == families_.end())
-    family = families_.insert(families_.end(), {std::string(name), std::string(type), std::string(help), {}});
+    family = families_.insert(families_.end(),
+                              {std::string(name), std::string(type), std::string(help), {}});
   const auto same = std::find_if(family->samples.begin(), family->samples.end(),
                                  [&](const Sample& each) { return each.labels == labels; });
-  if (same != family->samples.end()) same->value += value;
-  else family->samples.push_back({std::move(labels), value});
+  if (same != family->samples.end())
+    same->value += value;
+  else
+    family->samples.push_back({std::move(labels), value});
 }
 
 std::string Exposition::text() const {
   std::string out;
   for (const Family& family : families_) {
-    out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, family.help, family.name, family.type);
+    out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, family.help, family.name,
+                       family.type);
     for (const Sample& sample : family.samples) {
       out += family.name;
       for (std::size_t i = 0; i < sample.labels.size(); ++i)
@@ -44,8 +48,9 @@ std::string Exposition::text() const {
                            escape_label(sample.labels[i].second));
       // Counters and bytes are whole: written without an exponent, they read exactly.
       const bool whole = sample.value == std::floor(sample.value) && std::fabs(sample.value) < 1e15;
-      out += fmt::format("{} {}\n", sample.labels.empty() ? "" : "}",
-                         whole ? fmt::format("{:.0f}", sample.value) : fmt::format("{}", sample.value));
+      out += fmt::format(
+          "{} {}\n", sample.labels.empty() ? "" : "}",
+          whole ? fmt::format("{:.0f}", sample.value) : fmt::format("{}", sample.value));
     }
   }
   return out;

@@ -133,7 +133,8 @@ void running(const Gpu& gpu, std::vector<FactGroup>& out) {
   add(top, gpu.clocks.max_sm_mhz, "SM {} MHz");
   add(top, gpu.clocks.max_memory_mhz, "memory {} MHz");
   group.parts("Clocks at most", top);
-  if (gpu.clock_event_reasons) group.text("Clocks held by", clock_event_text(*gpu.clock_event_reasons));
+  if (gpu.clock_event_reasons)
+    group.text("Clocks held by", clock_event_text(*gpu.clock_event_reasons));
   add_watts(power, gpu.power.draw_mw, "{:.0f} W drawn");
   add_watts(power, gpu.power.limit_mw, "limit {:.0f} W");
   add_watts(power, gpu.power.default_limit_mw, "default {:.0f} W");
@@ -176,7 +177,9 @@ void connection(const Gpu& gpu, std::vector<FactGroup>& out) {
   add(errors, gpu.pcie_errors.replays, "{} replays");
   group.parts("PCIe errors", errors);
   if (!gpu.nvlinks.empty()) group.text("NVLink", nvlink_text(gpu));
-  std::vector<std::string> fabric;
+  std::vector<std::string> peers, fabric;
+  for (const PciAddress& peer : gpu.xgmi_peers) peers.push_back(peer.text());
+  group.parts("xGMI peers", peers);
   if (gpu.fabric.state) fabric.push_back(*gpu.fabric.state);
   add(fabric, gpu.fabric.status, "status {}");
   add(fabric, gpu.fabric.clique_id, "clique {}");
@@ -196,7 +199,8 @@ void modes(const Gpu& gpu, std::vector<FactGroup>& out) {
   group.flag("Persistence", gpu.persistence, "on", "off");
   group.text("Compute mode", gpu.compute_mode);
   group.flag("MIG", gpu.mig_enabled, "on", "off");
-  if (gpu.mig_pending != gpu.mig_enabled) group.flag("MIG after reset", gpu.mig_pending, "on", "off");
+  if (gpu.mig_pending != gpu.mig_enabled)
+    group.flag("MIG after reset", gpu.mig_pending, "on", "off");
   group.text("Virtualization", gpu.virtualization);
   group.text("vGPU licence", gpu.vgpu_license);
   group.flag("Confidential computing", gpu.confidential_compute, "on", "off");
@@ -241,9 +245,12 @@ void cuda_limits(const CudaLimits& cuda, std::vector<FactGroup>& out) {
   group.bytes("Memory", cuda.total_memory_bytes);
   group.number("Copy engines", cuda.copy_engines);
   const std::pair<const std::optional<bool>*, const char*> kFlags[] = {
-      {&cuda.cooperative_launch, "cooperative launch"}, {&cuda.managed_memory, "managed memory"},
-      {&cuda.unified_addressing, "unified addressing"}, {&cuda.memory_pools, "memory pools"},
-      {&cuda.compression, "compression"},               {&cuda.multicast, "multicast"},
+      {&cuda.cooperative_launch, "cooperative launch"},
+      {&cuda.managed_memory, "managed memory"},
+      {&cuda.unified_addressing, "unified addressing"},
+      {&cuda.memory_pools, "memory pools"},
+      {&cuda.compression, "compression"},
+      {&cuda.multicast, "multicast"},
       {&cuda.tcc_driver, "TCC driver"}};
   for (const auto& [value, name] : kFlags)
     if (value->value_or(false)) has.push_back(name);
@@ -255,10 +262,15 @@ void cuda_limits(const CudaLimits& cuda, std::vector<FactGroup>& out) {
 
 // Bits from NVML's API reference, nvmlClocksEventReasons.
 std::string clock_event_text(std::uint64_t reasons) {
-  constexpr std::pair<std::uint64_t, const char*> kBits[] = {
-      {0x1, "idle"},           {0x2, "application clocks"},   {0x4, "software power cap"},
-      {0x8, "HW slowdown"},    {0x10, "sync boost"},          {0x20, "software thermal slowdown"},
-      {0x40, "HW thermal slowdown"}, {0x80, "HW power brake"}, {0x100, "display clocks"}};
+  constexpr std::pair<std::uint64_t, const char*> kBits[] = {{0x1, "idle"},
+                                                             {0x2, "application clocks"},
+                                                             {0x4, "software power cap"},
+                                                             {0x8, "HW slowdown"},
+                                                             {0x10, "sync boost"},
+                                                             {0x20, "software thermal slowdown"},
+                                                             {0x40, "HW thermal slowdown"},
+                                                             {0x80, "HW power brake"},
+                                                             {0x100, "display clocks"}};
   if (reasons == 0) return "nothing";
   std::vector<std::string> names;
   for (const auto& [bit, name] : kBits) {

@@ -214,6 +214,7 @@ Json gpu_json(const Gpu& gpu) {
   put_modes(doc, gpu);
   put_part(doc, "fabric", fabric_json(gpu.fabric));
   put_list(doc, "nvlinks", gpu.nvlinks, nvlink_json);
+  put_list(doc, "xgmi_peers", gpu.xgmi_peers, [](const PciAddress& peer) { return peer.text(); });
   put_list(doc, "processes", gpu.processes, process_json);
   put(doc, "numa_node", gpu.numa_node);
   put(doc, "cpu_affinity", gpu.cpu_affinity);

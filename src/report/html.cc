@@ -14,7 +14,8 @@ std::string head(const Report& report, const Summary& summary) {
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action "
+      "'none'\">\n"
       "<title>{} \u00b7 gpuready{}{}</title>\n<style>{}</style>\n</head>\n",
       escape_html(summary.conclusion), report.machine.system.host_name.empty() ? "" : " \u00b7 ",
       escape_html(report.machine.system.host_name), kHtmlStyle);
@@ -50,17 +51,21 @@ std::string details(const Machine& machine) {
   std::string out = "<section><h2>Details</h2>\n";
   for (const Gpu& gpu : machine.gpus)
     out += fmt::format(
-        "<details class=\"card row\"><summary><span class=\"grow\"><b>GPU {}</b> \u00b7 {}</span></summary>"
+        "<details class=\"card row\"><summary><span class=\"grow\"><b>GPU {}</b> \u00b7 "
+        "{}</span></summary>"
         "{}</details>\n",
         gpu.index, escape_html(gpu.name), html_facts(gpu_facts(gpu)));
   const auto facts = machine_facts(machine);
   if (!facts.empty())
-    out += "<details class=\"card row\"><summary><span class=\"grow\"><b>Machine</b> \u00b7 system, software, "
-           "container</span></summary>" +
-           html_facts(facts) + "</details>\n";
+    out +=
+        "<details class=\"card row\"><summary><span class=\"grow\"><b>Machine</b> \u00b7 system, "
+        "software, "
+        "container</span></summary>" +
+        html_facts(facts) + "</details>\n";
   if (!machine.unseen.empty()) {
-    out += "<details class=\"card row\" open><summary><span class=\"grow\"><b>Could not be seen</b>"
-           "</span></summary><ul>\n";
+    out +=
+        "<details class=\"card row\" open><summary><span class=\"grow\"><b>Could not be seen</b>"
+        "</span></summary><ul>\n";
     for (const Unseen& unseen : machine.unseen)
       out += fmt::format("<li>{}: {}</li>\n", escape_html(unseen.what), escape_html(unseen.why));
     out += "</ul></details>\n";
@@ -85,12 +90,16 @@ std::string render_html(const Report& report) {
   out += html_tests(summary);
   out += html_fitness(report);
   out += details(report.machine);
-  out += "<details class=\"card row\"><summary><span class=\"grow\"><b>Raw data</b> \u00b7 JSON</span></summary>"
-         "<pre>" + escape_html_lines(dump(to_json(report))) + "</pre></details></section>\n";
-  out += fmt::format("<footer>gpuready {} \u00b7 exit code {}: {}</footer>\n</main>\n<script>{}</script>\n"
-                     "</body>\n</html>\n",
-                     escape_html(report.tool_version), static_cast<int>(report.exit),
-                     exit_meaning(report.exit), kHtmlScript);
+  out +=
+      "<details class=\"card row\"><summary><span class=\"grow\"><b>Raw data</b> \u00b7 "
+      "JSON</span></summary>"
+      "<pre>" +
+      escape_html_lines(dump(to_json(report))) + "</pre></details></section>\n";
+  out += fmt::format(
+      "<footer>gpuready {} \u00b7 exit code {}: {}</footer>\n</main>\n<script>{}</script>\n"
+      "</body>\n</html>\n",
+      escape_html(report.tool_version), static_cast<int>(report.exit), exit_meaning(report.exit),
+      kHtmlScript);
   return out;
 }
 

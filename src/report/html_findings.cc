@@ -18,7 +18,8 @@ std::string evidence_list(const Finding& finding) {
 
 std::string finding_body(const Finding& finding) {
   std::string out;
-  if (!finding.explanation.empty()) out += fmt::format("<p>{}</p>\n", escape_html(finding.explanation));
+  if (!finding.explanation.empty())
+    out += fmt::format("<p>{}</p>\n", escape_html(finding.explanation));
   out += evidence_list(finding);
   if (finding.cure) out += fmt::format("<p><b>Cure.</b> {}</p>\n", escape_html(*finding.cure));
   if (finding.command)
@@ -29,8 +30,9 @@ std::string finding_body(const Finding& finding) {
 
 std::string explained(const Finding& finding, int depth) {
   if (finding.explains.empty() || depth > kMaxDepth) return {};
-  std::string out = fmt::format("<details class=\"explains\"><summary>It explains {} more</summary>\n",
-                                finding.explains.size());
+  std::string out =
+      fmt::format("<details class=\"explains\"><summary>It explains {} more</summary>\n",
+                  finding.explains.size());
   for (const Finding& inner : finding.explains)
     out += fmt::format("<div class=\"inner\"><h4>{}</h4>\n{}{}</div>\n", escape_html(inner.title),
                        finding_body(inner), explained(inner, depth + 1));
@@ -43,13 +45,15 @@ std::string html_findings(const Report& report) {
   if (!report.findings) return {};
   std::string out = "<section><h2>Findings</h2>\n";
   if (report.findings->empty())
-    return out + fmt::format("<p class=\"card quiet\">{}<span>None: looked at {}.</span></p></section>\n",
-                             html_icon(Tone::good), escape_html(looked_at(report.machine)));
+    return out +
+           fmt::format("<p class=\"card quiet\">{}<span>None: looked at {}.</span></p></section>\n",
+                       html_icon(Tone::good), escape_html(looked_at(report.machine)));
   for (const Finding& finding : *report.findings) {
     const Tone tone = tone_of(finding.severity);
     const std::string concerned = concerned_text(finding);
     out += fmt::format(
-        "<article class=\"card finding {}\"><header>{}<div><h3>{}</h3><p class=\"id\">{}{}{}</p></div>"
+        "<article class=\"card finding {}\"><header>{}<div><h3>{}</h3><p "
+        "class=\"id\">{}{}{}</p></div>"
         "{}</header>\n{}{}</article>\n",
         css_class(tone), html_icon(tone), escape_html(finding.title), escape_html(finding.id),
         concerned.empty() ? "" : " \u00b7 ", escape_html(concerned),

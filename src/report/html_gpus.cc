@@ -81,28 +81,32 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
         css_class(tone_of(row.state)), gpu.index,
         escape_html(gpu.name.empty() ? "(no name)" : gpu.name),
         html_pill(tone_of(row.state), to_text(row.state)));
-    if (!row.reason.empty()) out += fmt::format("<p class=\"why\">{}</p>\n", escape_html(row.reason));
+    if (!row.reason.empty())
+      out += fmt::format("<p class=\"why\">{}</p>\n", escape_html(row.reason));
     out += stats(gpu);
     for (const std::size_t index : row.tests) out += test_bars(summary.tests[index]);
-    std::string about = gpu.pci ? gpu.pci->text() : "";
-    if (gpu.uuid) about += (about.empty() ? "" : " \u00b7 ") + *gpu.uuid;
-    if (!about.empty()) out += fmt::format("<p class=\"id\">{}</p>", escape_html(about));
+    out += "<p class=\"id\">";
+    if (gpu.pci) out += gpu.pci->text() + "<br/>";
+    out += escape_html(gpu.uuid.value_or("")) + "</p>";
     out += "</article>\n";
   }
   // What was tested and is no GPU of the list: host memory on a machine without one.
   for (const TestSummary& test : summary.tests) {
     if (test.gpu) continue;
     out += fmt::format(
-        "<article class=\"card gpu {}\"><header><div><span class=\"index\">{}</span><h3>{}</h3></div>"
+        "<article class=\"card gpu {}\"><header><div><span "
+        "class=\"index\">{}</span><h3>{}</h3></div>"
         "{}</header>\n<p class=\"why\">{}</p>\n",
-        css_class(test.tone), escape_html(test.verdict->executor), escape_html(test.verdict->subject),
-        html_pill(test.tone, status_text(test.verdict->status)), escape_html(test.verdict->reason));
+        css_class(test.tone), escape_html(test.verdict->executor),
+        escape_html(test.verdict->subject), html_pill(test.tone, status_text(test.verdict->status)),
+        escape_html(test.verdict->reason));
     out += test_bars(test) + "</article>\n";
   }
   for (const VulkanDevice* device : summary.software_devices)
     out += fmt::format(
         "<article class=\"card gpu neutral\"><header><div><span class=\"index\">Vulkan</span>"
-        "<h3>{}</h3></div>{}</header><p class=\"why\">Runs on the CPU: it is no GPU.</p></article>\n",
+        "<h3>{}</h3></div>{}</header><p class=\"why\">Runs on the CPU: it is no "
+        "GPU.</p></article>\n",
         escape_html(device->name), html_pill(Tone::neutral, "software"));
   if (out.empty()) return {};
   const bool gpus = !report.machine.gpus.empty();

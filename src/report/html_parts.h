@@ -11,12 +11,12 @@
 namespace gpuready {
 
 // Safe as element text and inside a quoted attribute; one line.
-std::string escape_html(std::string_view text);                      // html_text.cc
+std::string escape_html(std::string_view text);  // html_text.cc
 // The same with line breaks kept, for <pre>.
-std::string escape_html_lines(std::string_view text);                // html_text.cc
-std::string_view css_class(Tone tone);                               // html_text.cc
-std::string html_pill(Tone tone, std::string_view text);             // html_text.cc
-std::string html_icon(Tone tone);                                    // html_text.cc
+std::string escape_html_lines(std::string_view text);     // html_text.cc
+std::string_view css_class(Tone tone);                    // html_text.cc
+std::string html_pill(Tone tone, std::string_view text);  // html_text.cc
+std::string html_icon(Tone tone);                         // html_text.cc
 // A bar with its label and value; `fraction` is cut to 0..1, `mark` draws the threshold.
 struct Bar {
   std::string label, value;
@@ -24,13 +24,13 @@ struct Bar {
   Tone tone = Tone::good;
   std::optional<double> mark;
 };
-std::string html_bar(const Bar& bar);                                // html_text.cc
-std::string html_facts(const std::vector<FactGroup>& groups);        // html_text.cc
+std::string html_bar(const Bar& bar);                          // html_text.cc
+std::string html_facts(const std::vector<FactGroup>& groups);  // html_text.cc
 
 std::string html_gpu_cards(const Report& report, const Summary& summary);  // html_gpus.cc
-std::string html_tests(const Summary& summary);                      // html_tests.cc
-std::string html_fitness(const Report& report);                      // html_tests.cc
-std::string html_findings(const Report& report);                     // html_findings.cc
+std::string html_tests(const Summary& summary);                            // html_tests.cc
+std::string html_fitness(const Report& report);                            // html_tests.cc
+std::string html_findings(const Report& report);                           // html_findings.cc
 std::string html_topology(const Report& report, const Summary& summary);   // html_topology.cc
 
 extern const std::string_view kHtmlStyle;   // html_style.cc

@@ -39,13 +39,13 @@ margin-bottom:14px}
 stroke-linecap:round;stroke-linejoin:round}.icon circle{fill:var(--tint);stroke:none}
 .pill{flex:none;background:var(--tint);color:var(--tone);border-radius:99px;padding:2px 10px;
 font-size:12.5px;font-weight:650;white-space:nowrap}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(320px,100%),1fr));gap:14px}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(330px,100%),1fr));gap:14px}
 .gpu{border-top:3px solid var(--tone);min-width:0}
 .gpu header,.finding header{display:flex;gap:12px;align-items:flex-start;justify-content:space-between}
 .gpu header>div,.finding header>div{min-width:0;flex:1}
 .index{color:var(--soft);font-size:13px;font-weight:600}
 .why{color:var(--tone);font-size:14px}
-.stats{display:grid;grid-template-columns:repeat(auto-fit,minmax(118px,1fr));gap:8px 14px;margin:14px 0}
+.stats{display:grid;grid-template-columns:repeat(auto-fit,minmax(88px,1fr));gap:8px 14px;margin:14px 0}
 .stats dt{color:var(--soft);font-size:12px}.stats dd{margin:0;font-weight:600;
 font-variant-numeric:tabular-nums}
 .meter{margin:10px 0}.meter-text{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 10px;

@@ -12,12 +12,23 @@ std::string escape_html(std::string_view text) {
   std::string out;
   for (const char c : one_line(text)) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -31,10 +42,14 @@ std::string escape_html_lines(std::string_view text) {
 
 std::string_view css_class(Tone tone) {
   switch (tone) {
-    case Tone::good: return "good";
-    case Tone::warn: return "warn";
-    case Tone::bad: return "bad";
-    case Tone::neutral: return "neutral";
+    case Tone::good:
+      return "good";
+    case Tone::warn:
+      return "warn";
+    case Tone::bad:
+      return "bad";
+    case Tone::neutral:
+      return "neutral";
   }
   return "neutral";
 }
@@ -47,10 +62,18 @@ std::string html_pill(Tone tone, std::string_view text) {
 std::string html_icon(Tone tone) {
   std::string_view shape;
   switch (tone) {
-    case Tone::good: shape = "<path d=\"M7 12.5l3.5 3.5L17 9\"/>"; break;
-    case Tone::warn: shape = "<path d=\"M12 7v6.5M12 16.9v.2\"/>"; break;
-    case Tone::bad: shape = "<path d=\"M8.5 8.5l7 7M15.5 8.5l-7 7\"/>"; break;
-    case Tone::neutral: shape = "<path d=\"M12 7v.2M12 11v6\"/>"; break;
+    case Tone::good:
+      shape = "<path d=\"M7 12.5l3.5 3.5L17 9\"/>";
+      break;
+    case Tone::warn:
+      shape = "<path d=\"M12 7v6.5M12 16.9v.2\"/>";
+      break;
+    case Tone::bad:
+      shape = "<path d=\"M8.5 8.5l7 7M15.5 8.5l-7 7\"/>";
+      break;
+    case Tone::neutral:
+      shape = "<path d=\"M12 7v.2M12 11v6\"/>";
+      break;
   }
   return fmt::format(
       "<svg class=\"icon {}\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
@@ -62,8 +85,9 @@ std::string html_bar(const Bar& bar) {
   const double percent = 100 * std::clamp(bar.fraction, 0.0, 1.0);
   std::string mark;
   if (bar.mark && *bar.mark > 0 && *bar.mark < 1)
-    mark = fmt::format("<i class=\"mark\" style=\"left:{:.1f}%\" title=\"the least that passes\"></i>",
-                       100 * *bar.mark);
+    mark =
+        fmt::format("<i class=\"mark\" style=\"left:{:.1f}%\" title=\"the least that passes\"></i>",
+                    100 * *bar.mark);
   const std::string label = escape_html(bar.label), value = escape_html(bar.value);
   return fmt::format(
       "<div class=\"meter\"><div class=\"meter-text\"><span>{0}</span><b>{1}</b></div>"

@@ -1,5 +1,5 @@
-// The topology as a drawing: NVLink above the GPUs, PCIe below them, on the NUMA node or host bridge
-// that they hang on.
+// The topology as a drawing: NVLink above the GPUs, PCIe below them, on the NUMA node or host
+// bridge that they hang on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,8 @@ Layout lay_out(const Machine& machine, const std::vector<GpuGroup>& groups) {
   int above = 12;
   for (const GpuPath& path : machine.paths) {
     if (path.kind == PathKind::nvswitch) above = std::max(above, kSwitchHeight + 52);
-    if (!direct(path) || !layout.center_x.contains(path.gpu_a) || !layout.center_x.contains(path.gpu_b))
+    if (!direct(path) || !layout.center_x.contains(path.gpu_a) ||
+        !layout.center_x.contains(path.gpu_b))
       continue;
     const int span = std::abs(layout.center_x[path.gpu_a] - layout.center_x[path.gpu_b]);
     above = std::max(above, 34 + std::min(span / 5, 110));
@@ -55,14 +56,16 @@ Layout lay_out(const Machine& machine, const std::vector<GpuGroup>& groups) {
 }
 
 std::string text(int x, int y, std::string_view css, std::string_view value) {
-  return fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, y, css, escape_html(value));
+  return fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, y, css,
+                     escape_html(value));
 }
 
 std::string draw_switch(const Machine& machine, const Layout& layout) {
   std::map<int, int> bundle;  // links of each GPU into the switches
   for (const GpuPath& path : machine.paths)
     if (path.kind == PathKind::nvswitch)
-      for (const int gpu : {path.gpu_a, path.gpu_b}) bundle[gpu] = std::max(bundle[gpu], path.links);
+      for (const int gpu : {path.gpu_a, path.gpu_b})
+        bundle[gpu] = std::max(bundle[gpu], path.links);
   std::erase_if(bundle, [&](const auto& entry) { return !layout.center_x.contains(entry.first); });
   if (bundle.empty()) return {};
   int left = layout.width, right = 0;
@@ -78,14 +81,15 @@ std::string draw_switch(const Machine& machine, const Layout& layout) {
   }
   left -= kGpuWidth / 2;
   right += kGpuWidth / 2;
-  out += fmt::format("<rect x=\"{}\" y=\"12\" width=\"{}\" height=\"{}\" rx=\"8\" class=\"switch\"/>\n", left,
-                     right - left, kSwitchHeight);
+  out += fmt::format(
+      "<rect x=\"{}\" y=\"12\" width=\"{}\" height=\"{}\" rx=\"8\" class=\"switch\"/>\n", left,
+      right - left, kSwitchHeight);
   return out + text((left + right) / 2, 12 + kSwitchHeight / 2 + 5, "on-switch", "NVSwitch");
 }
 
 std::string draw_arcs(const Machine& machine, const Layout& layout) {
-  const auto arcs = static_cast<std::size_t>(
-      std::count_if(machine.paths.begin(), machine.paths.end(), direct));
+  const auto arcs =
+      static_cast<std::size_t>(std::count_if(machine.paths.begin(), machine.paths.end(), direct));
   std::string out;
   for (const GpuPath& path : machine.paths) {
     if (!direct(path)) continue;
@@ -95,9 +99,10 @@ std::string draw_arcs(const Machine& machine, const Layout& layout) {
     const int rise = 20 + std::min(std::abs(a->second - b->second) / 5, 110);
     // A quadratic curve passes at half the height of its control point.
     out += fmt::format(
-        "<path d=\"M{} {} Q{} {} {} {}\" class=\"nvlink arc\"><title>GPU {} to GPU {}: {}</title></path>\n",
-        a->second, layout.gpu_y, middle, layout.gpu_y - 2 * rise, b->second, layout.gpu_y, path.gpu_a,
-        path.gpu_b, path_label(path));
+        "<path d=\"M{} {} Q{} {} {} {}\" class=\"nvlink arc\"><title>GPU {} to GPU {}: "
+        "{}</title></path>\n",
+        a->second, layout.gpu_y, middle, layout.gpu_y - 2 * rise, b->second, layout.gpu_y,
+        path.gpu_a, path.gpu_b, path_label(path));
     if (arcs <= kMaxLabels) out += text(middle, layout.gpu_y - rise - 4, "label", path_label(path));
   }
   return out;
@@ -106,11 +111,13 @@ std::string draw_arcs(const Machine& machine, const Layout& layout) {
 std::string draw_gpu(const GpuSummary& row, const Layout& layout) {
   const Gpu& gpu = *row.gpu;
   const int x = layout.center_x.at(gpu.index), left = x - kGpuWidth / 2, y = layout.gpu_y;
-  const bool narrow = gpu.link_now.width && gpu.link_max.width && *gpu.link_now.width < *gpu.link_max.width;
+  const bool narrow =
+      gpu.link_now.width && gpu.link_max.width && *gpu.link_now.width < *gpu.link_max.width;
   std::string name = gpu.name;
   if (name.starts_with("NVIDIA ")) name = name.substr(7);
   std::string out = fmt::format(
-      "<g class=\"{}\"><title>GPU {}: {}, {}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
+      "<g class=\"{}\"><title>GPU {}: {}, {}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" "
+      "height=\"{}\" "
       "rx=\"9\" class=\"gpu-box\"/><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"4\" rx=\"2\" "
       "class=\"strip\"/></g>\n",
       css_class(tone_of(row.state)), gpu.index, escape_html(gpu.name), to_text(row.state), left, y,
@@ -121,11 +128,12 @@ std::string draw_gpu(const GpuSummary& row, const Layout& layout) {
                      y + kGpuHeight, layout.group_y, narrow ? " narrow" : "");
   std::string link;
   if (gpu.link_now.generation) link = fmt::format("gen {}", *gpu.link_now.generation);
-  if (gpu.link_now.width) link += fmt::format("{}x{}", link.empty() ? "" : " ", *gpu.link_now.width);
+  if (gpu.link_now.width)
+    link += fmt::format("{}x{}", link.empty() ? "" : " ", *gpu.link_now.width);
   if (narrow) link += fmt::format("/{}", *gpu.link_max.width);
   if (!link.empty())
-    out += text(x + 7, y + kGpuHeight + kPcieHeight / 2 + 4, narrow ? "label start narrow" : "label start",
-                link);
+    out += text(x + 7, y + kGpuHeight + kPcieHeight / 2 + 4,
+                narrow ? "label start narrow" : "label start", link);
   return out;
 }
 
@@ -139,8 +147,9 @@ std::string draw_groups(const std::vector<GpuGroup>& groups, const Layout& layou
       out += fmt::format("<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" class=\"between\"/>\n",
                          before + before_width, x, y + kGroupHeight / 2);
     }
-    out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" class=\"group\"/>\n", x,
-                       y, width, kGroupHeight);
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" class=\"group\"/>\n", x, y,
+        width, kGroupHeight);
     // A blank is about 7.5 units wide at this size.
     const auto room = static_cast<std::size_t>(std::max(width / 8, 4));
     out += text(x + width / 2, y + kGroupHeight / 2 + 5, "group-name",
@@ -152,17 +161,21 @@ std::string draw_groups(const std::vector<GpuGroup>& groups, const Layout& layou
 std::string matrix_table(const Machine& machine) {
   const TopologyMatrix matrix = topology_matrix(machine);
   if (matrix.gpus.empty()) return {};
-  std::string out = "<details><summary>As a table</summary><div class=\"scroll\"><table class=\"matrix\"><thead><tr><td></td>";
+  std::string out =
+      "<details><summary>As a table</summary><div class=\"scroll\"><table "
+      "class=\"matrix\"><thead><tr><td></td>";
   for (const int gpu : matrix.gpus) out += fmt::format("<th scope=\"col\">GPU {}</th>", gpu);
   out += "</tr></thead><tbody>\n";
   for (std::size_t i = 0; i < matrix.gpus.size(); ++i) {
     out += fmt::format("<tr><th scope=\"row\">GPU {}</th>", matrix.gpus[i]);
-    for (const auto& label : matrix.labels[i]) out += fmt::format("<td>{}</td>", escape_html(label));
+    for (const auto& label : matrix.labels[i])
+      out += fmt::format("<td>{}</td>", escape_html(label));
     out += "</tr>\n";
   }
   out += "</tbody></table></div><ul class=\"legend\">";
   for (const LegendEntry& entry : matrix.legend)
-    out += fmt::format("<li><b>{}</b> {}</li>", escape_html(entry.label), escape_html(entry.meaning));
+    out +=
+        fmt::format("<li><b>{}</b> {}</li>", escape_html(entry.label), escape_html(entry.meaning));
   return out + "</ul></details>\n";
 }
 
@@ -176,7 +189,8 @@ std::string html_topology(const Report& report, const Summary& summary) {
   const auto groups = gpu_groups(machine);
   const Layout layout = lay_out(machine, groups);
   std::string out = fmt::format(
-      "<section><h2>Topology</h2>\n<div class=\"card\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+      "<section><h2>Topology</h2>\n<div class=\"card\"><div class=\"scroll\" tabindex=\"0\" "
+      "role=\"group\" "
       "aria-label=\"Topology drawing\">"
       "<svg class=\"topology\" role=\"img\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">"
       "<title>How {2} connected</title>\n",

@@ -12,19 +12,19 @@
 
 namespace gpuready {
 
-Json gpu_json(const Gpu& gpu);                   // gpu_json.cc
-Json pci_device_json(const PciDevice& device);   // pci_json.cc
-Json link_json(const PcieLink& link);            // pci_json.cc
-Json pcie_errors_json(const PcieErrors& errors); // pci_json.cc
-Json api_status_json(const ApiStatus& status);   // software_json.cc
-Json library_json(const LibraryFile& library);   // software_json.cc
-Json toolkit_json(const Toolkit& toolkit);       // software_json.cc
-Json nvidia_json(const NvidiaDriver& driver);    // software_json.cc
-Json amd_json(const AmdDriver& driver);          // software_json.cc
-Json intel_json(const IntelDriver& driver);      // software_json.cc
-Json apple_json(const AppleState& apple);        // software_json.cc
-Json vulkan_json(const VulkanState& vulkan);     // software_json.cc
-Json system_json(const SystemState& system);     // surroundings_json.cc
+Json gpu_json(const Gpu& gpu);                    // gpu_json.cc
+Json pci_device_json(const PciDevice& device);    // pci_json.cc
+Json link_json(const PcieLink& link);             // pci_json.cc
+Json pcie_errors_json(const PcieErrors& errors);  // pci_json.cc
+Json api_status_json(const ApiStatus& status);    // software_json.cc
+Json library_json(const LibraryFile& library);    // software_json.cc
+Json toolkit_json(const Toolkit& toolkit);        // software_json.cc
+Json nvidia_json(const NvidiaDriver& driver);     // software_json.cc
+Json amd_json(const AmdDriver& driver);           // software_json.cc
+Json intel_json(const IntelDriver& driver);       // software_json.cc
+Json apple_json(const AppleState& apple);         // software_json.cc
+Json vulkan_json(const VulkanState& vulkan);      // software_json.cc
+Json system_json(const SystemState& system);      // surroundings_json.cc
 Json container_json(const Container& container);
 Json visibility_json(const Visibility& visibility);
 Json device_node_json(const DeviceNode& node);

@@ -26,10 +26,12 @@ FactGroup system_facts(const Machine& machine) {
   put(group, "Host", system.host_name);
   put(group, "Product", system.product_name);
   put(group, "System", system.os_name);
-  put(group, "Kernel", fmt::format("{}{}{}", system.kernel_release,
-                                   system.architecture.empty() ? "" : " ", system.architecture));
+  put(group, "Kernel",
+      fmt::format("{}{}{}", system.kernel_release, system.architecture.empty() ? "" : " ",
+                  system.architecture));
   std::string cpu = system.cpu_model.value_or("");
-  if (system.cpu_count) cpu += fmt::format("{}{} CPUs online", cpu.empty() ? "" : ", ", *system.cpu_count);
+  if (system.cpu_count)
+    cpu += fmt::format("{}{} CPUs online", cpu.empty() ? "" : ", ", *system.cpu_count);
   put(group, "CPU", cpu);
   std::vector<std::string> memory;
   if (system.memory_total_bytes) memory.push_back(format_bytes(*system.memory_total_bytes));
@@ -49,15 +51,20 @@ FactGroup system_facts(const Machine& machine) {
 FactGroup nvidia_facts(const NvidiaDriver& nvidia) {
   FactGroup group{"NVIDIA software", {}};
   if (nvidia.module_loaded)
-    put(group, "Kernel module", fmt::format("{}{}", nvidia.module_version.value_or("loaded"),
-                                            nvidia.module_flavour ? ", " + *nvidia.module_flavour : ""));
+    put(group, "Kernel module",
+        fmt::format("{}{}", nvidia.module_version.value_or("loaded"),
+                    nvidia.module_flavour ? ", " + *nvidia.module_flavour : ""));
   if (nvidia.module_loaded) put(group, "nvidia_uvm", nvidia.uvm_loaded ? "loaded" : "not loaded");
   put(group, "Driver", nvidia.driver_version);
   put(group, "CUDA of the driver", nvidia.cuda_version);
-  if (nvidia.nvml_start) put(group, "NVML", api_text(*nvidia.nvml_start));
-  else put(group, "NVML", nvidia.nvml_outcome);
-  if (nvidia.cuda_start) put(group, "CUDA driver", api_text(*nvidia.cuda_start));
-  else put(group, "CUDA driver", nvidia.cuda_outcome);
+  if (nvidia.nvml_start)
+    put(group, "NVML", api_text(*nvidia.nvml_start));
+  else
+    put(group, "NVML", nvidia.nvml_outcome);
+  if (nvidia.cuda_start)
+    put(group, "CUDA driver", api_text(*nvidia.cuda_start));
+  else
+    put(group, "CUDA driver", nvidia.cuda_outcome);
   put(group, "NVML stopped in", nvidia.nvml_stopped_in);
   put(group, "CUDA stopped in", nvidia.cuda_stopped_in);
   put(group, "Fabric Manager", nvidia.fabric_manager);
@@ -69,7 +76,8 @@ FactGroup nvidia_facts(const NvidiaDriver& nvidia) {
 
 FactGroup other_software(const Machine& machine) {
   FactGroup group{"Other software", {}};
-  if (machine.amd.module_loaded) put(group, "amdgpu", machine.amd.module_version.value_or("loaded"));
+  if (machine.amd.module_loaded)
+    put(group, "amdgpu", machine.amd.module_version.value_or("loaded"));
   put(group, "ROCm", machine.amd.rocm_version);
   if (machine.amd.start) put(group, "ROCm start", api_text(*machine.amd.start));
   put(group, "rocBLAS has code for", join(machine.amd.rocblas_targets, ", "));
@@ -91,9 +99,9 @@ FactGroup other_software(const Machine& machine) {
                            fmt::format("{} in {}{}", toolkit.version, toolkit.path,
                                        toolkit.on_path ? " (first in PATH)" : "")});
   for (const LibraryFile& library : machine.libraries)
-    group.facts.push_back({library.name, fmt::format("{}{}", library.version.value_or(""),
-                                                     library.version ? " in " + library.path
-                                                                     : library.path)});
+    group.facts.push_back(
+        {library.name, fmt::format("{}{}", library.version.value_or(""),
+                                   library.version ? " in " + library.path : library.path)});
   return group;
 }
 

@@ -17,11 +17,16 @@ namespace {
 std::string escape(std::string_view text) {
   std::string out;
   for (const char c : one_line(text)) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (std::string_view("\\`*_[]|~#!").contains(c)) out += {'\\', c};
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (std::string_view("\\`*_[]|~#!").contains(c))
+      out += {'\\', c};
+    else
+      out += c;
   }
   return out;
 }
@@ -74,10 +79,9 @@ std::string tests(const Summary& summary) {
     const Verdict& verdict = *test.verdict;
     std::vector<std::string> rates;
     for (const Rate& rate : test.rates)
-      rates.push_back(fmt::format("{} {}{}", escape(rate.name), format_rate(rate.bytes_per_second),
-                                  rate.of_copy_rate
-                                      ? " (" + format_percent(*rate.of_copy_rate, 0) + " of copy)"
-                                      : ""));
+      rates.push_back(fmt::format(
+          "{} {}{}", escape(rate.name), format_rate(rate.bytes_per_second),
+          rate.of_copy_rate ? " (" + format_percent(*rate.of_copy_rate, 0) + " of copy)" : ""));
     rows.push_back({escape(verdict.subject), escape(verdict.test),
                     fmt::format("**{}**", status_text(verdict.status)),
                     verdict.coverage ? coverage_text(*verdict.coverage) : "",
@@ -92,7 +96,8 @@ std::string tests(const Summary& summary) {
                          verdict.bad_words_total, fenced(list));
   }
   return "\n## Tests\n\n" +
-         table({"Device", "Test", "Result", "Tested", "Coverage", "Rates", "Proven or found"}, rows) +
+         table({"Device", "Test", "Result", "Tested", "Coverage", "Rates", "Proven or found"},
+               rows) +
          words;
 }
 
@@ -124,7 +129,8 @@ std::string finding_text(const Finding& finding, int depth) {
 std::string findings(const Report& report) {
   if (!report.findings) return {};
   std::string out = "\n## Findings\n";
-  if (report.findings->empty()) return out + "\nNone: looked at " + looked_at(report.machine) + ".\n";
+  if (report.findings->empty())
+    return out + "\nNone: looked at " + looked_at(report.machine) + ".\n";
   for (const Finding& finding : *report.findings) out += finding_text(finding, 0);
   return out;
 }
@@ -172,7 +178,8 @@ std::string render_markdown(const Report& report) {
     out += fmt::format("\nSoftware, no GPU: {} (Vulkan on the CPU)\n", escape(device->name));
   out += tests(summary) + fitness(report) + findings(report) + topology(report.machine);
   for (const Gpu& gpu : report.machine.gpus)
-    out += fmt::format("\n## GPU {}: {}\n", gpu.index, escape(gpu.name)) + group_lists(gpu_facts(gpu));
+    out +=
+        fmt::format("\n## GPU {}: {}\n", gpu.index, escape(gpu.name)) + group_lists(gpu_facts(gpu));
   out += "\n## Machine\n" + group_lists(machine_facts(report.machine));
   if (!report.machine.unseen.empty()) out += "\n## Could not be seen\n\n";
   for (const Unseen& unseen : report.machine.unseen)

@@ -28,8 +28,8 @@ class GpuMetrics {
     if (value) out_.add(name, "gauge", help, labels_, static_cast<double>(*value) * scale);
   }
   template <class T>
-  void kind(std::string_view name, std::string_view type, std::string_view help, std::string label_value,
-            const std::optional<T>& value) {
+  void kind(std::string_view name, std::string_view type, std::string_view help,
+            std::string label_value, const std::optional<T>& value) {
     if (value)
       out_.add(name, type, help, with(labels_, "kind", std::move(label_value)),
                static_cast<double>(*value));
@@ -48,13 +48,17 @@ void add_gpu_state(const Gpu& gpu, GpuMetrics& metrics) {
   metrics.gauge("gpuready_gpu_memory_used_bytes", "Memory in use.", memory.used_bytes);
   metrics.gauge("gpuready_gpu_memory_reserved_bytes", "Memory that the driver keeps.",
                 memory.reserved_bytes);
-  metrics.gauge("gpuready_gpu_temperature_celsius", "Temperature of the GPU.", gpu.thermal.gpu_celsius);
+  metrics.gauge("gpuready_gpu_temperature_celsius", "Temperature of the GPU.",
+                gpu.thermal.gpu_celsius);
   metrics.gauge("gpuready_gpu_memory_temperature_celsius", "Temperature of the memory.",
                 gpu.thermal.memory_celsius);
   metrics.gauge("gpuready_gpu_power_watts", "Power drawn.", gpu.power.draw_mw, kMilli);
-  metrics.gauge("gpuready_gpu_power_limit_watts", "Power limit in force.", gpu.power.limit_mw, kMilli);
-  metrics.gauge("gpuready_gpu_sm_clock_hertz", "Clock of the multiprocessors.", gpu.clocks.sm_mhz, kMega);
-  metrics.gauge("gpuready_gpu_memory_clock_hertz", "Clock of the memory.", gpu.clocks.memory_mhz, kMega);
+  metrics.gauge("gpuready_gpu_power_limit_watts", "Power limit in force.", gpu.power.limit_mw,
+                kMilli);
+  metrics.gauge("gpuready_gpu_sm_clock_hertz", "Clock of the multiprocessors.", gpu.clocks.sm_mhz,
+                kMega);
+  metrics.gauge("gpuready_gpu_memory_clock_hertz", "Clock of the memory.", gpu.clocks.memory_mhz,
+                kMega);
   metrics.gauge("gpuready_gpu_utilization_ratio", "Share of time in which a kernel ran.",
                 gpu.utilization_percent, 0.01);
   metrics.gauge("gpuready_gpu_pcie_generation", "PCIe generation of the link now.",
@@ -62,7 +66,8 @@ void add_gpu_state(const Gpu& gpu, GpuMetrics& metrics) {
   metrics.gauge("gpuready_gpu_pcie_max_generation", "PCIe generation of the link at most.",
                 gpu.link_max.generation);
   metrics.gauge("gpuready_gpu_pcie_lanes", "PCIe lanes of the link now.", gpu.link_now.width);
-  metrics.gauge("gpuready_gpu_pcie_max_lanes", "PCIe lanes of the link at most.", gpu.link_max.width);
+  metrics.gauge("gpuready_gpu_pcie_max_lanes", "PCIe lanes of the link at most.",
+                gpu.link_max.width);
 }
 
 void add_gpu_errors(const Gpu& gpu, GpuMetrics& metrics) {
@@ -80,7 +85,8 @@ void add_gpu_errors(const Gpu& gpu, GpuMetrics& metrics) {
   metrics.kind(kRows, "counter", kRowsHelp, "uncorrected", gpu.remapping.uncorrected);
   metrics.gauge("gpuready_gpu_remap_pending", "1 when a row waits for a reset to be replaced.",
                 gpu.remapping.pending);
-  metrics.gauge("gpuready_gpu_remap_failed", "1 when a row could not be replaced.", gpu.remapping.failed);
+  metrics.gauge("gpuready_gpu_remap_failed", "1 when a row could not be replaced.",
+                gpu.remapping.failed);
   constexpr std::string_view kPages = "gpuready_gpu_retired_pages_total";
   constexpr std::string_view kPagesHelp = "Memory pages taken out of use.";
   metrics.kind(kPages, "counter", kPagesHelp, "single_bit", gpu.retired.single_bit);
@@ -92,8 +98,8 @@ void add_gpu_errors(const Gpu& gpu, GpuMetrics& metrics) {
   metrics.kind(kPcie, "counter", kPcieHelp, "fatal", gpu.pcie_errors.fatal);
   metrics.kind(kPcie, "counter", kPcieHelp, "replays", gpu.pcie_errors.replays);
   for (const auto& [block, count] : gpu.ras_errors)
-    metrics.kind("gpuready_gpu_ras_errors_total", "counter", "Errors by block, as amdgpu counts them.",
-                 block, std::optional(count));
+    metrics.kind("gpuready_gpu_ras_errors_total", "counter",
+                 "Errors by block, as amdgpu counts them.", block, std::optional(count));
   if (gpu.nvlinks.empty()) return;
   int up = 0;
   std::optional<std::uint64_t> errors;
@@ -134,12 +140,15 @@ void add_gpus(const Report& report, const Summary& summary, Exposition& out) {
 void add_tests(const Report& report, const Summary& summary, Exposition& out) {
   for (const TestSummary& test : summary.tests) {
     const Verdict& verdict = *test.verdict;
-    Labels labels{{"test", verdict.test}, {"subject", verdict.subject}, {"executor", verdict.executor}};
+    Labels labels{
+        {"test", verdict.test}, {"subject", verdict.subject}, {"executor", verdict.executor}};
     const Gpu* gpu = nullptr;
     for (const Gpu& each : report.machine.gpus)
       if (test.gpu == each.index) gpu = &each;
     const Labels about = gpu ? gpu_labels(*gpu)
-                             : Labels{{"gpu", ""}, {"uuid", verdict.uuid.value_or("")}, {"name", ""},
+                             : Labels{{"gpu", ""},
+                                      {"uuid", verdict.uuid.value_or("")},
+                                      {"name", ""},
                                       {"pci", verdict.pci_address.value_or("")}};
     labels.insert(labels.end(), about.begin(), about.end());
     out.add("gpuready_test_status", "gauge", "1 for the status that the test ended with.",
@@ -149,11 +158,11 @@ void add_tests(const Report& report, const Summary& summary, Exposition& out) {
     out.add("gpuready_test_bad_words", "gauge", "Words that did not read back as written.", labels,
             static_cast<double>(verdict.bad_words_total));
     if (verdict.coverage)
-      out.add("gpuready_test_tested_bytes", "gauge", "Bytes verified, counted by the device.", labels,
-              static_cast<double>(verdict.coverage->tested_bytes));
+      out.add("gpuready_test_tested_bytes", "gauge", "Bytes verified, counted by the device.",
+              labels, static_cast<double>(verdict.coverage->tested_bytes));
     if (test.tested_of_total)
-      out.add("gpuready_test_coverage_ratio", "gauge", "Bytes verified, of all that the device has.",
-              labels, *test.tested_of_total);
+      out.add("gpuready_test_coverage_ratio", "gauge",
+              "Bytes verified, of all that the device has.", labels, *test.tested_of_total);
     if (test.copy_bytes_per_second)
       out.add("gpuready_test_copy_bytes_per_second", "gauge", "Copy rate measured in the same run.",
               labels, *test.copy_bytes_per_second);
@@ -178,9 +187,11 @@ std::string render_prometheus(const Report& report) {
   std::string fakes;
   for (const auto& fake : report.machine.fakes) fakes += (fakes.empty() ? "" : ",") + fake;
   out.add("gpuready_info", "gauge", "The tool and what it was asked.",
-          {{"version", report.tool_version}, {"command", report.command},
+          {{"version", report.tool_version},
+           {"command", report.command},
            {"driver", report.machine.nvidia.module_version.value_or("")},
-           {"cuda", report.machine.nvidia.cuda_version.value_or("")}, {"faked", fakes}},
+           {"cuda", report.machine.nvidia.cuda_version.value_or("")},
+           {"faked", fakes}},
           1);
   out.add("gpuready_exit_code", "gauge",
           "0 all holds, 1 unhealthy, 2 usage, 3 required is absent, 4 not known.", {},
@@ -196,7 +207,8 @@ std::string render_prometheus(const Report& report) {
   add_gpus(report, summary, out);
   add_tests(report, summary, out);
   for (const FitnessCheck& check : report.fitness)
-    out.add("gpuready_fitness_status", "gauge", "1 for the status that the fitness check ended with.",
+    out.add("gpuready_fitness_status", "gauge",
+            "1 for the status that the fitness check ended with.",
             {{"check", check.name}, {"status", std::string(to_string(check.status))}}, 1);
   add_findings(report, out);
   return out.text();

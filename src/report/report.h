@@ -14,28 +14,30 @@ namespace gpuready {
 
 // Exit codes of every command (docs/exit-codes in README): the one place where they are named.
 enum class Exit : int {
-  ok = 0,            // all that was asked holds
-  unhealthy = 1,     // something is unhealthy, or a GPU is on the bus but unusable
-  usage = 2,         // wrong usage or bad input
+  ok = 0,               // all that was asked holds
+  unhealthy = 1,        // something is unhealthy, or a GPU is on the bus but unusable
+  usage = 2,            // wrong usage or bad input
   required_absent = 3,  // what --require-gpu demanded is not there
-  unknown = 4,       // it could not be found out
+  unknown = 4,          // it could not be found out
 };
 
-// A fitness check of a worker (gpuready check --fitness): its rule, what was measured, and the result.
+// A fitness check of a worker (gpuready check --fitness): its rule, what was measured, and the
+// result.
 struct FitnessCheck {
-  std::string name;                 // "memory", "disk", "network", "cuda_version", "cuda_start", "benchmark"
+  std::string name;  // "memory", "disk", "network", "cuda_version", "cuda_start", "benchmark"
   VerdictStatus status = VerdictStatus::not_tested;
-  std::string measured, required;   // for people: "22.9 GiB", "at least 4.0 GiB (RUNPOD_MIN_MEMORY_GB)"
+  std::string measured,
+      required;  // for people: "22.9 GiB", "at least 4.0 GiB (RUNPOD_MIN_MEMORY_GB)"
   std::string reason;
 };
 
 struct Report {
-  std::string command;              // "check", "detect", "doctor"
+  std::string command;  // "check", "detect", "doctor"
   std::string tool_version;
   std::string created_utc;
   Machine machine;
-  std::optional<std::vector<Finding>> findings;   // absent: doctor was not asked
-  std::optional<std::vector<Verdict>> verdicts;   // absent: nothing was to be tested
+  std::optional<std::vector<Finding>> findings;  // absent: doctor was not asked
+  std::optional<std::vector<Verdict>> verdicts;  // absent: nothing was to be tested
   std::vector<FitnessCheck> fitness;
   std::optional<std::string> conclusion;  // one sentence, e.g. "2 of 2 GPUs are ready for work."
   std::vector<std::string> notes;         // told before the rest, e.g. why no GPU was tested
@@ -45,17 +47,18 @@ struct Report {
 
 Json to_json(const Machine& machine);
 Json to_json(const Finding& finding);
-Json to_json(const Report& report);       // schema/report.schema.json
+Json to_json(const Report& report);  // schema/report.schema.json
 
 struct TerminalStyle {
   int columns = 80;
   bool colour = false;
-  bool quiet = false;                     // conclusion and problems only
-  bool unicode = false;                   // the locale is UTF-8; else nothing but ASCII is written
+  bool quiet = false;    // conclusion and problems only
+  bool unicode = false;  // the locale is UTF-8; else nothing but ASCII is written
 };
 std::string render_terminal(const Report& report, const TerminalStyle& style);
 std::string render_markdown(const Report& report);
-std::string render_html(const Report& report);        // one self-contained file
-std::string render_prometheus(const Report& report);  // text exposition format, for the textfile collector
+std::string render_html(const Report& report);  // one self-contained file
+std::string render_prometheus(
+    const Report& report);  // text exposition format, for the textfile collector
 
 }  // namespace gpuready

@@ -148,9 +148,7 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
   return out;
 }
 
-bool says_no_gpu(const std::string& text) {
-  return to_lower(text.substr(0, 6)) == "no gpu";
-}
+bool says_no_gpu(const std::string& text) { return to_lower(text.substr(0, 6)) == "no gpu"; }
 
 std::string why_no_gpu(const Machine& machine) {
   for (const Unseen& unseen : machine.unseen)
@@ -160,9 +158,10 @@ std::string why_no_gpu(const Machine& machine) {
   std::string text = displays == 0 ? "the PCI bus holds no display controller and no accelerator"
                      : displays == 1
                          ? "the one display controller or accelerator on the PCI bus is no GPU"
-                         : fmt::format("none of the {} display controllers and accelerators on the "
-                                       "PCI bus is a GPU",
-                                       displays);
+                         : fmt::format(
+                               "none of the {} display controllers and accelerators on the "
+                               "PCI bus is a GPU",
+                               displays);
   if (machine.system.hypervisor)
     text += fmt::format(", and none was passed to this virtual machine ({})",
                         *machine.system.hypervisor);

@@ -48,7 +48,7 @@ struct TestSummary {
   std::optional<int> gpu;  // index into Machine::gpus; absent: host memory or not matched
   Tone tone = Tone::neutral;
   std::optional<double> tested_of_total, tested_of_free;  // fractions; absent when not known
-  std::vector<Rate> rates;          // every pass; without the copy rates
+  std::vector<Rate> rates;                                // every pass; without the copy rates
   std::vector<Rate> slowest_rates;  // the slowest of each kind of pass: "write", "verify"
   std::optional<double> copy_bytes_per_second;
   std::vector<const Metric*> others;  // metrics that are no rate
@@ -57,9 +57,9 @@ struct TestSummary {
 struct GpuSummary {
   const Gpu* gpu = nullptr;
   GpuState state = GpuState::found;
-  std::string reason;                    // one sentence, where there is one to tell
-  std::vector<std::size_t> tests;        // indices into Summary::tests
-  std::vector<std::string> problems;     // titles of the findings about it
+  std::string reason;                 // one sentence, where there is one to tell
+  std::vector<std::size_t> tests;     // indices into Summary::tests
+  std::vector<std::string> problems;  // titles of the findings about it
 };
 
 struct Summary {
@@ -68,8 +68,8 @@ struct Summary {
   std::string conclusion;
   std::vector<GpuSummary> gpus;
   std::vector<TestSummary> tests;
-  int ready = 0;                      // GPUs in state ready or attention
-  int errors = 0, warnings = 0, infos = 0;  // root findings
+  int ready = 0;                                      // GPUs in state ready or attention
+  int errors = 0, warnings = 0, infos = 0;            // root findings
   std::vector<const VulkanDevice*> software_devices;  // llvmpipe and its like
 };
 

@@ -31,8 +31,7 @@ std::string power_text(const GpuPower& power) {
 std::string headline(const Report& report) {
   std::vector<std::string> parts;
   if (!report.machine.system.host_name.empty()) parts.push_back(report.machine.system.host_name);
-  if (report.machine.container.runtime)
-    parts.push_back("in " + *report.machine.container.runtime);
+  if (report.machine.container.runtime) parts.push_back("in " + *report.machine.container.runtime);
   for (auto& text : driver_texts(report.machine)) parts.push_back(std::move(text));
   if (report.machine.source == "recorded") parts.push_back("from a recording");
   if (report.duration_ms > 0) parts.push_back("took " + format_duration_ms(report.duration_ms));
@@ -41,7 +40,8 @@ std::string headline(const Report& report) {
 
 void write_first_lines(const Report& report, const Summary& summary, TerminalText& out) {
   const Tone tone = tone_of(report.exit);
-  if (summary.faked) out.paragraph(0, {out.mark(Tone::warn) + " ", Ink::warn}, *summary.faked, Ink::warn);
+  if (summary.faked)
+    out.paragraph(0, {out.mark(Tone::warn) + " ", Ink::warn}, *summary.faked, Ink::warn);
   if (summary.no_gpu) out.paragraph(0, {}, *summary.no_gpu, Ink::bold);
   for (const std::string& note : report.notes) out.paragraph(0, {}, note);
   out.paragraph(0, {out.mark(tone) + " ", ink_of(tone)}, summary.conclusion, Ink::bold);

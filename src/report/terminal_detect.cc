@@ -14,11 +14,13 @@ constexpr std::size_t kLabelColumns = 25;
 void write_groups(const std::vector<FactGroup>& groups, bool indent, TerminalText& out) {
   const std::size_t left = indent ? 2 : 0;
   for (const FactGroup& group : groups) {
-    if (indent) out.line(left, {{group.title, Ink::bold}});
-    else out.heading(group.title);
+    if (indent)
+      out.line(left, {{group.title, Ink::bold}});
+    else
+      out.heading(group.title);
     for (const Fact& fact : group.facts)
-      out.paragraph(left + 2, {pad(cut(one_line(fact.label), kLabelColumns - 1), kLabelColumns),
-                               Ink::dim},
+      out.paragraph(left + 2,
+                    {pad(cut(one_line(fact.label), kLabelColumns - 1), kLabelColumns), Ink::dim},
                     fact.value);
   }
 }

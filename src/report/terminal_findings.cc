@@ -37,10 +37,10 @@ void write_evidence(const Finding& finding, TerminalText& out) {
 void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
   const Tone tone = tone_of(finding.severity);
   out.blank();
-  out.paragraph(2,
-                {out.mark(tone) + " " + upper(std::string(to_string(finding.severity))) + "  ",
-                 ink_of(tone)},
-                finding.title, Ink::bold);
+  out.paragraph(
+      2,
+      {out.mark(tone) + " " + upper(std::string(to_string(finding.severity))) + "  ", ink_of(tone)},
+      finding.title, Ink::bold);
   std::string about = finding.id;
   if (const auto concerned = concerned_text(finding); !concerned.empty()) about += ", " + concerned;
   out.paragraph(4, {}, about, Ink::dim);
@@ -57,7 +57,8 @@ void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
 
 std::string tally_text(const Summary& summary) {
   std::vector<std::string> parts;
-  if (summary.errors > 0) parts.push_back(counted(static_cast<std::size_t>(summary.errors), "error"));
+  if (summary.errors > 0)
+    parts.push_back(counted(static_cast<std::size_t>(summary.errors), "error"));
   if (summary.warnings > 0)
     parts.push_back(counted(static_cast<std::size_t>(summary.warnings), "warning"));
   if (summary.infos > 0) parts.push_back(counted(static_cast<std::size_t>(summary.infos), "note"));

@@ -31,8 +31,10 @@ std::vector<Span> row_of(const TestSummary& test, const std::vector<std::string>
   for (const std::string& name : rate_names) {
     const auto it = std::find_if(test.slowest_rates.begin(), test.slowest_rates.end(),
                                  [&](const Rate& rate) { return rate.name == name; });
-    if (it == test.slowest_rates.end()) row.push_back({""});
-    else row.push_back({rate_text(*it), it->below_threshold ? Ink::bad : Ink::plain});
+    if (it == test.slowest_rates.end())
+      row.push_back({""});
+    else
+      row.push_back({rate_text(*it), it->below_threshold ? Ink::bad : Ink::plain});
   }
   return row;
 }
@@ -49,8 +51,7 @@ Table table_of(const std::vector<const TestSummary*>& tests) {
                    {.title = "Result"},
                    {.title = "Tested", .drop = 1},
                    {.title = "Coverage", .align = Align::right}};
-  for (const std::string& name : rate_names)
-    table.columns.push_back({.title = name, .drop = 2});
+  for (const std::string& name : rate_names) table.columns.push_back({.title = name, .drop = 2});
   for (const TestSummary* test : tests) table.rows.push_back(row_of(*test, rate_names));
   return table;
 }
@@ -59,7 +60,8 @@ void write_bad_words(const Verdict& verdict, TerminalText& out) {
   if (verdict.bad_words_total == 0 && verdict.bad_words.empty()) return;
   const auto total = std::max<std::uint64_t>(verdict.bad_words_total, verdict.bad_words.size());
   const auto shown = std::min(verdict.bad_words.size(), kBadWordsShown);
-  out.line(4, {{fmt::format("{} bad word{}; the first by address:", total, total == 1 ? "" : "s")}});
+  out.line(4,
+           {{fmt::format("{} bad word{}; the first by address:", total, total == 1 ? "" : "s")}});
   for (std::size_t i = 0; i < shown; ++i) {
     const BadWord& word = verdict.bad_words[i];
     out.paragraph(6, {"at " + format_hex(word.offset_bytes, 10) + "  "},
@@ -75,7 +77,8 @@ void write_outcome(const TestSummary& test, TerminalText& out) {
   const Verdict& verdict = *test.verdict;
   if (verdict.injected_fault)
     out.paragraph(2, {verdict.subject + ": ", Ink::bold},
-                  "a fault was injected on purpose; this says nothing about the device.", Ink::warn);
+                  "a fault was injected on purpose; this says nothing about the device.",
+                  Ink::warn);
   if (verdict.status == VerdictStatus::passed) return;
   out.paragraph(2, {verdict.subject + ": ", Ink::bold}, verdict.reason, ink_of(test.tone));
   write_bad_words(verdict, out);
@@ -132,7 +135,9 @@ void write_tests(const Summary& summary, bool quiet, TerminalText& out) {
 
 void write_fitness(const Report& report, bool quiet, TerminalText& out) {
   Table table;
-  table.columns = {{.title = "Check"}, {.title = "Result"}, {.title = "Measured", .flexible = true},
+  table.columns = {{.title = "Check"},
+                   {.title = "Result"},
+                   {.title = "Measured", .flexible = true},
                    {.title = "Required", .flexible = true}};
   std::vector<const FitnessCheck*> shown;
   for (const FitnessCheck& check : report.fitness) {

@@ -10,18 +10,25 @@ namespace {
 // Select Graphic Rendition (ECMA-48): the eight basic colours, which every theme maps readably.
 std::string_view code_of(Ink ink) {
   switch (ink) {
-    case Ink::plain: return "";
-    case Ink::bold: return "\x1b[1m";
-    case Ink::dim: return "\x1b[2m";
-    case Ink::good: return "\x1b[32m";
-    case Ink::warn: return "\x1b[33m";
-    case Ink::bad: return "\x1b[1;31m";
-    case Ink::command: return "\x1b[36m";
+    case Ink::plain:
+      return "";
+    case Ink::bold:
+      return "\x1b[1m";
+    case Ink::dim:
+      return "\x1b[2m";
+    case Ink::good:
+      return "\x1b[32m";
+    case Ink::warn:
+      return "\x1b[33m";
+    case Ink::bad:
+      return "\x1b[1;31m";
+    case Ink::command:
+      return "\x1b[36m";
   }
   return "";
 }
 
-constexpr std::size_t kGap = 2;           // between the columns of a table
+constexpr std::size_t kGap = 2;  // between the columns of a table
 constexpr std::size_t kLeastFlexible = 10;
 
 std::size_t total(const std::vector<std::size_t>& widths) {
@@ -34,10 +41,14 @@ std::size_t total(const std::vector<std::size_t>& widths) {
 
 Ink ink_of(Tone tone) {
   switch (tone) {
-    case Tone::good: return Ink::good;
-    case Tone::warn: return Ink::warn;
-    case Tone::bad: return Ink::bad;
-    case Tone::neutral: return Ink::dim;
+    case Tone::good:
+      return Ink::good;
+    case Tone::warn:
+      return Ink::warn;
+    case Tone::bad:
+      return Ink::bad;
+    case Tone::neutral:
+      return Ink::dim;
   }
   return Ink::plain;
 }
@@ -158,10 +169,14 @@ void TerminalText::table(std::size_t indent, const Table& table) {
 
 std::string TerminalText::mark(Tone tone) const {
   switch (tone) {
-    case Tone::good: return style_.unicode ? "\u2713" : "[ok]";
-    case Tone::warn: return style_.unicode ? "!" : "[!]";
-    case Tone::bad: return style_.unicode ? "\u2717" : "[x]";
-    case Tone::neutral: return style_.unicode ? "\u00b7" : "[-]";
+    case Tone::good:
+      return style_.unicode ? "\u2713" : "[ok]";
+    case Tone::warn:
+      return style_.unicode ? "!" : "[!]";
+    case Tone::bad:
+      return style_.unicode ? "\u2717" : "[x]";
+    case Tone::neutral:
+      return style_.unicode ? "\u00b7" : "[-]";
   }
   return "-";
 }

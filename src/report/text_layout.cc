@@ -19,16 +19,18 @@ constexpr std::array kZeroWidth{Range{0x300, 0x36F},   Range{0x483, 0x489},   Ra
                                 Range{0x1DC0, 0x1DFF}, Range{0x20D0, 0x20F0}, Range{0xFE00, 0xFE0F},
                                 Range{0xFE20, 0xFE2F}};
 // Unicode's East Asian Width W and F, by block.
-constexpr std::array kWide{Range{0x1100, 0x115F},   Range{0x231A, 0x231B},   Range{0x2E80, 0x303E},
-                           Range{0x3041, 0x33FF},   Range{0x3400, 0x4DBF},   Range{0x4E00, 0x9FFF},
-                           Range{0xA000, 0xA4CF},   Range{0xAC00, 0xD7A3},   Range{0xF900, 0xFAFF},
-                           Range{0xFE30, 0xFE6F},   Range{0xFF00, 0xFF60},   Range{0xFFE0, 0xFFE6},
-                           Range{0x1F300, 0x1F64F}, Range{0x1F680, 0x1F6FF}, Range{0x1F900, 0x1FAFF},
-                           Range{0x20000, 0x3FFFD}};
+constexpr std::array kWide{
+    Range{0x1100, 0x115F},   Range{0x231A, 0x231B},   Range{0x2E80, 0x303E},
+    Range{0x3041, 0x33FF},   Range{0x3400, 0x4DBF},   Range{0x4E00, 0x9FFF},
+    Range{0xA000, 0xA4CF},   Range{0xAC00, 0xD7A3},   Range{0xF900, 0xFAFF},
+    Range{0xFE30, 0xFE6F},   Range{0xFF00, 0xFF60},   Range{0xFFE0, 0xFFE6},
+    Range{0x1F300, 0x1F64F}, Range{0x1F680, 0x1F6FF}, Range{0x1F900, 0x1FAFF},
+    Range{0x20000, 0x3FFFD}};
 // Invisible, or turning the direction of what follows: they could make a line read as another.
-constexpr std::array kDeceptive{Range{0xAD, 0xAD},     Range{0x61C, 0x61C},   Range{0x180E, 0x180E},
-                                Range{0x200B, 0x200F}, Range{0x2028, 0x202E}, Range{0x2060, 0x206F},
-                                Range{0xFEFF, 0xFEFF}, Range{0xFFF9, 0xFFFB}, Range{0xE0000, 0xE0FFF}};
+constexpr std::array kDeceptive{
+    Range{0xAD, 0xAD},     Range{0x61C, 0x61C},   Range{0x180E, 0x180E},
+    Range{0x200B, 0x200F}, Range{0x2028, 0x202E}, Range{0x2060, 0x206F},
+    Range{0xFEFF, 0xFEFF}, Range{0xFFF9, 0xFFFB}, Range{0xE0000, 0xE0FFF}};
 
 template <std::size_t N>
 bool within(const std::array<Range, N>& ranges, char32_t c) {
@@ -78,9 +80,12 @@ std::string one_line(std::string_view text) {
   out.reserve(clean.size());
   for (std::size_t at = 0; at < clean.size();) {
     const Character c = character_at(clean, at);
-    if (c.code == '\n' || c.code == '\t') out += ' ';
-    else if (within(kDeceptive, c.code)) out += '?';
-    else out += clean.substr(at, c.length);
+    if (c.code == '\n' || c.code == '\t')
+      out += ' ';
+    else if (within(kDeceptive, c.code))
+      out += '?';
+    else
+      out += clean.substr(at, c.length);
     at += c.length;
   }
   return out;
@@ -149,8 +154,10 @@ std::vector<std::size_t> word_breaks(std::string_view command) {
   for (std::size_t at = 0; at < command.size(); ++at) {
     const char c = command[at];
     if (quote != 0) {
-      if (c == '\\' && quote == '"') ++at;
-      else if (c == quote) quote = 0;
+      if (c == '\\' && quote == '"')
+        ++at;
+      else if (c == quote)
+        quote = 0;
     } else if (c == '\\') {
       ++at;
     } else if (c == '\'' || c == '"') {
@@ -178,7 +185,8 @@ std::vector<std::string> wrap_command(std::string_view command, std::size_t colu
     // 2 columns for " \"
     const auto width = display_width(command.substr(start, at - start)) + indent().size() + 2;
     if (width > columns && last != std::string_view::npos && last > start) {
-      out.push_back(std::string(indent()) + std::string(command.substr(start, last - start)) + " \\");
+      out.push_back(std::string(indent()) + std::string(command.substr(start, last - start)) +
+                    " \\");
       start = last + 1;
     }
     last = at;

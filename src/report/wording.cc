@@ -38,11 +38,16 @@ const StateWords& words(GpuState state) {
 
 std::string_view exit_meaning(Exit exit) {
   switch (exit) {
-    case Exit::ok: return "all that was asked holds";
-    case Exit::unhealthy: return "something is unhealthy, or a GPU is on the bus but unusable";
-    case Exit::usage: return "wrong usage or bad input";
-    case Exit::required_absent: return "what was required is absent";
-    case Exit::unknown: return "it could not be found out";
+    case Exit::ok:
+      return "all that was asked holds";
+    case Exit::unhealthy:
+      return "something is unhealthy, or a GPU is on the bus but unusable";
+    case Exit::usage:
+      return "wrong usage or bad input";
+    case Exit::required_absent:
+      return "what was required is absent";
+    case Exit::unknown:
+      return "it could not be found out";
   }
   return "it could not be found out";
 }
@@ -98,14 +103,17 @@ std::vector<std::string> driver_texts(const Machine& machine) {
   if (nvidia.cuda_version) out.push_back("CUDA " + *nvidia.cuda_version);
   if (machine.amd.module_version) out.push_back("amdgpu " + *machine.amd.module_version);
   if (machine.amd.rocm_version) out.push_back("ROCm " + *machine.amd.rocm_version);
-  if (machine.intel.xe_loaded) out.push_back("xe");
-  else if (machine.intel.i915_loaded) out.push_back("i915");
+  if (machine.intel.xe_loaded)
+    out.push_back("xe");
+  else if (machine.intel.i915_loaded)
+    out.push_back("i915");
   return out;
 }
 
 std::string looked_at(const Machine& machine) {
   std::vector<std::string> parts{"the PCI bus"};
-  if (machine.nvidia.module_loaded || machine.nvidia.nvml_outcome) parts.push_back("the NVIDIA driver");
+  if (machine.nvidia.module_loaded || machine.nvidia.nvml_outcome)
+    parts.push_back("the NVIDIA driver");
   if (machine.nvidia.nvml_outcome == "completed") parts.push_back("NVML");
   if (machine.nvidia.cuda_outcome == "completed") parts.push_back("the CUDA driver");
   if (machine.amd.module_loaded || machine.amd.kfd_present) parts.push_back("the AMD driver");

@@ -58,8 +58,8 @@ TEST(Conclude, AFailedTestIsOneAndNamed) {
 }
 
 TEST(Conclude, NotTestedIsNeverPassed) {
-  for (const auto status : {VerdictStatus::not_tested, VerdictStatus::not_supported, VerdictStatus::timed_out,
-                            VerdictStatus::inconclusive}) {
+  for (const auto status : {VerdictStatus::not_tested, VerdictStatus::not_supported,
+                            VerdictStatus::timed_out, VerdictStatus::inconclusive}) {
     auto report = healthy(1);
     report.verdicts->at(0).status = status;
     EXPECT_EQ(exit_of(report), Exit::unknown) << to_string(status);
@@ -118,7 +118,8 @@ TEST(Conclude, AGpuOnTheBusWithoutADriverIsUnhealthy) {
 
 TEST(Conclude, ADriverThatRefusesToStartIsUnhealthy) {
   auto report = healthy(1);
-  report.machine.nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 18, "NVML_ERROR_LIB_RM_VERSION_MISMATCH"};
+  report.machine.nvidia.nvml_start =
+      ApiStatus{"nvmlInit_v2()", 18, "NVML_ERROR_LIB_RM_VERSION_MISMATCH"};
   EXPECT_EQ(exit_of(report), Exit::unhealthy);
 }
 

@@ -1,5 +1,5 @@
-// Parts of samples::filled(): every field of every struct set, each to a value of its own, so that a
-// field that a document lacks, or that two keys share, is found out.
+// Parts of samples::filled(): every field of every struct set, each to a value of its own, so that
+// a field that a document lacks, or that two keys share, is found out.
 #pragma once
 
 #include "report/report.h"

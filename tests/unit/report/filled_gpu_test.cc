@@ -231,6 +231,7 @@ Gpu filled_gpu() {
   out.fabric = filled_gpu_fabric();
   out.nvlinks = {filled_nv_link()};
   out.xgmi_peers = {PciAddress{1139, 140, 25, 6}};
+  out.xgmi_peers = {PciAddress{1999, 199, 29, 7}};
   out.processes = {filled_gpu_process()};
   out.numa_node = 1147;
   out.cpu_affinity = "text 1148";

@@ -41,7 +41,8 @@ TEST(Renderers, EverySampleInEveryFormatIsPrintable) {
 
 TEST(Renderers, EachTellsTheConclusionAndThatItIsFaked) {
   const Report report = samples::faked();
-  for (const std::string& text : {render_terminal(report, {}), render_markdown(report), render_html(report)}) {
+  for (const std::string& text :
+       {render_terminal(report, {}), render_markdown(report), render_html(report)}) {
     EXPECT_TRUE(contains(text, "FAKED")) << text;
     EXPECT_TRUE(contains(text, *report.conclusion)) << text;
   }
@@ -51,9 +52,9 @@ TEST(Renderers, EachTellsTheConclusionAndThatItIsFaked) {
 TEST(Renderers, AgreeOnTheStatusOfEveryGpu) {
   const Report report = samples::eight();
   const Summary summary = summarize(report);
-  const std::vector<GpuState> expected{
-      GpuState::ready,     GpuState::ready,     GpuState::ready,     GpuState::not_ready,
-      GpuState::ready,     GpuState::attention, GpuState::not_ready, GpuState::unknown};
+  const std::vector<GpuState> expected{GpuState::ready,     GpuState::ready,  GpuState::ready,
+                                       GpuState::not_ready, GpuState::ready,  GpuState::attention,
+                                       GpuState::not_ready, GpuState::unknown};
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(summary.gpus[i].state, expected[i]) << i;
   EXPECT_EQ(summary.ready, 5);
   EXPECT_EQ(count(render_prometheus(report), "status=\"not_ready\"} 1"), 2u);
@@ -62,9 +63,9 @@ TEST(Renderers, AgreeOnTheStatusOfEveryGpu) {
 
 TEST(Summary, WhatWasNotTestedIsNeverReady) {
   Report report = samples::healthy();
-  for (const auto status : {VerdictStatus::not_tested, VerdictStatus::not_supported,
-                            VerdictStatus::timed_out, VerdictStatus::inconclusive,
-                            VerdictStatus::failed}) {
+  for (const auto status :
+       {VerdictStatus::not_tested, VerdictStatus::not_supported, VerdictStatus::timed_out,
+        VerdictStatus::inconclusive, VerdictStatus::failed}) {
     (*report.verdicts)[0].status = status;
     const Summary summary = summarize(report);
     EXPECT_NE(tone_of(summary.gpus[0].state), Tone::good) << to_string(status);
@@ -148,8 +149,10 @@ TEST(Markdown, HostileTextStaysInItsCellAndMakesNoMarkup) {
   for (const auto line : lines(text)) {
     const auto ticks = line.substr(0, std::min(line.find_first_not_of('`'), line.size()));
     if (ticks.size() >= 3) {
-      if (fence.empty()) fence = ticks;
-      else if (line == fence) fence.clear();
+      if (fence.empty())
+        fence = ticks;
+      else if (line == fence)
+        fence.clear();
       continue;
     }
     if (fence.empty()) {

@@ -9,18 +9,19 @@
 
 namespace gpuready::samples {
 
-Report empty();      // nothing is known and nothing was done
-Report healthy();    // `check` on two H200s behind NVSwitch
-Report eight();      // `check` on eight GPUs in two NUMA nodes: one failed, one slow, one hung
-Report no_gpu();     // `check` on a virtual machine: host memory was tested, llvmpipe is there
-Report faked();      // --fake cuda
-Report detect();     // `detect --full` on the eight
-Report hostile();    // strings that would break a renderer which does not escape
-Report filled();     // every field set, each to a value of its own (filled_test.cc)
+Report empty();    // nothing is known and nothing was done
+Report healthy();  // `check` on two H200s behind NVSwitch
+Report eight();    // `check` on eight GPUs in two NUMA nodes: one failed, one slow, one hung
+Report no_gpu();   // `check` on a virtual machine: host memory was tested, llvmpipe is there
+Report faked();    // --fake cuda
+Report detect();   // `detect --full` on the eight
+Report hostile();  // strings that would break a renderer which does not escape
+Report filled();   // every field set, each to a value of its own (filled_test.cc)
 
 // Text that tries HTML, Markdown, Prometheus labels, terminals and bidirectional tricks at once.
 inline const std::string kHostile =
-    "<script>alert('x')</script> | \"q\" \\ `b` **s** [l](javascript:x)\n# h\x1b[31m\x07\xff \u202e&amp;";
+    "<script>alert('x')</script> | \"q\" \\ `b` **s** [l](javascript:x)\n# h\x1b[31m\x07\xff "
+    "\u202e&amp;";
 
 // Name and report of all of them.
 std::vector<std::pair<std::string, Report>> all();

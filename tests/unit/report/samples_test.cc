@@ -170,8 +170,9 @@ Finding remap_finding() {
   finding.gpus = {3};
   finding.evidence = {
       {"nvmlDeviceGetRemappedRows(3)", "corrected 0, uncorrected 1, pending 1, failed 0"},
-      {"kernel log", "NVRM: Xid (PCI:0000:4a:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: "
-                     "New row marked for remapping, reset gpu to activate."}};
+      {"kernel log",
+       "NVRM: Xid (PCI:0000:4a:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: "
+       "New row marked for remapping, reset gpu to activate."}};
   finding.cure = "Stop what runs on the GPU and reset it.";
   finding.command = "nvidia-smi --gpu-reset -i 0000:4a:00.0";
   Finding inner;
@@ -215,9 +216,15 @@ Report eight() {
   Report report = start("check");
   add_nvidia(report.machine);
   add_gpus(report.machine, 8);
-  report.machine.gpus[3].remapping = {.corrected = 0, .uncorrected = 1, .pending = true,
-                                      .failed = false, .banks_max = {}, .banks_high = {},
-                                      .banks_partial = {}, .banks_low = {}, .banks_none = {}};
+  report.machine.gpus[3].remapping = {.corrected = 0,
+                                      .uncorrected = 1,
+                                      .pending = true,
+                                      .failed = false,
+                                      .banks_max = {},
+                                      .banks_high = {},
+                                      .banks_partial = {},
+                                      .banks_low = {},
+                                      .banks_none = {}};
   report.machine.gpus[5].link_now.width = 8;
   report.findings = {remap_finding(), link_finding()};
   report.verdicts.emplace();
@@ -262,7 +269,8 @@ Report no_gpu() {
   verdict.status = VerdictStatus::passed;
   verdict.reason = "Every word held its own address and then the complement of it.";
   verdict.coverage = Coverage{256 * MiB, 9 * GiB, 16 * GiB, {}};
-  verdict.metrics = {{"copy_rate", 18.2e9, "B/s", {}, {}}, {"write_address_rate", 17.9e9, "B/s", {}, {}},
+  verdict.metrics = {{"copy_rate", 18.2e9, "B/s", {}, {}},
+                     {"write_address_rate", 17.9e9, "B/s", {}, {}},
                      {"verify_address_rate", 16.1e9, "B/s", {}, {}}};
   verdict.duration_ms = 131;
   report.verdicts = {verdict};

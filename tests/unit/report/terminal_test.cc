@@ -54,7 +54,8 @@ TEST(Terminal, ColourEndsOnEveryLineAndChangesNothingElse) {
 
 TEST(Terminal, NothingButAsciiWithoutUnicode) {
   for (const auto& [name, report] : samples::all())
-    for (const std::string text = render(report); const char c : text) ASSERT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << name;
+    for (const std::string text = render(report); const char c : text)
+      ASSERT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << name;
 }
 
 TEST(Terminal, SaysFirstThatItIsFaked) {
@@ -102,7 +103,8 @@ TEST(Terminal, QuietTellsTheConclusionAndProblemsOnly) {
 TEST(Terminal, NoFindingsSaysWhatWasLookedAt) {
   Report report = samples::healthy();
   report.command = "doctor";
-  EXPECT_TRUE(contains(render(report), "No findings: looked at the PCI bus, the NVIDIA driver, NVML"));
+  EXPECT_TRUE(
+      contains(render(report), "No findings: looked at the PCI bus, the NVIDIA driver, NVML"));
 }
 
 TEST(Terminal, DetectDrawsTheMatrixWithOnlyTheLegendThatOccurs) {

@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+"""Validates the documents that the program writes against schema/, and the schemas against the code.
+
+usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
+
+DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json.
+"""
+import json
+import pathlib
+import re
+import sys
+import unittest
+
+from jsonschema import Draft202012Validator, RefResolver
+
+SOURCE, DOCUMENTS = map(pathlib.Path, sys.argv[1:3])
+SCHEMAS = {path.name.split(".")[0]: json.loads(path.read_text())
+           for path in (SOURCE / "schema").glob("*.schema.json")}
+BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
+# Struct fields whose key in the document is another, and those that are no part of a document.
+RENAMED = {"fakes": "faked"}
+
+
+def validator(name):
+    schema = SCHEMAS[name]
+    return Draft202012Validator(schema, resolver=RefResolver(schema["$id"], schema, store=BY_ID))
+
+
+def load(name):
+    return json.loads((DOCUMENTS / name).read_text())
+
+
+def errors(name, document):
+    return [f"{error.json_path}: {error.message[:200]}"
+            for error in validator(name).iter_errors(document)]
+
+
+def objects(schema, where="#"):
+    """Every object of a schema that lists its properties."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict) and "type" in schema:
+            yield where, schema
+        for key, value in schema.items():
+            yield from objects(value, f"{where}/{key}")
+    elif isinstance(schema, list):
+        for index, value in enumerate(schema):
+            yield from objects(value, f"{where}/{index}")
+
+
+def keys(document):
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield key
+            yield from keys(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from keys(value)
+
+
+def struct_fields(header):
+    """(struct, field) of the plain structs of a header."""
+    text = re.sub(r"//[^\n]*", "", header)
+    for name, body in re.findall(r"^struct (\w+) \{\n?(.*?)\n?\};", text, re.S | re.M):
+        body = re.sub(r"[^;{}]*\([^)]*\)\s*const[^;{]*(\{[^}]*\}|;)", "", body)
+        for declaration in body.split(";"):
+            match = re.match(r"\s*[\w:]+(?:<.*>)?\s+(\w[^(]*)$", declaration, re.S)
+            if match:
+                for field in re.sub(r"=\s*[^,]+", "", match.group(1)).split(","):
+                    yield name, field.strip()
+
+
+class Schemas(unittest.TestCase):
+    def test_each_is_a_schema_that_describes_all_and_allows_no_other_key(self):
+        self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe"})
+        for name, schema in SCHEMAS.items():
+            Draft202012Validator.check_schema(schema)
+            for where, part in objects(schema):
+                self.assertIn("additionalProperties", part, f"{name}{where}")
+                for key, value in part["properties"].items():
+                    described = "description" in value or "$ref" in value
+                    self.assertTrue(described, f"{name}{where}/{key} has no description")
+
+    def test_report_has_every_field_of_the_public_structs(self):
+        known = {key for _, part in objects(SCHEMAS["report"]) for key in part["properties"]}
+        defined = {name.replace("_", "") for name in SCHEMAS["report"]["$defs"]}
+        fields = [field for header in ("machine", "finding", "verdict")
+                  for field in struct_fields((SOURCE / f"include/gpuready/{header}.h").read_text())
+                  if field[0].lower() in defined]
+        self.assertGreater(len(fields), 200, "the headers were not understood")
+        missing = [f"{struct}::{field}" for struct, field in fields
+                   if RENAMED.get(field, field) not in known]
+        self.assertEqual(missing, [])
+
+
+class Documents(unittest.TestCase):
+    def test_reports_are_valid(self):
+        paths = sorted(DOCUMENTS.glob("report.*.json"))
+        self.assertGreaterEqual(len(paths), 8, f"no documents in {DOCUMENTS}")
+        for path in paths:
+            with self.subTest(path.name):
+                self.assertEqual(errors("report", json.loads(path.read_text())), [])
+
+    def test_filled_report_has_every_key_of_the_schema(self):
+        have = set(keys(load("report.filled.json")))
+        want = {key for _, part in objects(SCHEMAS["report"]) for key in part["properties"]}
+        self.assertEqual(want - have, set())
+
+    def test_filled_report_has_no_value_twice(self):
+        # Each number and text of the sample is its own: one that is there twice was read from the
+        # wrong field. Structs that occur in several places repeat by design.
+        machine = load("report.filled.json")["machine"]
+        for part in (machine["system"], machine["nvidia"], machine["gpus"][0]):
+            values = [value for value in part.values()
+                      if isinstance(value, (int, str)) and not isinstance(value, bool)]
+            self.assertEqual(len(values), len(set(values)))
+
+    def test_a_key_that_the_schema_lacks_or_a_wrong_type_is_refused(self):
+        for change in (lambda d: d.update(surprise=1),
+                       lambda d: d["machine"].update(surprise=1),
+                       lambda d: d["machine"]["gpus"][0]["memory"].update(total_bytes="1 GiB"),
+                       lambda d: d["machine"]["gpus"][0].update(pci="17:00"),
+                       lambda d: d["verdicts"][0].update(status="ok"),
+                       lambda d: d.update(exit_code=7),
+                       lambda d: d.update(conclusion=None)):
+            document = load("report.healthy.json")
+            change(document)
+            self.assertNotEqual(errors("report", document), [])
+
+    def test_recordings_and_probes_are_valid(self):
+        for kind in ("recording", "probe"):
+            paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
+            self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
+            for path in paths:
+                with self.subTest(path.name):
+                    self.assertEqual(errors(kind, json.loads(path.read_text())), [])
+
+    def test_machines_written_by_hand_are_valid(self):
+        for path in sorted((SOURCE / "tests/machines").rglob("*.json")):
+            document = json.loads(path.read_text())
+            if document.get("schema") != "gpuready.machine-script":
+                continue
+            with self.subTest(str(path)):
+                self.assertEqual(errors("machine-script", document), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
