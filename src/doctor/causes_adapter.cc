@@ -169,6 +169,12 @@ constexpr Recovery kRecoveries[] = {
     {"drain_and_reset", "The GPU must be drained and reset",
      "Let running work end, start no more on this GPU, then reset it.",
      "nvidia-smi --gpu-reset -i {pci}"},
+    {"recover_imex_domain", "The GPU's IMEX domain must be recovered",
+     "Stop the jobs of this NVLink domain and restart the IMEX service on its nodes.",
+     "systemctl restart nvidia-imex"},
+    {"bus_reset", "The GPU waits for a reset of its bus", "Stop what uses the GPU, then reset it.",
+     "nvidia-smi --gpu-reset -i {pci}"},
+    {"system_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot"},
 };
 
 std::vector<Match> reset_required(const Facts& facts) {

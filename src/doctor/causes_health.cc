@@ -300,7 +300,7 @@ std::vector<Cause> health_causes() {
                       "of past errors cannot be trusted.",
        .cure = "Ask the vendor for a reflash, or have the GPU replaced.",
        .command = {},
-       .explains = {},
+       .explains = {"gpu-call-failed"},
        .match = inforom},
   };
 }

@@ -13,7 +13,8 @@ struct DiagnoseOptions {
   std::optional<int> expected_gpus;  // --require-gpu=N; 1 for a bare --require-gpu
 };
 
-// Root causes, most severe first; what a cause explains is folded under it. Empty on a healthy machine.
+// Root causes, most severe first; what a cause explains is folded under it. Empty on a healthy
+// machine.
 std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& options = {});
 
 // What was lost or changed between an earlier machine and this one: count, models, driver, links,

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "machines.h"
+
+namespace gpuready::test {
+namespace {
+
+TEST(Baseline, SameMachineHasLostNothing) {
+  EXPECT_EQ(ids(compare_with_baseline(healthy(4), healthy(4))), Ids{});
+}
+
+TEST(Baseline, ALostGpuIsNamed) {
+  const auto findings = compare_with_baseline(healthy(4), healthy(3));
+  ASSERT_EQ(ids(findings), (Ids{"gpu-lost", "gpu-count-changed"}));
+  EXPECT_TRUE(contains(findings[0].title, "0000:13:00.0"));
+  EXPECT_EQ(findings[0].severity, Severity::error);
+}
+
+TEST(Baseline, AGpuMoreIsInfo) {
+  for (const auto& finding : compare_with_baseline(healthy(1), healthy(2)))
+    EXPECT_EQ(finding.severity, Severity::info) << finding.id;
+}
+
+TEST(Baseline, AReplacedGpuIsFoundByItsAddress) {
+  auto now = healthy(2);
+  now.gpus[1].uuid = "GPU-ffffffff-0000-0000-0000-000000000000";
+  EXPECT_EQ(ids(compare_with_baseline(healthy(2), now)), Ids{"gpu-replaced"});
+}
+
+TEST(Baseline, AMovedGpuIsFoundByItsUuid) {
+  auto now = healthy(1);
+  now.gpus[0].pci = address(0x55);
+  EXPECT_EQ(ids(compare_with_baseline(healthy(1), now)), Ids{"gpu-moved"});
+}
+
+TEST(Baseline, EachChangeHasItsFinding) {
+  auto before = healthy(1);
+  before.gpus[0].memory.total_bytes = std::uint64_t{80} << 30;
+  before.gpus[0].ecc.lifetime = {5, 0};
+  before.gpus[0].remapping.uncorrected = 0;
+  for (int link = 0; link < 18; ++link)
+    before.gpus[0].nvlinks.push_back(link_at(link, true));
+  auto now = before;
+  now.gpus[0].memory.total_bytes = std::uint64_t{75} << 30;
+  now.gpus[0].ecc.lifetime = {9, 1};
+  now.gpus[0].ecc.enabled_now = false;
+  now.gpus[0].remapping.uncorrected = 2;
+  now.gpus[0].nvlinks[4].up = false;
+  now.gpus[0].link_max.width = 8;
+  now.nvidia.module_version = "590.44.01";
+  const auto found = ids(compare_with_baseline(before, now));
+  for (const auto* id : {"memory-reduced", "ecc-errors-increased", "corrected-errors-increased",
+                         "ecc-mode-changed", "rows-remapped", "nvlinks-lost", "link-reduced",
+                         "driver-changed"})
+    EXPECT_NE(std::find(found.begin(), found.end(), id), found.end()) << id;
+}
+
+TEST(Baseline, WhatOnlyOneSideKnowsIsNotCompared) {
+  auto before = healthy(1);
+  before.gpus[0].memory.total_bytes = 1;
+  auto now = healthy(1);
+  now.nvidia.module_version.reset();
+  now.gpus[0].ecc = {};
+  EXPECT_EQ(ids(compare_with_baseline(before, now)), Ids{});
+}
+
+TEST(BeforeAfter, QuietRunHasNoFindings) {
+  auto machine = healthy(2);
+  xid(machine, 31, 0x10, "old");
+  EXPECT_EQ(ids(compare_before_and_after(machine, machine)), Ids{});
+}
+
+TEST(BeforeAfter, ARisenEccCounterIsAFinding) {
+  auto before = healthy(1), after = healthy(1);
+  after.gpus[0].ecc.since_boot.corrected = 1;
+  EXPECT_EQ(ids(compare_before_and_after(before, after)), Ids{"corrected-errors-increased"});
+  after.gpus[0].ecc.since_boot.uncorrected = 1;
+  const auto findings = compare_before_and_after(before, after);
+  ASSERT_EQ(ids(findings), (Ids{"ecc-errors-increased", "corrected-errors-increased"}));
+  EXPECT_EQ(findings[0].severity, Severity::error);
+}
+
+TEST(BeforeAfter, ReplaysLinksRemapsAndAerAreFindings) {
+  auto before = healthy(1);
+  before.gpus[0].pcie_errors = {0, 0, 0, 4};
+  before.gpus[0].nvlinks.push_back(link_at(3, true));
+  before.gpus[0].nvlinks[0].replay_errors = 1;
+  before.gpus[0].remapping.pending = false;
+  auto after = before;
+  after.gpus[0].pcie_errors.replays = 5;
+  after.gpus[0].nvlinks[0].replay_errors = 2;
+  after.gpus[0].remapping.pending = true;
+  EXPECT_EQ(ids(compare_before_and_after(before, after)),
+            (Ids{"rows-remapped", "nvlink-errors-increased", "pcie-errors-increased"}));
+}
+
+TEST(BeforeAfter, ANewXidIsAFindingEvenWhenItsTextIsOld) {
+  auto before = healthy(1);
+  xid(before, 48, 0x10, "DBE");
+  auto after = before;
+  xid(after, 48, 0x10, "DBE");
+  const auto findings = compare_before_and_after(before, after);
+  ASSERT_EQ(ids(findings), Ids{"new-xid"});
+  EXPECT_EQ(findings[0].gpus, std::vector<int>{0});
+}
+
+TEST(BeforeAfter, AGpuThatVanishedIsAFinding) {
+  EXPECT_EQ(ids(compare_before_and_after(healthy(2), healthy(1))), Ids{"gpu-lost"});
+}
+
+}  // namespace
+}  // namespace gpuready::test

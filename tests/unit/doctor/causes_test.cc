@@ -1,0 +1,169 @@
+// The rules that a machine file does not show well: when a cause must NOT be told.
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+#include "machines.h"
+
+namespace gpuready::test {
+namespace {
+
+TEST(Causes, EarlierTroubleOfAGpuThatWorksNowIsNoError) {
+  auto machine = healthy();
+  log(machine, "NVRM: GPU 0000:10:00.0: RmInitAdapter failed! (0x62:0x40:2168)");
+  log(machine, "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:");
+  log(machine, "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:10:00.0)");
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  xid(machine, 79, 0x10, "GPU has fallen off the bus.");
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"off-the-bus"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+}
+
+TEST(Causes, AddressIsFoundOnTheOtherLinesOfALongMessage) {
+  auto machine = healthy(2);
+  machine.gpus[1].nvml_index.reset();
+  log(machine, "NVRM: The NVIDIA GPU 0000:11:00.0 (PCI ID: 10de:1db5)", 3.0);
+  log(machine, "NVRM: installed in this system is not supported by open", 3.0);
+  log(machine, "NVRM: nvidia.ko because it does not include the required GPU", 3.0);
+  log(machine, "NVRM: System Processor (GSP).", 3.0);
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"open-module-unsupported-gpu"});
+  EXPECT_EQ(findings[0].gpus, std::vector<int>{1});
+  EXPECT_TRUE(contains(findings[0].evidence[0].quote, "required GPU System Processor (GSP)"));
+}
+
+TEST(Causes, LinkGenerationAtIdleIsNoSign) {
+  auto machine = healthy();
+  machine.gpus[0].link_now = machine.pci[0].link_now = {1, 16};
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+}
+
+TEST(Causes, SlotWithFewerLanesIsNoFault) {
+  auto machine = healthy();
+  machine.gpus[0].link_now = machine.pci[0].link_now = {4, 8};
+  machine.pci[0].port_link_now = machine.pci[0].port_link_max = {4, 8};
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.pci[0].port_link_max.width = 16;
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"pcie-link-degraded"});
+}
+
+TEST(Causes, PortOfAVirtualMachineThatClaimsLessIsLeftAside) {
+  auto machine = healthy();
+  machine.pci[0].port_link_now = machine.pci[0].port_link_max = {1, 1};
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+}
+
+TEST(Causes, ContainerWithSomeOfTheHostsGpusIsHealthy) {
+  auto machine = healthy(4);
+  machine.container.runtime = "docker";
+  for (int i = 1; i < 4; ++i) {
+    drop_from_nvml(machine, i);
+    machine.nodes[static_cast<std::size_t>(i)].exists = false;
+  }
+  machine.nvidia.cuda_device_count = 1;
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+}
+
+TEST(Causes, NvlinksOfABridgedPairMayBePartlyUnused) {
+  auto machine = healthy(2);
+  for (auto& gpu : machine.gpus)
+    for (int link = 0; link < 6; ++link)
+      gpu.nvlinks.push_back(link_at(link, link < 4));
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.gpus[1].nvlinks[0].up = false;
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"nvlink-down"});
+  EXPECT_EQ(findings[0].gpus, std::vector<int>{1});
+}
+
+TEST(Causes, ForwardCompatibilityIsNoMismatch) {
+  auto machine = healthy();
+  auto& cuda = machine.nvidia.libraries[0];
+  cuda.path = "/usr/local/cuda/compat/libcuda.so.1";
+  cuda.real_path = "/usr/local/cuda/compat/libcuda.so.590.44.01";
+  cuda.version = "590.44.01";
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+}
+
+TEST(Causes, ExclusiveModeIsAFindingOnlyWhileSomebodyHoldsTheGpu) {
+  auto machine = healthy();
+  machine.gpus[0].compute_mode = "exclusive_process";
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.gpus[0].processes.push_back({4242, "trainer", std::nullopt, "compute"});
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"compute-mode"});
+}
+
+TEST(Causes, ChosenGpusAreInfoAndAWrongNameIsAWarning) {
+  auto machine = healthy(4);
+  machine.visibility.cuda_visible_devices = "0,1";
+  machine.nvidia.cuda_device_count = 2;
+  for (int i = 2; i < 4; ++i) machine.gpus[static_cast<std::size_t>(i)].visible_to_cuda = false;
+  auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"hidden-by-variable"});
+  EXPECT_EQ(findings[0].severity, Severity::info);
+  EXPECT_EQ(findings[0].gpus, (std::vector{2, 3}));
+  machine.visibility.cuda_visible_devices = "0,1,9,3";
+  findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"hidden-by-variable"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+}
+
+TEST(Causes, XidOfAnApplicationIsInfoAndARepeatIsCounted) {
+  auto machine = healthy();
+  for (int i = 0; i < 3; ++i) xid(machine, 31, 0x10, "pid=77, name=python, MMU Fault");
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"xid-31"});
+  EXPECT_EQ(findings[0].severity, Severity::info);
+  ASSERT_EQ(findings[0].evidence.size(), 2u);
+  EXPECT_TRUE(findings[0].evidence[1].quote.starts_with("3 times"));
+}
+
+TEST(Causes, UnknownXidIsToldAsUnknown) {
+  auto machine = healthy();
+  xid(machine, 9999, 0x10, "something new");
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"xid-9999"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+}
+
+TEST(Causes, UvmIsBlamedOnlyWhenNvmlStarts) {
+  auto machine = healthy();
+  fail_cuda(machine, 999, "CUDA_ERROR_UNKNOWN");
+  machine.nvidia.uvm_loaded = false;
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"uvm-missing"});
+  fail_nvml(machine, 9, "NVML_ERROR_DRIVER_NOT_LOADED");
+  EXPECT_NE(ids(diagnose(machine)), Ids{"uvm-missing"});
+}
+
+TEST(Causes, DeviceCodeThatDidNotLoadIsExplained) {
+  for (const auto& [code, id] : std::vector<std::pair<int, std::string>>{
+           {222, "ptx-too-new"}, {209, "no-code-for-architecture"}, {221, "ptx-jit-missing"}}) {
+    auto machine = healthy();
+    machine.gpus[0].errors.push_back({"cuModuleLoadDataEx()", code, "CUDA_ERROR"});
+    const auto findings = diagnose(machine);
+    EXPECT_EQ(ids(findings), Ids{id});
+    EXPECT_EQ(ids(findings.at(0).explains), Ids{"gpu-call-failed"});
+  }
+}
+
+TEST(Causes, BusyGpuSaysWhoHoldsIt) {
+  auto machine = healthy();
+  machine.gpus[0].errors.push_back({"cuDevicePrimaryCtxRetain()", 46, "CUDA_ERROR_DEVICE_UNAVAILABLE"});
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"compute-mode"});
+  EXPECT_EQ(findings[0].severity, Severity::error);
+}
+
+TEST(Facts, AddressesAreFoundAsTheDriverPrintsThem) {
+  const PciAddress expected = address(0x17);
+  for (const auto* text : {"NVRM: Xid (PCI:0000:17:00): 79, x", "GPU 0000:17:00.0: RmInitAdapter",
+                           "BAR1 is 0M @ 0x0 (PCI:0000:17:00.0)", "GPU 00000000:17:00.0 x"})
+    EXPECT_EQ(doctor::pci_address_in(text), expected) << text;
+  EXPECT_EQ(doctor::pci_address_in("failed! (0x62:0x40:2168)"), std::nullopt);
+  EXPECT_EQ(doctor::pci_address_in("device 1002:67df, PCI rejects"), std::nullopt);
+  EXPECT_EQ(doctor::pci_address_in("dead:beef:"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gpuready::test
