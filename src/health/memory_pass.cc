@@ -13,6 +13,9 @@ namespace {
 constexpr std::uint64_t kHeaderBytes = offsetof(MemoryPassResults, entries);
 constexpr std::uint64_t kTileWords = kMemoryKernelThreads * 4 * 2;
 constexpr std::size_t kReportedBadWords = 64;
+// No launch is made smaller than this (4 ms at 1 GB/s), or its fixed costs would be taken for a
+// slow memory, and the next made smaller still.
+constexpr std::uint64_t kLeastLaunchBytes = 4 * MiB;
 constexpr double kFirstGuessBytesPerMs = 4e6;  // 4 GB/s: slower than any GPU's memory
 
 MemoryPassParams params_for(const MemoryPattern& pattern) {
@@ -104,7 +107,8 @@ Result<std::optional<double>> MemoryPasses::run(const Kernel& kernel, const Memo
     std::uint64_t at = std::max(first_word, range_start);
     const std::uint64_t end = std::min(first_word + words, range_start + range_words);
     while (at < end) {
-      const auto budget_bytes = static_cast<std::uint64_t>(bytes_per_ms_ * max_launch_ms_);
+      const auto budget_bytes =
+          std::max(kLeastLaunchBytes, static_cast<std::uint64_t>(bytes_per_ms_ * max_launch_ms_));
       const std::uint64_t left_bytes = budget_bytes - std::min(budget_bytes, unsynchronized_bytes);
       const std::uint64_t fitting =
           std::max(left_bytes / 8 / kTileWords, std::uint64_t{1}) * kTileWords;

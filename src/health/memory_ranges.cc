@@ -8,7 +8,7 @@ namespace gpuready {
 namespace {
 
 // GPUs map memory in pages of 2 MiB; less than that is asked for only where there is little at all.
-constexpr std::uint64_t kLargeGranule = 2 * MiB, kSmallGranule = 64 * KiB;
+constexpr std::uint64_t kLargeGranule = 2 * MiB, kSmallGranule = 4 * KiB;
 constexpr std::size_t kMaxAllocations = 4096;
 
 }  // namespace

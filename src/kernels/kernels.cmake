@@ -3,8 +3,9 @@
 find_program(GPUREADY_CLANG_CUDA NAMES clang++-19 clang++ REQUIRED)
 
 # gpuready_ptx(<target> <name> <arch> <ptx>): compiles <name>.cu for <arch> (such as sm_50) at the PTX
-# version <ptx> (such as 60) and embeds it as <symbol> = gpuready_ptx_<name>_<arch>. The image is also
-# listed in the global property GPUREADY_PTX_IMAGES as "file=arch", for the test that assembles it.
+# version <ptx> (such as 60) and embeds it as <symbol> = gpuready_ptx_<name>_<arch>. Images that are
+# shipped are also listed in the global property GPUREADY_PTX_IMAGES as "file=arch", for the test that
+# assembles them.
 function(gpuready_ptx target name arch ptx)
   set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.cu)
   set(output ${PROJECT_BINARY_DIR}/ptx/${name}_${arch}.ptx)
@@ -17,7 +18,9 @@ function(gpuready_ptx target name arch ptx)
     DEPENDS ${source} DEPFILE ${output}.d VERBATIM
     COMMENT "Compiling ${name}.cu to PTX for ${arch}")
   gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output})
-  set_property(GLOBAL APPEND PROPERTY GPUREADY_PTX_IMAGES "${output}=${arch}")
+  if(target STREQUAL gpuready_device)
+    set_property(GLOBAL APPEND PROPERTY GPUREADY_PTX_IMAGES "${output}=${arch}")
+  endif()
 endfunction()
 
 target_sources(gpuready_device PRIVATE

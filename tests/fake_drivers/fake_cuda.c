@@ -28,7 +28,7 @@ struct allocation {
   int small;
 };
 static struct device g_devices[MAX_DEVICES];
-static int g_visible[MAX_DEVICES], g_visible_count, g_started, g_launches, g_sticky;
+static int g_visible[MAX_DEVICES], g_visible_count, g_started, g_launches, g_sticky, g_small;
 static struct allocation g_allocations[MAX_ALLOCATIONS];
 static __thread struct device* g_current;
 
@@ -242,8 +242,8 @@ API cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   struct allocation* a = g_allocations;
   while (a < g_allocations + MAX_ALLOCATIONS && a->owner) ++a;
   if (a == g_allocations + MAX_ALLOCATIONS) return 2;
-  /* Small ones lie elsewhere, so that faults of the memory under test do not reach them. */
-  a->small = bytes < (128u << 10);
+  /* The first small one (for results) lies elsewhere, so that faults do not reach it. */
+  a->small = bytes < (128u << 10) && g_small == 0;
   if (bytes > bytes_option("max_alloc", UINT64_MAX)) return 2;
   if (a->small) {
     a->address = (uint64_t)(uintptr_t)aligned_alloc(512, (bytes + 511) / 512 * 512);
@@ -253,6 +253,7 @@ API cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     g_current->next += bytes;
     g_current->in_use += bytes;
   }
+  g_small += a->small;
   a->owner = g_current;
   a->bytes = bytes;
   *address = a->address;
@@ -265,6 +266,7 @@ API cuMemFree_v2(uint64_t address) {
   for (struct allocation* a = g_allocations; a < g_allocations + MAX_ALLOCATIONS; ++a) {
     if (!a->owner || a->address != address) continue;
     if (a->small) free((void*)(uintptr_t)address);
+    g_small -= a->small;
     if (!a->small) a->owner->in_use -= a->bytes;
     if (a->owner->in_use == 0) a->owner->next = 0;
     a->owner = NULL;

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Assembles every PTX image for every architecture that it claims, so that none fails at a user's.
+#   assemble.sh current|legacy FILE=ARCH...
+# current: sm_75 and newer, by ptxas of CUDA 13 (on PATH or in /usr/local/cuda/bin).
+# legacy:  sm_50 to sm_72, which CUDA 13 dropped, by ptxas 12.9 at $GPUREADY_PTXAS_12 (the Python
+#          registry's package nvidia-cuda-nvcc-cu12 12.9.86 holds it under nvidia/cuda_nvcc/bin).
+# Exits with 77, skipped, when that assembler is not there.
+set -eu
+tier=$1
+shift
+
+case $tier in
+current)
+  targets='75 80 86 87 88 89 90 100 103 110 120 121'
+  ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+  ;;
+legacy)
+  targets='50 52 53 60 61 62 70 72'
+  ptxas=${GPUREADY_PTXAS_12:-}
+  ;;
+*)
+  echo "unknown tier $tier" >&2
+  exit 2
+  ;;
+esac
+if [ -z "$ptxas" ] || [ ! -x "$ptxas" ]; then
+  echo "skipped: no ptxas for the $tier architectures"
+  exit 77
+fi
+[ $# -gt 0 ] || { echo 'no images given' >&2; exit 2; }
+
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+assembled=0
+failed=0
+assemble() {
+  if "$ptxas" -arch="$2" "$1" -o "$output"; then
+    assembled=$((assembled + 1))
+  else
+    echo "FAILED: $1 for $2" >&2
+    failed=$((failed + 1))
+  fi
+}
+
+for image in "$@"; do
+  file=${image%=*}
+  arch=${image##*=sm_}
+  [ -s "$file" ] || { echo "FAILED: $file is missing or empty" >&2; exit 1; }
+  case $arch in
+  *a) # an exact target: that one alone
+    case " $targets " in *" ${arch%a} "*) assemble "$file" "sm_$arch" ;; esac
+    ;;
+  *)
+    for target in $targets; do
+      [ "$target" -lt "$arch" ] || assemble "$file" "sm_$target"
+    done
+    ;;
+  esac
+done
+echo "$tier: $assembled assembled, $failed failed, by $ptxas"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,207 @@
+// The memory test against the fake CUDA driver: clean memory passes, and nothing else does.
+#include "health/memory_test.h"
+
+#include <gtest/gtest.h>
+
+#include "../device/in_child.h"
+#include "device/cuda_device.h"
+#include "health/verdict_json.h"
+
+namespace gpuready {
+namespace {
+
+MemoryTestOptions small_options() {
+  MemoryTestOptions options;
+  options.copy_traffic_bytes = 16 * MiB;
+  return options;
+}
+
+Verdict test_fake(const std::string& fake, const MemoryTestOptions& options = small_options()) {
+  const std::string text = in_child(fake, [&] {
+    auto device = open_cuda_device(kFakeGpu0);
+    if (!device) return std::string("not opened: ") + device.error().message;
+    return dump_line(to_json(test_memory(**device, options)));
+  });
+  auto doc = parse_json(text, "child");
+  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
+  EXPECT_TRUE(verdict) << text;
+  return verdict.value_or(Verdict{});
+}
+
+bool says(const Verdict& verdict, std::string_view part) {
+  return verdict.reason.find(part) != std::string::npos;
+}
+double metric(const Verdict& verdict, std::string_view name) {
+  for (const Metric& m : verdict.metrics) {
+    if (m.name == name) return m.value;
+  }
+  return -1;
+}
+
+TEST(MemoryTest, CleanMemoryPassesWithItsCoverageAndRates) {
+  const Verdict v = test_fake("memory=64MiB");
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_GE(v.coverage->tested_bytes, 64 * MiB / 1000 * 995);
+  EXPECT_EQ(v.coverage->free_bytes, 64 * MiB);
+  EXPECT_EQ(v.uuid, kFakeGpu0);
+  EXPECT_EQ(v.pci_address, "0000:17:00.0");
+  for (const char* name : {"write_address_rate", "verify_address_rate", "write_complement_rate",
+                           "verify_complement_rate", "copy_rate", "slowest_pass_to_copy"}) {
+    EXPECT_GT(metric(v, name), 0) << name;
+  }
+}
+
+TEST(MemoryTest, AStuckBitFailsWithItsAddressAndBit) {
+  const Verdict v = test_fake("stuck=0x123450:37");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  ASSERT_EQ(v.bad_words.size(), 1u) << v.reason;
+  EXPECT_EQ(v.bad_words[0].offset_bytes, 0x123450u);
+  EXPECT_EQ(v.bad_words[0].bits(), 1ull << 37);
+}
+
+TEST(MemoryTest, AStuckBitIsFoundWhateverTheSalt) {
+  for (std::uint64_t salt : {0ull, 1ull, 0x8000000000000000ull, ~0ull}) {
+    MemoryTestOptions options = small_options();
+    options.salt = salt;
+    EXPECT_EQ(test_fake("stuck=0x80000:0", options).status, VerdictStatus::failed) << salt;
+  }
+}
+
+TEST(MemoryTest, TwoAddressesOfOneCellFailAndAreNamed) {
+  const Verdict v = test_fake("alias,memory=64MiB");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_GT(v.bad_words_total, 1000u);
+  ASSERT_EQ(v.bad_words.size(), 64u);
+  EXPECT_EQ(v.bad_words[0].offset_bytes, 0u) << "the lowest ones are listed, in order";
+  EXPECT_EQ(v.bad_words[63].offset_bytes, 63u * 8);
+  EXPECT_TRUE(says(v, "the word of offset 0x2000000: two addresses share one cell")) << v.reason;
+}
+
+TEST(MemoryTest, ALostWriteFailsAndIsToldAsSuch) {
+  const Verdict v = test_fake("drop=0x40008");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  ASSERT_EQ(v.bad_words.size(), 1u);
+  EXPECT_EQ(v.bad_words[0].offset_bytes, 0x40008u);
+  EXPECT_EQ(v.bad_words[0].phase, "complement");
+  EXPECT_TRUE(says(v, "the write was lost")) << v.reason;
+}
+
+TEST(MemoryTest, AKernelThatDoesNothingFails) {
+  const Verdict no_verify = test_fake("noop=verify");
+  EXPECT_EQ(no_verify.status, VerdictStatus::failed);
+  EXPECT_TRUE(says(no_verify, "verified 0 words")) << no_verify.reason;
+  EXPECT_EQ(no_verify.coverage->tested_bytes, 0u);
+  EXPECT_EQ(test_fake("noop=write").status, VerdictStatus::failed);
+}
+
+TEST(MemoryTest, AnInjectedBitFlipFailsAndIsMarked) {
+  MemoryTestOptions options = small_options();
+  options.inject = MemoryFault{777, 1ull << 63};
+  const Verdict v = test_fake("", options);
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_TRUE(v.injected_fault);
+  ASSERT_EQ(v.bad_words.size(), 1u);
+  EXPECT_EQ(v.bad_words[0].offset_bytes, 777u * 8);
+  EXPECT_EQ(v.bad_words[0].bits(), 1ull << 63);
+}
+
+TEST(MemoryTest, SeveralAllocationsServeWhereOneIsRefused) {
+  const Verdict v = test_fake("memory=64MiB,max_alloc=10MiB");
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_GE(v.coverage->tested_bytes, 64 * MiB / 1000 * 995);
+}
+
+TEST(MemoryTest, FaultsAreFoundInEveryAllocation) {
+  const Verdict v = test_fake("memory=64MiB,max_alloc=10MiB,stuck=0x3000000:5");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  ASSERT_EQ(v.bad_words.size(), 1u);
+  EXPECT_EQ(v.bad_words[0].offset_bytes, 0x3000000u);
+}
+
+TEST(MemoryTest, MuchLessMemoryThanToldFreeIsNoPass) {
+  const Verdict v = test_fake("memory=32MiB,free=64MiB");
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive) << v.reason;
+}
+
+TEST(MemoryTest, NoMemoryGrantedIsNotTested) {
+  const Verdict v = test_fake("memory=2KiB,free=64MiB");
+  EXPECT_EQ(v.status, VerdictStatus::not_tested) << v.reason;
+  EXPECT_TRUE(says(v, "out of memory")) << v.reason;
+}
+
+TEST(MemoryTest, ALittleMemoryIsTestedAsWell) {
+  const Verdict v = test_fake("memory=1MiB");
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+}
+
+TEST(MemoryTest, WhatIsLeftToOthersIsNotTaken) {
+  MemoryTestOptions options = small_options();
+  options.reserve_free_bytes = 48 * MiB;
+  const Verdict v = test_fake("memory=64MiB", options);
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_LE(v.coverage->tested_bytes, 16 * MiB);
+  options.reserve_free_bytes = 64 * MiB;
+  EXPECT_EQ(test_fake("memory=64MiB", options).status, VerdictStatus::not_tested);
+}
+
+TEST(MemoryTest, AnEccErrorMidwayFails) {
+  const Verdict v = test_fake("launch_error=214@5");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_TRUE(says(v, "memory fault")) << v.reason;
+  EXPECT_TRUE(says(v, "CUDA_ERROR_ECC_UNCORRECTABLE (214)")) << v.reason;
+}
+
+TEST(MemoryTest, OtherErrorsMidwayAreJudgedByTheirMeaning) {
+  EXPECT_EQ(test_fake("launch_error=719@5").status, VerdictStatus::failed);
+  EXPECT_EQ(test_fake("launch_error=702@5").status, VerdictStatus::inconclusive);
+  EXPECT_EQ(test_fake("launch_error=999@4").status, VerdictStatus::inconclusive);
+}
+
+TEST(MemoryTest, CodeThatDoesNotLoadIsNotSupported) {
+  const Verdict v = test_fake("ptx=5.0");
+  EXPECT_EQ(v.status, VerdictStatus::not_supported);
+  EXPECT_TRUE(says(v, "the PTX is newer than this driver")) << v.reason;
+}
+
+TEST(MemoryTest, ShortLaunchesCoverTheSame) {
+  MemoryTestOptions options = small_options();
+  options.max_launch_ms = 0.5;  // the least that a launch does, 4 MiB
+  const Verdict v = test_fake("memory=32MiB", options);
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_GE(v.coverage->tested_bytes, 32 * MiB / 1000 * 995);
+}
+
+TEST(MemoryTest, CancellingKeepsWhatIsKnown) {
+  const std::string text = in_child("memory=32MiB", [] {
+    auto device = open_cuda_device(kFakeGpu0);
+    std::atomic<bool> cancel{false};
+    MemoryTestHooks hooks;
+    hooks.cancel = &cancel;
+    hooks.progress = [&](const MemoryProgress& p) { cancel = p.phase == "write complement"; };
+    return dump_line(to_json(test_memory(**device, small_options(), hooks)));
+  });
+  const auto v = verdict_from_json(*parse_json(text, "child"), "child");
+  ASSERT_TRUE(v) << text;
+  EXPECT_EQ(v->status, VerdictStatus::inconclusive);
+  EXPECT_TRUE(says(*v, "interrupted during write complement")) << v->reason;
+  EXPECT_GT(v->coverage->tested_bytes, 31 * MiB);
+}
+
+TEST(MemoryTest, ASmallRangeSaysThatTheCacheMayHaveAnswered) {
+  MemoryTestOptions options = small_options();
+  options.max_bytes = 2 * MiB;  // the fake's L2 is 1 MiB
+  const Verdict v = test_fake("", options);
+  EXPECT_EQ(v.status, VerdictStatus::passed);
+  EXPECT_TRUE(says(v, "L2 cache")) << v.reason;
+}
+
+TEST(PositionSum, IsTheSumOfAllPositions) {
+  for (std::uint64_t words : {0ull, 2ull, 7ull, 1000ull}) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < words; ++i) sum += i + 0xfffffffffffffff0;
+    EXPECT_EQ(predicted_position_sum(words, 0xfffffffffffffff0), sum) << words;
+  }
+}
+
+}  // namespace
+}  // namespace gpuready

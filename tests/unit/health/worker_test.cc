@@ -1,0 +1,198 @@
+// Parent and children: whatever becomes of a child, its job gets the right verdict, and only its
+// own.
+#include "health/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "../device/in_child.h"
+
+namespace gpuready {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Workers : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("GPUREADY_HELPER", GPUREADY_BINARY, 1);
+    ::setenv("GPUREADY_LIBCUDA", fake_cuda_path().c_str(), 1);
+    fake("");
+  }
+  void TearDown() override {
+    for (const char* name : {"GPUREADY_HELPER", "GPUREADY_LIBCUDA", "FAKE_CUDA"}) ::unsetenv(name);
+  }
+  static void fake(const char* behaviour) { ::setenv("FAKE_CUDA", behaviour, 1); }
+  static WorkerJob job(const std::string& uuid, const std::string& subject = "GPU 0") {
+    WorkerJob job{subject, uuid, "0000:17:00.0", {}};
+    job.options.max_bytes = 16 * MiB;
+    job.options.copy_traffic_bytes = 16 * MiB;
+    return job;
+  }
+  static WorkerLimits short_limits() {
+    WorkerLimits limits;
+    limits.start = limits.no_progress = 700ms;
+    limits.start_per_gpu = 0ms;
+    return limits;
+  }
+  static Verdict only(const std::vector<Verdict>& verdicts) {
+    EXPECT_EQ(verdicts.size(), 1u);
+    return verdicts.empty() ? Verdict{} : verdicts[0];
+  }
+};
+
+TEST_F(Workers, EachChildTestsItsOwnGpu) {
+  fake("devices=2");
+  const auto verdicts = run_memory_workers({job(kFakeGpu1, "GPU 1"), job(kFakeGpu0, "GPU 0")});
+  ASSERT_EQ(verdicts.size(), 2u);
+  for (const Verdict& v : verdicts) EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_EQ(verdicts[0].uuid, kFakeGpu1);
+  EXPECT_EQ(verdicts[0].subject, "GPU 1");
+  EXPECT_EQ(verdicts[0].pci_address, "0000:18:00.0") << "as the driver told it";
+  EXPECT_EQ(verdicts[1].uuid, kFakeGpu0);
+}
+
+TEST_F(Workers, HostMemoryIsTestedByTheSameChild) {
+  const Verdict v = only(run_memory_workers({job("", "host memory")}));
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_EQ(v.executor, "cpu");
+  EXPECT_EQ(v.coverage->tested_bytes, 16 * MiB);
+  EXPECT_FALSE(v.uuid);
+}
+
+TEST_F(Workers, AGpuThatIsNotThereIsNotTested) {
+  const Verdict v = only(run_memory_workers({job(kFakeGpu1)}));
+  EXPECT_EQ(v.status, VerdictStatus::not_tested);
+  EXPECT_NE(v.reason.find("does not show"), std::string::npos) << v.reason;
+}
+
+TEST_F(Workers, ADriverThatDoesNotStartIsNotTestedAndSaysWhy) {
+  fake("init=802");
+  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  EXPECT_EQ(v.status, VerdictStatus::not_tested);
+  EXPECT_NE(v.reason.find("Fabric Manager"), std::string::npos) << v.reason;
+}
+
+TEST_F(Workers, ABusyGpuIsNotTested) {
+  fake("fail=cuDevicePrimaryCtxRetain:46");
+  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  EXPECT_EQ(v.status, VerdictStatus::not_tested);
+  EXPECT_NE(v.reason.find("busy"), std::string::npos) << v.reason;
+}
+
+TEST_F(Workers, AHangAtTheStartTimesOut) {
+  fake("hang=cuInit");
+  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}, {}, short_limits()));
+  EXPECT_EQ(v.status, VerdictStatus::timed_out);
+  EXPECT_NE(v.reason.find("driver start"), std::string::npos) << v.reason;
+}
+
+TEST_F(Workers, AHangInTheTestTimesOutAndNamesThePhase) {
+  fake("hang=cuMemAlloc_v2");
+  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}, {}, short_limits()));
+  EXPECT_EQ(v.status, VerdictStatus::timed_out);
+  EXPECT_NE(v.reason.find("during start"), std::string::npos) << v.reason;
+}
+
+TEST_F(Workers, SlowButSteadyWorkIsNoHang) {
+  fake("launch_ms=60");
+  WorkerJob slow = job(kFakeGpu0);
+  slow.options.max_launch_ms = 1;  // four launches a pass
+  slow.options.copy_traffic_bytes = 0;
+  WorkerLimits limits = short_limits();
+  limits.start = 10s;
+  const Verdict v = only(run_memory_workers({slow}, {}, limits));
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_GT(v.duration_ms, 500);
+}
+
+TEST_F(Workers, TheHardLimitEndsWhatOnlyLooksAlive) {
+  fake("launch_ms=250");
+  WorkerJob slow = job(kFakeGpu0);
+  slow.options.max_launch_ms = 1;
+  WorkerLimits limits = short_limits();
+  limits.no_progress = 10s;
+  limits.test = 500ms;
+  const Verdict v = only(run_memory_workers({slow}, {}, limits));
+  EXPECT_EQ(v.status, VerdictStatus::timed_out);
+  EXPECT_NE(v.reason.find("limit"), std::string::npos) << v.reason;
+}
+
+TEST_F(Workers, ACrashIsInconclusiveAndNamesTheSignal) {
+  fake("crash=cuLaunchKernel");
+  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive);
+  EXPECT_NE(v.reason.find("SIGSEGV"), std::string::npos) << v.reason;
+  EXPECT_EQ(v.uuid, kFakeGpu0);
+}
+
+TEST_F(Workers, AHelperThatDoesNotExistIsNotTested) {
+  ::setenv("GPUREADY_HELPER", "/nonexistent/gpuready", 1);
+  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  EXPECT_EQ(v.status, VerdictStatus::not_tested) << v.reason;
+}
+
+TEST_F(Workers, AHelperThatIsSomethingElseIsInconclusive) {
+  ::setenv("GPUREADY_HELPER", "/bin/true", 1);
+  EXPECT_EQ(only(run_memory_workers({job(kFakeGpu0)})).status, VerdictStatus::inconclusive);
+}
+
+TEST_F(Workers, InterruptingKeepsWhatWasMeasured) {
+  fake("launch_ms=40");
+  WorkerJob slow = job(kFakeGpu0);
+  slow.options.max_launch_ms = 1;
+  slow.options.copy_traffic_bytes = 0;
+  std::atomic<bool> cancel{false};
+  WorkerHooks hooks;
+  hooks.cancel = &cancel;
+  hooks.progress = [&](const WorkerProgress& p) {
+    if (p.phase == "verify") cancel = true;
+  };
+  const Verdict v = only(run_memory_workers({slow}, hooks));
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive);
+  EXPECT_NE(v.reason.find("interrupted during"), std::string::npos) << v.reason;
+  ASSERT_FALSE(v.metrics.empty());
+  EXPECT_EQ(v.metrics[0].name, "write_address_rate");
+}
+
+TEST_F(Workers, ProgressIsToldByJob) {
+  fake("devices=2");
+  std::vector<std::uint64_t> most(2);
+  WorkerHooks hooks;
+  hooks.progress = [&](const WorkerProgress& p) {
+    most.at(p.job) = std::max(most.at(p.job), p.total_bytes);
+  };
+  run_memory_workers({job(kFakeGpu0), job(kFakeGpu1)}, hooks);
+  EXPECT_EQ(most, (std::vector<std::uint64_t>{64 * MiB, 64 * MiB})) << "four passes of 16 MiB";
+}
+
+TEST(WorkerOptions, GoThereAndBack) {
+  MemoryTestOptions options;
+  options.max_bytes = 5;
+  options.reserve_free_bytes = 6;
+  options.max_launch_ms = 7.5;
+  options.copy_traffic_bytes = 8;
+  options.blocks_per_unit = 9;
+  options.salt = 0xffffffffffffffff;
+  options.inject = MemoryFault{10, 1ull << 63};
+  const Json doc = to_json(options);
+  const auto back = memory_test_options_from_json(*parse_json(dump_line(doc), "test"));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(to_json(*back), doc);
+}
+
+TEST(WorkerChild, WrongUsageIsRefused) {
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{},
+                                             {"compute", "--cpu"},
+                                             {"memory"},
+                                             {"memory", "--cpu", "--uuid", "GPU-1"},
+                                             {"memory", "--cpu", "--options-json", "{"},
+                                             {"memory", "--cpu", "--more"}}) {
+    EXPECT_EQ(run_worker(args), 2);
+  }
+}
+
+}  // namespace
+}  // namespace gpuready
