@@ -195,7 +195,8 @@ std::vector<Cause> bus_causes() {
                   "echo {pci} > /sys/bus/pci/drivers_probe",
        .explains = {"driver-not-loaded", "nvml-start-failed", "cuda-start-failed",
                     "nvml-library-missing", "cuda-library-missing", "device-nodes-missing",
-                    "gpu-not-listed", "expected-gpu-count", "vulkan-software-only"},
+                    "gpu-not-listed", "expected-gpu-count", "vulkan-software-only",
+                    "rocm-start-failed"},
        .match = passed_through},
       {.id = "module-rejected",
        .severity = Severity::error,
@@ -207,7 +208,7 @@ std::vector<Cause> bus_causes() {
        .command = "mokutil --import /var/lib/dkms/mok.pub",
        .explains = {"driver-not-loaded", "nvml-start-failed", "cuda-start-failed",
                     "device-nodes-missing", "gpu-not-listed", "expected-gpu-count",
-                    "vulkan-software-only"},
+                    "vulkan-software-only", "rocm-start-failed"},
        .match = module_rejected},
       {.id = "driver-not-loaded",
        .severity = Severity::error,
@@ -218,7 +219,7 @@ std::vector<Cause> bus_causes() {
        .command = "dkms autoinstall -k {kernel} && modprobe nvidia",
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "device-nodes-missing", "gpu-not-listed",
-                    "expected-gpu-count", "vulkan-software-only"},
+                    "expected-gpu-count", "vulkan-software-only", "rocm-start-failed"},
        .match = driver_absent},
   };
 }

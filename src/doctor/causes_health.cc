@@ -136,7 +136,7 @@ std::vector<Match> link_degraded(const Facts& facts) {
         now = std::min(now.value_or(*port_now), *port_now);
       if (real_port && max) max = std::min(*max, *port_max);
     }
-    if (!now || !max || *now >= *max || gpu.integrated) return;
+    if (!now || !max || *now < 1 || *now >= *max || gpu.integrated) return;
     match.title = fmt::format("The PCI Express link runs {} lanes of {}", *now, *max);
     match.evidence.push_back(evidence(
         gpu.pci ? fmt::format("/sys/bus/pci/devices/{}/current_link_width", gpu.pci->text())
@@ -188,7 +188,7 @@ std::vector<Match> nvlink(const Facts& facts) {
     for (const auto& link : gpu.nvlinks)
       if (link.up.has_value() && !*link.up) down += fmt::format(" {}", link.link);
     const bool errors = add_xids(facts.machine, gpu, {74, 136, 137, 149}, match);
-    if (up < expected) {
+    if (up < expected && count > 0) {  // of a GPU that told of no link, another cause tells
       match.title = fmt::format("{} of {} NVLinks are up", up, expected);
       match.evidence.insert(match.evidence.begin(),
                             evidence("nvmlDeviceGetNvLinkState", "down:" + down));

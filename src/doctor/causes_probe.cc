@@ -1,6 +1,7 @@
 // Drivers that hang, crash or stay silent: what the probes' ends tell.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "base/text.h"
@@ -34,12 +35,22 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
     if (is_vulkan && !vulkan) continue;
     Match match = is_vulkan ? Match{} : about_all(machine, probe.vendor);
     const std::string where = probe.stopped_in->value_or("");
+    const auto proof =
+        evidence(where.empty() ? fmt::format("probe of {}", probe.probe) : where, outcome);
+    // CUDA stands on the same kernel driver as NVML: what stops both is told once, at the lower
+    // one.
+    const auto below = std::find_if(matches.begin(), matches.end(), [&](const Match& known) {
+      return !is_vulkan && known.gpus == match.gpus && known.pci == match.pci;
+    });
+    if (below != matches.end()) {
+      below->evidence.push_back(proof);
+      continue;
+    }
     match.title =
         fmt::format("{} {}{}", probe.probe, phrase, where.empty() ? "" : " in " + quote(where));
     (*match.title)[0] =
         static_cast<char>(std::toupper(static_cast<unsigned char>((*match.title)[0])));
-    match.evidence.push_back(
-        evidence(where.empty() ? fmt::format("probe of {}", probe.probe) : where, outcome));
+    match.evidence.push_back(proof);
     // Vulkan may fail in any vendor's driver, and is not how work reaches the GPU.
     if (is_vulkan) match.severity = Severity::warning;
     for (const auto& hit : log_hits(machine, {"blocked for more than", "hung_task"}))

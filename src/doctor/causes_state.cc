@@ -68,7 +68,13 @@ std::vector<Match> fabric(const Facts& facts) {
                            : "state " + *state));
     matches.push_back(std::move(match));
   }
-  const auto* status = failed_start(machine.nvidia.cuda_start, {802});
+  // The same code is confidential computing's, which tells its own state.
+  const bool confidential =
+      std::any_of(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& gpu) {
+        return gpu.confidential_compute.value_or(false) &&
+               !gpu.confidential_compute_ready.value_or(true);
+      });
+  const auto* status = confidential ? nullptr : failed_start(machine.nvidia.cuda_start, {802});
   if (status && matches.empty()) matches.push_back(about_all(machine, Vendor::nvidia));
   for (auto& match : matches) {
     if (status) match.evidence.push_back(evidence(*status));

@@ -2,6 +2,8 @@
 // nothing against the machine.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "doctor/facts.h"
 
@@ -9,6 +11,9 @@ namespace gpuready::doctor {
 namespace {
 
 constexpr std::string_view kNotRecorded = "not in the recording";
+constexpr std::string_view kSuspended =
+    "Asking a suspended GPU would wake it, so only what the bus tells is known of it.";
+constexpr std::size_t kEvidenceMax = 6;
 
 struct Blind {
   std::string_view part;   // of Unseen::what
@@ -40,7 +45,8 @@ std::vector<Match> not_recorded(const Facts& facts) {
   std::string hides;
   for (const auto& unseen : facts.machine.unseen) {
     if (unseen.why != kNotRecorded) continue;
-    match.evidence.push_back(evidence(unseen.what, unseen.why));
+    if (match.evidence.size() < kEvidenceMax)
+      match.evidence.push_back(evidence(unseen.what, unseen.why));
     const auto sentence = what_it_hides(unseen.what);
     if (sentence.starts_with("Without") && !contains(hides, sentence))
       hides += " " + quote(unseen.what) + ": " + sentence;
@@ -50,28 +56,54 @@ std::vector<Match> not_recorded(const Facts& facts) {
   return {match};
 }
 
+// A reason to group by: what was hidden together is told together.
+struct Group {
+  std::string reason;
+  std::vector<const Unseen*> items;
+};
+
+std::vector<Group> groups_of(const Machine& machine) {
+  std::vector<Group> groups;
+  for (const auto& unseen : machine.unseen) {
+    if (unseen.why == kNotRecorded) continue;
+    const auto reason =
+        contains(unseen.why, "suspended") ? std::string(kSuspended) : what_it_hides(unseen.what);
+    auto it = std::find_if(groups.begin(), groups.end(),
+                           [&](const Group& group) { return group.reason == reason; });
+    if (it == groups.end()) it = groups.insert(groups.end(), {reason, {}});
+    it->items.push_back(&unseen);
+  }
+  return groups;
+}
+
+Evidence who(const Machine& machine) {
+  return evidence("user",
+                  fmt::format("user {} is not root{}", machine.system.effective_uid,
+                              in_container(machine) ? fmt::format(", in a container ({})",
+                                                                  quote(*machine.container.runtime))
+                                                    : ""));
+}
+
 std::vector<Match> blind(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
-  for (const auto& unseen : machine.unseen) {
-    if (unseen.why == kNotRecorded) continue;
+  for (const auto& group : groups_of(machine)) {
+    const auto& first = group.items.front()->what;
+    const bool log = contains(first, "kernel log"), asleep = group.reason == kSuspended;
     Match match;
-    const bool log = contains(unseen.what, "kernel log");
     match.id = log ? "kernel-log-unreadable" : "unseen";
-    match.title =
-        log ? "The kernel log could not be read" : quote(unseen.what) + " could not be read";
-    if (contains(unseen.why, "suspended"))
-      match.title = quote(unseen.what) + " was not asked about a suspended GPU";
-    match.explanation = what_it_hides(unseen.what);
-    match.evidence.push_back(evidence(unseen.what, unseen.why));
-    if (machine.system.effective_uid != 0)
-      match.evidence.push_back(evidence(
-          "user", fmt::format("user {} is not root{}", machine.system.effective_uid,
-                              in_container(machine) ? fmt::format(", in a container ({})",
-                                                                  quote(*machine.container.runtime))
-                                                    : "")));
-    if (log) match.command = machine.system.effective_uid == 0 ? "" : "sudo gpuready doctor";
-    if (contains(unseen.why, "suspended")) match.cure = "";
+    match.explanation = group.reason;
+    match.title = quote(first);
+    if (group.items.size() > 1) *match.title += fmt::format(" and {} more", group.items.size() - 1);
+    *match.title += " could not be read";
+    if (log) match.title = "The kernel log could not be read";
+    if (asleep) match.title = "A suspended GPU was left asleep, and not asked";
+    for (const auto* item : group.items)
+      if (match.evidence.size() < kEvidenceMax)
+        match.evidence.push_back(evidence(item->what, item->why));
+    if (machine.system.effective_uid != 0 && !asleep) match.evidence.push_back(who(machine));
+    if (log && machine.system.effective_uid != 0) match.command = "sudo gpuready doctor";
+    if (asleep) match.cure = "";
     matches.push_back(std::move(match));
   }
   return matches;

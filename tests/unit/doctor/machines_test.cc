@@ -1,0 +1,254 @@
+// Every machine under tests/machines, through the whole way: recording, inspection, diagnosis. Its
+// expected.json says what is found and what is diagnosed. GPUREADY_UPDATE_EXPECTED=1 writes these
+// files anew; read each difference before it is committed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "doctor/cause.h"
+#include "doctor/compare.h"
+#include "doctor/diagnose.h"
+#include "host/recording.h"
+#include "machine/inspect.h"
+
+namespace gpuready {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> machine_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(GPUREADY_SOURCE_DIR "/tests/machines"))
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+fs::path folder_of(const std::string& name) {
+  return fs::path(GPUREADY_SOURCE_DIR "/tests/machines") / name;
+}
+
+std::string recording_of(const std::string& name) {
+  if (fs::exists(folder_of(name) / "machine.json")) return folder_of(name) / "machine.json";
+  for (const auto& entry : fs::directory_iterator(folder_of(name)))
+    if (entry.path().string().ends_with(".tar.zst")) return entry.path();
+  return folder_of(name);
+}
+
+std::string slurp(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+Machine machine_of(const std::string& name) {
+  auto recording = load_recording(recording_of(name));
+  if (!recording) {
+    ADD_FAILURE() << recording.error().message;
+    return {};
+  }
+  const auto host = make_recorded_host(std::move(*recording));
+  return inspect(*host, {.full = true});
+}
+
+// What a program met on a GPU after the inspection: only running work tells some causes.
+void add_worker_errors(const Json& expected, Machine& machine) {
+  for (const auto& item : member(expected, "worker_errors")) {
+    const auto gpu = static_cast<std::size_t>(get_uint(item, "gpu").value_or(0));
+    ASSERT_LT(gpu, machine.gpus.size());
+    machine.gpus[gpu].errors.push_back({get_string(item, "call").value_or(""),
+                                        static_cast<int>(get_int(item, "code").value_or(0)),
+                                        get_string(item, "name").value_or("")});
+  }
+}
+
+Json link_text(const PcieLink& now, const PcieLink& max) {
+  const auto text = [](const PcieLink& link) {
+    return (link.generation ? "Gen" + std::to_string(*link.generation) : "Gen?") + " x" +
+           (link.width ? std::to_string(*link.width) : "?");
+  };
+  return text(now) + " of " + text(max);
+}
+
+Json detected(const Machine& machine) {
+  Json doc = Json::object();
+  doc["gpus"] = Json::array();
+  for (const auto& gpu : machine.gpus) {
+    Json item = Json::object();
+    item["vendor"] = to_string(gpu.vendor);
+    if (gpu.pci) item["pci"] = gpu.pci->text();
+    put(item, "name", gpu.name);
+    put(item, "driver", gpu.driver);
+    put(item, "compute_capability", gpu.compute_capability);
+    put(item, "gfx_target", gpu.gfx_target);
+    put(item, "memory_total_bytes", gpu.memory.total_bytes);
+    put(item, "multiprocessors", gpu.multiprocessors);
+    if (gpu.link_now.width || gpu.link_max.width)
+      item["link"] = link_text(gpu.link_now, gpu.link_max);
+    if (gpu.suspended) item["suspended"] = true;
+    if (gpu.integrated) item["integrated"] = true;
+    if (!gpu.mig.empty()) item["mig_instances"] = gpu.mig.size();
+    if (!gpu.nvlinks.empty()) item["nvlinks"] = gpu.nvlinks.size();
+    doc["gpus"].push_back(std::move(item));
+  }
+  put(doc, "nvidia_module", machine.nvidia.module_version);
+  put(doc, "nvidia_flavour", machine.nvidia.module_flavour);
+  put(doc, "cuda", machine.nvidia.cuda_version);
+  put(doc, "amdgpu_module", machine.amd.module_version);
+  put(doc, "rocm", machine.amd.rocm_version);
+  put(doc, "container", machine.container.runtime);
+  if (machine.system.wsl2) doc["wsl2"] = true;
+  put(doc, "jetson", machine.system.jetson_release);
+  return doc;
+}
+
+Json summary_of(const Finding& finding) {
+  Json doc = Json::object();
+  doc["id"] = finding.id;
+  doc["severity"] = to_string(finding.severity);
+  doc["gpus"] = finding.gpus;
+  doc["explains"] = Json::array();
+  for (const auto& inner : finding.explains) doc["explains"].push_back(inner.id);
+  return doc;
+}
+
+void check_form(const Finding& finding) {
+  EXPECT_FALSE(finding.title.empty()) << finding.id;
+  EXPECT_FALSE(finding.explanation.empty()) << finding.id;
+  EXPECT_FALSE(finding.evidence.empty()) << finding.id;
+  for (const auto& item : finding.evidence) {
+    EXPECT_FALSE(item.source.empty()) << finding.id;
+    EXPECT_LE(item.quote.size(), 200u) << finding.id;
+    EXPECT_EQ(item.quote, printable(item.quote)) << finding.id;
+  }
+  EXPECT_EQ(finding.title, printable(finding.title));
+  EXPECT_FALSE(contains(finding.command.value_or(""), "{")) << *finding.command;
+  for (const auto& inner : finding.explains) check_form(inner);
+}
+
+class Machines : public testing::TestWithParam<std::string> {};
+
+TEST_P(Machines, FindingsAreAsExpected) {
+  const auto path = folder_of(GetParam()) / "expected.json";
+  Json expected = Json::object();
+  if (fs::exists(path)) {
+    auto parsed = parse_json(slurp(path), path.string());
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    expected = std::move(*parsed);
+  }
+  auto machine = machine_of(GetParam());
+  Json actual = Json::object();
+  actual["detect"] = detected(machine);
+  if (expected.contains("worker_errors")) actual["worker_errors"] = expected["worker_errors"];
+  add_worker_errors(expected, machine);
+  actual["findings"] = Json::array();
+  for (const auto& finding : diagnose(machine)) {
+    check_form(finding);
+    actual["findings"].push_back(summary_of(finding));
+  }
+  if (std::getenv("GPUREADY_UPDATE_EXPECTED") != nullptr) {
+    std::ofstream(path) << actual.dump(1) << '\n';
+    return;
+  }
+  if (actual == expected) return;
+  const Json difference = Json::diff(expected, actual);
+  std::string text;
+  for (const auto& step : difference) text += "  " + dump_line(step) + "\n";
+  ADD_FAILURE() << GetParam() << " differs from " << path << " in:\n" << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripted, Machines, testing::ValuesIn(machine_names()),
+                         [](const auto& machine) {
+                           std::string name;
+                           for (const char c : machine.param)
+                             name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
+
+std::set<std::string> told_ids() {
+  std::set<std::string> told;
+  for (const auto& name : machine_names()) {
+    const auto expected = parse_json(slurp(folder_of(name) / "expected.json"), name);
+    if (!expected) continue;
+    for (const auto& finding : member(*expected, "findings")) {
+      told.insert(get_string(finding, "id").value_or(""));
+      for (const auto& inner : member(finding, "explains")) told.insert(inner.get<std::string>());
+    }
+  }
+  return told;
+}
+
+TEST(MachineFolders, EveryCauseHasAMachineThatShowsIt) {
+  const auto told = told_ids();
+  // Shown by unit tests: they depend on an option, or on a recording that lacks something.
+  const std::set<std::string> elsewhere = {"xid", "expected-gpu-count", "not-recorded",
+                                           "probe-not-started"};
+  for (const auto& cause : doctor::causes()) {
+    const std::string id(cause.id);
+    EXPECT_TRUE(told.contains(id) || elsewhere.contains(id)) << id;
+  }
+}
+
+TEST(MachineFolders, BaseAndHealthyMachinesHaveNoErrorOrWarning) {
+  for (const auto& name : machine_names()) {
+    if (!name.starts_with("base-") && !name.starts_with("healthy-") && !name.starts_with("procfs-"))
+      continue;
+    for (const auto& finding : diagnose(machine_of(name)))
+      EXPECT_EQ(finding.severity, Severity::info) << name << ": " << finding.title;
+  }
+}
+
+TEST(MachineFolders, EveryScriptNamesItsSource) {
+  for (const auto& name : machine_names()) {
+    const auto path = folder_of(name) / "machine.json";
+    if (!fs::exists(path)) continue;
+    const auto doc = parse_json(slurp(path), name);
+    ASSERT_TRUE(doc) << doc.error().message;
+    EXPECT_TRUE(get_string(*doc, "source")) << name;
+    EXPECT_TRUE(get_string(*doc, "description")) << name;
+  }
+}
+
+TEST(CauseTable, ExplainsOnlyKnownIdsAndInNoCircle) {
+  std::map<std::string_view, const doctor::Cause*> by_id;
+  for (const auto& cause : doctor::causes())
+    EXPECT_TRUE(by_id.emplace(cause.id, &cause).second) << "twice: " << cause.id;
+  for (const auto& cause : doctor::causes()) {
+    std::set<std::string_view> seen;
+    std::vector<std::string_view> open(cause.explains.begin(), cause.explains.end());
+    while (!open.empty()) {
+      const auto id = open.back();
+      open.pop_back();
+      EXPECT_NE(id, cause.id) << "a circle";
+      if (id.starts_with("xid-")) continue;
+      const auto known = by_id.find(id);
+      ASSERT_NE(known, by_id.end()) << cause.id << " explains " << id;
+      if (!seen.insert(id).second) continue;
+      open.insert(open.end(), known->second->explains.begin(), known->second->explains.end());
+    }
+  }
+}
+
+// docs/findings.md has one heading an id: "### `id`".
+TEST(CauseTable, EveryIdIsDocumentedAndEveryDocumentedIdExists) {
+  std::set<std::string> known = {"kernel-log-unreadable", "xid-N"};
+  for (const auto& cause : doctor::causes())
+    if (cause.id != "xid") known.insert(std::string(cause.id));
+  for (const auto& row : doctor::change_rows()) known.insert(std::string(row.id));
+  std::set<std::string> documented;
+  for (const auto line : lines(slurp(GPUREADY_SOURCE_DIR "/docs/findings.md")))
+    if (const auto rest = after_prefix(line, "### `"))
+      documented.insert(std::string(rest->substr(0, rest->find('`'))));
+  EXPECT_EQ(documented, known);
+}
+
+}  // namespace
+}  // namespace gpuready
