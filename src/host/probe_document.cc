@@ -184,7 +184,7 @@ ProbeDocument probe_document_from_lines(std::string_view text, std::string_view 
       read_library(library, document);
     } else if (get_bool(*doc, "end") == true) {
       ended = true;
-    } else if (const auto version = get_code(*doc, "version")) {
+    } else if (const auto version = get_code(*doc, "version"); version && *version >= 1) {
       begun = true;
       document.version = *version;
     }

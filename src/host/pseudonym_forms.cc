@@ -43,8 +43,10 @@ std::string same_ipv4(std::string_view original, std::uint64_t counter) {
     counter /= room;
   }
   std::string out;
-  for (std::size_t i = 0; i < parts.size() && i < numbers.size(); ++i)
-    out += (i == 0 ? "" : ".") + std::to_string(numbers[i]);
+  for (std::size_t i = 0; i < parts.size() && i < numbers.size(); ++i) {
+    if (i > 0) out += '.';
+    out += std::to_string(numbers[i]);
+  }
   return out;
 }
 
