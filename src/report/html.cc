@@ -39,7 +39,7 @@ std::string chips(const Report& report) {
 std::string hero(const Report& report, const Summary& summary) {
   std::string out;
   if (summary.faked) out += "<div class=\"faked\">" + escape_html(*summary.faked) + "</div>\n";
-  const Tone tone = tone_of(report.exit);
+  const Tone tone = summary.tone;
   out += fmt::format("<section class=\"card hero {}\">{}<div><h1>{}</h1>", css_class(tone),
                      html_icon(tone), escape_html(summary.conclusion));
   if (summary.no_gpu) out += "<p>" + escape_html(*summary.no_gpu) + "</p>";

@@ -39,7 +39,7 @@ margin-bottom:14px}
 stroke-linecap:round;stroke-linejoin:round}.icon circle{fill:var(--tint);stroke:none}
 .pill{flex:none;background:var(--tint);color:var(--tone);border-radius:99px;padding:2px 10px;
 font-size:12.5px;font-weight:650;white-space:nowrap}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(330px,100%),1fr));gap:14px}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(330px,100%),1fr));gap:14px}
 .gpu{border-top:3px solid var(--tone);min-width:0}
 .gpu header,.finding header{display:flex;gap:12px;align-items:flex-start;justify-content:space-between}
 .gpu header>div,.finding header>div{min-width:0;flex:1}
@@ -96,7 +96,7 @@ border-bottom:1px solid var(--line);padding:3px 0;font-size:13.5px}
 .topology{display:block;margin:0 auto;font-size:13px}
 .topology text{fill:var(--text);text-anchor:middle}.topology .start{text-anchor:start}
 .topology .label{font-size:11.5px;fill:var(--soft)}.topology .gpu-index{font-weight:700}
-.topology .gpu-name{font-size:11.5px;fill:var(--soft)}.topology .group-name{font-weight:600;fill:var(--soft)}
+.topology .gpu-name{font-size:11.5px;fill:var(--soft)}.topology .group-name{font-weight:600;font-size:12px;fill:var(--soft)}
 .gpu-box{fill:var(--card);stroke:var(--tone);stroke-width:1.6}.strip{fill:var(--tone)}
 .group{fill:var(--neutral-bg);stroke:var(--line)}.switch{fill:var(--accent)}
 .topology .on-switch{fill:var(--card);font-weight:700}

@@ -39,7 +39,7 @@ std::string headline(const Report& report) {
 }
 
 void write_first_lines(const Report& report, const Summary& summary, TerminalText& out) {
-  const Tone tone = tone_of(report.exit);
+  const Tone tone = summary.tone;
   if (summary.faked)
     out.paragraph(0, {out.mark(Tone::warn) + " ", Ink::warn}, *summary.faked, Ink::warn);
   if (summary.no_gpu) out.paragraph(0, {}, *summary.no_gpu, Ink::bold);

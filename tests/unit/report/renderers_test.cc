@@ -75,6 +75,13 @@ TEST(Summary, WhatWasNotTestedIsNeverReady) {
   EXPECT_EQ(summarize(report).ready, 0);
 }
 
+TEST(Summary, HostMemoryThatPassedIsNoGpuThatIsReady) {
+  const Summary summary = summarize(samples::no_gpu());
+  EXPECT_EQ(summary.ready, 0);
+  EXPECT_EQ(summary.tone, Tone::neutral);
+  EXPECT_EQ(summarize(samples::healthy()).tone, Tone::good);
+}
+
 TEST(Summary, VerdictIsMatchedByAddressThenUuidNeverByNumberWhenEitherIsTold) {
   Report report = samples::healthy();
   Verdict& verdict = (*report.verdicts)[0];
