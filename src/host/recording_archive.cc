@@ -140,10 +140,20 @@ Result<Recording> recording_from_archive(std::string_view bytes, std::string_vie
   if (!doc) return std::unexpected(doc.error());
   if (auto known = check_schema(*doc, index_name, kRecordingSchema); !known)
     return std::unexpected(known.error());
-  return recording_from_json(*doc, index_name, [&](std::string_view entry) -> const std::string* {
-    const auto found = entries->find(entry);
-    return found == entries->end() ? nullptr : &found->second;
-  });
+  auto recording =
+      recording_from_json(*doc, index_name, [&](std::string_view entry) -> const std::string* {
+        const auto found = entries->find(entry);
+        return found == entries->end() ? nullptr : &found->second;
+      });
+  if (!recording) return recording;
+  // "files/..." entries are sorted as their paths are, so each goes to the end of what is there.
+  for (auto& [entry, content] : *entries) {
+    if (!entry.starts_with("files/")) continue;
+    const auto path = entry.substr(kFilesPrefix.size());
+    if (!recording->files.emplace(path, std::move(content)).second)
+      return bad(index_name, "files[\"" + printable(path) + "\"] is in the archive too");
+  }
+  return recording;
 }
 
 Result<std::string> recording_to_archive(const Recording& recording) {

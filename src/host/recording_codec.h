@@ -13,6 +13,9 @@ namespace gpuready {
 inline constexpr std::string_view kRecordingSchema = "gpuready.recording";
 inline constexpr std::string_view kScriptSchema = "gpuready.machine-script";
 
+// The entry "files/sys/class/x" is the file /sys/class/x.
+inline constexpr std::string_view kFilesPrefix = "files";
+
 // Where {"entry": NAME} is looked up: the bytes of an archive's entry, or nullptr.
 using EntryLookup = std::function<const std::string*(std::string_view)>;
 

@@ -177,15 +177,13 @@ class Reader {
   std::optional<Error> error_;
 };
 
-// "files/sys/class/..." for "/sys/class/...": readable when the archive is unpacked. A path that no
-// reader would accept as an entry's name gets a number instead.
-std::string entry_name(std::string_view path, std::size_t number) {
+// Whether "files" + path can be an entry's name, and leads back to this very path.
+bool names_an_entry(std::string_view path) {
   bool plain = path.size() > 1 && path[0] == '/' && path.back() != '/';
   for (const char c : path) plain &= c > ' ' && c <= '~' && c != '\\';
   for (const char* part : {"//", "/./", "/../"}) plain &= !contains(path, part);
   plain &= !path.ends_with("/.") && !path.ends_with("/..");
-  if (plain && tar_name_fits("files" + std::string(path))) return "files" + std::string(path);
-  return "other/" + std::to_string(number);
+  return plain && tar_name_fits(std::string(kFilesPrefix) + std::string(path));
 }
 
 std::string probe_entry_name(std::string_view probe, std::size_t number) {
@@ -208,6 +206,27 @@ void put_section(Json& doc, const char* name, const Map& map, const Convert& con
       append(section, key, convert(key, std::get<0>(answer)));
   }
   doc[name] = std::move(section);
+}
+
+// A file whose path can name its entry is told by that entry alone; the index lists the others, and
+// the failures.
+void put_files(Json& doc, const Recording& recording, ArchiveEntries& entries) {
+  Json section = Json::object();
+  for (const auto& [path, answer] : recording.files) {
+    if (const auto* failure = std::get_if<RecordedFailure>(&answer)) {
+      if (is_utf8(path)) append(section, path, failure_to_json(*failure, path));
+      continue;
+    }
+    const auto& content = std::get<std::string>(answer);
+    if (names_an_entry(path)) {
+      entries.emplace(std::string(kFilesPrefix) + path, content);
+    } else if (is_utf8(path)) {
+      std::string name = "other/" + std::to_string(entries.size());
+      entries.emplace(name, content);
+      append(section, path, Json{{"entry", std::move(name)}});
+    }
+  }
+  if (!section.empty()) doc["files"] = std::move(section);
 }
 
 Json name_list(const std::vector<std::string>& names) {
@@ -253,11 +272,7 @@ Json recording_to_json(const Recording& recording, ArchiveEntries& entries) {
     doc["environment"] = std::move(section);
   }
 
-  put_section(doc, "files", recording.files, [&](const std::string& path, const std::string& text) {
-    std::string name = entry_name(path, entries.size());
-    entries[name] = text;
-    return Json{{"entry", std::move(name)}};
-  });
+  put_files(doc, recording, entries);
   const auto text = [](const std::string&, const std::string& value) {
     return bytes_to_json(value);
   };

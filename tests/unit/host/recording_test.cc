@@ -194,6 +194,24 @@ TEST(RecordingArchive, MissingEntryIsNamed) {
   EXPECT_TRUE(contains(message, "files[\"/a\"]")) << message;
 }
 
+TEST(RecordingArchive, AnEntryUnderFilesIsAFile) {
+  const auto recording = recording_from_archive(
+      raw_archive({{"recording.json", kEmptyIndex}, {"files/sys/a", "x"}, {"notes.txt", "y"}}),
+      "r");
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->files.size(), 1u);
+  EXPECT_EQ(std::get<std::string>(recording->files.at("/sys/a")), "x");
+}
+
+TEST(RecordingArchive, AFileToldTwiceIsRefused) {
+  expect_bad(
+      recording_from_archive(raw_archive({{"recording.json",
+                                           R"({"schema":"gpuready.recording","schema_version":1,
+                        "files":{"/sys/a":{"error":"EIO"}}})"},
+                                          {"files/sys/a", "x"}}),
+                             "r"));
+}
+
 class RecordingFile : public testing::Test {
  protected:
   void SetUp() override {
