@@ -95,6 +95,11 @@ std::string count(int number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
+// A GPU's test where there is no GPU.
+bool beside_the_point(const Report& report, const Verdict& verdict) {
+  return verdict.status == VerdictStatus::not_supported && report.machine.gpus.empty();
+}
+
 // Why it is not all well, in a few words.
 std::string first_problem(const Report& report) {
   if (report.verdicts)
@@ -108,7 +113,7 @@ std::string first_problem(const Report& report) {
     if (check.status == VerdictStatus::failed) return "fitness check " + check.name + " failed";
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts)
-      if (verdict.status != VerdictStatus::passed)
+      if (verdict.status != VerdictStatus::passed && !beside_the_point(report, verdict))
         return fmt::format("{}: {}", verdict.subject, verdict.reason);
   return {};
 }

@@ -137,8 +137,10 @@ void running(const Gpu& gpu, std::vector<FactGroup>& out) {
     group.text("Clocks held by", clock_event_text(*gpu.clock_event_reasons));
   add_watts(power, gpu.power.draw_mw, "{:.0f} W drawn");
   add_watts(power, gpu.power.limit_mw, "limit {:.0f} W");
-  add_watts(power, gpu.power.default_limit_mw, "default {:.0f} W");
-  add_watts(power, gpu.power.max_limit_mw, "at most {:.0f} W");
+  if (gpu.power.default_limit_mw != gpu.power.limit_mw)
+    add_watts(power, gpu.power.default_limit_mw, "default {:.0f} W");
+  if (gpu.power.max_limit_mw != gpu.power.limit_mw)
+    add_watts(power, gpu.power.max_limit_mw, "at most {:.0f} W");
   group.parts("Power", power);
   add(heat, gpu.thermal.gpu_celsius, "GPU {} C");
   add(heat, gpu.thermal.memory_celsius, "memory {} C");

@@ -17,14 +17,15 @@ std::string stat(std::string_view label, const std::string& value) {
 std::string stats(const Gpu& gpu) {
   std::string power;
   if (gpu.power.draw_mw) {
-    power = fmt::format("{:.0f} W", *gpu.power.draw_mw / 1000.0);
-    if (gpu.power.limit_mw) power += fmt::format(" of {:.0f}", *gpu.power.limit_mw / 1000.0);
+    power = fmt::format("{:.0f}", *gpu.power.draw_mw / 1000.0);
+    if (gpu.power.limit_mw) power += fmt::format("/{:.0f}", *gpu.power.limit_mw / 1000.0);
+    power += " W";
   }
   std::string links;
   if (!gpu.nvlinks.empty()) {
     const auto up = std::count_if(gpu.nvlinks.begin(), gpu.nvlinks.end(),
                                   [](const NvLink& link) { return link.up.value_or(false); });
-    links = fmt::format("{} of {} up", up, gpu.nvlinks.size());
+    links = fmt::format("{}/{} up", up, gpu.nvlinks.size());
   }
   std::string out = "<dl class=\"stats\">";
   out += stat("Memory", gpu.memory.total_bytes ? format_bytes(*gpu.memory.total_bytes) : "");

@@ -113,6 +113,8 @@ GpuState state_of(const Report& report, const Summary& summary, const GpuSummary
   if (gpu.gpu->faked) return GpuState::faked;
   if (any_test(gpu, summary, {failed}) || !is_usable(report, *gpu.gpu)) return GpuState::not_ready;
   if (any_test(gpu, summary, {timed_out, inconclusive})) return GpuState::unknown;
+  for (const std::size_t index : gpu.tests)
+    if (summary.tests[index].verdict->injected_fault) return GpuState::unknown;
   if (any_test(gpu, summary, {passed})) {
     // One passed test does not speak for another that did not happen.
     if (any_test(gpu, summary, {not_tested})) return GpuState::not_tested;

@@ -66,7 +66,7 @@ struct Summary {
   std::optional<std::string> faked;   // "FAKED (cuda): ..." to be told first
   std::optional<std::string> no_gpu;  // "No GPU in this machine: ..." unless already told
   std::string conclusion;
-  Tone tone = Tone::neutral;          // of the conclusion; never good where no GPU was proven
+  Tone tone = Tone::neutral;  // of the conclusion; never good where no GPU was proven
   std::vector<GpuSummary> gpus;
   std::vector<TestSummary> tests;
   int ready = 0;                                      // GPUs in state ready or attention

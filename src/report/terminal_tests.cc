@@ -67,7 +67,7 @@ void write_bad_words(const Verdict& verdict, TerminalText& out) {
     out.paragraph(6, {"at " + format_hex(word.offset_bytes, 10) + "  "},
                   fmt::format("expected {} read {}", format_hex(word.expected, 16),
                               format_hex(word.actual, 16)));
-    out.line(22, {{fmt::format("bits     {}{}{}", format_hex(word.bits(), 16),
+    out.line(23, {{fmt::format("bits     {}{}{}", format_hex(word.bits(), 16),
                                word.phase.empty() ? "" : " in pass ", word.phase),
                    Ink::dim}});
   }
@@ -127,7 +127,7 @@ void write_tests(const Summary& summary, bool quiet, TerminalText& out) {
     if (!quiet) out.table(2, table_of(tests));
     for (const TestSummary* test : tests) write_outcome(*test, out);
     if (const auto reason = common_reason(tests); reason && !quiet)
-      out.paragraph(2, {}, *reason, Ink::dim);
+      out.paragraph(2, {"Passed: ", Ink::dim}, *reason, Ink::dim);
     if (const auto text = copy_rate_text(tests); !text.empty() && !quiet)
       out.paragraph(2, {}, text, Ink::dim);
   }

@@ -75,6 +75,13 @@ TEST(Summary, WhatWasNotTestedIsNeverReady) {
   EXPECT_EQ(summarize(report).ready, 0);
 }
 
+TEST(Summary, TestWithAnInjectedFaultProvesNothing) {
+  Report report = samples::healthy();
+  (*report.verdicts)[0].injected_fault = true;
+  EXPECT_EQ(summarize(report).gpus[0].state, GpuState::unknown);
+  EXPECT_EQ(summarize(report).ready, 1);
+}
+
 TEST(Summary, HostMemoryThatPassedIsNoGpuThatIsReady) {
   const Summary summary = summarize(samples::no_gpu());
   EXPECT_EQ(summary.ready, 0);
