@@ -153,8 +153,12 @@ std::vector<Change> running_increases(const Gpu& before, const Gpu& after) {
 }
 
 void sort_by_severity(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::vector<Finding> sorted;
+  sorted.reserve(findings.size());
+  for (const auto severity : {Severity::error, Severity::warning, Severity::info})
+    for (auto& finding : findings)
+      if (finding.severity == severity) sorted.push_back(std::move(finding));
+  findings = std::move(sorted);
 }
 
 }  // namespace gpuready::doctor

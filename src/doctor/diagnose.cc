@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "doctor/cause.h"
+#include "doctor/compare.h"
 #include "doctor/facts.h"
 
 namespace gpuready {
@@ -17,7 +18,6 @@ constexpr std::size_t kEvidenceMax = 8;
 
 struct Told {
   const Cause* cause = nullptr;
-  int row = 0;
   Finding finding;
   std::size_t root = 0;  // index of what explains it; its own when nothing does
 };
@@ -138,13 +138,11 @@ void merge(Finding& into, Finding from) {
 std::vector<Told> run_table(const Machine& machine, const DiagnoseOptions& options) {
   std::vector<Told> told;
   const doctor::Facts facts{machine, options};
-  int row = 0;
   for (const auto& cause : doctor::causes()) {
     for (auto& match : cause.match(facts)) {
       if (match.evidence.empty()) continue;  // nothing is told without proof
-      told.push_back({&cause, row, finding_of(cause, std::move(match), machine), 0});
+      told.push_back({&cause, finding_of(cause, std::move(match), machine), 0});
     }
-    ++row;
   }
   return told;
 }
@@ -166,24 +164,19 @@ std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& opt
         merge(*same, told[i].finding);
     }
 
-  std::vector<std::pair<int, Finding>> roots;
+  std::vector<Finding> roots;  // in the order of the table
   for (std::size_t i = 0; i < told.size(); ++i) {
     if (told[i].root != i) continue;
-    const auto same = std::find_if(roots.begin(), roots.end(), [&](const auto& known) {
-      return same_text(known.second, told[i].finding);
+    const auto same = std::find_if(roots.begin(), roots.end(), [&](const Finding& known) {
+      return same_text(known, told[i].finding);
     });
     if (same == roots.end())
-      roots.emplace_back(told[i].row, std::move(told[i].finding));
+      roots.push_back(std::move(told[i].finding));
     else
-      merge(same->second, std::move(told[i].finding));
+      merge(*same, std::move(told[i].finding));
   }
-  std::stable_sort(roots.begin(), roots.end(), [](const auto& a, const auto& b) {
-    return std::tuple(-static_cast<int>(a.second.severity), a.first) <
-           std::tuple(-static_cast<int>(b.second.severity), b.first);
-  });
-  std::vector<Finding> findings;
-  for (auto& [row, finding] : roots) findings.push_back(std::move(finding));
-  return findings;
+  doctor::sort_by_severity(roots);
+  return roots;
 }
 
 }  // namespace gpuready
