@@ -1,4 +1,5 @@
-// Unpredictable numbers from the kernel (std::random_device would need a newer glibc than we promise).
+// Unpredictable numbers from the kernel (std::random_device would need a newer glibc than we
+// promise).
 #pragma once
 
 #include <cstdint>

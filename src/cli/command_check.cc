@@ -1,5 +1,5 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <iterator>
 #include <memory>
@@ -36,13 +36,18 @@ void note_absence(Report& report) {
   for (const auto& gpu : machine.gpus)
     if (!gpu.faked) return;
   std::string why = "no display or compute controller of a GPU vendor is on the PCI bus";
-  if (machine.system.wsl2) why = "/dev/dxg shows no GPU that the drivers here know";
-  else if (machine.pci.empty()) why = "the PCI bus shows no device that could be one";
+  if (machine.system.wsl2)
+    why = "/dev/dxg shows no GPU that the drivers here know";
+  else if (machine.pci.empty())
+    why = "the PCI bus shows no device that could be one";
   std::string software;
   for (const auto& device : machine.vulkan.devices)
-    if (device.software()) software = fmt::format(" Vulkan offers {} only, which is software.", device.name);
-  report.notes.push_back(fmt::format(
-      "No GPU here: {}.{} Host memory is tested instead, by the CPU; that proves nothing about a GPU.", why, software));
+    if (device.software())
+      software = fmt::format(" Vulkan offers {} only, which is software.", device.name);
+  report.notes.push_back(
+      fmt::format("No GPU here: {}.{} Host memory is tested instead, by the CPU; that proves "
+                  "nothing about a GPU.",
+                  why, software));
 }
 
 // The fitness checks of the host; the GPU's are the workers' verdicts.
@@ -54,8 +59,10 @@ Result<void> add_fitness(Host& host, const Options& options, Report& report) {
   verdicts.push_back(disk_fitness(host.space("/"), *limits));
   verdicts.push_back(cuda_version_fitness(report.machine, *limits));
   if (options.network) {
-    const auto timeout = std::chrono::milliseconds(static_cast<long>(limits->network_timeout_s * 1000));
-    verdicts.push_back(network_fitness(*options.network, tcp_connect_ms(*options.network, timeout), *limits));
+    const auto timeout =
+        std::chrono::milliseconds(static_cast<long>(limits->network_timeout_s * 1000));
+    verdicts.push_back(
+        network_fitness(*options.network, tcp_connect_ms(*options.network, timeout), *limits));
   }
   return {};
 }
@@ -65,7 +72,8 @@ Result<MemoryTestRun> memory_run(Host& host, const Options& options) {
   run.plan.busy = options.busy;
   run.plan.devices = options.globals.devices;
   run.quiet = options.globals.quiet;
-  if (options.inject) run.inject = MemoryFault{random_u64() % (1u << 20), std::uint64_t{1} << random_u64() % 64};
+  if (options.inject)
+    run.inject = MemoryFault{random_u64() % (1u << 20), std::uint64_t{1} << random_u64() % 64};
   if (options.fitness) {
     const auto limits = fitness_limits(host);
     if (!limits) return std::unexpected(limits.error());
@@ -95,13 +103,15 @@ int run(const Options& options) {
   const auto tests = memory_run(**host, options);
   if (!tests) return complain(tests.error());
   report.verdicts = run_memory_tests(report.machine, *tests);
-  if (report.machine.source == "live" && !report.machine.gpus.empty() && report.machine.fakes.empty()) {
+  if (report.machine.source == "live" && !report.machine.gpus.empty() &&
+      report.machine.fakes.empty()) {
     const Machine after = inspect(**host, {.kernel_log = true});
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
   if (options.fitness)
-    if (const auto added = add_fitness(**host, options, report); !added) return complain(added.error());
+    if (const auto added = add_fitness(**host, options, report); !added)
+      return complain(added.error());
 
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu});
@@ -115,14 +125,18 @@ void add_check(CLI::App& app, int& exit_code) {
   add_globals(app, options->globals, true);
   add_require_gpu(app, options->require_gpu);
   add_baseline(app, options->baseline);
-  app.add_option("--level", options->level, "How much is tested: quick (one memory pass and its complement)")
+  app.add_option("--level", options->level,
+                 "How much is tested: quick (one memory pass and its complement)")
       ->check(CLI::IsMember({"quick"}));
-  app.add_flag("--busy", options->busy, "Test GPUs that others use, too; 2 GiB or 10% stays free for them");
-  app.add_flag("--fitness", options->fitness,
-               "Also a worker's fitness: memory, disk, CUDA version, a matrix product (RUNPOD_* variables)");
+  app.add_flag("--busy", options->busy,
+               "Test GPUs that others use, too; 2 GiB or 10% stays free for them");
+  app.add_flag(
+      "--fitness", options->fitness,
+      "Also a worker's fitness: memory, disk, CUDA version, a matrix product (RUNPOD_* variables)");
   app.add_option("--network", options->network, "With --fitness: this TCP service must answer")
       ->type_name("HOST:PORT");
-  app.add_option("--inject", options->inject, "Prove the test: flip a random bit on the device; exit 1")
+  app.add_option("--inject", options->inject,
+                 "Prove the test: flip a random bit on the device; exit 1")
       ->check(CLI::IsMember({"bitflip"}))
       ->type_name("FAULT");
   app.callback([options, &exit_code] { exit_code = run(*options); });

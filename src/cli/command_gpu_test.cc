@@ -41,20 +41,24 @@ std::optional<GpuTestFailure> failure_of(const Machine& machine, const Gpu& gpu,
 }
 
 std::optional<int> cuda_version_number(const Machine& machine) {
-  const auto version = machine.nvidia.cuda_version ? parse_version(*machine.nvidia.cuda_version) : std::nullopt;
+  const auto version =
+      machine.nvidia.cuda_version ? parse_version(*machine.nvidia.cuda_version) : std::nullopt;
   if (!version || version->parts.size() < 2) return std::nullopt;
   return version->parts[0] * 1000 + version->parts[1] * 10;
 }
 
 GpuTestFailure cuda_failure(const Machine& machine) {
   const auto& nvidia = machine.nvidia;
-  if (nvidia.cuda_start && !nvidia.cuda_start->ok()) return {nvidia.cuda_start->code, nvidia.cuda_start->name};
-  return {static_cast<int>(Exit::unknown), "the CUDA driver was not reached: " + nvidia.cuda_outcome.value_or("no driver here")};
+  if (nvidia.cuda_start && !nvidia.cuda_start->ok())
+    return {nvidia.cuda_start->code, nvidia.cuda_start->name};
+  return {static_cast<int>(Exit::unknown),
+          "the CUDA driver was not reached: " + nvidia.cuda_outcome.value_or("no driver here")};
 }
 
 std::optional<std::string> nvml_failure(const Machine& machine) {
   const auto& nvidia = machine.nvidia;
-  if (nvidia.nvml_start) return nvidia.nvml_start->ok() ? std::nullopt : std::optional(nvidia.nvml_start->name);
+  if (nvidia.nvml_start)
+    return nvidia.nvml_start->ok() ? std::nullopt : std::optional(nvidia.nvml_start->name);
   return "NVML was not reached: " + nvidia.nvml_outcome.value_or("no NVIDIA driver here");
 }
 
@@ -74,8 +78,10 @@ GpuTestGpu describe(const Machine& machine, const Gpu& gpu, const std::vector<Ve
   told.name = gpu.name;
   told.uuid = gpu.uuid.value_or("unknown");
   if (!gpu.nvml_index) {
-    told.handle_failure = gpu.errors.empty() ? GpuTestFailure{static_cast<int>(Exit::unknown), "NVML does not list it"}
-                                             : GpuTestFailure{gpu.errors.front().code, gpu.errors.front().name};
+    told.handle_failure =
+        gpu.errors.empty()
+            ? GpuTestFailure{static_cast<int>(Exit::unknown), "NVML does not list it"}
+            : GpuTestFailure{gpu.errors.front().code, gpu.errors.front().name};
     return told;
   }
   told.failure = failure_of(machine, gpu, verdicts);
@@ -98,7 +104,8 @@ int run(const Options& options) {
   result.cuda_version = cuda_version_number(*machine);
   result.cuda_failure = cuda_failure(*machine);
   result.nvml_failure = nvml_failure(*machine);
-  for (const Gpu* gpu : by_nvml_index(*machine)) result.gpus.push_back(describe(*machine, *gpu, verdicts));
+  for (const Gpu* gpu : by_nvml_index(*machine))
+    result.gpus.push_back(describe(*machine, *gpu, verdicts));
   const std::string text = gpu_test_text(result);
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
@@ -109,9 +116,11 @@ int run(const Options& options) {
 
 void add_gpu_test(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  app.add_option("--replay", options->globals.replay, "Read a recording instead of this machine (nothing is tested)");
+  app.add_option("--replay", options->globals.replay,
+                 "Read a recording instead of this machine (nothing is tested)");
   app.add_option("--fake", options->globals.fake, "Claim backends for tests");
-  app.add_option("--timeout", options->globals.timeout_s, "Seconds that a driver may take to answer");
+  app.add_option("--timeout", options->globals.timeout_s,
+                 "Seconds that a driver may take to answer");
   app.add_flag("--busy", options->busy, "Test GPUs that others use, too");
   app.callback([options, &exit_code] { exit_code = run(*options); });
 }

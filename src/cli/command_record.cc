@@ -29,8 +29,9 @@ int run(const Options& options) {
   const auto machine = inspect_as_asked(*host, options.globals, {.full = true, .kernel_log = true});
   if (!machine) return complain(machine.error());
   if (options.redact) recording = redact(std::move(recording));
-  if (const auto saved = save_recording(recording, options.file); !saved) return complain(saved.error());
-  struct stat status {};
+  if (const auto saved = save_recording(recording, options.file); !saved)
+    return complain(saved.error());
+  struct stat status{};
   const std::uint64_t size = ::stat(options.file.c_str(), &status) == 0 ? status.st_size : 0;
   if (!options.globals.quiet)
     fmt::print(stderr, "gpuready: recorded {} GPUs, {} files and {} probes into {} ({}){}\n",
@@ -44,10 +45,13 @@ int run(const Options& options) {
 void add_record(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   app.add_option("FILE", options->file, "The recording to write, usually NAME.tar.zst")->required();
-  app.add_flag("--redact", options->redact,
-               "Replace serials, UUIDs, addresses and host names, each by the same substitute everywhere");
-  app.add_option("--description", options->description, "A line about this machine, kept in the recording");
-  app.add_option("--timeout", options->globals.timeout_s, "Seconds that a driver may take to answer")
+  app.add_flag(
+      "--redact", options->redact,
+      "Replace serials, UUIDs, addresses and host names, each by the same substitute everywhere");
+  app.add_option("--description", options->description,
+                 "A line about this machine, kept in the recording");
+  app.add_option("--timeout", options->globals.timeout_s,
+                 "Seconds that a driver may take to answer")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_flag("--quiet,-q", options->globals.quiet, "Say nothing when all went well");
   app.callback([options, &exit_code] { exit_code = run(*options); });

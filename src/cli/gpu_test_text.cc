@@ -15,7 +15,8 @@ std::string neutral(std::string_view text) {
   std::string line = printable(text);
   std::replace(line.begin(), line.end(), '\n', ' ');
   for (const std::string_view word : {"failed", "error", "cannot", "unable"}) {
-    for (auto at = to_lower(line).find(word); at != std::string::npos; at = to_lower(line).find(word))
+    for (auto at = to_lower(line).find(word); at != std::string::npos;
+         at = to_lower(line).find(word))
       line.replace(at, word.size(), std::string(word.size(), '-'));
   }
   return line;
@@ -60,7 +61,8 @@ std::string gpu_test_text(const GpuTestResult& result) {
 }
 
 bool gpu_test_passed(const GpuTestResult& result) {
-  return !result.nvml_failure && !result.count_failure && result.cuda_version && !result.gpus.empty() &&
+  return !result.nvml_failure && !result.count_failure && result.cuda_version &&
+         !result.gpus.empty() &&
          std::none_of(result.gpus.begin(), result.gpus.end(),
                       [](const GpuTestGpu& gpu) { return gpu.handle_failure || gpu.failure; });
 }

@@ -23,11 +23,16 @@ struct CommandEntry {
   void (*add)(CLI::App&, int&);
 };
 constexpr CommandEntry kCommands[] = {
-    {"check", "Find every GPU, diagnose it and test its memory (the default)", gpuready::cli::add_check},
-    {"detect", "List the GPUs and what surrounds them; nothing is started but NVML", gpuready::cli::add_detect},
-    {"doctor", "Name the one cause when something is wrong, with proof and cure", gpuready::cli::add_doctor},
-    {"record", "Record everything that the other commands read, for --replay", gpuready::cli::add_record},
-    {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test", gpuready::cli::add_gpu_test},
+    {"check", "Find every GPU, diagnose it and test its memory (the default)",
+     gpuready::cli::add_check},
+    {"detect", "List the GPUs and what surrounds them; nothing is started but NVML",
+     gpuready::cli::add_detect},
+    {"doctor", "Name the one cause when something is wrong, with proof and cure",
+     gpuready::cli::add_doctor},
+    {"record", "Record everything that the other commands read, for --replay",
+     gpuready::cli::add_record},
+    {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test",
+     gpuready::cli::add_gpu_test},
 };
 
 bool names_command(std::string_view word) {
@@ -82,6 +87,7 @@ int main(int argc, char** argv) {
   if (self.substr(self.rfind('/') + 1) == "gpu_test") args.insert(args.begin(), "gpu-test");
   // Our own children. Vendor libraries are loaded in these alone.
   if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == "__worker") return gpuready::run_worker(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == "__worker")
+    return gpuready::run_worker(std::span(args).subspan(1));
   return run(std::move(args));
 }

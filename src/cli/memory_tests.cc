@@ -34,7 +34,23 @@ WorkerJob host_job(const MemoryTestRun& run) {
   return job;
 }
 
-std::string progress_text(const std::vector<WorkerJob>& jobs, const std::vector<WorkerProgress>& state) {
+// The fitness benchmark of every GPU, after their memory tests: a full memory leaves it no room.
+std::vector<WorkerJob> benchmark_jobs(std::vector<WorkerJob> jobs, double limit_ms) {
+  std::erase_if(jobs, [](const WorkerJob& job) { return job.uuid.empty(); });
+  for (auto& job : jobs) {
+    job.benchmark.emplace();
+    job.benchmark->limit_ms = limit_ms;
+    job.benchmark->limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
+  }
+  return jobs;
+}
+
+void append(std::vector<Verdict>& verdicts, std::vector<Verdict> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(verdicts));
+}
+
+std::string progress_text(const std::vector<WorkerJob>& jobs,
+                          const std::vector<WorkerProgress>& state) {
   std::string text = "Testing memory:";
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& progress = state[i];
@@ -73,8 +89,11 @@ std::vector<Verdict> run_memory_tests(const Machine& machine, const MemoryTestRu
     state[progress.job] = progress;
     line.show(progress_text(jobs, state));
   };
-  auto verdicts = run_memory_workers(jobs, hooks);
-  std::move(plan.not_run.begin(), plan.not_run.end(), std::back_inserter(verdicts));
+  auto verdicts = run_workers(jobs, hooks);
+  if (run.benchmark_limit_ms)
+    append(verdicts, run_workers(benchmark_jobs(jobs, *run.benchmark_limit_ms),
+                                 {.progress = {}, .cancel = &interrupted()}));
+  append(verdicts, std::move(plan.not_run));
   sort_by_subject(verdicts);
   return verdicts;
 }

@@ -1,10 +1,10 @@
 #include "cli/options.h"
 
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -59,7 +59,8 @@ void add_globals(CLI::App& app, Globals& globals, bool reports) {
       ->expected(0, 1)
       ->default_str("-")
       ->type_name("[FILE]");
-  app.add_option("--replay", globals.replay, "Read a recording or a machine script instead of this machine")
+  app.add_option("--replay", globals.replay,
+                 "Read a recording or a machine script instead of this machine")
       ->type_name("FILE");
   app.add_option("--fake", globals.fake,
                  "Claim backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none")
@@ -99,9 +100,10 @@ std::optional<Error> unknown_device(const std::vector<std::string>& names, const
   for (const auto& name : names) {
     const auto fits = [&](const Gpu& gpu) { return names_gpu({name}, gpu); };
     if (name == "cpu" || std::any_of(machine.gpus.begin(), machine.gpus.end(), fits)) continue;
-    return Error{ErrorKind::bad_input,
-                 fmt::format("--device {}: no such GPU among the {} here; `gpuready detect` lists them",
-                             printable(name), machine.gpus.size())};
+    return Error{
+        ErrorKind::bad_input,
+        fmt::format("--device {}: no such GPU among the {} here; `gpuready detect` lists them",
+                    printable(name), machine.gpus.size())};
   }
   return std::nullopt;
 }
@@ -114,7 +116,8 @@ Result<Machine> inspect_recording(const std::string& path) {
 }
 
 void add_require_gpu(CLI::App& app, std::optional<int>& count) {
-  app.add_option("--require-gpu", count, "Exit 3 unless N usable GPUs are here (1 when no N is given)")
+  app.add_option("--require-gpu", count,
+                 "Exit 3 unless N usable GPUs are here (1 when no N is given)")
       ->expected(0, 1)
       ->default_str("1")
       ->check(CLI::Range(1, 1024))

@@ -28,7 +28,7 @@ constexpr std::string_view kClearLine = "\r\033[K";
 std::atomic<bool>& interrupted() { return interrupt_flag; }
 
 void catch_interrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
@@ -39,7 +39,8 @@ ProgressLine::ProgressLine(bool quiet) : enabled_(!quiet && ::isatty(STDERR_FILE
 void ProgressLine::show(std::string_view text) {
   const auto now = Clock::now();
   using std::chrono::milliseconds;
-  if (!enabled_ || now - start_ < milliseconds(300) || (shown_ && now - last_ < milliseconds(80))) return;
+  if (!enabled_ || now - start_ < milliseconds(300) || (shown_ && now - last_ < milliseconds(80)))
+    return;
   last_ = now;
   shown_ = true;
   to_stderr(kClearLine);

@@ -14,8 +14,8 @@ namespace gpuready::cli {
 std::atomic<bool>& interrupted();
 void catch_interrupts();
 
-// One line on standard error that is overwritten, when that is a terminal and the work takes more than
-// a moment; nothing otherwise.
+// One line on standard error that is overwritten, when that is a terminal and the work takes more
+// than a moment; nothing otherwise.
 class ProgressLine {
  public:
   explicit ProgressLine(bool quiet);

@@ -12,7 +12,7 @@ namespace {
 
 struct NumberVariable {
   const char* name;
-  double FitnessLimits::*field;
+  double FitnessLimits::* field;
   double least, most;
 };
 constexpr NumberVariable kVariables[] = {
@@ -46,14 +46,16 @@ Result<FitnessLimits> fitness_limits(Host& host) {
     if (!text || trim(*text).empty()) continue;
     const auto value = parse_double(*text);
     if (!value || *value < variable.least || *value > variable.most)
-      return fail(ErrorKind::bad_input, fmt::format("{}={}: give a number from {} to {}", variable.name,
-                                                    printable(*text), variable.least, variable.most));
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}={}: give a number from {} to {}", variable.name, printable(*text),
+                              variable.least, variable.most));
     limits.*variable.field = *value;
   }
   if (const auto text = host.environment("RUNPOD_MIN_CUDA_VERSION"); text && !trim(*text).empty()) {
     if (!parse_version(*text))
-      return fail(ErrorKind::bad_input,
-                  fmt::format("RUNPOD_MIN_CUDA_VERSION={}: give a version such as 12.4", printable(*text)));
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format("RUNPOD_MIN_CUDA_VERSION={}: give a version such as 12.4", printable(*text)));
     limits.min_cuda_version = trim(*text);
   }
   return limits;
@@ -95,8 +97,8 @@ Verdict disk_fitness(const Result<FileSystemSpace>& root, const FitnessLimits& l
       100.0 * static_cast<double>(root->available_bytes) / static_cast<double>(root->total_bytes);
   const auto said = fmt::format("{} of {} free on / ({:.1f}%)", format_bytes(root->available_bytes),
                                 format_bytes(root->total_bytes), percent);
-  judge(verdict, {"free_disk", percent, "%", limits.min_disk_percent, "RUNPOD_MIN_DISK_PERCENT"}, said,
-        fmt::format("{}, at least {}% is required", said, limits.min_disk_percent));
+  judge(verdict, {"free_disk", percent, "%", limits.min_disk_percent, "RUNPOD_MIN_DISK_PERCENT"},
+        said, fmt::format("{}, at least {}% is required", said, limits.min_disk_percent));
   return verdict;
 }
 
@@ -105,10 +107,12 @@ Verdict network_fitness(const std::string& target, const Result<double>& connect
   Verdict verdict = begin("network");
   verdict.status = connected_ms ? VerdictStatus::passed : VerdictStatus::failed;
   if (connected_ms) {
-    verdict.reason = fmt::format("connected to {} in {}", target, format_duration_ms(*connected_ms));
+    verdict.reason =
+        fmt::format("connected to {} in {}", target, format_duration_ms(*connected_ms));
     verdict.metrics.push_back({"connect_time", *connected_ms, "ms", std::nullopt, std::nullopt});
   } else {
-    verdict.reason = fmt::format("{} (limit {} s)", connected_ms.error().message, limits.network_timeout_s);
+    verdict.reason =
+        fmt::format("{} (limit {} s)", connected_ms.error().message, limits.network_timeout_s);
   }
   return verdict;
 }
@@ -132,9 +136,10 @@ Verdict cuda_version_fitness(const Machine& machine, const FitnessLimits& limits
   }
   const bool good = *version >= *parse_version(limits.min_cuda_version);
   verdict.status = good ? VerdictStatus::passed : VerdictStatus::failed;
-  verdict.reason = fmt::format("the driver supports CUDA {}, at least {} is required "
-                               "(RUNPOD_MIN_CUDA_VERSION)",
-                               *found, limits.min_cuda_version);
+  verdict.reason = fmt::format(
+      "the driver supports CUDA {}, at least {} is required "
+      "(RUNPOD_MIN_CUDA_VERSION)",
+      *found, limits.min_cuda_version);
   return verdict;
 }
 

@@ -1,6 +1,7 @@
-// The fitness checks of a serverless worker, with runpod-python's variables and defaults (1.12.0) and
-// its faults mended: memory is judged within the cgroup's limit, the CUDA version is the driver's and
-// not the image's nvcc, a dead driver is no "machine without a GPU", and kernels really run.
+// The fitness checks of a serverless worker, with runpod-python's variables and defaults (1.12.0)
+// and its faults mended: memory is judged within the cgroup's limit, the CUDA version is the
+// driver's and not the image's nvcc, a dead driver is no "machine without a GPU", and kernels
+// really run.
 #pragma once
 
 #include <functional>
@@ -15,11 +16,11 @@
 namespace gpuready {
 
 struct FitnessLimits {
-  double min_memory_gib = 4.0;       // RUNPOD_MIN_MEMORY_GB
-  double min_disk_percent = 10.0;    // RUNPOD_MIN_DISK_PERCENT, of the file system that holds /
-  double network_timeout_s = 5.0;    // RUNPOD_NETWORK_CHECK_TIMEOUT
+  double min_memory_gib = 4.0;     // RUNPOD_MIN_MEMORY_GB
+  double min_disk_percent = 10.0;  // RUNPOD_MIN_DISK_PERCENT, of the file system that holds /
+  double network_timeout_s = 5.0;  // RUNPOD_NETWORK_CHECK_TIMEOUT
   std::string min_cuda_version = "11.8";  // RUNPOD_MIN_CUDA_VERSION, of the driver
-  double benchmark_limit_s = 2.0;    // RUNPOD_GPU_BENCHMARK_TIMEOUT, a 1024^3 FP32 product
+  double benchmark_limit_s = 2.0;         // RUNPOD_GPU_BENCHMARK_TIMEOUT, a 1024^3 FP32 product
 };
 // Defaults with the environment's changes; a variable that is no such number is an error naming it.
 Result<FitnessLimits> fitness_limits(Host& host);

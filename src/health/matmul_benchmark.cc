@@ -57,29 +57,37 @@ struct Outcome {
   std::vector<float> c;
 };
 
-Result<Outcome> run(Device& device, std::span<const float> a, std::span<const float> b, unsigned n) {
+Result<Outcome> run(Device& device, std::span<const float> a, std::span<const float> b,
+                    unsigned n) {
   const std::uint64_t bytes = a.size_bytes();
   auto buffer = DeviceBuffer::make(device, 3 * bytes);
   if (!buffer) return std::unexpected(buffer.error());
-  const MatmulParams params{buffer->address(), buffer->address() + bytes, buffer->address() + 2 * bytes, n};
+  const MatmulParams params{buffer->address(), buffer->address() + bytes,
+                            buffer->address() + 2 * bytes, n};
   Outcome outcome;
   outcome.c.assign(a.size(), std::nanf(""));  // an element that nobody writes is wrong
   const StreamId stream;
-  if (auto ok = device.copy_to_device(stream, params.a_address, a.data(), bytes); !ok) return std::unexpected(ok.error());
-  if (auto ok = device.copy_to_device(stream, params.b_address, b.data(), bytes); !ok) return std::unexpected(ok.error());
-  if (auto ok = device.copy_to_device(stream, params.c_address, outcome.c.data(), bytes); !ok) return std::unexpected(ok.error());
+  if (auto ok = device.copy_to_device(stream, params.a_address, a.data(), bytes); !ok)
+    return std::unexpected(ok.error());
+  if (auto ok = device.copy_to_device(stream, params.b_address, b.data(), bytes); !ok)
+    return std::unexpected(ok.error());
+  if (auto ok = device.copy_to_device(stream, params.c_address, outcome.c.data(), bytes); !ok)
+    return std::unexpected(ok.error());
   auto timer = StreamTimer::make(device, stream);
   if (!timer) return std::unexpected(timer.error());
   const unsigned blocks = (n / kMatmulTile) * (n / kMatmulTile);
   for (int round = 0; round < 2; ++round) {  // the first one warms up
     if (auto ok = timer->start(); !ok) return std::unexpected(ok.error());
-    if (auto ok = device.launch(stream, kMatmulF32, {blocks, kMatmulThreads}, &params, sizeof params); !ok)
+    if (auto ok =
+            device.launch(stream, kMatmulF32, {blocks, kMatmulThreads}, &params, sizeof params);
+        !ok)
       return std::unexpected(ok.error());
     const auto ms = timer->stop_ms();
     if (!ms) return std::unexpected(ms.error());
     outcome.product_ms = *ms;
   }
-  if (auto ok = device.copy_to_host(stream, outcome.c.data(), params.c_address, bytes); !ok) return std::unexpected(ok.error());
+  if (auto ok = device.copy_to_host(stream, outcome.c.data(), params.c_address, bytes); !ok)
+    return std::unexpected(ok.error());
   if (auto ok = device.synchronize(stream); !ok) return std::unexpected(ok.error());
   return outcome;
 }
@@ -98,22 +106,27 @@ Verdict benchmark_matmul(Device& device, const MatmulBenchmarkOptions& options) 
   const auto outcome = run(device, a, b, options.n);
   verdict.duration_ms = elapsed_ms(start);
   if (!outcome) {
-    verdict.status = device.fault_of(outcome.error()) == DeviceFault::memory ? VerdictStatus::failed
-                                                                             : VerdictStatus::inconclusive;
+    verdict.status = device.fault_of(outcome.error()) == DeviceFault::memory
+                         ? VerdictStatus::failed
+                         : VerdictStatus::inconclusive;
     verdict.reason = outcome.error().message;
     return verdict;
   }
   const double n = options.n;
-  verdict.metrics.push_back({"product_time", outcome->product_ms, "ms", std::nullopt, std::nullopt});
-  verdict.metrics.push_back({"product_rate", 2 * n * n * n / outcome->product_ms * 1e3, "FLOP/s", std::nullopt, std::nullopt});
+  verdict.metrics.push_back(
+      {"product_time", outcome->product_ms, "ms", std::nullopt, std::nullopt});
+  verdict.metrics.push_back({"product_rate", 2 * n * n * n / outcome->product_ms * 1e3, "FLOP/s",
+                             std::nullopt, std::nullopt});
   const auto wrong = wrong_rows(a, b, outcome->c, options.n);
   const bool soon = outcome->product_ms <= options.limit_ms;
   verdict.status = wrong == 0 && soon ? VerdictStatus::passed : VerdictStatus::failed;
-  const auto took = fmt::format("a {0} x {0} x {0} FP32 product took {1}, at most {2} is allowed ({3})", options.n,
-                                format_duration_ms(outcome->product_ms), format_duration_ms(options.limit_ms),
-                                options.limit_source);
-  verdict.reason = wrong == 0 ? took + "; every element is exact"
-                              : fmt::format("{} of {} rows of the product are wrong", wrong, options.n);
+  const auto took =
+      fmt::format("a {0} x {0} x {0} FP32 product took {1}, at most {2} is allowed ({3})",
+                  options.n, format_duration_ms(outcome->product_ms),
+                  format_duration_ms(options.limit_ms), options.limit_source);
+  verdict.reason = wrong == 0
+                       ? took + "; every element is exact"
+                       : fmt::format("{} of {} rows of the product are wrong", wrong, options.n);
   return verdict;
 }
 

@@ -10,8 +10,8 @@
 namespace gpuready {
 namespace {
 
-// Memory in use that no visible process explains (another container's, say) makes a GPU busy. What an
-// idle driver holds for itself is far below this; the smallest CUDA context is above it.
+// Memory in use that no visible process explains (another container's, say) makes a GPU busy. What
+// an idle driver holds for itself is far below this; the smallest CUDA context is above it.
 constexpr std::uint64_t kUnexplainedBytes = 64 * MiB;
 constexpr std::uint64_t kLeastLeftToOthers = 2 * GiB;
 constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes seconds
@@ -30,9 +30,10 @@ std::optional<std::string> why_busy(const Gpu& gpu) {
                        process.name ? " " + *process.name : "");
   }
   if (gpu.memory.used_bytes.value_or(0) > kUnexplainedBytes)
-    return fmt::format("busy: {} of its memory is in use by processes that cannot be seen from here; "
-                       "--busy tests what they leave free",
-                       format_bytes(*gpu.memory.used_bytes));
+    return fmt::format(
+        "busy: {} of its memory is in use by processes that cannot be seen from here; "
+        "--busy tests what they leave free",
+        format_bytes(*gpu.memory.used_bytes));
   return std::nullopt;
 }
 
@@ -44,22 +45,29 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu, const Pla
     return Refusal{not_tested, "a " + machine.source + " machine: nothing can be run on it"};
   if (gpu.suspended && options.devices.empty())
     return Refusal{not_tested, "suspended: nothing wakes it that was not asked to; --device " +
-                                   (gpu.pci ? gpu.pci->text() : std::to_string(gpu.index)) + " does"};
+                                   (gpu.pci ? gpu.pci->text() : std::to_string(gpu.index)) +
+                                   " does"};
   if (gpu.vendor != Vendor::nvidia)
-    return Refusal{not_supported, fmt::format("{} GPUs are not tested yet: the memory test runs through "
-                                              "the CUDA driver", to_string(gpu.vendor))};
+    return Refusal{not_supported,
+                   fmt::format("{} GPUs are not tested yet: the memory test runs through "
+                               "the CUDA driver",
+                               to_string(gpu.vendor))};
   if (gpu.excluded.value_or(false))
     return Refusal{not_tested, "excluded by the driver's configuration (NVreg_ExcludedGpus)"};
-  if (gpu.compute_mode == "prohibited") return Refusal{not_tested, "its compute mode is prohibited"};
+  if (gpu.compute_mode == "prohibited")
+    return Refusal{not_tested, "its compute mode is prohibited"};
   if (const auto& start = machine.nvidia.cuda_start; start && !start->ok() && start->code != 100)
-    return Refusal{not_tested, fmt::format("the CUDA driver does not start: {} ({})", start->name, start->code)};
-  if (const auto& outcome = machine.nvidia.cuda_outcome; !machine.nvidia.cuda_start && outcome &&
-                                                        *outcome != "completed" && *outcome != "not_asked")
-    return Refusal{not_tested, *outcome == "no_library" ? "libcuda.so.1 was not found"
-                                                        : "asking the CUDA driver ended as " + *outcome};
+    return Refusal{not_tested, fmt::format("the CUDA driver does not start: {} ({})", start->name,
+                                           start->code)};
+  if (const auto& outcome = machine.nvidia.cuda_outcome;
+      !machine.nvidia.cuda_start && outcome && *outcome != "completed" && *outcome != "not_asked")
+    return Refusal{not_tested, *outcome == "no_library"
+                                   ? "libcuda.so.1 was not found"
+                                   : "asking the CUDA driver ended as " + *outcome};
   if (gpu.mig_enabled.value_or(false) && gpu.mig.empty())
     return Refusal{not_tested, "MIG is on and has no instances to run on"};
-  if (!gpu.uuid) return Refusal{not_tested, "no UUID is known for it, so no child can be given it alone"};
+  if (!gpu.uuid)
+    return Refusal{not_tested, "no UUID is known for it, so no child can be given it alone"};
   if (!options.busy)
     if (const auto why = why_busy(gpu)) return Refusal{not_tested, *why};
   return std::nullopt;
@@ -82,7 +90,9 @@ PlannedTest planned(const Machine& machine, const Gpu& gpu, const PlanOptions& o
   test.subject = fmt::format("GPU {}", gpu.index);
   test.uuid = *gpu.uuid;
   test.max_bytes = options.max_bytes;
-  const auto limit = [&](std::uint64_t bytes) { test.max_bytes = std::min(bytes, test.max_bytes.value_or(bytes)); };
+  const auto limit = [&](std::uint64_t bytes) {
+    test.max_bytes = std::min(bytes, test.max_bytes.value_or(bytes));
+  };
   if (gpu.integrated) limit(machine.system.memory_available_bytes.value_or(GiB) / 4);
   if (machine.system.wsl2) {
     test.max_launch_ms = kWslLaunchMs;
@@ -122,13 +132,16 @@ TestPlan plan_memory_tests(const Machine& machine, const PlanOptions& options) {
   TestPlan plan;
   const bool hardware = std::any_of(machine.gpus.begin(), machine.gpus.end(),
                                     [](const Gpu& gpu) { return !gpu.faked; });
-  const bool cpu_named = std::find(options.devices.begin(), options.devices.end(), "cpu") != options.devices.end();
+  const bool cpu_named =
+      std::find(options.devices.begin(), options.devices.end(), "cpu") != options.devices.end();
   plan.host_memory = machine.source == "live" && machine.fakes.empty() &&
                      (cpu_named || (!hardware && options.devices.empty()));
   for (const auto& gpu : machine.gpus) {
     if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
-    if (auto why = refusal(machine, gpu, options)) plan.not_run.push_back(not_run(gpu, std::move(*why)));
-    else add_tests(machine, gpu, options, plan);
+    if (auto why = refusal(machine, gpu, options))
+      plan.not_run.push_back(not_run(gpu, std::move(*why)));
+    else
+      add_tests(machine, gpu, options, plan);
   }
   return plan;
 }

@@ -30,14 +30,16 @@ class Worker {
     start_limit_ = limits.start + limits.start_per_gpu * static_cast<int>(gpus);
     Command command;
     command.program = helper_path();
-    command.args = {"__worker", "memory"};
+    command.args = {"__worker", test_name()};
     if (job.uuid.empty()) {
       command.args.push_back("--cpu");
     } else {
       command.args.insert(command.args.end(), {"--uuid", job.uuid});
       command.env = {{"CUDA_VISIBLE_DEVICES", job.uuid}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
     }
-    command.args.insert(command.args.end(), {"--options-json", dump_line(to_json(job.options))});
+    command.args.insert(command.args.end(),
+                        {"--options-json", dump_line(job.benchmark ? to_json(*job.benchmark)
+                                                                   : to_json(job.options))});
     command.timeout = start_limit_ + limits.test;
     command.document_pipe = true;
     hard_limit_ = command.timeout;
@@ -160,7 +162,7 @@ class Worker {
 
   // What the child told so far stays; who was tested is what the parent knows.
   void conclude(VerdictStatus status, std::string reason) {
-    verdict_.test = "memory";
+    verdict_.test = test_name();
     verdict_.subject = job_.subject;
     if (verdict_.executor.empty()) verdict_.executor = job_.uuid.empty() ? "cpu" : "cuda";
     if (!job_.uuid.empty() && !verdict_.uuid) verdict_.uuid = job_.uuid;
@@ -171,6 +173,8 @@ class Worker {
     if (verdict_.duration_ms == 0) verdict_.duration_ms = elapsed_ms(started_);
     done_ = true;
   }
+
+  const char* test_name() const { return job_.benchmark ? "benchmark" : "memory"; }
 
   const WorkerJob& job_;
   const std::size_t index_;
@@ -188,8 +192,8 @@ class Worker {
 
 }  // namespace
 
-std::vector<Verdict> run_memory_workers(const std::vector<WorkerJob>& jobs,
-                                        const WorkerHooks& hooks, const WorkerLimits& limits) {
+std::vector<Verdict> run_workers(const std::vector<WorkerJob>& jobs, const WorkerHooks& hooks,
+                                 const WorkerLimits& limits) {
   const auto gpus = static_cast<std::size_t>(std::count_if(
       jobs.begin(), jobs.end(), [](const WorkerJob& job) { return !job.uuid.empty(); }));
   std::vector<std::unique_ptr<Worker>> workers;

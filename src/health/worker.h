@@ -1,4 +1,4 @@
-// Memory tests in children: one child a device, which sees that device alone, all at once. A child
+// Tests in children: one child a device, which sees that device alone, all at once. A child
 // that hangs, crashes or is killed costs its own verdict and no other.
 //
 // A child writes JSON lines to descriptor 3:
@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "gpuready/verdict.h"
+#include "health/matmul_benchmark.h"
 #include "health/memory_test.h"
 
 namespace gpuready {
@@ -27,6 +28,7 @@ struct WorkerJob {
   std::string uuid;     // of the GPU or MIG instance; empty: host memory, on the CPU
   std::optional<std::string> pci_address;
   MemoryTestOptions options;
+  std::optional<MatmulBenchmarkOptions> benchmark;  // run this in place of the memory test
 };
 
 struct WorkerProgress {
@@ -48,15 +50,16 @@ struct WorkerHooks {
 };
 
 // One verdict a job, in the same order.
-std::vector<Verdict> run_memory_workers(const std::vector<WorkerJob>& jobs,
-                                        const WorkerHooks& hooks = {},
-                                        const WorkerLimits& limits = {});
+std::vector<Verdict> run_workers(const std::vector<WorkerJob>& jobs, const WorkerHooks& hooks = {},
+                                 const WorkerLimits& limits = {});
 
-// The child: `gpuready __worker memory (--uuid UUID | --cpu) --options-json JSON`. Returns the exit
-// code: 0 when a verdict was written, 2 for wrong usage.
+// The child: `gpuready __worker memory|benchmark (--uuid UUID | --cpu) --options-json JSON`.
+// Returns the exit code: 0 when a verdict was written, 2 for wrong usage.
 int run_worker(std::span<const std::string> args);
 
 Json to_json(const MemoryTestOptions& options);
 Result<MemoryTestOptions> memory_test_options_from_json(const Json& doc);
+Json to_json(const MatmulBenchmarkOptions& options);
+Result<MatmulBenchmarkOptions> matmul_benchmark_options_from_json(const Json& doc);
 
 }  // namespace gpuready

@@ -48,13 +48,30 @@ struct Arguments {
   std::string uuid;
   bool cpu = false;
   MemoryTestOptions options;
+  std::optional<MatmulBenchmarkOptions> benchmark;  // set: this test, not memory
 };
 
-Result<Arguments> parse_arguments(std::span<const std::string> args) {
-  if (args.empty() || args[0] != "memory") {
-    return fail(ErrorKind::bad_input, "the only test of a worker is \"memory\"");
+Result<void> parse_options(const std::string& text, Arguments& parsed) {
+  const auto doc = parse_json(text, "--options-json");
+  if (!doc) return std::unexpected(doc.error());
+  if (parsed.benchmark) {
+    auto options = matmul_benchmark_options_from_json(*doc);
+    if (!options) return std::unexpected(options.error());
+    parsed.benchmark = *options;
+  } else {
+    auto options = memory_test_options_from_json(*doc);
+    if (!options) return std::unexpected(options.error());
+    parsed.options = *options;
   }
+  return {};
+}
+
+Result<Arguments> parse_arguments(std::span<const std::string> args) {
   Arguments parsed;
+  if (!args.empty() && args[0] == "benchmark")
+    parsed.benchmark.emplace();
+  else if (args.empty() || args[0] != "memory")
+    return fail(ErrorKind::bad_input, "a worker's tests are \"memory\" and \"benchmark\"");
   for (std::size_t i = 1; i < args.size(); ++i) {
     const bool has_value = i + 1 < args.size();
     if (args[i] == "--cpu") {
@@ -62,11 +79,7 @@ Result<Arguments> parse_arguments(std::span<const std::string> args) {
     } else if (args[i] == "--uuid" && has_value) {
       parsed.uuid = args[++i];
     } else if (args[i] == "--options-json" && has_value) {
-      auto doc = parse_json(args[++i], "--options-json");
-      if (!doc) return std::unexpected(doc.error());
-      auto options = memory_test_options_from_json(*doc);
-      if (!options) return std::unexpected(options.error());
-      parsed.options = *options;
+      if (auto done = parse_options(args[++i], parsed); !done) return std::unexpected(done.error());
     } else {
       return fail(ErrorKind::bad_input, fmt::format("unexpected argument {}", printable(args[i])));
     }
@@ -113,7 +126,7 @@ Result<std::unique_ptr<Device>> open_host_memory(MemoryTestOptions& options) {
 Verdict not_opened(const Arguments& arguments, const Error& error) {
   const DeviceFault fault = cuda_fault_of(error);
   Verdict verdict;
-  verdict.test = "memory";
+  verdict.test = arguments.benchmark ? "benchmark" : "memory";
   verdict.executor = arguments.cpu ? "cpu" : "cuda";
   // Whatever kept the device from being opened, nothing was tested; a fault is still a fault.
   const VerdictStatus status = status_of(fault);
@@ -155,7 +168,9 @@ int run_worker(std::span<const std::string> args) {
     write_progress(progress);
   };
   hooks.partial = [](const Verdict& verdict) { write_line({{"partial", to_json(verdict)}}); };
-  write_line({{"verdict", to_json(test_memory(*device, arguments->options, hooks))}});
+  write_line({{"verdict",
+               to_json(arguments->benchmark ? benchmark_matmul(*device, *arguments->benchmark)
+                                            : test_memory(*device, arguments->options, hooks))}});
   return 0;
 }
 

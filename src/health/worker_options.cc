@@ -1,4 +1,4 @@
-// The options of a memory test on their way to the child.
+// The options of a test on their way to the child.
 #include "health/worker.h"
 
 namespace gpuready {
@@ -35,6 +35,21 @@ Result<MemoryTestOptions> memory_test_options_from_json(const Json& doc) {
     return fail(ErrorKind::bad_input, "max_launch_ms and blocks_per_unit must be positive");
   }
   options.blocks_per_unit = static_cast<unsigned>(blocks);
+  return options;
+}
+
+Json to_json(const MatmulBenchmarkOptions& options) {
+  return {{"n", options.n}, {"limit_ms", options.limit_ms}, {"limit_source", options.limit_source}};
+}
+
+Result<MatmulBenchmarkOptions> matmul_benchmark_options_from_json(const Json& doc) {
+  MatmulBenchmarkOptions options;
+  const auto n = get_uint(doc, "n").value_or(options.n);
+  options.limit_ms = get_double(doc, "limit_ms").value_or(options.limit_ms);
+  options.limit_source = get_string(doc, "limit_source").value_or(options.limit_source);
+  if (n == 0 || n % 64 != 0 || n > 16'384)
+    return fail(ErrorKind::bad_input, "n must be a multiple of 64, at most 16384");
+  options.n = static_cast<unsigned>(n);
   return options;
 }
 

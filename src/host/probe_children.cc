@@ -32,6 +32,12 @@ ProbeDocument not_started(std::string_view probe, std::string reason) {
   return document;
 }
 
+// The last line on the wire is {"end":true}; what comes after it is a library's exit.
+bool told_its_end(std::string_view document) {
+  constexpr std::string_view kEnd = "{\"end\":true}\n";
+  return document.ends_with(kEnd);
+}
+
 }  // namespace
 
 ProbeDocument probe_document_of(const ProcessResult& result, std::string_view probe) {
@@ -77,6 +83,8 @@ std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& re
     if (child) running.push_back(&*child);
   while (!running.empty()) {
     poll_children(running, deadline_in(std::chrono::hours(1)));
+    for (Child* child : running)
+      if (told_its_end(child->document())) child->let_go();
     std::erase_if(running, [](const Child* child) { return child->finished(); });
   }
 

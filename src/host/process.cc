@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <mutex>
+#include <vector>
 
 #include "host/process_state.h"
 #include "host/spawn.h"
@@ -39,6 +41,28 @@ int poll_timeout_ms(Deadline until) {
 Deadline deadline_of(const Command& command) {
   constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
   return deadline_in(std::clamp(command.timeout, std::chrono::milliseconds(0), kLongest));
+}
+
+// Children that nobody waits for: let go, or stuck in a driver. Those that have ended since are
+// reaped whenever another starts, so that a program that runs for long gathers no zombies.
+class Leftovers {
+ public:
+  void add(int pid) {
+    const std::lock_guard lock(mutex_);
+    pids_.push_back(pid);
+  }
+  void reap() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pids_, [](int pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int> pids_;
+};
+Leftovers& leftovers() {
+  static Leftovers instance;
+  return instance;
 }
 
 }  // namespace
@@ -142,6 +166,7 @@ struct Child::State {
     drain();
     close_all();
     result.end = in_uninterruptible_sleep(process.pid) ? ProcessEnd::hung : ProcessEnd::timed_out;
+    leftovers().add(process.pid);
     result.duration_ms = elapsed_ms(started);
     finished = true;
   }
@@ -169,6 +194,7 @@ Child::~Child() {
 }
 
 Result<Child> Child::start(const Command& command) {
+  leftovers().reap();
   auto spawned = spawn(command);
   if (!spawned) return std::unexpected(spawned.error());
   auto* state = new State;
@@ -183,6 +209,13 @@ int Child::pid() const { return state_->process.pid; }
 bool Child::finished() const { return state_->finished; }
 void Child::kill() {
   if (!state_->finished) state_->kill_group();
+}
+void Child::let_go() {
+  if (state_->finished) return;
+  state_->kill_group();
+  state_->close_all();
+  if (!state_->reaped) leftovers().add(state_->process.pid);
+  state_->finished = true;
 }
 const ProcessResult& Child::result() const { return state_->result; }
 std::string& Child::document() { return state_->result.document; }

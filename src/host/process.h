@@ -1,6 +1,7 @@
-// Child processes with a deadline. A child gets its own session and its own pipes, inherits no other
-// descriptor, and is killed with its whole group when the deadline passes. One that cannot be killed
-// (uninterruptible sleep in a driver) is abandoned: never waited for, and it holds none of our pipes.
+// Child processes with a deadline. A child gets its own session and its own pipes, inherits no
+// other descriptor, and is killed with its whole group when the deadline passes. One that cannot be
+// killed (uninterruptible sleep in a driver) is abandoned: never waited for, and it holds none of
+// our pipes.
 #pragma once
 
 #include <chrono>
@@ -17,13 +18,13 @@
 namespace gpuready {
 
 struct Command {
-  std::string program;             // a path, or a name looked up in PATH
-  std::vector<std::string> args;   // without argv[0]
+  std::string program;            // a path, or a name looked up in PATH
+  std::vector<std::string> args;  // without argv[0]
   // Changes to the environment: a value sets the variable, nothing removes it.
   std::vector<std::pair<std::string, std::optional<std::string>>> env;
   std::chrono::milliseconds timeout{30'000};
   std::size_t output_limit_bytes = 16u << 20;  // more is cut, and told in ProcessResult::truncated
-  bool document_pipe = false;      // give the child descriptor 3, and collect it in `document`
+  bool document_pipe = false;  // give the child descriptor 3, and collect it in `document`
 };
 
 enum class ProcessEnd { exited, signalled, timed_out, hung };
@@ -51,6 +52,9 @@ class Child {
   int pid() const;
   bool finished() const;
   void kill();  // SIGKILL to the whole group
+  // It has told all that is wanted: its end is no longer waited for (closing a driver takes
+  // milliseconds). It is killed if it still runs, and reaped when the next child starts.
+  void let_go();
   const ProcessResult& result() const;  // complete once finished()
   std::string& document();              // what arrived so far; a reader may consume it
 
@@ -64,11 +68,12 @@ class Child {
 // Reads from all children until something arrived, one finished, or `until`; enforces deadlines.
 void poll_children(std::vector<Child*> children, Deadline until);
 
-// Runs to the end. Error only when the program could not be started (not_found, no_permission, ...).
+// Runs to the end. Error only when the program could not be started (not_found, no_permission,
+// ...).
 Result<ProcessResult> run_process(const Command& command);
 
-// The path of our own helper executable: GPUREADY_HELPER, else /proc/self/exe when that is gpuready,
-// else the installed one.
+// The path of our own helper executable: GPUREADY_HELPER, else /proc/self/exe when that is
+// gpuready, else the installed one.
 std::string helper_path();
 
 }  // namespace gpuready

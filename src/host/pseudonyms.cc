@@ -99,7 +99,10 @@ std::string Pseudonyms::user(std::string_view name) {
 // The counter's digits stand first, lowest first: a prefix of a UUID is itself a name for a GPU
 // (CUDA_VISIBLE_DEVICES=GPU-8932f9), and so keeps naming the same one.
 std::string Pseudonyms::uuid_digits(std::string_view digits) {
-  if (digits.find_first_not_of('0') == digits.npos) return std::string(digits);
+  // The vendor GUID of EFI's own variables (UEFI specification, 8.2) is the same everywhere.
+  constexpr std::string_view kEfiGlobalVariable = "8be4df6193ca11d2aa0d00e098032b8c";
+  if (digits.find_first_not_of('0') == digits.npos || digits == kEfiGlobalVariable)
+    return std::string(digits);
   const auto [at, added] = uuids_.try_emplace(std::string(digits));
   if (added) {
     auto counter = fmt::format("{:x}", ++counters_[kUuidKind]);

@@ -1,6 +1,8 @@
 // Two walks over a recording: the first learns the secrets that only their place gives away
 // (serials, host names), the second rewrites every text: keys, contents, logs, output and probes'
 // values.
+#include <algorithm>
+
 #include "base/text.h"
 #include "host/pci_serial.h"
 #include "host/pseudonyms.h"
@@ -17,6 +19,36 @@ constexpr std::string_view kHostVariables[] = {"HOSTNAME", "HOST"};
 constexpr std::string_view kHostFiles[] = {"/etc/hostname", "/proc/sys/kernel/hostname"};
 // Binary files with serials inside, of no use to a replay.
 constexpr std::string_view kRemovedFiles[] = {"vpd", "edid"};
+
+// Words of the kernel's command line that say something about GPUs; the rest (root devices,
+// consoles, a sandbox's own arguments) goes.
+constexpr std::string_view kKeptParameters[] = {"iommu",
+                                                "intel_iommu",
+                                                "amd_iommu",
+                                                "pci",
+                                                "pcie_aspm",
+                                                "pcie_port_pm",
+                                                "nouveau",
+                                                "nvidia",
+                                                "nvidia-drm",
+                                                "amdgpu",
+                                                "i915",
+                                                "xe",
+                                                "vfio",
+                                                "vfio-pci",
+                                                "vfio_pci",
+                                                "video",
+                                                "module_blacklist",
+                                                "lockdown",
+                                                "modprobe",
+                                                "rd",
+                                                "hugepagesz",
+                                                "hugepages",
+                                                "default_hugepagesz",
+                                                "mitigations"};
+// Parts of a cgroup's path that every machine has.
+constexpr std::string_view kCommonGroups[] = {"docker", "kubepods",   "podman",
+                                              "lxc",    "containerd", "crio"};
 
 template <std::size_t N>
 bool one_of(std::string_view text, const std::string_view (&words)[N]) {
@@ -53,6 +85,18 @@ void learn_from_line(std::string_view line, Pseudonyms& names) {
   }
 }
 
+// The parts of a cgroup's path name containers, users and services.
+void learn_from_cgroups(std::string_view text, Pseudonyms& names) {
+  for (const auto line : lines(text))
+    for (const auto part : split(line.substr(std::min(line.find('/'), line.size())), "/")) {
+      if (one_of(part, kCommonGroups) || part.ends_with(".slice") || part == "init.scope") continue;
+      if (part.find_first_of("0123456789") != part.npos)
+        names.add_serial(part);
+      else
+        names.add_host(part);
+    }
+}
+
 void learn_from_text(std::string_view text, Pseudonyms& names) {
   for (const auto line : lines(text)) learn_from_line(line, names);
 }
@@ -61,6 +105,7 @@ void learn_from_file(std::string_view path, const std::string& content, Pseudony
   const auto name = base_name(path);
   const auto value = trim(content);
   if (one_of(path, kHostFiles)) names.add_host(value);
+  if (path == "/proc/self/cgroup") learn_from_cgroups(content, names);
   if (is_pci_config(path)) {
     if (const auto serial = pci_serial(content)) names.add_number(*serial);
     return;
@@ -111,6 +156,31 @@ Pseudonyms learn(const Recording& recording) {
   return names;
 }
 
+// "iommu=pt root=UUID=... quiet" -> "iommu=pt ..."
+std::string kept_parameters(std::string_view command_line) {
+  std::vector<std::string> kept;
+  for (const auto word : split(command_line, " \t\n"))
+    if (one_of(word.substr(0, word.find_first_of("=.")), kKeptParameters)) kept.emplace_back(word);
+  kept.emplace_back("...");
+  return join(kept, " ");
+}
+
+// A log in which the kernel quotes its command line.
+std::string without_command_lines(std::string_view log) {
+  constexpr std::string_view kQuote = "ommand line: ";
+  std::string out;
+  for (const auto line : lines(log)) {
+    const auto at = line.find(kQuote);
+    if (at == line.npos)
+      out += line;
+    else
+      out += std::string(line.substr(0, at + kQuote.size())) +
+             kept_parameters(line.substr(at + kQuote.size()));
+    out += '\n';
+  }
+  return out;
+}
+
 // ---- rewriting ----------------------------------------------------------------------------------
 
 class Rewriter {
@@ -138,7 +208,10 @@ class Rewriter {
     }
     for (const auto& [name, value] : in.environment) variable(name, value, out);
     if (in.identity) out.identity = recorded(*in.identity);
-    if (in.kernel_log) out.kernel_log = recorded(*in.kernel_log);
+    if (in.kernel_log) {
+      if (auto* log = std::get_if<std::string>(&*in.kernel_log)) *log = without_command_lines(*log);
+      out.kernel_log = recorded(*in.kernel_log);
+    }
     return out;
   }
 
@@ -179,6 +252,7 @@ class Rewriter {
     const auto* bytes = std::get_if<std::string>(&content);
     if (bytes != nullptr && one_of(base_name(path), kRemovedFiles))
       return RecordedFailure{ErrorKind::no_permission, text(path) + ": removed by redaction", 0};
+    if (bytes != nullptr && path == "/proc/cmdline") return text(kept_parameters(*bytes) + "\n");
     if (bytes == nullptr || !is_pci_config(path)) return recorded(content);
     std::string config = *bytes;
     if (const auto serial = pci_serial(config)) set_pci_serial(config, names_.number(*serial));

@@ -1,5 +1,5 @@
-// A plain tiled FP32 product. It is a yardstick of "does this GPU compute at all, and soon", no rival
-// to a tuned library: each block of 256 threads makes a 64 x 64 tile of C, 4 x 4 a thread.
+// A plain tiled FP32 product. It is a yardstick of "does this GPU compute at all, and soon", no
+// rival to a tuned library: each block of 256 threads makes a 64 x 64 tile of C, 4 x 4 a thread.
 #include "kernels/matmul_params.h"
 
 #define GPUREADY_KERNEL(threads) extern "C" __attribute__((global, launch_bounds(threads)))
@@ -7,7 +7,8 @@
 namespace {
 constexpr unsigned kTile = 64, kDepth = 16, kPerThread = 4;
 typedef __attribute__((address_space(1))) float GlobalFloat;
-__attribute__((shared)) float a_tile[kDepth][kTile + 1];  // transposed; padded against bank conflicts
+__attribute__((
+    shared)) float a_tile[kDepth][kTile + 1];  // transposed; padded against bank conflicts
 __attribute__((shared)) float b_tile[kDepth][kTile];
 }  // namespace
 

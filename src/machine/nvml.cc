@@ -1,6 +1,7 @@
 // NVML's document, applied. GPUs are joined by PCI address, else by UUID, never by index.
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "machine/nvml_errors.h"
@@ -89,9 +90,9 @@ std::vector<std::string> device_ids(const ProbeDocument& document) {
       seen.insert(id);
   }
   std::vector<std::string> ids(seen.begin(), seen.end());
-  std::ranges::stable_sort(ids, [](const std::string& a, const std::string& b) {
-    if (is_index(a) != is_index(b)) return is_index(a);
-    return is_index(a) && parse_uint(a) < parse_uint(b);
+  // Numbers of one length compare as text does; "01" and "1" stay apart by the text itself.
+  std::ranges::sort(ids, {}, [](const std::string& id) {
+    return std::tuple(!is_index(id), is_index(id) ? id.size() : 0, id);
   });
   return ids;
 }
@@ -169,7 +170,9 @@ void assign_refused(const std::vector<ApiStatus>& refused, Machine& machine) {
     if (gpu.vendor == Vendor::nvidia && !gpu.nvml_index && !gpu.suspended && gpu.excluded != true &&
         gpu.driver.value_or("nvidia") == "nvidia")
       left.push_back(&gpu);
-  std::ranges::stable_sort(left, {}, [](const Gpu* gpu) { return gpu->pci; });
+  std::ranges::sort(left, [](const Gpu* a, const Gpu* b) {
+    return a->pci != b->pci ? a->pci < b->pci : a < b;  // else in the order of the list
+  });
   if (left.size() == refused.size()) {
     for (std::size_t i = 0; i < left.size(); ++i) add_error(*left[i], refused[i]);
   } else if (left.empty()) {  // the bus is hidden from us: these GPUs are known by the refusal

@@ -30,7 +30,8 @@ TEST(GpuTestText, EveryFailureHasItsLine) {
   result.gpus[0].failure = {214, "uncorrectable ECC error"};
   result.gpus.push_back({GpuTestFailure{15, "GPU is lost"}, "", "", {}});
   const auto text = gpu_test_text(result);
-  EXPECT_TRUE(contains(text, "GPU 0 memory allocation test failed. Error code: 214 (uncorrectable ECC error)\n"));
+  EXPECT_TRUE(contains(
+      text, "GPU 0 memory allocation test failed. Error code: 214 (uncorrectable ECC error)\n"));
   EXPECT_TRUE(contains(text, "Failed to get handle for GPU 1: GPU is lost (Error code: 15)\n"));
   EXPECT_FALSE(gpu_test_passed(result));
 }

@@ -39,8 +39,7 @@ TEST(Baseline, EachChangeHasItsFinding) {
   before.gpus[0].memory.total_bytes = std::uint64_t{80} << 30;
   before.gpus[0].ecc.lifetime = {5, 0};
   before.gpus[0].remapping.uncorrected = 0;
-  for (int link = 0; link < 18; ++link)
-    before.gpus[0].nvlinks.push_back(link_at(link, true));
+  for (int link = 0; link < 18; ++link) before.gpus[0].nvlinks.push_back(link_at(link, true));
   auto now = before;
   now.gpus[0].memory.total_bytes = std::uint64_t{75} << 30;
   now.gpus[0].ecc.lifetime = {9, 1};
@@ -50,9 +49,9 @@ TEST(Baseline, EachChangeHasItsFinding) {
   now.gpus[0].link_max.width = 8;
   now.nvidia.module_version = "590.44.01";
   const auto found = ids(compare_with_baseline(before, now));
-  for (const auto* id : {"memory-reduced", "ecc-errors-increased", "corrected-errors-increased",
-                         "ecc-mode-changed", "rows-remapped", "nvlinks-lost", "link-reduced",
-                         "driver-changed"})
+  for (const auto* id :
+       {"memory-reduced", "ecc-errors-increased", "corrected-errors-increased", "ecc-mode-changed",
+        "rows-remapped", "nvlinks-lost", "link-reduced", "driver-changed"})
     EXPECT_NE(std::find(found.begin(), found.end(), id), found.end()) << id;
 }
 

@@ -68,8 +68,7 @@ TEST(Causes, ContainerWithSomeOfTheHostsGpusIsHealthy) {
 TEST(Causes, NvlinksOfABridgedPairMayBePartlyUnused) {
   auto machine = healthy(2);
   for (auto& gpu : machine.gpus)
-    for (int link = 0; link < 6; ++link)
-      gpu.nvlinks.push_back(link_at(link, link < 4));
+    for (int link = 0; link < 6; ++link) gpu.nvlinks.push_back(link_at(link, link < 4));
   EXPECT_EQ(ids(diagnose(machine)), Ids{});
   machine.gpus[1].nvlinks[0].up = false;
   const auto findings = diagnose(machine);
@@ -149,7 +148,8 @@ TEST(Causes, DeviceCodeThatDidNotLoadIsExplained) {
 
 TEST(Causes, BusyGpuSaysWhoHoldsIt) {
   auto machine = healthy();
-  machine.gpus[0].errors.push_back({"cuDevicePrimaryCtxRetain()", 46, "CUDA_ERROR_DEVICE_UNAVAILABLE"});
+  machine.gpus[0].errors.push_back(
+      {"cuDevicePrimaryCtxRetain()", 46, "CUDA_ERROR_DEVICE_UNAVAILABLE"});
   const auto findings = diagnose(machine);
   ASSERT_EQ(ids(findings), Ids{"compute-mode"});
   EXPECT_EQ(findings[0].severity, Severity::error);

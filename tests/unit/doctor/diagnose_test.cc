@@ -23,14 +23,15 @@ TEST(Diagnose, OneRootIsToldAndItsConsequencesAreFoldedUnderIt) {
   auto machine = healthy(2);
   drop_from_nvml(machine, 1);
   fail_cuda(machine, 999, "CUDA_ERROR_UNKNOWN");
-  machine.gpus[1].errors.push_back({"nvmlDeviceGetHandleByPciBusId_v2(0000:11:00.0)", 15, "NVML_ERROR_GPU_IS_LOST"});
+  machine.gpus[1].errors.push_back(
+      {"nvmlDeviceGetHandleByPciBusId_v2(0000:11:00.0)", 15, "NVML_ERROR_GPU_IS_LOST"});
   xid(machine, 79, 0x11, "GPU has fallen off the bus.");
   const auto findings = diagnose(machine, {.expected_gpus = 2});
   ASSERT_EQ(ids(findings), Ids{"off-the-bus"});
   EXPECT_EQ(findings[0].gpus, std::vector<int>{1});
   EXPECT_EQ(findings[0].severity, Severity::error);
-  EXPECT_EQ(ids(findings[0].explains), (Ids{"cuda-start-failed", "gpu-not-listed", "gpu-call-failed",
-                                            "xid-79", "expected-gpu-count"}));
+  EXPECT_EQ(ids(findings[0].explains), (Ids{"cuda-start-failed", "gpu-not-listed",
+                                            "gpu-call-failed", "xid-79", "expected-gpu-count"}));
 }
 
 TEST(Diagnose, TwoIndependentCausesAreBothTold) {
@@ -65,7 +66,8 @@ TEST(Diagnose, ConsequencesOfOneGpuAreNotFoldedUnderAnother) {
 TEST(Diagnose, QuotesArePrintableAndShort) {
   auto machine = healthy();
   machine.gpus[0].nvml_index.reset();
-  log(machine, "NVRM: GPU 0000:10:00.0: RmInitAdapter failed! \x1b[31m\x01" + std::string(5000, 'x'));
+  log(machine,
+      "NVRM: GPU 0000:10:00.0: RmInitAdapter failed! \x1b[31m\x01" + std::string(5000, 'x'));
   const auto findings = diagnose(machine);
   ASSERT_FALSE(findings.empty());
   for (const auto& item : findings[0].evidence) {

@@ -34,7 +34,8 @@ TEST(Fitness, TheCudaVersionIsTheDrivers) {
   EXPECT_EQ(cuda_version_fitness(machine, {}).status, VerdictStatus::not_supported);
   machine.gpus.emplace_back().vendor = Vendor::nvidia;
   machine.toolkits.push_back({"cuda", "13.0", "/usr/local/cuda", true});
-  EXPECT_EQ(cuda_version_fitness(machine, {}).status, VerdictStatus::failed) << "a toolkit is no driver";
+  EXPECT_EQ(cuda_version_fitness(machine, {}).status, VerdictStatus::failed)
+      << "a toolkit is no driver";
   machine.nvidia.cuda_version = "11.4";
   EXPECT_EQ(cuda_version_fitness(machine, {}).status, VerdictStatus::failed);
   machine.nvidia.cuda_version = "12.0";
@@ -43,7 +44,8 @@ TEST(Fitness, TheCudaVersionIsTheDrivers) {
 
 TEST(Fitness, NetworkTellsTheTarget) {
   EXPECT_EQ(network_fitness("example:53", 1.5, {}).status, VerdictStatus::passed);
-  const auto verdict = network_fitness("example:53", fail(ErrorKind::timed_out, "example:53: timed out"), {});
+  const auto verdict =
+      network_fitness("example:53", fail(ErrorKind::timed_out, "example:53: timed out"), {});
   EXPECT_EQ(verdict.status, VerdictStatus::failed);
   EXPECT_NE(verdict.reason.find("example:53"), std::string::npos);
 }

@@ -88,7 +88,8 @@ TEST(Plan, EachMigInstanceIsTestedByItsUuid) {
   auto machine = live_machine();
   machine.gpus[0].mig_enabled = true;
   EXPECT_NE(reason(machine).find("MIG"), std::string::npos);
-  machine.gpus[0].mig = {{.uuid = "MIG-a", .name = "1g.10gb"}, {.uuid = "MIG-b", .name = "1g.10gb"}};
+  machine.gpus[0].mig = {{.uuid = "MIG-a", .name = "1g.10gb"},
+                         {.uuid = "MIG-b", .name = "1g.10gb"}};
   const auto plan = plan_memory_tests(machine, {});
   ASSERT_EQ(plan.run.size(), 2u);
   EXPECT_EQ(plan.run[1].uuid, "MIG-b");

@@ -44,7 +44,7 @@ class Workers : public testing::Test {
 
 TEST_F(Workers, EachChildTestsItsOwnGpu) {
   fake("devices=2");
-  const auto verdicts = run_memory_workers({job(kFakeGpu1, "GPU 1"), job(kFakeGpu0, "GPU 0")});
+  const auto verdicts = run_workers({job(kFakeGpu1, "GPU 1"), job(kFakeGpu0, "GPU 0")});
   ASSERT_EQ(verdicts.size(), 2u);
   for (const Verdict& v : verdicts) EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_EQ(verdicts[0].uuid, kFakeGpu1);
@@ -54,7 +54,7 @@ TEST_F(Workers, EachChildTestsItsOwnGpu) {
 }
 
 TEST_F(Workers, HostMemoryIsTestedByTheSameChild) {
-  const Verdict v = only(run_memory_workers({job("", "host memory")}));
+  const Verdict v = only(run_workers({job("", "host memory")}));
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_EQ(v.executor, "cpu");
   EXPECT_EQ(v.coverage->tested_bytes, 16 * MiB);
@@ -62,35 +62,35 @@ TEST_F(Workers, HostMemoryIsTestedByTheSameChild) {
 }
 
 TEST_F(Workers, AGpuThatIsNotThereIsNotTested) {
-  const Verdict v = only(run_memory_workers({job(kFakeGpu1)}));
+  const Verdict v = only(run_workers({job(kFakeGpu1)}));
   EXPECT_EQ(v.status, VerdictStatus::not_tested);
   EXPECT_NE(v.reason.find("does not show"), std::string::npos) << v.reason;
 }
 
 TEST_F(Workers, ADriverThatDoesNotStartIsNotTestedAndSaysWhy) {
   fake("init=802");
-  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  const Verdict v = only(run_workers({job(kFakeGpu0)}));
   EXPECT_EQ(v.status, VerdictStatus::not_tested);
   EXPECT_NE(v.reason.find("Fabric Manager"), std::string::npos) << v.reason;
 }
 
 TEST_F(Workers, ABusyGpuIsNotTested) {
   fake("fail=cuDevicePrimaryCtxRetain:46");
-  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  const Verdict v = only(run_workers({job(kFakeGpu0)}));
   EXPECT_EQ(v.status, VerdictStatus::not_tested);
   EXPECT_NE(v.reason.find("busy"), std::string::npos) << v.reason;
 }
 
 TEST_F(Workers, AHangAtTheStartTimesOut) {
   fake("hang=cuInit");
-  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}, {}, short_limits()));
+  const Verdict v = only(run_workers({job(kFakeGpu0)}, {}, short_limits()));
   EXPECT_EQ(v.status, VerdictStatus::timed_out);
   EXPECT_NE(v.reason.find("driver start"), std::string::npos) << v.reason;
 }
 
 TEST_F(Workers, AHangInTheTestTimesOutAndNamesThePhase) {
   fake("hang=cuMemAlloc_v2");
-  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}, {}, short_limits()));
+  const Verdict v = only(run_workers({job(kFakeGpu0)}, {}, short_limits()));
   EXPECT_EQ(v.status, VerdictStatus::timed_out);
   EXPECT_NE(v.reason.find("during start"), std::string::npos) << v.reason;
 }
@@ -102,7 +102,7 @@ TEST_F(Workers, SlowButSteadyWorkIsNoHang) {
   slow.options.copy_traffic_bytes = 0;
   WorkerLimits limits = short_limits();
   limits.start = 10s;
-  const Verdict v = only(run_memory_workers({slow}, {}, limits));
+  const Verdict v = only(run_workers({slow}, {}, limits));
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_GT(v.duration_ms, 500);
 }
@@ -114,14 +114,14 @@ TEST_F(Workers, TheHardLimitEndsWhatOnlyLooksAlive) {
   WorkerLimits limits = short_limits();
   limits.no_progress = 10s;
   limits.test = 500ms;
-  const Verdict v = only(run_memory_workers({slow}, {}, limits));
+  const Verdict v = only(run_workers({slow}, {}, limits));
   EXPECT_EQ(v.status, VerdictStatus::timed_out);
   EXPECT_NE(v.reason.find("limit"), std::string::npos) << v.reason;
 }
 
 TEST_F(Workers, ACrashIsInconclusiveAndNamesTheSignal) {
   fake("crash=cuLaunchKernel");
-  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  const Verdict v = only(run_workers({job(kFakeGpu0)}));
   EXPECT_EQ(v.status, VerdictStatus::inconclusive);
   EXPECT_NE(v.reason.find("SIGSEGV"), std::string::npos) << v.reason;
   EXPECT_EQ(v.uuid, kFakeGpu0);
@@ -129,13 +129,13 @@ TEST_F(Workers, ACrashIsInconclusiveAndNamesTheSignal) {
 
 TEST_F(Workers, AHelperThatDoesNotExistIsNotTested) {
   ::setenv("GPUREADY_HELPER", "/nonexistent/gpuready", 1);
-  const Verdict v = only(run_memory_workers({job(kFakeGpu0)}));
+  const Verdict v = only(run_workers({job(kFakeGpu0)}));
   EXPECT_EQ(v.status, VerdictStatus::not_tested) << v.reason;
 }
 
 TEST_F(Workers, AHelperThatIsSomethingElseIsInconclusive) {
   ::setenv("GPUREADY_HELPER", "/bin/true", 1);
-  EXPECT_EQ(only(run_memory_workers({job(kFakeGpu0)})).status, VerdictStatus::inconclusive);
+  EXPECT_EQ(only(run_workers({job(kFakeGpu0)})).status, VerdictStatus::inconclusive);
 }
 
 TEST_F(Workers, InterruptingKeepsWhatWasMeasured) {
@@ -149,7 +149,7 @@ TEST_F(Workers, InterruptingKeepsWhatWasMeasured) {
   hooks.progress = [&](const WorkerProgress& p) {
     if (p.phase == "verify") cancel = true;
   };
-  const Verdict v = only(run_memory_workers({slow}, hooks));
+  const Verdict v = only(run_workers({slow}, hooks));
   EXPECT_EQ(v.status, VerdictStatus::inconclusive);
   EXPECT_NE(v.reason.find("interrupted during"), std::string::npos) << v.reason;
   ASSERT_FALSE(v.metrics.empty());
@@ -163,7 +163,7 @@ TEST_F(Workers, ProgressIsToldByJob) {
   hooks.progress = [&](const WorkerProgress& p) {
     most.at(p.job) = std::max(most.at(p.job), p.total_bytes);
   };
-  run_memory_workers({job(kFakeGpu0), job(kFakeGpu1)}, hooks);
+  run_workers({job(kFakeGpu0), job(kFakeGpu1)}, hooks);
   EXPECT_EQ(most, (std::vector<std::uint64_t>{64 * MiB, 64 * MiB})) << "four passes of 16 MiB";
 }
 
