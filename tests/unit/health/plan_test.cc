@@ -88,8 +88,7 @@ TEST(Plan, EachMigInstanceIsTestedByItsUuid) {
   auto machine = live_machine();
   machine.gpus[0].mig_enabled = true;
   EXPECT_NE(reason(machine).find("MIG"), std::string::npos);
-  machine.gpus[0].mig = {{.uuid = "MIG-a", .name = "1g.10gb"},
-                         {.uuid = "MIG-b", .name = "1g.10gb"}};
+  for (const char* uuid : {"MIG-a", "MIG-b"}) machine.gpus[0].mig.emplace_back().uuid = uuid;
   const auto plan = plan_memory_tests(machine, {});
   ASSERT_EQ(plan.run.size(), 2u);
   EXPECT_EQ(plan.run[1].uuid, "MIG-b");
