@@ -43,12 +43,6 @@ judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"
 judge "20 clean checks, no false alarm" json no_false_alarm "$binary" 20
 judge "command times" json times "$binary" "$results"
-for program in test_device test_health test_probe; do
-  found=$(dirname "$binary")/../tests/$program
-  [ -x "$found" ] || continue
-  judge "$program on this machine" "$found" --gtest_brief=1
-done
-
 printf '\n%-34s %-7s %s\n' test result detail
 printf '%s\n' "${rows[@]}"
 printf '\n%d passed, %d failed\n' "$((${#rows[@]} - failures))" "$failures"

@@ -18,21 +18,22 @@ enum class Severity {
 std::string_view to_string(Severity severity);
 
 struct Evidence {
-  std::string source;  // "/proc/driver/nvidia/version", "kernel log", "nvmlInit_v2()", "environment"
-  std::string quote;   // what it says, verbatim and printable
+  std::string
+      source;         // "/proc/driver/nvidia/version", "kernel log", "nvmlInit_v2()", "environment"
+  std::string quote;  // what it says, verbatim and printable
 };
 
 struct Finding {
-  std::string id;                       // stable, e.g. "driver-library-mismatch"; docs/findings.md
+  std::string id;  // stable, e.g. "driver-library-mismatch"; docs/findings.md
   Severity severity = Severity::error;
-  std::string title;                    // one line, names what is wrong
-  std::string explanation;              // one or two sentences
-  std::vector<int> gpus;                // indices into Machine::gpus; empty: the whole machine
-  std::vector<PciAddress> pci;          // addresses concerned, also of devices that are no Gpu
-  std::vector<Evidence> evidence;       // never empty
-  std::optional<std::string> cure;      // what to do, one sentence
-  std::optional<std::string> command;   // the cure as a command, where there is one
-  std::vector<Finding> explains;        // what follows from it, folded under it
+  std::string title;                   // one line, names what is wrong
+  std::string explanation;             // one or two sentences
+  std::vector<int> gpus;               // indices into Machine::gpus; empty: the whole machine
+  std::vector<PciAddress> pci;         // addresses concerned, also of devices that are no Gpu
+  std::vector<Evidence> evidence;      // never empty
+  std::optional<std::string> cure;     // what to do, one sentence
+  std::optional<std::string> command;  // the cure as a command, where there is one
+  std::vector<Finding> explains;       // what follows from it, folded under it
 };
 
 }  // namespace gpuready

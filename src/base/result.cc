@@ -7,18 +7,30 @@ namespace gpuready {
 
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::not_found: return "not_found";
-    case ErrorKind::no_permission: return "no_permission";
-    case ErrorKind::not_recorded: return "not_recorded";
-    case ErrorKind::bad_input: return "bad_input";
-    case ErrorKind::too_large: return "too_large";
-    case ErrorKind::timed_out: return "timed_out";
-    case ErrorKind::hung: return "hung";
-    case ErrorKind::crashed: return "crashed";
-    case ErrorKind::unsupported: return "unsupported";
-    case ErrorKind::busy: return "busy";
-    case ErrorKind::io: return "io";
-    case ErrorKind::device: return "device";
+    case ErrorKind::not_found:
+      return "not_found";
+    case ErrorKind::no_permission:
+      return "no_permission";
+    case ErrorKind::not_recorded:
+      return "not_recorded";
+    case ErrorKind::bad_input:
+      return "bad_input";
+    case ErrorKind::too_large:
+      return "too_large";
+    case ErrorKind::timed_out:
+      return "timed_out";
+    case ErrorKind::hung:
+      return "hung";
+    case ErrorKind::crashed:
+      return "crashed";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::busy:
+      return "busy";
+    case ErrorKind::io:
+      return "io";
+    case ErrorKind::device:
+      return "device";
   }
   return "io";
 }
@@ -29,14 +41,25 @@ std::unexpected<Error> fail_errno(std::string_view what, int error_number) {
     case ENOENT:
     case ENOTDIR:
     case ENODEV:
-    case ENXIO: kind = ErrorKind::not_found; break;
+    case ENXIO:
+      kind = ErrorKind::not_found;
+      break;
     case EACCES:
-    case EPERM: kind = ErrorKind::no_permission; break;
-    case EBUSY: kind = ErrorKind::busy; break;
-    case ETIMEDOUT: kind = ErrorKind::timed_out; break;
+    case EPERM:
+      kind = ErrorKind::no_permission;
+      break;
+    case EBUSY:
+      kind = ErrorKind::busy;
+      break;
+    case ETIMEDOUT:
+      kind = ErrorKind::timed_out;
+      break;
     case EOPNOTSUPP:
-    case ENOSYS: kind = ErrorKind::unsupported; break;
-    default: break;
+    case ENOSYS:
+      kind = ErrorKind::unsupported;
+      break;
+    default:
+      break;
   }
   return fail(kind, std::string(what) + ": " + std::strerror(error_number), error_number);
 }

@@ -1,4 +1,5 @@
-// Small text functions shared by every parser. All are total: they never throw and accept any bytes.
+// Small text functions shared by every parser. All are total: they never throw and accept any
+// bytes.
 #pragma once
 
 #include <charconv>
@@ -22,17 +23,20 @@ std::vector<std::string_view> lines(std::string_view text);
 // The text after `prefix`, or nothing when it does not start so.
 std::optional<std::string_view> after_prefix(std::string_view text, std::string_view prefix);
 
-// Whole-string number parsing after trim(): trailing characters, overflow or emptiness give nothing.
+// Whole-string number parsing after trim(): trailing characters, overflow or emptiness give
+// nothing.
 std::optional<std::int64_t> parse_int(std::string_view text);
 std::optional<std::uint64_t> parse_uint(std::string_view text, int base = 10);
 std::optional<std::uint64_t> parse_hex(std::string_view text);  // with or without 0x
 std::optional<double> parse_double(std::string_view text);      // finite values only
 
-// Replaces bytes that are not printable ASCII or valid UTF-8, and all control characters but '\n' and
+// Replaces bytes that are not printable ASCII or valid UTF-8, and all control characters but '\n'
+// and
 // '\t', by '?', so that hostile input cannot drive a terminal or break JSON.
 std::string printable(std::string_view text);
 
-// Dotted version numbers such as "580.159.04" or "12.4". Compared number by number, so 580.9 < 580.65.
+// Dotted version numbers such as "580.159.04" or "12.4". Compared number by number, so 580.9 <
+// 580.65.
 struct Version {
   std::vector<int> parts;
   auto operator<=>(const Version&) const = default;

@@ -42,6 +42,8 @@ std::string format_percent(double fraction, int decimals) {
   return fmt::format("{:.{}f}%", scaled / std::pow(10.0, decimals), decimals);
 }
 
-std::string format_hex(std::uint64_t value, int digits) { return fmt::format("0x{:0{}x}", value, digits); }
+std::string format_hex(std::uint64_t value, int digits) {
+  return fmt::format("0x{:0{}x}", value, digits);
+}
 
 }  // namespace gpuready

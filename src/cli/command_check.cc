@@ -105,7 +105,7 @@ int run(const Options& options) {
   report.verdicts = run_memory_tests(report.machine, *tests);
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
-    const Machine after = inspect(**host, {.kernel_log = true});
+    const Machine after = inspect(**host, {.kernel_log = true, .counters = true});
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
@@ -114,7 +114,7 @@ int run(const Options& options) {
       return complain(added.error());
 
   report.duration_ms = elapsed_ms(start);
-  conclude(report, {.required_gpus = options.require_gpu});
+  conclude(report, {.required_gpus = options.require_gpu, .devices = options.globals.devices});
   return deliver(report, options.globals);
 }
 

@@ -1,6 +1,7 @@
 // gpuready: is every GPU in this machine ready for work?
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <span>
 #include <string>
@@ -41,16 +42,17 @@ bool names_command(std::string_view word) {
   return false;
 }
 
-// `gpuready --json -` means `gpuready check --json -`.
-void default_to_check(std::vector<std::string>& args) {
+// Options may stand before the command: `gpuready --json - detect`. Without a command it is check.
+void put_command_first(std::vector<std::string>& args) {
   constexpr std::string_view kOwn[] = {"-h", "--help", "--help-all", "--version"};
   if (!args.empty() && !args.front().starts_with("-")) return;
-  for (const auto& arg : args) {
-    for (const auto own : kOwn)
-      if (arg == own && args.size() == 1) return;
-    if (names_command(arg)) return;
-  }
-  args.insert(args.begin(), "check");
+  for (const auto own : kOwn)
+    if (args.size() == 1 && args.front() == own) return;
+  const auto command = std::find_if(args.begin(), args.end(), names_command);
+  if (command == args.end())
+    args.insert(args.begin(), "check");
+  else
+    std::rotate(args.begin(), command, command + 1);
 }
 
 int run(std::vector<std::string> args) {
@@ -58,16 +60,14 @@ int run(std::vector<std::string> args) {
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
   app.set_version_flag("--version", "gpuready " GPUREADY_VERSION);
   app.require_subcommand(1);
-  app.fallthrough();
   app.footer(
       "Exit codes: 0 all that was asked holds; 1 something is unhealthy; 2 wrong usage or bad\n"
       "input; 3 what was required is absent; 4 it could not be found out.");
   for (const auto& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->fallthrough(false);
     command.add(*sub, exit_code);
   }
-  default_to_check(args);
+  put_command_first(args);
   std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
   try {
     app.parse(reversed);

@@ -40,6 +40,12 @@ TerminalStyle style_of(const Globals& globals) {
   style.colour = terminal && !globals.no_color && (no_color == nullptr || *no_color == '\0') &&
                  term != nullptr && std::string_view(term) != "dumb";
   style.quiet = globals.quiet;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})  // the first that is set decides
+    if (const char* locale = std::getenv(name); locale != nullptr && *locale != '\0') {
+      const auto lower = to_lower(locale);
+      style.unicode = terminal && (contains(lower, "utf-8") || contains(lower, "utf8"));
+      break;
+    }
   return style;
 }
 

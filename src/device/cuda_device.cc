@@ -6,9 +6,9 @@
 #include <map>
 #include <mutex>
 
+#include "base/cuda_errors.h"
 #include "base/text.h"
 #include "device/cuda_driver.h"
-#include "device/cuda_errors.h"
 
 namespace gpuready {
 namespace {

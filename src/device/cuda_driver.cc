@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <initializer_list>
 
-#include "device/cuda_errors.h"
+#include "base/cuda_errors.h"
 
 namespace gpuready {
 namespace {

@@ -28,7 +28,8 @@ struct WorkerJob {
   std::string uuid;     // of the GPU or MIG instance; empty: host memory, on the CPU
   std::optional<std::string> pci_address;
   MemoryTestOptions options;
-  std::optional<MatmulBenchmarkOptions> benchmark = std::nullopt;  // run this in place of the memory test
+  std::optional<MatmulBenchmarkOptions> benchmark =
+      std::nullopt;  // run this in place of the memory test
 };
 
 struct WorkerProgress {

@@ -41,8 +41,8 @@ struct SystemIdentity {
 // What a probe is asked. `skip` lists PCI addresses that must not be touched (suspended GPUs); the
 // probe then asks by address only for `only`, and never for all by index.
 struct ProbeRequest {
-  std::string probe;               // "nvml", "cuda", "vulkan", ...
-  std::vector<std::string> args;   // passed to the helper after the probe's name
+  std::string probe;              // "nvml", "cuda", "vulkan", ...
+  std::vector<std::string> args;  // passed to the helper after the probe's name
   std::chrono::milliseconds timeout{30'000};
 };
 
@@ -60,7 +60,7 @@ class Host {
   virtual Result<std::string> read_link(const std::string& path) = 0;  // the link's own text
   virtual Result<std::string> real_path(const std::string& path) = 0;  // every link resolved
   virtual Result<std::vector<std::string>> list_directory(const std::string& path) = 0;  // sorted
-  virtual Result<FileStatus> status(const std::string& path) = 0;      // of the link's target
+  virtual Result<FileStatus> status(const std::string& path) = 0;  // of the link's target
   // Tries open(2) for reading and writing on a device node and closes it: proof of access.
   virtual Result<void> try_open(const std::string& path) = 0;
   virtual Result<FileSystemSpace> space(const std::string& path) = 0;
@@ -73,9 +73,9 @@ class Host {
 
   // Conveniences over the above.
   bool exists(const std::string& path) { return status(path).has_value(); }
-  std::optional<std::string> read_text(const std::string& path);       // trimmed; nothing on error
-  std::optional<std::int64_t> read_int(const std::string& path);       // decimal
-  std::optional<std::uint64_t> read_hex(const std::string& path);      // with or without 0x
+  std::optional<std::string> read_text(const std::string& path);   // trimmed; nothing on error
+  std::optional<std::int64_t> read_int(const std::string& path);   // decimal
+  std::optional<std::uint64_t> read_hex(const std::string& path);  // with or without 0x
 };
 
 std::unique_ptr<Host> make_live_host();

@@ -43,8 +43,8 @@ Result<Target> parse_target(const std::string& text) {
 
 // One address, within the deadline. 0, or an errno.
 int connect_until(const addrinfo& address, Deadline deadline) {
-  const int descriptor = ::socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                                  address.ai_protocol);
+  const int descriptor = ::socket(
+      address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol);
   if (descriptor < 0) return errno;
   int error_number = 0;
   if (::connect(descriptor, address.ai_addr, address.ai_addrlen) != 0) {
@@ -56,7 +56,8 @@ int connect_until(const addrinfo& address, Deadline deadline) {
       const int ready = ::poll(&wait, 1, static_cast<int>(std::max<long>(left, 0)));
       if (ready < 0 && errno == EINTR) continue;
       socklen_t size = sizeof error_number;
-      if (ready == 0) error_number = ETIMEDOUT;
+      if (ready == 0)
+        error_number = ETIMEDOUT;
       else if (::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error_number, &size) != 0)
         error_number = errno;
       break;
@@ -75,7 +76,8 @@ Result<double> tcp_connect_ms(const std::string& text, std::chrono::milliseconds
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int code = ::getaddrinfo(target->host.c_str(), target->port.c_str(), &hints, &found); code != 0)
+  if (const int code = ::getaddrinfo(target->host.c_str(), target->port.c_str(), &hints, &found);
+      code != 0)
     return fail(ErrorKind::not_found, text + ": " + ::gai_strerror(code), code);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   int last_error = EADDRNOTAVAIL;

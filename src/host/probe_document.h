@@ -1,8 +1,8 @@
 // What a probe child says: the calls that it made into a vendor's library and what they answered.
 // The parent reads nothing else, so a recording of these documents replays through the same code.
 //
-// On the wire (descriptor 3) it is JSON lines, so that a probe that hangs or crashes has told all it
-// had learnt, and the call in which it stopped:
+// On the wire (descriptor 3) it is JSON lines, so that a probe that hangs or crashes has told all
+// it had learnt, and the call in which it stopped:
 //   {"probe":"nvml","version":1}
 //   {"library":{"name":"libnvidia-ml.so.1","path":"/usr/lib/...","real_path":"/usr/lib/....580.1"}}
 //   {"call":"nvmlInit_v2()"}                                       about to be made
@@ -10,7 +10,8 @@
 //   {"call":"nvmlDeviceGetName(0)","code":0,"value":"NVIDIA H200"}
 //   {"call":"nvmlFoo(0)","missing":true}                           the library lacks the symbol
 //   {"end":true}
-// Stored, it is one object: {"probe","version","outcome","library","calls":{"nvmlInit_v2()":{...}}}.
+// Stored, it is one object:
+// {"probe","version","outcome","library","calls":{"nvmlInit_v2()":{...}}}.
 #pragma once
 
 #include <map>
@@ -25,18 +26,18 @@
 namespace gpuready {
 
 struct ProbeCall {
-  int code = 0;          // the library's return code; meaningless when missing
-  bool missing = false;  // the library has no such symbol
-  Json value;            // null when the call returned nothing beside its code
+  int code = 0;              // the library's return code; meaningless when missing
+  bool missing = false;      // the library has no such symbol
+  Json value;                // null when the call returned nothing beside its code
   std::optional<double> us;  // duration, where it matters
   bool ok() const { return !missing && code == 0; }
 };
 
 enum class ProbeOutcome {
   completed,
-  no_library,       // dlopen found nothing; `library_error` quotes it
+  no_library,  // dlopen found nothing; `library_error` quotes it
   timed_out,
-  hung,             // deadline passed and /proc showed D state
+  hung,  // deadline passed and /proc showed D state
   crashed,
   failed_to_start,  // the helper itself could not run
   not_asked,        // this tier was not requested, or the GPU is suspended
@@ -47,8 +48,8 @@ struct ProbeDocument {
   std::string probe;  // "nvml", "cuda", "vulkan", "rocm", "level_zero", "metal"
   int version = 1;
   ProbeOutcome outcome = ProbeOutcome::not_asked;
-  std::string stopped_in;     // the call under way when it timed out, hung or crashed
-  int signal = 0;             // of a crash
+  std::string stopped_in;  // the call under way when it timed out, hung or crashed
+  int signal = 0;          // of a crash
   std::string library_name, library_path, library_real_path, library_error;
   std::map<std::string, ProbeCall, std::less<>> calls;  // by "symbol(arguments)"
 

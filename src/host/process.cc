@@ -195,12 +195,13 @@ Child::~Child() {
 
 Result<Child> Child::start(const Command& command) {
   leftovers().reap();
+  const auto started = Clock::now();
   auto spawned = spawn(command);
   if (!spawned) return std::unexpected(spawned.error());
   auto* state = new State;
   state->process = *spawned;
   state->limit_bytes = command.output_limit_bytes;
-  state->started = Clock::now();
+  state->started = started;
   state->deadline = deadline_of(command);
   return Child(state);
 }

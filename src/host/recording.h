@@ -51,7 +51,7 @@ struct Recording {
 };
 
 // Limits that protect a reader from hostile recordings.
-inline constexpr std::size_t kRecordingMaxBytes = 256u << 20;    // unpacked
+inline constexpr std::size_t kRecordingMaxBytes = 256u << 20;  // unpacked
 inline constexpr std::size_t kRecordingMaxEntries = 200'000;
 
 std::string tool_key(const Command& command);

@@ -95,11 +95,11 @@ std::vector<Probe> choose_probes(Host& host, const Machine& machine,
 }
 
 // The request, or nothing when it would wake a suspended GPU. NVML alone can be asked by address.
-std::optional<ProbeRequest> request_for(const Probe& probe, Machine& machine,
+std::optional<ProbeRequest> request_for(const Probe& probe, Machine& machine, bool all_counters,
                                         std::chrono::milliseconds timeout) {
   ProbeRequest request{probe.name, {}, timeout};
   const bool by_address = std::string_view(probe.name) == kNvml.name;
-  if (by_address && machine.full) request.args.emplace_back(kFullFlag);
+  if (by_address && all_counters) request.args.emplace_back(kFullFlag);
   const auto asleep = suspended(machine, probe);
   if (asleep.empty()) return request;
   bool any_awake = false;
@@ -139,7 +139,7 @@ void ask_probes(Host& host, Machine& machine, const InspectOptions& options, Tim
   std::vector<Probe> asked;
   std::vector<ProbeRequest> requests;
   for (const auto& probe : choose_probes(host, machine, options)) {
-    auto request = request_for(probe, machine, timeout);
+    auto request = request_for(probe, machine, options.full || options.counters, timeout);
     if (!request) continue;
     asked.push_back(probe);
     requests.push_back(std::move(*request));

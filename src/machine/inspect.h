@@ -10,9 +10,10 @@
 namespace gpuready {
 
 struct InspectOptions {
-  bool libraries = true;       // NVML; false: files only, nothing is loaded or started
-  bool full = false;           // also the CUDA driver, Vulkan, ROCm, Level Zero, tools
-  bool kernel_log = false;     // read it (full implies it)
+  bool libraries = true;                // NVML; false: files only, nothing is loaded or started
+  bool full = false;                    // also the CUDA driver, Vulkan, ROCm, Level Zero, tools
+  bool kernel_log = false;              // read it (full implies it)
+  bool counters = false;                // every counter that NVML has (full implies it)
   std::vector<std::string> fakes = {};  // backends to claim, already parsed (fake.h)
   std::chrono::milliseconds probe_timeout{30'000};  // plus 10 s for each GPU
 };

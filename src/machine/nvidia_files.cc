@@ -29,7 +29,7 @@ void read_module(Host& host, Machine& machine) {
   if (!nvidia.module_version) {
     // Built into the module; present also where procfs is hidden.
     const auto version = host.read_text("/sys/module/nvidia/version");
-    if (version) nvidia.module_version = find_version(*version);
+    if (version) nvidia.module_version = driver_version_in(*version);
   }
   if (!nvidia.module_loaded) return;
   if (const auto text = host.read_file(std::string(kProc) + "/params"))

@@ -7,6 +7,12 @@ namespace {
 constexpr std::size_t kMaxFields = 4096;
 }
 
+std::optional<std::string> driver_version_in(std::string_view text) {
+  auto version = find_version(text);
+  // Digits beyond any integer cannot be compared, so they are no version.
+  return version && parse_version(*version) ? version : std::nullopt;
+}
+
 NvidiaVersionFile parse_nvidia_version(std::string_view text) {
   NvidiaVersionFile file;
   for (const auto line : lines(text)) {
@@ -17,7 +23,7 @@ NvidiaVersionFile parse_nvidia_version(std::string_view text) {
     constexpr std::string_view kModule = "Kernel Module";
     const auto module = rest->find(kModule);
     if (module == std::string_view::npos) return file;
-    file.version = find_version(rest->substr(module + kModule.size()));
+    file.version = driver_version_in(rest->substr(module + kModule.size()));
     file.flavour = contains(rest->substr(0, module), "Open") ? "open" : "proprietary";
     return file;
   }

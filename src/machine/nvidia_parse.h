@@ -9,6 +9,9 @@
 
 namespace gpuready {
 
+// The first dotted number in the text: "580.159.04".
+std::optional<std::string> driver_version_in(std::string_view text);
+
 struct NvidiaVersionFile {
   std::optional<std::string> version;  // "580.159.04"
   std::optional<std::string> flavour;  // "open", "proprietary"

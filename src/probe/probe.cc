@@ -1,9 +1,11 @@
 #include "probe/probe.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +36,8 @@ int run_probe(std::span<const std::string> args) {
   const bool to_stdout = std::erase(rest, "--stdout") > 0;
   const int descriptor = to_stdout ? STDOUT_FILENO : kDocumentDescriptor;
   if (fcntl(descriptor, F_GETFD) < 0) return kUsage;
+
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what an orphan finds out
 
   ProbeWriter writer(descriptor, probe->name);
   probe->run(writer, rest);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "health/plan.h"
+
 namespace gpuready {
 namespace {
 
@@ -51,10 +53,11 @@ struct Tally {
   bool failed = false, unknown = false;
 };
 
-Tally tally(const Report& report) {
+Tally tally(const Report& report, const Requirements& requirements) {
   Tally tally;
   for (const auto& gpu : report.machine.gpus) {
     if (gpu.faked) continue;
+    if (!requirements.devices.empty() && !names_gpu(requirements.devices, gpu)) continue;
     ++tally.gpus;
     if (!is_usable(report, gpu)) continue;
     ++tally.usable;
@@ -76,7 +79,6 @@ Tally tally(const Report& report) {
       judge(verdict.status);
       tally.failed |= verdict.injected_fault;  // never taken for a healthy run
     }
-  for (const auto& check : report.fitness) judge(check.status);
   return tally;
 }
 
@@ -85,9 +87,6 @@ Exit exit_of(const Report& report, const Tally& tally, const Requirements& requi
   if (requirements.required_gpus && tally.usable < *requirements.required_gpus)
     return Exit::required_absent;
   if (report.verdicts && (tally.unknown || tally.ready < tally.gpus)) return Exit::unknown;
-  for (const auto& check : report.fitness)
-    if (check.status != VerdictStatus::passed && check.status != VerdictStatus::not_supported)
-      return Exit::unknown;
   return Exit::ok;
 }
 
@@ -109,8 +108,6 @@ std::string first_problem(const Report& report) {
   if (report.findings)
     for (const auto& finding : *report.findings)
       if (finding.severity == Severity::error && finding.id != kExpectedCount) return finding.title;
-  for (const auto& check : report.fitness)
-    if (check.status == VerdictStatus::failed) return "fitness check " + check.name + " failed";
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts)
       if (verdict.status != VerdictStatus::passed && !beside_the_point(report, verdict))
@@ -169,7 +166,7 @@ bool is_usable(const Report& report, const Gpu& gpu) {
 }
 
 void conclude(Report& report, const Requirements& requirements) {
-  const Tally counts = tally(report);
+  const Tally counts = tally(report, requirements);
   report.exit = exit_of(report, counts, requirements);
   std::string text = report.command == "doctor"   ? conclude_doctor(report, counts)
                      : report.command == "detect" ? conclude_detect(report, counts)

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "report/report.h"
 
 namespace gpuready {
 
 struct Requirements {
-  std::optional<int> required_gpus;  // --require-gpu[=N]
+  std::optional<int> required_gpus = std::nullopt;  // --require-gpu[=N]
+  std::vector<std::string> devices = {};  // --device: only these were asked about; empty: all
 };
 
 // A GPU that work could be given to as far as is known: bound to its driver, started, not excluded,

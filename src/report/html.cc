@@ -88,7 +88,7 @@ std::string render_html(const Report& report) {
   out += html_findings(report);
   out += html_topology(report, summary);
   out += html_tests(summary);
-  out += html_fitness(report);
+  out += html_fitness(summary);
   out += details(report.machine);
   out +=
       "<details class=\"card row\"><summary><span class=\"grow\"><b>Raw data</b> \u00b7 "

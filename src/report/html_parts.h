@@ -29,7 +29,7 @@ std::string html_facts(const std::vector<FactGroup>& groups);  // html_text.cc
 
 std::string html_gpu_cards(const Report& report, const Summary& summary);  // html_gpus.cc
 std::string html_tests(const Summary& summary);                            // html_tests.cc
-std::string html_fitness(const Report& report);                            // html_tests.cc
+std::string html_fitness(const Summary& summary);                          // html_tests.cc
 std::string html_findings(const Report& report);                           // html_findings.cc
 std::string html_topology(const Report& report, const Summary& summary);   // html_topology.cc
 

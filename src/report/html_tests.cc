@@ -83,19 +83,17 @@ std::string html_tests(const Summary& summary) {
   return out + "</section>\n";
 }
 
-std::string html_fitness(const Report& report) {
-  if (report.fitness.empty()) return {};
+std::string html_fitness(const Summary& summary) {
+  if (summary.fitness.empty()) return {};
   std::string out =
-      "<section><h2>Fitness</h2>\n<div class=\"card scroll\"><table><thead><tr><th "
-      "scope=\"col\">Check"
-      "</th><th scope=\"col\">Result</th><th scope=\"col\">Measured</th><th "
-      "scope=\"col\">Required</th>"
-      "<th scope=\"col\">Why</th></tr></thead><tbody>\n";
-  for (const FitnessCheck& check : report.fitness)
-    out += fmt::format(
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        escape_html(check.name), html_pill(tone_of(check.status), status_text(check.status)),
-        escape_html(check.measured), escape_html(check.required), escape_html(check.reason));
+      "<section><h2>Fitness of the host</h2>\n<div class=\"card scroll\"><table><thead><tr>"
+      "<th scope=\"col\">Check</th><th scope=\"col\">Result</th><th scope=\"col\">Measured</th>"
+      "</tr></thead><tbody>\n";
+  for (const TestSummary& check : summary.fitness)
+    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
+                       escape_html(check.verdict->test),
+                       html_pill(check.tone, status_text(check.verdict->status)),
+                       escape_html(check.verdict->reason));
   return out + "</tbody></table></div></section>\n";
 }
 

@@ -101,13 +101,14 @@ std::string tests(const Summary& summary) {
          words;
 }
 
-std::string fitness(const Report& report) {
-  if (report.fitness.empty()) return {};
+std::string fitness(const Summary& summary) {
+  if (summary.fitness.empty()) return {};
   std::vector<std::vector<std::string>> rows;
-  for (const FitnessCheck& check : report.fitness)
-    rows.push_back({escape(check.name), fmt::format("**{}**", status_text(check.status)),
-                    escape(check.measured), escape(check.required), escape(check.reason)});
-  return "\n## Fitness\n\n" + table({"Check", "Result", "Measured", "Required", "Why"}, rows);
+  for (const TestSummary& check : summary.fitness)
+    rows.push_back({escape(check.verdict->test),
+                    fmt::format("**{}**", status_text(check.verdict->status)),
+                    escape(check.verdict->reason)});
+  return "\n## Fitness of the host\n\n" + table({"Check", "Result", "Measured"}, rows);
 }
 
 std::string finding_text(const Finding& finding, int depth) {
@@ -176,7 +177,7 @@ std::string render_markdown(const Report& report) {
   out += gpus(summary);
   for (const VulkanDevice* device : summary.software_devices)
     out += fmt::format("\nSoftware, no GPU: {} (Vulkan on the CPU)\n", escape(device->name));
-  out += tests(summary) + fitness(report) + findings(report) + topology(report.machine);
+  out += tests(summary) + fitness(summary) + findings(report) + topology(report.machine);
   for (const Gpu& gpu : report.machine.gpus)
     out +=
         fmt::format("\n## GPU {}: {}\n", gpu.index, escape(gpu.name)) + group_lists(gpu_facts(gpu));

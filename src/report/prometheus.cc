@@ -206,10 +206,12 @@ std::string render_prometheus(const Report& report) {
     out.add("gpuready_gpus_ready", "gauge", "GPUs that are ready for work.", {}, summary.ready);
   add_gpus(report, summary, out);
   add_tests(report, summary, out);
-  for (const FitnessCheck& check : report.fitness)
-    out.add("gpuready_fitness_status", "gauge",
-            "1 for the status that the fitness check ended with.",
-            {{"check", check.name}, {"status", std::string(to_string(check.status))}}, 1);
+  for (const TestSummary& check : summary.fitness)
+    out.add(
+        "gpuready_fitness_status", "gauge",
+        "1 for the status that the fitness check of the host ended with.",
+        {{"check", check.verdict->test}, {"status", std::string(to_string(check.verdict->status))}},
+        1);
   add_findings(report, out);
   return out.text();
 }

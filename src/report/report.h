@@ -21,16 +21,6 @@ enum class Exit : int {
   unknown = 4,          // it could not be found out
 };
 
-// A fitness check of a worker (gpuready check --fitness): its rule, what was measured, and the
-// result.
-struct FitnessCheck {
-  std::string name;  // "memory", "disk", "network", "cuda_version", "cuda_start", "benchmark"
-  VerdictStatus status = VerdictStatus::not_tested;
-  std::string measured,
-      required;  // for people: "22.9 GiB", "at least 4.0 GiB (RUNPOD_MIN_MEMORY_GB)"
-  std::string reason;
-};
-
 struct Report {
   std::string command;  // "check", "detect", "doctor"
   std::string tool_version;
@@ -38,7 +28,6 @@ struct Report {
   Machine machine;
   std::optional<std::vector<Finding>> findings;  // absent: doctor was not asked
   std::optional<std::vector<Verdict>> verdicts;  // absent: nothing was to be tested
-  std::vector<FitnessCheck> fitness;
   std::optional<std::string> conclusion;  // one sentence, e.g. "2 of 2 GPUs are ready for work."
   std::vector<std::string> notes;         // told before the rest, e.g. why no GPU was tested
   Exit exit = Exit::ok;

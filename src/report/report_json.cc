@@ -5,20 +5,6 @@
 
 namespace gpuready {
 
-namespace {
-
-Json fitness_json(const FitnessCheck& check) {
-  Json doc = Json::object();
-  doc["name"] = check.name;
-  doc["status"] = to_string(check.status);
-  put(doc, "measured", check.measured);
-  put(doc, "required", check.required);
-  put(doc, "reason", check.reason);
-  return doc;
-}
-
-}  // namespace
-
 Json to_json(const Report& report) {
   Json doc = Json::object();
   doc["schema"] = "gpuready.report";
@@ -41,7 +27,6 @@ Json to_json(const Report& report) {
     doc["verdicts"] = Json::array();
     for (const Verdict& verdict : *report.verdicts) doc["verdicts"].push_back(to_json(verdict));
   }
-  put_list(doc, "fitness", report.fitness, fitness_json);
   put_finite(doc, "duration_ms", report.duration_ms);
   return doc;
 }

@@ -177,7 +177,8 @@ Summary summarize(const Report& report) {
   Summary summary;
   if (report.verdicts)
     for (const Verdict& verdict : *report.verdicts)
-      summary.tests.push_back(summarize_test(machine, verdict));
+      (verdict.executor == "host" ? summary.fitness : summary.tests)
+          .push_back(summarize_test(machine, verdict));
   for (const Gpu& gpu : machine.gpus) {
     summary.gpus.push_back(summarize_gpu(report, summary, gpu));
     const auto state = summary.gpus.back().state;

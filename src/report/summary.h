@@ -69,8 +69,9 @@ struct Summary {
   Tone tone = Tone::neutral;  // of the conclusion; never good where no GPU was proven
   std::vector<GpuSummary> gpus;
   std::vector<TestSummary> tests;
-  int ready = 0;                                      // GPUs in state ready or attention
-  int errors = 0, warnings = 0, infos = 0;            // root findings
+  std::vector<TestSummary> fitness;         // of the host: memory, disk, versions, network
+  int ready = 0;                            // GPUs in state ready or attention
+  int errors = 0, warnings = 0, infos = 0;  // root findings
   std::vector<const VulkanDevice*> software_devices;  // llvmpipe and its like
 };
 

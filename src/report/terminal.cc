@@ -95,7 +95,7 @@ std::string render_terminal(const Report& report, const TerminalStyle& style) {
     }
   }
   write_tests(summary, style.quiet, out);
-  write_fitness(report, style.quiet, out);
+  write_fitness(summary, style.quiet, out);
   write_findings(report, summary, style.quiet, out);
   if (style.quiet) return out.take();
   if (report.command == "detect") write_details(report.machine, out);

@@ -6,9 +6,9 @@
 
 namespace gpuready {
 
-void write_gpu_table(const Summary& summary, TerminalText& out);          // terminal.cc
-void write_tests(const Summary& summary, bool quiet, TerminalText& out);  // terminal_tests.cc
-void write_fitness(const Report& report, bool quiet, TerminalText& out);  // terminal_tests.cc
+void write_gpu_table(const Summary& summary, TerminalText& out);            // terminal.cc
+void write_tests(const Summary& summary, bool quiet, TerminalText& out);    // terminal_tests.cc
+void write_fitness(const Summary& summary, bool quiet, TerminalText& out);  // terminal_tests.cc
 void write_findings(const Report& report, const Summary& summary, bool quiet,
                     TerminalText& out);                          // terminal_findings.cc
 void write_unseen(const Machine& machine, TerminalText& out);    // terminal_findings.cc

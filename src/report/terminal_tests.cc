@@ -133,27 +133,19 @@ void write_tests(const Summary& summary, bool quiet, TerminalText& out) {
   }
 }
 
-void write_fitness(const Report& report, bool quiet, TerminalText& out) {
+void write_fitness(const Summary& summary, bool quiet, TerminalText& out) {
   Table table;
-  table.columns = {{.title = "Check"},
-                   {.title = "Result"},
-                   {.title = "Measured", .flexible = true},
-                   {.title = "Required", .flexible = true}};
-  std::vector<const FitnessCheck*> shown;
-  for (const FitnessCheck& check : report.fitness) {
-    if (quiet && tone_of(check.status) == Tone::good) continue;
-    shown.push_back(&check);
-    table.rows.push_back({{check.name, Ink::bold},
-                          {status_text(check.status), ink_of(tone_of(check.status))},
-                          {check.measured},
-                          {check.required, Ink::dim}});
+  table.columns = {
+      {.title = "Check"}, {.title = "Result"}, {.title = "Measured", .flexible = true}};
+  for (const TestSummary& check : summary.fitness) {
+    if (quiet && check.tone == Tone::good) continue;
+    table.rows.push_back({{check.verdict->test, Ink::bold},
+                          {status_text(check.verdict->status), ink_of(check.tone)},
+                          {check.verdict->reason}});
   }
-  if (shown.empty()) return;
-  out.heading("Fitness");
+  if (table.rows.empty()) return;
+  out.heading("Fitness of the host");
   out.table(2, table);
-  for (const FitnessCheck* check : shown)
-    if (check->status != VerdictStatus::passed && !check->reason.empty())
-      out.paragraph(2, {check->name + ": ", Ink::bold}, check->reason);
 }
 
 }  // namespace gpuready

@@ -51,6 +51,11 @@ TEST(NvidiaFiles, ProprietaryModule) {
   EXPECT_EQ(file.flavour, "proprietary");
 }
 
+TEST(NvidiaFiles, VersionBeyondAnyIntegerIsAbsent) {
+  EXPECT_FALSE(
+      parse_nvidia_version("NVRM version: NVIDIA Kernel Module  53333333333333.1\n").version);
+}
+
 TEST(NvidiaFiles, InformationOfAGpu) {
   const auto machine = machine_of(driver_files());
   ASSERT_EQ(machine.gpus.size(), 1u);

@@ -71,16 +71,6 @@ Verdict filled_verdict() {
   return out;
 }
 
-FitnessCheck filled_fitness_check() {
-  FitnessCheck out;
-  out.name = "text 1279";
-  out.status = VerdictStatus::inconclusive;
-  out.measured = "text 1280";
-  out.required = "text 1281";
-  out.reason = "text 1282";
-  return out;
-}
-
 }  // namespace
 
 Report filled() {
@@ -94,7 +84,6 @@ Report filled() {
   out.findings->front().explains = {filled_finding()};
   out.verdicts.emplace();
   out.verdicts->push_back(filled_verdict());
-  out.fitness = {filled_fitness_check()};
   out.conclusion = "text 1283";
   out.notes = {"text 1284"};
   out.exit = Exit::unknown;

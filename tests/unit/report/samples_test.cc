@@ -342,7 +342,10 @@ Report hostile() {
   }
   (*report.verdicts)[0].test = (*report.verdicts)[0].subject = kHostile;
   (*report.verdicts)[1].metrics.push_back({kHostile, 3, kHostile, 4.0, kHostile});
-  report.fitness = {{kHostile, VerdictStatus::failed, kHostile, kHostile, kHostile}};
+  Verdict& fitness = report.verdicts->emplace_back();
+  fitness.test = fitness.reason = kHostile;
+  fitness.executor = "host";
+  fitness.status = VerdictStatus::failed;
   report.notes = {kHostile};
   report.conclusion = report.tool_version = report.created_utc = kHostile;
   return report;
