@@ -5,7 +5,9 @@ target_compile_options(gpuready_options INTERFACE
     -ffp-contract=off -fvisibility=hidden>)
 if(GPUREADY_SANITIZE)
   target_compile_options(gpuready_options INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+    # Functions found by dlsym() have the types of the vendor's headers, not of ours.
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(gpuready_options INTERFACE -fsanitize=address,undefined)
 endif()
 if(GPUREADY_FUZZ)

@@ -67,8 +67,11 @@ std::vector<const Gpu*> by_nvml_index(const Machine& machine) {
   std::vector<const Gpu*> gpus;
   for (const auto& gpu : machine.gpus)
     if (gpu.vendor == Vendor::nvidia && !gpu.faked) gpus.push_back(&gpu);
-  std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu* a, const Gpu* b) {
-    return a->nvml_index.value_or(INT32_MAX) < b->nvml_index.value_or(INT32_MAX);
+  std::sort(gpus.begin(), gpus.end(), [](const Gpu* a, const Gpu* b) {
+    const auto order = [](const Gpu& gpu) {
+      return std::pair(gpu.nvml_index.value_or(INT32_MAX), gpu.index);
+    };
+    return order(*a) < order(*b);
   });
   return gpus;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/units.h"
 #include "cli/terminal.h"
@@ -66,8 +67,10 @@ std::string progress_text(const std::vector<WorkerJob>& jobs,
 
 // The verdicts of untested GPUs stand between the others, in the machine's order.
 void sort_by_subject(std::vector<Verdict>& verdicts) {
-  std::stable_sort(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
-    const auto order = [](const Verdict& v) { return std::pair(v.subject.size(), v.subject); };
+  std::sort(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
+    const auto order = [](const Verdict& v) {
+      return std::tuple(v.subject.size(), v.subject, v.test != "memory");
+    };
     return order(a) < order(b);
   });
 }

@@ -165,14 +165,33 @@ std::string kept_parameters(std::string_view command_line) {
   return join(kept, " ");
 }
 
-// A log in which the kernel quotes its command line.
-std::string without_command_lines(std::string_view log) {
+// The kernel lists what it starts as init, with arguments and environment, each on an indented
+// line.
+bool tells_of_init(std::string_view text) {
+  return text.starts_with("    ") || contains(text, " as init process") ||
+         text.starts_with("  with arguments:") || text.starts_with("  with environment:") ||
+         contains(text, "kernel command line parameters");
+}
+
+// "Linux version 6.1 (user@host) (gcc ...": who built the kernel is nobody's concern.
+std::string without_builder(std::string_view line) {
+  const auto at = contains(line, "Linux version ") ? line.find('@') : line.npos;
+  const auto from = at == line.npos ? at : line.rfind('(', at);
+  const auto to = at == line.npos ? at : line.find(')', at);
+  if (from == line.npos || to == line.npos) return std::string(line);
+  return std::string(line.substr(0, from)) + "(builder)" + std::string(line.substr(to + 1));
+}
+
+// The kernel's log without what it quotes of the command line and of init.
+std::string without_private_lines(std::string_view log) {
   constexpr std::string_view kQuote = "ommand line: ";
   std::string out;
   for (const auto line : lines(log)) {
+    const auto space = line.find(' ');  // "<seconds> text"
+    if (space != line.npos && tells_of_init(line.substr(space + 1))) continue;
     const auto at = line.find(kQuote);
     if (at == line.npos)
-      out += line;
+      out += without_builder(line);
     else
       out += std::string(line.substr(0, at + kQuote.size())) +
              kept_parameters(line.substr(at + kQuote.size()));
@@ -209,7 +228,7 @@ class Rewriter {
     for (const auto& [name, value] : in.environment) variable(name, value, out);
     if (in.identity) out.identity = recorded(*in.identity);
     if (in.kernel_log) {
-      if (auto* log = std::get_if<std::string>(&*in.kernel_log)) *log = without_command_lines(*log);
+      if (auto* log = std::get_if<std::string>(&*in.kernel_log)) *log = without_private_lines(*log);
       out.kernel_log = recorded(*in.kernel_log);
     }
     return out;

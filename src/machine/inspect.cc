@@ -189,7 +189,9 @@ Machine inspect(Host& host, const InspectOptions& options) {
   if (options.full) timed("vulkan files", [&] { read_vulkan_files(host, machine); });
   ask_probes(host, machine, options, timed);
   finish_gpus(machine);
-  derive_topology(machine);
+  // NVLinks are asked with the counters; without them a path between NVIDIA GPUs is not known.
+  if (options.full || options.counters || !has_gpu_of(machine, Vendor::nvidia))
+    derive_topology(machine);
   return machine;
 }
 

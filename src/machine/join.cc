@@ -70,10 +70,15 @@ void finish_gpus(Machine& machine) {
     if (gpus[i].index != static_cast<int>(i)) gpus[i].index = kNew;
   merge_jetson(gpus);
   // GPUs without an address (Apple, Jetson, WSL2, faked) keep the order in which they were found.
-  std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
-    if (a.pci && b.pci) return *a.pci < *b.pci;
-    return a.pci.has_value() && !b.pci.has_value();
+  std::vector<std::pair<std::optional<PciAddress>, std::size_t>> order;
+  for (std::size_t i = 0; i < gpus.size(); ++i) order.emplace_back(gpus[i].pci, i);
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    if (a.first.has_value() != b.first.has_value()) return a.first.has_value();
+    return a < b;
   });
+  std::vector<Gpu> sorted;
+  for (const auto& [pci, position] : order) sorted.push_back(std::move(gpus[position]));
+  gpus = std::move(sorted);
   std::map<int, int> renumbered;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     if (gpus[i].index != kNew) renumbered.emplace(gpus[i].index, static_cast<int>(i));

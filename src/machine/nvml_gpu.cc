@@ -123,11 +123,17 @@ void apply_memory_errors(const DeviceAnswers& answers, Gpu& gpu) {
   take(gpu.retired.pending, as_flag(answers.value("nvmlDeviceGetRetiredPagesPendingStatus")));
 }
 
+// A link has at least one lane, of the first generation.
+std::optional<int> as_count(const Json& value) {
+  const auto number = as_int(value);
+  return number && *number > 0 ? number : std::nullopt;
+}
+
 void apply_bus(const DeviceAnswers& answers, Gpu& gpu) {
-  take(gpu.link_now.generation, as_int(answers.value("nvmlDeviceGetCurrPcieLinkGeneration")));
-  take(gpu.link_now.width, as_int(answers.value("nvmlDeviceGetCurrPcieLinkWidth")));
-  take(gpu.link_max.generation, as_int(answers.value("nvmlDeviceGetMaxPcieLinkGeneration")));
-  take(gpu.link_max.width, as_int(answers.value("nvmlDeviceGetMaxPcieLinkWidth")));
+  take(gpu.link_now.generation, as_count(answers.value("nvmlDeviceGetCurrPcieLinkGeneration")));
+  take(gpu.link_now.width, as_count(answers.value("nvmlDeviceGetCurrPcieLinkWidth")));
+  take(gpu.link_max.generation, as_count(answers.value("nvmlDeviceGetMaxPcieLinkGeneration")));
+  take(gpu.link_max.width, as_count(answers.value("nvmlDeviceGetMaxPcieLinkWidth")));
   take(gpu.pcie_errors.replays, as_u64(answers.value("nvmlDeviceGetPcieReplayCounter")));
   take_if_absent(gpu.cpu_affinity, as_text(answers.value("nvmlDeviceGetCpuAffinity")));
   // One node, or nothing: a set of nodes is no place.

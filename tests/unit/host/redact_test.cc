@@ -223,5 +223,40 @@ TEST(Redact, RepeatsItself) {
   EXPECT_FALSE(contains(everything(redact(recording)), kUuid));
 }
 
+TEST(Redact, OfTheKernelsCommandLineOnlyWhatConcernsGpusStays) {
+  Recording recording;
+  recording.files["/proc/cmdline"] = "root=UUID=1 iommu=pt nvidia.NVreg_X=1 secret=yes quiet\n";
+  recording.kernel_log =
+      "0.0 Linux version 6.1 (me@buildhost) (gcc 12) #1\n"
+      "0.1 Command line: root=/dev/sda1 pci=realloc\n"
+      "0.2 Run /sbin/secretd as init process\n0.3   with arguments:\n0.4     --token\n"
+      "0.5 nvidia: loading\n";
+  const auto out = redact(recording);
+  EXPECT_EQ(file_of(out, "/proc/cmdline"), "iommu=pt nvidia.NVreg_X=1 ...\n");
+  EXPECT_EQ(std::get<std::string>(*out.kernel_log),
+            "0.0 Linux version 6.1 (builder) (gcc 12) #1\n0.1 Command line: pci=realloc ...\n"
+            "0.5 nvidia: loading\n");
+}
+
+TEST(Redact, CgroupsAreNamedOtherwiseAndStillLeadToTheirFiles) {
+  Recording recording;
+  recording.files["/proc/self/cgroup"] = "0::/system.slice/payroll/job-4711abc\n";
+  recording.files["/sys/fs/cgroup/system.slice/payroll/job-4711abc/memory.max"] = "1024\n";
+  const auto out = redact(recording);
+  const auto group = file_of(out, "/proc/self/cgroup");
+  EXPECT_TRUE(contains(group, "/system.slice/"));
+  EXPECT_FALSE(contains(everything(out), "payroll") || contains(everything(out), "4711abc"));
+  const auto path = std::string(trim(group)).substr(3);
+  EXPECT_EQ(file_of(out, "/sys/fs/cgroup" + path + "/memory.max"), "1024\n");
+}
+
+TEST(Redact, TheGuidOfEfiVariablesIsNoSecret) {
+  Recording recording;
+  const std::string path =
+      "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+  recording.files[path] = "x";
+  EXPECT_EQ(file_of(redact(recording), path), "x");
+}
+
 }  // namespace
 }  // namespace gpuready
