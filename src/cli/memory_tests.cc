@@ -75,6 +75,14 @@ void sort_by_subject(std::vector<Verdict>& verdicts) {
   });
 }
 
+// NVML alone tells what the driver keeps for itself; the workers ask CUDA.
+void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
+  for (auto& verdict : verdicts) {
+    const Gpu* gpu = verdict.uuid ? machine.find_gpu_by_uuid(*verdict.uuid) : nullptr;
+    if (gpu && verdict.coverage) verdict.coverage->reserved_bytes = gpu->memory.reserved_bytes;
+  }
+}
+
 }  // namespace
 
 std::vector<Verdict> run_memory_tests(const Machine& machine, const MemoryTestRun& run) {
@@ -97,6 +105,7 @@ std::vector<Verdict> run_memory_tests(const Machine& machine, const MemoryTestRu
     append(verdicts, run_workers(benchmark_jobs(jobs, *run.benchmark_limit_ms),
                                  {.progress = {}, .cancel = &interrupted()}));
   append(verdicts, std::move(plan.not_run));
+  add_reserves(machine, verdicts);
   sort_by_subject(verdicts);
   return verdicts;
 }

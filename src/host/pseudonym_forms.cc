@@ -82,7 +82,9 @@ bool is_private_ipv6(std::string_view token) {
   in6_addr bytes{};
   const std::string text(token);
   if (inet_pton(AF_INET6, text.c_str(), &bytes) != 1) return false;
-  return token != "::" && token != "::1";
+  // The unspecified address ("::", also "0::" as cgroup v2 begins its lines) and loopback are no
+  // secrets.
+  return token.find_first_not_of("0:") != token.npos && token != "::1";
 }
 
 // Drivers, firmware and libraries have versions of four numbers too.

@@ -64,6 +64,11 @@ std::vector<std::string> suspended(const Machine& machine, const Probe& probe) {
   return out;
 }
 
+bool knows_nvlinks(const Machine& machine) {
+  return std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                     [](const Gpu& gpu) { return !gpu.nvlinks.empty(); });
+}
+
 bool has_gpu_of(const Machine& machine, Vendor vendor) {
   return std::any_of(machine.gpus.begin(), machine.gpus.end(),
                      [&](const Gpu& gpu) { return gpu.vendor == vendor; });
@@ -190,7 +195,8 @@ Machine inspect(Host& host, const InspectOptions& options) {
   ask_probes(host, machine, options, timed);
   finish_gpus(machine);
   // NVLinks are asked with the counters; without them a path between NVIDIA GPUs is not known.
-  if (options.full || options.counters || !has_gpu_of(machine, Vendor::nvidia))
+  if (options.full || options.counters || knows_nvlinks(machine) ||
+      !has_gpu_of(machine, Vendor::nvidia))
     derive_topology(machine);
   return machine;
 }

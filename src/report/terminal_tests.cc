@@ -98,6 +98,16 @@ std::string copy_rate_text(const std::vector<const TestSummary*>& tests) {
                      low == high ? low : low + " to " + high);
 }
 
+// What no test can reach, because the driver or the firmware keeps it.
+std::string reserve_text(const std::vector<const TestSummary*>& tests) {
+  std::uint64_t most = 0;
+  for (const TestSummary* test : tests)
+    if (const auto& coverage = test->verdict->coverage)
+      most = std::max(most, coverage->reserved_bytes.value_or(0));
+  if (most == 0) return {};
+  return fmt::format("The driver keeps {} beside that for itself.", format_bytes(most));
+}
+
 // Said once when it holds for all that passed.
 std::optional<std::string> common_reason(const std::vector<const TestSummary*>& tests) {
   std::optional<std::string> reason;
@@ -128,8 +138,8 @@ void write_tests(const Summary& summary, bool quiet, TerminalText& out) {
     for (const TestSummary* test : tests) write_outcome(*test, out);
     if (const auto reason = common_reason(tests); reason && !quiet)
       out.paragraph(2, {"Passed: ", Ink::dim}, *reason, Ink::dim);
-    if (const auto text = copy_rate_text(tests); !text.empty() && !quiet)
-      out.paragraph(2, {}, text, Ink::dim);
+    for (const auto& text : {copy_rate_text(tests), reserve_text(tests)})
+      if (!text.empty() && !quiet) out.paragraph(2, {}, text, Ink::dim);
   }
 }
 
