@@ -1,9 +1,5 @@
-# gpuready_precompile(<target>): the two slow headers, compiled once for all targets. That each header of
-# ours compiles alone is a test of its own (tests/headers).
+# gpuready_precompile(<target>): the two slow headers, compiled once for all targets.
 function(gpuready_precompile target)
-  if(NOT GPUREADY_QUICK_BUILD)
-    return()
-  endif()
   if(NOT TARGET gpuready_precompiled)
     file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cc "")
     add_library(gpuready_precompiled STATIC ${PROJECT_BINARY_DIR}/precompiled.cc)

@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   cmake ninja-build g++ ccache            # build
   clang-19                                # device code (PTX) and the sanitizer build
-  nlohmann-json3-dev libcli11-dev libfmt-dev libarchive-dev libzstd-dev libssl-dev
+  nlohmann-json3-dev libcli11-dev libfmt-dev libarchive-dev libzstd-dev
   libvulkan-dev pci.ids
 )
 if [ "${1:-}" = --tests ]; then
