@@ -3,6 +3,7 @@
 
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "base/random.h"
 #include "cli/commands.h"
@@ -12,6 +13,7 @@
 #include "health/aftermath.h"
 #include "health/fitness.h"
 #include "host/network.h"
+#include "host/xid_listener.h"
 #include "report/conclude.h"
 
 namespace gpuready::cli {
@@ -102,10 +104,15 @@ int run(const Options& options) {
 
   const auto tests = memory_run(**host, options);
   if (!tests) return complain(tests.error());
+  const bool listens = report.machine.source == "live" && report.machine.fakes.empty() &&
+                       report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
+  std::optional<XidListener> listener;
+  if (listens) listener.emplace();
   report.verdicts = run_memory_tests(report.machine, *tests);
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
-    const Machine after = inspect(**host, {.kernel_log = true, .counters = true});
+    Machine after = inspect(**host, {.kernel_log = true, .counters = true});
+    if (listener) add_heard_xids(listener->stop(), report.machine, after);
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }

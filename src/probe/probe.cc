@@ -19,7 +19,8 @@ struct Probe {
   void (*run)(ProbeWriter&, std::span<const std::string>);
 };
 constexpr Probe kProbes[] = {
-    {"nvml", probe_nvml}, {"cuda", probe_cuda},   {"vulkan", probe_vulkan},
+    {"nvml", probe_nvml}, {"nvml-events", probe_nvml_events},
+    {"cuda", probe_cuda}, {"vulkan", probe_vulkan},
     {"rocm", probe_rocm}, {"metal", probe_metal},
 };
 

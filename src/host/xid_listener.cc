@@ -1,0 +1,32 @@
+#include "host/xid_listener.h"
+
+#include <csignal>
+
+namespace gpuready {
+namespace {
+
+constexpr const char* kProbe = "nvml-events";
+constexpr std::chrono::hours kLongestTest{24};
+constexpr std::chrono::milliseconds kTimeToStop{500};
+
+}  // namespace
+
+XidListener::XidListener() {
+  Command command;
+  command.program = helper_path();
+  command.args = {"__probe", kProbe};
+  command.timeout = kLongestTest;
+  command.document_pipe = true;
+  if (auto child = Child::start(command)) child_.emplace(std::move(*child));
+}
+
+ProbeDocument XidListener::stop() {
+  if (!child_) return {};
+  if (!child_->finished()) ::kill(child_->pid(), SIGTERM);
+  const Deadline until = deadline_in(kTimeToStop);
+  while (!child_->finished() && Clock::now() < until) poll_children({&*child_}, until);
+  child_->let_go();  // if it still runs, what it has told is all
+  return probe_document_from_lines(child_->document(), kProbe);
+}
+
+}  // namespace gpuready
