@@ -26,7 +26,7 @@ if [ "${1:-}" != --quick ]; then
   cmake --preset asan -DGPUREADY_TESTS=ON >/dev/null
   ninja -C build/asan --quiet
   [ "${1:-}" != --tidy ] || scripts/lint.sh build/asan
-  ctest --test-dir build/asan --output-on-failure -j "$jobs" --quiet
+  ctest --test-dir build/asan --output-on-failure -j "$jobs" --progress
 fi
 
 step "tests"
