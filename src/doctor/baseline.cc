@@ -12,7 +12,6 @@
 namespace gpuready {
 namespace {
 using doctor::about;
-using doctor::Change;
 using doctor::evidence;
 using doctor::Match;
 using doctor::quote;
