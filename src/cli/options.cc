@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "health/plan.h"
+#include "host/atomic_file.h"
 #include "host/recording.h"
 #include "machine/fake.h"
 
@@ -145,26 +146,14 @@ Report begin_report(std::string command, Machine machine) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view content) {
-  // A pipe or device (--html /dev/stdout) is written to as it is; a file is replaced whole.
-  const std::string temporary = fmt::format("{}.part-{}", path, ::getpid());
-  const bool special = path.starts_with("/dev/");
-  const int flags = O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL);
-  const int descriptor = ::open(special ? path.c_str() : temporary.c_str(), flags, 0644);
+  if (!path.starts_with("/dev/")) return write_file_atomically(path, content);
+  // A pipe or device (--html /dev/stdout) is written to as it is.
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return fail_errno(path, errno);
-  bool good = write_all(descriptor, content);
-  if (good && !special) good = ::fsync(descriptor) == 0;
-  int error_number = good ? 0 : errno;
-  if (::close(descriptor) != 0 && good) {
-    good = false;
-    error_number = errno;
-  }
-  if (good && !special && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    good = false;
-    error_number = errno;
-  }
-  if (good) return {};
-  if (!special) ::unlink(temporary.c_str());
-  return fail_errno(path, error_number);
+  const int error_number = write_all(descriptor, content) ? 0 : errno;
+  ::close(descriptor);
+  if (error_number != 0) return fail_errno(path, error_number);
+  return {};
 }
 
 int deliver(const Report& report, const Globals& globals) {

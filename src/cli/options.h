@@ -51,7 +51,7 @@ Report begin_report(std::string command, Machine machine);
 // written. The terminal report goes to standard output unless that carries JSON.
 int deliver(const Report& report, const Globals& globals);
 
-// Writes the whole file or leaves what was there: a temporary file beside it, then a rename.
+// Writes the whole file or leaves what was there; devices and pipes under /dev are written to.
 Result<void> write_file(const std::string& path, std::string_view content);
 
 // "gpuready: <message>" to standard error.

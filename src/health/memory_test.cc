@@ -1,12 +1,12 @@
 #include "health/memory_test.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "kernels/memory_mix.h"
 
 namespace gpuready {
@@ -26,15 +26,6 @@ constexpr std::array<Phase, 4> kPhases = {{
     {"verify complement", "verify_complement_rate", "complement", true, true},
 }};
 
-std::uint64_t random_salt() {
-  std::uint64_t salt = 0;
-  if (::getrandom(&salt, sizeof salt, 0) != sizeof salt) {
-    salt =
-        static_cast<std::uint64_t>(Clock::now().time_since_epoch().count()) * 0x9E3779B97F4A7C15u;
-  }
-  return salt;
-}
-
 class MemoryTest {
  public:
   MemoryTest(Device& device, const MemoryTestOptions& options, const MemoryTestHooks& hooks)
@@ -45,7 +36,7 @@ class MemoryTest {
     verdict_.uuid = info.uuid;
     verdict_.pci_address = info.pci_address;
     verdict_.injected_fault = options.inject.has_value();
-    salt_ = options.salt ? *options.salt : random_salt();
+    salt_ = options.salt ? *options.salt : random_u64();
   }
 
   Verdict run() {

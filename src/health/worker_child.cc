@@ -16,6 +16,7 @@
 #include "health/verdict_json.h"
 #include "health/worker.h"
 #include "host/host.h"
+#include "machine/system.h"
 
 namespace gpuready {
 namespace {
@@ -90,27 +91,13 @@ Result<Arguments> parse_arguments(std::span<const std::string> args) {
   return parsed;
 }
 
-// A field of /proc/meminfo, which is in KiB.
-std::optional<std::uint64_t> meminfo_bytes(std::string_view text, std::string_view name) {
-  for (std::string_view line : lines(text)) {
-    const auto rest = after_prefix(line, name);
-    if (!rest || !rest->starts_with(":")) continue;
-    const auto words = split(rest->substr(1), " \t");
-    if (words.empty()) return std::nullopt;
-    const auto kib = parse_uint(words[0]);
-    if (!kib || *kib > UINT64_MAX / KiB) return std::nullopt;
-    return *kib * KiB;
-  }
-  return std::nullopt;
-}
-
 // Host memory is bounded: by default 256 MiB, and never more than half of what is available.
 Result<std::unique_ptr<Device>> open_host_memory(MemoryTestOptions& options) {
   auto host = make_live_host();
   auto meminfo = host->read_file("/proc/meminfo");
   if (!meminfo) return std::unexpected(meminfo.error());
-  const auto available = meminfo_bytes(*meminfo, "MemAvailable"),
-             total = meminfo_bytes(*meminfo, "MemTotal");
+  const auto available = parse_meminfo(*meminfo, "MemAvailable"),
+             total = parse_meminfo(*meminfo, "MemTotal");
   if (!available || !total) {
     return fail(ErrorKind::unsupported, "/proc/meminfo does not tell how much memory is available");
   }
