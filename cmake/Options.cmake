@@ -1,8 +1,9 @@
 # One interface target that every target of the project links: warnings, hardening, sanitizers.
 add_library(gpuready_options INTERFACE)
 target_compile_options(gpuready_options INTERFACE
-  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Wundef
-    -ffp-contract=off -fvisibility=hidden>)
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Werror -Wshadow -Wundef
+    -ffp-contract=off -fvisibility=hidden>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 if(GPUREADY_SANITIZE)
   target_compile_options(gpuready_options INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -28,7 +28,27 @@ struct BadWord {
   std::uint64_t expected = 0;
   std::uint64_t actual = 0;
   std::string phase;  // the pass that saw it, e.g. "address" or "complement"
+  std::optional<bool> repeats = std::nullopt;  // read again, and bad again; absent: not read again
   std::uint64_t bits() const { return expected ^ actual; }  // the bits that differ
+};
+
+// A computed value that is not the golden one.
+struct Mismatch {
+  std::string what;                            // "fp32 fma", "bf16 mma", "host to device"
+  std::optional<unsigned> unit = std::nullopt;  // the SM that computed it, as it named itself
+  std::uint64_t index = 0;                     // which result of that operation
+  std::uint64_t expected = 0, actual = 0;      // bit patterns
+};
+
+// A value that must be the same on every device of a model.
+struct Digest {
+  std::string name;  // "special functions"
+  std::uint64_t value = 0;
+};
+
+// SMs (or threads on a CPU) that were seen to do the work.
+struct UnitCoverage {
+  unsigned tested = 0, total = 0;
 };
 
 struct Coverage {
@@ -39,20 +59,26 @@ struct Coverage {
 };
 
 struct Verdict {
-  std::string test;                        // "memory"
-  std::string subject;                     // "GPU 0" or "host memory"
+  std::string test;                        // "memory", "compute", "peers", ...
+  std::string subject;                     // "GPU 0", "GPU 0 and GPU 1" or "host memory"
   std::optional<std::string> uuid;         // of the GPU that did it, as that GPU's driver told it
   std::optional<std::string> pci_address;  // "0000:17:00.0"
+  std::optional<std::string> peer_uuid;    // of the other GPU, where a pair was tested
   std::string executor;                    // "cuda", "vulkan", "cpu"
   VerdictStatus status = VerdictStatus::not_tested;
   std::string reason;  // one sentence; for passed: what was proven
   std::optional<Coverage> coverage;
+  std::optional<UnitCoverage> units;
   std::vector<Metric> metrics;
   std::uint64_t bad_words_total = 0;
   std::vector<BadWord> bad_words;  // the first ones by address, at most 64
+  std::uint64_t mismatches_total = 0;
+  std::vector<Mismatch> mismatches;  // at most 64
+  std::vector<Digest> digests;
   double duration_ms = 0;
-  bool injected_fault =
-      false;  // a fault was injected on purpose: the result is no statement on the device
+  // The class of the fault that was injected on purpose: then the result is no statement on the
+  // device.
+  std::optional<std::string> injected_fault;
 };
 
 }  // namespace gpuready

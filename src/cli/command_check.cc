@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "cli/commands.h"
-#include "cli/memory_tests.h"
+#include "cli/health_tests.h"
 #include "cli/options.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
@@ -69,19 +69,21 @@ Result<void> add_fitness(Host& host, const Options& options, Report& report) {
   return {};
 }
 
-Result<MemoryTestRun> memory_run(Host& host, const Options& options) {
-  MemoryTestRun run;
-  run.plan.busy = options.busy;
-  run.plan.devices = options.globals.devices;
-  run.quiet = options.globals.quiet;
-  if (options.inject)
-    run.inject = MemoryFault{random_u64() % (1u << 20), std::uint64_t{1} << random_u64() % 64};
+Result<PlanOptions> plan_options(Host& host, const Options& options) {
+  PlanOptions plan;
+  plan.busy = options.busy;
+  plan.devices = options.globals.devices;
+  plan.test.level = *level_from(options.level);
+  if (options.inject) plan.test.inject = Fault{*fault_class_from(*options.inject), random_u64()};
   if (options.fitness) {
     const auto limits = fitness_limits(host);
     if (!limits) return std::unexpected(limits.error());
-    run.benchmark_limit_ms = limits->benchmark_limit_s * 1000;
+    plan.test.limit_ms = limits->benchmark_limit_s * 1000;
+    plan.test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
+    plan.tests = tests_of(plan.test.level);
+    plan.tests.push_back("benchmark");
   }
-  return run;
+  return plan;
 }
 
 int run(const Options& options) {
@@ -102,13 +104,13 @@ int run(const Options& options) {
   }
   note_absence(report);
 
-  const auto tests = memory_run(**host, options);
+  const auto tests = plan_options(**host, options);
   if (!tests) return complain(tests.error());
   const bool listens = report.machine.source == "live" && report.machine.fakes.empty() &&
                        report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
-  report.verdicts = run_memory_tests(report.machine, *tests);
+  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet);
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
     Machine after = inspect(**host, {.kernel_log = true, .counters = true});

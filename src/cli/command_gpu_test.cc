@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/gpu_test_text.h"
-#include "cli/memory_tests.h"
+#include "cli/health_tests.h"
 #include "cli/options.h"
 
 namespace gpuready::cli {
@@ -96,11 +96,12 @@ int run(const Options& options) {
   if (!host) return complain(host.error());
   const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
   if (!machine) return complain(machine.error());
-  MemoryTestRun tests;
-  tests.plan = {.busy = options.busy, .max_bytes = kBytesPerGpu};
-  tests.quiet = true;
+  PlanOptions tests;
+  tests.tests = {"memory"};
+  tests.busy = options.busy;
+  tests.test.max_bytes = kBytesPerGpu;
   std::vector<Verdict> verdicts;
-  if (!machine->gpus.empty()) verdicts = run_memory_tests(*machine, tests);
+  if (!machine->gpus.empty()) verdicts = run_health_tests(*machine, tests, true);
 
   GpuTestResult result;
   result.kernel_release = machine->system.kernel_release;

@@ -52,6 +52,8 @@ std::size_t wrong_rows(std::span<const float> a, std::span<const float> b, std::
   return wrong;
 }
 
+constexpr unsigned kSize = 1024;  // a multiple of 64
+
 struct Outcome {
   double product_ms = 0;
   std::vector<float> c;
@@ -94,16 +96,12 @@ Result<Outcome> run(Device& device, std::span<const float> a, std::span<const fl
 
 }  // namespace
 
-Verdict benchmark_matmul(Device& device, const MatmulBenchmarkOptions& options) {
+Verdict benchmark_matmul(Device& device, const TestOptions& options, const TestHooks&) {
   const auto start = Clock::now();
-  Verdict verdict;
-  verdict.test = "benchmark";
-  verdict.executor = device.info().executor;
-  verdict.uuid = device.info().uuid;
-  verdict.pci_address = device.info().pci_address;
-  const std::size_t elements = std::size_t{options.n} * options.n;
+  Verdict verdict = begin_verdict("benchmark", device, options);
+  const std::size_t elements = std::size_t{kSize} * kSize;
   const auto a = small_integers(elements, 1), b = small_integers(elements, 2);
-  const auto outcome = run(device, a, b, options.n);
+  const auto outcome = run(device, a, b, kSize);
   verdict.duration_ms = elapsed_ms(start);
   if (!outcome) {
     verdict.status = device.fault_of(outcome.error()) == DeviceFault::memory
@@ -112,21 +110,21 @@ Verdict benchmark_matmul(Device& device, const MatmulBenchmarkOptions& options) 
     verdict.reason = outcome.error().message;
     return verdict;
   }
-  const double n = options.n;
+  const double n = kSize;
   verdict.metrics.push_back(
       {"product_time", outcome->product_ms, "ms", std::nullopt, std::nullopt});
   verdict.metrics.push_back({"product_rate", 2 * n * n * n / outcome->product_ms * 1e3, "FLOP/s",
                              std::nullopt, std::nullopt});
-  const auto wrong = wrong_rows(a, b, outcome->c, options.n);
+  const auto wrong = wrong_rows(a, b, outcome->c, kSize);
   const bool soon = outcome->product_ms <= options.limit_ms;
   verdict.status = wrong == 0 && soon ? VerdictStatus::passed : VerdictStatus::failed;
   const auto took =
       fmt::format("a {0} x {0} x {0} FP32 product took {1}, at most {2} is allowed ({3})",
-                  options.n, format_duration_ms(outcome->product_ms),
+                  kSize, format_duration_ms(outcome->product_ms),
                   format_duration_ms(options.limit_ms), options.limit_source);
   verdict.reason = wrong == 0
                        ? took + "; every element is exact"
-                       : fmt::format("{} of {} rows of the product are wrong", wrong, options.n);
+                       : fmt::format("{} of {} rows of the product are wrong", wrong, kSize);
   return verdict;
 }
 

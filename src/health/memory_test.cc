@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "health/memory_pass.h"
 #include "kernels/memory_mix.h"
 
 namespace gpuready {
@@ -28,24 +29,18 @@ constexpr std::array<Phase, 4> kPhases = {{
 
 class MemoryTest {
  public:
-  MemoryTest(Device& device, const MemoryTestOptions& options, const MemoryTestHooks& hooks)
+  MemoryTest(Device& device, const TestOptions& options, const TestHooks& hooks)
       : device_(device), options_(options), hooks_(hooks) {
-    const DeviceInfo& info = device.info();
-    verdict_.test = "memory";
-    verdict_.executor = info.executor;
-    verdict_.uuid = info.uuid;
-    verdict_.pci_address = info.pci_address;
-    verdict_.injected_fault = options.inject.has_value();
-    salt_ = options.salt ? *options.salt : random_u64();
+    verdict_ = begin_verdict("memory", device, options);
+    salt_ = options.seed ? *options.seed : random_u64();
   }
 
   Verdict run() {
     const auto start = Clock::now();
     if (auto done = steps(); !done) {
-      const DeviceFault fault = device_.fault_of(done.error());
       // Words already seen to be bad stay the verdict, whatever happened after.
       if (verdict_.bad_words_total == 0)
-        set(status_of(fault), reason_of(fault, done.error(), phase_));
+        conclude_with_error(verdict_, device_, done.error(), phase_);
     }
     verdict_.duration_ms = elapsed_ms(start);
     return std::move(verdict_);
@@ -56,10 +51,9 @@ class MemoryTest {
     verdict_.status = status;
     verdict_.reason = std::move(reason);
   }
-  bool cancelled() const { return hooks_.cancel && hooks_.cancel->load(); }
   bool report(std::uint64_t done_bytes) const {
     if (hooks_.progress) hooks_.progress({phase_, done_bytes, total_bytes_});
-    return !cancelled();
+    return !hooks_.cancelled();
   }
   void add_rate(std::string_view name, double bytes, double ms) {
     if (ms > 0) verdict_.metrics.push_back({std::string(name), bytes / (ms / 1e3), "B/s", {}, {}});
@@ -74,8 +68,8 @@ class MemoryTest {
   std::string describe_bad_words(const VerifyResult& result, bool complement) const;
 
   Device& device_;
-  const MemoryTestOptions& options_;
-  const MemoryTestHooks& hooks_;
+  const TestOptions& options_;
+  const TestHooks& hooks_;
   Verdict verdict_;
   std::uint64_t salt_ = 0, total_bytes_ = 0, target_bytes_ = 0;
   std::string_view phase_ = "start";
@@ -169,7 +163,10 @@ Result<bool> MemoryTest::run_phase(const Phase& phase, std::uint64_t phases_done
     ms = (*verified)->ms;
     good = judge(phase, **verified);
   } else {
-    const auto fault = phase.complement ? std::nullopt : options_.inject;
+    std::optional<MemoryFault> fault;
+    if (options_.inject && options_.inject->kind == FaultClass::bitflip && !phase.complement)
+      fault = MemoryFault{options_.inject->seed % ranges_->words(),
+                          std::uint64_t{1} << options_.inject->seed / ranges_->words() % 64};
     auto written = passes_->write(*ranges_, pattern, fault, progress);
     if (!written) return std::unexpected(written.error());
     if (!*written) return interrupted();
@@ -193,7 +190,7 @@ bool MemoryTest::judge(const Phase& phase, const VerifyResult& result) {
   verdict_.bad_words_total += result.bad_words;
   for (const MemoryBadWord& word : result.lowest) {
     verdict_.bad_words.push_back(
-        {word.index * 8, word.expected, word.actual, std::string(phase.pattern)});
+        {word.index * 8, word.expected, word.actual, std::string(phase.pattern), {}});
   }
   if (result.bad_words > 0) {
     set(VerdictStatus::failed, describe_bad_words(result, phase.complement));
@@ -283,60 +280,9 @@ void MemoryTest::conclude() {
 
 }  // namespace
 
-Verdict test_memory(Device& device, const MemoryTestOptions& options,
-                    const MemoryTestHooks& hooks) {
+Verdict test_memory(Device& device, const TestOptions& options,
+                    const TestHooks& hooks) {
   return MemoryTest(device, options, hooks).run();
-}
-
-VerdictStatus status_of(DeviceFault fault) {
-  switch (fault) {
-    case DeviceFault::out_of_memory:
-    case DeviceFault::busy:
-    case DeviceFault::unavailable:
-      return VerdictStatus::not_tested;
-    case DeviceFault::cannot_load:
-      return VerdictStatus::not_supported;
-    case DeviceFault::memory:
-    case DeviceFault::execution:
-      return VerdictStatus::failed;
-    case DeviceFault::none:
-    case DeviceFault::timed_out:
-    case DeviceFault::unclear:
-      return VerdictStatus::inconclusive;
-  }
-  return VerdictStatus::inconclusive;
-}
-
-std::string reason_of(DeviceFault fault, const Error& error, std::string_view phase) {
-  std::string_view what = "";
-  switch (fault) {
-    case DeviceFault::out_of_memory:
-      what = "out of memory";
-      break;
-    case DeviceFault::busy:
-      what = "busy";
-      break;
-    case DeviceFault::unavailable:
-      what = "the device could not be started";
-      break;
-    case DeviceFault::cannot_load:
-      what = "the driver does not load our code";
-      break;
-    case DeviceFault::memory:
-      what = "the device reported a memory fault";
-      break;
-    case DeviceFault::execution:
-      what = "a kernel that is right on a healthy device ended in an error";
-      break;
-    case DeviceFault::timed_out:
-      what = "a launch was ended for taking too long";
-      break;
-    case DeviceFault::none:
-    case DeviceFault::unclear:
-      what = "the test could not go on";
-      break;
-  }
-  return fmt::format("{} ({}): {}", what, phase, error.message);
 }
 
 }  // namespace gpuready

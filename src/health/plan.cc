@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "health/choose_executor.h"
 
 namespace gpuready {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::uint64_t kUnexplainedBytes = 64 * MiB;
 constexpr std::uint64_t kLeastLeftToOthers = 2 * GiB;
 constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes seconds
+constexpr std::uint64_t kHostMemoryBytes = 256 * MiB;
 
 struct Refusal {
   VerdictStatus status;
@@ -47,11 +49,6 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu, const Pla
     return Refusal{not_tested, "suspended: nothing wakes it that was not asked to; --device " +
                                    (gpu.pci ? gpu.pci->text() : std::to_string(gpu.index)) +
                                    " does"};
-  if (gpu.vendor != Vendor::nvidia)
-    return Refusal{not_supported,
-                   fmt::format("{} GPUs are not tested yet: the memory test runs through "
-                               "the CUDA driver",
-                               to_string(gpu.vendor))};
   if (gpu.excluded.value_or(false))
     return Refusal{not_tested, "excluded by the driver's configuration (NVreg_ExcludedGpus)"};
   if (gpu.compute_mode == "prohibited")
@@ -66,30 +63,33 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu, const Pla
                                    : "asking the CUDA driver ended as " + *outcome};
   if (gpu.mig_enabled.value_or(false) && gpu.mig.empty())
     return Refusal{not_tested, "MIG is on and has no instances to run on"};
-  if (!gpu.uuid)
-    return Refusal{not_tested, "no UUID is known for it, so no child can be given it alone"};
   if (!options.busy)
     if (const auto why = why_busy(gpu)) return Refusal{not_tested, *why};
   return std::nullopt;
 }
 
-Verdict not_run(const Gpu& gpu, Refusal why) {
+// A device that may be tested: a GPU, a MIG instance, or the host itself.
+struct Target {
+  std::string subject;
+  DeviceChoice device;
+  std::optional<std::string> pci_address;
+  TestOptions options;
+};
+
+Verdict not_run(const HealthTest& test, const Gpu& gpu, const Refusal& why) {
   Verdict verdict;
-  verdict.test = "memory";
+  verdict.test = test.name;
   verdict.subject = fmt::format("GPU {}", gpu.index);
   verdict.uuid = gpu.uuid;
   if (gpu.pci) verdict.pci_address = gpu.pci->text();
   verdict.status = why.status;
-  verdict.reason = std::move(why.reason);
+  verdict.reason = why.reason;
   return verdict;
 }
 
-PlannedTest planned(const Machine& machine, const Gpu& gpu, const PlanOptions& options) {
-  PlannedTest test;
-  test.gpu = gpu.index;
-  test.subject = fmt::format("GPU {}", gpu.index);
-  test.uuid = *gpu.uuid;
-  test.max_bytes = options.max_bytes;
+// How far a test of this GPU may go.
+TestOptions limited(const Machine& machine, const Gpu& gpu, const PlanOptions& options) {
+  TestOptions test = options.test;
   const auto limit = [&](std::uint64_t bytes) {
     test.max_bytes = std::min(bytes, test.max_bytes.value_or(bytes));
   };
@@ -99,28 +99,73 @@ PlannedTest planned(const Machine& machine, const Gpu& gpu, const PlanOptions& o
     if (const auto free = gpu.memory.free_bytes) limit(*free / 10 * 9);
   }
   if (options.busy && why_busy(gpu))
-    test.keep_free_bytes = std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
+    test.reserve_free_bytes =
+        std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
   return test;
 }
 
-void add_tests(const Machine& machine, const Gpu& gpu, const PlanOptions& options, TestPlan& plan) {
-  const PlannedTest whole = planned(machine, gpu, options);
-  if (!gpu.mig_enabled.value_or(false)) {
-    plan.run.push_back(whole);
-    return;
-  }
+std::vector<Target> targets_of(const Machine& machine, const Gpu& gpu, const DeviceChoice& device,
+                               const PlanOptions& options) {
+  Target whole{fmt::format("GPU {}", gpu.index), device,
+               gpu.pci ? std::optional(gpu.pci->text()) : std::nullopt,
+               limited(machine, gpu, options)};
+  if (!gpu.mig_enabled.value_or(false)) return {whole};
+  std::vector<Target> instances;
   for (const auto& instance : gpu.mig) {
     if (!instance.uuid) continue;
-    PlannedTest test = whole;
-    test.uuid = *instance.uuid;
-    test.subject = fmt::format("GPU {} MIG {}", gpu.index, instance.name.value_or("instance"));
-    plan.run.push_back(std::move(test));
+    Target target = whole;
+    target.device.id = *instance.uuid;
+    target.subject = fmt::format("GPU {} MIG {}", gpu.index, instance.name.value_or("instance"));
+    instances.push_back(std::move(target));
   }
+  return instances;
+}
+
+Target host_target(const PlanOptions& options) {
+  Target target{"host memory", {"cpu"}, std::nullopt, options.test};
+  target.options.max_bytes = options.test.max_bytes.value_or(kHostMemoryBytes);
+  target.options.copy_traffic_bytes = 2 * *target.options.max_bytes;
+  return target;
+}
+
+std::vector<const HealthTest*> asked_tests(const PlanOptions& options) {
+  const auto names = options.tests.empty() ? tests_of(options.test.level) : options.tests;
+  std::vector<const HealthTest*> tests;
+  for (const HealthTest& test : health_tests())
+    if (std::find(names.begin(), names.end(), test.name) != names.end()) tests.push_back(&test);
+  return tests;
+}
+
+bool runs_on(const HealthTest& test, const DeviceChoice& device) {
+  return std::find(test.executors.begin(), test.executors.end(), device.executor) !=
+         test.executors.end();
+}
+
+bool host_is_tested(const Machine& machine, const PlanOptions& options) {
+  const bool hardware = std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                                    [](const Gpu& gpu) { return !gpu.faked; });
+  const bool named =
+      std::find(options.devices.begin(), options.devices.end(), "cpu") != options.devices.end();
+  return machine.source == "live" && machine.fakes.empty() &&
+         (named || (!hardware && options.devices.empty()));
+}
+
+// The wave of a test of single devices.
+std::vector<TestJob> single_jobs(const HealthTest& test, const std::vector<Target>& targets) {
+  std::vector<TestJob> jobs;
+  for (const Target& target : targets)
+    if (runs_on(test, target.device))
+      jobs.push_back({&test, target.subject, {target.device}, target.pci_address, target.options});
+  return jobs;
 }
 
 }  // namespace
 
 bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
+  if (std::all_of(devices.begin(), devices.end(), [](const std::string& name) {
+        return is_executor_name(name) && name != "cpu";
+      }))
+    return !devices.empty();
   return std::any_of(devices.begin(), devices.end(), [&](const std::string& name) {
     if (parse_int(name) == gpu.index) return true;
     if (gpu.pci && parse_pci_address(name) == gpu.pci) return true;
@@ -128,20 +173,41 @@ bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
   });
 }
 
-TestPlan plan_memory_tests(const Machine& machine, const PlanOptions& options) {
+TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
   TestPlan plan;
-  const bool hardware = std::any_of(machine.gpus.begin(), machine.gpus.end(),
-                                    [](const Gpu& gpu) { return !gpu.faked; });
-  const bool cpu_named =
-      std::find(options.devices.begin(), options.devices.end(), "cpu") != options.devices.end();
-  plan.host_memory = machine.source == "live" && machine.fakes.empty() &&
-                     (cpu_named || (!hardware && options.devices.empty()));
+  const auto tests = asked_tests(options);
+  std::vector<Target> targets;
   for (const auto& gpu : machine.gpus) {
     if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
-    if (auto why = refusal(machine, gpu, options))
-      plan.not_run.push_back(not_run(gpu, std::move(*why)));
-    else
-      add_tests(machine, gpu, options, plan);
+    auto why = refusal(machine, gpu, options);
+    Result<DeviceChoice> device = DeviceChoice{};
+    if (!why) {
+      device = choose_executor(machine, gpu, forced_executor(options.devices));
+      if (!device)
+        why = Refusal{device.error().kind == ErrorKind::unsupported ? VerdictStatus::not_supported
+                                                                    : VerdictStatus::not_tested,
+                      device.error().message};
+    }
+    for (const HealthTest* test : tests) {
+      if (test->devices > 1) continue;
+      if (why)
+        plan.not_run.push_back(not_run(*test, gpu, *why));
+      else if (!runs_on(*test, *device))
+        plan.not_run.push_back(
+            not_run(*test, gpu,
+                    {VerdictStatus::not_supported,
+                     fmt::format("the {} test does not run through {}", test->name,
+                                 device->executor)}));
+    }
+    if (!why)
+      for (Target& target : targets_of(machine, gpu, *device, options))
+        targets.push_back(std::move(target));
+  }
+  if (host_is_tested(machine, options)) targets.push_back(host_target(options));
+  for (const HealthTest* test : tests) {
+    if (test->devices > 1) continue;
+    if (auto jobs = single_jobs(*test, targets); !jobs.empty())
+      plan.waves.push_back(std::move(jobs));
   }
   return plan;
 }

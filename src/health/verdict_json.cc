@@ -13,11 +13,22 @@ namespace {
 constexpr std::size_t kMaxListed = 4096;  // more entries than any verdict has: hostile input
 
 Json word_json(const BadWord& word) {
-  return {{"offset_bytes", format_hex(word.offset_bytes)},
-          {"expected", format_hex(word.expected, 16)},
-          {"actual", format_hex(word.actual, 16)},
-          {"bits", format_hex(word.bits(), 16)},
-          {"phase", word.phase}};
+  Json doc = {{"offset_bytes", format_hex(word.offset_bytes)},
+              {"expected", format_hex(word.expected, 16)},
+              {"actual", format_hex(word.actual, 16)},
+              {"bits", format_hex(word.bits(), 16)},
+              {"phase", word.phase}};
+  put(doc, "repeats", word.repeats);
+  return doc;
+}
+
+Json mismatch_json(const Mismatch& mismatch) {
+  Json doc = {{"what", mismatch.what}};
+  put(doc, "unit", mismatch.unit);
+  doc["index"] = mismatch.index;
+  doc["expected"] = format_hex(mismatch.expected, 16);
+  doc["actual"] = format_hex(mismatch.actual, 16);
+  return doc;
 }
 
 Json metric_json(const Metric& metric) {
@@ -54,6 +65,7 @@ Json to_json(const Verdict& verdict) {
   Json doc = {{"test", verdict.test}, {"subject", verdict.subject}};
   put(doc, "uuid", verdict.uuid);
   put(doc, "pci_address", verdict.pci_address);
+  put(doc, "peer_uuid", verdict.peer_uuid);
   put(doc, "executor", verdict.executor);
   doc["status"] = std::string(to_string(verdict.status));
   doc["reason"] = verdict.reason;
@@ -64,13 +76,22 @@ Json to_json(const Verdict& verdict) {
     put(coverage, "reserved_bytes", verdict.coverage->reserved_bytes);
     doc["coverage"] = std::move(coverage);
   }
+  if (verdict.units)
+    doc["units"] = {{"tested", verdict.units->tested}, {"total", verdict.units->total}};
   doc["metrics"] = Json::array();
   for (const Metric& metric : verdict.metrics) doc["metrics"].push_back(metric_json(metric));
   doc["bad_words_total"] = verdict.bad_words_total;
   doc["bad_words"] = Json::array();
   for (const BadWord& word : verdict.bad_words) doc["bad_words"].push_back(word_json(word));
+  doc["mismatches_total"] = verdict.mismatches_total;
+  doc["mismatches"] = Json::array();
+  for (const Mismatch& mismatch : verdict.mismatches)
+    doc["mismatches"].push_back(mismatch_json(mismatch));
+  doc["digests"] = Json::array();
+  for (const Digest& digest : verdict.digests)
+    doc["digests"].push_back({{"name", digest.name}, {"value", format_hex(digest.value, 16)}});
   put(doc, "duration_ms", number(verdict.duration_ms));
-  doc["injected_fault"] = verdict.injected_fault;
+  put(doc, "injected_fault", verdict.injected_fault);
   return doc;
 }
 
@@ -90,17 +111,24 @@ Result<Verdict> verdict_from_json(const Json& doc, std::string_view name) {
   verdict.subject = get_string(doc, "subject").value_or("");
   verdict.uuid = get_string(doc, "uuid");
   verdict.pci_address = get_string(doc, "pci_address");
+  verdict.peer_uuid = get_string(doc, "peer_uuid");
   verdict.executor = get_string(doc, "executor").value_or("");
   verdict.reason = get_string(doc, "reason").value_or("");
   verdict.bad_words_total = get_uint(doc, "bad_words_total").value_or(0);
   verdict.duration_ms = get_double(doc, "duration_ms").value_or(0);
-  verdict.injected_fault = get_bool(doc, "injected_fault").value_or(false);
+  verdict.mismatches_total = get_uint(doc, "mismatches_total").value_or(0);
+  verdict.injected_fault = get_string(doc, "injected_fault");
 
   if (const Json& coverage = member(doc, "coverage"); coverage.is_object()) {
     const auto tested = get_uint(coverage, "tested_bytes"), free = get_uint(coverage, "free_bytes"),
                total = get_uint(coverage, "total_bytes");
     if (!tested || !free || !total) return bad("\"coverage\" is incomplete");
     verdict.coverage = Coverage{*tested, *free, *total, get_uint(coverage, "reserved_bytes")};
+  }
+  if (const Json& units = member(doc, "units"); units.is_object()) {
+    const auto tested = get_uint(units, "tested"), total = get_uint(units, "total");
+    if (!tested || !total) return bad("\"units\" is incomplete");
+    verdict.units = UnitCoverage{static_cast<unsigned>(*tested), static_cast<unsigned>(*total)};
   }
   if (const Json* metrics = list_member(doc, "metrics")) {
     for (const Json& item : *metrics) {
@@ -117,7 +145,26 @@ Result<Verdict> verdict_from_json(const Json& doc, std::string_view name) {
                  actual = hex_member(item, "actual");
       if (!offset || !expected || !actual) return bad("a bad word is incomplete");
       verdict.bad_words.push_back(
-          {*offset, *expected, *actual, get_string(item, "phase").value_or("")});
+          {*offset, *expected, *actual, get_string(item, "phase").value_or(""),
+           get_bool(item, "repeats")});
+    }
+  }
+  if (const Json* mismatches = list_member(doc, "mismatches")) {
+    for (const Json& item : *mismatches) {
+      const auto expected = hex_member(item, "expected"), actual = hex_member(item, "actual");
+      if (!expected || !actual) return bad("a mismatch is incomplete");
+      const auto unit = get_uint(item, "unit");
+      verdict.mismatches.push_back({get_string(item, "what").value_or(""),
+                                    unit ? std::optional(static_cast<unsigned>(*unit)) : std::nullopt,
+                                    get_uint(item, "index").value_or(0), *expected, *actual});
+    }
+  }
+  if (const Json* digests = list_member(doc, "digests")) {
+    for (const Json& item : *digests) {
+      const auto digest_name = get_string(item, "name");
+      const auto value = hex_member(item, "value");
+      if (!digest_name || !value) return bad("a digest is incomplete");
+      verdict.digests.push_back({*digest_name, *value});
     }
   }
   return verdict;

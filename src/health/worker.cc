@@ -24,23 +24,24 @@ constexpr std::string_view kStartPhase = "driver start";
 
 class Worker {
  public:
-  Worker(const WorkerJob& job, std::size_t index, std::size_t gpus, const WorkerLimits& limits,
+  Worker(const TestJob& job, std::size_t index, std::size_t gpus, const WorkerLimits& limits,
          const WorkerHooks& hooks)
       : job_(job), index_(index), limits_(limits), hooks_(hooks) {
     start_limit_ = limits.start + limits.start_per_gpu * static_cast<int>(gpus);
     Command command;
     command.program = helper_path();
-    command.args = {"__worker", test_name()};
-    if (job.uuid.empty()) {
-      command.args.push_back("--cpu");
-    } else {
-      command.args.insert(command.args.end(), {"--uuid", job.uuid});
-      command.env = {{"CUDA_VISIBLE_DEVICES", job.uuid}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
+    command.args = {"__worker", std::string(job.test->name)};
+    std::vector<std::string> cuda_devices;
+    for (const DeviceChoice& device : job.devices) {
+      command.args.insert(command.args.end(), {"--device", to_string(device)});
+      if (device.executor == "cuda") cuda_devices.push_back(device.id);
     }
-    command.args.insert(command.args.end(),
-                        {"--options-json", dump_line(job.benchmark ? to_json(*job.benchmark)
-                                                                   : to_json(job.options))});
-    command.timeout = start_limit_ + limits.test;
+    if (!cuda_devices.empty())
+      command.env = {{"CUDA_VISIBLE_DEVICES", join(cuda_devices, ",")},
+                     {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+                     {"NCCL_NVLS_ENABLE", "0"}};
+    command.args.insert(command.args.end(), {"--options-json", dump_line(to_json(job.options))});
+    command.timeout = start_limit_ + test_limit(job.options);
     command.document_pipe = true;
     hard_limit_ = command.timeout;
     last_line_ = Clock::now();
@@ -83,8 +84,8 @@ class Worker {
     if (const Json& progress = member(*doc, "progress"); progress.is_object()) {
       phase_ = printable(get_string(progress, "phase").value_or(""));
       if (hooks_.progress) {
-        hooks_.progress({index_, phase_, get_uint(progress, "done_bytes").value_or(0),
-                         get_uint(progress, "total_bytes").value_or(0)});
+        hooks_.progress({index_, phase_, get_uint(progress, "done").value_or(0),
+                         get_uint(progress, "total").value_or(0)});
       }
     }
     if (const Json& partial = member(*doc, "partial"); partial.is_object()) {
@@ -125,7 +126,7 @@ class Worker {
   void judge_signal(int signal) {
     const char* name = ::sigabbrev_np(signal);
     // The kernel ends whoever reads host memory that its hardware reports as bad with SIGBUS.
-    const bool bad_host_memory = signal == SIGBUS && job_.uuid.empty() && phase_ != kStartPhase;
+    const bool bad_host_memory = signal == SIGBUS && job_.on_cpu() && phase_ != kStartPhase;
     conclude(bad_host_memory ? VerdictStatus::failed : VerdictStatus::inconclusive,
              fmt::format("the test's child died during {} of SIG{}{}", phase_, name ? name : "?",
                          bad_host_memory ? ": a hardware memory error" : ""));
@@ -162,21 +163,28 @@ class Worker {
 
   // What the child told so far stays; who was tested is what the parent knows.
   void conclude(VerdictStatus status, std::string reason) {
-    verdict_.test = test_name();
+    verdict_.test = job_.test->name;
     verdict_.subject = job_.subject;
-    if (verdict_.executor.empty()) verdict_.executor = job_.uuid.empty() ? "cpu" : "cuda";
-    if (!job_.uuid.empty() && !verdict_.uuid) verdict_.uuid = job_.uuid;
+    const DeviceChoice& device = job_.devices.front();
+    if (verdict_.executor.empty()) verdict_.executor = device.executor;
+    if (device.executor == "cuda" && !verdict_.uuid) verdict_.uuid = device.id;
     if (!verdict_.pci_address) verdict_.pci_address = job_.pci_address;
-    verdict_.injected_fault |= job_.options.inject.has_value();
+    if (job_.devices.size() > 1 && !verdict_.peer_uuid) verdict_.peer_uuid = job_.devices[1].id;
+    if (job_.options.inject) verdict_.injected_fault = to_string(job_.options.inject->kind);
     verdict_.status = status;
     verdict_.reason = printable(reason);
     if (verdict_.duration_ms == 0) verdict_.duration_ms = elapsed_ms(started_);
     done_ = true;
   }
 
-  const char* test_name() const { return job_.benchmark ? "benchmark" : "memory"; }
+  milliseconds test_limit(const TestOptions& options) const {
+    const milliseconds by_level = options.level == Level::quick      ? limits_.quick
+                                  : options.level == Level::standard ? limits_.standard
+                                                                     : limits_.thorough;
+    return by_level + milliseconds(static_cast<long>(options.duration_s.value_or(0) * 1000));
+  }
 
-  const WorkerJob& job_;
+  const TestJob& job_;
   const std::size_t index_;
   const WorkerLimits& limits_;
   const WorkerHooks& hooks_;
@@ -192,10 +200,10 @@ class Worker {
 
 }  // namespace
 
-std::vector<Verdict> run_workers(const std::vector<WorkerJob>& jobs, const WorkerHooks& hooks,
+std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks,
                                  const WorkerLimits& limits) {
   const auto gpus = static_cast<std::size_t>(std::count_if(
-      jobs.begin(), jobs.end(), [](const WorkerJob& job) { return !job.uuid.empty(); }));
+      jobs.begin(), jobs.end(), [](const TestJob& job) { return !job.on_cpu(); }));
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     workers.push_back(std::make_unique<Worker>(jobs[i], i, gpus, limits, hooks));

@@ -11,8 +11,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "device/cpu_device.h"
-#include "device/cuda_device.h"
 #include "health/verdict_json.h"
 #include "health/worker.h"
 #include "host/host.h"
@@ -38,61 +36,46 @@ void write_line(const Json& doc) {
   }
 }
 
-void write_progress(const MemoryProgress& progress) {
+void write_progress(const TestProgress& progress) {
   write_line({{"progress",
                {{"phase", std::string(progress.phase)},
-                {"done_bytes", progress.done_bytes},
-                {"total_bytes", progress.total_bytes}}}});
+                {"done", progress.done},
+                {"total", progress.total}}}});
 }
 
 struct Arguments {
-  std::string uuid;
-  bool cpu = false;
-  MemoryTestOptions options;
-  std::optional<MatmulBenchmarkOptions> benchmark;  // set: this test, not memory
+  const HealthTest* test = nullptr;
+  std::vector<DeviceChoice> devices;
+  TestOptions options;
 };
-
-Result<void> parse_options(const std::string& text, Arguments& parsed) {
-  const auto doc = parse_json(text, "--options-json");
-  if (!doc) return std::unexpected(doc.error());
-  if (parsed.benchmark) {
-    auto options = matmul_benchmark_options_from_json(*doc);
-    if (!options) return std::unexpected(options.error());
-    parsed.benchmark = *options;
-  } else {
-    auto options = memory_test_options_from_json(*doc);
-    if (!options) return std::unexpected(options.error());
-    parsed.options = *options;
-  }
-  return {};
-}
 
 Result<Arguments> parse_arguments(std::span<const std::string> args) {
   Arguments parsed;
-  if (!args.empty() && args[0] == "benchmark")
-    parsed.benchmark.emplace();
-  else if (args.empty() || args[0] != "memory")
-    return fail(ErrorKind::bad_input, "a worker's tests are \"memory\" and \"benchmark\"");
-  for (std::size_t i = 1; i < args.size(); ++i) {
-    const bool has_value = i + 1 < args.size();
-    if (args[i] == "--cpu") {
-      parsed.cpu = true;
-    } else if (args[i] == "--uuid" && has_value) {
-      parsed.uuid = args[++i];
-    } else if (args[i] == "--options-json" && has_value) {
-      if (auto done = parse_options(args[++i], parsed); !done) return std::unexpected(done.error());
+  if (!args.empty()) parsed.test = find_health_test(args[0]);
+  if (!parsed.test) return fail(ErrorKind::bad_input, "a worker's first argument names a test");
+  for (std::size_t i = 1; i + 1 < args.size(); i += 2) {
+    if (args[i] == "--device") {
+      auto device = parse_device_choice(args[i + 1]);
+      if (!device) return std::unexpected(device.error());
+      parsed.devices.push_back(std::move(*device));
+    } else if (args[i] == "--options-json") {
+      const auto doc = parse_json(args[i + 1], "--options-json");
+      if (!doc) return std::unexpected(doc.error());
+      auto options = test_options_from_json(*doc);
+      if (!options) return std::unexpected(options.error());
+      parsed.options = std::move(*options);
     } else {
       return fail(ErrorKind::bad_input, fmt::format("unexpected argument {}", printable(args[i])));
     }
   }
-  if (parsed.cpu == !parsed.uuid.empty()) {
-    return fail(ErrorKind::bad_input, "a worker needs one of --uuid UUID and --cpu");
-  }
+  if (args.size() % 2 == 0 || parsed.devices.size() != parsed.test->devices)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} takes {} --device", parsed.test->name, parsed.test->devices));
   return parsed;
 }
 
 // Host memory is bounded: by default 256 MiB, and never more than half of what is available.
-Result<std::unique_ptr<Device>> open_host_memory(MemoryTestOptions& options) {
+Result<CpuDeviceOptions> bound_host_memory(TestOptions& options) {
   auto host = make_live_host();
   auto meminfo = host->read_file("/proc/meminfo");
   if (!meminfo) return std::unexpected(meminfo.error());
@@ -107,19 +90,37 @@ Result<std::unique_ptr<Device>> open_host_memory(MemoryTestOptions& options) {
   CpuDeviceOptions device_options;
   device_options.memory_free_bytes = *available;
   device_options.memory_total_bytes = *total;
-  return make_cpu_device(device_options);
+  return device_options;
 }
 
-Verdict not_opened(const Arguments& arguments, const Error& error) {
-  const DeviceFault fault = cuda_fault_of(error);
+// What kept a device from being opened: nothing was tested; a fault is still a fault.
+Verdict not_opened(const Arguments& arguments, const DeviceChoice& device, const Error& error) {
+  const DeviceFault fault = fault_of_opening(device, error);
   Verdict verdict;
-  verdict.test = arguments.benchmark ? "benchmark" : "memory";
-  verdict.executor = arguments.cpu ? "cpu" : "cuda";
-  // Whatever kept the device from being opened, nothing was tested; a fault is still a fault.
+  verdict.test = arguments.test->name;
+  verdict.executor = device.executor;
   const VerdictStatus status = status_of(fault);
   verdict.status = status == VerdictStatus::inconclusive ? VerdictStatus::not_tested : status;
   verdict.reason = reason_of(fault, error, "start");
   return verdict;
+}
+
+Verdict run_test(Arguments& arguments, const TestHooks& hooks) {
+  CpuDeviceOptions cpu;
+  if (arguments.devices.front().executor == "cpu") {
+    auto bounded = bound_host_memory(arguments.options);
+    if (!bounded) return not_opened(arguments, arguments.devices.front(), bounded.error());
+    cpu = *bounded;
+  }
+  std::vector<Device*> devices;
+  for (const DeviceChoice& choice : arguments.devices) {
+    auto opened = open_device(choice, cpu);
+    if (!opened) return not_opened(arguments, choice, opened.error());
+    // Kept to the end of the process, whose memory the kernel takes back faster than the driver
+    // would.
+    devices.push_back(opened->release());
+  }
+  return arguments.test->run(devices, arguments.options, hooks);
 }
 
 }  // namespace
@@ -131,33 +132,20 @@ int run_worker(std::span<const std::string> args) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   std::signal(SIGTERM, on_stop_signal);
   std::signal(SIGINT, on_stop_signal);
-  write_progress({"driver start", 0, 0});
+  write_progress({"driver start"});
 
-  auto opened =
-      arguments->cpu ? open_host_memory(arguments->options) : open_cuda_device(arguments->uuid);
-  if (!opened) {
-    write_line({{"verdict", to_json(not_opened(*arguments, opened.error()))}});
-    return 0;
-  }
-  // Kept to the end of the process, whose memory the kernel takes back faster than the driver
-  // would.
-  static Device* device = nullptr;
-  device = opened->release();
-
-  MemoryTestHooks hooks;
+  TestHooks hooks;
   hooks.cancel = &g_stop;
   auto last = Clock::time_point{};
   std::string last_phase;
-  hooks.progress = [&](const MemoryProgress& progress) {
+  hooks.progress = [&](const TestProgress& progress) {
     if (progress.phase == last_phase && elapsed_ms(last) < kProgressEveryMs) return;
     last = Clock::now();
     last_phase = progress.phase;
     write_progress(progress);
   };
   hooks.partial = [](const Verdict& verdict) { write_line({{"partial", to_json(verdict)}}); };
-  write_line({{"verdict",
-               to_json(arguments->benchmark ? benchmark_matmul(*device, *arguments->benchmark)
-                                            : test_memory(*device, arguments->options, hooks))}});
+  write_line({{"verdict", to_json(run_test(*arguments, hooks))}});
   return 0;
 }
 

@@ -23,13 +23,26 @@ bool concerns(const Finding& finding, const Gpu& gpu) {
                      [&](const Finding& inner) { return concerns(inner, gpu); });
 }
 
+bool concerns(const Verdict& verdict, const Gpu& gpu) {
+  return (verdict.uuid && verdict.uuid == gpu.uuid) ||
+         (verdict.peer_uuid && verdict.peer_uuid == gpu.uuid) ||
+         (verdict.pci_address && gpu.pci && *verdict.pci_address == gpu.pci->text());
+}
+
 bool has_verdict(const Report& report, const Gpu& gpu, VerdictStatus status) {
   if (!report.verdicts) return false;
   return std::any_of(report.verdicts->begin(), report.verdicts->end(), [&](const Verdict& verdict) {
-    const bool same = (verdict.uuid && verdict.uuid == gpu.uuid) ||
-                      (verdict.pci_address && gpu.pci && *verdict.pci_address == gpu.pci->text());
-    return same && verdict.status == status;
+    return concerns(verdict, gpu) && verdict.status == status;
   });
+}
+
+// Something was tested, and nothing that was asked for is missing or bad. What no device of its
+// kind can do is not missing.
+bool passed_all(const Report& report, const Gpu& gpu) {
+  using enum VerdictStatus;
+  for (const VerdictStatus status : {failed, not_tested, timed_out, inconclusive})
+    if (has_verdict(report, gpu, status)) return false;
+  return has_verdict(report, gpu, passed);
 }
 
 // A driver that was asked and did not start makes its GPUs unusable.
@@ -61,7 +74,7 @@ Tally tally(const Report& report, const Requirements& requirements) {
     ++tally.gpus;
     if (!is_usable(report, gpu)) continue;
     ++tally.usable;
-    tally.ready += has_verdict(report, gpu, VerdictStatus::passed);
+    tally.ready += passed_all(report, gpu);
   }
   if (report.findings)
     for (const auto& finding : *report.findings) {
@@ -77,7 +90,7 @@ Tally tally(const Report& report, const Requirements& requirements) {
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts) {
       judge(verdict.status);
-      tally.failed |= verdict.injected_fault;  // never taken for a healthy run
+      tally.failed |= verdict.injected_fault.has_value();  // never taken for a healthy run
     }
   return tally;
 }

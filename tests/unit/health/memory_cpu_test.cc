@@ -6,6 +6,7 @@
 
 #include "device/cpu_device.h"
 #include "health/memory_test.h"
+#include "health/memory_pass.h"
 
 namespace gpuready {
 namespace {
@@ -70,7 +71,7 @@ class SwappedDevice final : public Device {
 
 Verdict test_with(const Kernel& from, CpuKernel to) {
   SwappedDevice device(from, to);
-  MemoryTestOptions options;
+  TestOptions options;
   options.copy_traffic_bytes = MiB;
   return test_memory(device, options);
 }

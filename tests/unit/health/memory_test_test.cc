@@ -1,5 +1,6 @@
 // The memory test against the fake CUDA driver: clean memory passes, and nothing else does.
 #include "health/memory_test.h"
+#include "health/memory_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +11,13 @@
 namespace gpuready {
 namespace {
 
-MemoryTestOptions small_options() {
-  MemoryTestOptions options;
+TestOptions small_options() {
+  TestOptions options;
   options.copy_traffic_bytes = 16 * MiB;
   return options;
 }
 
-Verdict test_fake(const std::string& fake, const MemoryTestOptions& options = small_options()) {
+Verdict test_fake(const std::string& fake, const TestOptions& options = small_options()) {
   const std::string text = in_child(fake, [&] {
     auto device = open_cuda_device(kFakeGpu0);
     if (!device) return std::string("not opened: ") + device.error().message;
@@ -61,8 +62,8 @@ TEST(MemoryTest, AStuckBitFailsWithItsAddressAndBit) {
 
 TEST(MemoryTest, AStuckBitIsFoundWhateverTheSalt) {
   for (std::uint64_t salt : {0ull, 1ull, 0x8000000000000000ull, ~0ull}) {
-    MemoryTestOptions options = small_options();
-    options.salt = salt;
+    TestOptions options = small_options();
+    options.seed = salt;
     EXPECT_EQ(test_fake("stuck=0x80000:0", options).status, VerdictStatus::failed) << salt;
   }
 }
@@ -95,14 +96,14 @@ TEST(MemoryTest, AKernelThatDoesNothingFails) {
 }
 
 TEST(MemoryTest, AnInjectedBitFlipFailsAndIsMarked) {
-  MemoryTestOptions options = small_options();
-  options.inject = MemoryFault{777, 1ull << 63};
+  TestOptions options = small_options();
+  options.inject = Fault{FaultClass::bitflip, 777};
   const Verdict v = test_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::failed);
-  EXPECT_TRUE(v.injected_fault);
+  EXPECT_EQ(v.injected_fault, "bitflip");
   ASSERT_EQ(v.bad_words.size(), 1u);
   EXPECT_EQ(v.bad_words[0].offset_bytes, 777u * 8);
-  EXPECT_EQ(v.bad_words[0].bits(), 1ull << 63);
+  EXPECT_EQ(v.bad_words[0].bits(), 1ull);
 }
 
 TEST(MemoryTest, SeveralAllocationsServeWhereOneIsRefused) {
@@ -135,7 +136,7 @@ TEST(MemoryTest, ALittleMemoryIsTestedAsWell) {
 }
 
 TEST(MemoryTest, WhatIsLeftToOthersIsNotTaken) {
-  MemoryTestOptions options = small_options();
+  TestOptions options = small_options();
   options.reserve_free_bytes = 48 * MiB;
   const Verdict v = test_fake("memory=64MiB", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
@@ -164,7 +165,7 @@ TEST(MemoryTest, CodeThatDoesNotLoadIsNotSupported) {
 }
 
 TEST(MemoryTest, ShortLaunchesCoverTheSame) {
-  MemoryTestOptions options = small_options();
+  TestOptions options = small_options();
   options.max_launch_ms = 0.5;  // the least that a launch does, 4 MiB
   const Verdict v = test_fake("memory=32MiB", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
@@ -175,9 +176,9 @@ TEST(MemoryTest, CancellingKeepsWhatIsKnown) {
   const std::string text = in_child("memory=32MiB", [] {
     auto device = open_cuda_device(kFakeGpu0);
     std::atomic<bool> cancel{false};
-    MemoryTestHooks hooks;
+    TestHooks hooks;
     hooks.cancel = &cancel;
-    hooks.progress = [&](const MemoryProgress& p) { cancel = p.phase == "write complement"; };
+    hooks.progress = [&](const TestProgress& p) { cancel = p.phase == "write complement"; };
     return dump_line(to_json(test_memory(**device, small_options(), hooks)));
   });
   const auto v = verdict_from_json(*parse_json(text, "child"), "child");
@@ -188,7 +189,7 @@ TEST(MemoryTest, CancellingKeepsWhatIsKnown) {
 }
 
 TEST(MemoryTest, ASmallRangeSaysThatTheCacheMayHaveAnswered) {
-  MemoryTestOptions options = small_options();
+  TestOptions options = small_options();
   options.max_bytes = 2 * MiB;  // the fake's L2 is 1 MiB
   const Verdict v = test_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::passed);

@@ -21,26 +21,37 @@ Machine live_machine() {
   return machine;
 }
 
+// The jobs of the memory test.
+std::vector<TestJob> memory_jobs(const Machine& machine, PlanOptions options = {}) {
+  options.tests = {"memory"};
+  const auto plan = plan_tests(machine, options);
+  return plan.waves.empty() ? std::vector<TestJob>() : plan.waves.front();
+}
+
+bool host_is_tested(const Machine& machine) {
+  const auto jobs = memory_jobs(machine);
+  return jobs.size() == 1 && jobs[0].on_cpu();
+}
+
 std::string reason(const Machine& machine, const PlanOptions& options = {}) {
-  const auto plan = plan_memory_tests(machine, options);
+  const auto plan = plan_tests(machine, options);
   return plan.not_run.empty() ? "" : plan.not_run.front().reason;
 }
 
 TEST(Plan, AnIdleGpuIsTestedWhole) {
-  const auto plan = plan_memory_tests(live_machine(), {});
-  ASSERT_EQ(plan.run.size(), 1u);
-  EXPECT_EQ(plan.run[0].uuid, "GPU-11111111-2222-3333-4444-555555555555");
-  EXPECT_EQ(plan.run[0].keep_free_bytes, 0u);
-  EXPECT_FALSE(plan.run[0].max_bytes);
-  EXPECT_FALSE(plan.host_memory);
+  const auto jobs = memory_jobs(live_machine());
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(to_string(jobs[0].devices.at(0)), "cuda:GPU-11111111-2222-3333-4444-555555555555");
+  EXPECT_EQ(jobs[0].options.reserve_free_bytes, 0u);
+  EXPECT_FALSE(jobs[0].options.max_bytes);
 }
 
 TEST(Plan, AGpuWithAProcessIsBusyAndNotTested) {
   auto machine = live_machine();
   machine.gpus[0].processes.push_back({4711, "train", 20 * GiB, "compute"});
-  const auto plan = plan_memory_tests(machine, {});
-  EXPECT_TRUE(plan.run.empty());
-  ASSERT_EQ(plan.not_run.size(), 1u);
+  const auto plan = plan_tests(machine, {});
+  EXPECT_TRUE(plan.waves.empty());
+  ASSERT_FALSE(plan.not_run.empty());
   EXPECT_EQ(plan.not_run[0].status, VerdictStatus::not_tested);
   EXPECT_TRUE(plan.not_run[0].reason.starts_with("busy")) << plan.not_run[0].reason;
   EXPECT_NE(plan.not_run[0].reason.find("4711"), std::string::npos);
@@ -55,16 +66,16 @@ TEST(Plan, MemoryThatNoProcessExplainsIsBusy) {
 TEST(Plan, BusyOnRequestLeavesTenPercentOrTwoGiBToOthers) {
   auto machine = live_machine();
   machine.gpus[0].memory.used_bytes = 500 * MiB;
-  EXPECT_EQ(plan_memory_tests(machine, {.busy = true}).run.at(0).keep_free_bytes, 8 * GiB);
+  EXPECT_EQ(memory_jobs(machine, {.busy = true}).at(0).options.reserve_free_bytes, 8 * GiB);
   machine.gpus[0].memory.total_bytes = 8 * GiB;
-  EXPECT_EQ(plan_memory_tests(machine, {.busy = true}).run.at(0).keep_free_bytes, 2 * GiB);
+  EXPECT_EQ(memory_jobs(machine, {.busy = true}).at(0).options.reserve_free_bytes, 2 * GiB);
 }
 
 TEST(Plan, ASuspendedGpuIsWokenOnlyByName) {
   auto machine = live_machine();
   machine.gpus[0].suspended = true;
   EXPECT_TRUE(reason(machine).starts_with("suspended"));
-  EXPECT_EQ(plan_memory_tests(machine, {.devices = {"0000:17:00.0"}}).run.size(), 1u);
+  EXPECT_EQ(memory_jobs(machine, {.devices = {"0000:17:00.0"}}).size(), 1u);
 }
 
 TEST(Plan, ADriverThatDoesNotStartIsNamed) {
@@ -79,9 +90,9 @@ TEST(Plan, FakedAndReplayedMachinesAreNeverRun) {
   EXPECT_TRUE(reason(machine).starts_with("faked"));
   machine = live_machine();
   machine.source = "recorded";
-  EXPECT_TRUE(plan_memory_tests(machine, {}).run.empty());
+  EXPECT_TRUE(plan_tests(machine, {}).waves.empty());
   machine.gpus.clear();
-  EXPECT_FALSE(plan_memory_tests(machine, {}).host_memory);
+  EXPECT_FALSE(host_is_tested(machine));
 }
 
 TEST(Plan, EachMigInstanceIsTestedByItsUuid) {
@@ -89,33 +100,33 @@ TEST(Plan, EachMigInstanceIsTestedByItsUuid) {
   machine.gpus[0].mig_enabled = true;
   EXPECT_NE(reason(machine).find("MIG"), std::string::npos);
   for (const char* uuid : {"MIG-a", "MIG-b"}) machine.gpus[0].mig.emplace_back().uuid = uuid;
-  const auto plan = plan_memory_tests(machine, {});
-  ASSERT_EQ(plan.run.size(), 2u);
-  EXPECT_EQ(plan.run[1].uuid, "MIG-b");
+  const auto jobs = memory_jobs(machine);
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[1].devices.at(0).id, "MIG-b");
 }
 
 TEST(Plan, SharedMemoryIsTakenByAQuarterAtMost) {
   auto machine = live_machine();
   machine.gpus[0].integrated = true;
   machine.system.memory_available_bytes = 16 * GiB;
-  EXPECT_EQ(plan_memory_tests(machine, {}).run.at(0).max_bytes, 4 * GiB);
+  EXPECT_EQ(memory_jobs(machine).at(0).options.max_bytes, 4 * GiB);
 }
 
 TEST(Plan, Wsl2GetsShortLaunchesAndNineTenths) {
   auto machine = live_machine();
   machine.system.wsl2 = true;
-  const auto plan = plan_memory_tests(machine, {});
-  ASSERT_EQ(plan.run.size(), 1u);
-  EXPECT_LT(plan.run[0].max_launch_ms.value(), 500);
-  EXPECT_LE(plan.run[0].max_bytes.value(), 79 * GiB / 10 * 9);
+  const auto jobs = memory_jobs(machine);
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_LT(jobs[0].options.max_launch_ms, 500);
+  EXPECT_LE(jobs[0].options.max_bytes.value(), 79 * GiB / 10 * 9);
 }
 
 TEST(Plan, WithoutGpuHardwareHostMemoryIsTested) {
   Machine machine;
   machine.source = "live";
-  EXPECT_TRUE(plan_memory_tests(machine, {}).host_memory);
+  EXPECT_TRUE(host_is_tested(machine));
   machine.fakes = {"cuda"};
-  EXPECT_FALSE(plan_memory_tests(machine, {}).host_memory);
+  EXPECT_FALSE(host_is_tested(machine));
 }
 
 TEST(Plan, DevicesAreNamedByIndexAddressOrUuid) {

@@ -21,7 +21,7 @@ Verdict full_verdict() {
   v.bad_words_total = 70;
   v.bad_words = {{0xffffffffffff8, 0xdeadbeef00000001, 0xdeadbeef00000003, "address"}};
   v.duration_ms = 12.5;
-  v.injected_fault = true;
+  v.injected_fault = "bitflip";
   return v;
 }
 

@@ -24,8 +24,9 @@ class Workers : public testing::Test {
     for (const char* name : {"GPUREADY_HELPER", "GPUREADY_LIBCUDA", "FAKE_CUDA"}) ::unsetenv(name);
   }
   static void fake(const char* behaviour) { ::setenv("FAKE_CUDA", behaviour, 1); }
-  static WorkerJob job(const std::string& uuid, const std::string& subject = "GPU 0") {
-    WorkerJob job{subject, uuid, "0000:17:00.0", {}};
+  static TestJob job(const std::string& uuid, const std::string& subject = "GPU 0") {
+    TestJob job{find_health_test("memory"), subject,
+                {uuid.empty() ? DeviceChoice{"cpu"} : DeviceChoice{"cuda", uuid}}, "0000:17:00.0"};
     job.options.max_bytes = 16 * MiB;
     job.options.copy_traffic_bytes = 16 * MiB;
     return job;
@@ -97,7 +98,7 @@ TEST_F(Workers, AHangInTheTestTimesOutAndNamesThePhase) {
 
 TEST_F(Workers, SlowButSteadyWorkIsNoHang) {
   fake("launch_ms=60");
-  WorkerJob slow = job(kFakeGpu0);
+  TestJob slow = job(kFakeGpu0);
   slow.options.max_launch_ms = 1;  // four launches a pass
   slow.options.copy_traffic_bytes = 0;
   WorkerLimits limits = short_limits();
@@ -109,7 +110,7 @@ TEST_F(Workers, SlowButSteadyWorkIsNoHang) {
 
 TEST_F(Workers, TheHardLimitEndsWhatOnlyLooksAlive) {
   fake("launch_ms=250");
-  WorkerJob slow = job(kFakeGpu0);
+  TestJob slow = job(kFakeGpu0);
   slow.options.max_launch_ms = 1;
   WorkerLimits limits = short_limits();
   limits.no_progress = 10s;
@@ -140,7 +141,7 @@ TEST_F(Workers, AHelperThatIsSomethingElseIsInconclusive) {
 
 TEST_F(Workers, InterruptingKeepsWhatWasMeasured) {
   fake("launch_ms=40");
-  WorkerJob slow = job(kFakeGpu0);
+  TestJob slow = job(kFakeGpu0);
   slow.options.max_launch_ms = 1;
   slow.options.copy_traffic_bytes = 0;
   std::atomic<bool> cancel{false};
@@ -161,23 +162,23 @@ TEST_F(Workers, ProgressIsToldByJob) {
   std::vector<std::uint64_t> most(2);
   WorkerHooks hooks;
   hooks.progress = [&](const WorkerProgress& p) {
-    most.at(p.job) = std::max(most.at(p.job), p.total_bytes);
+    most.at(p.job) = std::max(most.at(p.job), p.total);
   };
   run_workers({job(kFakeGpu0), job(kFakeGpu1)}, hooks);
   EXPECT_EQ(most, (std::vector<std::uint64_t>{64 * MiB, 64 * MiB})) << "four passes of 16 MiB";
 }
 
 TEST(WorkerOptions, GoThereAndBack) {
-  MemoryTestOptions options;
+  TestOptions options;
   options.max_bytes = 5;
   options.reserve_free_bytes = 6;
   options.max_launch_ms = 7.5;
   options.copy_traffic_bytes = 8;
   options.blocks_per_unit = 9;
-  options.salt = 0xffffffffffffffff;
-  options.inject = MemoryFault{10, 1ull << 63};
+  options.seed = 0xffffffffffffffff;
+  options.inject = Fault{FaultClass::wrong_sm, 1ull << 63, 7};
   const Json doc = to_json(options);
-  const auto back = memory_test_options_from_json(*parse_json(dump_line(doc), "test"));
+  const auto back = test_options_from_json(*parse_json(dump_line(doc), "test"));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), doc);
 }
@@ -185,11 +186,13 @@ TEST(WorkerOptions, GoThereAndBack) {
 TEST(WorkerChild, WrongUsageIsRefused) {
   for (const std::vector<std::string>& args :
        std::vector<std::vector<std::string>>{{},
-                                             {"compute", "--cpu"},
+                                             {"no-such-test", "--device", "cpu"},
                                              {"memory"},
-                                             {"memory", "--cpu", "--uuid", "GPU-1"},
-                                             {"memory", "--cpu", "--options-json", "{"},
-                                             {"memory", "--cpu", "--more"}}) {
+                                             {"memory", "--device"},
+                                             {"memory", "--device", "cuda:"},
+                                             {"memory", "--device", "cpu", "--device", "cpu"},
+                                             {"memory", "--device", "cpu", "--options-json", "{"},
+                                             {"memory", "--device", "cpu", "--more", "x"}}) {
     EXPECT_EQ(run_worker(args), 2);
   }
 }

@@ -101,7 +101,7 @@ TEST(Conclude, AFakedGpuIsNotThere) {
 
 TEST(Conclude, AnInjectedFaultIsOneEvenWhenNothingWasFound) {
   auto report = healthy(1);
-  report.verdicts->at(0).injected_fault = true;
+  report.verdicts->at(0).injected_fault = "bitflip";
   EXPECT_EQ(exit_of(report), Exit::unhealthy);
 }
 

@@ -67,7 +67,7 @@ Verdict filled_verdict() {
   out.bad_words_total = 1273;
   out.bad_words = {filled_bad_word()};
   out.duration_ms = 1278.5;
-  out.injected_fault = true;
+  out.injected_fault = "bitflip";
   return out;
 }
 

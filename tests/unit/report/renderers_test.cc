@@ -77,7 +77,7 @@ TEST(Summary, WhatWasNotTestedIsNeverReady) {
 
 TEST(Summary, TestWithAnInjectedFaultProvesNothing) {
   Report report = samples::healthy();
-  (*report.verdicts)[0].injected_fault = true;
+  (*report.verdicts)[0].injected_fault = "bitflip";
   EXPECT_EQ(summarize(report).gpus[0].state, GpuState::unknown);
   EXPECT_EQ(summarize(report).ready, 1);
 }

@@ -1,0 +1,14 @@
+// Runs the planned health tests of a machine, with progress and Ctrl-C.
+#pragma once
+
+#include <vector>
+
+#include "health/plan.h"
+
+namespace gpuready::cli {
+
+// One verdict a test and GPU, MIG instance, pair or host, in the machine's order.
+std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
+                                      bool quiet);
+
+}  // namespace gpuready::cli

@@ -1,0 +1,27 @@
+// Opens a device by what names it to its executor.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "device/cpu_device.h"
+#include "device/device.h"
+
+namespace gpuready {
+
+// "cpu", "cuda:GPU-6fc1...", "cuda:MIG-...", "vulkan:<device UUID>", "hip:<PCI address>".
+struct DeviceChoice {
+  std::string executor;
+  std::string id = {};  // empty for the CPU
+};
+std::string to_string(const DeviceChoice& choice);
+Result<DeviceChoice> parse_device_choice(std::string_view text);
+
+Result<std::unique_ptr<Device>> open_device(const DeviceChoice& choice,
+                                            const CpuDeviceOptions& cpu);
+// What an error of open_device() says about the device.
+DeviceFault fault_of_opening(const DeviceChoice& choice, const Error& error);
+
+}  // namespace gpuready

@@ -1,0 +1,45 @@
+// Faults on purpose: what a test must find, made on the device itself through a kernel argument that
+// is zero in production. Where a fault sits is drawn from its seed, so that whoever injected it knows
+// what must be reported.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace gpuready {
+
+enum class FaultClass {
+  bitflip,        // one bit of a word is flipped after it was written
+  stuck,          // one bit of a word reads as 0 or as 1 whatever is written
+  dropped_write,  // a word keeps what it held before
+  alias,          // two addresses share one physical cell
+  coupling,       // writing a word changes a bit of its logical neighbour
+  wrong_sm,       // one SM computes wrongly
+  nan,            // one result is a NaN
+  slow_sm,        // one SM takes longer than the others
+  copy,           // a word is corrupted on its way between host and device
+  peer_copy,      // a word is corrupted on its way between two GPUs
+};
+
+struct Fault {
+  FaultClass kind = FaultClass::bitflip;
+  std::uint64_t seed = 0;   // where, and which bits
+  std::uint64_t count = 1;  // how many such faults, at different places (memory faults)
+};
+
+std::string_view to_string(FaultClass kind);  // "bitflip", "dropped-write", "wrong-sm", ...
+std::optional<FaultClass> fault_class_from(std::string_view name);
+std::span<const FaultClass> all_fault_classes();
+// The tests that must find it, each time (docs/health-tests.md).
+std::span<const std::string_view> tests_that_find(FaultClass kind);
+
+Json to_json(const Fault& fault);
+Result<Fault> fault_from_json(const Json& doc);
+
+}  // namespace gpuready

@@ -1,0 +1,86 @@
+// What every health test is: a function from devices, options and hooks to one Verdict. It never
+// fails to return one; errors are part of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "device/device.h"
+#include "gpuready/verdict.h"
+#include "health/fault.h"
+
+namespace gpuready {
+
+enum class Level { quick, standard, thorough };  // about 2 s, 30 s, 6 min
+std::string_view to_string(Level level);
+std::optional<Level> level_from(std::string_view name);
+
+// One struct for all tests: each takes what concerns it.
+struct TestOptions {
+  Level level = Level::quick;                           // how much is done
+  std::optional<double> duration_s = std::nullopt;      // go on for this long; absent: by level
+  std::optional<std::uint64_t> seed = std::nullopt;     // of patterns and data; random when absent
+  std::optional<Fault> inject = std::nullopt;           // a fault on purpose
+  std::size_t max_reported = 64;                        // bad words or mismatches listed
+  // Do no harm.
+  std::optional<std::uint64_t> max_bytes = std::nullopt;  // take no more memory than this
+  std::uint64_t reserve_free_bytes = 0;                   // leave this much of the free memory
+  double max_launch_ms = 2000;                            // no kernel runs (much) longer
+  // Memory.
+  std::uint64_t copy_traffic_bytes = 8 * GiB;  // moved to measure the copy rate; 0: not measured
+  unsigned blocks_per_unit = 16;               // blocks launched per SM
+  bool hammer = false;                         // repeated access; the GPU must be ours alone
+  // The matrix product of --fitness.
+  double limit_ms = 2000;
+  std::string limit_source = "default";
+};
+
+struct TestProgress {
+  std::string_view phase;               // "start", "write", "verify", "fp32", ...
+  std::uint64_t done = 0, total = 0;    // in the test's own unit; 0 of 0: not known yet
+};
+
+struct TestHooks {
+  std::function<void(const TestProgress&)> progress = {};  // between launches
+  std::function<void(const Verdict&)> partial = {};        // what is known so far
+  const std::atomic<bool>* cancel = nullptr;               // looked at between launches
+  bool cancelled() const { return cancel && cancel->load(); }
+};
+
+using TestFunction = Verdict (*)(std::span<Device* const> devices, const TestOptions& options,
+                                 const TestHooks& hooks);
+
+struct HealthTest {
+  std::string_view name;     // "memory"
+  std::string_view summary;  // one line for --help
+  std::size_t devices;       // how many it needs: 1, or 2 for a pair
+  std::optional<Level> from;  // the least level that includes it; absent: only when asked for
+  std::span<const std::string_view> executors;  // that it can run on
+  TestFunction run;
+};
+// All tests, in the order in which they run.
+std::span<const HealthTest> health_tests();
+const HealthTest* find_health_test(std::string_view name);
+std::vector<std::string> tests_of(Level level);  // their names
+
+// A verdict about this device, still not_tested.
+Verdict begin_verdict(std::string_view test, const Device& device, const TestOptions& options);
+// The verdict for an error met before or while testing: what it says about the device, and about
+// the test. `fault` is Device::fault_of(error).
+VerdictStatus status_of(DeviceFault fault);
+std::string reason_of(DeviceFault fault, const Error& error, std::string_view phase);
+void conclude_with_error(Verdict& verdict, const Device& device, const Error& error,
+                         std::string_view phase);
+
+Json to_json(const TestOptions& options);
+Result<TestOptions> test_options_from_json(const Json& doc);
+
+}  // namespace gpuready

@@ -1,0 +1,31 @@
+// The one list of health tests, in the order in which they run.
+#include <array>
+
+#include "health/matmul_benchmark.h"
+#include "health/memory_test.h"
+#include "health/test.h"
+
+namespace gpuready {
+namespace {
+
+// A test of one device as the table wants it.
+template <Verdict (*test)(Device&, const TestOptions&, const TestHooks&)>
+Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
+               const TestHooks& hooks) {
+  return test(*devices.front(), options, hooks);
+}
+
+constexpr std::string_view kEvery[] = {"cpu", "cuda"};
+
+constexpr std::array kTests = {
+    HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
+               Level::quick, kEvery, on_one<test_memory>},
+    HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
+               std::nullopt, kEvery, on_one<benchmark_matmul>},
+};
+
+}  // namespace
+
+std::span<const HealthTest> health_tests() { return kTests; }
+
+}  // namespace gpuready
