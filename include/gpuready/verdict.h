@@ -34,10 +34,10 @@ struct BadWord {
 
 // A computed value that is not the golden one.
 struct Mismatch {
-  std::string what;                            // "fp32 fma", "bf16 mma", "host to device"
+  std::string what;                             // "fp32 fma", "bf16 mma", "host to device"
   std::optional<unsigned> unit = std::nullopt;  // the SM that computed it, as it named itself
-  std::uint64_t index = 0;                     // which result of that operation
-  std::uint64_t expected = 0, actual = 0;      // bit patterns
+  std::uint64_t index = 0;                      // which result of that operation
+  std::uint64_t expected = 0, actual = 0;       // bit patterns
 };
 
 // A value that must be the same on every device of a model.

@@ -17,11 +17,11 @@ std::string progress_text(const std::vector<TestJob>& jobs,
   std::string text = fmt::format("Testing {}:", jobs.front().test->name);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& progress = state[i];
-    const std::string done = progress.total == 0
-                                 ? "starting"
-                                 : format_percent(static_cast<double>(progress.done) /
-                                                      static_cast<double>(progress.total),
-                                                  0);
+    const std::string done =
+        progress.total == 0
+            ? "starting"
+            : format_percent(
+                  static_cast<double>(progress.done) / static_cast<double>(progress.total), 0);
     text += fmt::format("{} {} {}", i == 0 ? "" : ",", jobs[i].subject, done);
   }
   return text;

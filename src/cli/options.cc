@@ -107,7 +107,8 @@ Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOpti
 std::optional<Error> unknown_device(const std::vector<std::string>& names, const Machine& machine) {
   for (const auto& name : names) {
     const auto fits = [&](const Gpu& gpu) { return names_gpu({name}, gpu); };
-    if (is_executor_name(name) || std::any_of(machine.gpus.begin(), machine.gpus.end(), fits)) continue;
+    if (is_executor_name(name) || std::any_of(machine.gpus.begin(), machine.gpus.end(), fits))
+      continue;
     return Error{
         ErrorKind::bad_input,
         fmt::format("--device {}: no such GPU among the {} here; `gpuready detect` lists them",

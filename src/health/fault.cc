@@ -54,9 +54,8 @@ std::span<const std::string_view> tests_that_find(FaultClass kind) {
 }
 
 Json to_json(const Fault& fault) {
-  return {{"kind", std::string(to_string(fault.kind))},
-          {"seed", fault.seed},
-          {"count", fault.count}};
+  return {
+      {"kind", std::string(to_string(fault.kind))}, {"seed", fault.seed}, {"count", fault.count}};
 }
 
 Result<Fault> fault_from_json(const Json& doc) {

@@ -1,6 +1,6 @@
-// Faults on purpose: what a test must find, made on the device itself through a kernel argument that
-// is zero in production. Where a fault sits is drawn from its seed, so that whoever injected it knows
-// what must be reported.
+// Faults on purpose: what a test must find, made on the device itself through a kernel argument
+// that is zero in production. Where a fault sits is drawn from its seed, so that whoever injected
+// it knows what must be reported.
 #pragma once
 
 #include <cstdint>

@@ -119,12 +119,11 @@ Verdict benchmark_matmul(Device& device, const TestOptions& options, const TestH
   const bool soon = outcome->product_ms <= options.limit_ms;
   verdict.status = wrong == 0 && soon ? VerdictStatus::passed : VerdictStatus::failed;
   const auto took =
-      fmt::format("a {0} x {0} x {0} FP32 product took {1}, at most {2} is allowed ({3})",
-                  kSize, format_duration_ms(outcome->product_ms),
-                  format_duration_ms(options.limit_ms), options.limit_source);
-  verdict.reason = wrong == 0
-                       ? took + "; every element is exact"
-                       : fmt::format("{} of {} rows of the product are wrong", wrong, kSize);
+      fmt::format("a {0} x {0} x {0} FP32 product took {1}, at most {2} is allowed ({3})", kSize,
+                  format_duration_ms(outcome->product_ms), format_duration_ms(options.limit_ms),
+                  options.limit_source);
+  verdict.reason = wrong == 0 ? took + "; every element is exact"
+                              : fmt::format("{} of {} rows of the product are wrong", wrong, kSize);
   return verdict;
 }
 

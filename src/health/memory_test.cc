@@ -280,8 +280,7 @@ void MemoryTest::conclude() {
 
 }  // namespace
 
-Verdict test_memory(Device& device, const TestOptions& options,
-                    const TestHooks& hooks) {
+Verdict test_memory(Device& device, const TestOptions& options, const TestHooks& hooks) {
   return MemoryTest(device, options, hooks).run();
 }
 

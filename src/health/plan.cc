@@ -99,8 +99,7 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const PlanOptions& o
     if (const auto free = gpu.memory.free_bytes) limit(*free / 10 * 9);
   }
   if (options.busy && why_busy(gpu))
-    test.reserve_free_bytes =
-        std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
+    test.reserve_free_bytes = std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
   return test;
 }
 
@@ -162,9 +161,8 @@ std::vector<TestJob> single_jobs(const HealthTest& test, const std::vector<Targe
 }  // namespace
 
 bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
-  if (std::all_of(devices.begin(), devices.end(), [](const std::string& name) {
-        return is_executor_name(name) && name != "cpu";
-      }))
+  if (std::all_of(devices.begin(), devices.end(),
+                  [](const std::string& name) { return is_executor_name(name) && name != "cpu"; }))
     return !devices.empty();
   return std::any_of(devices.begin(), devices.end(), [&](const std::string& name) {
     if (parse_int(name) == gpu.index) return true;
@@ -193,11 +191,10 @@ TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
       if (why)
         plan.not_run.push_back(not_run(*test, gpu, *why));
       else if (!runs_on(*test, *device))
-        plan.not_run.push_back(
-            not_run(*test, gpu,
-                    {VerdictStatus::not_supported,
-                     fmt::format("the {} test does not run through {}", test->name,
-                                 device->executor)}));
+        plan.not_run.push_back(not_run(
+            *test, gpu,
+            {VerdictStatus::not_supported,
+             fmt::format("the {} test does not run through {}", test->name, device->executor)}));
     }
     if (!why)
       for (Target& target : targets_of(machine, gpu, *device, options))

@@ -128,8 +128,8 @@ Result<TestOptions> test_options_from_json(const Json& doc) {
     if (!fault) return std::unexpected(fault.error());
     options.inject = *fault;
   }
-  options.max_reported = std::min<std::uint64_t>(
-      get_uint(doc, "max_reported").value_or(options.max_reported), 4096);
+  options.max_reported =
+      std::min<std::uint64_t>(get_uint(doc, "max_reported").value_or(options.max_reported), 4096);
   options.max_bytes = get_uint(doc, "max_bytes");
   options.reserve_free_bytes = get_uint(doc, "reserve_free_bytes").value_or(0);
   options.max_launch_ms = get_double(doc, "max_launch_ms").value_or(options.max_launch_ms);

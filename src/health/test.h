@@ -25,11 +25,11 @@ std::optional<Level> level_from(std::string_view name);
 
 // One struct for all tests: each takes what concerns it.
 struct TestOptions {
-  Level level = Level::quick;                           // how much is done
-  std::optional<double> duration_s = std::nullopt;      // go on for this long; absent: by level
-  std::optional<std::uint64_t> seed = std::nullopt;     // of patterns and data; random when absent
-  std::optional<Fault> inject = std::nullopt;           // a fault on purpose
-  std::size_t max_reported = 64;                        // bad words or mismatches listed
+  Level level = Level::quick;                        // how much is done
+  std::optional<double> duration_s = std::nullopt;   // go on for this long; absent: by level
+  std::optional<std::uint64_t> seed = std::nullopt;  // of patterns and data; random when absent
+  std::optional<Fault> inject = std::nullopt;        // a fault on purpose
+  std::size_t max_reported = 64;                     // bad words or mismatches listed
   // Do no harm.
   std::optional<std::uint64_t> max_bytes = std::nullopt;  // take no more memory than this
   std::uint64_t reserve_free_bytes = 0;                   // leave this much of the free memory
@@ -44,8 +44,8 @@ struct TestOptions {
 };
 
 struct TestProgress {
-  std::string_view phase;               // "start", "write", "verify", "fp32", ...
-  std::uint64_t done = 0, total = 0;    // in the test's own unit; 0 of 0: not known yet
+  std::string_view phase;             // "start", "write", "verify", "fp32", ...
+  std::uint64_t done = 0, total = 0;  // in the test's own unit; 0 of 0: not known yet
 };
 
 struct TestHooks {
@@ -59,9 +59,9 @@ using TestFunction = Verdict (*)(std::span<Device* const> devices, const TestOpt
                                  const TestHooks& hooks);
 
 struct HealthTest {
-  std::string_view name;     // "memory"
-  std::string_view summary;  // one line for --help
-  std::size_t devices;       // how many it needs: 1, or 2 for a pair
+  std::string_view name;      // "memory"
+  std::string_view summary;   // one line for --help
+  std::size_t devices;        // how many it needs: 1, or 2 for a pair
   std::optional<Level> from;  // the least level that includes it; absent: only when asked for
   std::span<const std::string_view> executors;  // that it can run on
   TestFunction run;

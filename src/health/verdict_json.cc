@@ -144,9 +144,9 @@ Result<Verdict> verdict_from_json(const Json& doc, std::string_view name) {
       const auto offset = hex_member(item, "offset_bytes"), expected = hex_member(item, "expected"),
                  actual = hex_member(item, "actual");
       if (!offset || !expected || !actual) return bad("a bad word is incomplete");
-      verdict.bad_words.push_back(
-          {*offset, *expected, *actual, get_string(item, "phase").value_or(""),
-           get_bool(item, "repeats")});
+      verdict.bad_words.push_back({*offset, *expected, *actual,
+                                   get_string(item, "phase").value_or(""),
+                                   get_bool(item, "repeats")});
     }
   }
   if (const Json* mismatches = list_member(doc, "mismatches")) {
@@ -154,9 +154,10 @@ Result<Verdict> verdict_from_json(const Json& doc, std::string_view name) {
       const auto expected = hex_member(item, "expected"), actual = hex_member(item, "actual");
       if (!expected || !actual) return bad("a mismatch is incomplete");
       const auto unit = get_uint(item, "unit");
-      verdict.mismatches.push_back({get_string(item, "what").value_or(""),
-                                    unit ? std::optional(static_cast<unsigned>(*unit)) : std::nullopt,
-                                    get_uint(item, "index").value_or(0), *expected, *actual});
+      verdict.mismatches.push_back(
+          {get_string(item, "what").value_or(""),
+           unit ? std::optional(static_cast<unsigned>(*unit)) : std::nullopt,
+           get_uint(item, "index").value_or(0), *expected, *actual});
     }
   }
   if (const Json* digests = list_member(doc, "digests")) {

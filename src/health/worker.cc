@@ -202,8 +202,8 @@ class Worker {
 
 std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks,
                                  const WorkerLimits& limits) {
-  const auto gpus = static_cast<std::size_t>(std::count_if(
-      jobs.begin(), jobs.end(), [](const TestJob& job) { return !job.on_cpu(); }));
+  const auto gpus = static_cast<std::size_t>(
+      std::count_if(jobs.begin(), jobs.end(), [](const TestJob& job) { return !job.on_cpu(); }));
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     workers.push_back(std::make_unique<Worker>(jobs[i], i, gpus, limits, hooks));

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "device/cpu_device.h"
-#include "health/memory_test.h"
 #include "health/memory_pass.h"
+#include "health/memory_test.h"
 
 namespace gpuready {
 namespace {

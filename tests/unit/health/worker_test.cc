@@ -25,8 +25,10 @@ class Workers : public testing::Test {
   }
   static void fake(const char* behaviour) { ::setenv("FAKE_CUDA", behaviour, 1); }
   static TestJob job(const std::string& uuid, const std::string& subject = "GPU 0") {
-    TestJob job{find_health_test("memory"), subject,
-                {uuid.empty() ? DeviceChoice{"cpu"} : DeviceChoice{"cuda", uuid}}, "0000:17:00.0"};
+    TestJob job{find_health_test("memory"),
+                subject,
+                {uuid.empty() ? DeviceChoice{"cpu"} : DeviceChoice{"cuda", uuid}},
+                "0000:17:00.0"};
     job.options.max_bytes = 16 * MiB;
     job.options.copy_traffic_bytes = 16 * MiB;
     return job;
@@ -114,7 +116,7 @@ TEST_F(Workers, TheHardLimitEndsWhatOnlyLooksAlive) {
   slow.options.max_launch_ms = 1;
   WorkerLimits limits = short_limits();
   limits.no_progress = 10s;
-  limits.test = 500ms;
+  limits.quick = 500ms;
   const Verdict v = only(run_workers({slow}, {}, limits));
   EXPECT_EQ(v.status, VerdictStatus::timed_out);
   EXPECT_NE(v.reason.find("limit"), std::string::npos) << v.reason;

@@ -50,6 +50,7 @@ BadWord filled_bad_word() {
   out.expected = 1275;
   out.actual = 1276;
   out.phase = "text 1277";
+  out.repeats = true;
   return out;
 }
 
@@ -59,13 +60,18 @@ Verdict filled_verdict() {
   out.subject = "text 1259";
   out.uuid = "text 1260";
   out.pci_address = "text 1261";
+  out.peer_uuid = "text 1286";
   out.executor = "text 1262";
   out.status = VerdictStatus::inconclusive;
   out.reason = "text 1263";
   out.coverage = filled_coverage();
+  out.units = UnitCoverage{1287, 1288};
   out.metrics = {filled_metric()};
   out.bad_words_total = 1273;
   out.bad_words = {filled_bad_word()};
+  out.mismatches_total = 1289;
+  out.mismatches = {{"text 1290", 1291u, 1292, 1293, 1294}};
+  out.digests = {{"text 1295", 1296}};
   out.duration_ms = 1278.5;
   out.injected_fault = "bitflip";
   return out;
