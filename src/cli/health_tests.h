@@ -7,6 +7,9 @@
 
 namespace gpuready::cli {
 
+// Runs a plan: one verdict a job, wave after wave, after the verdicts of what is not run.
+std::vector<Verdict> run_plan(TestPlan plan, bool quiet);
+
 // One verdict a test and GPU, MIG instance, pair or host, in the machine's order.
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
                                       bool quiet);

@@ -3,6 +3,7 @@
 
 #include "health/matmul_benchmark.h"
 #include "health/memory_test.h"
+#include "health/selftest.h"
 #include "health/test.h"
 
 namespace gpuready {
@@ -22,6 +23,8 @@ constexpr std::array kTests = {
                Level::quick, kEvery, on_one<test_memory>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kEvery, on_one<benchmark_matmul>},
+    HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kEvery,
+               self_test},
 };
 
 }  // namespace
