@@ -43,10 +43,12 @@ std::vector<Verdict> interrupted_wave(const std::vector<TestJob>& jobs) {
   return verdicts;
 }
 
-std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, ProgressLine& line) {
+std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, Clock::time_point began,
+                              ProgressLine& line) {
   std::vector<WorkerProgress> state(jobs.size());
   WorkerHooks hooks;
   hooks.cancel = &interrupted();
+  hooks.began = began;
   hooks.progress = [&](const WorkerProgress& progress) {
     state[progress.job] = progress;
     line.show(progress_text(jobs, state));
@@ -75,13 +77,13 @@ void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
 }  // namespace
 
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
-                                      bool quiet) {
+                                      bool quiet, Clock::time_point began) {
   TestPlan plan = plan_tests(machine, options);
   catch_interrupts();
   ProgressLine line(quiet);
   std::vector<Verdict> verdicts = std::move(plan.not_run);
   for (const auto& wave : plan.waves) {
-    auto more = interrupted().load() ? interrupted_wave(wave) : run_wave(wave, line);
+    auto more = interrupted().load() ? interrupted_wave(wave) : run_wave(wave, began, line);
     std::move(more.begin(), more.end(), std::back_inserter(verdicts));
   }
   add_reserves(machine, verdicts);

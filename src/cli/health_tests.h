@@ -3,12 +3,14 @@
 
 #include <vector>
 
+#include "base/clock.h"
 #include "health/plan.h"
 
 namespace gpuready::cli {
 
-// One verdict a test and GPU, MIG instance, pair or host, in the machine's order.
+// One verdict a test and GPU, MIG instance, pair or host, in the machine's order. `began` is what
+// Verdict::started_ms counts from.
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
-                                      bool quiet);
+                                      bool quiet, Clock::time_point began = Clock::now());
 
 }  // namespace gpuready::cli
