@@ -13,6 +13,8 @@
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
 #include "health/fitness.h"
+#include "health/samples.h"
+#include "health/throttle.h"
 #include "host/network.h"
 #include "host/xid_listener.h"
 #include "report/conclude.h"
@@ -122,11 +124,16 @@ int run_tests(std::string command, const TestCommand& options) {
                        report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
-  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet);
+  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet, start);
+  std::optional<ProbeDocument> heard;
+  if (listener) heard = listener->stop();
+  report.samples = heard ? samples_from(*heard, report.machine, *report.verdicts, start)
+                         : not_sampled(report.machine);
+  if (report.samples) explain_low_figures(*report.samples, *report.verdicts);
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
     Machine after = inspect(**host, {.kernel_log = true, .counters = true});
-    if (listener) add_heard_xids(listener->stop(), report.machine, after);
+    if (heard) add_heard_xids(*heard, report.machine, after);
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
