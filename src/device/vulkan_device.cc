@@ -14,7 +14,7 @@
 namespace gpuready {
 namespace {
 
-constexpr std::uint64_t kStagingBytes = 16 * MiB;
+constexpr std::uint64_t kStagingBytes = 4 * MiB;
 // Vulkan does not tell how many blocks a unit holds. This many threads fit on a unit of every
 // vendor's GPUs of the last ten years.
 constexpr unsigned kResidentThreads = 1024;
@@ -27,7 +27,7 @@ class VulkanDevice final : public Device {
     context_.facts = std::move(facts);
   }
   ~VulkanDevice() override {
-    if (!lost_ && queue_) (void)queue_->wait();
+    if (queue_) (void)queue_->wait();  // a lost device answers at once
     pipelines_.reset();
     queue_.reset();
     memory_.reset();
