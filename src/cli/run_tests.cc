@@ -12,6 +12,7 @@
 #include "cli/health_tests.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
+#include "health/choose_executor.h"
 #include "health/fitness.h"
 #include "health/samples.h"
 #include "health/throttle.h"
@@ -27,7 +28,7 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 }
 
 // Says first, and why, when there is no GPU to test.
-void note_absence(Report& report) {
+void note_absence(Report& report, const std::vector<std::string>& devices) {
   const Machine& machine = report.machine;
   if (!machine.fakes.empty() || machine.source != "live") return;
   for (const auto& gpu : machine.gpus)
@@ -41,10 +42,11 @@ void note_absence(Report& report) {
   for (const auto& device : machine.vulkan.devices)
     if (device.software())
       software = fmt::format(" Vulkan offers {} only, which is software.", device.name);
-  report.notes.push_back(
-      fmt::format("No GPU here: {}.{} Host memory is tested instead, by the CPU; that proves "
-                  "nothing about a GPU.",
-                  why, software));
+  std::string_view instead =
+      " Host memory is tested instead, by the CPU; that proves nothing about a GPU.";
+  if (forced_executor(devices))
+    instead = software.empty() ? "" : " What is tested in software proves nothing about a GPU.";
+  report.notes.push_back(fmt::format("No GPU here: {}.{}{}", why, software, instead));
 }
 
 // The fitness checks of the host; the GPU's are the workers' verdicts.
@@ -116,7 +118,7 @@ int run_tests(std::string command, const TestCommand& options) {
     if (!earlier) return complain(earlier.error());
     append(*report.findings, compare_with_baseline(*earlier, report.machine));
   }
-  note_absence(report);
+  note_absence(report, options.globals.devices);
 
   const auto tests = plan_options(**host, options);
   if (!tests) return complain(tests.error());
