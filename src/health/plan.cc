@@ -135,7 +135,8 @@ std::vector<Target> software_targets(const Machine& machine, const PlanOptions& 
   for (const VulkanDevice& device : machine.vulkan.devices) {
     if (!device.software() || !device.uuid) continue;
     const std::string name = device.name.substr(0, device.name.find(" ("));
-    Target target{name + " (software)", nullptr, {"vulkan", *device.uuid}, std::nullopt, options.test};
+    Target target{
+        name + " (software)", nullptr, {"vulkan", *device.uuid}, std::nullopt, options.test};
     target.options.max_bytes =
         std::min({options.test.max_bytes.value_or(kSoftwareBytes), kSoftwareBytes,
                   machine.system.memory_available_bytes.value_or(GiB) / 4});
@@ -208,9 +209,10 @@ Survey survey_devices(const Machine& machine, const PlanOptions& options) {
   if (is_live(machine) && !has_hardware(machine) && forced_executor(options.devices) == "vulkan") {
     auto software = software_targets(machine, options);
     if (software.empty())
-      survey.refused.push_back({"Vulkan", nullptr,
-                                {VerdictStatus::not_tested,
-                                 "Vulkan shows no device here, not even a software one"}});
+      survey.refused.push_back(
+          {"Vulkan",
+           nullptr,
+           {VerdictStatus::not_tested, "Vulkan shows no device here, not even a software one"}});
     std::move(software.begin(), software.end(), std::back_inserter(survey.targets));
   }
   return survey;
