@@ -3,6 +3,7 @@
 
 #include "health/matmul_benchmark.h"
 #include "health/memory_test.h"
+#include "health/tensor_test.h"
 #include "health/test.h"
 
 namespace gpuready {
@@ -16,10 +17,13 @@ Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
 }
 
 constexpr std::string_view kEvery[] = {"cpu", "cuda"};
+constexpr std::string_view kCudaAlone[] = {"cuda"};
 
 constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
                Level::quick, kEvery, on_one<test_memory>},
+    HealthTest{"tensor", "every matrix instruction on every SM against exact answers; the burn", 1,
+               Level::standard, kCudaAlone, on_one<test_tensor>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kEvery, on_one<benchmark_matmul>},
 };
