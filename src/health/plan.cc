@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "health/bandwidth_plan.h"
 #include "health/choose_executor.h"
+#include "health/peer_plan.h"
 
 namespace gpuready {
 namespace {
@@ -175,6 +177,7 @@ TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
   TestPlan plan;
   const auto tests = asked_tests(options);
   std::vector<Target> targets;
+  std::vector<UntestedGpu> untested;
   for (const auto& gpu : machine.gpus) {
     if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
     auto why = refusal(machine, gpu, options);
@@ -196,15 +199,26 @@ TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
             {VerdictStatus::not_supported,
              fmt::format("the {} test does not run through {}", test->name, device->executor)}));
     }
+    if (why) untested.push_back({&gpu, why->reason});
     if (!why)
       for (Target& target : targets_of(machine, gpu, *device, options))
         targets.push_back(std::move(target));
   }
   if (host_is_tested(machine, options)) targets.push_back(host_target(options));
   for (const HealthTest* test : tests) {
-    if (test->devices > 1) continue;
-    if (auto jobs = single_jobs(*test, targets); !jobs.empty())
-      plan.waves.push_back(std::move(jobs));
+    auto jobs = single_jobs(*test, targets);
+    std::vector<std::vector<TestJob>> waves;
+    if (test->devices > 1) {
+      const bool named = !options.tests.empty();
+      auto pairs = plan_pairs(machine, *test, jobs, untested, named);
+      waves = std::move(pairs.waves);
+      plan.not_run.insert(plan.not_run.end(), pairs.not_run.begin(), pairs.not_run.end());
+    } else if (test->name == "bandwidth") {
+      waves = bandwidth_waves(machine, std::move(jobs));
+    } else if (!jobs.empty()) {
+      waves.push_back(std::move(jobs));
+    }
+    for (auto& wave : waves) plan.waves.push_back(std::move(wave));
   }
   return plan;
 }

@@ -38,6 +38,10 @@ struct TestOptions {
   std::uint64_t copy_traffic_bytes = 8 * GiB;  // moved to measure the copy rate; 0: not measured
   unsigned blocks_per_unit = 16;               // blocks launched per SM
   bool hammer = false;                         // repeated access; the GPU must be ours alone
+  // Bandwidth: the other GPUs run the same now; rates are reported and not judged.
+  bool all_together = false;
+  // Peers: how the machine's facts connect the two, e.g. "nvlink"; absent: not known.
+  std::optional<std::string> peer_path = std::nullopt;
   // The matrix product of --fitness.
   double limit_ms = 2000;
   std::string limit_source = "default";

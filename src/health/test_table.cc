@@ -1,8 +1,10 @@
 // The one list of health tests, in the order in which they run.
 #include <array>
 
+#include "health/bandwidth_test.h"
 #include "health/matmul_benchmark.h"
 #include "health/memory_test.h"
+#include "health/peer_test.h"
 #include "health/test.h"
 
 namespace gpuready {
@@ -15,11 +17,22 @@ Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
   return test(*devices.front(), options, hooks);
 }
 
+template <Verdict (*test)(Device&, Device&, const TestOptions&, const TestHooks&)>
+Verdict on_pair(std::span<Device* const> devices, const TestOptions& options,
+                const TestHooks& hooks) {
+  return test(*devices[0], *devices[1], options, hooks);
+}
+
 constexpr std::string_view kEvery[] = {"cpu", "cuda"};
+constexpr std::string_view kCuda[] = {"cuda"};
 
 constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
                Level::quick, kEvery, on_one<test_memory>},
+    HealthTest{"bandwidth", "copies to, from and within the GPU: every word, and how fast", 1,
+               Level::standard, kCuda, on_one<test_bandwidth>},
+    HealthTest{"peers", "two GPUs reach each other's memory: every word, and how fast", 2,
+               Level::standard, kCuda, on_pair<test_peers>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kEvery, on_one<benchmark_matmul>},
 };

@@ -26,7 +26,9 @@ endfunction()
 target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
@@ -34,6 +36,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 gpuready_ptx(gpuready_device memory sm_50 60)
 gpuready_ptx(gpuready_device matmul sm_50 60)
+gpuready_ptx(gpuready_device transfer sm_50 60)
+gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL
