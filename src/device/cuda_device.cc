@@ -16,7 +16,9 @@ namespace {
 constexpr int kJitErrorLogBuffer = 5, kJitErrorLogBytes = 6;  // CUjit_option
 constexpr int kMaxDynamicSharedBytes = 8;                     // CUfunction_attribute
 constexpr unsigned kSharedBytesWithoutAsking = 48 * 1024;
-constexpr unsigned kHostAllocPortable = 1;  // usable from every context
+constexpr unsigned kHostAllocPortable = 1;                    // usable from every context
+constexpr unsigned kHostRegisterPortable = 1;
+constexpr CudaStatus kPeerAccessAlreadyEnabled = 704;
 
 class CudaDevice final : public Device {
  public:
@@ -24,6 +26,7 @@ class CudaDevice final : public Device {
       : driver_(driver), number_(number) {
     info_.executor = "cuda";
     info_.uuid = std::move(uuid);
+    info_.ordinal = number;
   }
   ~CudaDevice() override {
     if (!context_) return;
@@ -152,9 +155,62 @@ class CudaDevice final : public Device {
     return static_cast<unsigned>(blocks);
   }
 
+  Result<void> pin(void* memory, std::uint64_t bytes) override {
+    return in_context(driver_.host_register, memory, static_cast<std::size_t>(bytes),
+                      kHostRegisterPortable);
+  }
+  Result<void> unpin(void* memory) override { return in_context(driver_.host_unregister, memory); }
+
+  Result<bool> can_access_peer(const Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    int can = 0;
+    auto done = driver_.can_access_peer(&can, number_, (*other)->number_);
+    if (!done) return std::unexpected(done.error());
+    return can != 0;
+  }
+  Result<PeerFacts> peer_facts(const Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    PeerFacts facts;
+    int value = 0;
+    if (driver_.peer_attribute(&value, CudaPeerAttribute::native_atomic_supported, number_,
+                               (*other)->number_))
+      facts.native_atomics = value != 0;
+    if (driver_.peer_attribute(&value, CudaPeerAttribute::performance_rank, number_,
+                               (*other)->number_))
+      facts.performance_rank = value;
+    return facts;
+  }
+  Result<void> enable_peer_access(Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    auto done = in_context(driver_.enable_peer_access, (*other)->context_, 0u);
+    if (!done && done.error().code == kPeerAccessAlreadyEnabled) return {};
+    return done;
+  }
+  Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device& peer,
+                              DeviceAddress source, std::uint64_t bytes) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    return in_context(driver_.copy_peer, target, context_, source, (*other)->context_,
+                      static_cast<std::size_t>(bytes), handle(stream));
+  }
+  Result<void> copy_to_peer(StreamId stream, Device& peer, DeviceAddress target,
+                            DeviceAddress source, std::uint64_t bytes) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    return in_context(driver_.copy_peer, target, (*other)->context_, source, context_,
+                      static_cast<std::size_t>(bytes), handle(stream));
+  }
+
   const std::optional<Error>& lost() const override { return lost_; }
 
  private:
+  static Result<const CudaDevice*> peer_of(const Device& device) {
+    if (const auto* peer = dynamic_cast<const CudaDevice*>(&device)) return peer;
+    return fail(ErrorKind::unsupported, "a GPU's peer must be a GPU of the same driver");
+  }
   static CudaHandle handle(StreamId stream) { return reinterpret_cast<CudaHandle>(stream.value); }
   static CudaHandle handle(EventId event) { return reinterpret_cast<CudaHandle>(event.value); }
 

@@ -48,9 +48,11 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/compute_golden.cc
   ${CMAKE_CURRENT_LIST_DIR}/compute_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
-  ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
-  ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
@@ -70,6 +72,8 @@ gpuready_ptx(gpuready_device tensor_mma sm_75 65)
 gpuready_ptx(gpuready_device tensor_mma sm_80 70)
 gpuready_ptx(gpuready_device tensor_mma sm_89 84)
 gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
+gpuready_ptx(gpuready_device transfer sm_50 60)
+gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL
