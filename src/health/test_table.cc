@@ -17,13 +17,15 @@ Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
 }
 
 constexpr std::string_view kEvery[] = {"cpu", "cuda"};
+// Those that the memory kernels are compiled for.
+constexpr std::string_view kMemory[] = {"cpu", "cuda", "hip"};
 
 constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
-               Level::quick, kEvery, on_one<test_memory>},
+               Level::quick, kMemory, on_one<test_memory>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kEvery, on_one<benchmark_matmul>},
-    HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kEvery,
+    HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kMemory,
                self_test},
 };
 
