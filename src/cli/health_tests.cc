@@ -47,10 +47,12 @@ std::vector<Verdict> interrupted_wave(const std::vector<TestJob>& jobs) {
   return verdicts;
 }
 
-std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, ProgressLine& line) {
+std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, Clock::time_point began,
+                              ProgressLine& line) {
   std::vector<WorkerProgress> state(jobs.size());
   WorkerHooks hooks;
   hooks.cancel = &interrupted();
+  hooks.began = began;
   hooks.progress = [&](const WorkerProgress& progress) {
     state[progress.job] = progress;
     line.show(progress_text(jobs, state));
@@ -78,20 +80,20 @@ void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
 
 }  // namespace
 
-std::vector<Verdict> run_plan(TestPlan plan, bool quiet) {
+std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began) {
   catch_interrupts();
   ProgressLine line(quiet);
   std::vector<Verdict> verdicts = std::move(plan.not_run);
   for (const auto& wave : plan.waves) {
-    auto more = interrupted().load() ? interrupted_wave(wave) : run_wave(wave, line);
+    auto more = interrupted().load() ? interrupted_wave(wave) : run_wave(wave, began, line);
     std::move(more.begin(), more.end(), std::back_inserter(verdicts));
   }
   return verdicts;
 }
 
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
-                                      bool quiet) {
-  auto verdicts = run_plan(plan_tests(machine, options), quiet);
+                                      bool quiet, Clock::time_point began) {
+  auto verdicts = run_plan(plan_tests(machine, options), quiet, began);
   add_reserves(machine, verdicts);
   sort_by_subject(verdicts);
   return verdicts;

@@ -12,7 +12,10 @@
 #include "cli/health_tests.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
+#include "health/choose_executor.h"
 #include "health/fitness.h"
+#include "health/samples.h"
+#include "health/throttle.h"
 #include "host/network.h"
 #include "host/xid_listener.h"
 #include "report/conclude.h"
@@ -25,7 +28,7 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 }
 
 // Says first, and why, when there is no GPU to test.
-void note_absence(Report& report) {
+void note_absence(Report& report, const std::vector<std::string>& devices) {
   const Machine& machine = report.machine;
   if (!machine.fakes.empty() || machine.source != "live") return;
   for (const auto& gpu : machine.gpus)
@@ -39,10 +42,11 @@ void note_absence(Report& report) {
   for (const auto& device : machine.vulkan.devices)
     if (device.software())
       software = fmt::format(" Vulkan offers {} only, which is software.", device.name);
-  report.notes.push_back(
-      fmt::format("No GPU here: {}.{} Host memory is tested instead, by the CPU; that proves "
-                  "nothing about a GPU.",
-                  why, software));
+  std::string_view instead =
+      " Host memory is tested instead, by the CPU; that proves nothing about a GPU.";
+  if (forced_executor(devices))
+    instead = software.empty() ? "" : " What is tested in software proves nothing about a GPU.";
+  report.notes.push_back(fmt::format("No GPU here: {}.{}{}", why, software, instead));
 }
 
 // The fitness checks of the host; the GPU's are the workers' verdicts.
@@ -114,7 +118,7 @@ int run_tests(std::string command, const TestCommand& options) {
     if (!earlier) return complain(earlier.error());
     append(*report.findings, compare_with_baseline(*earlier, report.machine));
   }
-  note_absence(report);
+  note_absence(report, options.globals.devices);
 
   const auto tests = plan_options(**host, options);
   if (!tests) return complain(tests.error());
@@ -122,11 +126,16 @@ int run_tests(std::string command, const TestCommand& options) {
                        report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
-  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet);
+  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet, start);
+  std::optional<ProbeDocument> heard;
+  if (listener) heard = listener->stop();
+  report.samples = heard ? samples_from(*heard, report.machine, *report.verdicts, start)
+                         : not_sampled(report.machine);
+  if (report.samples) explain_low_figures(*report.samples, *report.verdicts);
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
     Machine after = inspect(**host, {.kernel_log = true, .counters = true});
-    if (listener) add_heard_xids(listener->stop(), report.machine, after);
+    if (heard) add_heard_xids(*heard, report.machine, after);
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "device/cuda_device.h"
 #include "device/hip_device.h"
+#include "device/vulkan_device.h"
 
 namespace gpuready {
 namespace {
@@ -32,6 +33,9 @@ const std::array kExecutors = {
     Executor{"hip",
              [](std::string_view id, const CpuDeviceOptions&) { return open_hip_device(id); },
              hip_fault_of, kHipCaveat},
+    Executor{"vulkan",
+             [](std::string_view id, const CpuDeviceOptions&) { return open_vulkan_device(id); },
+             vulkan_fault_of},
 };
 
 const Executor* find_executor(std::string_view name) {

@@ -16,16 +16,15 @@ Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
   return test(*devices.front(), options, hooks);
 }
 
-constexpr std::string_view kEvery[] = {"cpu", "cuda"};
-// Those that the memory kernels are compiled for.
-constexpr std::string_view kMemory[] = {"cpu", "cuda", "hip"};
+constexpr std::string_view kEvery[] = {"cpu", "cuda", "hip", "vulkan"};
+constexpr std::string_view kCpuAndCuda[] = {"cpu", "cuda"};
 
 constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
-               Level::quick, kMemory, on_one<test_memory>},
+               Level::quick, kEvery, on_one<test_memory>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
-               std::nullopt, kEvery, on_one<benchmark_matmul>},
-    HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kMemory,
+               std::nullopt, kCpuAndCuda, on_one<benchmark_matmul>},
+    HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kEvery,
                self_test},
 };
 

@@ -23,6 +23,27 @@ function(gpuready_ptx target name arch ptx)
   endif()
 endfunction()
 
+find_program(GPUREADY_GLSLANG glslangValidator REQUIRED)
+
+# gpuready_spirv(<target> <name>): compiles <name>.comp to SPIR-V for Vulkan 1.2 and embeds it as
+# <symbol> = gpuready_spirv_<name>. Shipped modules are also listed in the global property
+# GPUREADY_SPIRV_MODULES, for the test that validates them.
+function(gpuready_spirv target name)
+  set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.comp)
+  set(output ${PROJECT_BINARY_DIR}/spirv/${name}.spv)
+  file(GLOB included CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.glsl)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/spirv
+    COMMAND ${GPUREADY_GLSLANG} --quiet -V --target-env vulkan1.2 -g0
+      -I${PROJECT_SOURCE_DIR}/src/kernels -o ${output} ${source}
+    DEPENDS ${source} ${included} VERBATIM
+    COMMENT "Compiling ${name}.comp to SPIR-V")
+  gpuready_embed(${target} gpuready_spirv_${name} ${output})
+  if(target STREQUAL gpuready_device)
+    set_property(GLOBAL APPEND PROPERTY GPUREADY_SPIRV_MODULES "${output}")
+  endif()
+endfunction()
+
 target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
@@ -34,6 +55,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 gpuready_ptx(gpuready_device memory sm_50 60)
 gpuready_ptx(gpuready_device matmul sm_50 60)
+foreach(name memory_write memory_verify memory_copy)
+  gpuready_spirv(gpuready_device ${name})
+endforeach()
 
 # AMD's GPUs: hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
 # No header and no device library of ROCm is used. The targets are explicit ones: the generic targets

@@ -115,16 +115,25 @@ std::string render_terminal(const SelfTestReport& report, const TerminalStyle& s
   TerminalText out(style);
   if (!style.quiet) {
     Table table;
-    table.columns = {{""},           {"Test"},  {"Injected"}, {"Found", Align::right},
-                     {"95% bounds"}, {"Device"}};
-    for (const SelfTestRow& row : report.rows)
-      table.rows.push_back({{out.mark(tone_of(row)), ink_of_row(row)},
-                            {row.test},
-                            {fault_text(row)},
-                            {found_text(row)},
-                            {row.trials > 0 ? bounds_text(row) : std::string("-"), Ink::dim},
-                            {row.subject}});
-    out.heading("Self-test: what the tests find of faults made on purpose");
+    // A device's name fits beside the rest only where it is short; one device is named above.
+    const bool several = std::any_of(report.rows.begin(), report.rows.end(), [&](const auto& row) {
+      return row.subject != report.rows.front().subject;
+    });
+    table.columns = {{""}, {"Test"}, {"Injected"}, {"Found", Align::right}, {"95% bounds"}};
+    if (several) table.columns.push_back({"Device"});
+    for (const SelfTestRow& row : report.rows) {
+      table.rows.push_back({
+          {out.mark(tone_of(row)), ink_of_row(row)},
+          {row.test},
+          {fault_text(row)},
+          {found_text(row)},
+          {row.trials > 0 ? bounds_text(row) : std::string("-"), Ink::dim},
+      });
+      if (several) table.rows.back().push_back({row.subject});
+    }
+    out.heading(
+        fmt::format("Self-test of {}: what is found of faults made on purpose",
+                    several || report.rows.empty() ? "the tests" : report.rows.front().subject));
     out.table(2, table);
     out.blank();
   }
