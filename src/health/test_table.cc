@@ -1,6 +1,7 @@
 // The one list of health tests, in the order in which they run.
 #include <array>
 
+#include "health/compute_test.h"
 #include "health/matmul_benchmark.h"
 #include "health/memory_test.h"
 #include "health/selftest.h"
@@ -22,6 +23,8 @@ constexpr std::string_view kCpuAndCuda[] = {"cpu", "cuda"};
 constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
                Level::quick, kEvery, on_one<test_memory>},
+    HealthTest{"compute", "every SM computes the golden results, bit for bit and at equal speed", 1,
+               Level::quick, kEvery, on_one<test_compute>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kCpuAndCuda, on_one<benchmark_matmul>},
     HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kEvery,

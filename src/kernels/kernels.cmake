@@ -45,6 +45,8 @@ function(gpuready_spirv target name)
 endfunction()
 
 target_sources(gpuready_device PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/compute_golden.cc
+  ${CMAKE_CURRENT_LIST_DIR}/compute_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc)
@@ -58,6 +60,10 @@ gpuready_ptx(gpuready_device matmul sm_50 60)
 foreach(name memory_write memory_verify memory_copy)
   gpuready_spirv(gpuready_device ${name})
 endforeach()
+gpuready_ptx(gpuready_device compute sm_50 60)
+gpuready_ptx(gpuready_device compute sm_53 60)  # fp16
+gpuready_ptx(gpuready_device compute sm_61 60)  # dp4a
+gpuready_ptx(gpuready_device compute sm_75 70)  # tanh
 
 # AMD's GPUs: hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
 # No header and no device library of ROCm is used. The targets are explicit ones: the generic targets
@@ -95,3 +101,9 @@ add_executable(bench_memory_variants EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/benchmarks/memory_variants.cc)
 target_link_libraries(bench_memory_variants PRIVATE gpuready_options gpuready_device)
 gpuready_ptx(bench_memory_variants memory_variants sm_50 60)
+
+# Trials of the compute test on a device: `ninja bench_compute_trials`.
+add_executable(bench_compute_trials EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/benchmarks/compute_trials.cc)
+target_link_libraries(bench_compute_trials PRIVATE gpuready_options gpuready_health)
+target_link_options(bench_compute_trials PRIVATE -static-libgcc -static-libstdc++)
