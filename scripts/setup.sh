@@ -6,6 +6,7 @@ set -euo pipefail
 packages=(
   cmake ninja-build g++ ccache            # build
   clang-19                                # device code (PTX) and the sanitizer build
+  glslang-tools                           # device code (SPIR-V, from GLSL)
   nlohmann-json3-dev libcli11-dev libfmt-dev libarchive-dev libzstd-dev
   libvulkan-dev pci.ids
 )
@@ -14,6 +15,7 @@ if [ "${1:-}" = --tests ]; then
     libgtest-dev libclang-rt-19-dev clang-format-19 clang-tidy-19 binutils
     python3 python3-jsonschema python3-venv jq zstd
     libvulkan1 mesa-vulkan-drivers        # llvmpipe, the Vulkan stand-in without a GPU
+    spirv-tools                           # validates the embedded SPIR-V
   )
 fi
 

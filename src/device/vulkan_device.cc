@@ -15,6 +15,7 @@ namespace gpuready {
 namespace {
 
 constexpr std::uint64_t kStagingBytes = 4 * MiB;
+constexpr std::uint64_t kInlineBytes = 4096;
 // Vulkan does not tell how many blocks a unit holds. This many threads fit on a unit of every
 // vendor's GPUs of the last ten years.
 constexpr unsigned kResidentThreads = 1024;
@@ -127,7 +128,8 @@ class VulkanDevice final : public Device {
       lost_ = result.error();
     return result;
   }
-  Result<void> copy(VulkanSpan target, VulkanSpan source, std::uint64_t bytes);
+  Result<void> copy(VulkanSpan target, VulkanSpan source, std::uint64_t bytes,
+                    bool to_host = false);
   Result<VulkanSpan> staging();
 
   VulkanContext context_;
@@ -173,13 +175,16 @@ Result<void> VulkanDevice::open() {
   return pipelines_->open();
 }
 
-Result<void> VulkanDevice::copy(VulkanSpan target, VulkanSpan source, std::uint64_t bytes) {
+Result<void> VulkanDevice::copy(VulkanSpan target, VulkanSpan source, std::uint64_t bytes,
+                                bool to_host) {
   if (lost_) return std::unexpected(*lost_);
   if (bytes == 0) return {};
   const VkBufferCopy region{source.offset_bytes, target.offset_bytes, bytes};
-  return note(queue_->run([&](VkCommandBuffer commands) {
-    context_.vulkan->CmdCopyBuffer(commands, source.buffer, target.buffer, 1, &region);
-  }));
+  return note(queue_->run(
+      [&](VkCommandBuffer commands) {
+        context_.vulkan->CmdCopyBuffer(commands, source.buffer, target.buffer, 1, &region);
+      },
+      to_host));
 }
 
 Result<VulkanSpan> VulkanDevice::staging() {
@@ -197,6 +202,11 @@ Result<void> VulkanDevice::copy_to_device(StreamId, DeviceAddress target, const 
   auto to = memory_->find(target, bytes);
   if (!to) return std::unexpected(to.error());
   if (const auto from = memory_->find_host(source, bytes)) return copy(*to, *from, bytes);
+  // Little goes into the command buffer itself, and nothing is waited for.
+  if (bytes > 0 && bytes <= kInlineBytes && bytes % 4 == 0 && to->offset_bytes % 4 == 0)
+    return note(queue_->run([&](VkCommandBuffer commands) {
+      context_.vulkan->CmdUpdateBuffer(commands, to->buffer, to->offset_bytes, bytes, source);
+    }));
   auto stage = staging();
   if (!stage) return std::unexpected(stage.error());
   for (std::uint64_t at = 0; at < bytes; at += kStagingBytes) {
@@ -213,12 +223,13 @@ Result<void> VulkanDevice::copy_to_host(StreamId, void* target, DeviceAddress so
   if (lost_) return std::unexpected(*lost_);
   auto from = memory_->find(source, bytes);
   if (!from) return std::unexpected(from.error());
-  if (const auto to = memory_->find_host(target, bytes)) return copy(*to, *from, bytes);
+  if (const auto to = memory_->find_host(target, bytes)) return copy(*to, *from, bytes, true);
   auto stage = staging();
   if (!stage) return std::unexpected(stage.error());
   for (std::uint64_t at = 0; at < bytes; at += kStagingBytes) {
     const std::uint64_t part = std::min(kStagingBytes, bytes - at);
-    if (auto done = copy(*stage, {from->buffer, from->offset_bytes + at}, part); !done) return done;
+    if (auto done = copy(*stage, {from->buffer, from->offset_bytes + at}, part, true); !done)
+      return done;
     if (auto idle = synchronize({}); !idle) return idle;
     std::memcpy(static_cast<char*>(target) + at, staging_, part);
   }

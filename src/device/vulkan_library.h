@@ -42,6 +42,7 @@ namespace gpuready {
   X(EndCommandBuffer)                       \
   X(CmdPipelineBarrier)                     \
   X(CmdCopyBuffer)                          \
+  X(CmdUpdateBuffer)                        \
   X(CmdBindPipeline)                        \
   X(CmdPushConstants)                       \
   X(CmdDispatch)                            \

@@ -47,7 +47,7 @@ Result<SpirvFacts> read_spirv(const SpirvImage& image) {
 
 VulkanPipelines::~VulkanPipelines() {
   const VulkanLibrary& vulkan = *context_.vulkan;
-  for (const auto& [kernel, pipeline] : pipelines_)
+  for (const auto& [module, pipeline] : pipelines_)
     vulkan.DestroyPipeline(context_.device, pipeline.pipeline, nullptr);
   if (layout_) vulkan.DestroyPipelineLayout(context_.device, layout_, nullptr);
 }
@@ -124,9 +124,10 @@ Result<VulkanPipeline> VulkanPipelines::make(const Kernel& kernel) {
 }
 
 Result<VulkanPipeline> VulkanPipelines::find(const Kernel& kernel) {
-  if (auto found = pipelines_.find(&kernel); found != pipelines_.end()) return found->second;
+  if (auto found = pipelines_.find(kernel.vulkan.begin); found != pipelines_.end())
+    return found->second;
   auto made = make(kernel);
-  if (made) pipelines_[&kernel] = *made;
+  if (made) pipelines_[kernel.vulkan.begin] = *made;
   return made;
 }
 

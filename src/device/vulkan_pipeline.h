@@ -40,7 +40,7 @@ class VulkanPipelines {
 
   const VulkanContext& context_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
-  std::map<const Kernel*, VulkanPipeline> pipelines_;
+  std::map<const unsigned char*, VulkanPipeline> pipelines_;  // by module
 };
 
 }  // namespace gpuready

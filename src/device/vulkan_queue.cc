@@ -1,12 +1,25 @@
 #include "device/vulkan_queue.h"
 
 #include <limits>
+#include <utility>
 
 namespace gpuready {
 namespace {
 
 constexpr std::uint32_t kTimestamps = 4096;
-constexpr std::size_t kMaxRunning = 256;  // operations given and not yet waited for
+constexpr std::size_t kMaxRunning = 64;  // submissions made and not yet waited for
+// A submission costs tens of microseconds.
+constexpr unsigned kBatchOperations = 32;
+
+void barrier(const VulkanLibrary& vulkan, VkCommandBuffer commands, VkAccessFlags target,
+             VkPipelineStageFlags stage) {
+  VkMemoryBarrier memory{};
+  memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  memory.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
+  memory.dstAccessMask = target;
+  vulkan.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stage, 0, 1, &memory, 0,
+                            nullptr, 0, nullptr);
+}
 
 }  // namespace
 
@@ -83,31 +96,39 @@ Result<VkCommandBuffer> VulkanQueue::take_commands() {
   return commands;
 }
 
-Result<void> VulkanQueue::run(const Record& record) {
-  const VulkanLibrary& vulkan = *context_.vulkan;
+Result<void> VulkanQueue::begin_batch() {
   auto commands = take_commands();
   if (!commands) return std::unexpected(commands.error());
   VkCommandBufferBeginInfo begin{};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  if (auto done =
-          vulkan_checked("vkBeginCommandBuffer", vulkan.BeginCommandBuffer(*commands, &begin));
-      !done)
-    return done;
-  const auto barrier = [&](VkAccessFlags target, VkPipelineStageFlags stage) {
-    VkMemoryBarrier memory{};
-    memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    memory.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
-    memory.dstAccessMask = target;
-    vulkan.CmdPipelineBarrier(*commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stage, 0, 1, &memory,
-                              0, nullptr, 0, nullptr);
-  };
-  barrier(VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+  auto done = vulkan_checked("vkBeginCommandBuffer",
+                             context_.vulkan->BeginCommandBuffer(*commands, &begin));
+  if (!done) return done;
+  batch_ = *commands;
+  batch_operations_ = 0;
+  batch_writes_host_ = false;
+  return {};
+}
+
+Result<void> VulkanQueue::run(const Record& record, bool to_host) {
+  if (!batch_)
+    if (auto begun = begin_batch(); !begun) return begun;
+  barrier(*context_.vulkan, batch_, VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
           VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
-  record(*commands);
+  record(batch_);
+  batch_writes_host_ |= to_host;
+  return ++batch_operations_ >= kBatchOperations ? submit_batch() : Result<void>();
+}
+
+Result<void> VulkanQueue::submit_batch() {
+  if (!batch_) return {};
+  const VulkanLibrary& vulkan = *context_.vulkan;
+  const VkCommandBuffer commands = std::exchange(batch_, VK_NULL_HANDLE);
   // A semaphore makes nothing visible to the host.
-  barrier(VK_ACCESS_HOST_READ_BIT, VK_PIPELINE_STAGE_HOST_BIT);
-  if (auto done = vulkan_checked("vkEndCommandBuffer", vulkan.EndCommandBuffer(*commands)); !done)
+  if (batch_writes_host_)
+    barrier(vulkan, commands, VK_ACCESS_HOST_READ_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+  if (auto done = vulkan_checked("vkEndCommandBuffer", vulkan.EndCommandBuffer(commands)); !done)
     return done;
 
   const std::uint64_t value = submitted_ + 1;
@@ -119,7 +140,7 @@ Result<void> VulkanQueue::run(const Record& record) {
   submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
   submit.pNext = &timeline;
   submit.commandBufferCount = 1;
-  submit.pCommandBuffers = &*commands;
+  submit.pCommandBuffers = &commands;
   submit.signalSemaphoreCount = 1;
   submit.pSignalSemaphores = &timeline_;
   if (auto done =
@@ -127,11 +148,14 @@ Result<void> VulkanQueue::run(const Record& record) {
       !done)
     return done;
   submitted_ = value;
-  running_.push_back({value, *commands});
+  running_.push_back({value, commands});
   return {};
 }
 
-Result<void> VulkanQueue::wait() { return wait_for(submitted_); }
+Result<void> VulkanQueue::wait() {
+  if (auto done = submit_batch(); !done) return done;
+  return wait_for(submitted_);
+}
 
 // Without a limit: who hangs here is ended by the parent, which sees that no progress comes.
 Result<void> VulkanQueue::wait_for(std::uint64_t value) {

@@ -1,5 +1,6 @@
-// One queue: operations run one after the other in the order given, each in a command buffer of its
-// own that starts with a full memory barrier, and each raises a timeline semaphore by one.
+// One queue: operations run one after the other in the order given, with a full memory barrier
+// before each. They are collected and submitted some at a time, at the latest when they are waited
+// for; each submission raises a timeline semaphore by one.
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,8 @@ class VulkanQueue {
   ~VulkanQueue();
   Result<void> open();
 
-  Result<void> run(const Record& record);
+  // `to_host`: it writes memory that the host reads.
+  Result<void> run(const Record& record, bool to_host = false);
   Result<void> wait();
 
   Result<std::uint64_t> create_timestamp();
@@ -38,6 +40,8 @@ class VulkanQueue {
     VkCommandBuffer commands;
   };
   Result<VkCommandBuffer> take_commands();
+  Result<void> begin_batch();
+  Result<void> submit_batch();
   Result<void> wait_for(std::uint64_t value);
   Result<std::uint64_t> read_timestamp(std::uint64_t id);
   bool keeps_time() const { return context_.facts.timestamp_valid_bits > 0; }
@@ -47,6 +51,9 @@ class VulkanQueue {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   VkQueryPool queries_ = VK_NULL_HANDLE;
+  VkCommandBuffer batch_ = VK_NULL_HANDLE;  // being recorded; none when no operation is pending
+  unsigned batch_operations_ = 0;
+  bool batch_writes_host_ = false;
   std::uint64_t submitted_ = 0;  // the last value that the timeline will reach
   std::deque<Submitted> running_;
   std::vector<VkCommandBuffer> idle_;

@@ -26,7 +26,7 @@ Verdict on_pair(std::span<Device* const> devices, const TestOptions& options,
   return test(*devices[0], *devices[1], options, hooks);
 }
 
-constexpr std::string_view kEvery[] = {"cpu", "cuda", "vulkan"};
+constexpr std::string_view kEvery[] = {"cpu", "cuda", "hip", "vulkan"};
 constexpr std::string_view kCpuAndCuda[] = {"cpu", "cuda"};
 constexpr std::string_view kCuda[] = {"cuda"};
 

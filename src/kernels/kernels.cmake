@@ -75,6 +75,37 @@ gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
 gpuready_ptx(gpuready_device transfer sm_50 60)
 gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
+# AMD's GPUs: hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
+# No header and no device library of ROCm is used. The targets are explicit ones: the generic targets
+# (gfx11-generic, ...) need code object version 6, which runtimes before ROCm 6.3 refuse; version 4 is
+# loaded by all from ROCm 5.0 on, and adds no hidden arguments to those of our struct.
+find_program(GPUREADY_LLD NAMES ld.lld-19 ld.lld REQUIRED)
+set(GPUREADY_HIP_TARGETS
+  gfx900 gfx906 gfx908 gfx90a gfx942               # Vega and Instinct: 64 threads a wave
+  gfx1010 gfx1030 gfx1031 gfx1032                  # RDNA 1 and 2: 32, as all that follow
+  gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151  # RDNA 3
+  gfx1200 gfx1201)                                 # RDNA 4
+set(hip_targets_inc "")
+foreach(arch ${GPUREADY_HIP_TARGETS})
+  set(source ${CMAKE_CURRENT_LIST_DIR}/hip_kernels.cu)
+  set(output ${PROJECT_BINARY_DIR}/hip/${arch}.hsaco)
+  # Denormals, division and square root as IEEE 754 wants them, whatever a target's default is.
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/hip
+    COMMAND ${GPUREADY_CLANG_CUDA} -x hip --offload-device-only --offload-arch=${arch}
+      --no-gpu-bundle-output -fuse-cuid=none -nogpuinc -nogpulib -mcode-object-version=4 -std=c++20 -O3
+      -ffp-contract=off -fno-gpu-flush-denormals-to-zero -fhip-fp32-correctly-rounded-divide-sqrt
+      -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src ${source} -o ${output} -MD -MF ${output}.d
+    DEPENDS ${source} DEPFILE ${output}.d VERBATIM
+    COMMENT "Compiling hip_kernels.cu for ${arch}")
+  gpuready_embed(gpuready_device gpuready_hip_${arch} ${output})
+  string(APPEND hip_targets_inc "GPUREADY_HIP_TARGET(${arch})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_targets_inc}" @ONLY)
+target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
+  INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
+
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/benchmarks/memory_variants.cc)

@@ -1,6 +1,5 @@
-// Device code of the memory test, compiled by clang without any CUDA header: the few builtins are
-// the compiler's own. Templates, so that benchmarks can build other variants beside the shipped
-// one.
+// Device code of the memory test, for every target that target.cuh knows. Templates, so that
+// benchmarks can build other variants beside the shipped one.
 //
 // Work is dealt in tiles: a block takes a tile of kThreads * kUnroll 16-byte pieces, in which
 // thread t has the pieces t, t + kThreads, ...: neighbouring threads touch neighbouring pieces, and
@@ -10,14 +9,10 @@
 
 #include "kernels/memory_mix.h"
 #include "kernels/memory_params.h"
-
-#define GPUREADY_DEVICE __attribute__((device, always_inline)) inline
-#define GPUREADY_KERNEL(threads, blocks_per_sm) \
-  extern "C" __attribute__((global, launch_bounds(threads, blocks_per_sm)))
+#include "kernels/target.cuh"
 
 namespace gpuready::device {
 
-using u64 = unsigned long long;
 typedef u64 Pair __attribute__((ext_vector_type(2)));
 typedef __attribute__((address_space(1))) Pair GlobalPair;
 typedef __attribute__((address_space(1))) u64 GlobalWord;
@@ -25,16 +20,16 @@ typedef __attribute__((address_space(1))) u64 GlobalWord;
 // Cache hint of the accesses: none, or "streaming" (.cs, evict first).
 enum class Hint { none, streaming };
 
-GPUREADY_DEVICE unsigned thread_index() { return __nvvm_read_ptx_sreg_tid_x(); }
-GPUREADY_DEVICE unsigned block_index() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-GPUREADY_DEVICE unsigned block_count() { return __nvvm_read_ptx_sreg_nctaid_x(); }
-
 template <Hint hint>
 GPUREADY_DEVICE Pair load_pair(u64 address) {
   if constexpr (hint == Hint::streaming) {
+#if defined(__AMDGCN__)
+    return __builtin_nontemporal_load(reinterpret_cast<const GlobalPair*>(address));
+#else
     u64 x, y;
     asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(x), "=l"(y) : "l"(address));
     return Pair{x, y};
+#endif
   } else {
     return *reinterpret_cast<const GlobalPair*>(address);
   }
@@ -43,26 +38,15 @@ GPUREADY_DEVICE Pair load_pair(u64 address) {
 template <Hint hint>
 GPUREADY_DEVICE void store_pair(u64 address, Pair value) {
   if constexpr (hint == Hint::streaming) {
+#if defined(__AMDGCN__)
+    __builtin_nontemporal_store(value, reinterpret_cast<GlobalPair*>(address));
+#else
     asm volatile("st.global.cs.v2.u64 [%0], {%1, %2};" ::"l"(address), "l"(value.x), "l"(value.y)
                  : "memory");
+#endif
   } else {
     *reinterpret_cast<GlobalPair*>(address) = value;
   }
-}
-
-GPUREADY_DEVICE void atomic_add(u64* target, u64 value) {
-  __nvvm_atom_add_gen_ll(reinterpret_cast<long long*>(target), static_cast<long long>(value));
-}
-
-// Sum over the warp; the result is right in lane 0. All 32 lanes must take part.
-GPUREADY_DEVICE u64 warp_sum(u64 value) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    const int lo = __nvvm_shfl_sync_down_i32(-1, static_cast<int>(value), distance, 31);
-    const int hi = __nvvm_shfl_sync_down_i32(-1, static_cast<int>(value >> 32), distance, 31);
-    value += static_cast<u64>(static_cast<unsigned>(hi)) << 32 | static_cast<unsigned>(lo);
-  }
-  return value;
 }
 
 template <unsigned kThreads, unsigned kUnroll>
@@ -102,7 +86,7 @@ GPUREADY_DEVICE void write_pattern(const MemoryPassParams& p) {
     const u64 word = p.fault_index - p.first_index;
     const u64 tile = word / 2 / kTilePairs;
     const u64 owner = tile < tiles ? tile % block_count() : block_count() - 1;
-    __syncthreads();
+    block_barrier();
     if (block_index() == owner && thread == 0) {
       *reinterpret_cast<GlobalWord*>(p.base_address + word * 8) =
           mix_word(first_position + word, p.invert) ^ p.fault_bits;
@@ -124,8 +108,7 @@ GPUREADY_DEVICE void check_word(const MemoryPassParams& p, u64 position, u64 act
   if (index < tally.first_bad) tally.first_bad = index;
   if (tally.buffer_full) return;
   auto* results = reinterpret_cast<MemoryPassResults*>(p.results_address);
-  const u64 slot =
-      static_cast<u64>(__nvvm_atom_add_gen_ll(reinterpret_cast<long long*>(&results->recorded), 1));
+  const u64 slot = atomic_add(&results->recorded, 1);
   if (slot >= kMemoryBadWordCapacity) {
     tally.buffer_full = true;  // a thread that met a full buffer leaves the counter alone
     return;
@@ -186,13 +169,13 @@ GPUREADY_DEVICE void verify_pattern(const MemoryPassParams& p) {
 
   auto* results = reinterpret_cast<MemoryPassResults*>(p.results_address);
   const u64 words = warp_sum(tally.words), position_sum = warp_sum(tally.position_sum);
-  if (thread % 32 == 0) {
+  if (thread % warp_threads() == 0) {
     atomic_add(&results->words_verified, words);
     atomic_add(&results->position_sum, position_sum);
   }
   if (tally.bad_words != 0) {
     atomic_add(&results->bad_words, tally.bad_words);
-    __nvvm_atom_min_gen_ull(&results->first_bad_index, tally.first_bad);
+    atomic_min(&results->first_bad_index, tally.first_bad);
   }
 }
 

@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include "fake_cuda.h"
 
+#define FAKE_VARIABLE "FAKE_CUDA"
+#include "fake_options.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,32 +36,6 @@ static struct allocation g_allocations[MAX_ALLOCATIONS];
 static __thread struct device* g_current;
 
 /* ---- what FAKE_CUDA says ---- */
-
-/* Copies the value of `key` and returns 1; 0 when the list has no such entry. */
-static int option(const char* key, char* value, size_t size) {
-  const char* list = getenv("FAKE_CUDA");
-  const size_t length = strlen(key);
-  while (list && *list) {
-    const size_t entry = strcspn(list, ",");
-    if (entry >= length && strncmp(list, key, length) == 0 &&
-        (list[length] == '=' || entry == length)) {
-      const size_t skip = entry == length ? length : length + 1;
-      if (value) snprintf(value, size, "%.*s", (int)(entry - skip), list + skip);
-      return 1;
-    }
-    list += entry + (list[entry] == ',');
-  }
-  return 0;
-}
-
-static uint64_t bytes_option(const char* key, uint64_t otherwise) {
-  char text[64], *unit;
-  if (!option(key, text, sizeof text)) return otherwise;
-  const uint64_t number = strtoull(text, &unit, 0);
-  if (strcmp(unit, "KiB") == 0) return number << 10;
-  if (strcmp(unit, "MiB") == 0) return number << 20;
-  return number;
-}
 
 /* Entry of every call: hangs, crashes or fails where told; the code to return at once, or 0. */
 static int enter(const char* symbol) {
