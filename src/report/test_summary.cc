@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/text.h"
@@ -138,6 +139,8 @@ std::string quantity_text(double value, std::string_view unit) {
   if (unit == "B" && value >= 0 && value < 1e19)
     return format_bytes(static_cast<std::uint64_t>(value));
   if (unit == "ms") return format_duration_ms(value);
+  if (unit == "1" && value == std::floor(value) && std::fabs(value) < 1e15)
+    return fmt::format("{:.0f}", value);  // a count
   if (unit == "1") return fmt::format("{:.6g}", value);
   if (!unit.ends_with("/s")) return fmt::format("{:.4g} {}", value, unit);
   constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
