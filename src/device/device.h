@@ -1,5 +1,5 @@
-// Executors: one small interface to anything that runs our kernels. `cpu` and `cuda` today; another
-// kind implements this class and adds its code to the Kernel descriptions.
+// Executors: one small interface to anything that runs our kernels. `cpu`, `cuda` and `vulkan`
+// today; another kind implements this class and adds its code to the Kernel descriptions.
 //
 // Everything that a stream is given runs in the order given; nothing is finished before
 // synchronize() or a recorded event says so. Once a device is lost (an error that leaves its
@@ -22,7 +22,7 @@ namespace gpuready {
 using DeviceAddress = std::uint64_t;
 
 struct DeviceInfo {
-  std::string executor;  // "cpu", "cuda"
+  std::string executor;  // "cpu", "cuda", "vulkan"
   std::string name;
   std::optional<std::string> uuid;         // "GPU-..." or "MIG-...", as the driver told it
   std::optional<std::string> pci_address;  // "0000:17:00.0"
@@ -35,6 +35,7 @@ struct DeviceInfo {
   std::optional<std::uint64_t> memory_clock_khz;
   std::optional<unsigned> memory_bus_bits;
   std::optional<bool> integrated;  // shares the host's memory
+  std::optional<bool> software;    // a CPU that poses as a GPU (llvmpipe); never taken for one
   std::optional<bool> ecc_enabled;
   std::optional<bool> launch_time_limited;  // a watchdog ends long launches (display, WSL2)
   std::optional<bool> cooperative_launch;

@@ -18,6 +18,13 @@ struct KernelImage {
   bool architecture_exact;  // an "a" target such as sm_90a: loads on that capability alone
 };
 
+// A SPIR-V module with the entry point "main" and a fixed work group size in x alone, for
+// Vulkan 1.2 with buffer device addresses; the parameters are its push constants.
+struct SpirvImage {
+  const unsigned char* begin = nullptr;
+  const unsigned char* end = nullptr;
+};
+
 // The share of a launch that one CPU thread does: `index` of `count`.
 struct CpuSlice {
   unsigned index = 0, count = 1;
@@ -28,6 +35,7 @@ struct Kernel {
   std::string_view name;              // also the entry point's name in the images
   std::span<const KernelImage> cuda;  // the best that the device can load is taken
   CpuKernel cpu = nullptr;
+  SpirvImage vulkan = {};
 };
 
 }  // namespace gpuready
@@ -36,3 +44,6 @@ struct Kernel {
 #define GPUREADY_EMBEDDED(symbol)                  \
   extern "C" const unsigned char symbol##_begin[]; \
   extern "C" const unsigned char symbol##_end[];
+// The module of that name, as a Kernel wants it.
+#define GPUREADY_SPIRV(symbol) \
+  ::gpuready::SpirvImage { symbol##_begin, symbol##_end }

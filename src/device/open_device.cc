@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "device/cuda_device.h"
+#include "device/vulkan_device.h"
 
 namespace gpuready {
 namespace {
@@ -27,6 +28,9 @@ const std::array kExecutors = {
     Executor{"cuda",
              [](std::string_view id, const CpuDeviceOptions&) { return open_cuda_device(id); },
              cuda_fault_of},
+    Executor{"vulkan",
+             [](std::string_view id, const CpuDeviceOptions&) { return open_vulkan_device(id); },
+             vulkan_fault_of},
 };
 
 const Executor* find_executor(std::string_view name) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -16,7 +17,10 @@ namespace {
 constexpr std::uint64_t kUnexplainedBytes = 64 * MiB;
 constexpr std::uint64_t kLeastLeftToOthers = 2 * GiB;
 constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes seconds
-constexpr std::uint64_t kHostMemoryBytes = 256 * MiB;
+// A GPU that drives a display is reset by its driver after a launch of seconds, and Vulkan does not
+// tell whether it does.
+constexpr double kVulkanLaunchMs = 500;
+constexpr std::uint64_t kHostMemoryBytes = 256 * MiB, kSoftwareBytes = 64 * MiB;
 
 struct Refusal {
   VerdictStatus status;
@@ -53,14 +57,6 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu, const Pla
     return Refusal{not_tested, "excluded by the driver's configuration (NVreg_ExcludedGpus)"};
   if (gpu.compute_mode == "prohibited")
     return Refusal{not_tested, "its compute mode is prohibited"};
-  if (const auto& start = machine.nvidia.cuda_start; start && !start->ok() && start->code != 100)
-    return Refusal{not_tested, fmt::format("the CUDA driver does not start: {} ({})", start->name,
-                                           start->code)};
-  if (const auto& outcome = machine.nvidia.cuda_outcome;
-      !machine.nvidia.cuda_start && outcome && *outcome != "completed" && *outcome != "not_asked")
-    return Refusal{not_tested, *outcome == "no_library"
-                                   ? "libcuda.so.1 was not found"
-                                   : "asking the CUDA driver ended as " + *outcome};
   if (gpu.mig_enabled.value_or(false) && gpu.mig.empty())
     return Refusal{not_tested, "MIG is on and has no instances to run on"};
   if (!options.busy)
@@ -71,24 +67,27 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu, const Pla
 // A device that may be tested: a GPU, a MIG instance, or the host itself.
 struct Target {
   std::string subject;
+  const Gpu* gpu = nullptr;  // null: the host
   DeviceChoice device;
   std::optional<std::string> pci_address;
   TestOptions options;
 };
 
-Verdict not_run(const HealthTest& test, const Gpu& gpu, const Refusal& why) {
+Verdict not_run(const HealthTest& test, const std::string& subject, const Gpu* gpu,
+                const Refusal& why) {
   Verdict verdict;
   verdict.test = test.name;
-  verdict.subject = fmt::format("GPU {}", gpu.index);
-  verdict.uuid = gpu.uuid;
-  if (gpu.pci) verdict.pci_address = gpu.pci->text();
+  verdict.subject = subject;
+  if (gpu) verdict.uuid = gpu->uuid;
+  if (gpu && gpu->pci) verdict.pci_address = gpu->pci->text();
   verdict.status = why.status;
   verdict.reason = why.reason;
   return verdict;
 }
 
 // How far a test of this GPU may go.
-TestOptions limited(const Machine& machine, const Gpu& gpu, const PlanOptions& options) {
+TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& device,
+                    const PlanOptions& options) {
   TestOptions test = options.test;
   const auto limit = [&](std::uint64_t bytes) {
     test.max_bytes = std::min(bytes, test.max_bytes.value_or(bytes));
@@ -98,6 +97,8 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const PlanOptions& o
     test.max_launch_ms = kWslLaunchMs;
     if (const auto free = gpu.memory.free_bytes) limit(*free / 10 * 9);
   }
+  if (device.executor == "vulkan")
+    test.max_launch_ms = std::min(test.max_launch_ms, kVulkanLaunchMs);
   if (options.busy && why_busy(gpu))
     test.reserve_free_bytes = std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
   return test;
@@ -105,9 +106,9 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const PlanOptions& o
 
 std::vector<Target> targets_of(const Machine& machine, const Gpu& gpu, const DeviceChoice& device,
                                const PlanOptions& options) {
-  Target whole{fmt::format("GPU {}", gpu.index), device,
+  Target whole{fmt::format("GPU {}", gpu.index), &gpu, device,
                gpu.pci ? std::optional(gpu.pci->text()) : std::nullopt,
-               limited(machine, gpu, options)};
+               limited(machine, gpu, device, options)};
   if (!gpu.mig_enabled.value_or(false)) return {whole};
   std::vector<Target> instances;
   for (const auto& instance : gpu.mig) {
@@ -121,10 +122,28 @@ std::vector<Target> targets_of(const Machine& machine, const Gpu& gpu, const Dev
 }
 
 Target host_target(const PlanOptions& options) {
-  Target target{"host memory", {"cpu"}, std::nullopt, options.test};
+  Target target{"host memory", nullptr, {"cpu"}, std::nullopt, options.test};
   target.options.max_bytes = options.test.max_bytes.value_or(kHostMemoryBytes);
   target.options.copy_traffic_bytes = 2 * *target.options.max_bytes;
   return target;
+}
+
+// Vulkan's software devices are no GPUs, and are tested only where no GPU is and Vulkan is asked
+// for.
+std::vector<Target> software_targets(const Machine& machine, const PlanOptions& options) {
+  std::vector<Target> targets;
+  for (const VulkanDevice& device : machine.vulkan.devices) {
+    if (!device.software() || !device.uuid) continue;
+    const std::string name = device.name.substr(0, device.name.find(" ("));
+    Target target{
+        name + " (software)", nullptr, {"vulkan", *device.uuid}, std::nullopt, options.test};
+    target.options.max_bytes =
+        std::min({options.test.max_bytes.value_or(kSoftwareBytes), kSoftwareBytes,
+                  machine.system.memory_available_bytes.value_or(GiB) / 4});
+    target.options.copy_traffic_bytes = *target.options.max_bytes;
+    targets.push_back(std::move(target));
+  }
+  return targets;
 }
 
 std::vector<const HealthTest*> asked_tests(const PlanOptions& options) {
@@ -140,13 +159,63 @@ bool runs_on(const HealthTest& test, const DeviceChoice& device) {
          test.executors.end();
 }
 
+bool is_live(const Machine& machine) { return machine.source == "live" && machine.fakes.empty(); }
+
+bool has_hardware(const Machine& machine) {
+  return std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                     [](const Gpu& gpu) { return !gpu.faked; });
+}
+
 bool host_is_tested(const Machine& machine, const PlanOptions& options) {
-  const bool hardware = std::any_of(machine.gpus.begin(), machine.gpus.end(),
-                                    [](const Gpu& gpu) { return !gpu.faked; });
   const bool named =
       std::find(options.devices.begin(), options.devices.end(), "cpu") != options.devices.end();
-  return machine.source == "live" && machine.fakes.empty() &&
-         (named || (!hardware && options.devices.empty()));
+  return is_live(machine) && (named || (!has_hardware(machine) && options.devices.empty()));
+}
+
+struct Refused {
+  std::string subject;
+  const Gpu* gpu;  // null: no GPU, but what was asked for in its place
+  Refusal why;
+};
+
+// What of this machine may be tested, and what not.
+struct Survey {
+  std::vector<Target> targets;
+  std::vector<Refused> refused;
+};
+
+Survey survey_devices(const Machine& machine, const PlanOptions& options) {
+  Survey survey;
+  for (const Gpu& gpu : machine.gpus) {
+    if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
+    const std::string subject = fmt::format("GPU {}", gpu.index);
+    if (auto why = refusal(machine, gpu, options)) {
+      survey.refused.push_back({subject, &gpu, std::move(*why)});
+      continue;
+    }
+    const auto device = choose_executor(machine, gpu, forced_executor(options.devices));
+    if (!device) {
+      const bool never = device.error().kind == ErrorKind::unsupported;
+      survey.refused.push_back({subject,
+                                &gpu,
+                                {never ? VerdictStatus::not_supported : VerdictStatus::not_tested,
+                                 device.error().message}});
+      continue;
+    }
+    for (Target& target : targets_of(machine, gpu, *device, options))
+      survey.targets.push_back(std::move(target));
+  }
+  if (host_is_tested(machine, options)) survey.targets.push_back(host_target(options));
+  if (is_live(machine) && !has_hardware(machine) && forced_executor(options.devices) == "vulkan") {
+    auto software = software_targets(machine, options);
+    if (software.empty())
+      survey.refused.push_back(
+          {"Vulkan",
+           nullptr,
+           {VerdictStatus::not_tested, "Vulkan shows no device here, not even a software one"}});
+    std::move(software.begin(), software.end(), std::back_inserter(survey.targets));
+  }
+  return survey;
 }
 
 // The wave of a test of single devices.
@@ -174,37 +243,46 @@ bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
 TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
   TestPlan plan;
   const auto tests = asked_tests(options);
-  std::vector<Target> targets;
-  for (const auto& gpu : machine.gpus) {
-    if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
-    auto why = refusal(machine, gpu, options);
-    Result<DeviceChoice> device = DeviceChoice{};
-    if (!why) {
-      device = choose_executor(machine, gpu, forced_executor(options.devices));
-      if (!device)
-        why = Refusal{device.error().kind == ErrorKind::unsupported ? VerdictStatus::not_supported
-                                                                    : VerdictStatus::not_tested,
-                      device.error().message};
-    }
-    for (const HealthTest* test : tests) {
-      if (test->devices > 1) continue;
-      if (why)
-        plan.not_run.push_back(not_run(*test, gpu, *why));
-      else if (!runs_on(*test, *device))
+  const Survey survey = survey_devices(machine, options);
+  for (const Refused& refused : survey.refused)
+    for (const HealthTest* test : tests)
+      if (test->devices == 1)
+        plan.not_run.push_back(not_run(*test, refused.subject, refused.gpu, refused.why));
+  for (const Target& target : survey.targets)
+    for (const HealthTest* test : tests)
+      if (target.gpu && test->devices == 1 && !runs_on(*test, target.device))
         plan.not_run.push_back(not_run(
-            *test, gpu,
-            {VerdictStatus::not_supported,
-             fmt::format("the {} test does not run through {}", test->name, device->executor)}));
-    }
-    if (!why)
-      for (Target& target : targets_of(machine, gpu, *device, options))
-        targets.push_back(std::move(target));
-  }
-  if (host_is_tested(machine, options)) targets.push_back(host_target(options));
+            *test, target.subject, target.gpu,
+            {VerdictStatus::not_supported, fmt::format("the {} test does not run through {}",
+                                                       test->name, target.device.executor)}));
   for (const HealthTest* test : tests) {
     if (test->devices > 1) continue;
-    if (auto jobs = single_jobs(*test, targets); !jobs.empty())
+    if (auto jobs = single_jobs(*test, survey.targets); !jobs.empty())
       plan.waves.push_back(std::move(jobs));
+  }
+  return plan;
+}
+
+TestPlan plan_self_tests(const Machine& machine, const PlanOptions& options,
+                         const std::vector<SelfTestCase>& cases, std::uint64_t trials) {
+  TestPlan plan;
+  const Survey survey = survey_devices(machine, options);
+  const HealthTest* self = find_health_test("selftest");
+  for (const Refused& refused : survey.refused)
+    plan.not_run.push_back(not_run(*self, refused.subject, refused.gpu, refused.why));
+  for (const SelfTestCase& tried : cases) {
+    const HealthTest& test = *find_health_test(tried.test);
+    std::vector<TestJob> wave =
+        test.devices == 1 ? single_jobs(test, survey.targets) : std::vector<TestJob>();
+    for (TestJob& job : wave) {
+      const TestOptions limits = job.options;
+      job.test = self;
+      job.options = self_test_options(tried, trials, *options.test.seed);
+      job.options.reserve_free_bytes = limits.reserve_free_bytes;
+      job.options.max_launch_ms = limits.max_launch_ms;
+      if (!job.options.max_bytes) job.options.max_bytes = limits.max_bytes;
+    }
+    if (!wave.empty()) plan.waves.push_back(std::move(wave));
   }
   return plan;
 }

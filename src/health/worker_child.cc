@@ -120,7 +120,12 @@ Verdict run_test(Arguments& arguments, const TestHooks& hooks) {
     // would.
     devices.push_back(opened->release());
   }
-  return arguments.test->run(devices, arguments.options, hooks);
+  Verdict verdict = arguments.test->run(devices, arguments.options, hooks);
+  for (const Device* device : devices)
+    if (device->info().software.value_or(false))
+      verdict.reason = fmt::format("in software, by {}, which is no GPU: {}", device->info().name,
+                                   verdict.reason);
+  return verdict;
 }
 
 }  // namespace

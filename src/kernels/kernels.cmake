@@ -23,10 +23,34 @@ function(gpuready_ptx target name arch ptx)
   endif()
 endfunction()
 
+find_program(GPUREADY_GLSLANG glslangValidator REQUIRED)
+
+# gpuready_spirv(<target> <name>): compiles <name>.comp to SPIR-V for Vulkan 1.2 and embeds it as
+# <symbol> = gpuready_spirv_<name>. Shipped modules are also listed in the global property
+# GPUREADY_SPIRV_MODULES, for the test that validates them.
+function(gpuready_spirv target name)
+  set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.comp)
+  set(output ${PROJECT_BINARY_DIR}/spirv/${name}.spv)
+  file(GLOB included CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.glsl)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/spirv
+    COMMAND ${GPUREADY_GLSLANG} --quiet -V --target-env vulkan1.2 -g0
+      -I${PROJECT_SOURCE_DIR}/src/kernels -o ${output} ${source}
+    DEPENDS ${source} ${included} VERBATIM
+    COMMENT "Compiling ${name}.comp to SPIR-V")
+  gpuready_embed(${target} gpuready_spirv_${name} ${output})
+  if(target STREQUAL gpuready_device)
+    set_property(GLOBAL APPEND PROPERTY GPUREADY_SPIRV_MODULES "${output}")
+  endif()
+endfunction()
+
 target_sources(gpuready_device PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/compute_golden.cc
+  ${CMAKE_CURRENT_LIST_DIR}/compute_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
+  ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
@@ -34,9 +58,27 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 gpuready_ptx(gpuready_device memory sm_50 60)
 gpuready_ptx(gpuready_device matmul sm_50 60)
+foreach(name memory_write memory_verify memory_copy)
+  gpuready_spirv(gpuready_device ${name})
+endforeach()
+gpuready_ptx(gpuready_device compute sm_50 60)
+gpuready_ptx(gpuready_device compute sm_53 60)  # fp16
+gpuready_ptx(gpuready_device compute sm_61 60)  # dp4a
+gpuready_ptx(gpuready_device compute sm_75 70)  # tanh
+gpuready_ptx(gpuready_device tensor_mma sm_70 64)
+gpuready_ptx(gpuready_device tensor_mma sm_75 65)
+gpuready_ptx(gpuready_device tensor_mma sm_80 70)
+gpuready_ptx(gpuready_device tensor_mma sm_89 84)
+gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
 
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/benchmarks/memory_variants.cc)
 target_link_libraries(bench_memory_variants PRIVATE gpuready_options gpuready_device)
 gpuready_ptx(bench_memory_variants memory_variants sm_50 60)
+
+# Trials of the compute test on a device: `ninja bench_compute_trials`.
+add_executable(bench_compute_trials EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/benchmarks/compute_trials.cc)
+target_link_libraries(bench_compute_trials PRIVATE gpuready_options gpuready_health)
+target_link_options(bench_compute_trials PRIVATE -static-libgcc -static-libstdc++)

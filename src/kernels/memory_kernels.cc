@@ -3,6 +3,9 @@
 #include "kernels/memory_cpu.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_memory_sm_50)
+GPUREADY_EMBEDDED(gpuready_spirv_memory_write)
+GPUREADY_EMBEDDED(gpuready_spirv_memory_verify)
+GPUREADY_EMBEDDED(gpuready_spirv_memory_copy)
 
 namespace gpuready {
 
@@ -13,8 +16,11 @@ const KernelImage kImages[] = {
 
 }  // namespace
 
-const Kernel kMemoryWrite{"gpuready_memory_write", kImages, cpu_memory_write};
-const Kernel kMemoryVerify{"gpuready_memory_verify", kImages, cpu_memory_verify};
-const Kernel kMemoryCopy{"gpuready_memory_copy", kImages, cpu_memory_copy};
+const Kernel kMemoryWrite{"gpuready_memory_write", kImages, cpu_memory_write,
+                          GPUREADY_SPIRV(gpuready_spirv_memory_write)};
+const Kernel kMemoryVerify{"gpuready_memory_verify", kImages, cpu_memory_verify,
+                           GPUREADY_SPIRV(gpuready_spirv_memory_verify)};
+const Kernel kMemoryCopy{"gpuready_memory_copy", kImages, cpu_memory_copy,
+                         GPUREADY_SPIRV(gpuready_spirv_memory_copy)};
 
 }  // namespace gpuready

@@ -139,8 +139,11 @@ std::string conclude_check(const Report& report, const Tally& tally) {
   if (tally.gpus == 0) {
     const bool passed =
         report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
-    return sentence(
-        passed ? "No GPU here; host memory was tested instead and passed" : "No GPU here", problem);
+    if (!passed) return sentence("No GPU here", problem);
+    // Host memory, or a software device such as llvmpipe.
+    return sentence(fmt::format("No GPU here; {} was tested instead and passed",
+                                report.verdicts->front().subject),
+                    problem);
   }
   return sentence(fmt::format("{} of {} {} ready for work", tally.ready, count(tally.gpus, "GPU"),
                               tally.ready == 1 ? "is" : "are"),

@@ -129,6 +129,86 @@ TEST(Plan, WithoutGpuHardwareHostMemoryIsTested) {
   EXPECT_FALSE(host_is_tested(machine));
 }
 
+void show_to_vulkan(Machine& machine, const char* pci, const char* uuid) {
+  VulkanDevice device;
+  device.name = "some GPU";
+  device.type = "discrete";
+  device.uuid = uuid;
+  if (*pci) device.pci = parse_pci_address(pci);
+  machine.vulkan.devices.push_back(device);
+}
+
+void add_llvmpipe(Machine& machine) {
+  VulkanDevice device;
+  device.name = "llvmpipe (LLVM 15.0.6, 256 bits)";
+  device.type = "cpu";
+  device.uuid = "6d657361-3232-2e33-2e36-000000000000";
+  machine.vulkan.devices.push_back(device);
+}
+
+std::string chosen(const Machine& machine, const PlanOptions& options = {}) {
+  const auto jobs = memory_jobs(machine, options);
+  return jobs.empty() ? "none" : to_string(jobs.front().devices.at(0));
+}
+
+TEST(Plan, CudaComesBeforeVulkanUnlessVulkanIsAskedFor) {
+  auto machine = live_machine();
+  show_to_vulkan(machine, "0000:65:00.0", "ffffffff-2222-3333-4444-555555555555");
+  show_to_vulkan(machine, "0000:17:00.0", "11111111-2222-3333-4444-555555555555");
+  EXPECT_EQ(chosen(machine), "cuda:GPU-11111111-2222-3333-4444-555555555555");
+  const auto forced = memory_jobs(machine, {.devices = {"vulkan"}});
+  ASSERT_EQ(forced.size(), 1u);
+  EXPECT_EQ(to_string(forced[0].devices[0]), "vulkan:11111111-2222-3333-4444-555555555555");
+  EXPECT_EQ(forced[0].pci_address, "0000:17:00.0");
+  EXPECT_LE(forced[0].options.max_launch_ms, 500);
+}
+
+TEST(Plan, VulkanServesWhereCudaDoesNotStart) {
+  auto machine = live_machine();
+  machine.nvidia.cuda_start = ApiStatus{"cuInit(0)", 803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"};
+  show_to_vulkan(machine, "", "11111111-2222-3333-4444-555555555555");
+  EXPECT_EQ(chosen(machine), "vulkan:11111111-2222-3333-4444-555555555555");
+}
+
+TEST(Plan, OtherVendorsAreTestedThroughVulkan) {
+  auto machine = live_machine();
+  machine.gpus[0].vendor = Vendor::amd;
+  machine.gpus[0].uuid = "0x1234";
+  EXPECT_EQ(chosen(machine), "none");
+  EXPECT_NE(reason(machine).find("Vulkan shows no device"), std::string::npos) << reason(machine);
+  show_to_vulkan(machine, "0000:17:00.0", "00000000-1700-0000-0000-000000000000");
+  EXPECT_EQ(chosen(machine), "vulkan:00000000-1700-0000-0000-000000000000");
+}
+
+TEST(Plan, SoftwareIsNeverTakenForAGpu) {
+  auto machine = live_machine();
+  machine.gpus[0].vendor = Vendor::amd;
+  add_llvmpipe(machine);
+  EXPECT_EQ(chosen(machine), "none");
+  EXPECT_EQ(chosen(machine, {.devices = {"vulkan"}}), "none");
+}
+
+TEST(Plan, SoftwareIsTestedOnlyOnRequestAndSaysSo) {
+  Machine machine;
+  machine.source = "live";
+  add_llvmpipe(machine);
+  EXPECT_TRUE(host_is_tested(machine)) << "not by default";
+  const auto jobs = memory_jobs(machine, {.devices = {"vulkan"}});
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].subject, "llvmpipe (software)");
+  EXPECT_EQ(to_string(jobs[0].devices[0]), "vulkan:6d657361-3232-2e33-2e36-000000000000");
+  EXPECT_LE(jobs[0].options.max_bytes.value(), 64 * MiB);
+}
+
+TEST(Plan, VulkanThatIsAskedForAndAbsentIsNotTested) {
+  Machine machine;
+  machine.source = "live";
+  const auto plan = plan_tests(machine, {.tests = {"memory"}, .devices = {"vulkan"}});
+  EXPECT_TRUE(plan.waves.empty());
+  ASSERT_EQ(plan.not_run.size(), 1u);
+  EXPECT_EQ(plan.not_run[0].status, VerdictStatus::not_tested);
+}
+
 TEST(Plan, DevicesAreNamedByIndexAddressOrUuid) {
   const auto machine = live_machine();
   for (const char* name : {"0", "17:00.0", "00000000:17:00.0", "GPU-1111"})

@@ -1,16 +1,18 @@
+// Everything that check and test do: inspect, diagnose, run the tests, look again, conclude,
+// report.
+#include "cli/run_tests.h"
+
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <iterator>
 #include <memory>
 #include <optional>
 
 #include "base/random.h"
-#include "cli/commands.h"
 #include "cli/health_tests.h"
-#include "cli/options.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
+#include "health/choose_executor.h"
 #include "health/fitness.h"
 #include "health/samples.h"
 #include "health/throttle.h"
@@ -21,20 +23,12 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
-  Globals globals;
-  std::optional<int> require_gpu;
-  std::optional<std::string> baseline, network, inject;
-  std::string level = "quick";
-  bool busy = false, fitness = false;
-};
-
 void append(std::vector<Finding>& findings, std::vector<Finding> more) {
   std::move(more.begin(), more.end(), std::back_inserter(findings));
 }
 
 // Says first, and why, when there is no GPU to test.
-void note_absence(Report& report) {
+void note_absence(Report& report, const std::vector<std::string>& devices) {
   const Machine& machine = report.machine;
   if (!machine.fakes.empty() || machine.source != "live") return;
   for (const auto& gpu : machine.gpus)
@@ -48,14 +42,15 @@ void note_absence(Report& report) {
   for (const auto& device : machine.vulkan.devices)
     if (device.software())
       software = fmt::format(" Vulkan offers {} only, which is software.", device.name);
-  report.notes.push_back(
-      fmt::format("No GPU here: {}.{} Host memory is tested instead, by the CPU; that proves "
-                  "nothing about a GPU.",
-                  why, software));
+  std::string_view instead =
+      " Host memory is tested instead, by the CPU; that proves nothing about a GPU.";
+  if (forced_executor(devices))
+    instead = software.empty() ? "" : " What is tested in software proves nothing about a GPU.";
+  report.notes.push_back(fmt::format("No GPU here: {}.{}{}", why, software, instead));
 }
 
 // The fitness checks of the host; the GPU's are the workers' verdicts.
-Result<void> add_fitness(Host& host, const Options& options, Report& report) {
+Result<void> add_fitness(Host& host, const TestCommand& options, Report& report) {
   const auto limits = fitness_limits(host);
   if (!limits) return std::unexpected(limits.error());
   auto& verdicts = *report.verdicts;
@@ -71,24 +66,43 @@ Result<void> add_fitness(Host& host, const Options& options, Report& report) {
   return {};
 }
 
-Result<PlanOptions> plan_options(Host& host, const Options& options) {
+// The names of the tests to run.
+std::vector<std::string> chosen_tests(const TestCommand& options) {
+  if (!options.only.empty()) return options.only;
+  if (options.inject) {
+    const auto finders = tests_that_find(*fault_class_from(*options.inject));
+    return {finders.begin(), finders.end()};
+  }
+  return tests_of(*level_from(options.level));
+}
+
+Result<PlanOptions> plan_options(Host& host, const TestCommand& options) {
   PlanOptions plan;
   plan.busy = options.busy;
   plan.devices = options.globals.devices;
-  plan.test.level = *level_from(options.level);
-  if (options.inject) plan.test.inject = Fault{*fault_class_from(*options.inject), random_u64()};
+  plan.tests = chosen_tests(options);
+  TestOptions& test = plan.test;
+  test.level = *level_from(options.level);
+  test.seed = options.seed;
+  test.hammer = options.hammer;
+  if (options.duration_s)
+    test.duration_s = *options.duration_s / static_cast<double>(plan.tests.size());
+  if (options.inject)
+    test.inject = Fault{*fault_class_from(*options.inject), options.seed.value_or(random_u64()),
+                        options.faults};
   if (options.fitness) {
     const auto limits = fitness_limits(host);
     if (!limits) return std::unexpected(limits.error());
-    plan.test.limit_ms = limits->benchmark_limit_s * 1000;
-    plan.test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
-    plan.tests = tests_of(plan.test.level);
+    test.limit_ms = limits->benchmark_limit_s * 1000;
+    test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
     plan.tests.push_back("benchmark");
   }
   return plan;
 }
 
-int run(const Options& options) {
+}  // namespace
+
+int run_tests(std::string command, const TestCommand& options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
@@ -97,14 +111,14 @@ int run(const Options& options) {
   if (const auto unknown = unknown_device(options.globals.devices, *machine))
     return complain(*unknown);
 
-  Report report = begin_report("check", std::move(*machine));
+  Report report = begin_report(std::move(command), std::move(*machine));
   report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu});
   if (options.baseline) {
     const auto earlier = inspect_recording(*options.baseline);
     if (!earlier) return complain(earlier.error());
     append(*report.findings, compare_with_baseline(*earlier, report.machine));
   }
-  note_absence(report);
+  note_absence(report, options.globals.devices);
 
   const auto tests = plan_options(**host, options);
   if (!tests) return complain(tests.error());
@@ -132,30 +146,6 @@ int run(const Options& options) {
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu, .devices = options.globals.devices});
   return deliver(report, options.globals);
-}
-
-}  // namespace
-
-void add_check(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  add_globals(app, options->globals, true);
-  add_require_gpu(app, options->require_gpu);
-  add_baseline(app, options->baseline);
-  app.add_option("--level", options->level,
-                 "How much is tested: quick (one memory pass and its complement)")
-      ->check(CLI::IsMember({"quick"}));
-  app.add_flag("--busy", options->busy,
-               "Test GPUs that others use, too; 2 GiB or 10% stays free for them");
-  app.add_flag(
-      "--fitness", options->fitness,
-      "Also a worker's fitness: memory, disk, CUDA version, a matrix product (RUNPOD_* variables)");
-  app.add_option("--network", options->network, "With --fitness: this TCP service must answer")
-      ->type_name("HOST:PORT");
-  app.add_option("--inject", options->inject,
-                 "Prove the test: flip a random bit on the device; exit 1")
-      ->check(CLI::IsMember({"bitflip"}))
-      ->type_name("FAULT");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace gpuready::cli

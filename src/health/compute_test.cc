@@ -1,0 +1,401 @@
+#include "health/compute_test.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "health/compute_launch.h"
+#include "health/compute_special.h"
+#include "health/compute_tally.h"
+#include "kernels/compute_golden.h"
+
+namespace gpuready {
+namespace {
+
+// A value that all devices share: what they make of it is compared between siblings.
+constexpr std::uint64_t kSpecialSeed = 0x67707572656164;
+constexpr int kCensusTries = 8;
+constexpr std::size_t kMostLocated = 16;  // wrong sums whose results are looked at one by one
+constexpr std::size_t kMostBesides = 64;  // launches while the golden values are computed
+constexpr double kStandardSeconds = 3, kThoroughSeconds = 30;
+constexpr unsigned kQuickRounds = 2;
+
+// An SM is slow when its best time is above this share of the median's best. The SMs of a GPU share
+// one clock and count its cycles. Threads of a CPU share cores and caches with the rest of the
+// machine, so that there more is allowed and more repeats are taken.
+struct SlowRule {
+  double ratio;
+  std::size_t least_runs, most_runs;
+};
+constexpr SlowRule kGpuRule{1.10, 3, 10}, kCpuRule{1.5, 3, 24};
+
+class ComputeTest {
+ public:
+  ComputeTest(Device& device, const TestOptions& options, const TestHooks& hooks)
+      : device_(device),
+        options_(options),
+        hooks_(hooks),
+        cpu_(device.info().executor == "cpu"),
+        rule_(cpu_ ? kCpuRule : kGpuRule) {
+    verdict_ = begin_verdict("compute", device, options);
+    verdict_.units = UnitCoverage{0, device.info().units};
+    seed_ = options.seed ? *options.seed : random_u64();
+  }
+
+  Verdict run() {
+    start_ = Clock::now();
+    if (auto done = steps(); !done && verdict_.mismatches_total == 0 && slow_.empty())
+      conclude_with_error(verdict_, device_, done.error(), phase_);
+    verdict_.duration_ms = elapsed_ms(start_);
+    return std::move(verdict_);
+  }
+
+ private:
+  Result<void> steps();
+  Result<void> census();
+  Result<void> round(std::uint64_t seed);
+  Result<void> exact_round(std::uint64_t seed);
+  Result<void> special_round(std::uint64_t seed, bool digest);
+  Result<void> check_bounds(const ComputeWork& work, unsigned op, unsigned unit,
+                            std::uint64_t checksum);
+  Result<void> locate(const ComputeWork& work);
+  Result<std::vector<std::uint64_t>> reference_of(const ComputeWork& work, const WrongSum& wrong);
+  void judge_times(const UnitTimes& times);
+  void conclude();
+  std::string describe_failure() const;
+
+  bool go_on() {
+    if (hooks_.progress) hooks_.progress({phase_, rounds_, rounds_total_});
+    return !(interrupted_ = interrupted_ || hooks_.cancelled());
+  }
+  void set(VerdictStatus status, std::string reason) {
+    verdict_.status = status;
+    verdict_.reason = std::move(reason);
+  }
+  void add_mismatch(const Mismatch& mismatch) {
+    ++verdict_.mismatches_total;
+    if (verdict_.mismatches.size() < options_.max_reported) verdict_.mismatches.push_back(mismatch);
+  }
+  std::string unit_name(unsigned unit) const {
+    return fmt::format("{} {}", cpu_ ? "CPU thread" : "SM", unit);
+  }
+  std::string units_name() const { return cpu_ ? "CPU threads" : "SMs"; }
+  // Others' work on the same GPU may take its turn on some SMs and not on others.
+  bool alone() const { return options_.reserve_free_bytes == 0; }
+  bool failed() const {
+    return !tally_.wrong.empty() || verdict_.mismatches_total > 0 || !slow_.empty() ||
+           tally_.silent + tally_.incomplete > 0;
+  }
+  double seconds_wanted() const {
+    if (options_.duration_s) return *options_.duration_s;
+    return options_.level == Level::thorough   ? kThoroughSeconds
+           : options_.level == Level::standard ? kStandardSeconds
+                                               : 0;
+  }
+
+  Device& device_;
+  const TestOptions& options_;
+  const TestHooks& hooks_;
+  const bool cpu_;
+  const SlowRule rule_;
+  Verdict verdict_;
+  std::uint64_t seed_ = 0;
+  Clock::time_point start_;
+  std::string_view phase_ = "start";
+  std::optional<ComputeLauncher> launcher_;
+  std::vector<unsigned> units_;  // seen by the census
+  std::vector<unsigned> exact_ops_, special_ops_;
+  std::optional<ComputeFault> fault_;
+  ComputeTally tally_;
+  std::vector<unsigned> slow_;
+  UnitTimes::Spread worst_;  // of the round with the largest ratio
+  double largest_error_ = 0;
+  std::size_t unrepeated_ = 0;
+  std::uint64_t rounds_ = 0, rounds_total_ = 0;
+  bool interrupted_ = false;
+};
+
+Result<void> ComputeTest::steps() {
+  if (!go_on()) return conclude(), Result<void>{};
+  if (!host_arithmetic_is_ieee()) {
+    set(VerdictStatus::inconclusive,
+        "this process rounds or flushes differently than IEEE 754 says: no reference values");
+    return {};
+  }
+  auto launcher = ComputeLauncher::make(device_);
+  if (!launcher) return std::unexpected(launcher.error());
+  launcher_.emplace(std::move(*launcher));
+  exact_ops_ = launcher_->ops(0, kComputeExactOps);
+  special_ops_ = launcher_->ops(kComputeExactOps, kComputeOps);
+  if (auto done = census(); !done) return done;
+
+  rounds_total_ = seconds_wanted() > 0 ? 0 : kQuickRounds;
+  std::uint64_t seed = seed_;
+  do {
+    if (auto done = round(seed); !done) return done;
+    if (hooks_.partial) hooks_.partial(verdict_);
+    seed = mix_word(seed + 0x9E3779B97F4A7C15ull, 0);
+  } while (!interrupted_ && !failed() &&
+           (rounds_ < rounds_total_ || elapsed_ms(start_) < seconds_wanted() * 1e3));
+  conclude();
+  return {};
+}
+
+// Which units there are, and that a launch reaches them all. It also warms up.
+Result<void> ComputeTest::census() {
+  phase_ = "units";
+  ComputeWork work = launcher_->work(seed_, kOpAddI32, kOpAddI32 + 1);
+  work.count = kComputeThreads;
+  std::set<unsigned> seen;
+  for (int i = 0; i < kCensusTries && seen.size() < device_.info().units; ++i) {
+    if (!go_on()) return {};
+    auto records = launcher_->run(work, {});
+    if (!records) return std::unexpected(records.error());
+    for (const ComputeRecord& record : *records)
+      if (record.nonce == launcher_->nonce()) seen.insert(record.unit_at_start);
+  }
+  units_.assign(seen.begin(), seen.end());
+  if (options_.inject) {
+    auto ops = exact_ops_;
+    ops.insert(ops.end(), special_ops_.begin(), special_ops_.end());
+    fault_ =
+        compute_fault(*options_.inject, units_, ops, launcher_->work(seed_, 0, kComputeExactOps));
+  }
+  return {};
+}
+
+Result<void> ComputeTest::round(std::uint64_t seed) {
+  if (auto done = exact_round(seed); !done) return done;
+  if (interrupted_) return {};
+  // The first round's special functions are the same everywhere, for the siblings' sake.
+  if (auto done = special_round(rounds_ == 0 ? kSpecialSeed : seed, rounds_ == 0); !done)
+    return done;
+  if (!interrupted_) ++rounds_;
+  verdict_.units->tested = static_cast<unsigned>(tally_.units.size());
+  return {};
+}
+
+Result<void> ComputeTest::exact_round(std::uint64_t seed) {
+  phase_ = "exact arithmetic";
+  if (!go_on()) return {};
+  const ComputeWork work = launcher_->work(seed, 0, kComputeExactOps);
+  auto golden = golden_checksums_beside(work, exact_ops_);
+  const auto golden_is_there = [&] {
+    return golden.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  UnitTimes times;
+  struct Run {
+    std::vector<ComputeRecord> records;
+    std::uint64_t nonce;
+  };
+  std::vector<Run> runs;
+  const auto one_run = [&]() -> Result<void> {
+    auto records = launcher_->run(work, fault_);
+    if (!records) return std::unexpected(records.error());
+    for (const auto& [unit, ticks] : unit_ticks(*records, launcher_->nonce()))
+      times.add(unit, ticks);
+    runs.push_back({std::move(*records), launcher_->nonce()});
+    return {};
+  };
+  // At least so many, and on a GPU as many as there is time for while the host computes.
+  while (runs.size() < rule_.least_runs ||
+         (!cpu_ && runs.size() < kMostBesides && !golden_is_there())) {
+    if (!go_on()) break;
+    if (auto done = one_run(); !done) return done;
+  }
+  // Slow is what stays slow.
+  for (std::size_t i = runs.size(); alone() && i < rule_.most_runs; ++i) {
+    if (times.slower_than(rule_.ratio).empty() || !go_on()) break;
+    if (auto done = one_run(); !done) return done;
+  }
+  const ComputeChecksums checksums = golden.get();
+  for (const Run& run : runs)
+    tally_.add(run.records, expected_record(work, run.nonce, exact_ops_, checksums));
+  if (!interrupted_) judge_times(times);
+  return locate(work);
+}
+
+void ComputeTest::judge_times(const UnitTimes& times) {
+  const auto spread = times.spread();
+  if (!spread) return;
+  if (spread->ratio() > worst_.ratio() || worst_.median == 0) worst_ = *spread;
+  if (alone()) slow_ = times.slower_than(rule_.ratio);
+}
+
+// Equal on all units, and within what is published.
+Result<void> ComputeTest::special_round(std::uint64_t seed, bool digest) {
+  phase_ = "special functions";
+  if (!go_on()) return {};
+  const ComputeWork work = launcher_->work(seed, kComputeExactOps, kComputeOps);
+  auto records = launcher_->run(work, fault_);
+  if (!records) return std::unexpected(records.error());
+  const std::uint64_t nonce = launcher_->nonce();
+  const ComputeChecksums sums = majority_checksums(*records, nonce, special_ops_);
+  tally_.add(*records, expected_record(work, nonce, special_ops_, sums));
+  if (digest) {
+    std::uint64_t all = 0;
+    for (unsigned op : special_ops_) all = mix_word(all + sums[op] + op, 0);
+    verdict_.digests.push_back({"special functions", all});
+  }
+  for (unsigned op : special_ops_) {
+    const auto one = std::find_if(records->begin(), records->end(), [&](const auto& record) {
+      return record.nonce == nonce && record.checksum[op] == sums[op];
+    });
+    if (one == records->end()) continue;  // nobody answered: the tally tells
+    if (auto done = check_bounds(work, op, one->unit_at_start, sums[op]); !done) return done;
+  }
+  return locate(work);
+}
+
+Result<void> ComputeTest::check_bounds(const ComputeWork& work, unsigned op, unsigned unit,
+                                       std::uint64_t checksum) {
+  auto results = launcher_->results_of(work, op, unit, fault_);
+  if (!results) return std::unexpected(results.error());
+  if (!*results) return {};
+  if (checksum_of(**results) != checksum) {
+    ++unrepeated_;
+    add_mismatch({std::string(compute_op(op).name), unit, 0, checksum, checksum_of(**results)});
+  }
+  const auto golden = golden_results(work, op);
+  const unsigned key = compute_key(work.seed, op);
+  for (unsigned i = 0; i < golden.size(); ++i) {
+    const auto x = static_cast<std::uint32_t>(compute_inputs(compute_op(op).inputs, key, i).a);
+    const auto result = static_cast<std::uint32_t>((**results)[i]);
+    const auto error = special_function_error(op, x, result);
+    if (!error) continue;
+    // No unit is named where all agree.
+    if (*error > 1) add_mismatch({std::string(compute_op(op).name), {}, i, golden[i], result});
+    if (std::isfinite(*error)) largest_error_ = std::max(largest_error_, *error);
+  }
+  return {};
+}
+
+// What each wrong sum is made of: the unit computes that operation once more and stores it.
+Result<void> ComputeTest::locate(const ComputeWork& work) {
+  std::size_t located = 0;
+  for (const WrongSum& wrong : tally_.wrong) {
+    if (wrong.op < work.first_op || wrong.op >= work.end_op) continue;
+    const std::string what(compute_op(wrong.op).name);
+    std::uint64_t found = 0;
+    if (located++ < kMostLocated) {
+      auto reference = reference_of(work, wrong);
+      if (!reference) return std::unexpected(reference.error());
+      auto results = launcher_->results_of(work, wrong.op, wrong.unit, fault_);
+      if (!results) return std::unexpected(results.error());
+      for (unsigned i = 0; *results && i < reference->size(); ++i) {
+        if ((**results)[i] == (*reference)[i]) continue;
+        ++found;
+        add_mismatch({what, wrong.unit, i, (*reference)[i], (**results)[i]});
+      }
+    }
+    if (found > 0) continue;
+    if (located <= kMostLocated) ++unrepeated_;
+    add_mismatch({what + " (checksum)", wrong.unit, 0, wrong.expected, wrong.actual});
+  }
+  return {};
+}
+
+// The golden results; of a special function, those of a unit that most others agree with.
+Result<std::vector<std::uint64_t>> ComputeTest::reference_of(const ComputeWork& work,
+                                                             const WrongSum& wrong) {
+  if (wrong.op < kComputeExactOps) return golden_results(work, wrong.op);
+  for (unsigned unit : units_) {
+    const bool agrees = std::none_of(tally_.wrong.begin(), tally_.wrong.end(), [&](const auto& w) {
+      return w.op == wrong.op && w.unit == unit;
+    });
+    if (!agrees) continue;
+    auto results = launcher_->results_of(work, wrong.op, unit, fault_);
+    if (!results) return std::unexpected(results.error());
+    if (*results) return std::move(**results);
+  }
+  return std::vector<std::uint64_t>{};
+}
+
+std::string ComputeTest::describe_failure() const {
+  if (tally_.silent > 0)
+    return fmt::format("the kernel did not come to its end on {} of {} blocks", tally_.silent,
+                       tally_.silent + tally_.incomplete + tally_.units.size());
+  if (tally_.incomplete > 0)
+    return fmt::format("{} blocks left out operations or results", tally_.incomplete);
+  if (verdict_.mismatches_total > 0) {
+    std::set<unsigned> units;
+    for (const WrongSum& wrong : tally_.wrong) units.insert(wrong.unit);
+    const Mismatch& first = verdict_.mismatches.front();
+    std::string who =
+        first.unit ? unit_name(*first.unit) : fmt::format("every one of the {}", units_name());
+    if (units.size() > 1 && units.size() == tally_.units.size())
+      who = fmt::format("every one of {} {}", units.size(), units_name());
+    else if (units.size() > 1)
+      who = fmt::format("{} of {} {}, the first {},", units.size(), tally_.units.size(),
+                        units_name(), unit_name(*units.begin()));
+    std::string text = fmt::format("{} computes wrongly: {} number {} gives {:#x}, not {:#x}", who,
+                                   first.what, first.index, first.actual, first.expected);
+    if (verdict_.mismatches_total > 1)
+      text += fmt::format(" ({} wrong in all)", verdict_.mismatches_total);
+    if (unrepeated_ > 0) text += "; computed once more, it was right";
+    return text;
+  }
+  std::string text = fmt::format("{} takes {:.2f} times as long as the median for the same work",
+                                 unit_name(worst_.slowest_unit), worst_.ratio());
+  if (slow_.size() > 1) text += fmt::format(" ({} {} are slow)", slow_.size(), units_name());
+  return text;
+}
+
+void ComputeTest::conclude() {
+  const unsigned total = device_.info().units;
+  const unsigned tested = static_cast<unsigned>(tally_.units.size());
+  auto& metrics = verdict_.metrics;
+  const std::size_t ops = exact_ops_.size() + special_ops_.size();
+  metrics.push_back({"operations", static_cast<double>(ops), "1", {}, {}});
+  metrics.push_back({"results_checked", static_cast<double>(tally_.results), "1", {}, {}});
+  metrics.push_back({"rounds", static_cast<double>(rounds_), "1", {}, {}});
+  if (worst_.median > 0) {
+    const char* unit = cpu_ ? "ns" : "cycles";
+    metrics.push_back({"median_unit_time", worst_.median, unit, {}, {}});
+    metrics.push_back({"slowest_unit_time", worst_.slowest, unit, {}, {}});
+    Metric ratio{"median_to_slowest_unit", 1 / worst_.ratio(), "1", {}, {}};
+    if (alone()) {
+      ratio.threshold = 1 / rule_.ratio;
+      ratio.threshold_source = "the compute test's own rule: equal work takes equal time";
+    }
+    metrics.push_back(std::move(ratio));
+  }
+  if (rounds_ > 0 && !special_ops_.empty())
+    metrics.push_back({"special_function_error_to_bound", largest_error_, "1", {}, {}});
+
+  if (failed()) return set(VerdictStatus::failed, describe_failure());
+  if (interrupted_)
+    return set(VerdictStatus::inconclusive,
+               fmt::format("interrupted during {} after {} rounds without a wrong result", phase_,
+                           rounds_));
+  if (tested < total)
+    return set(VerdictStatus::inconclusive,
+               fmt::format("no wrong result, but only {} of {} {} were seen to do the work", tested,
+                           total, units_name()));
+  if (options_.inject && options_.inject->kind == FaultClass::slow_sm && total < 2)
+    return set(VerdictStatus::not_supported, "one unit alone is neither slow nor fast");
+  std::string reason = fmt::format(
+      "{} operations on each of {} {}: every result is the golden one bit for bit, special "
+      "functions are within their published bounds and the same on all",
+      ops, total, units_name());
+  std::string missing;
+  for (unsigned op = 0; op < kComputeOps; ++op) {
+    const auto& there = op < kComputeExactOps ? exact_ops_ : special_ops_;
+    if (std::find(there.begin(), there.end(), op) != there.end()) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", compute_op(op).name);
+  }
+  if (!missing.empty()) reason += fmt::format("; not there: {}", missing);
+  set(VerdictStatus::passed, std::move(reason));
+}
+
+}  // namespace
+
+Verdict test_compute(Device& device, const TestOptions& options, const TestHooks& hooks) {
+  return ComputeTest(device, options, hooks).run();
+}
+
+}  // namespace gpuready
