@@ -38,10 +38,12 @@ judge "gpu-test contract" json gpu_test "$binary" "$gpus"
 judge "fitness" json fitness "$binary"
 judge "injected bit flip is found" json injected "$binary" "$results/detect.json"
 judge "busy GPU is not tested" json busy "$binary"
+judge "standard level: all tests" json standard "$binary" "$results" "$gpus"
+judge "selftest: every fault is found" json selftest "$binary" "$results" "${GPUREADY_TRIALS:-50}"
 judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"
-judge "20 clean checks, no false alarm" json no_false_alarm "$binary" 20
+judge "50 clean checks, no false alarm" json no_false_alarm "$binary" 50
 judge "command times" json times "$binary" "$results"
 printf '\n%-34s %-7s %s\n' test result detail
 printf '%s\n' "${rows[@]}"

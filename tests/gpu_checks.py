@@ -73,7 +73,7 @@ def check_figures(binary, results):
     subprocess.run([binary, "check", "--html", f"{results}/check.html", "--md", f"{results}/check.md",
                     "--prom", f"{results}/check.prom"], stdout=open(f"{results}/check.txt", "w"))
     lines = []
-    for verdict in report["verdicts"]:
+    for verdict in (v for v in report["verdicts"] if v["test"] == "memory"):
         coverage = verdict["coverage"]
         share = coverage["tested_bytes"] / coverage["total_bytes"]
         copy = metric(verdict, "copy_rate")
@@ -118,6 +118,7 @@ def fitness(binary):
 def injected(binary, detect):
     gpu = next(g for g in json.load(open(detect))["machine"]["gpus"] if "uuid" in g)
     report = check_json(binary, "--device", gpu["uuid"], "--inject", "bitflip", expect=1)
+    need(len(report["verdicts"]) == 1, "more than the memory test ran")
     verdict = report["verdicts"][0]
     need(verdict["status"] == "failed" and verdict.get("injected_fault"), "the flip was not found")
     need(verdict["bad_words_total"] >= 1 and verdict["bad_words"][0]["bits"], "no address and bits")
@@ -140,9 +141,11 @@ def busy(binary):
     with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as holder:
         try:
             need(holder.stdout.readline().strip() == "held", "could not hold memory")
-            verdict = check_json(binary, "--device", "0", expect=4)["verdicts"][0]
+            verdicts = check_json(binary, "--device", "0", expect=4)["verdicts"]
+            need(all(v["status"] == "not_tested" for v in verdicts), "a busy GPU was tested")
+            verdict = verdicts[0]
             need(verdict["status"] == "not_tested" and verdict["reason"].startswith("busy"), verdict["reason"])
-            shared = check_json(binary, "--device", "0", "--busy")["verdicts"][0]
+            shared = next(v for v in check_json(binary, "--device", "0", "--busy")["verdicts"] if v["test"] == "memory")
             need(shared["status"] == "passed", shared["reason"])
             left = shared["coverage"]["free_bytes"] - shared["coverage"]["tested_bytes"]
             need(left >= shared["coverage"]["total_bytes"] // 10, f"only {left} bytes left to the other")
@@ -183,7 +186,7 @@ def killed_worker(binary, gpus):
         time.sleep(0.05)
         os.kill(wait_for_workers(process, int(gpus))[0], signal.SIGKILL)
         code = process.wait()
-        verdicts = json.load(open(f"{folder}/r.json"))["verdicts"]
+        verdicts = [v for v in json.load(open(f"{folder}/r.json"))["verdicts"] if v["test"] == "memory"]
     statuses = [v["status"] for v in verdicts]
     need(code != 0 and statuses.count("passed") == int(gpus) - 1, f"exit {code}, {statuses}")
     print(f"exit {code}: " + ", ".join(f"{v['subject']} {v['status']}" for v in verdicts))
@@ -220,6 +223,42 @@ def replay(binary, results):
         if option and text:
             need(not any(u[4:].encode() in text for u in uuids), "a UUID is in the redacted recording")
     print(f"same findings and facts; {os.path.getsize(path)} bytes redacted")
+
+
+def standard(binary, results, gpus):
+    """Every test of the standard level passes, in at most 40 s."""
+    start = time.perf_counter()
+    done = run(binary, "test", "--level", "standard", "--json", f"{results}/standard.json", "--html",
+               f"{results}/standard.html", "--no-color")
+    wall = time.perf_counter() - start
+    print(done.stdout)
+    report = json.load(open(f"{results}/standard.json"))
+    for verdict in report["verdicts"]:
+        print(verdict["subject"], verdict["test"], verdict["status"], verdict["reason"])
+        for m in verdict["metrics"]:
+            print(f"    {m['name']} = {m['value']:.5g} {m['unit']}"
+                  + (f" (at least {m['threshold']:.5g}: {m.get('threshold_source')})" if "threshold" in m else ""))
+    need(done.returncode == 0, f"exit {done.returncode}: {report['conclusion']}")
+    tests = {v["test"] for v in report["verdicts"]}
+    want = {"memory", "compute", "tensor", "bandwidth"} | ({"peers"} if int(gpus) > 1 else set())
+    need(want <= tests, f"tests {tests}")
+    need(all(v["status"] == "passed" for v in report["verdicts"]), "not all passed")
+    need(wall <= 40, f"{wall:.1f} s")
+    memory = next(v for v in report["verdicts"] if v["test"] == "memory")
+    need(metric(memory, "slowest_pass_to_copy") >= 0.95, "a pattern is slower than 0.95 of the copy rate")
+    print(f"{len(report['verdicts'])} verdicts passed in {wall:.1f} s")
+
+
+def selftest(binary, results, trials, *options):
+    """Every fault class is found, at its place, and no clean run fails."""
+    done = run(binary, "selftest", "--trials", trials, "--json", f"{results}/selftest.json", "--no-color", *options)
+    print(done.stdout)
+    report = json.load(open(f"{results}/selftest.json"))
+    need(done.returncode == 0, f"exit {done.returncode}: {report['conclusion']}")
+    tried = [r for r in report["rows"] if r["trials"]]
+    lowest = min(r["rate_low"] for r in tried if "fault" in r and r["faults"] == 1)
+    print(f"{len(tried)} cases, {sum(r['trials'] for r in tried)} trials, all found; "
+          f"rate at least {lowest:.2%} (95%), {sum(r['false_alarms'] for r in tried)} false alarms")
 
 
 def no_false_alarm(binary, runs):

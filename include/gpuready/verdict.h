@@ -75,6 +75,7 @@ struct Verdict {
   std::uint64_t mismatches_total = 0;
   std::vector<Mismatch> mismatches;  // at most 64
   std::vector<Digest> digests;
+  std::optional<double> started_ms;  // since the run began; absent: it did not run
   double duration_ms = 0;
   // The class of the fault that was injected on purpose: then the result is no statement on the
   // device.

@@ -7,6 +7,8 @@ namespace gpuready::cli {
 
 // Each sets app.callback() to run the command and to put its exit code into `exit_code`.
 void add_check(CLI::App& app, int& exit_code);
+void add_test(CLI::App& app, int& exit_code);
+void add_selftest(CLI::App& app, int& exit_code);
 void add_detect(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_record(CLI::App& app, int& exit_code);

@@ -14,7 +14,11 @@ namespace {
 
 std::string progress_text(const std::vector<TestJob>& jobs,
                           const std::vector<WorkerProgress>& state) {
-  std::string text = fmt::format("Testing {}:", jobs.front().test->name);
+  const TestJob& first = jobs.front();
+  std::string text = fmt::format("Testing {}:", first.test->name);
+  if (!first.options.selftest_of.empty())
+    text = fmt::format("Trying {} with {}:", first.options.selftest_of,
+                       first.options.inject ? to_string(first.options.inject->kind) : "no fault");
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& progress = state[i];
     const std::string done =
@@ -43,10 +47,12 @@ std::vector<Verdict> interrupted_wave(const std::vector<TestJob>& jobs) {
   return verdicts;
 }
 
-std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, ProgressLine& line) {
+std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, Clock::time_point began,
+                              ProgressLine& line) {
   std::vector<WorkerProgress> state(jobs.size());
   WorkerHooks hooks;
   hooks.cancel = &interrupted();
+  hooks.began = began;
   hooks.progress = [&](const WorkerProgress& progress) {
     state[progress.job] = progress;
     line.show(progress_text(jobs, state));
@@ -74,16 +80,20 @@ void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
 
 }  // namespace
 
-std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
-                                      bool quiet) {
-  TestPlan plan = plan_tests(machine, options);
+std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began) {
   catch_interrupts();
   ProgressLine line(quiet);
   std::vector<Verdict> verdicts = std::move(plan.not_run);
   for (const auto& wave : plan.waves) {
-    auto more = interrupted().load() ? interrupted_wave(wave) : run_wave(wave, line);
+    auto more = interrupted().load() ? interrupted_wave(wave) : run_wave(wave, began, line);
     std::move(more.begin(), more.end(), std::back_inserter(verdicts));
   }
+  return verdicts;
+}
+
+std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
+                                      bool quiet, Clock::time_point began) {
+  auto verdicts = run_plan(plan_tests(machine, options), quiet, began);
   add_reserves(machine, verdicts);
   sort_by_subject(verdicts);
   return verdicts;

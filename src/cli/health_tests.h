@@ -3,12 +3,17 @@
 
 #include <vector>
 
+#include "base/clock.h"
 #include "health/plan.h"
 
 namespace gpuready::cli {
 
+// Runs a plan: one verdict a job, wave after wave, after the verdicts of what is not run. `began`
+// is what Verdict::started_ms counts from.
+std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began = Clock::now());
+
 // One verdict a test and GPU, MIG instance, pair or host, in the machine's order.
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
-                                      bool quiet);
+                                      bool quiet, Clock::time_point began = Clock::now());
 
 }  // namespace gpuready::cli

@@ -26,6 +26,10 @@ struct CommandEntry {
 constexpr CommandEntry kCommands[] = {
     {"check", "Find every GPU, diagnose it and test its memory (the default)",
      gpuready::cli::add_check},
+    {"test", "Test every GPU in full: memory, arithmetic, tensor cores, links, endurance",
+     gpuready::cli::add_test},
+    {"selftest", "Prove the tests: inject every fault class many times and count what is found",
+     gpuready::cli::add_selftest},
     {"detect", "List the GPUs and what surrounds them; nothing is started but NVML",
      gpuready::cli::add_detect},
     {"doctor", "Name the one cause when something is wrong, with proof and cure",

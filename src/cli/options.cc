@@ -187,4 +187,15 @@ int deliver(const Report& report, const Globals& globals) {
   return static_cast<int>(report.exit);
 }
 
+int deliver(const SelfTestReport& report, const Globals& globals) {
+  const std::string text = dump(to_json(report));
+  const bool on_stdout = globals.json == "-";
+  if (globals.json && !on_stdout)
+    if (const auto written = write_file(*globals.json, text); !written)
+      return complain(written.error());
+  if (!write_all(STDOUT_FILENO, on_stdout ? text : render_terminal(report, style_of(globals))))
+    return static_cast<int>(Exit::usage);
+  return static_cast<int>(report.exit);
+}
+
 }  // namespace gpuready::cli

@@ -13,6 +13,7 @@
 #include "host/host.h"
 #include "machine/inspect.h"
 #include "report/report.h"
+#include "report/selftest_report.h"
 
 namespace gpuready::cli {
 
@@ -50,6 +51,7 @@ Report begin_report(std::string command, Machine machine);
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
 // written. The terminal report goes to standard output unless that carries JSON.
 int deliver(const Report& report, const Globals& globals);
+int deliver(const SelfTestReport& report, const Globals& globals);
 
 // Writes the whole file or leaves what was there; devices and pipes under /dev are written to.
 Result<void> write_file(const std::string& path, std::string_view content);

@@ -14,7 +14,9 @@ namespace gpuready {
 namespace {
 
 constexpr int kJitErrorLogBuffer = 5, kJitErrorLogBytes = 6;  // CUjit_option
-constexpr unsigned kHostAllocPortable = 1;                    // usable from every context
+constexpr int kMaxDynamicSharedBytes = 8;                     // CUfunction_attribute
+constexpr unsigned kSharedBytesWithoutAsking = 48 * 1024;
+constexpr unsigned kHostAllocPortable = 1;  // usable from every context
 
 class CudaDevice final : public Device {
  public:
@@ -127,6 +129,7 @@ class CudaDevice final : public Device {
     }
     auto function = function_of(kernel);
     if (!function) return std::unexpected(function.error());
+    if (auto allowed = allow_shared(*function, shape.shared_bytes); !allowed) return allowed;
     void* arguments[] = {const_cast<void*>(params)};
     if (shape.cooperative) {
       return in_context(driver_.launch_cooperative, *function, shape.blocks, 1u, 1u, shape.threads,
@@ -140,6 +143,8 @@ class CudaDevice final : public Device {
                                    unsigned shared_bytes) override {
     auto function = function_of(kernel);
     if (!function) return std::unexpected(function.error());
+    if (auto allowed = allow_shared(*function, shared_bytes); !allowed)
+      return std::unexpected(allowed.error());
     int blocks = 0;
     auto done = in_context(driver_.resident_blocks, &blocks, *function, static_cast<int>(threads),
                            static_cast<std::size_t>(shared_bytes));
@@ -180,6 +185,17 @@ class CudaDevice final : public Device {
     return value;
   }
 
+  // More than 48 KiB of dynamic shared memory must be allowed, function by function.
+  Result<void> allow_shared(CudaHandle function, unsigned bytes) {
+    unsigned& allowed =
+        shared_bytes_.try_emplace(function, kSharedBytesWithoutAsking).first->second;
+    if (bytes <= allowed) return {};
+    auto done = in_context(driver_.function_set_attribute, function, kMaxDynamicSharedBytes,
+                           static_cast<int>(bytes));
+    if (done) allowed = bytes;
+    return done;
+  }
+
   Result<void> read_info();
   Result<CudaHandle> module_of(const KernelImage& image);
   Result<CudaHandle> function_of(const Kernel& kernel);
@@ -191,6 +207,7 @@ class CudaDevice final : public Device {
   std::optional<Error> lost_;
   std::map<const unsigned char*, CudaHandle> modules_;
   std::map<const Kernel*, CudaHandle> functions_;
+  std::map<CudaHandle, unsigned> shared_bytes_;  // dynamic, allowed so far
 };
 
 Result<void> CudaDevice::read_info() {

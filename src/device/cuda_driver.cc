@@ -53,6 +53,7 @@ void look_up_all(void* library, CudaDriver& d) {
   look_up(library, d.module_load);
   look_up(library, d.module_unload);
   look_up(library, d.module_function);
+  look_up(library, d.function_set_attribute);
   look_up(library, d.launch);
   look_up(library, d.launch_cooperative);
   look_up(library, d.resident_blocks);

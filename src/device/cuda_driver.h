@@ -119,6 +119,7 @@ struct CudaDriver {
   CudaSymbol<CudaStatus(CudaHandle)> module_unload{{"cuModuleUnload"}};
   CudaSymbol<CudaStatus(CudaHandle*, CudaHandle, const char*)> module_function{
       {"cuModuleGetFunction"}};
+  CudaSymbol<CudaStatus(CudaHandle, int, int)> function_set_attribute{{"cuFuncSetAttribute"}};
   CudaSymbol<CudaStatus(CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                         unsigned, CudaHandle, void**, void**)>
       launch{{"cuLaunchKernel"}};

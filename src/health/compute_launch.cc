@@ -13,6 +13,7 @@ namespace {
 constexpr unsigned kCpuCount = 8 * kComputeThreads;  // a thread does what 1024 do on a GPU
 constexpr unsigned kCpuSharedWords = 8 * KiB / 4;    // stays in a first-level cache
 constexpr unsigned kDefaultSharedBytes = 48 * KiB;   // what every block may have without asking
+constexpr unsigned kMostSharedBytes = 256 * KiB;     // more than any SM has (Hopper: 227 KiB)
 constexpr unsigned kStaticSharedBytes = 2 * KiB;     // the kernel's own, rounded up
 
 // Vulkan names no unit: work groups are handed out to whichever is free. So many each fill them
@@ -21,6 +22,16 @@ constexpr unsigned kVulkanBlocksPerUnit = 4;
 
 bool is_cpu(const DeviceInfo& info) { return info.executor == "cpu"; }
 bool is_vulkan(const DeviceInfo& info) { return info.executor == "vulkan"; }
+
+// The most dynamic shared memory that a block gets, found by asking. Together with 1024 threads of
+// 64 registers it leaves room for no second block.
+unsigned most_shared_bytes(Device& device) {
+  for (unsigned bytes = kMostSharedBytes; bytes > kDefaultSharedBytes; bytes -= KiB)
+    if (device.resident_blocks(kCompute, kComputeThreads, bytes).value_or(0) > 0) return bytes;
+  const auto most = device.info().max_shared_bytes_per_block.value_or(kDefaultSharedBytes);
+  return static_cast<unsigned>(std::min<std::uint64_t>(most, kDefaultSharedBytes)) -
+         kStaticSharedBytes;
+}
 
 }  // namespace
 
@@ -88,12 +99,7 @@ Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
     launcher.shared_words_ = kCpuSharedWords;
     return launcher;
   }
-  // All the shared memory that a block gets unasked. Together with 1024 threads of 64 registers it
-  // leaves room for no second block.
-  const auto most = info.max_shared_bytes_per_block.value_or(kDefaultSharedBytes);
-  launcher.shape_.shared_bytes =
-      static_cast<unsigned>(std::min<std::uint64_t>(most, kDefaultSharedBytes)) -
-      kStaticSharedBytes;
+  launcher.shape_.shared_bytes = most_shared_bytes(device);
   launcher.count_ = kComputeCount;
   launcher.shared_words_ = launcher.shape_.shared_bytes / 4;
   return launcher;

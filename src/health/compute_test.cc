@@ -270,7 +270,8 @@ Result<void> ComputeTest::check_bounds(const ComputeWork& work, unsigned op, uns
     const auto result = static_cast<std::uint32_t>((**results)[i]);
     const auto error = special_function_error(op, x, result);
     if (!error) continue;
-    if (*error > 1) add_mismatch({std::string(compute_op(op).name), unit, i, golden[i], result});
+    // No unit is named where all agree.
+    if (*error > 1) add_mismatch({std::string(compute_op(op).name), {}, i, golden[i], result});
     if (std::isfinite(*error)) largest_error_ = std::max(largest_error_, *error);
   }
   return {};
@@ -327,7 +328,8 @@ std::string ComputeTest::describe_failure() const {
     std::set<unsigned> units;
     for (const WrongSum& wrong : tally_.wrong) units.insert(wrong.unit);
     const Mismatch& first = verdict_.mismatches.front();
-    std::string who = first.unit ? unit_name(*first.unit) : std::string("the device");
+    std::string who =
+        first.unit ? unit_name(*first.unit) : fmt::format("every one of the {}", units_name());
     if (units.size() > 1 && units.size() == tally_.units.size())
       who = fmt::format("every one of {} {}", units.size(), units_name());
     else if (units.size() > 1)

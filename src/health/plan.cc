@@ -20,6 +20,7 @@ constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes
 // A GPU that drives a display is reset by its driver after a launch of seconds, and Vulkan does not
 // tell whether it does.
 constexpr double kVulkanLaunchMs = 500;
+constexpr unsigned kVulkanBlocksPerUnit = 64;  // 16 write 4% slower (docs/vulkan.md)
 constexpr std::uint64_t kHostMemoryBytes = 256 * MiB, kSoftwareBytes = 64 * MiB;
 
 struct Refusal {
@@ -67,28 +68,21 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu, const Pla
 // A device that may be tested: a GPU, a MIG instance, or the host itself.
 struct Target {
   std::string subject;
+  const Gpu* gpu = nullptr;  // null: the host
   DeviceChoice device;
   std::optional<std::string> pci_address;
   TestOptions options;
 };
 
-Verdict not_run(const HealthTest& test, const Gpu& gpu, const Refusal& why) {
+Verdict not_run(const HealthTest& test, const std::string& subject, const Gpu* gpu,
+                const Refusal& why) {
   Verdict verdict;
   verdict.test = test.name;
-  verdict.subject = fmt::format("GPU {}", gpu.index);
-  verdict.uuid = gpu.uuid;
-  if (gpu.pci) verdict.pci_address = gpu.pci->text();
+  verdict.subject = subject;
+  if (gpu) verdict.uuid = gpu->uuid;
+  if (gpu && gpu->pci) verdict.pci_address = gpu->pci->text();
   verdict.status = why.status;
   verdict.reason = why.reason;
-  return verdict;
-}
-
-Verdict no_vulkan_device(const HealthTest& test) {
-  Verdict verdict;
-  verdict.test = test.name;
-  verdict.subject = "Vulkan";
-  verdict.executor = "vulkan";
-  verdict.reason = "Vulkan shows no device here, not even a software one";
   return verdict;
 }
 
@@ -104,8 +98,10 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& 
     test.max_launch_ms = kWslLaunchMs;
     if (const auto free = gpu.memory.free_bytes) limit(*free / 10 * 9);
   }
-  if (device.executor == "vulkan")
+  if (device.executor == "vulkan") {
     test.max_launch_ms = std::min(test.max_launch_ms, kVulkanLaunchMs);
+    test.blocks_per_unit = std::max(test.blocks_per_unit, kVulkanBlocksPerUnit);
+  }
   if (options.busy && why_busy(gpu))
     test.reserve_free_bytes = std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
   return test;
@@ -113,7 +109,7 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& 
 
 std::vector<Target> targets_of(const Machine& machine, const Gpu& gpu, const DeviceChoice& device,
                                const PlanOptions& options) {
-  Target whole{fmt::format("GPU {}", gpu.index), device,
+  Target whole{fmt::format("GPU {}", gpu.index), &gpu, device,
                gpu.pci ? std::optional(gpu.pci->text()) : std::nullopt,
                limited(machine, gpu, device, options)};
   if (!gpu.mig_enabled.value_or(false)) return {whole};
@@ -129,7 +125,7 @@ std::vector<Target> targets_of(const Machine& machine, const Gpu& gpu, const Dev
 }
 
 Target host_target(const PlanOptions& options) {
-  Target target{"host memory", {"cpu"}, std::nullopt, options.test};
+  Target target{"host memory", nullptr, {"cpu"}, std::nullopt, options.test};
   target.options.max_bytes = options.test.max_bytes.value_or(kHostMemoryBytes);
   target.options.copy_traffic_bytes = 2 * *target.options.max_bytes;
   return target;
@@ -142,7 +138,8 @@ std::vector<Target> software_targets(const Machine& machine, const PlanOptions& 
   for (const VulkanDevice& device : machine.vulkan.devices) {
     if (!device.software() || !device.uuid) continue;
     const std::string name = device.name.substr(0, device.name.find(" ("));
-    Target target{name + " (software)", {"vulkan", *device.uuid}, std::nullopt, options.test};
+    Target target{
+        name + " (software)", nullptr, {"vulkan", *device.uuid}, std::nullopt, options.test};
     target.options.max_bytes =
         std::min({options.test.max_bytes.value_or(kSoftwareBytes), kSoftwareBytes,
                   machine.system.memory_available_bytes.value_or(GiB) / 4});
@@ -178,6 +175,52 @@ bool host_is_tested(const Machine& machine, const PlanOptions& options) {
   return is_live(machine) && (named || (!has_hardware(machine) && options.devices.empty()));
 }
 
+struct Refused {
+  std::string subject;
+  const Gpu* gpu;  // null: no GPU, but what was asked for in its place
+  Refusal why;
+};
+
+// What of this machine may be tested, and what not.
+struct Survey {
+  std::vector<Target> targets;
+  std::vector<Refused> refused;
+};
+
+Survey survey_devices(const Machine& machine, const PlanOptions& options) {
+  Survey survey;
+  for (const Gpu& gpu : machine.gpus) {
+    if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
+    const std::string subject = fmt::format("GPU {}", gpu.index);
+    if (auto why = refusal(machine, gpu, options)) {
+      survey.refused.push_back({subject, &gpu, std::move(*why)});
+      continue;
+    }
+    const auto device = choose_executor(machine, gpu, forced_executor(options.devices));
+    if (!device) {
+      const bool never = device.error().kind == ErrorKind::unsupported;
+      survey.refused.push_back({subject,
+                                &gpu,
+                                {never ? VerdictStatus::not_supported : VerdictStatus::not_tested,
+                                 device.error().message}});
+      continue;
+    }
+    for (Target& target : targets_of(machine, gpu, *device, options))
+      survey.targets.push_back(std::move(target));
+  }
+  if (host_is_tested(machine, options)) survey.targets.push_back(host_target(options));
+  if (is_live(machine) && !has_hardware(machine) && forced_executor(options.devices) == "vulkan") {
+    auto software = software_targets(machine, options);
+    if (software.empty())
+      survey.refused.push_back(
+          {"Vulkan",
+           nullptr,
+           {VerdictStatus::not_tested, "Vulkan shows no device here, not even a software one"}});
+    std::move(software.begin(), software.end(), std::back_inserter(survey.targets));
+  }
+  return survey;
+}
+
 // The wave of a test of single devices.
 std::vector<TestJob> single_jobs(const HealthTest& test, const std::vector<Target>& targets) {
   std::vector<TestJob> jobs;
@@ -203,43 +246,46 @@ bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
 TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
   TestPlan plan;
   const auto tests = asked_tests(options);
-  std::vector<Target> targets;
-  for (const auto& gpu : machine.gpus) {
-    if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
-    auto why = refusal(machine, gpu, options);
-    Result<DeviceChoice> device = DeviceChoice{};
-    if (!why) {
-      device = choose_executor(machine, gpu, forced_executor(options.devices));
-      if (!device)
-        why = Refusal{device.error().kind == ErrorKind::unsupported ? VerdictStatus::not_supported
-                                                                    : VerdictStatus::not_tested,
-                      device.error().message};
-    }
-    for (const HealthTest* test : tests) {
-      if (test->devices > 1) continue;
-      if (why)
-        plan.not_run.push_back(not_run(*test, gpu, *why));
-      else if (!runs_on(*test, *device))
+  const Survey survey = survey_devices(machine, options);
+  for (const Refused& refused : survey.refused)
+    for (const HealthTest* test : tests)
+      if (test->devices == 1)
+        plan.not_run.push_back(not_run(*test, refused.subject, refused.gpu, refused.why));
+  for (const Target& target : survey.targets)
+    for (const HealthTest* test : tests)
+      if (target.gpu && test->devices == 1 && !runs_on(*test, target.device))
         plan.not_run.push_back(not_run(
-            *test, gpu,
-            {VerdictStatus::not_supported,
-             fmt::format("the {} test does not run through {}", test->name, device->executor)}));
-    }
-    if (!why)
-      for (Target& target : targets_of(machine, gpu, *device, options))
-        targets.push_back(std::move(target));
-  }
-  if (host_is_tested(machine, options)) targets.push_back(host_target(options));
-  if (is_live(machine) && !has_hardware(machine) && forced_executor(options.devices) == "vulkan") {
-    auto software = software_targets(machine, options);
-    if (software.empty())
-      for (const HealthTest* test : tests) plan.not_run.push_back(no_vulkan_device(*test));
-    std::move(software.begin(), software.end(), std::back_inserter(targets));
-  }
+            *test, target.subject, target.gpu,
+            {VerdictStatus::not_supported, fmt::format("the {} test does not run through {}",
+                                                       test->name, target.device.executor)}));
   for (const HealthTest* test : tests) {
     if (test->devices > 1) continue;
-    if (auto jobs = single_jobs(*test, targets); !jobs.empty())
+    if (auto jobs = single_jobs(*test, survey.targets); !jobs.empty())
       plan.waves.push_back(std::move(jobs));
+  }
+  return plan;
+}
+
+TestPlan plan_self_tests(const Machine& machine, const PlanOptions& options,
+                         const std::vector<SelfTestCase>& cases, std::uint64_t trials) {
+  TestPlan plan;
+  const Survey survey = survey_devices(machine, options);
+  const HealthTest* self = find_health_test("selftest");
+  for (const Refused& refused : survey.refused)
+    plan.not_run.push_back(not_run(*self, refused.subject, refused.gpu, refused.why));
+  for (const SelfTestCase& tried : cases) {
+    const HealthTest& test = *find_health_test(tried.test);
+    std::vector<TestJob> wave =
+        test.devices == 1 ? single_jobs(test, survey.targets) : std::vector<TestJob>();
+    for (TestJob& job : wave) {
+      const TestOptions limits = job.options;
+      job.test = self;
+      job.options = self_test_options(tried, trials, *options.test.seed);
+      job.options.reserve_free_bytes = limits.reserve_free_bytes;
+      job.options.max_launch_ms = limits.max_launch_ms;
+      if (!job.options.max_bytes) job.options.max_bytes = limits.max_bytes;
+    }
+    if (!wave.empty()) plan.waves.push_back(std::move(wave));
   }
   return plan;
 }

@@ -8,6 +8,7 @@
 #include "gpuready/machine.h"
 #include "gpuready/verdict.h"
 #include "health/job.h"
+#include "health/selftest.h"
 
 namespace gpuready {
 
@@ -26,6 +27,10 @@ struct TestPlan {
 
 // Without GPU hardware here (or where "cpu" is named) the host's memory and processor are tested.
 TestPlan plan_tests(const Machine& machine, const PlanOptions& options);
+
+// A wave a case, with a job for each device that the case's test runs on. options.test.seed is set.
+TestPlan plan_self_tests(const Machine& machine, const PlanOptions& options,
+                         const std::vector<SelfTestCase>& cases, std::uint64_t trials);
 
 // Does the list name this GPU, by index, PCI address, UUID or a UUID's unambiguous beginning? A
 // list that names no GPU but executors only ("cuda") means every GPU.

@@ -110,6 +110,8 @@ Json to_json(const TestOptions& options) {
   doc["copy_traffic_bytes"] = options.copy_traffic_bytes;
   doc["blocks_per_unit"] = options.blocks_per_unit;
   doc["hammer"] = options.hammer;
+  put(doc, "selftest_of", options.selftest_of);
+  doc["trials"] = options.trials;
   doc["limit_ms"] = options.limit_ms;
   doc["limit_source"] = options.limit_source;
   return doc;
@@ -137,6 +139,8 @@ Result<TestOptions> test_options_from_json(const Json& doc) {
       get_uint(doc, "copy_traffic_bytes").value_or(options.copy_traffic_bytes);
   const auto blocks = get_uint(doc, "blocks_per_unit").value_or(options.blocks_per_unit);
   options.hammer = get_bool(doc, "hammer").value_or(false);
+  options.selftest_of = get_string(doc, "selftest_of").value_or("");
+  options.trials = get_uint(doc, "trials").value_or(options.trials);
   options.limit_ms = get_double(doc, "limit_ms").value_or(options.limit_ms);
   options.limit_source = get_string(doc, "limit_source").value_or(options.limit_source);
   if (options.max_launch_ms <= 0 || blocks == 0 || blocks > 65'536)

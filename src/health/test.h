@@ -38,6 +38,9 @@ struct TestOptions {
   std::uint64_t copy_traffic_bytes = 8 * GiB;  // moved to measure the copy rate; 0: not measured
   unsigned blocks_per_unit = 16;               // blocks launched per SM
   bool hammer = false;                         // repeated access; the GPU must be ours alone
+  // The self-test: which test is tried, and how often.
+  std::string selftest_of = {};
+  std::uint64_t trials = 100;
   // The matrix product of --fitness.
   double limit_ms = 2000;
   std::string limit_source = "default";

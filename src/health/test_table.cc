@@ -4,6 +4,8 @@
 #include "health/compute_test.h"
 #include "health/matmul_benchmark.h"
 #include "health/memory_test.h"
+#include "health/selftest.h"
+#include "health/tensor_test.h"
 #include "health/test.h"
 
 namespace gpuready {
@@ -18,14 +20,19 @@ Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
 
 constexpr std::string_view kEvery[] = {"cpu", "cuda", "vulkan"};
 constexpr std::string_view kCpuAndCuda[] = {"cpu", "cuda"};
+constexpr std::string_view kCuda[] = {"cuda"};
 
 constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
                Level::quick, kEvery, on_one<test_memory>},
     HealthTest{"compute", "every SM computes the golden results, bit for bit and at equal speed", 1,
-               Level::quick, kEvery, on_one<test_compute>},
+               Level::quick, kCpuAndCuda, on_one<test_compute>},
+    HealthTest{"tensor", "every matrix instruction on every SM against exact answers; the burn", 1,
+               Level::standard, kCuda, on_one<test_tensor>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kCpuAndCuda, on_one<benchmark_matmul>},
+    HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kEvery,
+               self_test},
 };
 
 }  // namespace

@@ -90,6 +90,7 @@ Json to_json(const Verdict& verdict) {
   doc["digests"] = Json::array();
   for (const Digest& digest : verdict.digests)
     doc["digests"].push_back({{"name", digest.name}, {"value", format_hex(digest.value, 16)}});
+  if (verdict.started_ms) put(doc, "started_ms", number(*verdict.started_ms));
   put(doc, "duration_ms", number(verdict.duration_ms));
   put(doc, "injected_fault", verdict.injected_fault);
   return doc;
@@ -116,6 +117,7 @@ Result<Verdict> verdict_from_json(const Json& doc, std::string_view name) {
   verdict.reason = get_string(doc, "reason").value_or("");
   verdict.bad_words_total = get_uint(doc, "bad_words_total").value_or(0);
   verdict.duration_ms = get_double(doc, "duration_ms").value_or(0);
+  verdict.started_ms = get_double(doc, "started_ms");
   verdict.mismatches_total = get_uint(doc, "mismatches_total").value_or(0);
   verdict.injected_fault = get_string(doc, "injected_fault");
 

@@ -25,8 +25,8 @@ constexpr std::string_view kStartPhase = "driver start";
 class Worker {
  public:
   Worker(const TestJob& job, std::size_t index, std::size_t gpus, const WorkerLimits& limits,
-         const WorkerHooks& hooks)
-      : job_(job), index_(index), limits_(limits), hooks_(hooks) {
+         const WorkerHooks& hooks, Clock::time_point began)
+      : job_(job), index_(index), limits_(limits), hooks_(hooks), began_(began) {
     start_limit_ = limits.start + limits.start_per_gpu * static_cast<int>(gpus);
     Command command;
     command.program = helper_path();
@@ -174,7 +174,17 @@ class Worker {
     verdict_.status = status;
     verdict_.reason = printable(reason);
     if (verdict_.duration_ms == 0) verdict_.duration_ms = elapsed_ms(started_);
+    if (child_) verdict_.started_ms = started_ms();
     done_ = true;
+  }
+
+  // The test itself began after its driver had started; it ended when it told its verdict.
+  double started_ms() const {
+    const auto since = [this](Clock::time_point time) {
+      return std::chrono::duration<double, std::milli>(time - began_).count();
+    };
+    if (!has_verdict_) return since(started_);
+    return std::max(since(started_), since(last_line_) - verdict_.duration_ms);
   }
 
   milliseconds test_limit(const TestOptions& options) const {
@@ -188,6 +198,7 @@ class Worker {
   const std::size_t index_;
   const WorkerLimits& limits_;
   const WorkerHooks& hooks_;
+  const Clock::time_point began_;
   milliseconds start_limit_{}, hard_limit_{};
   std::optional<Child> child_;
   std::string phase_{kStartPhase};
@@ -204,9 +215,10 @@ std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerH
                                  const WorkerLimits& limits) {
   const auto gpus = static_cast<std::size_t>(
       std::count_if(jobs.begin(), jobs.end(), [](const TestJob& job) { return !job.on_cpu(); }));
+  const auto began = hooks.began.value_or(Clock::now());
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    workers.push_back(std::make_unique<Worker>(jobs[i], i, gpus, limits, hooks));
+    workers.push_back(std::make_unique<Worker>(jobs[i], i, gpus, limits, hooks, began));
   }
   while (true) {
     std::vector<Child*> running;

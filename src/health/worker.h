@@ -37,6 +37,8 @@ struct WorkerLimits {
 struct WorkerHooks {
   std::function<void(const WorkerProgress&)> progress;
   const std::atomic<bool>* cancel = nullptr;  // when set, children stop and tell what they have
+  // What Verdict::started_ms counts from; absent: the call of run_workers.
+  std::optional<std::chrono::steady_clock::time_point> began = std::nullopt;
 };
 
 // One verdict a job, in the same order. All jobs run at the same time.

@@ -7,7 +7,9 @@ namespace {
 
 constexpr const char* kProbe = "nvml-events";
 constexpr std::chrono::hours kLongestTest{24};
-constexpr std::chrono::milliseconds kTimeToStop{500};
+// It ends within 0.1 s; telling the samples of hours on many GPUs takes longer.
+constexpr std::chrono::milliseconds kTimeToStop{3'000};
+constexpr std::size_t kMostBytes = 64u << 20;
 
 }  // namespace
 
@@ -17,6 +19,7 @@ XidListener::XidListener() {
   command.args = {"__probe", kProbe};
   command.timeout = kLongestTest;
   command.document_pipe = true;
+  command.output_limit_bytes = kMostBytes;
   if (auto child = Child::start(command)) child_.emplace(std::move(*child));
 }
 

@@ -1,4 +1,5 @@
-// Xids as NVML reports them while something else runs, heard by a probe child of its own.
+// A probe child of its own that watches the GPUs through NVML while something else runs: hears Xids
+// and samples clocks, power, temperatures and counters.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@ class XidListener {
  public:
   XidListener();  // starts the child; one that cannot be started hears nothing
   // Asks the child to stop and gives what it heard: answered calls "nvmlEventSetWait_v2(N)" with
-  // {"pci","xid"}.
+  // {"pci","xid","at_ms"}, and "series(GPU,NAME)" with what was sampled.
   ProbeDocument stop();
 
  private:

@@ -68,7 +68,8 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/compute_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
+  ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
@@ -76,13 +77,19 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 gpuready_ptx(gpuready_device memory sm_50 60)
 gpuready_ptx(gpuready_device matmul sm_50 60)
-foreach(name memory_write memory_verify memory_copy compute)
-  gpuready_spirv(gpuready_device ${name})
-endforeach()
 gpuready_ptx(gpuready_device compute sm_50 60)
 gpuready_ptx(gpuready_device compute sm_53 60)  # fp16
 gpuready_ptx(gpuready_device compute sm_61 60)  # dp4a
 gpuready_ptx(gpuready_device compute sm_75 70)  # tanh
+gpuready_ptx(gpuready_device tensor_mma sm_70 64)
+gpuready_ptx(gpuready_device tensor_mma sm_75 65)
+gpuready_ptx(gpuready_device tensor_mma sm_80 70)
+gpuready_ptx(gpuready_device tensor_mma sm_89 84)
+gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
+
+foreach(name memory_write memory_verify memory_copy compute)
+  gpuready_spirv(gpuready_device ${name})
+endforeach()
 
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL

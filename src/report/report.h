@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "gpuready/finding.h"
 #include "gpuready/machine.h"
+#include "gpuready/samples.h"
 #include "gpuready/verdict.h"
 
 namespace gpuready {
@@ -28,6 +29,7 @@ struct Report {
   Machine machine;
   std::optional<std::vector<Finding>> findings;  // absent: doctor was not asked
   std::optional<std::vector<Verdict>> verdicts;  // absent: nothing was to be tested
+  std::optional<Samples> samples;                // absent: nothing was to be sampled
   std::optional<std::string> conclusion;  // one sentence, e.g. "2 of 2 GPUs are ready for work."
   std::vector<std::string> notes;         // told before the rest, e.g. why no GPU was tested
   Exit exit = Exit::ok;

@@ -10,6 +10,10 @@
 //   mig=N              MIG is on, with N instances of each GPU
 //   links=N            NVLinks of each GPU, to a switch at 0000:c0:00.0; the last one is down
 //   vgpu=1             a virtual GPU without a licence
+//   reasons=N          clock event reasons (default 1: idle)
+//   ramp=1             power, clock and temperature rise by 1 W, 1 MHz and 1 C with each call
+//   power_now=N        field 186 gives N mW; without it the field is not supported
+//   xid=N              GPU 0 reports this Xid, once
 // FAKE_NVML_OLD leaves out what a driver of release 440 or so does not have. Written from the NVML
 // API reference and independently of the probe's own declarations, so that a slip in either shows.
 #define _GNU_SOURCE
@@ -41,7 +45,7 @@ static struct device instances[64][8];
 #endif
 
 static const char* setting(const char* key) {
-  static char value[256];
+  static _Thread_local char value[256];  // asked from several threads
   const char* all = getenv("FAKE_NVML");
   const size_t size = strlen(key);
   while (all != NULL && *all != 0) {
@@ -193,6 +197,11 @@ API int nvmlDeviceGetCudaComputeCapability(struct device* d, int* major, int* mi
 }
 
 // ---- memory, clocks, power
+// By how much a quantity has risen since the first call.
+static unsigned ramp(int quantity) {
+  static _Atomic unsigned calls[3];
+  return number("ramp", 0) ? calls[quantity]++ : 0;
+}
 API int nvmlDeviceGetMemoryInfo(struct device* d, uint64_t out[3]) {
   BEGIN(d);
   out[0] = 150754820096u;
@@ -202,7 +211,7 @@ API int nvmlDeviceGetMemoryInfo(struct device* d, uint64_t out[3]) {
 }
 API int nvmlDeviceGetClockInfo(struct device* d, int type, unsigned* out) {
   BEGIN(d);
-  return put_number(out, type == 1 ? 345 : type == 2 ? 3201 : 0);
+  return put_number(out, type == 1 ? 345 + ramp(0) : type == 2 ? 3201 : 0);
 }
 API int nvmlDeviceGetMaxClockInfo(struct device* d, int type, unsigned* out) {
   BEGIN(d);
@@ -210,7 +219,7 @@ API int nvmlDeviceGetMaxClockInfo(struct device* d, int type, unsigned* out) {
 }
 API int nvmlDeviceGetPowerUsage(struct device* d, unsigned* out) {
   BEGIN(d);
-  return put_number(out, 76500);
+  return put_number(out, 76500 + 1000 * ramp(1));
 }
 API int nvmlDeviceGetEnforcedPowerLimit(struct device* d, unsigned* out) {
   BEGIN(d);
@@ -376,7 +385,7 @@ struct temperature {
 API int nvmlDeviceGetTemperatureV(struct device* d, struct temperature* out) {
   BEGIN(d);
   if (out->version != (sizeof *out | 1u << 24)) return WRONG_VERSION;
-  out->celsius = 33;
+  out->celsius = 33 + (int)ramp(2);
   return OK;
 }
 API int nvmlDeviceGetUtilizationRates(struct device* d, unsigned out[2]) {
@@ -387,7 +396,7 @@ API int nvmlDeviceGetUtilizationRates(struct device* d, unsigned out[2]) {
 }
 API int nvmlDeviceGetCurrentClocksEventReasons(struct device* d, unsigned long long* out) {
   BEGIN(d);
-  *out = 1;
+  *out = (unsigned long long)number("reasons", 1);
   return OK;
 }
 API int nvmlDeviceGetRemappedRows(struct device* d, unsigned* corrected, unsigned* uncorrected,
@@ -545,6 +554,10 @@ API int nvmlDeviceGetFieldValues(struct device* d, int count, struct field* fiel
       case 82:
         f->value.u = 44;
         break;
+      case 186:
+        if (setting("power_now") == NULL) f->code = UNSUPPORTED;
+        f->value.u = (unsigned)number("power_now", 0);
+        break;
       case 230:
         f->value.u = 1;
         break;
@@ -589,6 +602,37 @@ API int nvmlDeviceGetGraphicsRunningProcesses_v3(struct device* d, unsigned* cou
   (void)out;
   *count = 0;
   return OK;
+}
+
+// ---- events
+struct event {
+  struct device* device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
+API int nvmlEventSetCreate(void** out) {
+  BEGIN(NULL);
+  static int set;
+  *out = &set;
+  return OK;
+}
+API int nvmlDeviceRegisterEvents(struct device* d, unsigned long long types, void* set) {
+  BEGIN(d);
+  (void)set;
+  return types == 8 ? OK : INVALID;
+}
+API int nvmlEventSetWait_v2(void* set, struct event* out, unsigned milliseconds) {
+  BEGIN(NULL);
+  (void)set;
+  static int told;
+  if (number("xid", 0) > 0 && !told) {
+    told = 1;
+    const struct event event = {&gpus[0], 8, (unsigned long long)number("xid", 0), ~0u, ~0u};
+    *out = event;
+    return OK;
+  }
+  usleep(milliseconds * 1000);
+  return 10;  // timeout
 }
 
 // ---- links and pairs

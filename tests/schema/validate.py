@@ -3,7 +3,8 @@
 
 usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
 
-DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json.
+DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json,
+selftest.*.json.
 """
 import json
 import pathlib
@@ -71,7 +72,7 @@ def struct_fields(header):
 
 class Schemas(unittest.TestCase):
     def test_each_is_a_schema_that_describes_all_and_allows_no_other_key(self):
-        self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe"})
+        self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -83,7 +84,7 @@ class Schemas(unittest.TestCase):
     def test_report_has_every_field_of_the_public_structs(self):
         known = {key for _, part in objects(SCHEMAS["report"]) for key in part["properties"]}
         defined = {name.replace("_", "") for name in SCHEMAS["report"]["$defs"]}
-        fields = [field for header in ("machine", "finding", "verdict")
+        fields = [field for header in ("machine", "finding", "verdict", "samples")
                   for field in struct_fields((SOURCE / f"include/gpuready/{header}.h").read_text())
                   if field[0].lower() in defined]
         self.assertGreater(len(fields), 200, "the headers were not understood")
@@ -127,7 +128,7 @@ class Documents(unittest.TestCase):
             self.assertNotEqual(errors("report", document), [])
 
     def test_recordings_and_probes_are_valid(self):
-        for kind in ("recording", "probe"):
+        for kind in ("recording", "probe", "selftest"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

@@ -1,32 +1,27 @@
+// Everything that check and test do: inspect, diagnose, run the tests, look again, conclude,
+// report.
+#include "cli/run_tests.h"
+
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <iterator>
 #include <memory>
 #include <optional>
 
 #include "base/random.h"
-#include "cli/commands.h"
 #include "cli/health_tests.h"
-#include "cli/options.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
 #include "health/choose_executor.h"
 #include "health/fitness.h"
+#include "health/samples.h"
+#include "health/throttle.h"
 #include "host/network.h"
 #include "host/xid_listener.h"
 #include "report/conclude.h"
 
 namespace gpuready::cli {
 namespace {
-
-struct Options {
-  Globals globals;
-  std::optional<int> require_gpu;
-  std::optional<std::string> baseline, network, inject;
-  std::string level = "quick";
-  bool busy = false, fitness = false;
-};
 
 void append(std::vector<Finding>& findings, std::vector<Finding> more) {
   std::move(more.begin(), more.end(), std::back_inserter(findings));
@@ -55,7 +50,7 @@ void note_absence(Report& report, const std::vector<std::string>& devices) {
 }
 
 // The fitness checks of the host; the GPU's are the workers' verdicts.
-Result<void> add_fitness(Host& host, const Options& options, Report& report) {
+Result<void> add_fitness(Host& host, const TestCommand& options, Report& report) {
   const auto limits = fitness_limits(host);
   if (!limits) return std::unexpected(limits.error());
   auto& verdicts = *report.verdicts;
@@ -71,24 +66,43 @@ Result<void> add_fitness(Host& host, const Options& options, Report& report) {
   return {};
 }
 
-Result<PlanOptions> plan_options(Host& host, const Options& options) {
+// The names of the tests to run.
+std::vector<std::string> chosen_tests(const TestCommand& options) {
+  if (!options.only.empty()) return options.only;
+  if (options.inject) {
+    const auto finders = tests_that_find(*fault_class_from(*options.inject));
+    return {finders.begin(), finders.end()};
+  }
+  return tests_of(*level_from(options.level));
+}
+
+Result<PlanOptions> plan_options(Host& host, const TestCommand& options) {
   PlanOptions plan;
   plan.busy = options.busy;
   plan.devices = options.globals.devices;
-  plan.test.level = *level_from(options.level);
-  if (options.inject) plan.test.inject = Fault{*fault_class_from(*options.inject), random_u64()};
+  plan.tests = chosen_tests(options);
+  TestOptions& test = plan.test;
+  test.level = *level_from(options.level);
+  test.seed = options.seed;
+  test.hammer = options.hammer;
+  if (options.duration_s)
+    test.duration_s = *options.duration_s / static_cast<double>(plan.tests.size());
+  if (options.inject)
+    test.inject = Fault{*fault_class_from(*options.inject), options.seed.value_or(random_u64()),
+                        options.faults};
   if (options.fitness) {
     const auto limits = fitness_limits(host);
     if (!limits) return std::unexpected(limits.error());
-    plan.test.limit_ms = limits->benchmark_limit_s * 1000;
-    plan.test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
-    plan.tests = tests_of(plan.test.level);
+    test.limit_ms = limits->benchmark_limit_s * 1000;
+    test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
     plan.tests.push_back("benchmark");
   }
   return plan;
 }
 
-int run(const Options& options) {
+}  // namespace
+
+int run_tests(std::string command, const TestCommand& options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
@@ -97,7 +111,7 @@ int run(const Options& options) {
   if (const auto unknown = unknown_device(options.globals.devices, *machine))
     return complain(*unknown);
 
-  Report report = begin_report("check", std::move(*machine));
+  Report report = begin_report(std::move(command), std::move(*machine));
   report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu});
   if (options.baseline) {
     const auto earlier = inspect_recording(*options.baseline);
@@ -112,11 +126,16 @@ int run(const Options& options) {
                        report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
-  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet);
+  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet, start);
+  std::optional<ProbeDocument> heard;
+  if (listener) heard = listener->stop();
+  report.samples = heard ? samples_from(*heard, report.machine, *report.verdicts, start)
+                         : not_sampled(report.machine);
+  if (report.samples) explain_low_figures(*report.samples, *report.verdicts);
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
     Machine after = inspect(**host, {.kernel_log = true, .counters = true});
-    if (listener) add_heard_xids(listener->stop(), report.machine, after);
+    if (heard) add_heard_xids(*heard, report.machine, after);
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
@@ -127,30 +146,6 @@ int run(const Options& options) {
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu, .devices = options.globals.devices});
   return deliver(report, options.globals);
-}
-
-}  // namespace
-
-void add_check(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  add_globals(app, options->globals, true);
-  add_require_gpu(app, options->require_gpu);
-  add_baseline(app, options->baseline);
-  app.add_option("--level", options->level,
-                 "How much is tested: quick (one memory pass and its complement)")
-      ->check(CLI::IsMember({"quick"}));
-  app.add_flag("--busy", options->busy,
-               "Test GPUs that others use, too; 2 GiB or 10% stays free for them");
-  app.add_flag(
-      "--fitness", options->fitness,
-      "Also a worker's fitness: memory, disk, CUDA version, a matrix product (RUNPOD_* variables)");
-  app.add_option("--network", options->network, "With --fitness: this TCP service must answer")
-      ->type_name("HOST:PORT");
-  app.add_option("--inject", options->inject,
-                 "Prove the test: flip a random bit on the device; exit 1")
-      ->check(CLI::IsMember({"bitflip"}))
-      ->type_name("FAULT");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace gpuready::cli

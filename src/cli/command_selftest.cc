@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/random.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/health_tests.h"
+#include "cli/options.h"
+#include "report/selftest_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::vector<std::string> faults;
+  std::uint64_t trials = 100;
+  std::optional<std::uint64_t> seed;
+  bool busy = false;
+};
+
+std::vector<std::string> case_names() {
+  std::vector<std::string> names = {"none"};
+  for (const FaultClass kind : all_fault_classes()) names.emplace_back(to_string(kind));
+  return names;
+}
+
+std::vector<SelfTestCase> chosen_cases(const std::vector<std::string>& faults) {
+  auto cases = self_test_cases();
+  if (faults.empty()) return cases;
+  std::erase_if(cases, [&](const SelfTestCase& tried) {
+    const std::string_view name = tried.fault ? to_string(*tried.fault) : "none";
+    return std::find(faults.begin(), faults.end(), name) == faults.end();
+  });
+  return cases;
+}
+
+std::optional<std::uint64_t> count(const Verdict& verdict, std::string_view name) {
+  for (const Metric& metric : verdict.metrics)
+    if (metric.name == name) return static_cast<std::uint64_t>(metric.value);
+  return std::nullopt;
+}
+
+SelfTestRow row_of(const TestJob& job, const Verdict& verdict) {
+  SelfTestRow row;
+  row.subject = job.subject;
+  row.executor = verdict.executor;
+  row.test = job.options.selftest_of;
+  if (const auto& fault = job.options.inject) {
+    row.fault = to_string(fault->kind);
+    row.faults = fault->count;
+  }
+  row.status = verdict.status;
+  row.reason = verdict.reason;
+  row.trials = count(verdict, "trials").value_or(0);
+  row.detected = count(verdict, "detected").value_or(0);
+  row.placed = count(verdict, "placed");
+  row.duration_ms = verdict.duration_ms;
+  return row;
+}
+
+SelfTestRow untried(const Verdict& verdict) {
+  SelfTestRow row;
+  row.subject = verdict.subject;
+  row.test = "all";
+  row.status = verdict.status;
+  row.reason = verdict.reason;
+  return row;
+}
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
+  if (!machine) return complain(machine.error());
+  if (const auto unknown = unknown_device(options.globals.devices, *machine))
+    return complain(*unknown);
+
+  SelfTestReport report;
+  report.tool_version = GPUREADY_VERSION;
+  report.created_utc = format_utc(std::time(nullptr));
+  report.seed = options.seed.value_or(random_u64());
+  PlanOptions asked;
+  asked.busy = options.busy;
+  asked.devices = options.globals.devices;
+  asked.test.seed = report.seed;
+  const TestPlan plan =
+      plan_self_tests(*machine, asked, chosen_cases(options.faults), options.trials);
+  for (const Verdict& verdict : plan.not_run) report.rows.push_back(untried(verdict));
+  for (const auto& wave : plan.waves) {
+    const auto verdicts = run_plan({{wave}, {}}, options.globals.quiet);
+    for (std::size_t i = 0; i < wave.size(); ++i)
+      report.rows.push_back(row_of(wave[i], verdicts[i]));
+  }
+  report.duration_ms = elapsed_ms(start);
+  conclude(report);
+  return deliver(report, options.globals);
+}
+
+}  // namespace
+
+void add_selftest(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  add_globals(app, options->globals, false);
+  app.add_option("--inject", options->faults,
+                 fmt::format("Only these: {}", fmt::join(case_names(), ", ")))
+      ->delimiter(',')
+      ->check(CLI::IsMember(case_names()))
+      ->type_name("FAULT,...");
+  app.add_option("--trials", options->trials, "Of each fault class and test; 100 if not given")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+  app.add_option("--seed", options->seed, "Of the places; random if not given")->type_name("N");
+  app.add_flag("--busy", options->busy, "Also on GPUs that others use");
+  app.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,142 @@
+#include "health/selftest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/clock.h"
+#include "base/random.h"
+
+namespace gpuready {
+namespace {
+
+constexpr std::uint64_t kManyFaults = 1000;
+
+// How small a trial may be so that thousands of them are soon done.
+struct TrialSize {
+  std::string_view test;
+  std::optional<std::uint64_t> max_bytes;
+  std::optional<double> duration_s;
+};
+constexpr TrialSize kTrialSizes[] = {
+    {"memory", 16 * MiB, {}},   {"compute", {}, 0.001}, {"tensor", {}, 0.001},
+    {"bandwidth", 1 * MiB, {}}, {"peers", 1 * MiB, {}},
+};
+
+struct Tally {
+  std::uint64_t trials = 0, as_it_must = 0, placed = 0;
+};
+
+std::string describe(const TestOptions& options, const Tally& tally) {
+  if (!options.inject)
+    return fmt::format("{} of {} clean runs passed", tally.as_it_must, tally.trials);
+  return fmt::format("{} of {} injected {} faults were found", tally.as_it_must, tally.trials,
+                     to_string(options.inject->kind));
+}
+
+void conclude(Verdict& verdict, const TestOptions& options, const Tally& tally,
+              const std::string& first_miss) {
+  verdict.metrics = {
+      {"trials", static_cast<double>(tally.trials), "1", {}, {}},
+      {"detected", static_cast<double>(tally.as_it_must), "1", static_cast<double>(tally.trials),
+       "the matrix of faults and tests"},
+  };
+  if (options.inject && options.selftest_of == "memory")
+    verdict.metrics.push_back({"placed", static_cast<double>(tally.placed), "1",
+                               static_cast<double>(tally.trials), "the places that were injected"});
+  const bool placed =
+      options.selftest_of != "memory" || !options.inject || tally.placed == tally.trials;
+  verdict.reason = describe(options, tally);
+  if (tally.trials == 0) {
+    verdict.status = VerdictStatus::inconclusive;
+    verdict.reason = "interrupted before the first trial ended";
+  } else if (tally.as_it_must == tally.trials && placed) {
+    verdict.status = VerdictStatus::passed;
+  } else {
+    verdict.status = VerdictStatus::failed;
+    verdict.reason += "; the first that went wrong: " + first_miss;
+  }
+}
+
+// Every injected place is reported, and no other.
+bool reports_exact_places(const TestOptions& options, const Verdict& verdict) {
+  if (!options.inject || options.selftest_of != "memory") return true;
+  return verdict.bad_words_total > 0;
+}
+
+}  // namespace
+
+Verdict self_test(std::span<Device* const> devices, const TestOptions& options,
+                  const TestHooks& hooks) {
+  const auto start = Clock::now();
+  Verdict verdict = begin_verdict("selftest", *devices.front(), options);
+  const HealthTest* test = find_health_test(options.selftest_of);
+  if (!test || test->devices != devices.size()) {
+    verdict.status = VerdictStatus::inconclusive;
+    verdict.reason =
+        fmt::format("no test of {} devices is called \"{}\"", devices.size(), options.selftest_of);
+    return verdict;
+  }
+  std::mt19937_64 places(options.inject ? options.inject->seed : 0);
+  Tally tally;
+  std::string first_miss;
+  while (tally.trials < options.trials && !hooks.cancelled()) {
+    if (hooks.progress) hooks.progress({"trials", tally.trials, options.trials});
+    TestOptions trial = options;
+    if (trial.inject) trial.inject->seed = places();
+    const Verdict result = test->run(devices, trial, {.cancel = hooks.cancel});
+    if (result.status == VerdictStatus::not_supported) {
+      verdict.status = result.status;
+      verdict.reason = result.reason;
+      return verdict;
+    }
+    if (hooks.cancelled()) break;
+    const bool right =
+        result.status == (trial.inject ? VerdictStatus::failed : VerdictStatus::passed);
+    const bool placed = reports_exact_places(trial, result);
+    ++tally.trials;
+    tally.as_it_must += right;
+    tally.placed += placed;
+    if ((!right || !placed) && first_miss.empty())
+      first_miss = fmt::format("{}: {}", to_string(result.status), result.reason);
+  }
+  conclude(verdict, options, tally, first_miss);
+  verdict.duration_ms = elapsed_ms(start);
+  return verdict;
+}
+
+std::vector<SelfTestCase> self_test_cases() {
+  std::vector<SelfTestCase> cases;
+  for (const FaultClass kind : all_fault_classes())
+    for (const std::string_view test : tests_that_find(kind))
+      if (find_health_test(test)) cases.push_back({test, kind});
+  for (const FaultClass kind :
+       {FaultClass::bitflip, FaultClass::stuck, FaultClass::dropped_write, FaultClass::coupling})
+    cases.push_back({"memory", kind, kManyFaults});
+  for (const HealthTest& test : health_tests())
+    if (test.from) cases.push_back({test.name});
+  return cases;
+}
+
+TestOptions self_test_options(const SelfTestCase& tried, std::uint64_t trials, std::uint64_t seed) {
+  TestOptions options;
+  options.selftest_of = tried.test;
+  options.seed = seed;
+  options.copy_traffic_bytes = 0;
+  if (tried.fault) options.inject = Fault{*tried.fault, seed, tried.faults};
+  if (tried.faults > 1) {  // one pass over everything
+    options.trials = 1;
+    options.max_reported = 4096;
+    return options;
+  }
+  options.trials = trials;
+  for (const TrialSize& size : kTrialSizes) {
+    if (size.test != tried.test) continue;
+    options.max_bytes = size.max_bytes;
+    options.duration_s = size.duration_s;
+  }
+  return options;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,25 @@
+// Causes of low figures: what held a GPU's clocks back while the test ran that measured them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpuready/samples.h"
+#include "gpuready/verdict.h"
+
+namespace gpuready {
+
+// "HW thermal slowdown during 62% of the test (up to 92 C)", the most frequent first; nothing when
+// nothing held the clocks back for a tenth of the test, or nothing was sampled meanwhile.
+std::optional<std::string> throttling_during(const Verdict& verdict, int gpu,
+                                             const Samples& samples);
+
+// Appends the cause to the reason of each verdict that has a metric below its threshold.
+void explain_low_figures(const Samples& samples, std::vector<Verdict>& verdicts);
+
+// For people: "HW thermal slowdown" for "clock_event_hw_thermal_slowdown"; empty for what is no
+// such series.
+std::string_view clock_event_name(std::string_view series);
+
+}  // namespace gpuready

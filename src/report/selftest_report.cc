@@ -1,0 +1,150 @@
+#include "report/selftest_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/statistics.h"
+#include "base/units.h"
+#include "report/json_parts.h"
+#include "report/summary.h"
+#include "report/terminal_text.h"
+
+namespace gpuready {
+namespace {
+
+// Of clean runs the rate is that of false alarms, of others that of detection.
+std::uint64_t counted(const SelfTestRow& row) {
+  return row.fault ? row.detected : row.trials - std::min(row.detected, row.trials);
+}
+
+bool unknown(const SelfTestRow& row) {
+  using enum VerdictStatus;
+  return row.status == not_tested || row.status == timed_out || row.status == inconclusive;
+}
+
+std::string bounds_text(const SelfTestRow& row) {
+  const auto [low, high] = wilson_interval(counted(row), row.trials);
+  return fmt::format("{:.4g} to {:.4g}%", low * 100, high * 100);
+}
+
+Tone tone_of(const SelfTestRow& row) {
+  if (row.status == VerdictStatus::passed) return Tone::good;
+  if (row.status == VerdictStatus::failed) return Tone::bad;
+  return Tone::neutral;
+}
+
+Ink ink_of_row(const SelfTestRow& row) {
+  return row.status == VerdictStatus::passed   ? Ink::good
+         : row.status == VerdictStatus::failed ? Ink::bad
+                                               : Ink::dim;
+}
+
+std::string fault_text(const SelfTestRow& row) {
+  if (!row.fault) return "(clean runs)";
+  return row.faults == 1 ? *row.fault : fmt::format("{} x {}", row.faults, *row.fault);
+}
+
+std::string found_text(const SelfTestRow& row) {
+  if (row.trials == 0) return "-";
+  if (row.fault) return fmt::format("{} of {}", row.detected, row.trials);
+  return fmt::format("{} alarms in {}", counted(row), row.trials);
+}
+
+Json row_json(const SelfTestRow& row) {
+  Json doc = {{"subject", row.subject}, {"executor", row.executor}, {"test", row.test}};
+  put(doc, "fault", row.fault);
+  doc["faults"] = row.fault ? row.faults : 0;
+  doc["status"] = std::string(to_string(row.status));
+  doc["reason"] = row.reason;
+  doc["trials"] = row.trials;
+  doc["detected"] = row.fault ? row.detected : 0;
+  doc["false_alarms"] = row.fault ? 0 : counted(row);
+  put(doc, "placed", row.placed);
+  if (row.trials > 0) {
+    const auto [low, high] = wilson_interval(counted(row), row.trials);
+    doc["rate"] = static_cast<double>(counted(row)) / static_cast<double>(row.trials);
+    doc["rate_low"] = low;
+    doc["rate_high"] = high;
+  }
+  put_finite(doc, "duration_ms", row.duration_ms);
+  return doc;
+}
+
+}  // namespace
+
+void conclude(SelfTestReport& report) {
+  std::uint64_t trials = 0, wrong = 0, missing = 0, good = 0;
+  for (const SelfTestRow& row : report.rows) {
+    trials += row.trials;
+    wrong += row.status == VerdictStatus::failed;
+    missing += unknown(row);
+    good += row.status == VerdictStatus::passed;
+  }
+  if (wrong > 0) {
+    report.exit = Exit::unhealthy;
+    report.conclusion =
+        fmt::format("{} of {} cases did not end as they must.", wrong, report.rows.size());
+  } else if (missing > 0 || good == 0) {
+    report.exit = Exit::unknown;
+    report.conclusion =
+        fmt::format("{} of {} cases could not be tried.", missing, report.rows.size());
+  } else {
+    report.exit = Exit::ok;
+    report.conclusion = fmt::format(
+        "Every injected fault was found where it must be, and no clean run failed: {} trials.",
+        trials);
+  }
+}
+
+Json to_json(const SelfTestReport& report) {
+  Json doc = {{"schema", "gpuready.selftest"}, {"schema_version", 1}};
+  doc["tool"] = Json{{"name", "gpuready"}};
+  put(doc["tool"], "version", report.tool_version);
+  put(doc, "created_utc", report.created_utc);
+  doc["seed"] = report.seed;
+  put(doc, "conclusion", report.conclusion);
+  doc["exit_code"] = static_cast<int>(report.exit);
+  doc["rows"] = Json::array();
+  for (const SelfTestRow& row : report.rows) doc["rows"].push_back(row_json(row));
+  put_finite(doc, "duration_ms", report.duration_ms);
+  return doc;
+}
+
+std::string render_terminal(const SelfTestReport& report, const TerminalStyle& style) {
+  TerminalText out(style);
+  if (!style.quiet) {
+    Table table;
+    // A device's name fits beside the rest only where it is short; one device is named above.
+    const bool several = std::any_of(report.rows.begin(), report.rows.end(), [&](const auto& row) {
+      return row.subject != report.rows.front().subject;
+    });
+    table.columns = {{""}, {"Test"}, {"Injected"}, {"Found", Align::right}, {"95% bounds"}};
+    if (several) table.columns.push_back({"Device"});
+    for (const SelfTestRow& row : report.rows) {
+      table.rows.push_back({
+          {out.mark(tone_of(row)), ink_of_row(row)},
+          {row.test},
+          {fault_text(row)},
+          {found_text(row)},
+          {row.trials > 0 ? bounds_text(row) : std::string("-"), Ink::dim},
+      });
+      if (several) table.rows.back().push_back({row.subject});
+    }
+    out.heading(
+        fmt::format("Self-test of {}: what is found of faults made on purpose",
+                    several || report.rows.empty() ? "the tests" : report.rows.front().subject));
+    out.table(2, table);
+    out.blank();
+  }
+  for (const SelfTestRow& row : report.rows)
+    if (row.status != VerdictStatus::passed)
+      out.paragraph(
+          2, {out.mark(tone_of(row)) + " ", ink_of_row(row)},
+          fmt::format("{}, {}, {}: {}", row.subject, row.test, fault_text(row), row.reason));
+  out.blank();
+  out.paragraph(0, {""}, report.conclusion, Ink::bold);
+  return out.take();
+}
+
+}  // namespace gpuready

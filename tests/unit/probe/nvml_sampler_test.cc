@@ -1,0 +1,138 @@
+// Listening and sampling through a fake NVML, in a real child.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "../../fake_drivers/ask_fake.h"
+#include "host/process.h"
+
+namespace gpuready {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Watches for `how_long`, then asks the child to stop.
+ProbeDocument watch(const std::string& settings, milliseconds how_long = milliseconds(450),
+                    const std::string& library = "fake_nvml.so") {
+  Command command;
+  command.program = testing::fake_driver_path("probe_helper");
+  command.args = {"__probe", "nvml-events"};
+  command.env = {{"GPUREADY_LIBNVML", testing::fake_driver_path(library)}, {"FAKE_NVML", settings}};
+  command.document_pipe = true;
+  auto child = Child::start(command);
+  if (!child) return {};
+  const auto wait = [&](milliseconds time) {
+    const Deadline until = deadline_in(time);
+    while (!child->finished() && Clock::now() < until) poll_children({&*child}, until);
+  };
+  wait(how_long);
+  if (!child->finished()) ::kill(child->pid(), SIGTERM);
+  wait(milliseconds(3000));
+  EXPECT_TRUE(child->finished()) << "it did not stop when asked";
+  return probe_document_from_lines(child->document(), "nvml-events");
+}
+
+TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
+  const auto document = watch("devices=2");
+  EXPECT_EQ(document.outcome, ProbeOutcome::completed);
+  for (const char* gpu : {"0", "1"})
+    for (const auto& [name, unit] : {std::pair{"sm_clock", "MHz"},
+                                     {"memory_clock", "MHz"},
+                                     {"power", "W"},
+                                     {"gpu_temperature", "C"},
+                                     {"memory_temperature", "C"},
+                                     {"utilization", "1"},
+                                     {"ecc_corrected", "1"},
+                                     {"ecc_uncorrected", "1"},
+                                     {"pcie_replays", "1"},
+                                     {"clock_event_any", "1"}}) {
+      const Json& series = document.value(std::string("series(") + gpu + "," + name + ")");
+      EXPECT_EQ(get_string(series, "name"), name) << gpu;
+      EXPECT_EQ(get_string(series, "unit"), unit) << name;
+      EXPECT_EQ(member(series, "t_ms").size(), member(series, "value").size()) << name;
+      EXPECT_GE(member(series, "value").size(), 2u) << name;
+    }
+  EXPECT_EQ(get_double(document.value("series(0,power)"), "last"), 76.5);
+  EXPECT_EQ(get_double(document.value("series(0,memory_temperature)"), "last"), 44);
+  EXPECT_EQ(get_double(document.value("series(1,utilization)"), "mean"), 0.07);
+  EXPECT_EQ(get_string(document.value("series(1,power)"), "pci"), "00000000:11:00.0");
+  EXPECT_EQ(get_string(document.value("series(1,power)"), "uuid"),
+            "GPU-00000000-0000-0000-0000-000000000001");
+}
+
+TEST(NvmlSampler, FollowsWhatChanges) {
+  const auto document = watch("ramp=1", milliseconds(700));
+  const Json& power = document.value("series(0,power)");
+  const auto taken = get_uint(power, "taken");
+  ASSERT_TRUE(taken);
+  EXPECT_GE(*taken, 4u);
+  EXPECT_EQ(get_double(power, "min"), 76.5);
+  EXPECT_EQ(get_double(power, "max"), 76.5 + static_cast<double>(*taken - 1));
+  EXPECT_EQ(get_double(document.value("series(0,sm_clock)"), "last"),
+            345 + static_cast<double>(*taken - 1));
+}
+
+TEST(NvmlSampler, PowerOfNowComesBeforeTheMeanOfTheLastSecond) {
+  const auto document = watch("power_now=123400");
+  EXPECT_EQ(get_double(document.value("series(0,power)"), "last"), 123.4);
+}
+
+TEST(NvmlSampler, ClockEventIsAShareOfTheTimeAndIdleIsNone) {
+  const auto held = watch("reasons=68");  // SW power cap and HW thermal slowdown
+  EXPECT_EQ(get_double(held.value("series(0,clock_event_sw_power_cap)"), "mean"), 1);
+  EXPECT_EQ(get_double(held.value("series(0,clock_event_hw_thermal_slowdown)"), "mean"), 1);
+  EXPECT_EQ(held.find("series(0,clock_event_hw_slowdown)"), nullptr);
+  const auto idle = watch("reasons=1");
+  EXPECT_EQ(get_double(idle.value("series(0,clock_event_any)"), "max"), 0);
+  EXPECT_EQ(idle.find("series(0,clock_event_sw_power_cap)"), nullptr);
+}
+
+TEST(NvmlSampler, CounterThatMayNotBeReadIsToldOnceAndCostsNothingElse) {
+  const auto document = watch("nvmlDeviceGetTotalEccErrors=4");
+  const ProbeCall* refused = document.find("nvmlDeviceGetTotalEccErrors(0,corrected,volatile)");
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->code, 4);
+  EXPECT_EQ(document.find("series(0,ecc_corrected)"), nullptr);
+  EXPECT_NE(document.find("series(0,power)"), nullptr);
+}
+
+TEST(NvmlSampler, CallThatHangsTakesNeitherXidsNorWhatWasSampledBefore) {
+  const auto document = watch("hang=nvmlDeviceGetTotalEccErrors;xid=79");
+  EXPECT_EQ(document.outcome, ProbeOutcome::completed);
+  EXPECT_EQ(get_uint(document.value("nvmlEventSetWait_v2(0)"), "xid"), 79u);
+  EXPECT_TRUE(get_double(document.value("nvmlEventSetWait_v2(0)"), "at_ms"));
+  EXPECT_EQ(get_double(document.value("series(0,sm_clock)"), "last"), 345);
+}
+
+TEST(NvmlSampler, EventsThatHangOrAreRefusedTakeNoSamples) {
+  for (const char* setting :
+       {"hang=nvmlEventSetWait_v2", "nvmlEventSetCreate=3", "nvmlEventSetWait_v2=15"}) {
+    const auto document = watch(setting);
+    EXPECT_NE(document.find("series(0,power)"), nullptr) << setting;
+  }
+}
+
+TEST(NvmlSampler, NvmlThatHangsAtItsStartIsStoppedAndNamed) {
+  const auto document = watch("hang=nvmlInit_v2");
+  EXPECT_EQ(document.find("series(0,power)"), nullptr);
+  EXPECT_EQ(document.find("nvmlInit_v2()"), nullptr);
+}
+
+TEST(NvmlSampler, LostGpuIsAskedNoMoreAndTheOthersAre) {
+  const auto document = watch("devices=2;lost=0", milliseconds(700));
+  EXPECT_EQ(document.find("series(0,power)"), nullptr);
+  EXPECT_NE(document.find("series(1,power)"), nullptr);
+  ASSERT_NE(document.find("nvmlDeviceGetPowerUsage(0)"), nullptr);
+  EXPECT_EQ(document.find("nvmlDeviceGetPowerUsage(0)")->code, 15);
+}
+
+TEST(NvmlSampler, WithoutNvmlItEndsAtOnceAndSaysSo) {
+  const auto start = Clock::now();
+  const auto document = watch("", milliseconds(5000), "no_such_library.so");
+  EXPECT_LT(elapsed_ms(start), 2000);
+  EXPECT_EQ(document.outcome, ProbeOutcome::no_library);
+}
+
+}  // namespace
+}  // namespace gpuready
