@@ -28,6 +28,7 @@ class ComputeLauncher {
  public:
   static Result<ComputeLauncher> make(Device& device);
 
+  unsigned blocks() const { return shape_.blocks; }  // one a unit, where units have names
   // The inputs of a launch of all operations from first_op to end_op.
   ComputeWork work(std::uint64_t seed, unsigned first_op, unsigned end_op) const;
   // The operations among these that this device has.

@@ -20,6 +20,7 @@ constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes
 // A GPU that drives a display is reset by its driver after a launch of seconds, and Vulkan does not
 // tell whether it does.
 constexpr double kVulkanLaunchMs = 500;
+constexpr unsigned kVulkanBlocksPerUnit = 64;  // 16 write 4% slower (docs/vulkan.md)
 constexpr std::uint64_t kHostMemoryBytes = 256 * MiB, kSoftwareBytes = 64 * MiB;
 
 std::optional<std::string> why_busy(const Gpu& gpu) {
@@ -72,8 +73,10 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& 
     test.max_launch_ms = kWslLaunchMs;
     if (const auto free = gpu.memory.free_bytes) limit(*free / 10 * 9);
   }
-  if (device.executor == "vulkan")
+  if (device.executor == "vulkan") {
     test.max_launch_ms = std::min(test.max_launch_ms, kVulkanLaunchMs);
+    test.blocks_per_unit = std::max(test.blocks_per_unit, kVulkanBlocksPerUnit);
+  }
   if (options.busy && why_busy(gpu))
     test.reserve_free_bytes = std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
   return test;

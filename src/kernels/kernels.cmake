@@ -25,6 +25,25 @@ endfunction()
 
 find_program(GPUREADY_GLSLANG glslangValidator REQUIRED)
 
+# The operations of the compute test are listed in C++ alone; GLSL gets their numbers, in that order.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/kernels/compute_ops.h)
+file(READ ${PROJECT_SOURCE_DIR}/src/kernels/compute_ops.h compute_ops)
+string(REGEX MATCHALL "  X\\([A-Za-z0-9]+, " compute_ops "${compute_ops}")
+set(compute_op_ids "")
+set(compute_op_count 0)
+foreach(line ${compute_ops})
+  string(REGEX MATCH "[A-Za-z0-9]+, " op "${line}")
+  string(REPLACE ", " "" op "${op}")
+  string(APPEND compute_op_ids "const uint kOp${op} = ${compute_op_count};\n")
+  math(EXPR compute_op_count "${compute_op_count} + 1")
+endforeach()
+math(EXPR compute_record_bytes "48 + 8 * ${compute_op_count} + 8 + 4 * 4 * 32")  # of a ComputeRecord
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl CONTENT
+"${compute_op_ids}const uint kComputeOps = ${compute_op_count};
+const uint kComputeRecordBytes = ${compute_record_bytes};
+")
+
 # gpuready_spirv(<target> <name>): compiles <name>.comp to SPIR-V for Vulkan 1.2 and embeds it as
 # <symbol> = gpuready_spirv_<name>. Shipped modules are also listed in the global property
 # GPUREADY_SPIRV_MODULES, for the test that validates them.
@@ -35,8 +54,8 @@ function(gpuready_spirv target name)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/spirv
     COMMAND ${GPUREADY_GLSLANG} --quiet -V --target-env vulkan1.2 -g0
-      -I${PROJECT_SOURCE_DIR}/src/kernels -o ${output} ${source}
-    DEPENDS ${source} ${included} VERBATIM
+      -I${PROJECT_SOURCE_DIR}/src/kernels -I${PROJECT_BINARY_DIR}/spirv -o ${output} ${source}
+    DEPENDS ${source} ${included} ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl VERBATIM
     COMMENT "Compiling ${name}.comp to SPIR-V")
   gpuready_embed(${target} gpuready_spirv_${name} ${output})
   if(target STREQUAL gpuready_device)
@@ -60,9 +79,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 gpuready_ptx(gpuready_device memory sm_50 60)
 gpuready_ptx(gpuready_device matmul sm_50 60)
-foreach(name memory_write memory_verify memory_copy)
-  gpuready_spirv(gpuready_device ${name})
-endforeach()
 gpuready_ptx(gpuready_device compute sm_50 60)
 gpuready_ptx(gpuready_device compute sm_53 60)  # fp16
 gpuready_ptx(gpuready_device compute sm_61 60)  # dp4a
@@ -105,6 +121,10 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_t
 target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
+
+foreach(name memory_write memory_verify memory_copy compute)
+  gpuready_spirv(gpuready_device ${name})
+endforeach()
 
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL
