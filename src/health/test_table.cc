@@ -18,13 +18,14 @@ Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
 }
 
 constexpr std::string_view kEvery[] = {"cpu", "cuda", "hip", "vulkan"};
+constexpr std::string_view kAllButHip[] = {"cpu", "cuda", "vulkan"};
 constexpr std::string_view kCpuAndCuda[] = {"cpu", "cuda"};
 
 constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
                Level::quick, kEvery, on_one<test_memory>},
     HealthTest{"compute", "every SM computes the golden results, bit for bit and at equal speed", 1,
-               Level::quick, kEvery, on_one<test_compute>},
+               Level::quick, kAllButHip, on_one<test_compute>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kCpuAndCuda, on_one<benchmark_matmul>},
     HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kEvery,
