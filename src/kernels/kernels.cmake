@@ -93,8 +93,8 @@ gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
 # AMD's GPUs: hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
 # No header and no device library of ROCm is used. The targets are explicit ones: the generic targets
-# (gfx11-generic, ...) need code object version 6, which runtimes before ROCm 6.3 refuse; version 4 is
-# loaded by all from ROCm 5.0 on, and adds no hidden arguments to those of our struct.
+# (gfx11-generic, ...) need code object version 6, which runtimes up to ROCm 6.2 do not know; version 4 is
+# known to all (ROCm 5.6 to 7 were read), and adds no hidden arguments to those of our struct.
 find_program(GPUREADY_LLD NAMES ld.lld-19 ld.lld REQUIRED)
 set(GPUREADY_HIP_TARGETS
   gfx900 gfx906 gfx908 gfx90a gfx942               # Vega and Instinct: 64 threads a wave
