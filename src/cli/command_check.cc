@@ -136,7 +136,7 @@ void add_check(CLI::App& app, int& exit_code) {
   add_baseline(app, options->baseline);
   app.add_option("--level", options->level,
                  "How much is tested: quick (one memory pass and its complement)")
-      ->check(CLI::IsMember({"quick"}));
+      ->check(CLI::IsMember({"quick", "standard", "thorough"}));
   app.add_flag("--busy", options->busy,
                "Test GPUs that others use, too; 2 GiB or 10% stays free for them");
   app.add_flag(
@@ -146,7 +146,7 @@ void add_check(CLI::App& app, int& exit_code) {
       ->type_name("HOST:PORT");
   app.add_option("--inject", options->inject,
                  "Prove the test: flip a random bit on the device; exit 1")
-      ->check(CLI::IsMember({"bitflip"}))
+      ->check(CLI::IsMember({"bitflip", "stuck", "dropped-write", "alias", "coupling"}))
       ->type_name("FAULT");
   app.callback([options, &exit_code] { exit_code = run(*options); });
 }

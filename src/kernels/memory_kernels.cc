@@ -15,6 +15,8 @@ const KernelImage kImages[] = {
 
 const Kernel kMemoryWrite{"gpuready_memory_write", kImages, cpu_memory_write};
 const Kernel kMemoryVerify{"gpuready_memory_verify", kImages, cpu_memory_verify};
+const Kernel kMemoryInvert{"gpuready_memory_invert", kImages, cpu_memory_invert};
 const Kernel kMemoryCopy{"gpuready_memory_copy", kImages, cpu_memory_copy};
+const Kernel kMemoryHammer{"gpuready_memory_hammer", kImages, cpu_memory_hammer};
 
 }  // namespace gpuready
