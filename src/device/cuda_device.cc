@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -59,8 +60,11 @@ class CudaDevice final : public Device {
     return address;
   }
   Result<void> release(DeviceAddress address) override {
+    if (const auto found = aliased_.find(address); found != aliased_.end())
+      return release_aliased(address, aliased_.extract(found).mapped());
     return in_context(driver_.memory_free, address);
   }
+  Result<AddressRange> allocate_aliased(std::uint64_t bytes) override;
   Result<void*> allocate_pinned(std::uint64_t bytes) override {
     void* memory = nullptr;
     auto done = in_context(driver_.host_allocate, &memory, static_cast<std::size_t>(bytes),
@@ -251,6 +255,14 @@ class CudaDevice final : public Device {
     if (done) allowed = bytes;
     return done;
   }
+  // A range both of whose halves map `allocation`, as far as that was done.
+  struct Aliased {
+    std::size_t half_bytes = 0;
+    CudaAllocation allocation = 0;
+    unsigned halves_mapped = 0;
+  };
+  Result<void> map_aliased(CudaPointer address, Aliased& aliased);
+  Result<void> release_aliased(CudaPointer address, const Aliased& aliased);
 
   Result<void> read_info();
   Result<CudaHandle> module_of(const KernelImage& image);
@@ -264,7 +276,61 @@ class CudaDevice final : public Device {
   std::map<const unsigned char*, CudaHandle> modules_;
   std::map<const Kernel*, CudaHandle> functions_;
   std::map<CudaHandle, unsigned> shared_bytes_;  // dynamic, allowed so far
+  std::map<CudaPointer, Aliased> aliased_;
 };
+
+Result<AddressRange> CudaDevice::allocate_aliased(std::uint64_t bytes) {
+  const CudaVirtualMemory& memory = driver_.virtual_memory;
+  CudaAllocationProperties properties;
+  properties.location.id = number_;
+  std::size_t granularity = 0;
+  constexpr int kMinimum = 0;
+  auto done = in_context(memory.granularity, &granularity, &properties, kMinimum);
+  if (!done) return std::unexpected(done.error());
+  if (granularity == 0) return fail(ErrorKind::device, "the driver told a granularity of 0 bytes");
+  Aliased aliased;
+  aliased.half_bytes =
+      std::max<std::size_t>((bytes + granularity - 1) / granularity, 1) * granularity;
+  CudaPointer address = 0;
+  done = in_context(memory.reserve, &address, 2 * aliased.half_bytes, std::size_t{0},
+                    CudaPointer{0}, 0ull);
+  if (!done) return std::unexpected(done.error());
+  if (auto mapped = map_aliased(address, aliased); !mapped) {
+    (void)release_aliased(address, aliased);
+    return std::unexpected(mapped.error());
+  }
+  aliased_[address] = aliased;
+  return AddressRange{address, 2 * aliased.half_bytes};
+}
+
+Result<void> CudaDevice::map_aliased(CudaPointer address, Aliased& aliased) {
+  const CudaVirtualMemory& memory = driver_.virtual_memory;
+  CudaAllocationProperties properties;
+  properties.location.id = number_;
+  auto done = in_context(memory.create, &aliased.allocation, aliased.half_bytes, &properties, 0ull);
+  if (!done) return done;
+  for (; aliased.halves_mapped < 2; ++aliased.halves_mapped) {
+    done = in_context(memory.map, address + aliased.halves_mapped * aliased.half_bytes,
+                      aliased.half_bytes, std::size_t{0}, aliased.allocation, 0ull);
+    if (!done) return done;
+  }
+  CudaAccess access;
+  access.location.id = number_;
+  return in_context(memory.set_access, address, 2 * aliased.half_bytes, &access, std::size_t{1});
+}
+
+Result<void> CudaDevice::release_aliased(CudaPointer address, const Aliased& aliased) {
+  const CudaVirtualMemory& memory = driver_.virtual_memory;
+  Result<void> result;
+  const auto keep_first = [&](Result<void> done) {
+    if (result && !done) result = done;
+  };
+  for (unsigned half = 0; half < aliased.halves_mapped; ++half)
+    keep_first(in_context(memory.unmap, address + half * aliased.half_bytes, aliased.half_bytes));
+  if (aliased.allocation != 0) keep_first(in_context(memory.release, aliased.allocation));
+  keep_first(in_context(memory.free_address, address, 2 * aliased.half_bytes));
+  return result;
+}
 
 Result<void> CudaDevice::read_info() {
   using enum CudaAttribute;

@@ -99,6 +99,12 @@ class Device {
 
   virtual Result<DeviceAddress> allocate(std::uint64_t bytes) = 0;  // aligned to at least 256 bytes
   virtual Result<void> release(DeviceAddress address) = 0;
+  // One physical memory of at least `bytes` at two addresses: both halves of the range are the same
+  // cells. For fault injection; released like any other, by its address.
+  virtual Result<AddressRange> allocate_aliased(std::uint64_t bytes) {
+    (void)bytes;
+    return fail(ErrorKind::unsupported, "this executor maps no memory at two addresses");
+  }
   // Host memory that the device reaches without a copy, and that async copies need to be async.
   virtual Result<void*> allocate_pinned(std::uint64_t bytes) = 0;
   virtual Result<void> release_pinned(void* memory) = 0;
@@ -157,6 +163,12 @@ class DeviceBuffer {
     auto address = device.allocate(bytes);
     if (!address) return std::unexpected(address.error());
     return DeviceBuffer(device, {*address, bytes});
+  }
+  // Both halves are the same memory; see Device::allocate_aliased().
+  static Result<DeviceBuffer> make_aliased(Device& device, std::uint64_t bytes) {
+    auto range = device.allocate_aliased(bytes);
+    if (!range) return std::unexpected(range.error());
+    return DeviceBuffer(device, *range);
   }
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)), range_(other.range_) {}

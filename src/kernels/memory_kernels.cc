@@ -22,5 +22,7 @@ const Kernel kMemoryVerify{"gpuready_memory_verify", kImages, cpu_memory_verify,
                            GPUREADY_SPIRV(gpuready_spirv_memory_verify)};
 const Kernel kMemoryCopy{"gpuready_memory_copy", kImages, cpu_memory_copy,
                          GPUREADY_SPIRV(gpuready_spirv_memory_copy)};
+const Kernel kMemoryInvert{"gpuready_memory_invert", kImages, cpu_memory_invert};
+const Kernel kMemoryHammer{"gpuready_memory_hammer", kImages, cpu_memory_hammer};
 
 }  // namespace gpuready
