@@ -40,7 +40,7 @@ struct TestOptions {
   bool hammer = false;                         // repeated access; the GPU must be ours alone
   // Bandwidth: the other GPUs run the same now; rates are reported and not judged.
   bool all_together = false;
-  // Peers: how the machine's facts connect the two, e.g. "nvlink"; absent: not known.
+  // Peers: how the machine's facts connect the two, "NVLink, 18 links"; absent: not known.
   std::optional<std::string> peer_path = std::nullopt;
   // The matrix product of --fitness.
   double limit_ms = 2000;
