@@ -40,6 +40,12 @@ Result<void*> map_pages(std::uint64_t bytes) {
 
 }  // namespace
 
+Result<OwnStream> OwnStream::make(Device& device) {
+  auto stream = device.create_stream();
+  if (!stream) return std::unexpected(stream.error());
+  return OwnStream(device, *stream);
+}
+
 Result<double> best_rate(StreamTimer& timer, double bytes, const RateEffort& effort,
                          const std::function<Result<void>()>& enqueue) {
   double best = 0;

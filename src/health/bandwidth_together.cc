@@ -16,33 +16,12 @@ constexpr milliseconds kSlot{250};
 constexpr int kSlots = 3, kCycles = 2;
 constexpr double kLeastOfSlot = 0.6;  // a slot of which less is left when joined does not count
 
-class Stream {
- public:
-  static Result<Stream> make(Device& device) {
-    auto stream = device.create_stream();
-    if (!stream) return std::unexpected(stream.error());
-    return Stream(device, *stream);
-  }
-  Stream(Stream&& other) noexcept
-      : device_(std::exchange(other.device_, nullptr)), id_(other.id_) {}
-  Stream& operator=(Stream&&) = delete;
-  ~Stream() {
-    if (device_) (void)device_->destroy_stream(id_);
-  }
-  StreamId id() const { return id_; }
-
- private:
-  Stream(Device& device, StreamId id) : device_(&device), id_(id) {}
-  Device* device_;
-  StreamId id_;
-};
-
 // One way on one stream, timed by its own events.
 struct Direction {
-  Stream stream;
+  OwnStream stream;
   StreamTimer timer;
   static Result<Direction> make(Device& device) {
-    auto stream = Stream::make(device);
+    auto stream = OwnStream::make(device);
     if (!stream) return std::unexpected(stream.error());
     auto timer = StreamTimer::make(device, stream->id());
     if (!timer) return std::unexpected(timer.error());
@@ -101,7 +80,7 @@ Result<void> measure_together(Device& device, const HostBuffer& host, DeviceAddr
                                                       "both_ways_together_rate"};
   std::array<double, kSlots> slowest{};
   const std::uint64_t half = bytes / 2 / 16 * 16;
-  auto in = Stream::make(device), out = Stream::make(device);
+  auto in = OwnStream::make(device), out = OwnStream::make(device);
   if (!in) return std::unexpected(in.error());
   if (!out) return std::unexpected(out.error());
   auto* memory = static_cast<unsigned char*>(host.data());

@@ -60,17 +60,24 @@ Verdict not_run(const HealthTest& test, std::string subject, const Gpu& first, V
 std::optional<std::string> name_path(const Machine& machine, int gpu_a, int gpu_b) {
   for (const GpuPath& path : machine.paths) {
     if (std::minmax(path.gpu_a, path.gpu_b) != std::minmax(gpu_a, gpu_b)) continue;
-    const std::string kind(to_string(path.kind));
+    const auto bundle = [&](std::string name) {
+      return path.links > 0 ? fmt::format("{}, {} links", name, path.links) : name;
+    };
     switch (path.kind) {
       case PathKind::unknown:
       case PathKind::self:
         return std::nullopt;
       case PathKind::nvlink:
+        return bundle("NVLink");
       case PathKind::nvswitch:
+        return bundle("NVLink through NVSwitch");
       case PathKind::xgmi:
-        return path.links > 0 ? fmt::format("{}, {} links", kind, path.links) : kind;
-      default:
+        return bundle("xGMI");
+      default: {
+        std::string kind(to_string(path.kind));
+        std::replace(kind.begin(), kind.end(), '_', ' ');
         return "PCIe, " + kind;
+      }
     }
   }
   return std::nullopt;

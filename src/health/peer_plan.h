@@ -27,7 +27,8 @@ PairPlan plan_pairs(const Machine& machine, const HealthTest& test,
                     const std::vector<TestJob>& singles, const std::vector<UntestedGpu>& untested,
                     bool named);
 
-// "nvlink, 18 links", "nvswitch, 18 links", "PCIe, same_switch"; nothing where it is not known.
+// "NVLink, 18 links", "NVLink through NVSwitch, 18 links", "PCIe, same switch"; nothing where it is
+// not known.
 std::optional<std::string> name_path(const Machine& machine, int gpu_a, int gpu_b);
 
 }  // namespace gpuready

@@ -95,10 +95,10 @@ Result<double> fastest_sum_ms(NcclGroup& group, const Addresses& at, std::uint64
 }  // namespace
 
 Result<PeerSumOutcome> test_peer_sum(const PeerSide& first, const PeerSide& second,
-                                     std::uint64_t bytes, TransferSalts& salts,
-                                     const std::optional<RateEffort>& effort, double limit_ms,
-                                     const std::function<bool()>& alive, std::size_t max_reported,
-                                     Verdict& verdict) {
+                                     std::uint64_t bytes, std::uint64_t timed_bytes,
+                                     TransferSalts& salts, const std::optional<RateEffort>& effort,
+                                     double limit_ms, const std::function<bool()>& alive,
+                                     std::size_t max_reported, Verdict& verdict) {
   using enum VerdictStatus;
   const Addresses at{
       {first.device, second.device}, {first.source, second.source}, {first.target, second.target}};
@@ -147,13 +147,13 @@ Result<PeerSumOutcome> test_peer_sum(const PeerSide& first, const PeerSide& seco
   }
   if (effort) {
     auto ms = within<Result<double>>(limit_ms, alive, [=, effort = *effort] {
-      return fastest_sum_ms(*group, at, bytes, effort);
+      return fastest_sum_ms(*group, at, timed_bytes, effort);
     });
     if (!ms) return given_up;
     if (!*ms) return ended(ms->error());
     // Over two GPUs each byte of the result crosses the link once each way.
     verdict.metrics.push_back(
-        {"all_reduce_rate", static_cast<double>(bytes) / (**ms / 1e3), "B/s", {}, {}});
+        {"all_reduce_rate", static_cast<double>(timed_bytes) / (**ms / 1e3), "B/s", {}, {}});
   }
   const std::string version = group->version();
   const auto closed = within<bool>(limit_ms, alive, [group = std::move(group)]() mutable {

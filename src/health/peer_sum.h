@@ -23,12 +23,13 @@ struct PeerSumOutcome {
 };
 
 // 64-bit and 32-bit sums of `bytes` of data on both sides, checked word by word on both; then,
-// where `effort` is given, the rate as a metric. NCCL runs on a thread of its own, which is given
-// up after `limit_ms`; `alive` is called meanwhile, and false gives up at once.
+// where `effort` is given, the rate of sums of `timed_bytes` as a metric. NCCL runs on a thread of
+// its own, which is given up after `limit_ms`; `alive` is called meanwhile, and false gives up at
+// once.
 Result<PeerSumOutcome> test_peer_sum(const PeerSide& first, const PeerSide& second,
-                                     std::uint64_t bytes, TransferSalts& salts,
-                                     const std::optional<RateEffort>& effort, double limit_ms,
-                                     const std::function<bool()>& alive, std::size_t max_reported,
-                                     Verdict& verdict);
+                                     std::uint64_t bytes, std::uint64_t timed_bytes,
+                                     TransferSalts& salts, const std::optional<RateEffort>& effort,
+                                     double limit_ms, const std::function<bool()>& alive,
+                                     std::size_t max_reported, Verdict& verdict);
 
 }  // namespace gpuready

@@ -113,7 +113,7 @@ class PeersTest {
     return judge_transfer(verdict_, what, outcome, words, words / 2 * (words - 1) + words * salt,
                           options_.max_reported);
   }
-  bool nvlink_told() const { return options_.peer_path && options_.peer_path->starts_with("nv"); }
+  bool nvlink_told() const { return options_.peer_path && options_.peer_path->starts_with("NV"); }
 
   Result<void> steps();
   Result<bool> reach();
@@ -121,7 +121,7 @@ class PeersTest {
   Result<bool> round();
   Result<bool> transfer(Side& actor, Side& other, const PeerTransfer& how, bool back,
                         const std::optional<TransferFault>& fault);
-  Result<void> copy(Side& actor, Side& other, How how, std::uint64_t bytes);
+  Result<void> copy(Side& actor, Side& other, How how, std::uint64_t bytes, StreamId stream = {});
   Result<bool> atomics(Side& owner);
   Result<void> both_ways(bool by_kernel);
   Result<bool> sum();
@@ -253,21 +253,22 @@ Result<bool> PeersTest::round() {
   return true;
 }
 
-Result<void> PeersTest::copy(Side& actor, Side& other, How how, std::uint64_t bytes) {
+Result<void> PeersTest::copy(Side& actor, Side& other, How how, std::uint64_t bytes,
+                             StreamId stream) {
   // A launch is to stay short on a slow link, and a fast one loses to its ends.
   const std::uint64_t piece = best_rate_ > kFastLink ? bytes : kLinkPieceBytes;
   switch (how) {
     case How::push_engine:
-      return actor.device->copy_to_peer({}, *other.device, other.target->address(),
+      return actor.device->copy_to_peer(stream, *other.device, other.target->address(),
                                         actor.source->address(), bytes);
     case How::pull_engine:
-      return actor.device->copy_from_peer({}, actor.target->address(), *other.device,
+      return actor.device->copy_from_peer(stream, actor.target->address(), *other.device,
                                           other.source->address(), bytes);
     case How::push_kernel:
-      return copy_by_kernel(*actor.device, {}, other.target->address(), actor.source->address(),
+      return copy_by_kernel(*actor.device, stream, other.target->address(), actor.source->address(),
                             bytes, piece);
     case How::pull_kernel:
-      return copy_by_kernel(*actor.device, {}, actor.target->address(), other.source->address(),
+      return copy_by_kernel(*actor.device, stream, actor.target->address(), other.source->address(),
                             bytes, piece);
     case How::loads:
     case How::stores:
@@ -379,14 +380,22 @@ Result<bool> PeersTest::atomics(Side& owner) {
 // Each GPU writes to the other; by the clock of the host, from the first to the last.
 Result<void> PeersTest::both_ways(bool by_kernel) {
   const How how = by_kernel ? How::push_kernel : How::push_engine;
+  std::vector<OwnStream> streams;
+  for (Side& side : sides_) {
+    auto stream = OwnStream::make(*side.device);
+    if (!stream) return std::unexpected(stream.error());
+    streams.push_back(std::move(*stream));
+  }
   const auto copies = [&](int count) -> Result<double> {
     const auto start = Clock::now();
     for (int i = 0; i < count; ++i)
       for (std::size_t side = 0; side < sides_.size(); ++side)
-        if (auto done = copy(sides_[side], sides_[1 - side], how, bytes_); !done)
+        if (auto done = copy(sides_[side], sides_[1 - side], how, bytes_, streams[side].id());
+            !done)
           return std::unexpected(done.error());
-    for (Side& side : sides_)
-      if (auto done = side.device->synchronize({}); !done) return std::unexpected(done.error());
+    for (std::size_t side = 0; side < sides_.size(); ++side)
+      if (auto done = sides_[side].device->synchronize(streams[side].id()); !done)
+        return std::unexpected(done.error());
     return std::max(elapsed_ms(start), 1e-6);
   };
   auto ms = copies(1);
@@ -410,9 +419,10 @@ Result<bool> PeersTest::sum() {
     return PeerSide{of.device, &*of.checker, of.source->address(), of.target->address()};
   };
   const auto alive = [this] { return report("sum through NCCL"); };
-  auto outcome = test_peer_sum(side(sides_[0]), side(sides_[1]), std::min(bytes_, kMostSumBytes),
-                               salts_, effort_.timed ? std::optional(effort_.rate) : std::nullopt,
-                               kSumLimitMs, alive, options_.max_reported, verdict_);
+  auto outcome =
+      test_peer_sum(side(sides_[0]), side(sides_[1]), std::min(bytes_, kMostSumBytes), bytes_,
+                    salts_, effort_.timed ? std::optional(effort_.rate) : std::nullopt, kSumLimitMs,
+                    alive, options_.max_reported, verdict_);
   if (!outcome) return std::unexpected(outcome.error());
   abandoned_ = outcome->abandoned;
   if (hooks_.cancelled()) return interrupted();

@@ -43,7 +43,7 @@ struct TestOptions {
   std::uint64_t trials = 100;
   // Bandwidth: the other GPUs run the same now; rates are reported and not judged.
   bool all_together = false;
-  // Peers: how the machine's facts connect the two, e.g. "nvlink"; absent: not known.
+  // Peers: how the machine's facts connect the two, "NVLink, 18 links"; absent: not known.
   std::optional<std::string> peer_path = std::nullopt;
   // The matrix product of --fitness.
   double limit_ms = 2000;

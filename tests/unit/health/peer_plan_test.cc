@@ -82,9 +82,10 @@ TEST(PeerPlan, EachPairMeetsOnceAndNoGpuTwiceInAWave) {
 TEST(PeerPlan, ThePathComesFromTheMachinesFacts) {
   auto machine = machine_with({"pci0000:10", "pci0000:20"});
   machine.paths.push_back({0, 1, PathKind::nvswitch, 18, std::nullopt});
-  EXPECT_EQ(plan_of(machine, "peers").waves.at(0).at(0).options.peer_path, "nvswitch, 18 links");
+  EXPECT_EQ(plan_of(machine, "peers").waves.at(0).at(0).options.peer_path,
+            "NVLink through NVSwitch, 18 links");
   machine.paths[0] = {0, 1, PathKind::same_switch, 0, std::nullopt};
-  EXPECT_EQ(plan_of(machine, "peers").waves.at(0).at(0).options.peer_path, "PCIe, same_switch");
+  EXPECT_EQ(plan_of(machine, "peers").waves.at(0).at(0).options.peer_path, "PCIe, same switch");
   machine.paths[0].kind = PathKind::unknown;
   EXPECT_FALSE(plan_of(machine, "peers").waves.at(0).at(0).options.peer_path);
 }

@@ -64,10 +64,10 @@ TEST(PeersTest, TwoThatReachEachOtherPass) {
 
 TEST(PeersTest, StandardReportsEveryRate) {
   TestOptions options = small(Level::standard);
-  options.peer_path = "nvlink, 18 links";
+  options.peer_path = "NVLink, 18 links";
   const Verdict v = on_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
-  EXPECT_TRUE(says(v, "over nvlink, 18 links")) << v.reason;
+  EXPECT_TRUE(says(v, "over NVLink, 18 links")) << v.reason;
   for (const char* name :
        {"peer_write_rate", "peer_read_rate", "peer_kernel_write_rate", "peer_kernel_read_rate"}) {
     EXPECT_GT(metric(v, name), 0) << name;
@@ -82,7 +82,7 @@ TEST(PeersTest, NoAccessIsNotSupportedButAFaultWhereNvlinkIs) {
   EXPECT_EQ(v.status, VerdictStatus::not_supported);
   EXPECT_TRUE(says(v, "cuDeviceCanAccessPeer")) << v.reason;
   TestOptions options = small();
-  options.peer_path = "nvlink, 4 links";
+  options.peer_path = "NVLink, 4 links";
   EXPECT_EQ(on_fake(",no_peer", options).status, VerdictStatus::failed);
   const Verdict refused = on_fake(",fail=cuCtxEnablePeerAccess:217");
   EXPECT_EQ(refused.status, VerdictStatus::not_supported);
