@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "device/open_device.h"
+#include "health/compute_launch.h"
 #include "health/compute_test.h"
 
 namespace {
@@ -44,6 +45,17 @@ void show_metrics(const Verdict& verdict) {
   for (const Digest& d : verdict.digests) fmt::print("  {}: {:#x}\n", d.name, d.value);
 }
 
+// The unit that the fault sits on, where units are numbered from 0 on.
+std::string unit_of_fault(Device& device, const TestOptions& options) {
+  auto launcher = ComputeLauncher::make(device);
+  if (!launcher) return "";
+  std::vector<unsigned> units(device.info().units);
+  for (unsigned i = 0; i < units.size(); ++i) units[i] = i;
+  const auto place = compute_fault(*options.inject, units, launcher->ops(0, kComputeOps),
+                                   launcher->work(*options.seed, 0, kComputeExactOps));
+  return place ? std::to_string(place->unit) : "";
+}
+
 Row trial(Device& device, std::string_view name, const TestOptions& base, unsigned runs,
           std::optional<FaultClass> kind, std::uint64_t first_seed) {
   Row row{std::string(name), runs, 0, 0, {}};
@@ -56,7 +68,7 @@ Row trial(Device& device, std::string_view name, const TestOptions& base, unsign
     row.ms.push_back(verdict.duration_ms);
     const bool failed = verdict.status == VerdictStatus::failed;
     row.failed += failed;
-    row.named += failed && !unit_named(verdict).empty();
+    row.named += failed && kind && unit_named(verdict) == unit_of_fault(device, options);
     if (!shown || failed != kind.has_value()) {
       fmt::print("{} {}: {}: {}\n", name, i, to_string(verdict.status), verdict.reason);
       if (!shown) show_metrics(verdict);
@@ -90,7 +102,7 @@ int main(int argc, char** argv) {
     fmt::print("{:<10} {:>6} {:>7} {:>7} {:>10.1f} {:>10.1f} {:>10.1f}\n", row.name, row.runs,
                row.failed, row.named, quantile(row.ms, 0.5), row.ms.empty() ? 0 : row.ms.front(),
                quantile(row.ms, 1));
-    good = good && row.failed == (row.name == "clean" ? 0 : row.runs);
+    good = good && row.failed == (row.name == "clean" ? 0 : row.runs) && row.named == row.failed;
   }
   return good ? 0 : 1;
 }

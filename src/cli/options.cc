@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "health/choose_executor.h"
-#include "health/plan.h"
+#include "health/survey.h"
 #include "host/atomic_file.h"
 #include "host/recording.h"
 #include "machine/fake.h"

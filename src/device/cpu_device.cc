@@ -161,9 +161,30 @@ class CpuDevice final : public Device {
   }
   Result<unsigned> resident_blocks(const Kernel&, unsigned, unsigned) override { return 1u; }
 
+  // Any host memory is as good as pinned, and all devices of this kind share it.
+  Result<void> pin(void*, std::uint64_t) override { return {}; }
+  Result<void> unpin(void*) override { return {}; }
+  Result<bool> can_access_peer(const Device& peer) override { return is_cpu(peer); }
+  Result<PeerFacts> peer_facts(const Device&) override { return PeerFacts{true, std::nullopt}; }
+  Result<void> enable_peer_access(Device& peer) override {
+    if (is_cpu(peer)) return {};
+    return fail(ErrorKind::unsupported, "only another CPU device shares this memory");
+  }
+  Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device&, DeviceAddress source,
+                              std::uint64_t bytes) override {
+    return copy_on_device(stream, target, source, bytes);
+  }
+  Result<void> copy_to_peer(StreamId stream, Device&, DeviceAddress target, DeviceAddress source,
+                            std::uint64_t bytes) override {
+    return copy_on_device(stream, target, source, bytes);
+  }
+
   const std::optional<Error>& lost() const override { return lost_; }
 
  private:
+  static bool is_cpu(const Device& device) {
+    return dynamic_cast<const CpuDevice*>(&device) != nullptr;
+  }
   static void* pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
 
   template <class Work>

@@ -14,7 +14,11 @@ namespace gpuready {
 namespace {
 
 constexpr int kJitErrorLogBuffer = 5, kJitErrorLogBytes = 6;  // CUjit_option
+constexpr int kMaxDynamicSharedBytes = 8;                     // CUfunction_attribute
+constexpr unsigned kSharedBytesWithoutAsking = 48 * 1024;
 constexpr unsigned kHostAllocPortable = 1;                    // usable from every context
+constexpr unsigned kHostRegisterPortable = 1;
+constexpr CudaStatus kPeerAccessAlreadyEnabled = 704;
 
 class CudaDevice final : public Device {
  public:
@@ -22,6 +26,7 @@ class CudaDevice final : public Device {
       : driver_(driver), number_(number) {
     info_.executor = "cuda";
     info_.uuid = std::move(uuid);
+    info_.ordinal = number;
   }
   ~CudaDevice() override {
     if (!context_) return;
@@ -127,6 +132,7 @@ class CudaDevice final : public Device {
     }
     auto function = function_of(kernel);
     if (!function) return std::unexpected(function.error());
+    if (auto allowed = allow_shared(*function, shape.shared_bytes); !allowed) return allowed;
     void* arguments[] = {const_cast<void*>(params)};
     if (shape.cooperative) {
       return in_context(driver_.launch_cooperative, *function, shape.blocks, 1u, 1u, shape.threads,
@@ -140,6 +146,8 @@ class CudaDevice final : public Device {
                                    unsigned shared_bytes) override {
     auto function = function_of(kernel);
     if (!function) return std::unexpected(function.error());
+    if (auto allowed = allow_shared(*function, shared_bytes); !allowed)
+      return std::unexpected(allowed.error());
     int blocks = 0;
     auto done = in_context(driver_.resident_blocks, &blocks, *function, static_cast<int>(threads),
                            static_cast<std::size_t>(shared_bytes));
@@ -147,9 +155,62 @@ class CudaDevice final : public Device {
     return static_cast<unsigned>(blocks);
   }
 
+  Result<void> pin(void* memory, std::uint64_t bytes) override {
+    return in_context(driver_.host_register, memory, static_cast<std::size_t>(bytes),
+                      kHostRegisterPortable);
+  }
+  Result<void> unpin(void* memory) override { return in_context(driver_.host_unregister, memory); }
+
+  Result<bool> can_access_peer(const Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    int can = 0;
+    auto done = driver_.can_access_peer(&can, number_, (*other)->number_);
+    if (!done) return std::unexpected(done.error());
+    return can != 0;
+  }
+  Result<PeerFacts> peer_facts(const Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    PeerFacts facts;
+    int value = 0;
+    if (driver_.peer_attribute(&value, CudaPeerAttribute::native_atomic_supported, number_,
+                               (*other)->number_))
+      facts.native_atomics = value != 0;
+    if (driver_.peer_attribute(&value, CudaPeerAttribute::performance_rank, number_,
+                               (*other)->number_))
+      facts.performance_rank = value;
+    return facts;
+  }
+  Result<void> enable_peer_access(Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    auto done = in_context(driver_.enable_peer_access, (*other)->context_, 0u);
+    if (!done && done.error().code == kPeerAccessAlreadyEnabled) return {};
+    return done;
+  }
+  Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device& peer,
+                              DeviceAddress source, std::uint64_t bytes) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    return in_context(driver_.copy_peer, target, context_, source, (*other)->context_,
+                      static_cast<std::size_t>(bytes), handle(stream));
+  }
+  Result<void> copy_to_peer(StreamId stream, Device& peer, DeviceAddress target,
+                            DeviceAddress source, std::uint64_t bytes) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    return in_context(driver_.copy_peer, target, (*other)->context_, source, context_,
+                      static_cast<std::size_t>(bytes), handle(stream));
+  }
+
   const std::optional<Error>& lost() const override { return lost_; }
 
  private:
+  static Result<const CudaDevice*> peer_of(const Device& device) {
+    if (const auto* peer = dynamic_cast<const CudaDevice*>(&device)) return peer;
+    return fail(ErrorKind::unsupported, "a GPU's peer must be a GPU of the same driver");
+  }
   static CudaHandle handle(StreamId stream) { return reinterpret_cast<CudaHandle>(stream.value); }
   static CudaHandle handle(EventId event) { return reinterpret_cast<CudaHandle>(event.value); }
 
@@ -180,6 +241,17 @@ class CudaDevice final : public Device {
     return value;
   }
 
+  // More than 48 KiB of dynamic shared memory must be allowed, function by function.
+  Result<void> allow_shared(CudaHandle function, unsigned bytes) {
+    unsigned& allowed =
+        shared_bytes_.try_emplace(function, kSharedBytesWithoutAsking).first->second;
+    if (bytes <= allowed) return {};
+    auto done = in_context(driver_.function_set_attribute, function, kMaxDynamicSharedBytes,
+                           static_cast<int>(bytes));
+    if (done) allowed = bytes;
+    return done;
+  }
+
   Result<void> read_info();
   Result<CudaHandle> module_of(const KernelImage& image);
   Result<CudaHandle> function_of(const Kernel& kernel);
@@ -191,6 +263,7 @@ class CudaDevice final : public Device {
   std::optional<Error> lost_;
   std::map<const unsigned char*, CudaHandle> modules_;
   std::map<const Kernel*, CudaHandle> functions_;
+  std::map<CudaHandle, unsigned> shared_bytes_;  // dynamic, allowed so far
 };
 
 Result<void> CudaDevice::read_info() {

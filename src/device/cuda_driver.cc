@@ -53,9 +53,16 @@ void look_up_all(void* library, CudaDriver& d) {
   look_up(library, d.module_load);
   look_up(library, d.module_unload);
   look_up(library, d.module_function);
+  look_up(library, d.function_set_attribute);
   look_up(library, d.launch);
   look_up(library, d.launch_cooperative);
   look_up(library, d.resident_blocks);
+  look_up(library, d.host_register);
+  look_up(library, d.host_unregister);
+  look_up(library, d.can_access_peer);
+  look_up(library, d.peer_attribute);
+  look_up(library, d.enable_peer_access);
+  look_up(library, d.copy_peer);
 }
 
 Result<CudaDriver> open_library() {

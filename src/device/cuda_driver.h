@@ -44,6 +44,11 @@ enum class CudaAttribute : int {
   cooperative_launch = 95,
 };
 
+enum class CudaPeerAttribute : int {
+  performance_rank = 1,
+  native_atomic_supported = 3,
+};
+
 // A function of the driver: its names, newest first, and what was found under one of them.
 template <class Signature>
 struct CudaSymbol;
@@ -119,6 +124,7 @@ struct CudaDriver {
   CudaSymbol<CudaStatus(CudaHandle)> module_unload{{"cuModuleUnload"}};
   CudaSymbol<CudaStatus(CudaHandle*, CudaHandle, const char*)> module_function{
       {"cuModuleGetFunction"}};
+  CudaSymbol<CudaStatus(CudaHandle, int, int)> function_set_attribute{{"cuFuncSetAttribute"}};
   CudaSymbol<CudaStatus(CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                         unsigned, CudaHandle, void**, void**)>
       launch{{"cuLaunchKernel"}};
@@ -127,6 +133,17 @@ struct CudaDriver {
       launch_cooperative{{"cuLaunchCooperativeKernel"}};
   CudaSymbol<CudaStatus(int*, CudaHandle, int, std::size_t)> resident_blocks{
       {"cuOccupancyMaxActiveBlocksPerMultiprocessor"}};
+
+  CudaSymbol<CudaStatus(void*, std::size_t, unsigned)> host_register{
+      {"cuMemHostRegister_v2", "cuMemHostRegister"}};
+  CudaSymbol<CudaStatus(void*)> host_unregister{{"cuMemHostUnregister"}};
+  CudaSymbol<CudaStatus(int*, CudaDeviceNumber, CudaDeviceNumber)> can_access_peer{
+      {"cuDeviceCanAccessPeer"}};
+  CudaSymbol<CudaStatus(int*, CudaPeerAttribute, CudaDeviceNumber, CudaDeviceNumber)>
+      peer_attribute{{"cuDeviceGetP2PAttribute"}};
+  CudaSymbol<CudaStatus(CudaHandle, unsigned)> enable_peer_access{{"cuCtxEnablePeerAccess"}};
+  CudaSymbol<CudaStatus(CudaPointer, CudaHandle, CudaPointer, CudaHandle, std::size_t, CudaHandle)>
+      copy_peer{{"cuMemcpyPeerAsync"}};
 
   // Opens the library and calls cuInit, once per process; the library is never closed. The path in
   // GPUREADY_LIBCUDA, if set, is the only one tried.

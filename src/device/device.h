@@ -40,6 +40,13 @@ struct DeviceInfo {
   std::optional<bool> launch_time_limited;  // a watchdog ends long launches (display, WSL2)
   std::optional<bool> cooperative_launch;
   std::optional<int> driver_version;  // 13000 for CUDA 13.0
+  std::optional<int> ordinal;         // among the devices that the driver shows to this process
+};
+
+// What a driver tells about the way from one device to another.
+struct PeerFacts {
+  std::optional<bool> native_atomics;   // all atomics of the device work over the link
+  std::optional<int> performance_rank;  // 0 is the best; lower is faster
 };
 
 struct DeviceMemory {
@@ -122,6 +129,21 @@ class Device {
   // How many blocks of this kernel one unit holds at once.
   virtual Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
                                            unsigned shared_bytes) = 0;
+
+  // Makes host memory of the caller's as good as allocate_pinned()'s, until unpin().
+  virtual Result<void> pin(void* memory, std::uint64_t bytes);
+  virtual Result<void> unpin(void* memory);
+
+  // Peers: two devices of one kind in this process. Once access is enabled, kernels of this device
+  // may be given addresses of the peer's memory. By default unsupported.
+  virtual Result<bool> can_access_peer(const Device& peer);
+  virtual Result<PeerFacts> peer_facts(const Device& peer);
+  virtual Result<void> enable_peer_access(Device& peer);
+  // Asynchronous on a stream of this device.
+  virtual Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device& peer,
+                                      DeviceAddress source, std::uint64_t bytes);
+  virtual Result<void> copy_to_peer(StreamId stream, Device& peer, DeviceAddress target,
+                                    DeviceAddress source, std::uint64_t bytes);
 
   // Set once the device is lost; see above.
   virtual const std::optional<Error>& lost() const = 0;

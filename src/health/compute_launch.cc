@@ -10,12 +10,28 @@
 namespace gpuready {
 namespace {
 
-constexpr unsigned kCpuCount = 8 * kComputeThreads;  // a thread does what 1024 do on a GPU
+constexpr unsigned kCpuCount = 4 * kComputeThreads;  // a thread does what 1024 do on a GPU
 constexpr unsigned kCpuSharedWords = 8 * KiB / 4;    // stays in a first-level cache
 constexpr unsigned kDefaultSharedBytes = 48 * KiB;   // what every block may have without asking
+constexpr unsigned kMostSharedBytes = 256 * KiB;     // more than any SM has (Hopper: 227 KiB)
 constexpr unsigned kStaticSharedBytes = 2 * KiB;     // the kernel's own, rounded up
 
+// Vulkan names no unit: work groups are handed out to whichever is free. So many each fill them
+// all.
+constexpr unsigned kVulkanBlocksPerUnit = 4;
+
 bool is_cpu(const DeviceInfo& info) { return info.executor == "cpu"; }
+bool is_vulkan(const DeviceInfo& info) { return info.executor == "vulkan"; }
+
+// The most dynamic shared memory that a block gets, found by asking. Together with 1024 threads of
+// 64 registers it leaves room for no second block.
+unsigned most_shared_bytes(Device& device) {
+  for (unsigned bytes = kMostSharedBytes; bytes > kDefaultSharedBytes; bytes -= KiB)
+    if (device.resident_blocks(kCompute, kComputeThreads, bytes).value_or(0) > 0) return bytes;
+  const auto most = device.info().max_shared_bytes_per_block.value_or(kDefaultSharedBytes);
+  return static_cast<unsigned>(std::min<std::uint64_t>(most, kDefaultSharedBytes)) -
+         kStaticSharedBytes;
+}
 
 }  // namespace
 
@@ -65,23 +81,25 @@ std::optional<ComputeFault> compute_fault(const Fault& fault, std::span<const un
 
 Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
   const DeviceInfo& info = device.info();
-  auto records = DeviceBuffer::make(device, info.units * sizeof(ComputeRecord));
+  const unsigned blocks = is_vulkan(info) ? info.units * kVulkanBlocksPerUnit : info.units;
+  auto records = DeviceBuffer::make(device, blocks * sizeof(ComputeRecord));
   if (!records) return std::unexpected(records.error());
   if (auto ready = device.prepare(kCompute); !ready) return std::unexpected(ready.error());
   ComputeLauncher launcher(device, std::move(*records));
   launcher.nonce_ = random_u64();
-  launcher.shape_ = {info.units, kComputeThreads, 0, info.cooperative_launch.value_or(false)};
+  if (is_vulkan(info)) {
+    launcher.shape_ = {blocks, kComputeVulkanThreads};
+    launcher.count_ = info.software.value_or(false) ? kCpuCount : kComputeCount;
+    launcher.shared_words_ = kComputeVulkanSharedWords;
+    return launcher;
+  }
+  launcher.shape_ = {blocks, kComputeThreads, 0, info.cooperative_launch.value_or(false)};
   if (is_cpu(info)) {
     launcher.count_ = kCpuCount;
     launcher.shared_words_ = kCpuSharedWords;
     return launcher;
   }
-  // All the shared memory that a block gets unasked. Together with 1024 threads of 64 registers it
-  // leaves room for no second block.
-  const auto most = info.max_shared_bytes_per_block.value_or(kDefaultSharedBytes);
-  launcher.shape_.shared_bytes =
-      static_cast<unsigned>(std::min<std::uint64_t>(most, kDefaultSharedBytes)) -
-      kStaticSharedBytes;
+  launcher.shape_.shared_bytes = most_shared_bytes(device);
   launcher.count_ = kComputeCount;
   launcher.shared_words_ = launcher.shape_.shared_bytes / 4;
   return launcher;
@@ -95,7 +113,9 @@ std::vector<unsigned> ComputeLauncher::ops(unsigned first_op, unsigned end_op) c
   const DeviceInfo& info = device_->info();
   std::vector<unsigned> found;
   for (unsigned op = first_op; op < end_op; ++op)
-    if (compute_op_is_there(op, is_cpu(info), info.compute_capability.value_or(0)))
+    if (is_vulkan(info)
+            ? compute_op_is_there_in_vulkan(op)
+            : compute_op_is_there(op, is_cpu(info), info.compute_capability.value_or(0)))
       found.push_back(op);
   return found;
 }
@@ -106,7 +126,7 @@ Result<std::vector<ComputeRecord>> ComputeLauncher::launch(ComputeParams params)
   params.nonce = ++nonce_;
   auto done = device_->launch(stream, kCompute, shape_, &params, sizeof params);
   if (!done) return std::unexpected(done.error());
-  std::vector<ComputeRecord> records(device_->info().units);
+  std::vector<ComputeRecord> records(shape_.blocks);
   done = device_->copy_to_host(stream, records.data(), records_.address(), records_.bytes());
   if (done) done = device_->synchronize(stream);
   if (!done) return std::unexpected(done.error());

@@ -134,8 +134,10 @@ GPUREADY_DEVICE u64 apply_f32(u32 op, const ComputeInputs& in) {
   const float a = as_float(in.a), b = as_float(in.b), c = as_float(in.c);
   switch (op) {
     case kOpAddF32:
+    case kOpAddNormalF32:
       return bits_of(a + b);
     case kOpMulF32:
+    case kOpMulNormalF32:
       return bits_of(a * b);
     case kOpFmaF32:
       return bits_of(__builtin_fmaf(a, b, c));
@@ -335,6 +337,8 @@ GPUREADY_DEVICE void run(Task& task, ComputeRecord* record) {
     each<Kind::i32, apply_i32>(task);
   else if (op <= kOpRemU64 || op == kOpFromIntF64)
     each<Kind::i64, apply_i64>(task);
+  else if (op == kOpAddNormalF32 || op == kOpMulNormalF32)
+    each<Kind::normal, apply_f32>(task);
   else if (op <= kOpToIntF32 || op == kOpWidenF32 || op == kOpNarrowF32)
     each<Kind::f32, apply_f32>(task);
   else if (op <= kOpNarrowF64)

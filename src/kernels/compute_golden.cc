@@ -136,8 +136,10 @@ u64 rounded(double value) { return bits_of(static_cast<float>(value)); }
     case kOpRemU64:
       return in.a % compute_divisor(in.b);
     case kOpAddF32:
+    case kOpAddNormalF32:
       return bits_of(fa + fb);
     case kOpMulF32:
+    case kOpMulNormalF32:
       return bits_of(fa * fb);
     case kOpFmaF32:
       return bits_of(std::fma(fa, fb, as_float(in.c)));

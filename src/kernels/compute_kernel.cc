@@ -10,6 +10,7 @@ GPUREADY_EMBEDDED(gpuready_ptx_compute_sm_50)
 GPUREADY_EMBEDDED(gpuready_ptx_compute_sm_53)
 GPUREADY_EMBEDDED(gpuready_ptx_compute_sm_61)
 GPUREADY_EMBEDDED(gpuready_ptx_compute_sm_75)
+GPUREADY_EMBEDDED(gpuready_spirv_compute)
 
 namespace gpuready {
 namespace {
@@ -113,7 +114,14 @@ void cpu_compute(const void* params, CpuSlice slice) {
 
 }  // namespace
 
-const Kernel kCompute{"gpuready_compute", kImages, cpu_compute};
+const Kernel kCompute{"gpuready_compute", kImages, cpu_compute,
+                      GPUREADY_SPIRV(gpuready_spirv_compute)};
+
+bool compute_op_is_there_in_vulkan(unsigned op) {
+  return op <= kOpRemU64 || op == kOpAddNormalF32 || op == kOpMulNormalF32 ||
+         op == kOpSharedMemory || op == kOpRegisters || op == kOpGlobalAtomics ||
+         op == kOpSharedAtomics;
+}
 
 bool compute_op_is_there(unsigned op, bool cpu, int compute_capability) {
   if (cpu) return op != kOpShuffle && op != kOpVote && op != kOpRegisters;

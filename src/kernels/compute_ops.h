@@ -11,66 +11,68 @@ namespace gpuready {
 // standard does not say which a NaN is).
 //   inputs: how a, b and c are drawn, see compute_inputs()
 //   result: i32, i64, f16, f16x2, f32 or f64
-#define GPUREADY_COMPUTE_EXACT_OPS(X)                \
-  X(AddI32, "int32 add", i32, i32)                   \
-  X(SubI32, "int32 subtract", i32, i32)              \
-  X(MulLoI32, "int32 multiply low", i32, i32)        \
-  X(MulHiU32, "uint32 multiply high", i32, i32)      \
-  X(MulHiS32, "int32 multiply high", i32, i32)       \
-  X(MadI32, "int32 multiply-add", i32, i32)          \
-  X(LogicI32, "int32 logic", i32, i32)               \
-  X(ShlI32, "int32 shift left", i32, i32)            \
-  X(ShrU32, "uint32 shift right", i32, i32)          \
-  X(ShrS32, "int32 shift right", i32, i32)           \
-  X(FunnelI32, "int32 funnel shift", i32, i32)       \
-  X(PopcI32, "int32 population count", i32, i32)     \
-  X(ClzI32, "int32 count leading zeros", i32, i32)   \
-  X(BrevI32, "int32 bit reverse", i32, i32)          \
-  X(PermI32, "int32 byte permute", i32, i32)         \
-  X(Dp4aI32, "int8 dot product (dp4a)", i32, i32)    \
-  X(DivU32, "uint32 divide", i32, i32)               \
-  X(RemU32, "uint32 remainder", i32, i32)            \
-  X(DivS32, "int32 divide", i32, i32)                \
-  X(MinS32, "int32 minimum", i32, i32)               \
-  X(MaxU32, "uint32 maximum", i32, i32)              \
-  X(AddI64, "int64 add", i64, i64)                   \
-  X(MulLoI64, "int64 multiply low", i64, i64)        \
-  X(MulHiU64, "uint64 multiply high", i64, i64)      \
-  X(MadWideI64, "int64 multiply-add wide", i64, i64) \
-  X(MadI64, "int64 multiply-add", i64, i64)          \
-  X(ShlI64, "int64 shift left", i64, i64)            \
-  X(ShrU64, "uint64 shift right", i64, i64)          \
-  X(ShrS64, "int64 shift right", i64, i64)           \
-  X(DivU64, "uint64 divide", i64, i64)               \
-  X(RemU64, "uint64 remainder", i64, i64)            \
-  X(AddF32, "fp32 add", f32, f32)                    \
-  X(MulF32, "fp32 multiply", f32, f32)               \
-  X(FmaF32, "fp32 fma", f32, f32)                    \
-  X(DivF32, "fp32 divide", f32, f32)                 \
-  X(SqrtF32, "fp32 square root", f32, f32)           \
-  X(CompareF32, "fp32 compare", f32, i32)            \
-  X(FromIntF32, "fp32 from int32", i32, f32)         \
-  X(ToIntF32, "fp32 to int32", f32, i32)             \
-  X(AddF64, "fp64 add", f64, f64)                    \
-  X(MulF64, "fp64 multiply", f64, f64)               \
-  X(FmaF64, "fp64 fma", f64, f64)                    \
-  X(DivF64, "fp64 divide", f64, f64)                 \
-  X(SqrtF64, "fp64 square root", f64, f64)           \
-  X(CompareF64, "fp64 compare", f64, i32)            \
-  X(FromIntF64, "fp64 from int64", i64, f64)         \
-  X(ToIntF64, "fp64 to int64", f64, i64)             \
-  X(NarrowF64, "fp64 to fp32", f64, f32)             \
-  X(WidenF32, "fp32 to fp64", f32, f64)              \
-  X(NarrowF32, "fp32 to fp16", f32, f16)             \
-  X(WidenF16, "fp16 to fp32", f16, f32)              \
-  X(AddF16, "fp16 add", f16, f16x2)                  \
-  X(MulF16, "fp16 multiply", f16, f16x2)             \
-  X(FmaF16, "fp16 fma", f16, f16x2)                  \
-  X(SharedMemory, "shared memory", word, i32)        \
-  X(Shuffle, "warp shuffle", word, i32)              \
-  X(Vote, "warp vote", word, i32)                    \
-  X(Registers, "registers", word, i32)               \
-  X(GlobalAtomics, "global atomics", word, i32)      \
+#define GPUREADY_COMPUTE_EXACT_OPS(X)                   \
+  X(AddI32, "int32 add", i32, i32)                      \
+  X(SubI32, "int32 subtract", i32, i32)                 \
+  X(MulLoI32, "int32 multiply low", i32, i32)           \
+  X(MulHiU32, "uint32 multiply high", i32, i32)         \
+  X(MulHiS32, "int32 multiply high", i32, i32)          \
+  X(MadI32, "int32 multiply-add", i32, i32)             \
+  X(LogicI32, "int32 logic", i32, i32)                  \
+  X(ShlI32, "int32 shift left", i32, i32)               \
+  X(ShrU32, "uint32 shift right", i32, i32)             \
+  X(ShrS32, "int32 shift right", i32, i32)              \
+  X(FunnelI32, "int32 funnel shift", i32, i32)          \
+  X(PopcI32, "int32 population count", i32, i32)        \
+  X(ClzI32, "int32 count leading zeros", i32, i32)      \
+  X(BrevI32, "int32 bit reverse", i32, i32)             \
+  X(PermI32, "int32 byte permute", i32, i32)            \
+  X(Dp4aI32, "int8 dot product (dp4a)", i32, i32)       \
+  X(DivU32, "uint32 divide", i32, i32)                  \
+  X(RemU32, "uint32 remainder", i32, i32)               \
+  X(DivS32, "int32 divide", i32, i32)                   \
+  X(MinS32, "int32 minimum", i32, i32)                  \
+  X(MaxU32, "uint32 maximum", i32, i32)                 \
+  X(AddI64, "int64 add", i64, i64)                      \
+  X(MulLoI64, "int64 multiply low", i64, i64)           \
+  X(MulHiU64, "uint64 multiply high", i64, i64)         \
+  X(MadWideI64, "int64 multiply-add wide", i64, i64)    \
+  X(MadI64, "int64 multiply-add", i64, i64)             \
+  X(ShlI64, "int64 shift left", i64, i64)               \
+  X(ShrU64, "uint64 shift right", i64, i64)             \
+  X(ShrS64, "int64 shift right", i64, i64)              \
+  X(DivU64, "uint64 divide", i64, i64)                  \
+  X(RemU64, "uint64 remainder", i64, i64)               \
+  X(AddF32, "fp32 add", f32, f32)                       \
+  X(MulF32, "fp32 multiply", f32, f32)                  \
+  X(FmaF32, "fp32 fma", f32, f32)                       \
+  X(DivF32, "fp32 divide", f32, f32)                    \
+  X(SqrtF32, "fp32 square root", f32, f32)              \
+  X(AddNormalF32, "fp32 add, normal", normal, f32)      \
+  X(MulNormalF32, "fp32 multiply, normal", normal, f32) \
+  X(CompareF32, "fp32 compare", f32, i32)               \
+  X(FromIntF32, "fp32 from int32", i32, f32)            \
+  X(ToIntF32, "fp32 to int32", f32, i32)                \
+  X(AddF64, "fp64 add", f64, f64)                       \
+  X(MulF64, "fp64 multiply", f64, f64)                  \
+  X(FmaF64, "fp64 fma", f64, f64)                       \
+  X(DivF64, "fp64 divide", f64, f64)                    \
+  X(SqrtF64, "fp64 square root", f64, f64)              \
+  X(CompareF64, "fp64 compare", f64, i32)               \
+  X(FromIntF64, "fp64 from int64", i64, f64)            \
+  X(ToIntF64, "fp64 to int64", f64, i64)                \
+  X(NarrowF64, "fp64 to fp32", f64, f32)                \
+  X(WidenF32, "fp32 to fp64", f32, f64)                 \
+  X(NarrowF32, "fp32 to fp16", f32, f16)                \
+  X(WidenF16, "fp16 to fp32", f16, f32)                 \
+  X(AddF16, "fp16 add", f16, f16x2)                     \
+  X(MulF16, "fp16 multiply", f16, f16x2)                \
+  X(FmaF16, "fp16 fma", f16, f16x2)                     \
+  X(SharedMemory, "shared memory", word, i32)           \
+  X(Shuffle, "warp shuffle", word, i32)                 \
+  X(Vote, "warp vote", word, i32)                       \
+  X(Registers, "registers", word, i32)                  \
+  X(GlobalAtomics, "global atomics", word, i32)         \
   X(SharedAtomics, "shared atomics", word, i32)
 // What the hardware only bounds: see health/compute_special.h.
 #define GPUREADY_COMPUTE_SPECIAL_OPS(X)       \
@@ -221,6 +223,13 @@ GPUREADY_HOST_DEVICE constexpr unsigned compute_shape_half2(unsigned random, uns
          static_cast<unsigned>(compute_shape_float<5, 10>(random >> 16, forms >> 10)) << 16;
 }
 
+// A normal fp32 number of a middle exponent, in those of the shapes that are: sums and products of
+// two are normal too, or 0. What every device must round alike, also where subnormals are flushed.
+GPUREADY_HOST_DEVICE constexpr unsigned compute_shape_normal(unsigned random, unsigned form) {
+  const unsigned shape = (form & 7) == 7 ? 10 : form & 7;
+  return static_cast<unsigned>(compute_shape_float<8, 23>(random, (form & ~15u) | shape));
+}
+
 // The fp32 bits of m * 2^scale, m below 2^24, scale from -40 to 0.
 GPUREADY_HOST_DEVICE constexpr unsigned compute_scaled(unsigned m, int scale) {
   if (m == 0) return 0;
@@ -234,6 +243,7 @@ enum class ComputeInputKind : unsigned {
   f16,
   f32,
   f64,
+  normal,
   word,
   angle,
   exponent,
@@ -256,6 +266,9 @@ GPUREADY_HOST_DEVICE constexpr ComputeInputs compute_inputs(ComputeInputKind kin
       return {compute_shape_float<8, 23>(x, forms),
               compute_shape_float<8, 23>(compute_draw(key, index, 2), forms >> 10),
               compute_shape_float<8, 23>(compute_draw(key, index, 3), forms >> 20)};
+    case ComputeInputKind::normal:
+      return {compute_shape_normal(x, forms),
+              compute_shape_normal(compute_draw(key, index, 2), forms >> 10), 0};
     case ComputeInputKind::f16:
       return {compute_shape_half2(x, forms),
               compute_shape_half2(compute_draw(key, index, 2), compute_draw(key, index, 4)),

@@ -25,6 +25,25 @@ endfunction()
 
 find_program(GPUREADY_GLSLANG glslangValidator REQUIRED)
 
+# The operations of the compute test are listed in C++ alone; GLSL gets their numbers, in that order.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/kernels/compute_ops.h)
+file(READ ${PROJECT_SOURCE_DIR}/src/kernels/compute_ops.h compute_ops)
+string(REGEX MATCHALL "  X\\([A-Za-z0-9]+, " compute_ops "${compute_ops}")
+set(compute_op_ids "")
+set(compute_op_count 0)
+foreach(line ${compute_ops})
+  string(REGEX MATCH "[A-Za-z0-9]+, " op "${line}")
+  string(REPLACE ", " "" op "${op}")
+  string(APPEND compute_op_ids "const uint kOp${op} = ${compute_op_count};\n")
+  math(EXPR compute_op_count "${compute_op_count} + 1")
+endforeach()
+math(EXPR compute_record_bytes "48 + 8 * ${compute_op_count} + 8 + 4 * 4 * 32")  # of a ComputeRecord
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl CONTENT
+"${compute_op_ids}const uint kComputeOps = ${compute_op_count};
+const uint kComputeRecordBytes = ${compute_record_bytes};
+")
+
 # gpuready_spirv(<target> <name>): compiles <name>.comp to SPIR-V for Vulkan 1.2 and embeds it as
 # <symbol> = gpuready_spirv_<name>. Shipped modules are also listed in the global property
 # GPUREADY_SPIRV_MODULES, for the test that validates them.
@@ -35,8 +54,8 @@ function(gpuready_spirv target name)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/spirv
     COMMAND ${GPUREADY_GLSLANG} --quiet -V --target-env vulkan1.2 -g0
-      -I${PROJECT_SOURCE_DIR}/src/kernels -o ${output} ${source}
-    DEPENDS ${source} ${included} VERBATIM
+      -I${PROJECT_SOURCE_DIR}/src/kernels -I${PROJECT_BINARY_DIR}/spirv -o ${output} ${source}
+    DEPENDS ${source} ${included} ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl VERBATIM
     COMMENT "Compiling ${name}.comp to SPIR-V")
   gpuready_embed(${target} gpuready_spirv_${name} ${output})
   if(target STREQUAL gpuready_device)
@@ -48,8 +67,11 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/compute_golden.cc
   ${CMAKE_CURRENT_LIST_DIR}/compute_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
+  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
@@ -57,13 +79,17 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 gpuready_ptx(gpuready_device memory sm_50 60)
 gpuready_ptx(gpuready_device matmul sm_50 60)
-foreach(name memory_write memory_verify memory_copy)
-  gpuready_spirv(gpuready_device ${name})
-endforeach()
 gpuready_ptx(gpuready_device compute sm_50 60)
 gpuready_ptx(gpuready_device compute sm_53 60)  # fp16
 gpuready_ptx(gpuready_device compute sm_61 60)  # dp4a
 gpuready_ptx(gpuready_device compute sm_75 70)  # tanh
+gpuready_ptx(gpuready_device tensor_mma sm_70 64)
+gpuready_ptx(gpuready_device tensor_mma sm_75 65)
+gpuready_ptx(gpuready_device tensor_mma sm_80 70)
+gpuready_ptx(gpuready_device tensor_mma sm_89 84)
+gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
+gpuready_ptx(gpuready_device transfer sm_50 60)
+gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
 # AMD's GPUs: hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
 # No header and no device library of ROCm is used. The targets are explicit ones: the generic targets
@@ -95,6 +121,10 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_t
 target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
+
+foreach(name memory_write memory_verify memory_copy compute)
+  gpuready_spirv(gpuready_device ${name})
+endforeach()
 
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "report/html_curves.h"
 #include "report/html_parts.h"
 
 namespace gpuready {
@@ -39,6 +40,8 @@ std::string chips(const Report& report) {
 std::string hero(const Report& report, const Summary& summary) {
   std::string out;
   if (summary.faked) out += "<div class=\"faked\">" + escape_html(*summary.faked) + "</div>\n";
+  if (summary.injected)
+    out += "<div class=\"faked\">" + escape_html(*summary.injected) + "</div>\n";
   const Tone tone = summary.tone;
   out += fmt::format("<section class=\"card hero {}\">{}<div><h1>{}</h1>", css_class(tone),
                      html_icon(tone), escape_html(summary.conclusion));
@@ -73,6 +76,13 @@ std::string details(const Machine& machine) {
   return out;
 }
 
+// Without the samples: they are drawn, and one number a line they would be most of the file.
+std::string raw_json(const Report& report) {
+  Json doc = to_json(report);
+  if (doc.contains("samples")) doc["samples"]["series"] = "drawn above; whole with --json";
+  return dump(doc);
+}
+
 }  // namespace
 
 std::string render_html(const Report& report) {
@@ -88,13 +98,14 @@ std::string render_html(const Report& report) {
   out += html_findings(report);
   out += html_topology(report, summary);
   out += html_tests(summary);
+  out += html_curves(report, summary);
   out += html_fitness(summary);
   out += details(report.machine);
   out +=
       "<details class=\"card row\"><summary><span class=\"grow\"><b>Raw data</b> \u00b7 "
       "JSON</span></summary>"
       "<pre>" +
-      escape_html_lines(dump(to_json(report))) + "</pre></details></section>\n";
+      escape_html_lines(raw_json(report)) + "</pre></details></section>\n";
   out += fmt::format(
       "<footer>gpuready {} \u00b7 exit code {}: {}</footer>\n</main>\n<script>{}</script>\n"
       "</body>\n</html>\n",

@@ -40,21 +40,34 @@ std::string stats(const Gpu& gpu) {
 // Bars of rates share one scale: the copy rate, else the fastest of them.
 std::string rate_bars(const TestSummary& test) {
   double scale = test.copy_bytes_per_second.value_or(0);
-  for (const Rate& rate : test.slowest_rates) scale = std::max(scale, rate.bytes_per_second);
+  for (const Figure& rate : test.slowest_rates) scale = std::max(scale, rate.value);
   std::string out;
-  for (const Rate& rate : test.slowest_rates) {
+  for (const Figure& rate : test.slowest_rates) {
     Bar bar;
     bar.label = rate.name;
-    bar.value = format_rate(rate.bytes_per_second);
+    bar.value = quantity_text(rate.value, rate.unit);
     if (rate.of_copy_rate)
       bar.value += " \u00b7 " + format_percent(*rate.of_copy_rate, 0) + " of copy rate";
-    bar.fraction = scale > 0 ? rate.bytes_per_second / scale : 0;
+    bar.fraction = scale > 0 ? rate.value / scale : 0;
     bar.tone = rate.below_threshold ? Tone::bad : Tone::good;
-    if (rate.threshold_bytes_per_second && scale > 0)
-      bar.mark = *rate.threshold_bytes_per_second / scale;
+    if (rate.threshold && scale > 0) bar.mark = *rate.threshold / scale;
     out += html_bar(bar);
   }
   return out;
+}
+
+// One line a test, where there are several.
+std::string test_list(const Summary& summary, int gpu) {
+  if (summary.test_names.size() < 2) return {};
+  std::string out;
+  for (const TestRow& row : summary.test_rows) {
+    if (row.subject != fmt::format("GPU {}", gpu)) continue;
+    for (const auto& name : summary.test_names)
+      if (const auto cell = test_cell(summary, row, name))
+        out += fmt::format("<li>{}{} <span class=\"{}\">{}</span></li>", html_icon(cell->tone),
+                           escape_html(name), css_class(cell->tone), escape_html(cell->text));
+  }
+  return out.empty() ? out : "<ul class=\"mini\">" + out + "</ul>\n";
 }
 
 }  // namespace
@@ -72,7 +85,9 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
       bar.tone = test.tone;
       bars += html_bar(bar);
     }
-    return bars + rate_bars(test);
+    // Bars compare what has one scale: passes over memory, with the copy rate.
+    return test.copy_bytes_per_second || test.verdict->test == "memory" ? bars + rate_bars(test)
+                                                                        : bars;
   };
   for (const GpuSummary& row : summary.gpus) {
     const Gpu& gpu = *row.gpu;
@@ -85,7 +100,9 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
     if (!row.reason.empty())
       out += fmt::format("<p class=\"why\">{}</p>\n", escape_html(row.reason));
     out += stats(gpu);
-    for (const std::size_t index : row.tests) out += test_bars(summary.tests[index]);
+    for (const std::size_t index : row.tests)
+      if (!summary.tests[index].peer) out += test_bars(summary.tests[index]);
+    out += test_list(summary, gpu.index);
     out += "<p class=\"id\">";
     if (gpu.pci) out += gpu.pci->text() + "<br/>";
     out += escape_html(gpu.uuid.value_or("")) + "</p>";

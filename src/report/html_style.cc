@@ -6,10 +6,12 @@ const std::string_view kHtmlStyle = R"css(
 :root{color-scheme:light dark;--page:#f5f6f8;--card:#fff;--text:#16191d;--soft:#5b6470;--line:#e2e5ea;
 --track:#e9ecf0;--good:#14804a;--good-bg:#e3f5eb;--warn:#8f5a00;--warn-bg:#fdf1d8;--bad:#c0262d;
 --bad-bg:#fde8e8;--neutral:#566070;--neutral-bg:#eceff3;--accent:#2559c7;--code:#f1f3f6;
+--c0:#2559c7;--c1:#c2560c;--c2:#7a3fc0;--c3:#0b7d84;
 --shadow:0 1px 2px rgba(20,25,35,.06),0 4px 16px rgba(20,25,35,.05)}
 @media(prefers-color-scheme:dark){:root{--page:#0e1116;--card:#161b22;--text:#e7eaee;--soft:#98a2b0;
 --line:#272e38;--track:#262d37;--good:#4cc38a;--good-bg:#10301f;--warn:#e2b340;--warn-bg:#35280a;
---bad:#ff7b7b;--bad-bg:#3b1618;--neutral:#a3adba;--neutral-bg:#232a33;--accent:#7fa7ff;--code:#0e1319;
+--bad:#ff7b7b;--bad-bg:#3b1618;--neutral:#a3adba;--neutral-bg:#232a33;--accent:#7fa7ff;--code:#0e1319;--c0:#7fa7ff;--c1:#f0a05a;--c2:#c39bf5;--c3:#4fc9cf;
+
 --shadow:none}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--text);
@@ -104,6 +106,31 @@ border-bottom:1px solid var(--line);padding:3px 0;font-size:13.5px}
 .pcie{stroke:var(--soft);stroke-width:2}.pcie.narrow{stroke:var(--warn);stroke-dasharray:4 3}
 .topology .narrow{fill:var(--warn);font-weight:700}.between{stroke:var(--soft);stroke-width:2;
 stroke-dasharray:3 3}
+table.tests{margin-bottom:0}.scroll+.row,.scroll+.fold{margin-top:10px}table.tests td,table.tests th{white-space:nowrap}.cell .icon{width:16px;height:16px;
+vertical-align:-3px;margin-right:5px}.cell span{color:var(--tone)}.cell span.good{color:inherit}
+.figure{display:block;color:var(--soft);font-size:13px}
+.fold{margin-bottom:8px}.fold>summary{padding:10px 17px;display:flex;gap:12px;align-items:center;list-style:none}
+.fold>summary::-webkit-details-marker{display:none}.fold>summary:hover{color:var(--accent)}
+.fold[open]{border-left:3px solid var(--line);padding-left:10px}
+.mini{list-style:none;margin:10px 0;padding:0;font-size:13.5px}.mini li{display:flex;gap:8px;padding:2px 0;
+align-items:baseline}.mini .icon{width:15px;height:15px;align-self:center}.mini span{color:var(--soft);
+min-width:0;overflow-wrap:anywhere}.mini .bad,.mini .warn{color:var(--tone)}
+.curves{margin-bottom:14px}.curves>p{font-size:14px;color:var(--soft)}.curves>p.warn{color:var(--tone)}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));gap:18px 22px;
+margin-top:12px}
+.chart{margin:0;min-width:0}.chart svg{display:block;width:100%;max-width:560px;height:auto;overflow:visible}
+.chart figcaption b{color:var(--text);font-size:13.5px}
+.chart ul{list-style:none;margin:2px 0 4px;padding:0;display:flex;flex-wrap:wrap;gap:0 14px}
+.chart li i{display:inline-block;width:12px;height:3px;border-radius:2px;margin-right:5px;vertical-align:3px;
+background:var(--c)}
+.chart text{font-size:10.5px;fill:var(--soft);font-variant-numeric:tabular-nums}
+.chart .end{text-anchor:end}.chart .middle{text-anchor:middle}
+.c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}
+.curve{fill:none;stroke:var(--c);stroke-width:1.5;stroke-linejoin:round}.dot{fill:var(--c)}
+.chart .grid{stroke:var(--line);stroke-width:1;fill:none}
+.chart .limit{stroke:var(--bad);stroke-width:1;stroke-dasharray:5 4}.chart .limit-text{fill:var(--bad)}
+.xid{stroke:var(--bad);stroke-width:1.5}.chart .xid-text{fill:var(--bad);font-weight:700}
+.span{fill:var(--tint);stroke:var(--tone);stroke-width:.8}.chart .span-text{fill:var(--tone);font-size:10px}
 footer{color:var(--soft);font-size:13px;padding:26px 0 40px}
 @media(max-width:640px){main,.top{padding-left:14px;padding-right:14px}.hero{padding:18px;gap:14px}
 .hero .icon{width:34px;height:34px}h1{font-size:20px}.top .meta{margin-left:0}.card{padding:14px}

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "gpuready/finding.h"
 #include "gpuready/machine.h"
+#include "gpuready/samples.h"
 #include "gpuready/verdict.h"
 
 namespace gpuready {
@@ -30,6 +31,7 @@ Json visibility_json(const Visibility& visibility);
 Json device_node_json(const DeviceNode& node);
 Json kernel_log_json(const KernelLog& log);
 Json path_json(const GpuPath& path);
+Json samples_json(const Samples& samples);  // samples_json.cc
 
 // Writes [{...}, ...] under `key`, or nothing for an empty list.
 template <class T, class ToJson>

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/facts.h"
+#include "report/sampled.h"
 #include "report/summary.h"
 #include "report/text_layout.h"
 #include "report/topology.h"
@@ -71,34 +72,107 @@ std::string gpus(const Summary& summary) {
          table({"GPU", "Name", "Status", "Why", "Memory", "PCI address", "UUID"}, rows);
 }
 
+std::string cell_text(const std::optional<TestCell>& cell) {
+  if (!cell) return {};
+  std::string_view mark = "?";
+  if (cell->status == VerdictStatus::passed && cell->tone == Tone::good) mark = "ok";
+  if (cell->status == VerdictStatus::failed) mark = "FAILED";
+  if (cell->status == VerdictStatus::not_supported) mark = "-";
+  return fmt::format("**{}** {}", mark, escape(cell->text));
+}
+
+// Devices down, tests across; worth it for more than one of each.
+std::string matrix(const Summary& summary) {
+  if (summary.test_names.size() < 2 || summary.test_rows.size() < 2) return {};
+  std::vector<std::string> titles{"Device"};
+  for (const auto& name : summary.test_names) titles.push_back(escape(name));
+  std::vector<std::vector<std::string>> rows;
+  for (const TestRow& each : summary.test_rows) {
+    auto& cells = rows.emplace_back(std::vector<std::string>{escape(each.subject)});
+    for (const auto& name : summary.test_names)
+      cells.push_back(cell_text(test_cell(summary, each, name)));
+  }
+  return table(titles, rows) + "\n";
+}
+
+// Every metric with what it was held against.
+std::string measured(const Summary& summary) {
+  std::vector<std::vector<std::string>> rows;
+  for (const TestSummary& test : summary.tests)
+    for (const Metric& metric : test.verdict->metrics) {
+      if (!number(metric.value)) continue;
+      const bool low = metric.threshold && metric.value < *metric.threshold;
+      const std::string value = escape(quantity_text(metric.value, metric.unit));
+      rows.push_back({escape(test.verdict->subject), escape(test.verdict->test),
+                      escape(metric_title(metric.name)), low ? "**" + value + "**" : value,
+                      metric.threshold ? escape(quantity_text(*metric.threshold, metric.unit)) : "",
+                      escape(metric.threshold_source.value_or(""))});
+    }
+  if (rows.empty()) return {};
+  return "\n### Measured\n\n" +
+         table({"Device", "Test", "What", "Value", "At least", "From"}, rows);
+}
+
+// What was found wrong, word by word.
+std::string evidence(const Verdict& verdict) {
+  std::string out;
+  const auto add = [&](std::uint64_t total, std::size_t listed, std::string_view what,
+                       const std::string& list) {
+    if (total == 0 && listed == 0) return;
+    out += fmt::format("\n{}, {}: {} {}{}\n", escape(verdict.subject), escape(verdict.test),
+                       std::max<std::uint64_t>(total, listed), what, listed == 0 ? "." : ":");
+    if (listed > 0) out += "\n" + fenced(list);
+  };
+  std::string words, mismatches;
+  for (const BadWord& word : verdict.bad_words) words += one_line(bad_word_text(word)) + "\n";
+  for (const Mismatch& mismatch : verdict.mismatches)
+    mismatches += one_line(mismatch_text(mismatch)) + "\n";
+  add(verdict.bad_words_total, verdict.bad_words.size(), "bad words; the first by address", words);
+  add(verdict.mismatches_total, verdict.mismatches.size(), "wrong values; some of them",
+      mismatches);
+  return out;
+}
+
 std::string tests(const Summary& summary) {
   if (summary.tests.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   std::string words;
   for (const TestSummary& test : summary.tests) {
     const Verdict& verdict = *test.verdict;
-    std::vector<std::string> rates;
-    for (const Rate& rate : test.rates)
-      rates.push_back(fmt::format(
-          "{} {}{}", escape(rate.name), format_rate(rate.bytes_per_second),
-          rate.of_copy_rate ? " (" + format_percent(*rate.of_copy_rate, 0) + " of copy)" : ""));
-    rows.push_back({escape(verdict.subject), escape(verdict.test),
-                    fmt::format("**{}**", status_text(verdict.status)),
-                    verdict.coverage ? coverage_text(*verdict.coverage) : "",
-                    test.tested_of_total ? format_percent(*test.tested_of_total) : "",
-                    join(rates, ", "),
-                    escape(verdict.reason) +
-                        (verdict.injected_fault ? " (a fault was injected on purpose)" : "")});
-    if (verdict.bad_words.empty()) continue;
-    std::string list;
-    for (const BadWord& word : verdict.bad_words) list += one_line(bad_word_text(word)) + "\n";
-    words += fmt::format("\n{}: {} bad words; the first by address:\n\n{}", escape(verdict.subject),
-                         verdict.bad_words_total, fenced(list));
+    rows.push_back(
+        {escape(verdict.subject), escape(verdict.test),
+         fmt::format("**{}**", status_text(verdict.status)),
+         verdict.duration_ms > 0 ? format_duration_ms(verdict.duration_ms) : "",
+         escape(join(test.figures, ", ")),
+         escape(verdict.reason) + (verdict.injected_fault
+                                       ? fmt::format(" **(fault injected on purpose: {})**",
+                                                     escape(*verdict.injected_fault))
+                                       : "")});
+    words += evidence(verdict);
   }
-  return "\n## Tests\n\n" +
-         table({"Device", "Test", "Result", "Tested", "Coverage", "Rates", "Proven or found"},
-               rows) +
-         words;
+  return "\n## Tests\n\n" + matrix(summary) +
+         table({"Device", "Test", "Result", "Took", "Figures", "Proven or found"}, rows) + words +
+         measured(summary);
+}
+
+std::string samples(const Report& report) {
+  if (!report.samples) return {};
+  std::vector<std::vector<std::string>> rows;
+  for (const SampledGpu& gpu : sampled_gpus(*report.samples))
+    rows.push_back({fmt::format("GPU {}", gpu.gpu), min_mean_max(gpu.sm_clock),
+                    min_mean_max(gpu.memory_clock), min_mean_max(gpu.power),
+                    min_mean_max(gpu.gpu_temperature), min_mean_max(gpu.memory_temperature),
+                    escape(held_back_text(gpu)), escape(counted_text(gpu))});
+  if (rows.empty() && report.samples->absent.empty()) return {};
+  std::string out = "\n## While the tests ran\n\n";
+  if (!rows.empty())
+    out += fmt::format("Least/mean/most, sampled every {}.\n\n",
+                       format_duration_ms(report.samples->interval_ms)) +
+           table({"Device", "SM clock, MHz", "Memory clock, MHz", "Power, W", "GPU, C", "Memory, C",
+                  "Clocks held back by", "Errors counted"},
+                 rows);
+  for (const auto& text : report.samples->absent) out += "\nNot sampled: " + escape(text) + "\n";
+  return out;
 }
 
 std::string fitness(const Summary& summary) {
@@ -168,6 +242,7 @@ std::string render_markdown(const Report& report) {
   const Summary summary = summarize(report);
   std::string out = "# gpuready " + escape(report.command) + "\n";
   if (summary.faked) out += "\n**" + escape(*summary.faked) + "**\n";
+  if (summary.injected) out += "\n**" + escape(*summary.injected) + "**\n";
   if (summary.no_gpu) out += "\n" + escape(*summary.no_gpu) + "\n";
   for (const auto& note : report.notes) out += "\n" + escape(note) + "\n";
   out += "\n**" + escape(summary.conclusion) + "**\n";
@@ -177,7 +252,8 @@ std::string render_markdown(const Report& report) {
   out += gpus(summary);
   for (const VulkanDevice* device : summary.software_devices)
     out += fmt::format("\nSoftware, no GPU: {} (Vulkan on the CPU)\n", escape(device->name));
-  out += tests(summary) + fitness(summary) + findings(report) + topology(report.machine);
+  out += tests(summary) + samples(report) + fitness(summary) + findings(report) +
+         topology(report.machine);
   for (const Gpu& gpu : report.machine.gpus)
     out +=
         fmt::format("\n## GPU {}: {}\n", gpu.index, escape(gpu.name)) + group_lists(gpu_facts(gpu));

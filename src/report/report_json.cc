@@ -1,3 +1,5 @@
+#include <set>
+
 #include "health/verdict_json.h"
 #include "report/json_parts.h"
 #include "report/report.h"
@@ -16,6 +18,11 @@ Json to_json(const Report& report) {
   put(doc, "conclusion", report.conclusion);
   doc["exit_code"] = static_cast<int>(report.exit);
   doc["exit_meaning"] = exit_meaning(report.exit);
+  std::set<std::string> faults;
+  if (report.verdicts)
+    for (const Verdict& verdict : *report.verdicts)
+      if (verdict.injected_fault) faults.insert(*verdict.injected_fault);
+  if (!faults.empty()) doc["injected_faults"] = faults;
   put_list(doc, "notes", report.notes, [](const std::string& note) { return note; });
   doc["machine"] = to_json(report.machine);
   // Absent: not asked. []: asked, and none.
@@ -27,6 +34,7 @@ Json to_json(const Report& report) {
     doc["verdicts"] = Json::array();
     for (const Verdict& verdict : *report.verdicts) doc["verdicts"].push_back(to_json(verdict));
   }
+  if (report.samples) doc["samples"] = samples_json(*report.samples);
   put_finite(doc, "duration_ms", report.duration_ms);
   return doc;
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/conclude.h"
+#include "report/test_summary.h"
 
 namespace gpuready {
 namespace {
@@ -16,87 +17,6 @@ bool concerns(const Finding& finding, const Gpu& gpu) {
     return true;
   return gpu.pci &&
          std::find(finding.pci.begin(), finding.pci.end(), *gpu.pci) != finding.pci.end();
-}
-
-// By what the driver told where it told it; the subject's text is the last resort.
-std::optional<int> gpu_of(const Machine& machine, const Verdict& verdict) {
-  if (verdict.pci_address)
-    if (const auto address = parse_pci_address(*verdict.pci_address))
-      if (const Gpu* gpu = machine.find_gpu(*address)) return gpu->index;
-  if (verdict.uuid)
-    if (const Gpu* gpu = machine.find_gpu_by_uuid(*verdict.uuid)) return gpu->index;
-  if (verdict.pci_address || verdict.uuid) return std::nullopt;
-  if (const auto number = after_prefix(verdict.subject, "GPU "))
-    if (const auto index = parse_int(*number))
-      for (const Gpu& gpu : machine.gpus)
-        if (gpu.index == *index) return gpu.index;
-  return std::nullopt;
-}
-
-std::optional<double> fraction(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return std::nullopt;
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
-
-std::string without_rate(std::string name) {
-  if (name.ends_with("_rate")) name.resize(name.size() - 5);
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name;
-}
-
-std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
-
-// Passes of one kind ("write address", "write complement") stand together by their slowest.
-std::vector<Rate> slowest_of_each_kind(const std::vector<Rate>& rates) {
-  std::vector<Rate> out;
-  for (const Rate& rate : rates) {
-    const auto same = std::find_if(out.begin(), out.end(), [&](const Rate& each) {
-      return each.name == first_word(rate.name);
-    });
-    if (same == out.end()) {
-      out.push_back(rate);
-      out.back().name = first_word(rate.name);
-      continue;
-    }
-    const bool below = same->below_threshold || rate.below_threshold;
-    if (rate.bytes_per_second < same->bytes_per_second) {
-      *same = rate;
-      same->name = first_word(rate.name);
-    }
-    same->below_threshold = below;
-  }
-  return out;
-}
-
-TestSummary summarize_test(const Machine& machine, const Verdict& verdict) {
-  TestSummary test;
-  test.verdict = &verdict;
-  test.gpu = gpu_of(machine, verdict);
-  test.tone = tone_of(verdict.status);
-  if (verdict.coverage) {
-    test.tested_of_total = fraction(verdict.coverage->tested_bytes, verdict.coverage->total_bytes);
-    test.tested_of_free = fraction(verdict.coverage->tested_bytes, verdict.coverage->free_bytes);
-  }
-  for (const Metric& metric : verdict.metrics)
-    if (metric.name == "copy_rate" && metric.unit == "B/s" && metric.value > 0)
-      test.copy_bytes_per_second = metric.value;
-  for (const Metric& metric : verdict.metrics) {
-    if (!number(metric.value)) continue;
-    if (metric.unit != "B/s") {
-      test.others.push_back(&metric);
-      continue;
-    }
-    if (metric.name.starts_with("copy_rate") && test.copy_bytes_per_second) continue;
-    Rate rate;
-    rate.name = without_rate(metric.name);
-    rate.bytes_per_second = metric.value;
-    if (test.copy_bytes_per_second) rate.of_copy_rate = metric.value / *test.copy_bytes_per_second;
-    rate.threshold_bytes_per_second = metric.threshold;
-    rate.below_threshold = metric.threshold && metric.value < *metric.threshold;
-    test.rates.push_back(std::move(rate));
-  }
-  test.slowest_rates = slowest_of_each_kind(test.rates);
-  return test;
 }
 
 bool any_test(const GpuSummary& gpu, const Summary& summary,
@@ -126,11 +46,21 @@ GpuState state_of(const Report& report, const Summary& summary, const GpuSummary
   return GpuState::found;
 }
 
+// What most speaks against the GPU; of equals the first. Nothing when all passed.
+const Verdict* worst_of(const Summary& summary, const GpuSummary& gpu) {
+  using enum VerdictStatus;
+  for (const VerdictStatus status : {failed, timed_out, inconclusive, not_tested, not_supported})
+    for (const std::size_t index : gpu.tests)
+      if (summary.tests[index].verdict->status == status) return summary.tests[index].verdict;
+  return nullptr;
+}
+
 GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu& gpu) {
   GpuSummary out;
   out.gpu = &gpu;
   for (std::size_t i = 0; i < summary.tests.size(); ++i)
-    if (summary.tests[i].gpu == gpu.index) out.tests.push_back(i);
+    if (summary.tests[i].gpu == gpu.index || summary.tests[i].peer == gpu.index)
+      out.tests.push_back(i);
   bool warned = false;
   if (report.findings)
     for (const Finding& finding : *report.findings)
@@ -139,9 +69,8 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
         out.problems.push_back(finding.title);
       }
   out.state = state_of(report, summary, out, warned);
-  for (const std::size_t index : out.tests)
-    if (summary.tests[index].verdict->status != VerdictStatus::passed && out.reason.empty())
-      out.reason = summary.tests[index].verdict->reason;
+  if (const Verdict* worst = worst_of(summary, out))
+    out.reason = summary.test_names.size() > 1 ? worst->test + ": " + worst->reason : worst->reason;
   if (out.reason.empty() && !out.problems.empty()) out.reason = out.problems.front();
   if (gpu.excluded.value_or(false) && out.reason.empty())
     out.reason = "The driver was told to leave this GPU out.";
@@ -179,6 +108,7 @@ Summary summarize(const Report& report) {
     for (const Verdict& verdict : *report.verdicts)
       (verdict.executor == "host" ? summary.fitness : summary.tests)
           .push_back(summarize_test(machine, verdict));
+  add_rows(summary);
   for (const Gpu& gpu : machine.gpus) {
     summary.gpus.push_back(summarize_gpu(report, summary, gpu));
     const auto state = summary.gpus.back().state;

@@ -35,23 +35,40 @@ Tone tone_of(Severity severity);
 Tone tone_of(Exit exit);
 std::string status_text(VerdictStatus status);  // for people: "not tested"
 
-struct Rate {
+struct Figure {
   std::string name;  // "write address": the metric's name without "_rate"
-  double bytes_per_second = 0;
+  double value = 0;
+  std::string unit;
   std::optional<double> of_copy_rate;  // 1.0 = as fast as a copy; measured in the same run
-  std::optional<double> threshold_bytes_per_second;
+  std::optional<double> threshold;
   bool below_threshold = false;
 };
 
 struct TestSummary {
   const Verdict* verdict = nullptr;
-  std::optional<int> gpu;  // index into Machine::gpus; absent: host memory or not matched
+  std::optional<int> gpu;   // index into Machine::gpus; absent: host memory or not matched
+  std::optional<int> peer;  // the other GPU of a pair
   Tone tone = Tone::neutral;
   std::optional<double> tested_of_total, tested_of_free;  // fractions; absent when not known
-  std::vector<Rate> rates;                                // every pass; without the copy rates
-  std::vector<Rate> slowest_rates;  // the slowest of each kind of pass: "write", "verify"
+  std::vector<Figure> rates;                              // per second; without the copy rates
+  std::vector<Figure> slowest_rates;  // of memory the slowest of each kind of pass, else all
   std::optional<double> copy_bytes_per_second;
   std::vector<const Metric*> others;  // metrics that are no rate
+  std::string main_figure;            // the one that stands for the test: "791 TFLOP/s"
+  std::vector<std::string> figures;   // what tells most first: "132 of 132 SMs", ...
+};
+
+// What was tested, with all that was tested on it: a line of a table.
+struct TestRow {
+  std::string subject;             // "GPU 0", "GPU 0 MIG 1g.18gb", "host memory"
+  std::vector<std::size_t> tests;  // indices into Summary::tests; a pair's stand in both rows
+};
+
+// All verdicts of one test in one row, by the worst of them.
+struct TestCell {
+  VerdictStatus status = VerdictStatus::not_tested;
+  Tone tone = Tone::neutral;
+  std::string text;  // "4.22 TB/s", "7 pairs", "not tested", "5 of 7" that passed
 };
 
 struct GpuSummary {
@@ -69,6 +86,9 @@ struct Summary {
   Tone tone = Tone::neutral;  // of the conclusion; never good where no GPU was proven
   std::vector<GpuSummary> gpus;
   std::vector<TestSummary> tests;
+  std::vector<std::string> test_names;  // of the tests that there are, in their order
+  std::vector<TestRow> test_rows;
+  std::optional<std::string> injected;      // "FAULT INJECTED (bitflip): ..." to be told first
   std::vector<TestSummary> fitness;         // of the host: memory, disk, versions, network
   int ready = 0;                            // GPUs in state ready or attention
   int errors = 0, warnings = 0, infos = 0;  // root findings
@@ -77,6 +97,20 @@ struct Summary {
 
 // The Report must outlive the Summary.
 Summary summarize(const Report& report);
+
+// The verdicts of this test in this row; nothing where there is none.
+std::optional<TestCell> test_cell(const Summary& summary, const TestRow& row,
+                                  std::string_view test);
+
+// A metric's value with its unit: "791 TFLOP/s", "4.22 TB/s", "698 W", "0.997".
+std::string quantity_text(double value, std::string_view unit);
+std::string figure_text(const Figure& figure);  // "4.28 TB/s 99%": of the copy rate
+// "write address" for "write_address_rate"
+std::string metric_title(std::string_view name);
+// "SM 17, fp32 fma, result 1203: expected 0x.., got 0x.. (bits 0x..)"
+std::string mismatch_text(const Mismatch& mismatch, bool with_bits = true);
+// "132 of 132 SMs"
+std::string units_text(const UnitCoverage& units, std::string_view executor);
 
 // "gen 5 x16", or "gen 1 of 5, x8 of 16" when the link could do more.
 std::optional<std::string> link_text(const PcieLink& now, const PcieLink& max);

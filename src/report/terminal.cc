@@ -42,6 +42,8 @@ void write_first_lines(const Report& report, const Summary& summary, TerminalTex
   const Tone tone = summary.tone;
   if (summary.faked)
     out.paragraph(0, {out.mark(Tone::warn) + " ", Ink::warn}, *summary.faked, Ink::warn);
+  if (summary.injected)
+    out.paragraph(0, {out.mark(Tone::warn) + " ", Ink::warn}, *summary.injected, Ink::warn);
   if (summary.no_gpu) out.paragraph(0, {}, *summary.no_gpu, Ink::bold);
   for (const std::string& note : report.notes) out.paragraph(0, {}, note);
   out.paragraph(0, {out.mark(tone) + " ", ink_of(tone)}, summary.conclusion, Ink::bold);
@@ -95,6 +97,7 @@ std::string render_terminal(const Report& report, const TerminalStyle& style) {
     }
   }
   write_tests(summary, style.quiet, out);
+  write_samples(report, style.quiet, out);
   write_fitness(summary, style.quiet, out);
   write_findings(report, summary, style.quiet, out);
   if (style.quiet) return out.take();

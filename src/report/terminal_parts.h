@@ -6,9 +6,13 @@
 
 namespace gpuready {
 
-void write_gpu_table(const Summary& summary, TerminalText& out);            // terminal.cc
-void write_tests(const Summary& summary, bool quiet, TerminalText& out);    // terminal_tests.cc
-void write_fitness(const Summary& summary, bool quiet, TerminalText& out);  // terminal_tests.cc
+void write_gpu_table(const Summary& summary, TerminalText& out);          // terminal.cc
+void write_tests(const Summary& summary, bool quiet, TerminalText& out);  // terminal_tests.cc
+// What did not pass; `name_test` where there are several tests.
+void write_outcomes(const std::vector<const TestSummary*>& tests, bool name_test,
+                    TerminalText& out);                                     // terminal_outcomes.cc
+void write_samples(const Report& report, bool quiet, TerminalText& out);    // terminal_samples.cc
+void write_fitness(const Summary& summary, bool quiet, TerminalText& out);  // terminal_samples.cc
 void write_findings(const Report& report, const Summary& summary, bool quiet,
                     TerminalText& out);                          // terminal_findings.cc
 void write_unseen(const Machine& machine, TerminalText& out);    // terminal_findings.cc

@@ -8,7 +8,6 @@
 namespace gpuready {
 namespace {
 
-constexpr std::size_t kBadWordsShown = 4;
 constexpr std::size_t kRatesShown = 3;
 
 std::string title_of(std::string test) {
@@ -16,33 +15,111 @@ std::string title_of(std::string test) {
   return test + " test";
 }
 
-std::string rate_text(const Rate& rate) {
-  std::string text = format_rate(rate.bytes_per_second);
-  if (rate.of_copy_rate) text += " " + format_percent(*rate.of_copy_rate, 0);
-  return text;
+// "[x] failed" would take too much of a cell: there, the word says it.
+std::string cell_text(const TestCell& cell, const TerminalText& out) {
+  if (out.unicode()) return out.mark(cell.tone) + " " + cell.text;
+  if (cell.status == VerdictStatus::passed)
+    return (cell.tone == Tone::good ? "ok " : "! ") + cell.text;
+  return cell.status == VerdictStatus::failed ? "X " + cell.text : cell.text;
+}
+
+// A pass with a fault inside must not look like one.
+Span result_span(const TestSummary& test, std::string_view mark = {}) {
+  const Verdict& verdict = *test.verdict;
+  std::string text = status_text(verdict.status);
+  const bool inside = verdict.injected_fault && verdict.status == VerdictStatus::passed;
+  if (inside) text = "fault inside";
+  return {std::string(mark) + text, ink_of(inside ? Tone::warn : test.tone)};
+}
+
+// Rows: what was tested; columns: tests. As many columns a table as fit.
+void write_matrix(const Summary& summary, TerminalText& out) {
+  constexpr std::size_t kIndent = 2, kGap = 2;
+  std::size_t first = 0;
+  for (const TestRow& row : summary.test_rows) first = std::max(first, display_width(row.subject));
+  first = std::min<std::size_t>(first, 24);
+  for (std::size_t begin = 0; begin < summary.test_names.size();) {
+    Table table;
+    table.columns = {{.title = "Device", .flexible = true}};
+    for (const TestRow& row : summary.test_rows) table.rows.push_back({{row.subject, Ink::bold}});
+    std::size_t used = kIndent + std::max<std::size_t>(first, 6), end = begin;
+    for (; end < summary.test_names.size(); ++end) {
+      const std::string& name = summary.test_names[end];
+      std::vector<Span> spans;
+      std::size_t width = display_width(name);
+      for (const TestRow& row : summary.test_rows) {
+        const auto cell = test_cell(summary, row, name);
+        spans.push_back(cell ? Span{cell_text(*cell, out), ink_of(cell->tone)} : Span{});
+        width = std::max(width, display_width(spans.back().text));
+      }
+      if (end > begin && used + kGap + width > out.columns()) break;
+      used += kGap + width;
+      table.columns.push_back({.title = name});
+      for (std::size_t i = 0; i < spans.size(); ++i) table.rows[i].push_back(std::move(spans[i]));
+    }
+    if (begin > 0) out.blank();
+    out.table(kIndent, table);
+    begin = end;
+  }
+}
+
+// One device with several tests: a line each.
+void write_list(const Summary& summary, TerminalText& out) {
+  constexpr std::size_t kIndent = 2, kGap = 2;
+  std::size_t used = kIndent;
+  Table table;
+  table.columns = {{.title = "Test"},
+                   {.title = "Result"},
+                   {.title = "Took", .align = Align::right},
+                   {.title = "Figures", .flexible = true}};
+  for (const TestSummary& test : summary.tests) {
+    const Verdict& verdict = *test.verdict;
+    table.rows.push_back(
+        {{verdict.test, Ink::bold},
+         result_span(test, out.mark(verdict.injected_fault && test.tone == Tone::good ? Tone::warn
+                                                                                      : test.tone) +
+                               " "),
+         {verdict.duration_ms > 0 ? format_duration_ms(verdict.duration_ms) : ""}});
+  }
+  for (std::size_t c = 0; c < 3; ++c) {
+    std::size_t width = display_width(table.columns[c].title);
+    for (const auto& row : table.rows) width = std::max(width, display_width(row[c].text));
+    used += width + kGap;
+  }
+  for (std::size_t i = 0; i < summary.tests.size(); ++i) {
+    std::string text;
+    for (const std::string& figure : summary.tests[i].figures) {
+      const std::string more = (text.empty() ? "" : ", ") + figure;
+      if (!text.empty() && used + display_width(text + more) > out.columns()) break;
+      text += more;
+    }
+    table.rows[i].push_back({text});
+  }
+  out.table(kIndent, table);
 }
 
 std::vector<Span> row_of(const TestSummary& test, const std::vector<std::string>& rate_names) {
   const Verdict& verdict = *test.verdict;
-  std::vector<Span> row{{verdict.subject, Ink::bold},
-                        {status_text(verdict.status), ink_of(test.tone)}};
+  std::vector<Span> row{{verdict.subject, Ink::bold}, result_span(test)};
   row.push_back({verdict.coverage ? coverage_text(*verdict.coverage) : ""});
   row.push_back({test.tested_of_total ? format_percent(*test.tested_of_total) : ""});
+  row.push_back({verdict.units ? units_text(*verdict.units, verdict.executor) : ""});
   for (const std::string& name : rate_names) {
     const auto it = std::find_if(test.slowest_rates.begin(), test.slowest_rates.end(),
-                                 [&](const Rate& rate) { return rate.name == name; });
+                                 [&](const Figure& rate) { return rate.name == name; });
     if (it == test.slowest_rates.end())
       row.push_back({""});
     else
-      row.push_back({rate_text(*it), it->below_threshold ? Ink::bad : Ink::plain});
+      row.push_back({figure_text(*it), it->below_threshold ? Ink::bad : Ink::plain});
   }
   return row;
 }
 
+// Several devices with one test: its figures in columns.
 Table table_of(const std::vector<const TestSummary*>& tests) {
   std::vector<std::string> rate_names;
   for (const TestSummary* test : tests)
-    for (const Rate& rate : test->slowest_rates)
+    for (const Figure& rate : test->slowest_rates)
       if (rate_names.size() < kRatesShown &&
           std::find(rate_names.begin(), rate_names.end(), rate.name) == rate_names.end())
         rate_names.push_back(rate.name);
@@ -50,38 +127,11 @@ Table table_of(const std::vector<const TestSummary*>& tests) {
   table.columns = {{.title = "Device", .flexible = true},
                    {.title = "Result"},
                    {.title = "Tested", .drop = 1},
-                   {.title = "Coverage", .align = Align::right}};
+                   {.title = "Coverage", .align = Align::right},
+                   {.title = "Units"}};
   for (const std::string& name : rate_names) table.columns.push_back({.title = name, .drop = 2});
   for (const TestSummary* test : tests) table.rows.push_back(row_of(*test, rate_names));
   return table;
-}
-
-void write_bad_words(const Verdict& verdict, TerminalText& out) {
-  if (verdict.bad_words_total == 0 && verdict.bad_words.empty()) return;
-  const auto total = std::max<std::uint64_t>(verdict.bad_words_total, verdict.bad_words.size());
-  const auto shown = std::min(verdict.bad_words.size(), kBadWordsShown);
-  out.line(4,
-           {{fmt::format("{} bad word{}; the first by address:", total, total == 1 ? "" : "s")}});
-  for (std::size_t i = 0; i < shown; ++i) {
-    const BadWord& word = verdict.bad_words[i];
-    out.paragraph(6, {"at " + format_hex(word.offset_bytes, 10) + "  "},
-                  fmt::format("expected {} read {}", format_hex(word.expected, 16),
-                              format_hex(word.actual, 16)));
-    out.line(23, {{fmt::format("bits     {}{}{}", format_hex(word.bits(), 16),
-                               word.phase.empty() ? "" : " in pass ", word.phase),
-                   Ink::dim}});
-  }
-}
-
-void write_outcome(const TestSummary& test, TerminalText& out) {
-  const Verdict& verdict = *test.verdict;
-  if (verdict.injected_fault)
-    out.paragraph(2, {verdict.subject + ": ", Ink::bold},
-                  "a fault was injected on purpose; this says nothing about the device.",
-                  Ink::warn);
-  if (verdict.status == VerdictStatus::passed) return;
-  out.paragraph(2, {verdict.subject + ": ", Ink::bold}, verdict.reason, ink_of(test.tone));
-  write_bad_words(verdict, out);
 }
 
 // What a rate's percentage is of.
@@ -122,40 +172,33 @@ std::optional<std::string> common_reason(const std::vector<const TestSummary*>& 
 }  // namespace
 
 void write_tests(const Summary& summary, bool quiet, TerminalText& out) {
-  std::vector<std::string> names;
+  std::vector<const TestSummary*> tests;
   for (const TestSummary& test : summary.tests)
-    if (std::find(names.begin(), names.end(), test.verdict->test) == names.end())
-      names.push_back(test.verdict->test);
-  for (const std::string& name : names) {
-    std::vector<const TestSummary*> tests;
-    for (const TestSummary& test : summary.tests)
-      if (test.verdict->test == name &&
-          (!quiet || test.verdict->status != VerdictStatus::passed || test.verdict->injected_fault))
-        tests.push_back(&test);
-    if (tests.empty()) continue;
-    out.heading(title_of(name));
-    if (!quiet) out.table(2, table_of(tests));
-    for (const TestSummary* test : tests) write_outcome(*test, out);
-    if (const auto reason = common_reason(tests); reason && !quiet)
+    if (!quiet || test.verdict->status != VerdictStatus::passed || test.verdict->injected_fault)
+      tests.push_back(&test);
+  if (tests.empty()) return;
+  const bool one_test = summary.test_names.size() == 1;
+  const bool one_row = summary.test_rows.size() == 1;
+  out.heading(one_test  ? title_of(summary.test_names.front())
+              : one_row ? "Tests of " + summary.test_rows.front().subject
+                        : "Tests");
+  if (!quiet) {
+    if (one_test)
+      out.table(2, table_of(tests));
+    else if (one_row)
+      write_list(summary, out);
+    else
+      write_matrix(summary, out);
+  }
+  write_outcomes(tests, !one_test, out);
+  if (quiet) return;
+  if (one_test)
+    if (const auto reason = common_reason(tests))
       out.paragraph(2, {"Passed: ", Ink::dim}, *reason, Ink::dim);
-    for (const auto& text : {copy_rate_text(tests), reserve_text(tests)})
-      if (!text.empty() && !quiet) out.paragraph(2, {}, text, Ink::dim);
-  }
-}
-
-void write_fitness(const Summary& summary, bool quiet, TerminalText& out) {
-  Table table;
-  table.columns = {
-      {.title = "Check"}, {.title = "Result"}, {.title = "Measured", .flexible = true}};
-  for (const TestSummary& check : summary.fitness) {
-    if (quiet && check.tone == Tone::good) continue;
-    table.rows.push_back({{check.verdict->test, Ink::bold},
-                          {status_text(check.verdict->status), ink_of(check.tone)},
-                          {check.verdict->reason}});
-  }
-  if (table.rows.empty()) return;
-  out.heading("Fitness of the host");
-  out.table(2, table);
+  if (one_test || one_row)
+    if (const auto text = copy_rate_text(tests); !text.empty())
+      out.paragraph(2, {}, text, Ink::dim);
+  if (const auto text = reserve_text(tests); !text.empty()) out.paragraph(2, {}, text, Ink::dim);
 }
 
 }  // namespace gpuready

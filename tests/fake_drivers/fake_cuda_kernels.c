@@ -9,7 +9,7 @@ static uint64_t rotr32(uint64_t value, int bits) {
   return (doubled >> bits) & 0xffffffffu;
 }
 
-static uint64_t pattern_word(uint64_t position) {
+uint64_t fake_pattern_word(uint64_t position) {
   uint64_t low = position % 4294967296u, high = position / 4294967296u;
   high = (high + low * 2654435761u) % 4294967296u;
   low ^= rotr32(high, 28);
@@ -44,7 +44,7 @@ static void run_write(const struct fake_memory* memory, const void* params) {
   struct pass p;
   memcpy(&p, params, sizeof p);
   for (uint64_t i = 0; i < p.words; ++i) {
-    uint64_t word = pattern_word(p.first + i + p.salt) ^ p.invert;
+    uint64_t word = fake_pattern_word(p.first + i + p.salt) ^ p.invert;
     if (p.first + i == p.fault_index) word ^= p.fault_bits;
     unsigned char* to = cell(memory, p.base + 8 * i);
     if (memory->drop && p.invert != 0 && to == memory->base + memory->drop_offset) continue;
@@ -53,7 +53,7 @@ static void run_write(const struct fake_memory* memory, const void* params) {
 }
 
 /* The inverse is found by running the four steps backwards. */
-static uint64_t position_of(uint64_t word) {
+uint64_t fake_position_of(uint64_t word) {
   uint64_t low = word % 4294967296u, high = word / 4294967296u;
   low ^= rotr32(high, 23);
   high = (high - low * 2246822507u) % 4294967296u;
@@ -69,9 +69,9 @@ static void run_verify(const struct fake_memory* memory, const void* params) {
       (uint64_t*)(uintptr_t)p.results; /* words, sum, bad, first, recorded, 3 unused */
   for (uint64_t i = 0; i < p.words; ++i) {
     const uint64_t index = p.first + i, actual = read_word(memory, p.base + 8 * i);
-    const uint64_t expected = pattern_word(index + p.salt) ^ p.invert;
+    const uint64_t expected = fake_pattern_word(index + p.salt) ^ p.invert;
     results[0] += 1;
-    results[1] += position_of(actual ^ p.invert);
+    results[1] += fake_position_of(actual ^ p.invert);
     if (actual == expected) continue;
     results[2] += 1;
     if (index < results[3]) results[3] = index;
@@ -103,12 +103,12 @@ int fake_run_kernel(const struct fake_memory* memory, const char* name, const vo
     kKernels[i].run(memory, params);
     return 1;
   }
-  return 0;
+  return fake_run_transfer(name, params);
 }
 
 int fake_knows_kernel(const char* name) {
   for (size_t i = 0; i < sizeof kKernels / sizeof *kKernels; ++i) {
     if (strcmp(kKernels[i].name, name) == 0) return 1;
   }
-  return 0;
+  return fake_run_transfer(name, NULL);
 }

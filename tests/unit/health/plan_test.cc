@@ -22,9 +22,8 @@ Machine live_machine() {
 }
 
 // The jobs of the memory test.
-std::vector<TestJob> memory_jobs(const Machine& machine, PlanOptions options = {}) {
-  options.tests = {"memory"};
-  const auto plan = plan_tests(machine, options);
+std::vector<TestJob> memory_jobs(const Machine& machine, const SurveyOptions& options = {}) {
+  const auto plan = plan_tests(machine, {options, {"memory"}});
   return plan.waves.empty() ? std::vector<TestJob>() : plan.waves.front();
 }
 
@@ -161,7 +160,7 @@ void add_llvmpipe(Machine& machine) {
   machine.vulkan.devices.push_back(device);
 }
 
-std::string chosen(const Machine& machine, const PlanOptions& options = {}) {
+std::string chosen(const Machine& machine, const SurveyOptions& options = {}) {
   const auto jobs = memory_jobs(machine, options);
   return jobs.empty() ? "none" : to_string(jobs.front().devices.at(0));
 }
@@ -218,7 +217,7 @@ TEST(Plan, SoftwareIsTestedOnlyOnRequestAndSaysSo) {
 TEST(Plan, VulkanThatIsAskedForAndAbsentIsNotTested) {
   Machine machine;
   machine.source = "live";
-  const auto plan = plan_tests(machine, {.tests = {"memory"}, .devices = {"vulkan"}});
+  const auto plan = plan_tests(machine, {{.devices = {"vulkan"}}, {"memory"}});
   EXPECT_TRUE(plan.waves.empty());
   ASSERT_EQ(plan.not_run.size(), 1u);
   EXPECT_EQ(plan.not_run[0].status, VerdictStatus::not_tested);

@@ -72,8 +72,29 @@ Verdict filled_verdict() {
   out.mismatches_total = 1289;
   out.mismatches = {{"text 1290", 1291u, 1292, 1293, 1294}};
   out.digests = {{"text 1295", 1296}};
+  out.started_ms = 1297.5;
   out.duration_ms = 1278.5;
   out.injected_fault = "bitflip";
+  return out;
+}
+
+Samples filled_samples() {
+  Samples out;
+  out.interval_ms = 1298.5;
+  out.absent = {"text 1299"};
+  SampleSeries& series = out.series.emplace_back();
+  series.gpu = 1300;
+  series.uuid = "text 1301";
+  series.name = "text 1302";
+  series.unit = "text 1303";
+  series.taken = 1304;
+  series.min = 1305.5;
+  series.mean = 1306.5;
+  series.max = 1307.5;
+  series.last = 1308.5;
+  series.t_ms = {1309.5};
+  series.value = {1310.5};
+  out.sampled_xids = {{1311, 1312.5, 1313}};
   return out;
 }
 
@@ -90,6 +111,7 @@ Report filled() {
   out.findings->front().explains = {filled_finding()};
   out.verdicts.emplace();
   out.verdicts->push_back(filled_verdict());
+  out.samples = filled_samples();
   out.conclusion = "text 1283";
   out.notes = {"text 1284"};
   out.exit = Exit::unknown;

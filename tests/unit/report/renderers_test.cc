@@ -31,7 +31,9 @@ TEST(Renderers, EverySampleInEveryFormatIsPrintable) {
   for (const auto& [name, report] : samples::all()) {
     for (const auto& [ending, text] :
          {std::pair{"html", render_html(report)}, std::pair{"md", render_markdown(report)},
-          std::pair{"prom", render_prometheus(report)}}) {
+          std::pair{"prom", render_prometheus(report)},
+          std::pair{"txt", render_terminal(report, {.unicode = true})},
+          std::pair{"ascii.txt", render_terminal(report, {})}}) {
       keep("report." + name + "." + ending, text);
       EXPECT_FALSE(text.empty()) << name << ending;
       EXPECT_EQ(printable(text), text) << name << ending;

@@ -9,14 +9,17 @@
 
 namespace gpuready::samples {
 
-Report empty();    // nothing is known and nothing was done
-Report healthy();  // `check` on two H200s behind NVSwitch
-Report eight();    // `check` on eight GPUs in two NUMA nodes: one failed, one slow, one hung
-Report no_gpu();   // `check` on a virtual machine: host memory was tested, llvmpipe is there
-Report faked();    // --fake cuda
-Report detect();   // `detect --full` on the eight
-Report hostile();  // strings that would break a renderer which does not escape
-Report filled();   // every field set, each to a value of its own (filled_test.cc)
+Report empty();     // nothing is known and nothing was done
+Report healthy();   // `check` on two H200s behind NVSwitch
+Report eight();     // `check` on eight GPUs in two NUMA nodes: one failed, one slow, one hung
+Report no_gpu();    // `check` on a virtual machine: host memory was tested, llvmpipe is there
+Report faked();     // --fake cuda
+Report detect();    // `detect --full` on the eight
+Report hostile();   // strings that would break a renderer which does not escape
+Report one_gpu();   // `check --level standard` on one H200: six tests, sampled
+Report full();      // the same on eight: a wrong SM, a slow one that is hot, pairs without access
+Report injected();  // one GPU, with a fault in the tensor test
+Report filled();    // every field set, each to a value of its own (filled_test.cc)
 
 // Text that tries HTML, Markdown, Prometheus labels, terminals and bidirectional tricks at once.
 inline const std::string kHostile =

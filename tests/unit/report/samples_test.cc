@@ -346,6 +346,28 @@ Report hostile() {
   fitness.test = fitness.reason = kHostile;
   fitness.executor = "host";
   fitness.status = VerdictStatus::failed;
+  Verdict& wrong = report.verdicts->emplace_back();
+  wrong.test = wrong.subject = wrong.reason = wrong.executor = kHostile;
+  wrong.injected_fault = kHostile;
+  wrong.started_ms = 10;
+  wrong.duration_ms = 90;
+  wrong.pci_address = machine.gpus[1].pci->text();
+  wrong.status = VerdictStatus::failed;
+  wrong.mismatches = {{kHostile, 3u, 4, 5, 6}};
+  wrong.digests = {{kHostile, 7}};
+  report.samples.emplace();
+  report.samples->absent = {kHostile};
+  for (const std::string& name : {kHostile, "power" + std::string(), "clock_event_" + kHostile}) {
+    SampleSeries& series = report.samples->series.emplace_back();
+    series.gpu = 1;
+    series.name = name;
+    series.unit = kHostile;
+    series.taken = 2;
+    series.max = series.mean = series.last = 1;
+    series.t_ms = {0, 100};
+    series.value = {0, 1};
+  }
+  report.samples->sampled_xids = {{1, 50, 94}};
   report.notes = {kHostile};
   report.conclusion = report.tool_version = report.created_utc = kHostile;
   return report;
@@ -353,8 +375,9 @@ Report hostile() {
 
 std::vector<std::pair<std::string, Report>> all() {
   std::vector<std::pair<std::string, Report>> out{
-      {"empty", empty()}, {"healthy", healthy()}, {"eight", eight()},     {"no_gpu", no_gpu()},
-      {"faked", faked()}, {"detect", detect()},   {"hostile", hostile()}, {"filled", filled()}};
+      {"empty", empty()},     {"healthy", healthy()}, {"eight", eight()},      {"no_gpu", no_gpu()},
+      {"faked", faked()},     {"detect", detect()},   {"hostile", hostile()},  {"filled", filled()},
+      {"one_gpu", one_gpu()}, {"full", full()},       {"injected", injected()}};
   Report doctor = healthy();
   doctor.command = "doctor";
   doctor.verdicts.reset();
