@@ -17,7 +17,7 @@ namespace {
 constexpr int kJitErrorLogBuffer = 5, kJitErrorLogBytes = 6;  // CUjit_option
 constexpr int kMaxDynamicSharedBytes = 8;                     // CUfunction_attribute
 constexpr unsigned kSharedBytesWithoutAsking = 48 * 1024;
-constexpr unsigned kHostAllocPortable = 1;                    // usable from every context
+constexpr unsigned kHostAllocPortable = 1;  // usable from every context
 constexpr unsigned kHostRegisterPortable = 1;
 constexpr CudaStatus kPeerAccessAlreadyEnabled = 704;
 

@@ -58,13 +58,12 @@ void add_unsupported(const HealthTest& test, const Survey& survey, TestPlan& pla
     if (target.gpu && !runs_on(test, target.device))
       plan.not_run.push_back(not_run(
           test, target.subject, target.gpu,
-          {VerdictStatus::not_supported, fmt::format("the {} test does not run through {}",
-                                                     test.name, target.device.executor)}));
+          {VerdictStatus::not_supported,
+           fmt::format("the {} test does not run through {}", test.name, target.device.executor)}));
 }
 
 // What is a trial of `tried` in place of its test.
-TestJob trial_of(const SelfTestCase& tried, TestJob job, std::uint64_t trials,
-                 std::uint64_t seed) {
+TestJob trial_of(const SelfTestCase& tried, TestJob job, std::uint64_t trials, std::uint64_t seed) {
   const TestOptions limits = job.options;
   job.test = find_health_test(job.devices.size() == 1 ? "selftest" : "selftest-pair");
   job.options = self_test_options(tried, trials, seed);
@@ -111,8 +110,7 @@ TestPlan plan_self_tests(const Machine& machine, const SurveyOptions& options,
     auto waves = test.devices == 1 ? std::vector<std::vector<TestJob>>{std::move(singles)}
                                    : plan_pairs(machine, test, singles, {}, false).waves;
     for (auto& wave : waves) {
-      for (TestJob& job : wave)
-        job = trial_of(tried, std::move(job), trials, *options.test.seed);
+      for (TestJob& job : wave) job = trial_of(tried, std::move(job), trials, *options.test.seed);
       if (!wave.empty()) plan.waves.push_back(std::move(wave));
     }
   }

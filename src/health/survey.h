@@ -46,8 +46,8 @@ struct Survey {
 // Without GPU hardware here (or where "cpu" is named) the host's memory and processor are a target.
 Survey survey_devices(const Machine& machine, const SurveyOptions& options);
 
-// Does the list name this GPU, by index, PCI address, UUID or a UUID's unambiguous beginning? A list
-// that names no GPU but executors only ("cuda") means every GPU.
+// Does the list name this GPU, by index, PCI address, UUID or a UUID's unambiguous beginning? A
+// list that names no GPU but executors only ("cuda") means every GPU.
 bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu);
 
 }  // namespace gpuready
