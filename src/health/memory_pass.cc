@@ -73,9 +73,10 @@ Result<void> MemoryPasses::set_faults(std::span<const MemoryFaultEntry> faults) 
 
 LaunchShape memory_launch_shape(const Kernel& kernel, std::uint64_t bytes) {
   constexpr std::uint64_t kMostBlocks = 0x7fffffff;  // in x, of every CUDA device
-  const MemoryBlockWork& work = &kernel == &kMemoryWrite  ? kMemoryWriteWork
-                                : &kernel == &kMemoryCopy ? kMemoryCopyWork
-                                                          : kMemoryVerifyWork;
+  const MemoryBlockWork& work = &kernel == &kMemoryWrite    ? kMemoryWriteWork
+                                : &kernel == &kMemoryCopy   ? kMemoryCopyWork
+                                : &kernel == &kMemoryInvert ? kMemoryInvertWork
+                                                            : kMemoryVerifyWork;
   LaunchShape shape;
   shape.threads = kMemoryKernelThreads;
   shape.blocks =
