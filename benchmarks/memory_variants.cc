@@ -142,11 +142,16 @@ void measure_patterns(Bench& bench) {
         return bench.rate(kernel, shape, &pass, sizeof pass, pass.words * bytes_a_word) /
                bench.copy_rate;
       };
-      const auto alternate = [&] { pass.invert = ~pass.invert; };
-      const double write = ratio(kMemoryWrite, 8), verify = ratio(kMemoryVerify, 8),
-                   invert = bench.rate(kMemoryInvert, shape, &pass, sizeof pass, pass.words * 16,
-                                       alternate) /
-                            bench.copy_rate;
+      const double write = ratio(kMemoryWrite, 8), verify = ratio(kMemoryVerify, 8);
+      double invert = 0;
+      if (pattern == kPatternAddress) {  // the only one that it does
+        LaunchShape tiles_shape = shape;
+        tiles_shape.blocks =
+            static_cast<unsigned>(bench.memory.bytes() / kMemoryInvertWork.tile_bytes / tiles);
+        const double rate = bench.rate(kMemoryInvert, tiles_shape, &pass, sizeof pass,
+                                       pass.words * 16, [&] { pass.invert = ~pass.invert; });
+        invert = rate / bench.copy_rate;
+      }
       pass.select = kWriteOthers;
       const double others = pattern == kPatternModulo ? ratio(kMemoryWrite, 8) : 0;
       fmt::print("{:<8} {:>3}  write {:6.3f}  verify {:6.3f}  invert {:6.3f}  others {:6.3f}\n",
