@@ -10,7 +10,7 @@
 namespace gpuready {
 namespace {
 
-constexpr unsigned kCpuCount = 8 * kComputeThreads;  // a thread does what 1024 do on a GPU
+constexpr unsigned kCpuCount = 4 * kComputeThreads;  // a thread does what 1024 do on a GPU
 constexpr unsigned kCpuSharedWords = 8 * KiB / 4;    // stays in a first-level cache
 constexpr unsigned kDefaultSharedBytes = 48 * KiB;   // what every block may have without asking
 constexpr unsigned kMostSharedBytes = 256 * KiB;     // more than any SM has (Hopper: 227 KiB)

@@ -37,7 +37,8 @@ class ComputeLauncher {
   // One record a block; those of blocks that did not end have another nonce.
   Result<std::vector<ComputeRecord>> run(const ComputeWork& work,
                                          const std::optional<ComputeFault>& fault);
-  std::uint64_t nonce() const { return nonce_; }  // of the last launch
+  std::uint64_t nonce() const { return nonce_; }               // of the last launch
+  unsigned shared_bytes() const { return shared_words_ * 4; }  // tested, of each unit
   // The results of one operation as this unit computes them now; absent when no block came to it.
   Result<std::optional<std::vector<std::uint64_t>>> results_of(
       ComputeWork work, unsigned op, unsigned unit, const std::optional<ComputeFault>& fault);

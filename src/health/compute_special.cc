@@ -10,10 +10,6 @@
 namespace gpuready {
 namespace {
 
-// Bounds published as 2^-20.5 are rounded to one place; half of it is theirs. (All fp32 arguments
-// from -2 pi to 2 pi tried on an H200: docs/compute-test.md.)
-double published(double exponent) { return std::exp2(exponent + 0.05); }
-
 constexpr double kWrong = std::numeric_limits<double>::infinity();
 
 double exactly(float result, float expected) {
@@ -48,11 +44,11 @@ double in_steps(float result, double exact, double bound) {
   return (got > best ? got - best : best - got) / bound;
 }
 
-std::optional<double> trigonometric(double x, float result, double exact) {
-  const double bound_2pi = published(-20.5), bound_100pi = published(-14.7);
-  if (std::fabs(x) <= 2 * std::numbers::pi) return absolute(result, exact, bound_2pi);
-  if (std::fabs(x) <= 100 * std::numbers::pi) return absolute(result, exact, bound_100pi);
-  return std::nullopt;
+std::optional<double> trigonometric(double x, float result, double exact, double near_exponent) {
+  const double periods = std::fabs(x) / std::numbers::pi;
+  if (periods > 100) return std::nullopt;
+  const double exponent = periods <= 1 ? near_exponent : periods <= 2 ? -20.5 : -14.7;
+  return absolute(result, exact, std::exp2(exponent));
 }
 
 }  // namespace
@@ -75,11 +71,11 @@ std::optional<double> special_function_error(unsigned op, std::uint32_t bits,
     case kOpSin:
       if (infinite) return exactly(result, kNan);
       if (x == 0) return exactly(result, signed_zero);
-      return trigonometric(exact_x, result, std::sin(exact_x));
+      return trigonometric(exact_x, result, std::sin(exact_x), -21.41);
     case kOpCos:
       if (infinite) return exactly(result, kNan);
       if (x == 0) return exactly(result, 1);
-      return trigonometric(exact_x, result, std::cos(exact_x));
+      return trigonometric(exact_x, result, std::cos(exact_x), -21.19);
     case kOpEx2:
       if (infinite) return exactly(result, negative ? 0 : kInfinity);
       if (x == 0) return exactly(result, 1);
@@ -98,7 +94,7 @@ std::optional<double> special_function_error(unsigned op, std::uint32_t bits,
     case kOpRsqrt:
       if (x == 0) return exactly(result, std::copysign(kInfinity, x));
       if (infinite) return exactly(result, 0);
-      return relative(result, 1 / std::sqrt(exact_x), published(-22.9));
+      return relative(result, 1 / std::sqrt(exact_x), std::exp2(-22.9));
     case kOpSqrtApprox:
       if (x == 0) return exactly(result, signed_zero);
       if (infinite) return exactly(result, kInfinity);

@@ -271,7 +271,8 @@ Result<void> ComputeTest::check_bounds(const ComputeWork& work, unsigned op, uns
     const auto error = special_function_error(op, x, result);
     if (!error) continue;
     // No unit is named where all agree.
-    if (*error > 1) add_mismatch({std::string(compute_op(op).name), {}, i, golden[i], result});
+    if (*error > kSpecialErrorAllowed)
+      add_mismatch({std::string(compute_op(op).name), {}, i, golden[i], result});
     if (std::isfinite(*error)) largest_error_ = std::max(largest_error_, *error);
   }
   return {};
@@ -355,6 +356,9 @@ void ComputeTest::conclude() {
   const std::size_t ops = exact_ops_.size() + special_ops_.size();
   metrics.push_back({"operations", static_cast<double>(ops), "1", {}, {}});
   metrics.push_back({"results_checked", static_cast<double>(tally_.results), "1", {}, {}});
+  if (launcher_)
+    metrics.push_back(
+        {"shared_memory_per_unit", static_cast<double>(launcher_->shared_bytes()), "B", {}, {}});
   metrics.push_back({"rounds", static_cast<double>(rounds_), "1", {}, {}});
   if (worst_.median > 0) {
     const char* unit = cpu_ ? "ns" : "cycles";
@@ -386,7 +390,9 @@ void ComputeTest::conclude() {
       fmt::format("{} operations on each of {} {}: every result is the golden one bit for bit", ops,
                   total, units_name());
   if (!special_ops_.empty())
-    reason += ", special functions are within their published bounds and the same on all";
+    reason += fmt::format(
+        ", special functions are within {}their published bounds and the same on all",
+        largest_error_ > 1 ? fmt::format("{:.3f} times ", largest_error_) : "");
   if (vulkan_) {
     reason +=
         "; Vulkan does not tell which units ran them, and defines no other results so exactly";

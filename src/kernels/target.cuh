@@ -53,8 +53,17 @@ GPUREADY_DEVICE u64 atomic_min(u64* target, u64 value) {
   return __hip_atomic_fetch_min(target, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
-// A counter that goes up steadily while the kernel runs; for intervals within one thread.
+GPUREADY_DEVICE u64 atomic_xor(u64* target, u64 value) {
+  return __hip_atomic_fetch_xor(target, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+// A counter that goes up steadily while the kernel runs, for intervals within one thread; the
+// second form is read once `value` is there.
 GPUREADY_DEVICE u64 clock_ticks() { return __builtin_readcyclecounter(); }
+GPUREADY_DEVICE u64 clock_ticks_after(u64 value) {
+  asm volatile("" ::"v"(value));
+  return __builtin_readcyclecounter();
+}
 
 #else
 
@@ -80,7 +89,22 @@ GPUREADY_DEVICE u64 atomic_min(u64* target, u64 value) {
   return __nvvm_atom_min_gen_ull(target, value);
 }
 
+GPUREADY_DEVICE u64 atomic_xor(u64* target, u64 value) {
+  u64 old;
+  asm volatile("atom.xor.b64 %0, [%1], %2;" : "=l"(old) : "l"(target), "l"(value) : "memory");
+  return old;
+}
+
 GPUREADY_DEVICE u64 clock_ticks() { return static_cast<u64>(__nvvm_read_ptx_sreg_clock64()); }
+GPUREADY_DEVICE u64 clock_ticks_after(u64 value) {
+  u64 ticks;
+  asm volatile(
+      "{ .reg .u64 t; .reg .pred q; setp.eq.u64 q, %1, 0; mov.u64 t, %%clock64;\n"
+      "@q mov.u64 t, %%clock64; mov.u64 %0, t; }"
+      : "=l"(ticks)
+      : "l"(value));
+  return ticks;
+}
 
 #endif
 

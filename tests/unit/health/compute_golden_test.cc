@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -45,7 +44,7 @@ double value_of(unsigned half) { return std::bit_cast<float>(float_bits_from_hal
 
 TEST(ComputeHalf, AddAndMultiplyAreTheNearestValueOfTheExactOne) {
   const unsigned key = compute_key(7, kOpAddF16);
-  for (unsigned i = 0; i < 100'000; ++i) {
+  for (unsigned i = 0; i < 40'000; ++i) {
     const ComputeInputs in = compute_inputs(ComputeInputKind::f16, key, i);
     const unsigned a = in.a & 0xFFFF, b = in.b & 0xFFFF;
     // Sums and products of two fp16 numbers are exact in fp64.
@@ -57,7 +56,7 @@ TEST(ComputeHalf, AddAndMultiplyAreTheNearestValueOfTheExactOne) {
 TEST(ComputeHalf, FmaRoundsOnce) {
   const unsigned key = compute_key(7, kOpFmaF16);
   unsigned differs = 0;
-  for (unsigned i = 0; i < 100'000; ++i) {
+  for (unsigned i = 0; i < 40'000; ++i) {
     const ComputeInputs in = compute_inputs(ComputeInputKind::f16, key, i);
     const unsigned a = in.a & 0xFFFF, b = in.b & 0xFFFF, c = in.c & 0xFFFF;
     const double product = value_of(a) * value_of(b), sum = product + value_of(c);
@@ -69,7 +68,7 @@ TEST(ComputeHalf, FmaRoundsOnce) {
       ASSERT_EQ(result, nearest_half(sum)) << a << " * " << b << " + " << c;
     }
   }
-  EXPECT_GT(differs, 1000u) << "inputs must tell an fma from two roundings";
+  EXPECT_GT(differs, 400u) << "inputs must tell an fma from two roundings";
 }
 
 TEST(ComputeHalf, EveryHalfSurvivesTheWayToFloatAndBack) {
@@ -121,7 +120,7 @@ TEST(ComputeGolden, IsTheSameOnEveryHost) {
     const ComputeWork work{1, 0, kComputeExactOps, kComputeThreads, 2048};
     all = mix_word(all + checksum_of(golden_results(work, op)), 0);
   }
-  EXPECT_EQ(all, 0x1bdde085633cb530ull);
+  EXPECT_EQ(all, 0x8b4c8bb8fcd363a3ull);
 }
 
 TEST(ComputeGolden, EachResultChangesTheChecksum) {
@@ -178,8 +177,10 @@ TEST(SpecialFunctions, AnErrorJustBeyondTheBoundIsSeen) {
   const auto error = [](unsigned op, float x, double result) {
     return *special_function_error(op, bits(x), bits(static_cast<float>(result)));
   };
-  EXPECT_LT(error(kOpSin, 1, std::sin(1.0) + std::exp2(-20.6)), 1);
-  EXPECT_GT(error(kOpSin, 1, std::sin(1.0) + std::exp2(-20.3)), 1);
+  EXPECT_LT(error(kOpSin, 1, std::sin(1.0) + std::exp2(-21.6)), 1);
+  EXPECT_GT(error(kOpSin, 1, std::sin(1.0) + std::exp2(-21.2)), 1);
+  EXPECT_LT(error(kOpSin, 5, std::sin(5.0) + std::exp2(-20.6)), 1);
+  EXPECT_GT(error(kOpSin, 5, std::sin(5.0) + std::exp2(-20.3)), 1);
   EXPECT_LT(error(kOpCos, 100, std::cos(100.0) + std::exp2(-14.8)), 1);
   EXPECT_GT(error(kOpCos, 100, std::cos(100.0) + std::exp2(-14.6)), 1);
   EXPECT_LE(error(kOpEx2, 0.5f, std::exp2(0.5) + 2 * std::exp2(-23)), 1);
@@ -209,29 +210,42 @@ TEST(SpecialFunctions, CorrectlyRoundedValuesAreWithinAllBounds) {
   }
 }
 
+// The floating-point instructions of a PTX text ("fma.rn.f32"), each with how often it stands
+// there.
+std::map<std::string, int> arithmetic_of(std::string_view text) {
+  constexpr std::string_view kNames[] = {"add.", "sub.", "mul.",  "fma.",
+                                         "mad.", "div.", "sqrt.", "rcp."};
+  std::map<std::string, int> found;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    line = line.substr(0, line.find_first_of(" \t"));
+    const bool named = std::any_of(std::begin(kNames), std::end(kNames),
+                                   [&](auto name) { return line.starts_with(name); });
+    if (named && line.find(".f") != std::string_view::npos) ++found[std::string(line)];
+  }
+  return found;
+}
+
 // Each rounds to nearest and none flushes subnormals or is left to the assembler's choice.
 TEST(ComputePtx, ArithmeticIsRoundedToNearestAndNothingIsFlushed) {
-  const std::regex instruction(
-      R"(\b(add|sub|mul|fma|mad|div|sqrt|rcp)((\.[a-z]+)*)\.(f16x2|f16|f32|f64)\b)");
   ASSERT_EQ(kCompute.cuda.size(), 4u);
   for (const KernelImage& image : kCompute.cuda) {
-    const std::string text(reinterpret_cast<const char*>(image.begin),
-                           reinterpret_cast<const char*>(image.end));
-    EXPECT_EQ(text.find(".ftz"), std::string::npos) << image.compute_capability;
-    std::map<std::string, int> found;
-    for (auto it = std::sregex_iterator(text.begin(), text.end(), instruction);
-         it != std::sregex_iterator(); ++it) {
-      const std::string rounding = (*it)[2];
-      EXPECT_TRUE(rounding == ".rn" || rounding == ".approx") << it->str();
-      ++found[it->str()];
-    }
+    const std::string_view text(reinterpret_cast<const char*>(image.begin),
+                                static_cast<std::size_t>(image.end - image.begin));
+    EXPECT_EQ(text.find(".ftz"), std::string_view::npos) << image.compute_capability;
+    auto found = arithmetic_of(text);
+    for (const auto& [name, count] : found)
+      EXPECT_TRUE(name.find(".rn.") != name.npos || name.find(".approx.") != name.npos) << name;
     for (const char* name : {"add.rn.f32", "mul.rn.f32", "fma.rn.f32", "div.rn.f32", "sqrt.rn.f32",
                              "add.rn.f64", "mul.rn.f64", "fma.rn.f64", "div.rn.f64", "sqrt.rn.f64"})
       EXPECT_EQ(found[name], 1) << name << " for sm_" << image.compute_capability;
-    const bool half = image.compute_capability >= 53;
-    EXPECT_EQ(found["fma.rn.f16x2"], half ? 1 : 0);
-    EXPECT_EQ(text.find("tanh.approx.f32") != std::string::npos, image.compute_capability >= 75);
-    EXPECT_EQ(text.find("dp4a.s32.s32") != std::string::npos, image.compute_capability >= 61);
+    EXPECT_EQ(found["fma.rn.f16x2"], image.compute_capability >= 53 ? 1 : 0);
+    const auto has = [&](std::string_view name) { return text.find(name) != text.npos; };
+    EXPECT_EQ(has("tanh.approx.f32"), image.compute_capability >= 75);
+    EXPECT_EQ(has("dp4a.s32.s32"), image.compute_capability >= 61);
   }
 }
 
