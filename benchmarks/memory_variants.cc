@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,25 +28,24 @@ const KernelImage kImages[] = {
 struct Variant {
   const char* suffix;
   unsigned threads, unroll;
-  Kernel write, verify, copy;
+  Kernel write, verify, invert, copy;
 };
 #define VARIANT(threads, unroll, suffix)                             \
   {                                                                  \
     #threads "_" #unroll suffix, threads, unroll,                    \
         {"write_" #threads "_" #unroll suffix, kImages, nullptr},    \
-        {"verify_" #threads "_" #unroll suffix, kImages, nullptr}, { \
+        {"verify_" #threads "_" #unroll suffix, kImages, nullptr},   \
+        {"invert_" #threads "_" #unroll suffix, kImages, nullptr}, { \
       "copy_" #threads "_" #unroll suffix, kImages, nullptr          \
     }                                                                \
   }
 const Variant kVariants[] = {
-    VARIANT(256, 1, ""),    VARIANT(256, 2, ""),    VARIANT(256, 4, ""),    VARIANT(256, 8, ""),
-    VARIANT(512, 4, ""),    VARIANT(1024, 2, ""),   VARIANT(256, 2, "_cs"), VARIANT(256, 4, "_cs"),
-    VARIANT(256, 8, "_cs"), VARIANT(512, 4, "_cs"),
+    VARIANT(256, 1, ""),    VARIANT(256, 2, ""),    VARIANT(256, 4, ""),  VARIANT(256, 8, ""),
+    VARIANT(512, 4, ""),    VARIANT(512, 8, ""),    VARIANT(1024, 2, ""), VARIANT(1024, 4, ""),
+    VARIANT(256, 4, "_cs"), VARIANT(512, 8, "_cs"),
 };
-// Blocks launched per SM; 0 stands for as many as are resident at once, the last for one per tile.
-constexpr unsigned kWholeGrid = ~0u;
-constexpr unsigned kBlocksPerUnit[] = {0, 4, 8, 16, 32, 64, kWholeGrid};
-constexpr int kRuns = 3;
+constexpr unsigned kTilesPerBlock[] = {1, 2, 4, 8, 32};
+constexpr int kRuns = 2;
 
 struct Bench {
   Device& device;
@@ -54,8 +54,9 @@ struct Bench {
   double copy_rate = 0;
 
   // Best of several runs, in bytes of traffic per second; 0 when the launch fails.
+  // `between` runs after each: an inverting pass leaves the complement.
   double rate(const Kernel& kernel, const LaunchShape& shape, const void* params, std::size_t size,
-              std::uint64_t traffic_bytes) {
+              std::uint64_t traffic_bytes, const std::function<void()>& between = {}) {
     double best = 0;
     for (int run = 0; run <= kRuns; ++run) {
       if (!timer.start()) return 0;
@@ -69,6 +70,7 @@ struct Bench {
         return 0;
       }
       if (run > 0) best = std::max(best, static_cast<double>(traffic_bytes) / (*ms / 1e3));
+      if (between) between();
     }
     return best;
   }
@@ -86,21 +88,13 @@ struct Bench {
     fmt::print("driver's copy: {}\n", format_rate(copy_rate));
   }
 
-  void measure(const Variant& variant, unsigned blocks_per_unit) {
+  void measure(const Variant& variant, unsigned tiles_per_block) {
     const std::uint64_t words = memory.bytes() / 8;
     const std::uint64_t tile_words = std::uint64_t{variant.threads} * variant.unroll * 2;
-    const auto shape = [&](const Kernel& kernel, std::uint64_t of_words) {
-      const std::uint64_t tiles = of_words / tile_words;
-      std::uint64_t blocks = tiles;
-      if (blocks_per_unit == 0) {
-        auto resident = device.resident_blocks(kernel, variant.threads, 0);
-        blocks = resident ? std::uint64_t{*resident} * device.info().units : 1;
-      } else if (blocks_per_unit != kWholeGrid) {
-        blocks = std::uint64_t{blocks_per_unit} * device.info().units;
-      }
+    const auto shape = [&](std::uint64_t of_words) {
       LaunchShape launch;
       launch.threads = variant.threads;
-      launch.blocks = static_cast<unsigned>(std::min<std::uint64_t>({blocks, tiles, 0x7fffffff}));
+      launch.blocks = static_cast<unsigned>(of_words / tile_words / tiles_per_block);
       return launch;
     };
     MemoryPassParams pass{};
@@ -111,22 +105,57 @@ struct Bench {
     const std::uint64_t half = memory.bytes() / 2;
     const MemoryCopyParams copying{memory.address() + half, memory.address(), half};
 
-    const double write =
-        rate(variant.write, shape(variant.write, words), &pass, sizeof pass, words * 8);
-    const double verify =
-        rate(variant.verify, shape(variant.verify, words), &pass, sizeof pass, words * 8);
-    const double copy =
-        rate(variant.copy, shape(variant.copy, half / 8), &copying, sizeof copying, 2 * half);
+    const double write = rate(variant.write, shape(words), &pass, sizeof pass, words * 8);
+    const double verify = rate(variant.verify, shape(words), &pass, sizeof pass, words * 8);
+    const double invert = rate(variant.invert, shape(words), &pass, sizeof pass, words * 16,
+                               [&] { pass.invert = ~pass.invert; });
+    const double copy = rate(variant.copy, shape(half / 8), &copying, sizeof copying, 2 * half);
     copy_rate = std::max(copy_rate, copy);
-    const std::string grid = blocks_per_unit == 0            ? "resident"
-                             : blocks_per_unit == kWholeGrid ? "one per tile"
-                                                             : std::to_string(blocks_per_unit);
-    fmt::print("{:<10} {:>12}  write {:>10} {:6.3f}  verify {:>10} {:6.3f}  copy {:>10} {:6.3f}\n",
-               variant.suffix, grid, format_rate(write), write / copy_rate, format_rate(verify),
-               verify / copy_rate, format_rate(copy), copy / copy_rate);
+    fmt::print("{:<10} {:>3}  write {:6.3f}  verify {:6.3f}  invert {:6.3f}  copy {:6.3f}\n",
+               variant.suffix, tiles_per_block, write / copy_rate, verify / copy_rate,
+               invert / copy_rate, copy / copy_rate);
     std::fflush(stdout);
   }
 };
+
+// The shipped kernels, pattern by pattern.
+void measure_patterns(Bench& bench) {
+  constexpr std::pair<const char*, std::uint64_t> kPatterns[] = {{"address", kPatternAddress},
+                                                                 {"random", kPatternRandom},
+                                                                 {"walking", kPatternWalking},
+                                                                 {"modulo", kPatternModulo}};
+  for (const auto& [name, pattern] : kPatterns) {
+    for (const unsigned tiles : {1u, 2u, 4u, 8u}) {
+      LaunchShape shape;
+      shape.threads = kMemoryKernelThreads;
+      shape.blocks =
+          static_cast<unsigned>(bench.memory.bytes() / kMemoryWriteWork.tile_bytes / tiles);
+      MemoryPassParams pass{};
+      pass.base_address = bench.memory.address();
+      pass.words = bench.memory.bytes() / 8;
+      pass.salt = 0x0123456789abcdef;
+      pass.pattern = pattern;
+      pass.key = 7;
+      pass.results_address = bench.results.address();
+      const auto ratio = [&](const Kernel& kernel, std::uint64_t bytes_a_word) {
+        return bench.rate(kernel, shape, &pass, sizeof pass, pass.words * bytes_a_word) /
+               bench.copy_rate;
+      };
+      const auto alternate = [&] { pass.invert = ~pass.invert; };
+      const double write = ratio(kMemoryWrite, 8), verify = ratio(kMemoryVerify, 8),
+                   invert = bench.rate(kMemoryInvert, shape, &pass, sizeof pass, pass.words * 16,
+                                       alternate) /
+                            bench.copy_rate;
+      pass.select = kWriteNth;
+      const double nth = pattern == kPatternModulo ? ratio(kMemoryWrite, 8) : 0;
+      pass.select = kWriteOthers;
+      const double others = pattern == kPatternModulo ? ratio(kMemoryWrite, 8) : 0;
+      fmt::print(
+          "{:<8} {:>3}  write {:6.3f}  verify {:6.3f}  invert {:6.3f}  parts {:.3f} {:.3f}\n", name,
+          tiles, write, verify, invert, nth, others);
+    }
+  }
+}
 
 Result<void> run(const std::string& wanted, std::uint64_t bytes) {
   std::string uuid = wanted;
@@ -153,8 +182,9 @@ Result<void> run(const std::string& wanted, std::uint64_t bytes) {
   Bench bench{**device, std::move(*timer), std::move(*memory), std::move(*results)};
   bench.measure_driver_copy();
   for (const Variant& variant : kVariants) {
-    for (unsigned blocks : kBlocksPerUnit) bench.measure(variant, blocks);
+    for (unsigned tiles : kTilesPerBlock) bench.measure(variant, tiles);
   }
+  measure_patterns(bench);
   fmt::print("best copy rate: {}\n", format_rate(bench.copy_rate));
   return {};
 }

@@ -5,7 +5,8 @@ set -euo pipefail
 
 packages=(
   cmake ninja-build g++ ccache            # build
-  clang-19                                # device code (PTX) and the sanitizer build
+  clang-19                                # device code (PTX, GCN) and the sanitizer build
+  lld-19                                  # links the device code for AMD's GPUs
   glslang-tools                           # device code (SPIR-V, from GLSL)
   nlohmann-json3-dev libcli11-dev libfmt-dev libarchive-dev libzstd-dev
   libvulkan-dev pci.ids

@@ -98,8 +98,8 @@ int run(const Options& options) {
   if (!machine) return complain(machine.error());
   PlanOptions tests;
   tests.tests = {"memory"};
-  tests.busy = options.busy;
-  tests.test.max_bytes = kBytesPerGpu;
+  tests.survey.busy = options.busy;
+  tests.survey.test.max_bytes = kBytesPerGpu;
   std::vector<Verdict> verdicts;
   if (!machine->gpus.empty()) verdicts = run_health_tests(*machine, tests, true);
 

@@ -84,7 +84,7 @@ int run(const Options& options) {
   report.tool_version = GPUREADY_VERSION;
   report.created_utc = format_utc(std::time(nullptr));
   report.seed = options.seed.value_or(random_u64());
-  PlanOptions asked;
+  SurveyOptions asked;
   asked.busy = options.busy;
   asked.devices = options.globals.devices;
   asked.test.seed = report.seed;

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "health/choose_executor.h"
-#include "health/plan.h"
+#include "health/survey.h"
 #include "host/atomic_file.h"
 #include "host/recording.h"
 #include "machine/fake.h"
@@ -73,7 +73,10 @@ void add_globals(CLI::App& app, Globals& globals, bool reports) {
   app.add_option("--fake", globals.fake,
                  "Claim backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none")
       ->type_name("SPEC");
-  app.add_option("--device", globals.devices, "Only these GPUs: index, UUID or PCI address; or cpu")
+  app.add_option(
+         "--device", globals.devices,
+         "Only these GPUs: index, UUID or PCI address; or cpu; or all GPUs through cuda, hip "
+         "(not verified on hardware) or vulkan")
       ->delimiter(',')
       ->type_name("LIST");
   app.add_option("--timeout", globals.timeout_s, "Seconds that a driver may take to answer")

@@ -15,6 +15,7 @@
 #include "health/choose_executor.h"
 #include "health/fitness.h"
 #include "health/samples.h"
+#include "health/siblings.h"
 #include "health/throttle.h"
 #include "host/network.h"
 #include "host/xid_listener.h"
@@ -78,10 +79,10 @@ std::vector<std::string> chosen_tests(const TestCommand& options) {
 
 Result<PlanOptions> plan_options(Host& host, const TestCommand& options) {
   PlanOptions plan;
-  plan.busy = options.busy;
-  plan.devices = options.globals.devices;
+  plan.survey.busy = options.busy;
+  plan.survey.devices = options.globals.devices;
   plan.tests = chosen_tests(options);
-  TestOptions& test = plan.test;
+  TestOptions& test = plan.survey.test;
   test.level = *level_from(options.level);
   test.seed = options.seed;
   test.hammer = options.hammer;
@@ -127,6 +128,7 @@ int run_tests(std::string command, const TestCommand& options) {
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
   report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet, start);
+  append(*report.findings, compare_siblings(report.machine, *report.verdicts));
   std::optional<ProbeDocument> heard;
   if (listener) heard = listener->stop();
   report.samples = heard ? samples_from(*heard, report.machine, *report.verdicts, start)

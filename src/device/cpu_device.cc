@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -94,6 +96,29 @@ class CpuDevice final : public Device {
     allocations_.erase(found);
     return {};
   }
+  Result<AddressRange> allocate_aliased(std::uint64_t bytes) override {
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t half = std::max<std::uint64_t>((bytes + page - 1) / page, 1) * page;
+    const int file = ::memfd_create("gpuready aliased memory", MFD_CLOEXEC);
+    char* memory = static_cast<char*>(MAP_FAILED);
+    if (file >= 0 && ::ftruncate(file, static_cast<off_t>(half)) == 0)
+      memory = static_cast<char*>(
+          ::mmap(nullptr, 2 * half, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    bool mapped = memory != MAP_FAILED;
+    for (std::uint64_t offset = 0; mapped && offset < 2 * half; offset += half)
+      mapped = ::mmap(memory + offset, half, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED | MAP_POPULATE, file, 0) != MAP_FAILED;
+    const int error = errno;
+    if (file >= 0) ::close(file);  // the mappings keep the memory
+    if (!mapped) {
+      if (memory != MAP_FAILED) ::munmap(memory, 2 * half);
+      return fail(ErrorKind::unsupported, "memory could not be mapped at two addresses", error);
+    }
+    const auto address = reinterpret_cast<DeviceAddress>(memory);
+    allocations_[address] = 2 * half;
+    allocated_bytes_ += 2 * half;
+    return AddressRange{address, 2 * half};
+  }
   Result<void*> allocate_pinned(std::uint64_t bytes) override {
     auto address = allocate(bytes);
     if (!address) return std::unexpected(address.error());
@@ -161,9 +186,30 @@ class CpuDevice final : public Device {
   }
   Result<unsigned> resident_blocks(const Kernel&, unsigned, unsigned) override { return 1u; }
 
+  // Any host memory is as good as pinned, and all devices of this kind share it.
+  Result<void> pin(void*, std::uint64_t) override { return {}; }
+  Result<void> unpin(void*) override { return {}; }
+  Result<bool> can_access_peer(const Device& peer) override { return is_cpu(peer); }
+  Result<PeerFacts> peer_facts(const Device&) override { return PeerFacts{true, std::nullopt}; }
+  Result<void> enable_peer_access(Device& peer) override {
+    if (is_cpu(peer)) return {};
+    return fail(ErrorKind::unsupported, "only another CPU device shares this memory");
+  }
+  Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device&, DeviceAddress source,
+                              std::uint64_t bytes) override {
+    return copy_on_device(stream, target, source, bytes);
+  }
+  Result<void> copy_to_peer(StreamId stream, Device&, DeviceAddress target, DeviceAddress source,
+                            std::uint64_t bytes) override {
+    return copy_on_device(stream, target, source, bytes);
+  }
+
   const std::optional<Error>& lost() const override { return lost_; }
 
  private:
+  static bool is_cpu(const Device& device) {
+    return dynamic_cast<const CpuDevice*>(&device) != nullptr;
+  }
   static void* pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
 
   template <class Work>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -17,6 +18,8 @@ constexpr int kJitErrorLogBuffer = 5, kJitErrorLogBytes = 6;  // CUjit_option
 constexpr int kMaxDynamicSharedBytes = 8;                     // CUfunction_attribute
 constexpr unsigned kSharedBytesWithoutAsking = 48 * 1024;
 constexpr unsigned kHostAllocPortable = 1;  // usable from every context
+constexpr unsigned kHostRegisterPortable = 1;
+constexpr CudaStatus kPeerAccessAlreadyEnabled = 704;
 
 class CudaDevice final : public Device {
  public:
@@ -24,6 +27,7 @@ class CudaDevice final : public Device {
       : driver_(driver), number_(number) {
     info_.executor = "cuda";
     info_.uuid = std::move(uuid);
+    info_.ordinal = number;
   }
   ~CudaDevice() override {
     if (!context_) return;
@@ -56,8 +60,11 @@ class CudaDevice final : public Device {
     return address;
   }
   Result<void> release(DeviceAddress address) override {
+    if (const auto found = aliased_.find(address); found != aliased_.end())
+      return release_aliased(address, aliased_.extract(found).mapped());
     return in_context(driver_.memory_free, address);
   }
+  Result<AddressRange> allocate_aliased(std::uint64_t bytes) override;
   Result<void*> allocate_pinned(std::uint64_t bytes) override {
     void* memory = nullptr;
     auto done = in_context(driver_.host_allocate, &memory, static_cast<std::size_t>(bytes),
@@ -152,9 +159,62 @@ class CudaDevice final : public Device {
     return static_cast<unsigned>(blocks);
   }
 
+  Result<void> pin(void* memory, std::uint64_t bytes) override {
+    return in_context(driver_.host_register, memory, static_cast<std::size_t>(bytes),
+                      kHostRegisterPortable);
+  }
+  Result<void> unpin(void* memory) override { return in_context(driver_.host_unregister, memory); }
+
+  Result<bool> can_access_peer(const Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    int can = 0;
+    auto done = driver_.can_access_peer(&can, number_, (*other)->number_);
+    if (!done) return std::unexpected(done.error());
+    return can != 0;
+  }
+  Result<PeerFacts> peer_facts(const Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    PeerFacts facts;
+    int value = 0;
+    if (driver_.peer_attribute(&value, CudaPeerAttribute::native_atomic_supported, number_,
+                               (*other)->number_))
+      facts.native_atomics = value != 0;
+    if (driver_.peer_attribute(&value, CudaPeerAttribute::performance_rank, number_,
+                               (*other)->number_))
+      facts.performance_rank = value;
+    return facts;
+  }
+  Result<void> enable_peer_access(Device& peer) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    auto done = in_context(driver_.enable_peer_access, (*other)->context_, 0u);
+    if (!done && done.error().code == kPeerAccessAlreadyEnabled) return {};
+    return done;
+  }
+  Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device& peer,
+                              DeviceAddress source, std::uint64_t bytes) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    return in_context(driver_.copy_peer, target, context_, source, (*other)->context_,
+                      static_cast<std::size_t>(bytes), handle(stream));
+  }
+  Result<void> copy_to_peer(StreamId stream, Device& peer, DeviceAddress target,
+                            DeviceAddress source, std::uint64_t bytes) override {
+    auto other = peer_of(peer);
+    if (!other) return std::unexpected(other.error());
+    return in_context(driver_.copy_peer, target, (*other)->context_, source, context_,
+                      static_cast<std::size_t>(bytes), handle(stream));
+  }
+
   const std::optional<Error>& lost() const override { return lost_; }
 
  private:
+  static Result<const CudaDevice*> peer_of(const Device& device) {
+    if (const auto* peer = dynamic_cast<const CudaDevice*>(&device)) return peer;
+    return fail(ErrorKind::unsupported, "a GPU's peer must be a GPU of the same driver");
+  }
   static CudaHandle handle(StreamId stream) { return reinterpret_cast<CudaHandle>(stream.value); }
   static CudaHandle handle(EventId event) { return reinterpret_cast<CudaHandle>(event.value); }
 
@@ -195,6 +255,14 @@ class CudaDevice final : public Device {
     if (done) allowed = bytes;
     return done;
   }
+  // A range both of whose halves map `allocation`, as far as that was done.
+  struct Aliased {
+    std::size_t half_bytes = 0;
+    CudaAllocation allocation = 0;
+    unsigned halves_mapped = 0;
+  };
+  Result<void> map_aliased(CudaPointer address, Aliased& aliased);
+  Result<void> release_aliased(CudaPointer address, const Aliased& aliased);
 
   Result<void> read_info();
   Result<CudaHandle> module_of(const KernelImage& image);
@@ -208,7 +276,61 @@ class CudaDevice final : public Device {
   std::map<const unsigned char*, CudaHandle> modules_;
   std::map<const Kernel*, CudaHandle> functions_;
   std::map<CudaHandle, unsigned> shared_bytes_;  // dynamic, allowed so far
+  std::map<CudaPointer, Aliased> aliased_;
 };
+
+Result<AddressRange> CudaDevice::allocate_aliased(std::uint64_t bytes) {
+  const CudaVirtualMemory& memory = driver_.virtual_memory;
+  CudaAllocationProperties properties;
+  properties.location.id = number_;
+  std::size_t granularity = 0;
+  constexpr int kMinimum = 0;
+  auto done = in_context(memory.granularity, &granularity, &properties, kMinimum);
+  if (!done) return std::unexpected(done.error());
+  if (granularity == 0) return fail(ErrorKind::device, "the driver told a granularity of 0 bytes");
+  Aliased aliased;
+  aliased.half_bytes =
+      std::max<std::size_t>((bytes + granularity - 1) / granularity, 1) * granularity;
+  CudaPointer address = 0;
+  done = in_context(memory.reserve, &address, 2 * aliased.half_bytes, std::size_t{0},
+                    CudaPointer{0}, 0ull);
+  if (!done) return std::unexpected(done.error());
+  if (auto mapped = map_aliased(address, aliased); !mapped) {
+    (void)release_aliased(address, aliased);
+    return std::unexpected(mapped.error());
+  }
+  aliased_[address] = aliased;
+  return AddressRange{address, 2 * aliased.half_bytes};
+}
+
+Result<void> CudaDevice::map_aliased(CudaPointer address, Aliased& aliased) {
+  const CudaVirtualMemory& memory = driver_.virtual_memory;
+  CudaAllocationProperties properties;
+  properties.location.id = number_;
+  auto done = in_context(memory.create, &aliased.allocation, aliased.half_bytes, &properties, 0ull);
+  if (!done) return done;
+  for (; aliased.halves_mapped < 2; ++aliased.halves_mapped) {
+    done = in_context(memory.map, address + aliased.halves_mapped * aliased.half_bytes,
+                      aliased.half_bytes, std::size_t{0}, aliased.allocation, 0ull);
+    if (!done) return done;
+  }
+  CudaAccess access;
+  access.location.id = number_;
+  return in_context(memory.set_access, address, 2 * aliased.half_bytes, &access, std::size_t{1});
+}
+
+Result<void> CudaDevice::release_aliased(CudaPointer address, const Aliased& aliased) {
+  const CudaVirtualMemory& memory = driver_.virtual_memory;
+  Result<void> result;
+  const auto keep_first = [&](Result<void> done) {
+    if (result && !done) result = done;
+  };
+  for (unsigned half = 0; half < aliased.halves_mapped; ++half)
+    keep_first(in_context(memory.unmap, address + half * aliased.half_bytes, aliased.half_bytes));
+  if (aliased.allocation != 0) keep_first(in_context(memory.release, aliased.allocation));
+  keep_first(in_context(memory.free_address, address, 2 * aliased.half_bytes));
+  return result;
+}
 
 Result<void> CudaDevice::read_info() {
   using enum CudaAttribute;

@@ -23,7 +23,19 @@ void look_up(void* library, CudaSymbol<CudaStatus(Args...)>& symbol) {
   }
 }
 
+void look_up_virtual_memory(void* library, CudaVirtualMemory& memory) {
+  look_up(library, memory.granularity);
+  look_up(library, memory.create);
+  look_up(library, memory.release);
+  look_up(library, memory.reserve);
+  look_up(library, memory.free_address);
+  look_up(library, memory.map);
+  look_up(library, memory.unmap);
+  look_up(library, memory.set_access);
+}
+
 void look_up_all(void* library, CudaDriver& d) {
+  look_up_virtual_memory(library, d.virtual_memory);
   look_up(library, d.init);
   look_up(library, d.driver_version);
   look_up(library, d.device_count);
@@ -57,6 +69,12 @@ void look_up_all(void* library, CudaDriver& d) {
   look_up(library, d.launch);
   look_up(library, d.launch_cooperative);
   look_up(library, d.resident_blocks);
+  look_up(library, d.host_register);
+  look_up(library, d.host_unregister);
+  look_up(library, d.can_access_peer);
+  look_up(library, d.peer_attribute);
+  look_up(library, d.enable_peer_access);
+  look_up(library, d.copy_peer);
 }
 
 Result<CudaDriver> open_library() {

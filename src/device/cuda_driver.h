@@ -44,6 +44,11 @@ enum class CudaAttribute : int {
   cooperative_launch = 95,
 };
 
+enum class CudaPeerAttribute : int {
+  performance_rank = 1,
+  native_atomic_supported = 3,
+};
+
 // A function of the driver: its names, newest first, and what was found under one of them.
 template <class Signature>
 struct CudaSymbol;
@@ -68,6 +73,41 @@ Result<void> CudaSymbol<CudaStatus(Args...)>::operator()(Args... args) const {
   if (status != 0) return cuda_failure(found_name, status);
   return {};
 }
+
+// Memory that is mapped explicitly (driver API reference, "Virtual Memory Management").
+struct CudaMemoryLocation {
+  int type = 1;  // a device
+  int id = 0;
+};
+struct CudaAllocationProperties {
+  int type = 1;  // pinned: not managed
+  int handle_types = 0;
+  CudaMemoryLocation location;
+  void* win32_metadata = nullptr;
+  unsigned char flags[8] = {};
+};
+struct CudaAccess {
+  CudaMemoryLocation location;
+  int flags = 3;  // read and write
+};
+using CudaAllocation = unsigned long long;
+
+struct CudaVirtualMemory {
+  CudaSymbol<CudaStatus(std::size_t*, const CudaAllocationProperties*, int)> granularity{
+      {"cuMemGetAllocationGranularity"}};
+  CudaSymbol<CudaStatus(CudaAllocation*, std::size_t, const CudaAllocationProperties*,
+                        unsigned long long)>
+      create{{"cuMemCreate"}};
+  CudaSymbol<CudaStatus(CudaAllocation)> release{{"cuMemRelease"}};
+  CudaSymbol<CudaStatus(CudaPointer*, std::size_t, std::size_t, CudaPointer, unsigned long long)>
+      reserve{{"cuMemAddressReserve"}};
+  CudaSymbol<CudaStatus(CudaPointer, std::size_t)> free_address{{"cuMemAddressFree"}};
+  CudaSymbol<CudaStatus(CudaPointer, std::size_t, std::size_t, CudaAllocation, unsigned long long)>
+      map{{"cuMemMap"}};
+  CudaSymbol<CudaStatus(CudaPointer, std::size_t)> unmap{{"cuMemUnmap"}};
+  CudaSymbol<CudaStatus(CudaPointer, std::size_t, const CudaAccess*, std::size_t)> set_access{
+      {"cuMemSetAccess"}};
+};
 
 struct CudaDriver {
   std::string path;  // as it was opened
@@ -96,6 +136,7 @@ struct CudaDriver {
   CudaSymbol<CudaStatus(CudaPointer*, std::size_t)> memory_allocate{
       {"cuMemAlloc_v2", "cuMemAlloc"}};
   CudaSymbol<CudaStatus(CudaPointer)> memory_free{{"cuMemFree_v2", "cuMemFree"}};
+  CudaVirtualMemory virtual_memory;
   CudaSymbol<CudaStatus(void**, std::size_t, unsigned)> host_allocate{{"cuMemHostAlloc"}};
   CudaSymbol<CudaStatus(void*)> host_free{{"cuMemFreeHost"}};
   CudaSymbol<CudaStatus(CudaPointer, const void*, std::size_t, CudaHandle)> copy_to_device{
@@ -128,6 +169,17 @@ struct CudaDriver {
       launch_cooperative{{"cuLaunchCooperativeKernel"}};
   CudaSymbol<CudaStatus(int*, CudaHandle, int, std::size_t)> resident_blocks{
       {"cuOccupancyMaxActiveBlocksPerMultiprocessor"}};
+
+  CudaSymbol<CudaStatus(void*, std::size_t, unsigned)> host_register{
+      {"cuMemHostRegister_v2", "cuMemHostRegister"}};
+  CudaSymbol<CudaStatus(void*)> host_unregister{{"cuMemHostUnregister"}};
+  CudaSymbol<CudaStatus(int*, CudaDeviceNumber, CudaDeviceNumber)> can_access_peer{
+      {"cuDeviceCanAccessPeer"}};
+  CudaSymbol<CudaStatus(int*, CudaPeerAttribute, CudaDeviceNumber, CudaDeviceNumber)>
+      peer_attribute{{"cuDeviceGetP2PAttribute"}};
+  CudaSymbol<CudaStatus(CudaHandle, unsigned)> enable_peer_access{{"cuCtxEnablePeerAccess"}};
+  CudaSymbol<CudaStatus(CudaPointer, CudaHandle, CudaPointer, CudaHandle, std::size_t, CudaHandle)>
+      copy_peer{{"cuMemcpyPeerAsync"}};
 
   // Opens the library and calls cuInit, once per process; the library is never closed. The path in
   // GPUREADY_LIBCUDA, if set, is the only one tried.

@@ -1,6 +1,26 @@
 #include "device/device.h"
 
 namespace gpuready {
+namespace {
+
+std::unexpected<Error> cannot(const Device& device, const char* what) {
+  return fail(ErrorKind::unsupported, "the executor " + device.info().executor + ' ' + what);
+}
+
+}  // namespace
+
+Result<void> Device::pin(void*, std::uint64_t) { return cannot(*this, "pins no memory"); }
+Result<void> Device::unpin(void*) { return cannot(*this, "pins no memory"); }
+Result<bool> Device::can_access_peer(const Device&) { return cannot(*this, "has no peers"); }
+Result<PeerFacts> Device::peer_facts(const Device&) { return cannot(*this, "has no peers"); }
+Result<void> Device::enable_peer_access(Device&) { return cannot(*this, "has no peers"); }
+Result<void> Device::copy_from_peer(StreamId, DeviceAddress, Device&, DeviceAddress,
+                                    std::uint64_t) {
+  return cannot(*this, "has no peers");
+}
+Result<void> Device::copy_to_peer(StreamId, Device&, DeviceAddress, DeviceAddress, std::uint64_t) {
+  return cannot(*this, "has no peers");
+}
 
 Result<StreamTimer> StreamTimer::make(Device& device, StreamId stream) {
   auto start = device.create_event();

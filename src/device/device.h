@@ -32,6 +32,7 @@ struct DeviceInfo {
   std::optional<std::uint64_t> l2_cache_bytes;
   std::optional<unsigned> max_threads_per_block, max_threads_per_unit, warp_size;
   std::optional<std::uint64_t> max_shared_bytes_per_block;
+  std::optional<unsigned> max_blocks;  // of one launch; absent: 2^31 - 1
   std::optional<std::uint64_t> memory_clock_khz;
   std::optional<unsigned> memory_bus_bits;
   std::optional<bool> integrated;  // shares the host's memory
@@ -40,6 +41,13 @@ struct DeviceInfo {
   std::optional<bool> launch_time_limited;  // a watchdog ends long launches (display, WSL2)
   std::optional<bool> cooperative_launch;
   std::optional<int> driver_version;  // 13000 for CUDA 13.0
+  std::optional<int> ordinal;         // among the devices that the driver shows to this process
+};
+
+// What a driver tells about the way from one device to another.
+struct PeerFacts {
+  std::optional<bool> native_atomics;   // all atomics of the device work over the link
+  std::optional<int> performance_rank;  // 0 is the best; lower is faster
 };
 
 struct DeviceMemory {
@@ -92,6 +100,12 @@ class Device {
 
   virtual Result<DeviceAddress> allocate(std::uint64_t bytes) = 0;  // aligned to at least 256 bytes
   virtual Result<void> release(DeviceAddress address) = 0;
+  // One physical memory of at least `bytes` at two addresses: both halves of the range are the same
+  // cells. For fault injection; released like any other, by its address.
+  virtual Result<AddressRange> allocate_aliased(std::uint64_t bytes) {
+    (void)bytes;
+    return fail(ErrorKind::unsupported, "this executor maps no memory at two addresses");
+  }
   // Host memory that the device reaches without a copy, and that async copies need to be async.
   virtual Result<void*> allocate_pinned(std::uint64_t bytes) = 0;
   virtual Result<void> release_pinned(void* memory) = 0;
@@ -123,6 +137,21 @@ class Device {
   virtual Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
                                            unsigned shared_bytes) = 0;
 
+  // Makes host memory of the caller's as good as allocate_pinned()'s, until unpin().
+  virtual Result<void> pin(void* memory, std::uint64_t bytes);
+  virtual Result<void> unpin(void* memory);
+
+  // Peers: two devices of one kind in this process. Once access is enabled, kernels of this device
+  // may be given addresses of the peer's memory. By default unsupported.
+  virtual Result<bool> can_access_peer(const Device& peer);
+  virtual Result<PeerFacts> peer_facts(const Device& peer);
+  virtual Result<void> enable_peer_access(Device& peer);
+  // Asynchronous on a stream of this device.
+  virtual Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device& peer,
+                                      DeviceAddress source, std::uint64_t bytes);
+  virtual Result<void> copy_to_peer(StreamId stream, Device& peer, DeviceAddress target,
+                                    DeviceAddress source, std::uint64_t bytes);
+
   // Set once the device is lost; see above.
   virtual const std::optional<Error>& lost() const = 0;
 };
@@ -135,6 +164,12 @@ class DeviceBuffer {
     auto address = device.allocate(bytes);
     if (!address) return std::unexpected(address.error());
     return DeviceBuffer(device, {*address, bytes});
+  }
+  // Both halves are the same memory; see Device::allocate_aliased().
+  static Result<DeviceBuffer> make_aliased(Device& device, std::uint64_t bytes) {
+    auto range = device.allocate_aliased(bytes);
+    if (!range) return std::unexpected(range.error());
+    return DeviceBuffer(device, *range);
   }
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)), range_(other.range_) {}

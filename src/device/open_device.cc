@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "device/cuda_device.h"
+#include "device/hip_device.h"
 #include "device/vulkan_device.h"
 
 namespace gpuready {
@@ -18,6 +19,7 @@ struct Executor {
   std::string_view name;
   Open open;
   FaultOf fault_of;
+  std::string_view caveat = {};
 };
 const std::array kExecutors = {
     Executor{"cpu",
@@ -28,6 +30,9 @@ const std::array kExecutors = {
     Executor{"cuda",
              [](std::string_view id, const CpuDeviceOptions&) { return open_cuda_device(id); },
              cuda_fault_of},
+    Executor{"hip",
+             [](std::string_view id, const CpuDeviceOptions&) { return open_hip_device(id); },
+             hip_fault_of, kHipCaveat},
     Executor{"vulkan",
              [](std::string_view id, const CpuDeviceOptions&) { return open_vulkan_device(id); },
              vulkan_fault_of},
@@ -66,6 +71,11 @@ Result<std::unique_ptr<Device>> open_device(const DeviceChoice& choice,
 DeviceFault fault_of_opening(const DeviceChoice& choice, const Error& error) {
   const Executor* executor = find_executor(choice.executor);
   return executor ? executor->fault_of(error) : DeviceFault::none;
+}
+
+std::string_view executor_caveat(std::string_view name) {
+  const Executor* executor = find_executor(name);
+  return executor ? executor->caveat : std::string_view();
 }
 
 }  // namespace gpuready

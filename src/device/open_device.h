@@ -11,7 +11,8 @@
 
 namespace gpuready {
 
-// "cpu", "cuda:GPU-6fc1...", "cuda:MIG-...", "vulkan:<device UUID>", "hip:<PCI address>".
+// "cpu", "cuda:GPU-6fc1...", "cuda:MIG-...", "vulkan:<device UUID>", "hip:<PCI address>/<gfx
+// target>".
 struct DeviceChoice {
   std::string executor;
   std::string id = {};  // empty for the CPU
@@ -23,5 +24,7 @@ Result<std::unique_ptr<Device>> open_device(const DeviceChoice& choice,
                                             const CpuDeviceOptions& cpu);
 // What an error of open_device() says about the device.
 DeviceFault fault_of_opening(const DeviceChoice& choice, const Error& error);
+// What is to be told with every result of this executor; empty when there is nothing.
+std::string_view executor_caveat(std::string_view executor);
 
 }  // namespace gpuready

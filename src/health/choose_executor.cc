@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/hip_images.h"
+
 namespace gpuready {
 namespace {
 
@@ -24,6 +26,28 @@ Result<DeviceChoice> through_cuda(const Machine& machine, const Gpu& gpu) {
   if (!gpu.uuid)
     return fail(ErrorKind::not_found, "no UUID is known for it, so no child can be given it alone");
   return DeviceChoice{"cuda", *gpu.uuid};
+}
+
+// The child opens it by its address, and its code is the one embedded for its target.
+Result<DeviceChoice> through_hip(const Machine& machine, const Gpu& gpu) {
+  if (gpu.vendor != Vendor::amd)
+    return fail(ErrorKind::unsupported,
+                fmt::format("{} GPUs are not tested by hip", to_string(gpu.vendor)));
+  if (const auto& outcome = machine.amd.outcome;
+      outcome && *outcome != "completed" && *outcome != "not_asked")
+    return fail(ErrorKind::not_found, *outcome == "no_library"
+                                          ? "libamdhip64.so, the HIP runtime, was not found"
+                                          : "asking ROCm ended as " + *outcome);
+  if (const auto& start = machine.amd.start; start && !start->ok())
+    return fail(ErrorKind::device,
+                fmt::format("ROCm does not start: {} ({})", start->name, start->code), start->code);
+  if (!gpu.pci || !gpu.gfx_target)
+    return fail(ErrorKind::not_found,
+                "the kernel driver does not tell its gfx target, which its code is chosen by");
+  if (!find_hip_image(*gpu.gfx_target))
+    return fail(ErrorKind::unsupported,
+                fmt::format("no HIP code for {} is embedded", *gpu.gfx_target));
+  return DeviceChoice{"hip", gpu.pci->text() + "/" + *gpu.gfx_target};
 }
 
 bool same_gpu(const VulkanDevice& device, const Gpu& gpu) {
@@ -46,7 +70,7 @@ struct Executor {
   Result<DeviceChoice> (*choose)(const Machine& machine, const Gpu& gpu);
 };
 // By priority. The CPU is no GPU's executor, but a name for --device.
-constexpr std::array kExecutors = {Executor{"cuda", through_cuda},
+constexpr std::array kExecutors = {Executor{"cuda", through_cuda}, Executor{"hip", through_hip},
                                    Executor{"vulkan", through_vulkan}, Executor{"cpu", nullptr}};
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Which tests may run on which GPUs, and how far, on this machine. Pure: "do no harm" is decided
-// here.
+// Which tests run on which devices, in which order. Pure.
 #pragma once
 
 #include <string>
@@ -9,14 +8,13 @@
 #include "gpuready/verdict.h"
 #include "health/job.h"
 #include "health/selftest.h"
+#include "health/survey.h"
 
 namespace gpuready {
 
 struct PlanOptions {
-  TestOptions test = {};                  // what every job starts from
-  std::vector<std::string> tests = {};    // names; empty: those of the level
-  bool busy = false;                      // test GPUs that others use, too, leaving memory to them
-  std::vector<std::string> devices = {};  // --device; empty: all
+  SurveyOptions survey = {};
+  std::vector<std::string> tests = {};  // names; empty: those of the level
 };
 
 struct TestPlan {
@@ -25,15 +23,10 @@ struct TestPlan {
   std::vector<Verdict> not_run;  // with the reason
 };
 
-// Without GPU hardware here (or where "cpu" is named) the host's memory and processor are tested.
 TestPlan plan_tests(const Machine& machine, const PlanOptions& options);
 
-// A wave a case, with a job for each device that the case's test runs on. options.test.seed is set.
-TestPlan plan_self_tests(const Machine& machine, const PlanOptions& options,
+// A wave a case, with a job for each device that the case's test runs on. survey.test.seed is set.
+TestPlan plan_self_tests(const Machine& machine, const SurveyOptions& options,
                          const std::vector<SelfTestCase>& cases, std::uint64_t trials);
-
-// Does the list name this GPU, by index, PCI address, UUID or a UUID's unambiguous beginning? A
-// list that names no GPU but executors only ("cuda") means every GPU.
-bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu);
 
 }  // namespace gpuready

@@ -61,10 +61,11 @@ std::uint32_t encode(TensorType which, int value) {
          mantissa;
 }
 
-std::uint64_t tensor_fold(const std::uint32_t* values, unsigned count) {
-  std::uint64_t sum = 0;
-  for (unsigned i = 0; i < count; ++i) sum += std::uint64_t{values[i]} * tensor_fold_factor(i);
-  return sum;
+std::uint32_t tensor_fold(const std::uint32_t* values, unsigned count) {
+  unsigned sums[kTensorFoldSums] = {};
+  for (unsigned i = 0; i < count; ++i)
+    sums[i % kTensorFoldSums] = tensor_fold_add(sums[i % kTensorFoldSums], values[i], i);
+  return tensor_fold_end(sums);
 }
 
 TensorCase::TensorCase(const TensorForm& form, std::uint64_t seed)
@@ -74,7 +75,8 @@ TensorCase::TensorCase(const TensorForm& form, std::uint64_t seed)
   const TensorBounds bounds = bounds_of(form);
   const unsigned slice = depth_ / kTensorSlices;
   const unsigned bytes = info_of(form.type).bytes;
-  const std::size_t fold_bytes = std::size_t{kTensorRotations} * form.threads() * 8;
+  const std::size_t fold_bytes =
+      std::size_t{kTensorRotations} * form.threads() * sizeof(std::uint32_t);
   image_.resize(form.operand_bytes() + fold_bytes);
   for (const TensorOperand operand : kOperands) {
     const bool is_a = operand == TensorOperand::a;
@@ -95,9 +97,10 @@ TensorCase::TensorCase(const TensorForm& form, std::uint64_t seed)
   }
   for (unsigned rotation = 0; rotation < form.rotations(); ++rotation)
     for (unsigned thread = 0; thread < form.threads(); ++thread) {
-      const std::uint64_t fold = golden_fold(thread, rotation);
-      std::memcpy(&image_[form.operand_bytes() + (rotation * form.threads() + thread) * 8], &fold,
-                  8);
+      const std::uint32_t fold = golden_fold(thread, rotation);
+      std::memcpy(
+          &image_[form.operand_bytes() + (rotation * form.threads() + thread) * sizeof fold], &fold,
+          sizeof fold);
     }
 }
 
@@ -118,7 +121,7 @@ std::uint32_t TensorCase::golden(TensorElement element, unsigned rotation) const
                                                  : encode(TensorType::tf32, exact);  // fp32's bits
 }
 
-std::uint64_t TensorCase::golden_fold(unsigned thread, unsigned rotation) const {
+std::uint32_t TensorCase::golden_fold(unsigned thread, unsigned rotation) const {
   std::uint32_t values[kTensorMaxAccumulators];
   const unsigned count = form_->accumulators();
   for (unsigned i = 0; i < count; ++i) values[i] = golden(form_->element(thread, i), rotation);

@@ -30,7 +30,7 @@ class TensorCase {
   // The exact sum, and the bits that the accumulator must hold.
   std::int32_t sum(TensorElement element, unsigned rotation) const;
   std::uint32_t golden(TensorElement element, unsigned rotation) const;
-  std::uint64_t golden_fold(unsigned thread, unsigned rotation) const;
+  std::uint32_t golden_fold(unsigned thread, unsigned rotation) const;
   // What the kernel reads: the operands as form().place() has them, then the golden folds.
   const std::vector<std::uint8_t>& image() const { return image_; }
 
@@ -42,7 +42,7 @@ class TensorCase {
 };
 
 // The fold as the kernels compute it.
-std::uint64_t tensor_fold(const std::uint32_t* values, unsigned count);
+std::uint32_t tensor_fold(const std::uint32_t* values, unsigned count);
 
 // Made once for a process, as long as the seed stays the same: it takes milliseconds.
 std::shared_ptr<const TensorCase> tensor_case(const TensorForm& form, std::uint64_t seed);

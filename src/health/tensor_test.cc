@@ -171,11 +171,12 @@ Result<bool> TensorTest::run_form(TensorRunner& runner, std::size_t index, doubl
                  fmt::format("interrupted during {}; all of {} chains checked so far were right",
                              phase_, chains_));
   }
-  verdict_.metrics.push_back({std::string(runner.form().rate_name),
-                              tally.operations / (tally.ms / 1e3),
-                              std::string(info_of(runner.form().type).rate_unit),
-                              {},
-                              {}});
+  if (tally.ms > 0)
+    verdict_.metrics.push_back({std::string(runner.form().rate_name),
+                                tally.operations / (tally.ms / 1e3),
+                                std::string(info_of(runner.form().type).rate_unit),
+                                {},
+                                {}});
   verdict_.units->tested =
       std::min(verdict_.units->tested, static_cast<unsigned>(tally.units.size()));
   if (index != 0) return true;

@@ -112,6 +112,8 @@ Json to_json(const TestOptions& options) {
   doc["hammer"] = options.hammer;
   put(doc, "selftest_of", options.selftest_of);
   doc["trials"] = options.trials;
+  doc["all_together"] = options.all_together;
+  put(doc, "peer_path", options.peer_path);
   doc["limit_ms"] = options.limit_ms;
   doc["limit_source"] = options.limit_source;
   return doc;
@@ -141,6 +143,8 @@ Result<TestOptions> test_options_from_json(const Json& doc) {
   options.hammer = get_bool(doc, "hammer").value_or(false);
   options.selftest_of = get_string(doc, "selftest_of").value_or("");
   options.trials = get_uint(doc, "trials").value_or(options.trials);
+  options.all_together = get_bool(doc, "all_together").value_or(false);
+  options.peer_path = get_string(doc, "peer_path");
   options.limit_ms = get_double(doc, "limit_ms").value_or(options.limit_ms);
   options.limit_source = get_string(doc, "limit_source").value_or(options.limit_source);
   if (options.max_launch_ms <= 0 || blocks == 0 || blocks > 65'536)

@@ -41,6 +41,10 @@ struct TestOptions {
   // The self-test: which test is tried, and how often.
   std::string selftest_of = {};
   std::uint64_t trials = 100;
+  // Bandwidth: the other GPUs run the same now; rates are reported and not judged.
+  bool all_together = false;
+  // Peers: how the machine's facts connect the two, "NVLink, 18 links"; absent: not known.
+  std::optional<std::string> peer_path = std::nullopt;
   // The matrix product of --fitness.
   double limit_ms = 2000;
   std::string limit_source = "default";

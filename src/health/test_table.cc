@@ -1,9 +1,11 @@
 // The one list of health tests, in the order in which they run.
 #include <array>
 
+#include "health/bandwidth_test.h"
 #include "health/compute_test.h"
 #include "health/matmul_benchmark.h"
 #include "health/memory_test.h"
+#include "health/peer_test.h"
 #include "health/selftest.h"
 #include "health/tensor_test.h"
 #include "health/test.h"
@@ -18,7 +20,14 @@ Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
   return test(*devices.front(), options, hooks);
 }
 
-constexpr std::string_view kEvery[] = {"cpu", "cuda", "vulkan"};
+template <Verdict (*test)(Device&, Device&, const TestOptions&, const TestHooks&)>
+Verdict on_pair(std::span<Device* const> devices, const TestOptions& options,
+                const TestHooks& hooks) {
+  return test(*devices[0], *devices[1], options, hooks);
+}
+
+constexpr std::string_view kEvery[] = {"cpu", "cuda", "hip", "vulkan"};
+constexpr std::string_view kAllButHip[] = {"cpu", "cuda", "vulkan"};
 constexpr std::string_view kCpuAndCuda[] = {"cpu", "cuda"};
 constexpr std::string_view kCuda[] = {"cuda"};
 
@@ -26,12 +35,18 @@ constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
                Level::quick, kEvery, on_one<test_memory>},
     HealthTest{"compute", "every SM computes the golden results, bit for bit and at equal speed", 1,
-               Level::quick, kCpuAndCuda, on_one<test_compute>},
+               Level::quick, kAllButHip, on_one<test_compute>},
     HealthTest{"tensor", "every matrix instruction on every SM against exact answers; the burn", 1,
                Level::standard, kCuda, on_one<test_tensor>},
+    HealthTest{"bandwidth", "copies to, from and within the GPU: every word, and how fast", 1,
+               Level::standard, kCuda, on_one<test_bandwidth>},
+    HealthTest{"peers", "two GPUs reach each other's memory: every word, and how fast", 2,
+               Level::standard, kCuda, on_pair<test_peers>},
     HealthTest{"benchmark", "a matrix product within a time limit, every element checked", 1,
                std::nullopt, kCpuAndCuda, on_one<benchmark_matmul>},
     HealthTest{"selftest", "what a test finds of injected faults", 1, std::nullopt, kEvery,
+               self_test},
+    HealthTest{"selftest-pair", "the same of a test of two devices", 2, std::nullopt, kCuda,
                self_test},
 };
 

@@ -128,6 +128,13 @@ Verdict run_test(Arguments& arguments, const TestHooks& hooks) {
   return verdict;
 }
 
+Verdict with_caveat(Verdict verdict) {
+  if (const auto caveat = executor_caveat(verdict.executor); !caveat.empty())
+    verdict.reason =
+        fmt::format("{}{}({})", verdict.reason, verdict.reason.empty() ? "" : " ", caveat);
+  return verdict;
+}
+
 }  // namespace
 
 int run_worker(std::span<const std::string> args) {
@@ -149,8 +156,10 @@ int run_worker(std::span<const std::string> args) {
     last_phase = progress.phase;
     write_progress(progress);
   };
-  hooks.partial = [](const Verdict& verdict) { write_line({{"partial", to_json(verdict)}}); };
-  write_line({{"verdict", to_json(run_test(*arguments, hooks))}});
+  hooks.partial = [](const Verdict& verdict) {
+    write_line({{"partial", to_json(with_caveat(verdict))}});
+  };
+  write_line({{"verdict", to_json(with_caveat(run_test(*arguments, hooks)))}});
   return 0;
 }
 

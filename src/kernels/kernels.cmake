@@ -67,9 +67,11 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/compute_golden.cc
   ${CMAKE_CURRENT_LIST_DIR}/compute_kernel.cc
   ${CMAKE_CURRENT_LIST_DIR}/matmul_kernel.cc
-  ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
-  ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc
+  ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
@@ -86,8 +88,41 @@ gpuready_ptx(gpuready_device tensor_mma sm_75 65)
 gpuready_ptx(gpuready_device tensor_mma sm_80 70)
 gpuready_ptx(gpuready_device tensor_mma sm_89 84)
 gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
+gpuready_ptx(gpuready_device transfer sm_50 60)
+gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
-foreach(name memory_write memory_verify memory_copy compute)
+# AMD's GPUs: hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
+# No header and no device library of ROCm is used. The targets are explicit ones: the generic targets
+# (gfx11-generic, ...) need code object version 6, which runtimes up to ROCm 6.2 do not know; version 4 is
+# known to all (ROCm 5.6 to 7 were read), and adds no hidden arguments to those of our struct.
+find_program(GPUREADY_LLD NAMES ld.lld-19 ld.lld REQUIRED)
+set(GPUREADY_HIP_TARGETS
+  gfx900 gfx906 gfx908 gfx90a gfx942               # Vega and Instinct: 64 threads a wave
+  gfx1010 gfx1030 gfx1031 gfx1032                  # RDNA 1 and 2: 32, as all that follow
+  gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151  # RDNA 3
+  gfx1200 gfx1201)                                 # RDNA 4
+set(hip_targets_inc "")
+foreach(arch ${GPUREADY_HIP_TARGETS})
+  set(source ${CMAKE_CURRENT_LIST_DIR}/hip_kernels.cu)
+  set(output ${PROJECT_BINARY_DIR}/hip/${arch}.hsaco)
+  # Denormals, division and square root as IEEE 754 wants them, whatever a target's default is.
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/hip
+    COMMAND ${GPUREADY_CLANG_CUDA} -x hip --offload-device-only --offload-arch=${arch}
+      --no-gpu-bundle-output -fuse-cuid=none -nogpuinc -nogpulib -mcode-object-version=4 -std=c++20 -O3
+      -ffp-contract=off -fno-gpu-flush-denormals-to-zero -fhip-fp32-correctly-rounded-divide-sqrt
+      -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src ${source} -o ${output} -MD -MF ${output}.d
+    DEPENDS ${source} DEPFILE ${output}.d VERBATIM
+    COMMENT "Compiling hip_kernels.cu for ${arch}")
+  gpuready_embed(gpuready_device gpuready_hip_${arch} ${output})
+  string(APPEND hip_targets_inc "GPUREADY_HIP_TARGET(${arch})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_targets_inc}" @ONLY)
+target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
+  INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
+
+foreach(name memory_write memory_verify memory_invert memory_copy compute)
   gpuready_spirv(gpuready_device ${name})
 endforeach()
 

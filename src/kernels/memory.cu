@@ -1,18 +1,41 @@
 // The shipped kernels of the memory test. benchmarks/memory_variants.cc measures them against
 // others.
-#include "kernels/memory_device.cuh"
+#include "kernels/memory_fault_device.cuh"
+#include "kernels/memory_hammer.cuh"
 
 using namespace gpuready;
 using namespace gpuready::device;
 
+using Tiles = Tiling<256, 4>;
+
 GPUREADY_KERNEL(256, 4) void gpuready_memory_write(MemoryPassParams params) {
-  write_pattern<256, 4, Hint::none>(params);
+  before_write<Tiles>(params);
+  with_pattern(params.pattern, [&](auto pattern) __attribute__((always_inline)) {
+    write_pattern<256, 4, Hint::none, decltype(pattern)>(params);
+  });
+  after_write<Tiles>(params);
 }
 
 GPUREADY_KERNEL(256, 4) void gpuready_memory_verify(MemoryPassParams params) {
-  verify_pattern<256, 4, Hint::none>(params);
+  with_pattern(params.pattern, [&](auto pattern) __attribute__((always_inline)) {
+    verify_pattern<256, 4, Hint::none, decltype(pattern), false>(params);
+  });
+}
+
+// Moving inversions: verifies the pattern and writes its complement in place.
+GPUREADY_KERNEL(256, 4) void gpuready_memory_invert(MemoryPassParams params) {
+  before_write<Tiles>(params);
+  with_pattern(params.pattern, [&](auto pattern) __attribute__((always_inline)) {
+    verify_pattern<256, 4, Hint::none, decltype(pattern), true>(params);
+  });
+  params.invert = ~params.invert;
+  after_write<Tiles>(params);
 }
 
 GPUREADY_KERNEL(256, 4) void gpuready_memory_copy(MemoryCopyParams params) {
-  copy_memory<256, 4, Hint::none>(params);
+  copy_memory<256, 1, Hint::none>(params);
+}
+
+GPUREADY_KERNEL(256, 4) void gpuready_memory_hammer(MemoryHammerParams params) {
+  hammer_memory(params);
 }

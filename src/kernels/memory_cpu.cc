@@ -6,9 +6,10 @@
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
+#include <x86intrin.h>
 #endif
 
-#include "kernels/memory_mix.h"
+#include "kernels/memory_patterns.h"
 
 namespace gpuready {
 
@@ -36,7 +37,7 @@ VerifySums verify_scalar(const u64* words, u64 count, u64 position, u64 invert) 
   for (u64 i = 0; i < count; ++i) {
     const u64 found = unmix_word(const_cast<const volatile u64*>(words)[i], invert);
     differing |= found ^ (position + i);
-    sums.position_sum += found;
+    sums.name_sum += found;
   }
   sums.all_good = differing == 0;
   return sums;
@@ -80,20 +81,61 @@ namespace {
 // Work is dealt in blocks of 64 KiB, round the threads, as tiles are on the GPU.
 constexpr u64 kBlockWords = 8192;
 
+u64 add(u64& target, u64 value) { return std::atomic_ref(target).fetch_add(value); }
+
+u64 load_word(const u64* word) { return *const_cast<const volatile u64*>(word); }
+
+// The part of a launch that one block of words is, wherever it starts.
+struct Block {
+  const MemoryPassParams& p;
+  u64 start, count;
+  u64* words() const { return reinterpret_cast<u64*>(p.base_address) + start; }
+  u64 index() const { return p.first_index + start; }
+};
+
 template <class Work>
-void for_each_block(u64 words, CpuSlice slice, Work work) {
-  for (u64 start = slice.index * kBlockWords; start < words; start += slice.count * kBlockWords) {
-    work(start, std::min(kBlockWords, words - start));
+void for_each_block(const MemoryPassParams& p, CpuSlice slice, Work work) {
+  const u64 blocks = (p.words + kBlockWords - 1) / kBlockWords;
+  for (u64 i = slice.index; i < blocks; i += slice.count) {
+    const u64 start = (p.descending != 0 ? blocks - 1 - i : i) * kBlockWords;
+    work(Block{p, start, std::min(kBlockWords, p.words - start)});
   }
 }
 
-u64 add(u64& target, u64 value) { return std::atomic_ref(target).fetch_add(value); }
+void write_block(const Block& b) {
+  const MemoryPassParams& p = b.p;
+  if (p.pattern == kPatternAddress)
+    return cpu::memory_tier().write(b.words(), b.count, b.index() + p.salt, p.invert);
+  with_pattern(p.pattern, [&](auto pattern) {
+    for (u64 i = 0; i < b.count; ++i) {
+      const NamedWord named = pattern.at(p, b.index() + i);
+      if (is_selected(p, named)) cpu::store_word(b.words() + i, pattern.word(p, named));
+    }
+  });
+}
 
-void note_bad_words(const MemoryPassParams& p, u64 start, u64 count, MemoryPassResults& results) {
-  const u64* words = reinterpret_cast<const u64*>(p.base_address);
-  for (u64 i = start; i < start + count; ++i) {
-    const u64 actual = const_cast<const volatile u64*>(words)[i];
-    const u64 index = p.first_index + i, expected = mix_word(index + p.salt, p.invert);
+cpu::VerifySums verify_block(const Block& b) {
+  const MemoryPassParams& p = b.p;
+  if (p.pattern == kPatternAddress)
+    return cpu::memory_tier().verify(b.words(), b.count, b.index() + p.salt, p.invert);
+  cpu::VerifySums sums;
+  with_pattern(p.pattern, [&](auto pattern) {
+    u64 differing = 0;
+    for (u64 i = 0; i < b.count; ++i) {
+      const NamedWord named = pattern.at(p, b.index() + i);
+      const u64 found = pattern.decode(p, named.invert, load_word(b.words() + i));
+      differing |= found ^ named.name;
+      sums.name_sum += found;
+    }
+    sums.all_good = differing == 0;
+  });
+  return sums;
+}
+
+void note_bad_words(const Block& b, MemoryPassResults& results) {
+  for (u64 i = 0; i < b.count; ++i) {
+    const u64 actual = load_word(b.words() + i), index = b.index() + i;
+    const u64 expected = word_at(b.p, index);
     if (actual == expected) continue;
     add(results.bad_words, 1);
     std::atomic_ref first(results.first_bad_index);
@@ -104,37 +146,66 @@ void note_bad_words(const MemoryPassParams& p, u64 start, u64 count, MemoryPassR
   }
 }
 
+// Injected faults of this block's words.
+template <class Work>
+void for_each_fault(const Block& b, Work work) {
+  auto* faults = reinterpret_cast<MemoryFaultEntry*>(b.p.faults_address);
+  for (u64 i = 0; i < b.p.fault_count; ++i) {
+    const u64 word = faults[i].word - b.index();
+    if (word < b.count) work(faults[i], b.words() + word);
+  }
+}
+void before_write(const Block& b) {
+  for_each_fault(b, [](MemoryFaultEntry& fault, u64* word) { fault.saved = load_word(word); });
+}
+void after_write(const Block& b) {
+  for_each_fault(b, [&](const MemoryFaultEntry& fault, u64* word) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // after what was streamed to it
+    *const_cast<volatile u64*>(word) = faulty_word(b.p, fault, load_word(word));
+  });
+}
+
+template <bool invert>
+void verify_all(const MemoryPassParams& p, CpuSlice slice) {
+  auto& results = *reinterpret_cast<MemoryPassResults*>(p.results_address);
+  MemoryPassParams inverted = p;
+  inverted.invert = ~p.invert;
+  u64 verified = 0, name_sum = 0;
+  for_each_block(p, slice, [&](const Block& b) {
+    const auto sums = verify_block(b);
+    verified += b.count;
+    name_sum += sums.name_sum;
+    if (!sums.all_good) note_bad_words(b, results);
+    if constexpr (invert) {
+      const Block written{inverted, b.start, b.count};
+      before_write(written);
+      write_block(written);
+      after_write(written);
+      cpu::memory_tier().flush(b.words(), b.count * 8);
+    }
+  });
+  MemoryCountSlot& slot = results.slots[slice.index % kMemoryCountSlots];
+  add(slot.words_verified, verified);
+  add(slot.name_sum, name_sum);
+}
+
 }  // namespace
 
 void cpu_memory_write(const void* params, CpuSlice slice) {
-  const auto& p = *static_cast<const MemoryPassParams*>(params);
-  u64* words = reinterpret_cast<u64*>(p.base_address);
-  const cpu::MemoryTier& tier = cpu::memory_tier();
-  for_each_block(p.words, slice, [&](u64 start, u64 count) {
-    tier.write(words + start, count, p.first_index + p.salt + start, p.invert);
-    const u64 fault = p.fault_index - p.first_index - start;
-    if (p.fault_bits != 0 && fault < count) {
-      const_cast<volatile u64*>(words)[start + fault] =
-          mix_word(p.fault_index + p.salt, p.invert) ^ p.fault_bits;
-    }
-    tier.flush(words + start, count * 8);
+  for_each_block(*static_cast<const MemoryPassParams*>(params), slice, [&](const Block& b) {
+    before_write(b);
+    write_block(b);
+    after_write(b);
+    cpu::memory_tier().flush(b.words(), b.count * 8);
   });
 }
 
 void cpu_memory_verify(const void* params, CpuSlice slice) {
-  const auto& p = *static_cast<const MemoryPassParams*>(params);
-  const u64* words = reinterpret_cast<const u64*>(p.base_address);
-  auto& results = *reinterpret_cast<MemoryPassResults*>(p.results_address);
-  const cpu::MemoryTier& tier = cpu::memory_tier();
-  u64 verified = 0, position_sum = 0;
-  for_each_block(p.words, slice, [&](u64 start, u64 count) {
-    const auto sums = tier.verify(words + start, count, p.first_index + p.salt + start, p.invert);
-    verified += count;
-    position_sum += sums.position_sum;
-    if (!sums.all_good) note_bad_words(p, start, count, results);
-  });
-  add(results.words_verified, verified);
-  add(results.position_sum, position_sum);
+  verify_all<false>(*static_cast<const MemoryPassParams*>(params), slice);
+}
+
+void cpu_memory_invert(const void* params, CpuSlice slice) {
+  verify_all<true>(*static_cast<const MemoryPassParams*>(params), slice);
 }
 
 void cpu_memory_copy(const void* params, CpuSlice slice) {
@@ -145,6 +216,46 @@ void cpu_memory_copy(const void* params, CpuSlice slice) {
   const auto* source = reinterpret_cast<const u64*>(p.source_address);
   for (u64 i = start / 8; i < end / 8; ++i) cpu::store_word(target + i, source[i]);
   std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+namespace {
+
+// The processor's own clock, where there is one that can be read here; else 0.
+u64 clock_ticks() {
+#if defined(__x86_64__)
+  unsigned core = 0;
+  return __rdtscp(&core);
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
+
+void cpu_memory_hammer(const void* params, CpuSlice slice) {
+  const auto& p = *static_cast<const MemoryHammerParams*>(params);
+  auto& results = *reinterpret_cast<MemoryHammerResults*>(p.results_address);
+  const auto read_line = [&](u64 line) {
+    return load_word(reinterpret_cast<const u64*>(p.base_address + line * p.stride_bytes));
+  };
+  u64 reads = 0, seen = 0, ticks = 0;
+  if (p.timed != 0) {
+    if (slice.index != 0) return;
+    for (u64 round = 0; round <= p.rounds; ++round) {
+      for (u64 line = 0; line < p.lines; ++line, ++reads) {
+        const u64 start = clock_ticks();
+        seen ^= read_line(line);
+        if (round == p.rounds) ticks += clock_ticks() - start;
+      }
+    }
+  } else {
+    for (u64 round = 0; round < p.rounds; ++round)
+      for (u64 line = slice.index; line < p.lines; line += slice.count, ++reads)
+        seen ^= read_line(line);
+  }
+  add(results.reads, reads);
+  add(results.ticks, ticks);
+  std::atomic_ref(results.word_xor).fetch_xor(seen);
 }
 
 }  // namespace gpuready

@@ -10,17 +10,20 @@ namespace gpuready {
 
 void cpu_memory_write(const void* params, CpuSlice slice);
 void cpu_memory_verify(const void* params, CpuSlice slice);
+void cpu_memory_invert(const void* params, CpuSlice slice);
 void cpu_memory_copy(const void* params, CpuSlice slice);
+void cpu_memory_hammer(const void* params, CpuSlice slice);
 
 namespace cpu {
 
 // What a verify of some words found: both sums count good and bad words alike.
 struct VerifySums {
-  unsigned long long position_sum = 0;
+  unsigned long long name_sum = 0;
   bool all_good = true;
 };
 
-// One tier of the inner loops. `position` is that of words[0]; the count is even.
+// One tier of the inner loops, which are those of the address pattern: the others' are the same for
+// all. `position` is that of words[0]; the count is even.
 struct MemoryTier {
   const char* name;
   void (*write)(unsigned long long* words, unsigned long long count, unsigned long long position,

@@ -73,12 +73,12 @@ VerifySums verify_avx2(const u64* words, u64 count, u64 position, u64 invert) {
   alignas(32) u64 lanes[4];
   _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), sum);
   VerifySums sums;
-  sums.position_sum = lanes[0] + lanes[1] + lanes[2] + lanes[3];
+  sums.name_sum = lanes[0] + lanes[1] + lanes[2] + lanes[3];
   sums.all_good = _mm256_testz_si256(differing, differing) != 0;
   for (; i < count; ++i) {
     const u64 found = unmix_word(words[i], invert);
     if (found != position + i) sums.all_good = false;
-    sums.position_sum += found;
+    sums.name_sum += found;
   }
   return sums;
 }

@@ -12,7 +12,7 @@
 
 // Always inlined: files compiled for newer CPUs include this too, and must not hand the linker a
 // copy that older ones cannot run.
-#if defined(__CUDA__)
+#if defined(__CUDA__) || defined(__HIP__)
 #define GPUREADY_HOST_DEVICE __attribute__((device, always_inline))
 #else
 #define GPUREADY_HOST_DEVICE __attribute__((always_inline))

@@ -7,10 +7,13 @@ using namespace gpuready::device;
 
 #define VARIANT(threads, blocks, unroll, suffix, hint)                                            \
   GPUREADY_KERNEL(threads, blocks) void write_##threads##_##unroll##suffix(MemoryPassParams p) {  \
-    write_pattern<threads, unroll, Hint::hint>(p);                                                \
+    write_pattern<threads, unroll, Hint::hint, AddressPattern>(p);                                \
   }                                                                                               \
   GPUREADY_KERNEL(threads, blocks) void verify_##threads##_##unroll##suffix(MemoryPassParams p) { \
-    verify_pattern<threads, unroll, Hint::hint>(p);                                               \
+    verify_pattern<threads, unroll, Hint::hint, AddressPattern, false>(p);                        \
+  }                                                                                               \
+  GPUREADY_KERNEL(threads, blocks) void invert_##threads##_##unroll##suffix(MemoryPassParams p) { \
+    verify_pattern<threads, unroll, Hint::hint, AddressPattern, true>(p);                         \
   }                                                                                               \
   GPUREADY_KERNEL(threads, blocks) void copy_##threads##_##unroll##suffix(MemoryCopyParams p) {   \
     copy_memory<threads, unroll, Hint::hint>(p);                                                  \
@@ -21,8 +24,8 @@ VARIANT(256, 4, 2, , none)
 VARIANT(256, 4, 4, , none)
 VARIANT(256, 2, 8, , none)
 VARIANT(512, 2, 4, , none)
+VARIANT(512, 1, 8, , none)
 VARIANT(1024, 1, 2, , none)
-VARIANT(256, 4, 2, _cs, streaming)
+VARIANT(1024, 1, 4, , none)
 VARIANT(256, 4, 4, _cs, streaming)
-VARIANT(256, 2, 8, _cs, streaming)
-VARIANT(512, 2, 4, _cs, streaming)
+VARIANT(512, 1, 8, _cs, streaming)

@@ -11,7 +11,6 @@ namespace gpuready::device {
 
 using u64 = unsigned long long;
 typedef __attribute__((address_space(1))) unsigned GlobalWord;
-typedef __attribute__((address_space(1))) u64 GlobalLong;
 
 GPUREADY_DEVICE unsigned thread_index() { return __nvvm_read_ptx_sreg_tid_x(); }
 GPUREADY_DEVICE unsigned block_index() { return __nvvm_read_ptx_sreg_ctaid_x(); }
@@ -28,16 +27,16 @@ GPUREADY_DEVICE u64 clock_cycles() {
   return cycles;
 }
 
+// A chain takes some thousand cycles; a fault on purpose shall not hang whatever the clock says.
+inline constexpr u64 kMaxChainCycles = 1 << 13;
+
 template <unsigned kCount>
-GPUREADY_DEVICE u64 fold(const unsigned (&values)[kCount]) {
-  constexpr unsigned kSums = kCount < 4 ? kCount : 4;  // independent ones, against latency
-  u64 sums[kSums] = {};
+GPUREADY_DEVICE unsigned fold(const unsigned (&values)[kCount]) {
+  unsigned sums[kTensorFoldSums] = {};
 #pragma unroll
-  for (unsigned i = 0; i < kCount; ++i) sums[i % kSums] += u64{values[i]} * tensor_fold_factor(i);
-  u64 sum = 0;
-#pragma unroll
-  for (unsigned i = 0; i < kSums; ++i) sum += sums[i];
-  return sum;
+  for (unsigned i = 0; i < kCount; ++i)
+    sums[i % kTensorFoldSums] = tensor_fold_add(sums[i % kTensorFoldSums], values[i], i);
+  return tensor_fold_end(sums);
 }
 
 // What one thread keeps of its chains.
@@ -57,10 +56,14 @@ struct Checker {
   template <unsigned kCount>
   GPUREADY_DEVICE void spoil(unsigned (&values)[kCount], u64 chain, u64 chain_start) const {
     if (p.fault_kind == kTensorFaultSlow) {
-      // Long enough to show although warp groups, or warps, take turns on the tensor cores.
-      const u64 now = clock_cycles(), wait = 4 * (now - chain_start);
-      while (clock_cycles() - now < wait) {
-      }
+      // Long enough to show although warp groups, or warps, take turns on the tensor cores; asleep,
+      // because a loop that reads the clock keeps the others' matrix instructions from their
+      // registers.
+      const u64 now = clock_cycles(), chain_cycles = now - chain_start;
+      const u64 wait = 4 * (chain_cycles < kMaxChainCycles ? chain_cycles : kMaxChainCycles);
+      do {
+        asm volatile("nanosleep.u32 200;");
+      } while (clock_cycles() - now < wait);
     } else if (chain == p.fault_chain && thread_index() == p.fault_thread) {
       const unsigned bits = static_cast<unsigned>(p.fault_bits);
 #pragma unroll
@@ -72,9 +75,10 @@ struct Checker {
 
   // Folds and compares; `values` is what this chain accumulated in this thread.
   template <unsigned kCount>
-  GPUREADY_DEVICE void check(unsigned (&values)[kCount], u64 golden, u64 chain, u64 chain_start) {
+  GPUREADY_DEVICE void check(unsigned (&values)[kCount], unsigned golden, u64 chain,
+                             u64 chain_start) {
     if (faulty) spoil(values, chain, chain_start);
-    const u64 actual = fold(values);
+    const unsigned actual = fold(values);
     if (actual == golden) {
       ++good;
       return;

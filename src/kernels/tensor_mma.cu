@@ -88,7 +88,7 @@ GPUREADY_DEVICE void run(const TensorParams& p) {
   const auto* fragments = reinterpret_cast<const GlobalWord*>(p.operands_address) +
                           thread / 32 * kRegisters * 32 + thread % 32;
   const auto* golden =
-      reinterpret_cast<const GlobalLong*>(p.operands_address + 4ull * kRegisters * kThreads) +
+      reinterpret_cast<const GlobalWord*>(p.operands_address + 4ull * kRegisters * kThreads) +
       thread;
   unsigned a[kTensorSlices][kA], b[kTensorWarpTiles][kTensorSlices][kB];
 #pragma unroll

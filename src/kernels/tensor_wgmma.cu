@@ -109,7 +109,7 @@ GPUREADY_DEVICE void run(const TensorParams& p) {
 
   const u64 a = matrix_descriptor(shared_address(image) + group * kTensorABytes);
   const u64 b = matrix_descriptor(shared_address(image) + kTensorWarpGroups * kTensorABytes);
-  const auto* golden = reinterpret_cast<const u64*>(image + kTensorOperandBytes) + thread;
+  const auto* golden = reinterpret_cast<const unsigned*>(image + kTensorOperandBytes) + thread;
 
   checker.begin();
   if (group == 1) give_turn(0);

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 // NVML API reference, "Event Handling Methods".
 constexpr unsigned long long kXidCriticalError = 0x8;
 constexpr int kTimeout = 10;      // NVML_ERROR_TIMEOUT
-constexpr unsigned kWaitMs = 50;  // the longest that a stop is not noticed
+constexpr unsigned kWaitMs = 10;  // the longest that a stop is not noticed
 constexpr milliseconds kStopGrace{80};
 constexpr int kMostEvents = 1000;
 constexpr unsigned kMostGpus = 1024;

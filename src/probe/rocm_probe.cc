@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "base/rocm_libraries.h"
 #include "probe/ask.h"
 #include "probe/library.h"
 #include "probe/probes.h"
@@ -92,9 +93,7 @@ void ask_device(Hip& hip, int ordinal) {
 
 void probe_rocm(ProbeWriter& writer, std::span<const std::string>) {
   const auto library =
-      ProbeLibrary::load(writer, "libamdhip64.so.7", "GPUREADY_HIP_LIBRARY",
-                         {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so.4",
-                          "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"});
+      ProbeLibrary::load(writer, kHipLibrary, kHipLibraryVariable, kOtherHipLibraries);
   ask_hsa(writer);
   if (!library) return;
   Hip hip(writer, *library);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "health/plan.h"
+#include "health/survey.h"
 
 namespace gpuready {
 namespace {

@@ -34,6 +34,7 @@ struct Chart {
   std::vector<Line> lines;  // limits
   bool from_zero = true;
   std::optional<double> to;  // the highest value there can be
+  bool counts = false;       // whole numbers alone
 };
 struct Axis {
   double from = 0, to = 1, step = 1;
@@ -48,10 +49,12 @@ double nice_step(double span, int ticks) {
   return 10 * power;
 }
 
-Axis axis_of(double low, double high, int ticks) {
+Axis axis_of(double low, double high, bool counts) {
+  constexpr int kTicks = 4;
   if (high - low < 1e-9) high = low + 1;
   Axis axis;
-  axis.step = nice_step(high - low, ticks);
+  axis.step = nice_step(high - low, kTicks);
+  if (counts) axis.step = std::max(axis.step, 1.0);
   axis.from = std::floor(low / axis.step) * axis.step;
   axis.to = std::ceil(high / axis.step - 1e-9) * axis.step;
   return axis;
@@ -66,7 +69,7 @@ Axis value_axis(const Chart& chart) {
   for (const Line& line : chart.lines) high = std::max(high, line.value);
   if (chart.from_zero) low = 0;
   if (chart.to) high = *chart.to;
-  return axis_of(low, high, 4);
+  return axis_of(low, high, chart.counts);
 }
 
 std::string tick_text(double value, double step) {
@@ -203,6 +206,15 @@ std::string xid_marks(const Frame& frame, const Samples& samples, int gpu) {
   return out;
 }
 
+// "77 to 698, mean 512"; "3201" where it stayed so.
+std::string range_text(const Curve& curve) {
+  const SampleSeries& series = *curve.series;
+  const std::string least = fmt::format("{:.0f}", series.min * curve.scale),
+                    most = fmt::format("{:.0f}", series.max * curve.scale);
+  if (least == most) return least;
+  return fmt::format("{} to {}, mean {:.0f}", least, most, series.mean * curve.scale);
+}
+
 std::string chart_figure(const Chart& chart, const Samples& samples, int gpu, double from_ms,
                          double to_ms, const std::vector<TestSpan>& spans) {
   const Frame frame{from_ms, to_ms, value_axis(chart)};
@@ -213,9 +225,7 @@ std::string chart_figure(const Chart& chart, const Samples& samples, int gpu, do
   for (std::size_t i = 0; i < chart.curves.size(); ++i) {
     const Curve& curve = chart.curves[i];
     const std::string title = escape_html(series_title(*curve.series));
-    const std::string figures =
-        fmt::format("{:.0f} to {:.0f}, mean {:.0f}", curve.series->min * curve.scale,
-                    curve.series->max * curve.scale, curve.series->mean * curve.scale);
+    const std::string figures = range_text(curve);
     legend += fmt::format("<li><i class=\"c{}\"></i>{} <span>{}</span></li>", i, title, figures);
     spoken += fmt::format("; {} {}", title, figures);
     curves += polyline(curve, frame, i);
@@ -228,13 +238,25 @@ std::string chart_figure(const Chart& chart, const Samples& samples, int gpu, do
       xid_marks(frame, samples, gpu), time_axis(frame), spans_below(frame, spans));
 }
 
+// Pairs of one GPU that are tested at the same time are one span, by the worst of them.
+void add_span(std::vector<TestSpan>& spans, TestSpan span) {
+  for (TestSpan& each : spans)
+    if (each.name == span.name && each.from_ms <= span.to_ms && span.from_ms <= each.to_ms) {
+      each.from_ms = std::min(each.from_ms, span.from_ms);
+      each.to_ms = std::max(each.to_ms, span.to_ms);
+      if (each.tone == Tone::good || span.tone == Tone::bad) each.tone = span.tone;
+      return;
+    }
+  spans.push_back(std::move(span));
+}
+
 std::vector<TestSpan> spans_of(const Summary& summary, int gpu) {
   std::vector<TestSpan> out;
   for (const TestSummary& test : summary.tests) {
     const Verdict& verdict = *test.verdict;
     if (!verdict.started_ms || (test.gpu != gpu && test.peer != gpu)) continue;
-    out.push_back({test.peer ? verdict.test + ", " + verdict.subject : verdict.test,
-                   *verdict.started_ms, *verdict.started_ms + verdict.duration_ms, test.tone});
+    add_span(out, {verdict.test, *verdict.started_ms, *verdict.started_ms + verdict.duration_ms,
+                   test.tone});
   }
   std::sort(out.begin(), out.end(),
             [](const TestSpan& a, const TestSpan& b) { return a.from_ms < b.from_ms; });
@@ -257,24 +279,24 @@ void add_curve(Chart& chart, const SampleSeries* series, double scale = 1) {
 std::vector<Chart> charts_of(const SampledGpu& sampled, const Gpu* gpu) {
   constexpr double kPercent = 100;
   std::vector<Chart> out;
-  Chart power{"Power", "W", {}, {}, true, {}};
+  Chart power{"Power", "W", {}, {}, true, {}, false};
   add_curve(power, sampled.power);
   if (gpu && gpu->power.limit_mw) power.lines.push_back({"limit", *gpu->power.limit_mw / 1e3});
-  Chart clocks{"Clocks", "MHz", {}, {}, true, {}};
+  Chart clocks{"Clocks", "MHz", {}, {}, true, {}, false};
   add_curve(clocks, sampled.sm_clock);
   add_curve(clocks, sampled.memory_clock);
-  Chart temperatures{"Temperatures", "\u00b0C", {}, {}, false, {}};
+  Chart temperatures{"Temperatures", "\u00b0C", {}, {}, false, {}, false};
   add_curve(temperatures, sampled.gpu_temperature);
   add_curve(temperatures, sampled.memory_temperature);
   if (gpu && gpu->thermal.slowdown_celsius)
     temperatures.lines.push_back(
         {"GPU slows down", static_cast<double>(*gpu->thermal.slowdown_celsius)});
-  Chart held{"Clocks held back", "% of the time", {}, {}, true, 100};
+  Chart held{"Clocks held back", "% of the time", {}, {}, true, 100, false};
   for (const SampleSeries* event : sampled.events)
     if (held.curves.size() < 4) add_curve(held, event, kPercent);
-  Chart busy{"Utilization", "% of the time", {}, {}, true, 100};
+  Chart busy{"Utilization", "% of the time", {}, {}, true, 100, false};
   add_curve(busy, sampled.utilization, kPercent);
-  Chart errors{"Errors", "counted since boot", {}, {}, false, {}};
+  Chart errors{"Errors", "counted since boot", {}, {}, false, {}, true};
   for (const SampleSeries* counter : sampled.counters)
     if (counter->last > counter->min) add_curve(errors, counter);
   for (Chart* chart : {&power, &clocks, &temperatures, &held, &busy, &errors})

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/text.h"
@@ -74,6 +75,9 @@ Figure figure_of(const Metric& metric) {
   return figure;
 }
 
+// The burn's own instruction tells most of a tensor test.
+constexpr std::string_view kBurnRate = "bf16";
+
 // What is below its threshold tells most, then what has one.
 const Figure* main_rate(const TestSummary& test) {
   const auto& rates = test.slowest_rates;
@@ -85,6 +89,8 @@ const Figure* main_rate(const TestSummary& test) {
     if (rate.below_threshold) return &rate;
   for (const Figure& rate : rates)
     if (rate.threshold) return &rate;
+  for (const Figure& rate : rates)
+    if (test.verdict->test == "tensor" && rate.name == kBurnRate) return &rate;
   return &rates.front();
 }
 
@@ -99,6 +105,7 @@ std::string main_figure(const TestSummary& test) {
   return verdict.duration_ms > 0 ? format_duration_ms(verdict.duration_ms) : "";
 }
 
+// What a line has room for; a table of all metrics has the rest.
 std::vector<std::string> figures(const TestSummary& test) {
   std::vector<std::string> out;
   const Verdict& verdict = *test.verdict;
@@ -107,16 +114,20 @@ std::vector<std::string> figures(const TestSummary& test) {
   };
   for (const Figure& rate : test.slowest_rates)
     if (rate.below_threshold) add(rate);
-  if (verdict.coverage && verdict.test == "memory") {
-    std::string text = coverage_text(*verdict.coverage);
-    if (test.tested_of_total) text += " (" + format_percent(*test.tested_of_total) + ")";
-    out.push_back(std::move(text));
-  }
+  if (verdict.coverage && verdict.test == "memory")
+    out.push_back(test.tested_of_total ? format_percent(*test.tested_of_total) + " of " +
+                                             format_bytes(verdict.coverage->total_bytes)
+                                       : coverage_text(*verdict.coverage));
   if (verdict.units) out.push_back(units_text(*verdict.units, verdict.executor));
+  const Figure* first = main_rate(test);
+  const bool lead = first && !first->below_threshold && verdict.test != "memory";
+  if (lead) add(*first);
   for (const Figure& rate : test.slowest_rates)
-    if (!rate.below_threshold) add(rate);
+    if (!rate.below_threshold && !(lead && rate.name == first->name)) add(rate);
   for (const Metric* metric : test.others)
-    if (metric->name != "coverage") add(figure_of(*metric));
+    if (metric->name != "coverage" &&
+        (metric->threshold || metric->unit == "ms" || metric->unit == "W"))
+      add(figure_of(*metric));
   return out;
 }
 
@@ -138,6 +149,8 @@ std::string quantity_text(double value, std::string_view unit) {
   if (unit == "B" && value >= 0 && value < 1e19)
     return format_bytes(static_cast<std::uint64_t>(value));
   if (unit == "ms") return format_duration_ms(value);
+  if (unit == "1" && value == std::floor(value) && std::fabs(value) < 1e15)
+    return fmt::format("{:.0f}", value);  // a count
   if (unit == "1") return fmt::format("{:.6g}", value);
   if (!unit.ends_with("/s")) return fmt::format("{:.4g} {}", value, unit);
   constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};

@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include "fake_cuda.h"
 
+#define FAKE_VARIABLE "FAKE_CUDA"
+#include "fake_options.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +23,7 @@ struct device {
   int number; /* as without CUDA_VISIBLE_DEVICES */
   struct fake_memory memory;
   uint64_t next, in_use;
-  int retained;
+  int retained, peers;
 };
 struct allocation {
   struct device* owner;
@@ -33,32 +36,6 @@ static struct allocation g_allocations[MAX_ALLOCATIONS];
 static __thread struct device* g_current;
 
 /* ---- what FAKE_CUDA says ---- */
-
-/* Copies the value of `key` and returns 1; 0 when the list has no such entry. */
-static int option(const char* key, char* value, size_t size) {
-  const char* list = getenv("FAKE_CUDA");
-  const size_t length = strlen(key);
-  while (list && *list) {
-    const size_t entry = strcspn(list, ",");
-    if (entry >= length && strncmp(list, key, length) == 0 &&
-        (list[length] == '=' || entry == length)) {
-      const size_t skip = entry == length ? length : length + 1;
-      if (value) snprintf(value, size, "%.*s", (int)(entry - skip), list + skip);
-      return 1;
-    }
-    list += entry + (list[entry] == ',');
-  }
-  return 0;
-}
-
-static uint64_t bytes_option(const char* key, uint64_t otherwise) {
-  char text[64], *unit;
-  if (!option(key, text, sizeof text)) return otherwise;
-  const uint64_t number = strtoull(text, &unit, 0);
-  if (strcmp(unit, "KiB") == 0) return number << 10;
-  if (strcmp(unit, "MiB") == 0) return number << 20;
-  return number;
-}
 
 /* Entry of every call: hangs, crashes or fails where told; the code to return at once, or 0. */
 static int enter(const char* symbol) {
@@ -83,6 +60,17 @@ static int enter(const char* symbol) {
     const int code = enter(symbol); \
     if (code != 0) return code;     \
   } while (0)
+/* A copy by this call, right or as it was told to be wrong. */
+static void copy(const char* symbol, void* target, const void* source, size_t bytes) {
+  char text[128];
+  if (option("lost", text, sizeof text) && strcmp(text, symbol) == 0 && bytes >= 4096) return;
+  memmove(target, source, bytes);
+  char* colon = option("corrupt", text, sizeof text) ? strchr(text, ':') : NULL;
+  if (!colon) return;
+  const uint64_t offset = strtoull(colon + 1, NULL, 0);
+  *colon = 0;
+  if (strcmp(text, symbol) == 0 && offset < bytes) ((unsigned char*)target)[offset] ^= 4;
+}
 #define NEED_CONTEXT \
   if (!g_current || !g_current->retained) return 201
 
@@ -293,7 +281,7 @@ API cuMemcpyHtoDAsync_v2(uint64_t target, const void* source, size_t bytes, void
   (void)stream;
   ENTER("cuMemcpyHtoDAsync_v2");
   NEED_CONTEXT;
-  memcpy((void*)(uintptr_t)target, source, bytes);
+  copy("cuMemcpyHtoDAsync_v2", (void*)(uintptr_t)target, source, bytes);
   return 0;
 }
 
@@ -301,7 +289,7 @@ API cuMemcpyDtoHAsync_v2(void* target, uint64_t source, size_t bytes, void* stre
   (void)stream;
   ENTER("cuMemcpyDtoHAsync_v2");
   NEED_CONTEXT;
-  memcpy(target, (const void*)(uintptr_t)source, bytes);
+  copy("cuMemcpyDtoHAsync_v2", target, (const void*)(uintptr_t)source, bytes);
   return 0;
 }
 
@@ -309,7 +297,55 @@ API cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, void* s
   (void)stream;
   ENTER("cuMemcpyDtoDAsync_v2");
   NEED_CONTEXT;
-  memmove((void*)(uintptr_t)target, (const void*)(uintptr_t)source, bytes);
+  copy("cuMemcpyDtoDAsync_v2", (void*)(uintptr_t)target, (const void*)(uintptr_t)source, bytes);
+  return 0;
+}
+
+API cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
+  (void)memory, (void)bytes, (void)flags;
+  ENTER("cuMemHostRegister_v2");
+  NEED_CONTEXT;
+  return 0;
+}
+
+API cuMemHostUnregister(void* memory) {
+  (void)memory;
+  ENTER("cuMemHostUnregister");
+  return 0;
+}
+
+API cuDeviceCanAccessPeer(int* can, int device, int peer) {
+  ENTER("cuDeviceCanAccessPeer");
+  *can = device != peer && !option("no_peer", NULL, 0);
+  return 0;
+}
+
+API cuDeviceGetP2PAttribute(int* value, int attribute, int device, int peer) {
+  ENTER("cuDeviceGetP2PAttribute");
+  if (device == peer) return 101;
+  if (attribute == 1) *value = 0;
+  if (attribute == 3) *value = !option("no_peer_atomics", NULL, 0);
+  return attribute == 1 || attribute == 3 ? 0 : 1;
+}
+
+API cuCtxEnablePeerAccess(void* peer, unsigned flags) {
+  (void)flags;
+  ENTER("cuCtxEnablePeerAccess");
+  NEED_CONTEXT;
+  const int bit = 1 << ((struct device*)peer)->number;
+  if (option("no_peer", NULL, 0)) return 217;
+  if (g_current->peers & bit) return 704;
+  g_current->peers |= bit;
+  return 0;
+}
+
+API cuMemcpyPeerAsync(uint64_t target, void* target_context, uint64_t source, void* source_context,
+                      size_t bytes, void* stream) {
+  (void)stream;
+  ENTER("cuMemcpyPeerAsync");
+  NEED_CONTEXT;
+  if (!target_context || !source_context) return 201;
+  copy("cuMemcpyPeerAsync", (void*)(uintptr_t)target, (const void*)(uintptr_t)source, bytes);
   return 0;
 }
 

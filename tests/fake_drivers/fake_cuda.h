@@ -14,6 +14,10 @@
  *   stuck=OFFSET:BIT    that bit of the word at this offset of GPU memory always reads as 1
  *   drop=OFFSET         a complement written to the word at this offset is lost
  *   alias               the highest address bit of GPU memory is ignored
+ *   corrupt=SYMBOL:OFFSET  copies by this call flip a bit of the byte there, if they reach it
+ *   lost=SYMBOL         copies of 4 KiB and more by this call do nothing
+ *   no_peer             GPUs do not reach each other
+ *   no_peer_atomics     and not by atomics
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
@@ -32,5 +36,11 @@ struct fake_memory {
 /* Runs a kernel by its name. 0: there is no such kernel. */
 int fake_run_kernel(const struct fake_memory* memory, const char* name, const void* params);
 int fake_knows_kernel(const char* name);
+/* Those of the bandwidth and peers tests; without params it is only looked up. */
+int fake_run_transfer(const char* name, const void* params);
+
+/* The word for a position, and back. */
+uint64_t fake_pattern_word(uint64_t position);
+uint64_t fake_position_of(uint64_t word);
 
 #endif

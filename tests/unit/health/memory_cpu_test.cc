@@ -16,7 +16,7 @@ void do_nothing(const void*, CpuSlice) {}
 void claim_all(const void* params, CpuSlice slice) {
   const auto& p = *static_cast<const MemoryPassParams*>(params);
   if (slice.index == 0)
-    reinterpret_cast<MemoryPassResults*>(p.results_address)->words_verified += p.words;
+    reinterpret_cast<MemoryPassResults*>(p.results_address)->slots[7].words_verified += p.words;
 }
 
 // The CPU, but that some kernels are replaced.

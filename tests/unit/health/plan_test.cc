@@ -22,9 +22,8 @@ Machine live_machine() {
 }
 
 // The jobs of the memory test.
-std::vector<TestJob> memory_jobs(const Machine& machine, PlanOptions options = {}) {
-  options.tests = {"memory"};
-  const auto plan = plan_tests(machine, options);
+std::vector<TestJob> memory_jobs(const Machine& machine, const SurveyOptions& options = {}) {
+  const auto plan = plan_tests(machine, {options, {"memory"}});
   return plan.waves.empty() ? std::vector<TestJob>() : plan.waves.front();
 }
 
@@ -36,6 +35,21 @@ bool host_is_tested(const Machine& machine) {
 std::string reason(const Machine& machine, const PlanOptions& options = {}) {
   const auto plan = plan_tests(machine, options);
   return plan.not_run.empty() ? "" : plan.not_run.front().reason;
+}
+
+Machine amd_machine() {
+  Machine machine;
+  machine.source = "live";
+  Gpu gpu;
+  gpu.vendor = Vendor::amd;
+  gpu.pci = parse_pci_address("0000:03:00.0");
+  gpu.gfx_target = "gfx90a";
+  gpu.memory.total_bytes = 64 * GiB;
+  gpu.memory.used_bytes = 0;
+  machine.gpus.push_back(gpu);
+  machine.amd.outcome = "completed";
+  machine.amd.start = ApiStatus{"hsa_init()", 0, ""};
+  return machine;
 }
 
 TEST(Plan, AnIdleGpuIsTestedWhole) {
@@ -146,7 +160,7 @@ void add_llvmpipe(Machine& machine) {
   machine.vulkan.devices.push_back(device);
 }
 
-std::string chosen(const Machine& machine, const PlanOptions& options = {}) {
+std::string chosen(const Machine& machine, const SurveyOptions& options = {}) {
   const auto jobs = memory_jobs(machine, options);
   return jobs.empty() ? "none" : to_string(jobs.front().devices.at(0));
 }
@@ -203,7 +217,7 @@ TEST(Plan, SoftwareIsTestedOnlyOnRequestAndSaysSo) {
 TEST(Plan, VulkanThatIsAskedForAndAbsentIsNotTested) {
   Machine machine;
   machine.source = "live";
-  const auto plan = plan_tests(machine, {.tests = {"memory"}, .devices = {"vulkan"}});
+  const auto plan = plan_tests(machine, {{.devices = {"vulkan"}}, {"memory"}});
   EXPECT_TRUE(plan.waves.empty());
   ASSERT_EQ(plan.not_run.size(), 1u);
   EXPECT_EQ(plan.not_run[0].status, VerdictStatus::not_tested);
@@ -215,6 +229,36 @@ TEST(Plan, DevicesAreNamedByIndexAddressOrUuid) {
     EXPECT_TRUE(names_gpu({name}, machine.gpus[0])) << name;
   for (const char* name : {"1", "0000:18:00.0", "GPU-2", "GPU-", ""})
     EXPECT_FALSE(names_gpu({name}, machine.gpus[0])) << name;
+}
+
+TEST(Plan, AnAmdGpuIsTestedThroughHipByItsAddressAndTarget) {
+  EXPECT_EQ(chosen(amd_machine()), "hip:0000:03:00.0/gfx90a");
+  EXPECT_EQ(chosen(amd_machine(), {.devices = {"hip"}}), "hip:0000:03:00.0/gfx90a");
+  EXPECT_EQ(chosen(amd_machine(), {.devices = {"cuda"}}), "none");
+  EXPECT_EQ(chosen(live_machine(), {.devices = {"hip"}}), "none");
+}
+
+TEST(Plan, WithoutTheHipRuntimeAnAmdGpuIsTestedThroughVulkanIfThatShowsIt) {
+  auto machine = amd_machine();
+  machine.amd.outcome = "no_library";
+  machine.amd.start.reset();
+  EXPECT_EQ(reason(machine), "libamdhip64.so, the HIP runtime, was not found");
+  show_to_vulkan(machine, "0000:03:00.0", "00000000-0300-0000-0000-000000000000");
+  EXPECT_EQ(chosen(machine), "vulkan:00000000-0300-0000-0000-000000000000");
+}
+
+TEST(Plan, RocmThatDoesNotStartIsWhyAnAmdGpuIsNotTested) {
+  auto machine = amd_machine();
+  machine.amd.start = ApiStatus{"hsa_init()", 4104, "HSA_STATUS_ERROR_OUT_OF_RESOURCES"};
+  EXPECT_EQ(reason(machine), "ROCm does not start: HSA_STATUS_ERROR_OUT_OF_RESOURCES (4104)");
+}
+
+TEST(Plan, AnAmdGpuWithoutHipCodeIsTestedThroughVulkanIfThatShowsIt) {
+  auto machine = amd_machine();
+  machine.gpus[0].gfx_target = "gfx803";
+  EXPECT_NE(reason(machine).find("no HIP code for gfx803 is embedded"), std::string::npos);
+  show_to_vulkan(machine, "0000:03:00.0", "00000000-0300-0000-0000-000000000000");
+  EXPECT_EQ(chosen(machine), "vulkan:00000000-0300-0000-0000-000000000000");
 }
 
 }  // namespace

@@ -234,8 +234,10 @@ std::string line_with(const std::string& text, std::string_view part) {
 
 TEST(ManyTests, OneGpuTakesALineATestWithItsMainFigures) {
   const std::string text = terminal(samples::one_gpu());
-  EXPECT_TRUE(contains(line_with(text, "  memory "), "139.3 of 139.8 GiB (99.6%)")) << text;
+  EXPECT_TRUE(contains(line_with(text, "  memory "), "99.6% of 139.8 GiB, write 4.28 TB/s"))
+      << text;
   EXPECT_TRUE(contains(line_with(text, "  compute "), "132 of 132 SMs")) << text;
+  EXPECT_FALSE(contains(line_with(text, "  compute "), "results checked")) << "no main figure";
   EXPECT_TRUE(contains(line_with(text, "  tensor "), "bf16 791 TFLOP/s")) << text;
   EXPECT_TRUE(contains(line_with(text, "  bandwidth "), "host to device pinned 55.3 GB/s"));
   EXPECT_TRUE(contains(line_with(text, "  benchmark "), "product 51.2 TFLOP/s"));

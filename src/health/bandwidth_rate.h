@@ -1,0 +1,80 @@
+// Rates by the device's own events, and host memory to copy to and from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "device/device.h"
+#include "host/host.h"
+
+namespace gpuready {
+
+// A stream that waits for no other: copies on the default ones of two GPUs wait for each other.
+class OwnStream {
+ public:
+  static Result<OwnStream> make(Device& device);
+  OwnStream(OwnStream&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), id_(other.id_) {}
+  OwnStream& operator=(OwnStream&&) = delete;
+  ~OwnStream() {
+    if (device_) (void)device_->destroy_stream(id_);
+  }
+  StreamId id() const { return id_; }
+
+ private:
+  OwnStream(Device& device, StreamId id) : device_(&device), id_(id) {}
+  Device* device_;
+  StreamId id_;
+};
+
+struct RateEffort {
+  double batch_ms = 20;  // work enqueued back to back between two events; far above 50 us
+  int batches = 3;
+};
+
+// Bytes a second, the best of several batches; `enqueue` adds one piece of `bytes` to the timer's
+// stream. The first piece is warm-up and tells how many make a batch.
+Result<double> best_rate(StreamTimer& timer, double bytes, const RateEffort& effort,
+                         const std::function<Result<void>()>& enqueue);
+
+// Copies by our own kernel, in launches of at most `piece_bytes`: by default short enough for any
+// link.
+inline constexpr std::uint64_t kLinkPieceBytes = 64 * MiB;  // a third of a second at 0.2 GB/s
+Result<void> copy_by_kernel(Device& device, StreamId stream, DeviceAddress target,
+                            DeviceAddress source, std::uint64_t bytes,
+                            std::uint64_t piece_bytes = kLinkPieceBytes);
+Result<void> prepare_copy_kernel(Device& device);
+
+// Pages of this process: pinned by the driver, pageable, or bound to one NUMA node and pinned.
+class HostBuffer {
+ public:
+  static Result<HostBuffer> pinned(Device& device, std::uint64_t bytes);
+  static Result<HostBuffer> pageable(std::uint64_t bytes);
+  // On this node and no other, as the kernel itself says of its first and last page.
+  static Result<HostBuffer> on_node(Device& device, int node, std::uint64_t bytes);
+  HostBuffer(HostBuffer&& other) noexcept;
+  HostBuffer& operator=(HostBuffer&& other) noexcept;
+  ~HostBuffer();
+
+  void* data() const { return data_; }
+  DeviceAddress address() const { return reinterpret_cast<DeviceAddress>(data_); }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  enum class Kind { pinned, mapped, mapped_and_pinned };
+  HostBuffer(Device* device, void* data, std::uint64_t bytes, Kind kind)
+      : device_(device), data_(data), bytes_(bytes), kind_(kind) {}
+  Device* device_;
+  void* data_;
+  std::uint64_t bytes_;
+  Kind kind_;
+};
+
+// The NUMA nodes that have memory, from sysfs.
+std::vector<int> memory_nodes(Host& host);
+
+}  // namespace gpuready

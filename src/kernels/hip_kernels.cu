@@ -1,0 +1,3 @@
+// All kernels that run through HIP, one translation unit for each target: one code object holds
+// them all and is loaded once.
+#include "kernels/memory.cu"

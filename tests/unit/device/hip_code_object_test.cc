@@ -1,0 +1,180 @@
+// Every embedded code object, read as AMD's loader reads it. Formats and numbers: LLVM's "User
+// Guide for AMDGPU Backend" (AMDGPUUsage), sections ELF Code Object and Code Object Metadata.
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "base/json.h"
+#include "kernels/hip_images.h"
+#include "kernels/memory_kernels.h"
+#include "kernels/memory_params.h"
+
+namespace gpuready {
+namespace {
+
+constexpr unsigned kMachineAmdgpu = 224, kOsAbiAmdHsa = 64, kCodeObjectV4 = 2;  // EM_, ELFOSABI_
+constexpr unsigned kMetadataNote = 32;  // NT_AMDGPU_METADATA
+// EF_AMDGPU_FEATURE_..._V4: the code serves whether the feature is on or off, or has none of it.
+constexpr unsigned kMachMask = 0xff, kXnackMask = 0x300, kSrameccMask = 0xc00;
+constexpr unsigned kXnackAny = 0x100, kSrameccAny = 0x400;
+
+struct Expected {
+  unsigned mach;  // EF_AMDGPU_MACH_AMDGCN_...
+  unsigned wave;
+};
+const std::map<std::string_view, Expected> kTargets = {
+    {"gfx900", {0x2c, 64}},  {"gfx906", {0x2f, 64}},  {"gfx908", {0x30, 64}},
+    {"gfx90a", {0x3f, 64}},  {"gfx942", {0x4c, 64}},  {"gfx1010", {0x33, 32}},
+    {"gfx1030", {0x36, 32}}, {"gfx1031", {0x37, 32}}, {"gfx1032", {0x38, 32}},
+    {"gfx1100", {0x41, 32}}, {"gfx1101", {0x46, 32}}, {"gfx1102", {0x47, 32}},
+    {"gfx1103", {0x44, 32}}, {"gfx1150", {0x43, 32}}, {"gfx1151", {0x4a, 32}},
+    {"gfx1200", {0x48, 32}}, {"gfx1201", {0x4e, 32}},
+};
+// The kernels that tests launch through HIP, and the size of their parameters.
+const std::map<std::string_view, std::size_t> kKernels = {
+    {kMemoryWrite.name, sizeof(MemoryPassParams)},
+    {kMemoryVerify.name, sizeof(MemoryPassParams)},
+    {kMemoryCopy.name, sizeof(MemoryCopyParams)},
+};
+
+class CodeObject {
+ public:
+  explicit CodeObject(const HipImage& image)
+      : bytes_(reinterpret_cast<const char*>(image.begin),
+               static_cast<std::size_t>(image.end - image.begin)) {
+    header = at<Elf64_Ehdr>(0);
+    for (unsigned i = 0; i < header.e_shnum; ++i) {
+      const auto section = at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
+      if (section.sh_type == SHT_DYNSYM) read_symbols(section);
+      if (section.sh_type == SHT_NOTE) read_notes(section);
+      if (section.sh_type == SHT_RELA || section.sh_type == SHT_REL) ++relocations;
+    }
+  }
+
+  Elf64_Ehdr header;
+  std::map<std::string, Elf64_Sym> symbols;
+  Json metadata;
+  unsigned relocations = 0;
+
+ private:
+  template <class T>
+  T at(std::uint64_t offset) const {
+    T value{};
+    if (offset + sizeof value <= bytes_.size())
+      std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+  void read_symbols(const Elf64_Shdr& section) {
+    const auto names =
+        at<Elf64_Shdr>(header.e_shoff + section.sh_link * sizeof(Elf64_Shdr)).sh_offset;
+    for (std::uint64_t i = 1; i < section.sh_size / sizeof(Elf64_Sym); ++i) {
+      const auto symbol = at<Elf64_Sym>(section.sh_offset + i * sizeof(Elf64_Sym));
+      symbols[bytes_.data() + names + symbol.st_name] = symbol;
+    }
+  }
+  void read_notes(const Elf64_Shdr& section) {
+    const auto padded = [](std::uint64_t size) { return (size + 3) / 4 * 4; };
+    for (std::uint64_t place = section.sh_offset; place < section.sh_offset + section.sh_size;) {
+      const auto note = at<Elf64_Nhdr>(place);
+      const std::uint64_t name = place + sizeof note, words = name + padded(note.n_namesz);
+      if (note.n_type == kMetadataNote && bytes_.substr(name, 6) == "AMDGPU")
+        metadata = Json::from_msgpack(bytes_.substr(words, note.n_descsz), true, false);
+      place = words + padded(note.n_descsz);
+    }
+  }
+  std::string bytes_;
+};
+
+TEST(HipCodeObjects, AreThoseOfTheTargetsThatTheDocsName) {
+  std::set<std::string_view> embedded;
+  for (const HipImage& image : hip_images()) embedded.insert(image.target);
+  std::set<std::string_view> expected;
+  for (const auto& [target, what] : kTargets) expected.insert(target);
+  EXPECT_EQ(embedded, expected);
+}
+
+TEST(HipCodeObjects, AreForTheirTargetWhateverItsFeatures) {
+  for (const HipImage& image : hip_images()) {
+    const CodeObject object(image);
+    const auto& ident = object.header.e_ident;
+    ASSERT_EQ(std::memcmp(ident, ELFMAG, SELFMAG), 0) << image.target;
+    EXPECT_EQ(ident[EI_OSABI], kOsAbiAmdHsa) << image.target;
+    EXPECT_EQ(ident[EI_ABIVERSION], kCodeObjectV4) << image.target;
+    EXPECT_EQ(object.header.e_machine, kMachineAmdgpu) << image.target;
+    EXPECT_EQ(object.header.e_type, ET_DYN) << image.target;
+    const unsigned flags = object.header.e_flags;
+    EXPECT_EQ(flags & kMachMask, kTargets.at(image.target).mach) << image.target;
+    EXPECT_TRUE((flags & kXnackMask) == 0 || (flags & kXnackMask) == kXnackAny) << image.target;
+    EXPECT_TRUE((flags & kSrameccMask) == 0 || (flags & kSrameccMask) == kSrameccAny)
+        << image.target;
+    EXPECT_EQ(object.metadata["amdhsa.target"], "amdgcn-amd-amdhsa--" + std::string(image.target));
+  }
+}
+
+TEST(HipCodeObjects, HoldEveryKernelAndNeedNothingElse) {
+  for (const HipImage& image : hip_images()) {
+    const CodeObject object(image);
+    for (const auto& [name, bytes] : kKernels) {
+      EXPECT_TRUE(object.symbols.contains(std::string(name))) << image.target << " " << name;
+      const auto descriptor = object.symbols.find(std::string(name) + ".kd");
+      ASSERT_NE(descriptor, object.symbols.end()) << image.target << " " << name;
+      EXPECT_EQ(descriptor->second.st_size, 64u) << image.target << " " << name;
+    }
+    for (const auto& [name, symbol] : object.symbols)
+      EXPECT_NE(symbol.st_shndx, SHN_UNDEF) << image.target << " lacks " << name;
+    EXPECT_EQ(object.relocations, 0u) << image.target;
+  }
+}
+
+// Scratch memory would have to be there on the GPU, shared memory would cut the resident blocks;
+// more arguments than ours would be hidden ones that the runtime must know how to fill.
+TEST(HipCodeObjects, TakeTheHostsStructAndUseNoScratchAndNoSharedMemory) {
+  for (const HipImage& image : hip_images()) {
+    const CodeObject object(image);
+    std::size_t found = 0;
+    for (const Json& kernel : object.metadata["amdhsa.kernels"]) {
+      const auto expected = kKernels.find(kernel[".name"].get<std::string>());
+      if (expected == kKernels.end()) continue;
+      ++found;
+      const std::string where = std::string(image.target) + " " + std::string(expected->first);
+      EXPECT_EQ(kernel[".symbol"], std::string(expected->first) + ".kd") << where;
+      EXPECT_EQ(kernel[".wavefront_size"], kTargets.at(image.target).wave) << where;
+      EXPECT_EQ(kernel[".max_flat_workgroup_size"], kMemoryKernelThreads) << where;
+      EXPECT_EQ(kernel[".private_segment_fixed_size"], 0) << where;
+      EXPECT_EQ(kernel[".group_segment_fixed_size"], 0) << where;
+      EXPECT_EQ(kernel[".kernarg_segment_size"], expected->second) << where;
+      ASSERT_EQ(kernel[".args"].size(), 1u) << where;
+      EXPECT_EQ(kernel[".args"][0][".value_kind"], "by_value") << where;
+      EXPECT_EQ(kernel[".args"][0][".offset"], 0) << where;
+      EXPECT_EQ(kernel[".args"][0][".size"], expected->second) << where;
+    }
+    EXPECT_EQ(found, kKernels.size()) << image.target;
+  }
+}
+
+// Where a target lets us choose, the same registers bound how many waves a unit holds: 256 threads
+// with at most 128 vector registers leave room for two blocks and more on each.
+TEST(HipCodeObjects, KeepTheirRegistersFewAndSpillNone) {
+  for (const HipImage& image : hip_images()) {
+    const CodeObject object(image);
+    for (const Json& kernel : object.metadata["amdhsa.kernels"]) {
+      EXPECT_LE(kernel[".vgpr_count"], 128) << image.target << " " << kernel[".name"];
+      EXPECT_EQ(kernel[".vgpr_spill_count"], 0) << image.target << " " << kernel[".name"];
+      EXPECT_EQ(kernel[".sgpr_spill_count"], 0) << image.target << " " << kernel[".name"];
+    }
+  }
+}
+
+TEST(HipCodeObjects, AreFoundByTheirTargetExactly) {
+  ASSERT_NE(find_hip_image("gfx90a"), nullptr);
+  EXPECT_EQ(find_hip_image("gfx90a:sramecc+:xnack-"), find_hip_image("gfx90a"));
+  EXPECT_EQ(find_hip_image("gfx90"), nullptr);
+  EXPECT_EQ(find_hip_image("gfx90aa"), nullptr);
+  EXPECT_EQ(find_hip_image(""), nullptr);
+}
+
+}  // namespace
+}  // namespace gpuready

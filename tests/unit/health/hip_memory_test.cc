@@ -1,0 +1,95 @@
+// The memory test through the HIP executor and a fake runtime: clean memory passes, and nothing
+// else does.
+#include <gtest/gtest.h>
+
+#include "../device/hip_fixture.h"
+#include "device/hip_device.h"
+#include "health/memory_test.h"
+#include "health/verdict_json.h"
+
+namespace gpuready {
+namespace {
+
+TestOptions small_options() {
+  TestOptions options;
+  options.copy_traffic_bytes = 16 * MiB;
+  return options;
+}
+
+Verdict test_fake(const std::string& fake, const TestOptions& options = small_options()) {
+  const std::string text = in_hip_child(fake, [&] {
+    auto device = open_hip_device(kFakeHipGpu0);
+    if (!device) return std::string("not opened: ") + device.error().message;
+    return dump_line(to_json(test_memory(**device, options)));
+  });
+  auto doc = parse_json(text, "child");
+  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
+  EXPECT_TRUE(verdict) << text;
+  return verdict.value_or(Verdict{});
+}
+
+TEST(HipMemoryTest, CleanMemoryPassesWithItsCoverage) {
+  const Verdict v = test_fake("memory=64MiB");
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_GE(v.coverage->tested_bytes, 64 * MiB / 1000 * 995);
+  EXPECT_EQ(v.executor, "hip");
+  EXPECT_EQ(v.pci_address, "0000:03:00.0");
+  EXPECT_FALSE(v.uuid);
+}
+
+TEST(HipMemoryTest, AStuckBitFailsWithItsAddressAndBit) {
+  const Verdict v = test_fake("stuck=0x123450:37");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  ASSERT_EQ(v.bad_words.size(), 1u) << v.reason;
+  EXPECT_EQ(v.bad_words[0].offset_bytes, 0x123450u);
+  EXPECT_EQ(v.bad_words[0].bits(), 1ull << 37);
+}
+
+TEST(HipMemoryTest, TwoAddressesOfOneCellFail) {
+  const Verdict v = test_fake("alias,memory=64MiB");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_GT(v.bad_words_total, 1000u);
+}
+
+TEST(HipMemoryTest, ALostWriteFails) {
+  EXPECT_EQ(test_fake("drop=0x40008").status, VerdictStatus::failed);
+}
+
+TEST(HipMemoryTest, AnInjectedBitFlipFailsAndIsMarked) {
+  TestOptions options = small_options();
+  options.inject = Fault{FaultClass::bitflip, 777};
+  const Verdict v = test_fake("", options);
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_EQ(v.injected_fault, "bitflip");
+}
+
+TEST(HipMemoryTest, AKernelThatDoesNothingFails) {
+  EXPECT_EQ(test_fake("noop=verify").status, VerdictStatus::failed);
+  EXPECT_EQ(test_fake("noop=write").status, VerdictStatus::failed);
+}
+
+TEST(HipMemoryTest, SeveralAllocationsServeWhereOneIsRefused) {
+  const Verdict v = test_fake("memory=64MiB,max_alloc=10MiB");
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+}
+
+TEST(HipMemoryTest, WhatIsNotGrantedIsNotTested) {
+  EXPECT_EQ(test_fake("fail=hipMalloc:2").status, VerdictStatus::not_tested);
+}
+
+TEST(HipMemoryTest, ARefusedCodeObjectIsNotSupported) {
+  EXPECT_EQ(test_fake("mach=0x36").status, VerdictStatus::not_supported);
+}
+
+TEST(HipMemoryTest, AMemoryErrorOfTheGpuFailsAndIsNamed) {
+  const Verdict v = test_fake("launch_error=214@6");
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_NE(v.reason.find("hipErrorECCNotCorrectable"), std::string::npos) << v.reason;
+}
+
+TEST(HipMemoryTest, AKernelThatEndsInAnErrorFails) {
+  EXPECT_EQ(test_fake("launch_error=719@6").status, VerdictStatus::failed);
+}
+
+}  // namespace
+}  // namespace gpuready
