@@ -82,6 +82,7 @@ Result<PlanOptions> plan_options(Host& host, const TestCommand& options) {
   plan.survey.busy = options.busy;
   plan.survey.devices = options.globals.devices;
   plan.tests = chosen_tests(options);
+  plan.named = !options.only.empty() || options.inject;
   TestOptions& test = plan.survey.test;
   test.level = *level_from(options.level);
   test.seed = options.seed;

@@ -1,16 +1,12 @@
 #include "health/compute_test.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
+#include <chrono>
 #include <cmath>
+#include <set>
 
-#include "base/clock.h"
-#include "base/random.h"
-#include "health/compute_launch.h"
+#include "health/compute_run.h"
 #include "health/compute_special.h"
-#include "health/compute_tally.h"
 #include "kernels/compute_golden.h"
 
 namespace gpuready {
@@ -24,103 +20,14 @@ constexpr std::size_t kMostBesides = 64;  // launches while the golden values ar
 constexpr double kStandardSeconds = 3, kThoroughSeconds = 30;
 constexpr unsigned kQuickRounds = 2;
 
-// An SM is slow when its best time is above this share of the median's best. The SMs of a GPU share
-// one clock and count its cycles. Threads of a CPU share cores and caches with the rest of the
-// machine, so that there more is allowed and more repeats are taken.
-struct SlowRule {
-  double ratio;
-  std::size_t least_runs, most_runs;
-};
-constexpr SlowRule kGpuRule{1.10, 3, 10}, kCpuRule{1.5, 3, 24};
+}  // namespace
 
-class ComputeTest {
- public:
-  ComputeTest(Device& device, const TestOptions& options, const TestHooks& hooks)
-      : device_(device),
-        options_(options),
-        hooks_(hooks),
-        cpu_(device.info().executor == "cpu"),
-        vulkan_(device.info().executor == "vulkan"),
-        rule_(cpu_ ? kCpuRule : kGpuRule) {
-    verdict_ = begin_verdict("compute", device, options);
-    if (!vulkan_) verdict_.units = UnitCoverage{0, device.info().units};
-    seed_ = options.seed ? *options.seed : random_u64();
-  }
-
-  Verdict run() {
-    start_ = Clock::now();
-    if (auto done = steps(); !done && verdict_.mismatches_total == 0 && slow_.empty())
-      conclude_with_error(verdict_, device_, done.error(), phase_);
-    verdict_.duration_ms = elapsed_ms(start_);
-    return std::move(verdict_);
-  }
-
- private:
-  Result<void> steps();
-  Result<void> census();
-  Result<void> round(std::uint64_t seed);
-  Result<void> exact_round(std::uint64_t seed);
-  Result<void> special_round(std::uint64_t seed, bool digest);
-  Result<void> check_bounds(const ComputeWork& work, unsigned op, unsigned unit,
-                            std::uint64_t checksum);
-  Result<void> locate(const ComputeWork& work);
-  Result<std::vector<std::uint64_t>> reference_of(const ComputeWork& work, const WrongSum& wrong);
-  void judge_times(const UnitTimes& times);
-  void conclude();
-  std::string describe_failure() const;
-
-  bool go_on() {
-    if (hooks_.progress) hooks_.progress({phase_, rounds_, rounds_total_});
-    return !(interrupted_ = interrupted_ || hooks_.cancelled());
-  }
-  void set(VerdictStatus status, std::string reason) {
-    verdict_.status = status;
-    verdict_.reason = std::move(reason);
-  }
-  void add_mismatch(const Mismatch& mismatch) {
-    ++verdict_.mismatches_total;
-    if (verdict_.mismatches.size() < options_.max_reported) verdict_.mismatches.push_back(mismatch);
-  }
-  std::string unit_name(unsigned unit) const {
-    return fmt::format("{} {}", cpu_ ? "CPU thread" : vulkan_ ? "work group" : "SM", unit);
-  }
-  std::string units_name() const { return cpu_ ? "CPU threads" : vulkan_ ? "work groups" : "SMs"; }
-  unsigned units_total() const { return launcher_ ? launcher_->blocks() : device_.info().units; }
-  // Others' work on the same GPU may take its turn on some SMs and not on others.
-  bool alone() const { return options_.reserve_free_bytes == 0; }
-  bool failed() const {
-    return !tally_.wrong.empty() || verdict_.mismatches_total > 0 || !slow_.empty() ||
-           tally_.silent + tally_.incomplete > 0;
-  }
-  double seconds_wanted() const {
-    if (options_.duration_s) return *options_.duration_s;
-    return options_.level == Level::thorough   ? kThoroughSeconds
-           : options_.level == Level::standard ? kStandardSeconds
-                                               : 0;
-  }
-
-  Device& device_;
-  const TestOptions& options_;
-  const TestHooks& hooks_;
-  const bool cpu_;
-  const bool vulkan_;  // units are work groups, on whichever SM, and keep no time
-  const SlowRule rule_;
-  Verdict verdict_;
-  std::uint64_t seed_ = 0;
-  Clock::time_point start_;
-  std::string_view phase_ = "start";
-  std::optional<ComputeLauncher> launcher_;
-  std::vector<unsigned> units_;  // seen by the census
-  std::vector<unsigned> exact_ops_, special_ops_;
-  std::optional<ComputeFault> fault_;
-  ComputeTally tally_;
-  std::vector<unsigned> slow_;
-  UnitTimes::Spread worst_;  // of the round with the largest ratio
-  double largest_error_ = 0;
-  std::size_t unrepeated_ = 0;
-  std::uint64_t rounds_ = 0, rounds_total_ = 0;
-  bool interrupted_ = false;
-};
+double ComputeTest::seconds_wanted() const {
+  if (options_.duration_s) return *options_.duration_s;
+  return options_.level == Level::thorough   ? kThoroughSeconds
+         : options_.level == Level::standard ? kStandardSeconds
+                                             : 0;
+}
 
 Result<void> ComputeTest::steps() {
   if (!go_on()) return conclude(), Result<void>{};
@@ -318,97 +225,6 @@ Result<std::vector<std::uint64_t>> ComputeTest::reference_of(const ComputeWork& 
   }
   return std::vector<std::uint64_t>{};
 }
-
-std::string ComputeTest::describe_failure() const {
-  if (tally_.silent > 0)
-    return fmt::format("the kernel did not come to its end on {} of {} blocks", tally_.silent,
-                       tally_.silent + tally_.incomplete + tally_.units.size());
-  if (tally_.incomplete > 0)
-    return fmt::format("{} blocks left out operations or results", tally_.incomplete);
-  if (verdict_.mismatches_total > 0) {
-    std::set<unsigned> units;
-    for (const WrongSum& wrong : tally_.wrong) units.insert(wrong.unit);
-    const Mismatch& first = verdict_.mismatches.front();
-    std::string who =
-        first.unit ? unit_name(*first.unit) : fmt::format("every one of the {}", units_name());
-    if (units.size() > 1 && units.size() == tally_.units.size())
-      who = fmt::format("every one of {} {}", units.size(), units_name());
-    else if (units.size() > 1)
-      who = fmt::format("{} of {} {}, the first {},", units.size(), tally_.units.size(),
-                        units_name(), unit_name(*units.begin()));
-    std::string text = fmt::format("{} computes wrongly: {} number {} gives {:#x}, not {:#x}", who,
-                                   first.what, first.index, first.actual, first.expected);
-    if (verdict_.mismatches_total > 1)
-      text += fmt::format(" ({} wrong in all)", verdict_.mismatches_total);
-    if (unrepeated_ > 0) text += "; computed once more, it was right";
-    return text;
-  }
-  std::string text = fmt::format("{} takes {:.2f} times as long as the median for the same work",
-                                 unit_name(worst_.slowest_unit), worst_.ratio());
-  if (slow_.size() > 1) text += fmt::format(" ({} {} are slow)", slow_.size(), units_name());
-  return text;
-}
-
-void ComputeTest::conclude() {
-  const unsigned total = units_total();
-  const unsigned tested = static_cast<unsigned>(tally_.units.size());
-  auto& metrics = verdict_.metrics;
-  const std::size_t ops = exact_ops_.size() + special_ops_.size();
-  metrics.push_back({"operations", static_cast<double>(ops), "1", {}, {}});
-  metrics.push_back({"results_checked", static_cast<double>(tally_.results), "1", {}, {}});
-  if (launcher_)
-    metrics.push_back(
-        {"shared_memory_per_unit", static_cast<double>(launcher_->shared_bytes()), "B", {}, {}});
-  metrics.push_back({"rounds", static_cast<double>(rounds_), "1", {}, {}});
-  if (worst_.median > 0) {
-    const char* unit = cpu_ ? "ns" : "cycles";
-    metrics.push_back({"median_unit_time", worst_.median, unit, {}, {}});
-    metrics.push_back({"slowest_unit_time", worst_.slowest, unit, {}, {}});
-    Metric ratio{"median_to_slowest_unit", 1 / worst_.ratio(), "1", {}, {}};
-    if (alone()) {
-      ratio.threshold = 1 / rule_.ratio;
-      ratio.threshold_source = "the compute test's own rule: equal work takes equal time";
-    }
-    metrics.push_back(std::move(ratio));
-  }
-  if (rounds_ > 0 && !special_ops_.empty())
-    metrics.push_back({"special_function_error_to_bound", largest_error_, "1", {}, {}});
-
-  if (failed()) return set(VerdictStatus::failed, describe_failure());
-  if (interrupted_)
-    return set(VerdictStatus::inconclusive,
-               fmt::format("interrupted during {} after {} rounds without a wrong result", phase_,
-                           rounds_));
-  if (tested < total)
-    return set(VerdictStatus::inconclusive,
-               fmt::format("no wrong result, but only {} of {} {} were seen to do the work", tested,
-                           total, units_name()));
-  if (options_.inject && options_.inject->kind == FaultClass::slow_sm && (total < 2 || vulkan_))
-    return set(VerdictStatus::not_supported,
-               vulkan_ ? "Vulkan tells no unit's time" : "one unit alone is neither slow nor fast");
-  std::string reason =
-      fmt::format("{} operations on each of {} {}: every result is the golden one bit for bit", ops,
-                  total, units_name());
-  if (!special_ops_.empty())
-    reason +=
-        fmt::format(", special functions are within {}their published bounds and the same on all",
-                    largest_error_ > 1 ? fmt::format("{:.3f} times ", largest_error_) : "");
-  if (vulkan_) {
-    reason +=
-        "; Vulkan does not tell which units ran them, and defines no other results so exactly";
-    return set(VerdictStatus::passed, std::move(reason));
-  }
-  std::string missing;
-  for (unsigned op = 0; op < kComputeOps; ++op) {
-    const auto& there = op < kComputeExactOps ? exact_ops_ : special_ops_;
-    if (std::find(there.begin(), there.end(), op) != there.end()) continue;
-    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", compute_op(op).name);
-  }
-  if (!missing.empty()) reason += fmt::format("; not there: {}", missing);
-  set(VerdictStatus::passed, std::move(reason));
-}
-
-}  // namespace
 
 Verdict test_compute(Device& device, const TestOptions& options, const TestHooks& hooks) {
   return ComputeTest(device, options, hooks).run();

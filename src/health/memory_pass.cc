@@ -73,9 +73,10 @@ Result<void> MemoryPasses::set_faults(std::span<const MemoryFaultEntry> faults) 
 
 LaunchShape memory_launch_shape(const Device& device, const Kernel& kernel, std::uint64_t bytes) {
   const std::uint64_t most_blocks = device.info().max_blocks.value_or(0x7fffffff);
-  const MemoryBlockWork& work = &kernel == &kMemoryWrite  ? kMemoryWriteWork
-                                : &kernel == &kMemoryCopy ? kMemoryCopyWork
-                                                          : kMemoryVerifyWork;
+  const MemoryBlockWork& work = &kernel == &kMemoryWrite    ? kMemoryWriteWork
+                                : &kernel == &kMemoryCopy   ? kMemoryCopyWork
+                                : &kernel == &kMemoryInvert ? kMemoryInvertWork
+                                                            : kMemoryVerifyWork;
   LaunchShape shape;
   shape.threads = kMemoryKernelThreads;
   shape.blocks =

@@ -82,8 +82,7 @@ TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
     auto jobs = single_jobs(*test, survey.targets);
     std::vector<std::vector<TestJob>> waves;
     if (test->devices > 1) {
-      const bool named = !options.tests.empty();
-      auto pairs = plan_pairs(machine, *test, jobs, untested_gpus(survey), named);
+      auto pairs = plan_pairs(machine, *test, jobs, untested_gpus(survey), options.named);
       waves = std::move(pairs.waves);
       std::move(pairs.not_run.begin(), pairs.not_run.end(), std::back_inserter(plan.not_run));
     } else {

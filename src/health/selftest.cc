@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "health/memory_faults.h"
 
 namespace gpuready {
 namespace {
@@ -62,7 +64,15 @@ void conclude(Verdict& verdict, const TestOptions& options, const Tally& tally,
 // Every injected place is reported, and no other.
 bool reports_exact_places(const TestOptions& options, const Verdict& verdict) {
   if (!options.inject || options.selftest_of != "memory") return true;
-  return verdict.bad_words_total > 0;
+  if (!verdict.coverage) return false;
+  std::set<std::uint64_t> reported, injected;
+  for (const BadWord& word : verdict.bad_words) reported.insert(word.offset_bytes);
+  for (const FaultyWord& word :
+       faulty_words(*options.inject, verdict.coverage->tested_bytes / sizeof(std::uint64_t)))
+    injected.insert(word.word * sizeof(std::uint64_t));
+  // Which words of an aliased page are lost depends on which of the two was written last.
+  if (options.inject->kind == FaultClass::alias) return !reported.empty();
+  return reported == injected;
 }
 
 }  // namespace

@@ -6,14 +6,12 @@
 using namespace gpuready;
 using namespace gpuready::device;
 
-using Tiles = Tiling<256, 4>;
-
 GPUREADY_KERNEL(256, 4) void gpuready_memory_write(MemoryPassParams params) {
-  before_write<Tiles>(params);
+  before_write<Tiling<256, 4>>(params);
   with_pattern(params.pattern, [&](auto pattern) __attribute__((always_inline)) {
     write_pattern<256, 4, Hint::none, decltype(pattern)>(params);
   });
-  after_write<Tiles>(params);
+  after_write<Tiling<256, 4>>(params);
 }
 
 GPUREADY_KERNEL(256, 4) void gpuready_memory_verify(MemoryPassParams params) {
@@ -24,12 +22,12 @@ GPUREADY_KERNEL(256, 4) void gpuready_memory_verify(MemoryPassParams params) {
 
 // Moving inversions: verifies the pattern and writes its complement in place.
 GPUREADY_KERNEL(256, 4) void gpuready_memory_invert(MemoryPassParams params) {
-  before_write<Tiles>(params);
+  before_write<Tiling<256, 1>>(params);
   with_pattern(params.pattern, [&](auto pattern) __attribute__((always_inline)) {
-    verify_pattern<256, 4, Hint::none, decltype(pattern), true>(params);
+    verify_pattern<256, 1, Hint::none, decltype(pattern), true>(params);
   });
   params.invert = ~params.invert;
-  after_write<Tiles>(params);
+  after_write<Tiling<256, 1>>(params);
 }
 
 GPUREADY_KERNEL(256, 4) void gpuready_memory_copy(MemoryCopyParams params) {

@@ -23,6 +23,7 @@ struct MemoryBlockWork {
 };
 inline constexpr MemoryBlockWork kMemoryWriteWork{kMemoryKernelThreads * 4 * 16, 1};
 inline constexpr MemoryBlockWork kMemoryVerifyWork{kMemoryKernelThreads * 4 * 16, 4};
+inline constexpr MemoryBlockWork kMemoryInvertWork{kMemoryKernelThreads * 16, 8};
 inline constexpr MemoryBlockWork kMemoryCopyWork{kMemoryKernelThreads * 16, 2};
 
 }  // namespace gpuready

@@ -9,7 +9,7 @@ layout(push_constant, std430) uniform Params {
 } p;
 
 const uint kPatternAddress = 0, kPatternRandom = 1, kPatternWalking = 2, kPatternModulo = 3;
-const uint kWriteAll = 0, kWriteNth = 1;
+const uint kWriteAll = 0;
 
 struct NamedWord {
   u64 name;
@@ -45,7 +45,7 @@ uvec4 pair_of(uint pattern, NamedWord even) {
                word_of(pattern, name_after(pattern, even.name), even.invert));
 }
 bool is_selected(NamedWord n) {
-  return p.select == kWriteAll || (p.select == kWriteNth) == (n.invert == uint(p.invert));
+  return p.select == kWriteAll || n.invert != uint(p.invert);
 }
 uvec2 word_at(uint pattern, u64 index) {
   const NamedWord n = named_at(pattern, index);

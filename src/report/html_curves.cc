@@ -72,6 +72,15 @@ Axis value_axis(const Chart& chart) {
   return axis_of(low, high, chart.counts);
 }
 
+// From `from` to `to`. Not by adding up: a step is lost in a number that is large enough.
+std::vector<double> ticks(double from, double to, double step) {
+  constexpr int kMost = 20;
+  std::vector<double> out;
+  for (int i = 0; i < kMost && from + i * step <= to + step * 1e-6; ++i)
+    out.push_back(from + i * step);
+  return out;
+}
+
 std::string tick_text(double value, double step) {
   const int decimals = step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
   return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
@@ -139,7 +148,7 @@ std::string polyline(const Curve& curve, const Frame& frame, std::size_t colour)
 std::string grid(const Frame& frame, const Chart& chart) {
   std::string out;
   const Axis& axis = frame.values;
-  for (double value = axis.from; value <= axis.to + axis.step / 2; value += axis.step)
+  for (const double value : ticks(axis.from, axis.to, axis.step))
     out += fmt::format(
         "<path class=\"grid\" d=\"M{0} {1:.1f}H{2}\"/><text class=\"end\" x=\"{3}\" "
         "y=\"{4:.1f}\">{5}"
@@ -161,8 +170,8 @@ std::string time_axis(const Frame& frame) {
   const double step = nice_step((frame.to_ms - frame.from_ms) / unit.ms, 5);
   const double bottom = kTop + kPlotHeight;
   std::string out;
-  for (double at = std::ceil(frame.from_ms / unit.ms / step - 1e-9) * step;
-       at * unit.ms <= frame.to_ms; at += step) {
+  const double first = std::ceil(frame.from_ms / unit.ms / step - 1e-9) * step;
+  for (const double at : ticks(first, frame.to_ms / unit.ms, step)) {
     const double x = frame.x(at * unit.ms);
     // The last tick's number would run into the unit.
     const bool numbered = x < kWidth - kRight - 24;

@@ -62,7 +62,7 @@ static uint64_t word_of(const struct pass* p, uint64_t index) {
 }
 
 static int is_written(const struct pass* p, uint64_t index) {
-  return p->select == 0 || (p->select == 1) == is_nth(p, index);
+  return p->select == 0 || !is_nth(p, index);
 }
 
 static struct fault* fault_of(const struct pass* p, uint64_t index) {

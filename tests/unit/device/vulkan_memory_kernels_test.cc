@@ -131,10 +131,10 @@ TEST_F(VulkanMemoryKernelsTest, EveryPatternIsWrittenInvertedAndVerified) {
   }
 }
 
-TEST_F(VulkanMemoryKernelsTest, TheModuloPatternIsWrittenInTwoParts) {
+TEST_F(VulkanMemoryKernelsTest, TheModuloPatternsOthersAreWrittenAlone) {
   params_.pattern = kPatternModulo;
   params_.key = 7;
-  for (const u64 select : {kWriteNth, kWriteOthers}) {
+  for (const u64 select : {kWriteAll, kWriteOthers}) {
     params_.select = select;
     (void)expect_equal(kMemoryWrite, 3);
   }

@@ -33,6 +33,7 @@ Machine machine_with(const std::vector<std::string>& bridges) {
 
 TestPlan plan_of(const Machine& machine, const char* test, PlanOptions options = {}) {
   options.tests = {test};
+  options.named = true;
   return plan_tests(machine, options);
 }
 

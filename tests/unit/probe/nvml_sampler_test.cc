@@ -6,6 +6,7 @@
 
 #include "../../fake_drivers/ask_fake.h"
 #include "host/process.h"
+#include "host/xid_listener.h"
 
 namespace gpuready {
 namespace {
@@ -108,12 +109,12 @@ TEST(NvmlSampler, CallThatHangsTakesNeitherXidsNorWhatWasSampledBefore) {
 TEST(NvmlSampler, EventsThatHangOrAreRefusedTakeNoSamples) {
   for (const char* setting :
        {"hang=nvmlEventSetWait_v2", "nvmlEventSetCreate=3", "nvmlEventSetWait_v2=15"}) {
-    const auto document = watch(setting);
+    const auto document = watch(setting, milliseconds(220));
     EXPECT_NE(document.find("series(0,power)"), nullptr) << setting;
   }
 }
 
-TEST(NvmlSampler, NvmlThatHangsAtItsStartIsStoppedAndNamed) {
+TEST(NvmlSampler, NvmlThatHangsAtItsStartIsStopped) {
   const auto document = watch("hang=nvmlInit_v2");
   EXPECT_EQ(document.find("series(0,power)"), nullptr);
   EXPECT_EQ(document.find("nvmlInit_v2()"), nullptr);
@@ -132,6 +133,21 @@ TEST(NvmlSampler, WithoutNvmlItEndsAtOnceAndSaysSo) {
   const auto document = watch("", milliseconds(5000), "no_such_library.so");
   EXPECT_LT(elapsed_ms(start), 2000);
   EXPECT_EQ(document.outcome, ProbeOutcome::no_library);
+}
+
+TEST(XidListener, GivesWhatWasHeardAndSampledAndDoesNotWaitForTheEndOfTheDriver) {
+  setenv("GPUREADY_HELPER", testing::fake_driver_path("probe_helper").c_str(), 1);
+  setenv("GPUREADY_LIBNVML", testing::fake_driver_path("fake_nvml.so").c_str(), 1);
+  setenv("FAKE_NVML", "xid=31", 1);
+  XidListener listener;
+  std::this_thread::sleep_for(milliseconds(400));
+  const auto start = Clock::now();
+  const auto document = listener.stop();
+  EXPECT_LT(elapsed_ms(start), 1000);
+  unsetenv("GPUREADY_HELPER");
+  EXPECT_EQ(document.outcome, ProbeOutcome::completed);
+  EXPECT_EQ(get_uint(document.value("nvmlEventSetWait_v2(0)"), "xid"), 31u);
+  EXPECT_GE(get_uint(document.value("series(0,power)"), "taken").value_or(0), 2u);
 }
 
 }  // namespace

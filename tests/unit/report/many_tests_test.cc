@@ -376,5 +376,15 @@ TEST(Curves, PeakOfALongRunIsDrawnAndTheFileStaysSmall) {
   EXPECT_TRUE(contains(text, ",21.8 ")) << "the peak";
 }
 
+TEST(Curves, NonsenseOfADriverIsDrawnInFiniteTime) {
+  Report report = samples::one_gpu();
+  for (SampleSeries& series : report.samples->series) {
+    series.value.back() = series.last = series.max = 1.8e19;  // a counter of all ones
+    series.min = series.name == "ecc_corrected" ? 1.7999e19 : 0;
+  }
+  EXPECT_LT(render_html(report).size(), 400'000u);
+  EXPECT_FALSE(render_terminal(report, {}).empty());
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -1,0 +1,101 @@
+// What the compute test says in the end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "health/compute_run.h"
+#include "kernels/compute_golden.h"
+
+namespace gpuready {
+
+std::string ComputeTest::describe_failure() const {
+  if (tally_.silent > 0)
+    return fmt::format("the kernel did not come to its end on {} of {} blocks", tally_.silent,
+                       tally_.silent + tally_.incomplete + tally_.units.size());
+  if (tally_.incomplete > 0)
+    return fmt::format("{} blocks left out operations or results", tally_.incomplete);
+  if (verdict_.mismatches_total > 0) {
+    std::set<unsigned> units;
+    for (const WrongSum& wrong : tally_.wrong) units.insert(wrong.unit);
+    const Mismatch& first = verdict_.mismatches.front();
+    std::string who =
+        first.unit ? unit_name(*first.unit) : fmt::format("every one of the {}", units_name());
+    if (units.size() > 1 && units.size() == tally_.units.size())
+      who = fmt::format("every one of {} {}", units.size(), units_name());
+    else if (units.size() > 1)
+      who = fmt::format("{} of {} {}, the first {},", units.size(), tally_.units.size(),
+                        units_name(), unit_name(*units.begin()));
+    std::string text = fmt::format("{} computes wrongly: {} number {} gives {:#x}, not {:#x}", who,
+                                   first.what, first.index, first.actual, first.expected);
+    if (verdict_.mismatches_total > 1)
+      text += fmt::format(" ({} wrong in all)", verdict_.mismatches_total);
+    if (unrepeated_ > 0) text += "; computed once more, it was right";
+    return text;
+  }
+  std::string text = fmt::format("{} takes {:.2f} times as long as the median for the same work",
+                                 unit_name(worst_.slowest_unit), worst_.ratio());
+  if (slow_.size() > 1) text += fmt::format(" ({} {} are slow)", slow_.size(), units_name());
+  return text;
+}
+
+void ComputeTest::conclude() {
+  const unsigned total = units_total();
+  const unsigned tested = static_cast<unsigned>(tally_.units.size());
+  auto& metrics = verdict_.metrics;
+  const std::size_t ops = exact_ops_.size() + special_ops_.size();
+  metrics.push_back({"operations", static_cast<double>(ops), "1", {}, {}});
+  metrics.push_back({"results_checked", static_cast<double>(tally_.results), "1", {}, {}});
+  if (launcher_)
+    metrics.push_back(
+        {"shared_memory_per_unit", static_cast<double>(launcher_->shared_bytes()), "B", {}, {}});
+  metrics.push_back({"rounds", static_cast<double>(rounds_), "1", {}, {}});
+  if (worst_.median > 0) {
+    const char* unit = cpu_ ? "ns" : "cycles";
+    metrics.push_back({"median_unit_time", worst_.median, unit, {}, {}});
+    metrics.push_back({"slowest_unit_time", worst_.slowest, unit, {}, {}});
+    Metric ratio{"median_to_slowest_unit", 1 / worst_.ratio(), "1", {}, {}};
+    if (alone()) {
+      ratio.threshold = 1 / rule_.ratio;
+      ratio.threshold_source = "the compute test's own rule: equal work takes equal time";
+    }
+    metrics.push_back(std::move(ratio));
+  }
+  if (rounds_ > 0 && !special_ops_.empty())
+    metrics.push_back({"special_function_error_to_bound", largest_error_, "1", {}, {}});
+
+  if (failed()) return set(VerdictStatus::failed, describe_failure());
+  if (interrupted_)
+    return set(VerdictStatus::inconclusive,
+               fmt::format("interrupted during {} after {} rounds without a wrong result", phase_,
+                           rounds_));
+  if (tested < total)
+    return set(VerdictStatus::inconclusive,
+               fmt::format("no wrong result, but only {} of {} {} were seen to do the work", tested,
+                           total, units_name()));
+  if (options_.inject && options_.inject->kind == FaultClass::slow_sm && (total < 2 || vulkan_))
+    return set(VerdictStatus::not_supported,
+               vulkan_ ? "Vulkan tells no unit's time" : "one unit alone is neither slow nor fast");
+  std::string reason =
+      fmt::format("{} operations on each of {} {}: every result is the golden one bit for bit", ops,
+                  total, units_name());
+  if (!special_ops_.empty())
+    reason +=
+        fmt::format(", special functions are within {}their published bounds and the same on all",
+                    largest_error_ > 1 ? fmt::format("{:.3f} times ", largest_error_) : "");
+  if (vulkan_) {
+    reason +=
+        "; Vulkan does not tell which units ran them, and defines no other results so exactly";
+    return set(VerdictStatus::passed, std::move(reason));
+  }
+  std::string missing;
+  for (unsigned op = 0; op < kComputeOps; ++op) {
+    const auto& there = op < kComputeExactOps ? exact_ops_ : special_ops_;
+    if (std::find(there.begin(), there.end(), op) != there.end()) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", compute_op(op).name);
+  }
+  if (!missing.empty()) reason += fmt::format("; not there: {}", missing);
+  set(VerdictStatus::passed, std::move(reason));
+}
+
+}  // namespace gpuready

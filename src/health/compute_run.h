@@ -1,0 +1,114 @@
+// The compute test while it runs.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "health/compute_launch.h"
+#include "health/compute_tally.h"
+#include "health/test.h"
+
+namespace gpuready {
+
+// An SM is slow when its best time is above this share of the median's best. The SMs of a GPU share
+// one clock and count its cycles. Threads of a CPU share cores and caches with the rest of the
+// machine, so that there more is allowed and more repeats are taken.
+struct SlowRule {
+  double ratio;
+  std::size_t least_runs, most_runs;
+};
+inline constexpr SlowRule kGpuRule{1.10, 3, 10}, kCpuRule{1.5, 3, 24};
+
+// One run of the test: what is done is in compute_test.cc, what is said of it in
+// compute_conclude.cc.
+class ComputeTest {
+ public:
+  ComputeTest(Device& device, const TestOptions& options, const TestHooks& hooks)
+      : device_(device),
+        options_(options),
+        hooks_(hooks),
+        cpu_(device.info().executor == "cpu"),
+        vulkan_(device.info().executor == "vulkan"),
+        rule_(cpu_ ? kCpuRule : kGpuRule) {
+    verdict_ = begin_verdict("compute", device, options);
+    if (!vulkan_) verdict_.units = UnitCoverage{0, device.info().units};
+    seed_ = options.seed ? *options.seed : random_u64();
+  }
+
+  Verdict run() {
+    start_ = Clock::now();
+    if (auto done = steps(); !done && verdict_.mismatches_total == 0 && slow_.empty())
+      conclude_with_error(verdict_, device_, done.error(), phase_);
+    verdict_.duration_ms = elapsed_ms(start_);
+    return std::move(verdict_);
+  }
+
+ private:
+  Result<void> steps();
+  Result<void> census();
+  Result<void> round(std::uint64_t seed);
+  Result<void> exact_round(std::uint64_t seed);
+  Result<void> special_round(std::uint64_t seed, bool digest);
+  Result<void> check_bounds(const ComputeWork& work, unsigned op, unsigned unit,
+                            std::uint64_t checksum);
+  Result<void> locate(const ComputeWork& work);
+  Result<std::vector<std::uint64_t>> reference_of(const ComputeWork& work, const WrongSum& wrong);
+  void judge_times(const UnitTimes& times);
+  void conclude();
+  std::string describe_failure() const;
+
+  bool go_on() {
+    if (hooks_.progress) hooks_.progress({phase_, rounds_, rounds_total_});
+    return !(interrupted_ = interrupted_ || hooks_.cancelled());
+  }
+  void set(VerdictStatus status, std::string reason) {
+    verdict_.status = status;
+    verdict_.reason = std::move(reason);
+  }
+  void add_mismatch(const Mismatch& mismatch) {
+    ++verdict_.mismatches_total;
+    if (verdict_.mismatches.size() < options_.max_reported) verdict_.mismatches.push_back(mismatch);
+  }
+  std::string unit_name(unsigned unit) const {
+    return fmt::format("{} {}", cpu_ ? "CPU thread" : vulkan_ ? "work group" : "SM", unit);
+  }
+  std::string units_name() const { return cpu_ ? "CPU threads" : vulkan_ ? "work groups" : "SMs"; }
+  unsigned units_total() const { return launcher_ ? launcher_->blocks() : device_.info().units; }
+  // Others' work on the same GPU may take its turn on some SMs and not on others.
+  bool alone() const { return options_.reserve_free_bytes == 0; }
+  bool failed() const {
+    return !tally_.wrong.empty() || verdict_.mismatches_total > 0 || !slow_.empty() ||
+           tally_.silent + tally_.incomplete > 0;
+  }
+  double seconds_wanted() const;
+
+  Device& device_;
+  const TestOptions& options_;
+  const TestHooks& hooks_;
+  const bool cpu_;
+  const bool vulkan_;  // units are work groups, on whichever SM, and keep no time
+  const SlowRule rule_;
+  Verdict verdict_;
+  std::uint64_t seed_ = 0;
+  Clock::time_point start_;
+  std::string_view phase_ = "start";
+  std::optional<ComputeLauncher> launcher_;
+  std::vector<unsigned> units_;  // seen by the census
+  std::vector<unsigned> exact_ops_, special_ops_;
+  std::optional<ComputeFault> fault_;
+  ComputeTally tally_;
+  std::vector<unsigned> slow_;
+  UnitTimes::Spread worst_;  // of the round with the largest ratio
+  double largest_error_ = 0;
+  std::size_t unrepeated_ = 0;
+  std::uint64_t rounds_ = 0, rounds_total_ = 0;
+  bool interrupted_ = false;
+};
+
+}  // namespace gpuready
