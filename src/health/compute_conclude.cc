@@ -80,9 +80,9 @@ void ComputeTest::conclude() {
       fmt::format("{} operations on each of {} {}: every result is the golden one bit for bit", ops,
                   total, units_name());
   if (!special_ops_.empty())
-    reason += fmt::format(
-        ", special functions are within {}their published bounds and the same on all",
-        largest_error_ > 1 ? fmt::format("{:.3f} times ", largest_error_) : "");
+    reason +=
+        fmt::format(", special functions are within {}their published bounds and the same on all",
+                    largest_error_ > 1 ? fmt::format("{:.3f} times ", largest_error_) : "");
   if (vulkan_) {
     reason +=
         "; Vulkan does not tell which units ran them, and defines no other results so exactly";

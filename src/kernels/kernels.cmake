@@ -127,7 +127,7 @@ target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
-foreach(name memory_write memory_verify memory_copy compute)
+foreach(name memory_write memory_verify memory_invert memory_copy compute)
   gpuready_spirv(gpuready_device ${name})
 endforeach()
 

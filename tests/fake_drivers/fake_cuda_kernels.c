@@ -56,7 +56,8 @@ static uint64_t word_of(const struct pass* p, uint64_t index) {
     case 2:
       return ((uint64_t)1 << (index + p->key) % 64) ^ p->invert;
     default:
-      return fake_pattern_word(index / 80 + p->salt) ^ p->invert ^ (is_nth(p, index) ? 0 : ~(uint64_t)0);
+      return fake_pattern_word(index / 80 + p->salt) ^ p->invert ^
+             (is_nth(p, index) ? 0 : ~(uint64_t)0);
   }
 }
 
