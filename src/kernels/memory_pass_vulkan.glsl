@@ -16,12 +16,17 @@ struct NamedWord {
   uint invert;  // 0 or all ones, of both halves
 };
 
+// By the reciprocal, which is exact for every 64-bit number: drivers divide 64 bits by a loop.
+u64 divide_by_20(u64 value) {
+  return multiply_high(value >> 2, 0xCCCCCCCCCCCCCCCDul) >> 2;
+}
+
 NamedWord named_at(uint pattern, u64 index) {
   const uint invert = uint(p.invert);
   if (pattern == kPatternWalking)
     return NamedWord(u64(1) << (uint(index + p.key) & 63), invert);
   if (pattern != kPatternModulo) return NamedWord(index + p.salt, invert);
-  const u64 group = index / 4, run = group / 20;
+  const u64 group = index / 4, run = divide_by_20(group);
   return NamedWord(run + p.salt, group - run * 20 == p.key ? invert : ~invert);
 }
 u64 name_after(uint pattern, u64 name) {

@@ -59,33 +59,40 @@ void lower_first_bad(u64 index) {
   }
 }
 
-shared u64 block_words[kThreads], block_name_sum[kThreads], block_bad_words[kThreads],
-    block_first_bad[kThreads];
+// Counts of a block: words read in the low half, bad words in the high one.
+shared u64 block_counts[kThreads], block_sum[kThreads];
 
 void add_tally() {
   const uint thread = gl_LocalInvocationID.x;
-  block_words[thread] = tally_words;
-  block_name_sum[thread] = tally_name_sum;
-  block_bad_words[thread] = tally_bad_words;
-  block_first_bad[thread] = tally_first_bad;
+  block_counts[thread] = tally_words + (tally_bad_words << 32);
+  block_sum[thread] = tally_name_sum;
   for (uint step = kThreads / 2; step > 0; step /= 2) {
     barrier();
     if (thread < step) {
-      block_words[thread] += block_words[thread + step];
-      block_name_sum[thread] += block_name_sum[thread + step];
-      block_bad_words[thread] += block_bad_words[thread + step];
-      block_first_bad[thread] = min(block_first_bad[thread], block_first_bad[thread + step]);
+      block_counts[thread] += block_counts[thread + step];
+      block_sum[thread] += block_sum[thread + step];
     }
   }
-  if (thread != 0) return;
-  CountSlot slot = CountSlot(p.results_address +
-                             u64(kSlotsOffset + gl_WorkGroupID.x % kCountSlots * kSlotBytes));
-  ADD_64(slot.words_verified, block_words[0])
-  ADD_64(slot.name_sum, block_name_sum[0])
-  if (block_bad_words[0] != 0) {
+  barrier();
+  const uvec2 counts = halves(block_counts[0]);  // the same for all threads
+  const u64 name_sum = block_sum[0];
+  if (thread == 0) {
+    CountSlot slot = CountSlot(p.results_address +
+                               u64(kSlotsOffset + gl_WorkGroupID.x % kCountSlots * kSlotBytes));
+    ADD_64(slot.words_verified, u64(counts.x))
+    ADD_64(slot.name_sum, name_sum)
+  }
+  if (counts.y == 0) return;
+  barrier();
+  block_sum[thread] = tally_first_bad;
+  for (uint step = kThreads / 2; step > 0; step /= 2) {
+    barrier();
+    if (thread < step) block_sum[thread] = min(block_sum[thread], block_sum[thread + step]);
+  }
+  if (thread == 0) {
     Results results = Results(p.results_address);
-    ADD_64(results.bad_words, block_bad_words[0])
-    lower_first_bad(block_first_bad[0]);
+    ADD_64(results.bad_words, u64(counts.y))
+    lower_first_bad(block_sum[0]);
   }
 }
 
