@@ -214,9 +214,13 @@ Result<bool> MemoryTest::take_memory() {
   if (options_.max_bytes && *options_.max_bytes < ask_bytes) {
     target_bytes_ = ask_bytes = *options_.max_bytes;
   }
-  auto ranges = fault_ && fault_->kind == FaultClass::alias
-                    ? allocate_aliased_ranges(device_, ask_bytes, *fault_)
-                    : allocate_ranges(device_, ask_bytes);
+  const bool aliased = fault_ && fault_->kind == FaultClass::alias;
+  auto ranges = aliased ? allocate_aliased_ranges(device_, ask_bytes, *fault_)
+                        : allocate_ranges(device_, ask_bytes);
+  if (!ranges && aliased && ranges.error().kind == ErrorKind::unsupported) {
+    set(VerdictStatus::not_supported, ranges.error().message);
+    return false;
+  }
   if (!ranges) return std::unexpected(ranges.error());
   if (ranges->bytes == 0) {
     set(VerdictStatus::not_tested,

@@ -88,7 +88,8 @@ void conclude(SelfTestReport& report) {
   } else if (missing > 0 || good == 0) {
     report.exit = Exit::unknown;
     report.conclusion =
-        fmt::format("{} of {} cases could not be tried.", missing, report.rows.size());
+        missing > 0 ? fmt::format("{} of {} cases could not be tried.", missing, report.rows.size())
+                    : "None of the cases can be tried here.";
   } else {
     report.exit = Exit::ok;
     report.conclusion = fmt::format(
