@@ -65,6 +65,17 @@ class CodeObject {
     }
   }
 
+  // The 32-bit word at this offset of a kernel's descriptor.
+  unsigned descriptor_word(std::string_view kernel, std::uint64_t offset) const {
+    const std::uint64_t address = symbols.at(std::string(kernel) + ".kd").st_value + offset;
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+      const auto part = at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
+      if (part.p_type == PT_LOAD && address - part.p_vaddr < part.p_filesz)
+        return at<unsigned>(part.p_offset + (address - part.p_vaddr));
+    }
+    return 0;
+  }
+
   Elf64_Ehdr header;
   std::map<std::string, Elf64_Sym> symbols;
   Json metadata;
@@ -190,6 +201,16 @@ TEST(HipCodeObjects, KeepTheirRegistersFewAndSpillNone) {
       EXPECT_LE(kernel[".sgpr_spill_count"], expected->second.scalar_spills)
           << image.target << " " << kernel[".name"];
     }
+  }
+}
+
+// The compute test's golden values are IEEE 754's: all four modes of COMPUTE_PGM_RSRC1.
+TEST(HipCodeObjects, RoundToNearestEvenAndKeepSubnormals) {
+  constexpr unsigned kRsrc1Offset = 48, kRoundModes = 0xf << 12, kDenormalModes = 0xf << 16;
+  for (const HipImage& image : hip_images()) {
+    const unsigned modes = CodeObject(image).descriptor_word(kCompute.name, kRsrc1Offset);
+    EXPECT_EQ(modes & kRoundModes, 0u) << image.target;
+    EXPECT_EQ(modes & kDenormalModes, kDenormalModes) << image.target;
   }
 }
 
