@@ -8,13 +8,14 @@ packages=(
   clang-19                                # device code (PTX, GCN) and the sanitizer build
   lld-19                                  # links the device code for AMD's GPUs
   glslang-tools                           # device code (SPIR-V, from GLSL)
+  zstd                                    # packs the embedded device code
   nlohmann-json3-dev libcli11-dev libfmt-dev libarchive-dev libzstd-dev
   libvulkan-dev pci.ids
 )
 if [ "${1:-}" = --tests ]; then
   packages+=(
     libgtest-dev libclang-rt-19-dev clang-format-19 clang-tidy-19 binutils
-    python3 python3-jsonschema python3-venv jq zstd
+    python3 python3-jsonschema python3-venv jq
     libvulkan1 mesa-vulkan-drivers        # llvmpipe, the Vulkan stand-in without a GPU
     spirv-tools                           # validates the embedded SPIR-V
   )

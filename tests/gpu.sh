@@ -43,7 +43,7 @@ judge "selftest: every fault is found" json selftest "$binary" "$results" "${GPU
 judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"
-judge "50 clean checks, no false alarm" json no_false_alarm "$binary" 50
+judge "clean checks, no false alarm" json no_false_alarm "$binary" "${GPUREADY_CLEAN_RUNS:-50}"
 judge "command times" json times "$binary" "$results"
 printf '\n%-34s %-7s %s\n' test result detail
 printf '%s\n' "${rows[@]}"

@@ -387,11 +387,13 @@ Result<void> CudaDevice::read_info() {
 
 Result<CudaHandle> CudaDevice::module_of(const KernelImage& image) {
   if (auto found = modules_.find(image.begin); found != modules_.end()) return found->second;
+  const auto text = unpack_ptx(image);
+  if (!text) return std::unexpected(text.error());
   std::string log(4096, '\0');
   int options[] = {kJitErrorLogBuffer, kJitErrorLogBytes};
   void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
   CudaHandle module = nullptr;
-  auto done = in_context(driver_.module_load, &module, static_cast<const void*>(image.begin), 2u,
+  auto done = in_context(driver_.module_load, &module, static_cast<const void*>(text->c_str()), 2u,
                          static_cast<int*>(options), static_cast<void**>(values));
   if (!done) {
     Error error = done.error();

@@ -32,6 +32,7 @@ struct DeviceInfo {
   std::optional<std::uint64_t> l2_cache_bytes;
   std::optional<unsigned> max_threads_per_block, max_threads_per_unit, warp_size;
   std::optional<std::uint64_t> max_shared_bytes_per_block;
+  std::optional<unsigned> max_blocks;  // of one launch; absent: 2^31 - 1
   std::optional<std::uint64_t> memory_clock_khz;
   std::optional<unsigned> memory_bus_bits;
   std::optional<bool> integrated;  // shares the host's memory

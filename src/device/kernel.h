@@ -4,13 +4,16 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace gpuready {
 
 inline constexpr std::size_t kMaxKernelParameterBytes = 128;
 
-// PTX text, embedded in the binary and ended by a NUL after `end`.
+// PTX text, embedded in the binary: as it is, or packed by zstd.
 struct KernelImage {
   const unsigned char* begin;
   const unsigned char* end;
@@ -24,6 +27,9 @@ struct SpirvImage {
   const unsigned char* begin = nullptr;
   const unsigned char* end = nullptr;
 };
+
+// The text of an image.
+Result<std::string> unpack_ptx(const KernelImage& image);
 
 // The share of a launch that one CPU thread does: `index` of `count`.
 struct CpuSlice {

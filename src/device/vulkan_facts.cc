@@ -162,7 +162,7 @@ Result<VulkanFacts> read_vulkan_facts(const VulkanLibrary& vulkan, VkPhysicalDev
   if (maintenance4.maxBufferSize)
     facts.max_allocation_bytes =
         std::min<std::uint64_t>(facts.max_allocation_bytes, maintenance4.maxBufferSize);
-  facts.max_blocks = base.limits.maxComputeWorkGroupCount[0];
+  info.max_blocks = facts.max_blocks = base.limits.maxComputeWorkGroupCount[0];
   facts.timestamp_period_ns = static_cast<double>(base.limits.timestampPeriod);
   facts.memory_budget = extensions.has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   facts.round_to_nearest_fp32 = version12.shaderRoundingModeRTEFloat32;

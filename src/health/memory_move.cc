@@ -8,8 +8,9 @@ namespace gpuready {
 
 Result<void> MemoryPasses::copy(bool by_kernel, const MemoryCopyParams& params) {
   if (by_kernel)
-    return device_->launch(stream_, kMemoryCopy, memory_launch_shape(kMemoryCopy, params.bytes),
-                           &params, sizeof params);
+    return device_->launch(stream_, kMemoryCopy,
+                           memory_launch_shape(*device_, kMemoryCopy, params.bytes), &params,
+                           sizeof params);
   return device_->copy_on_device(stream_, params.target_address, params.source_address,
                                  params.bytes);
 }

@@ -47,8 +47,8 @@ Result<void> MemoryPasses::warm_up() {
   if (auto done = timer_.start(); !done) return done;
   if (auto done = clear_results(); !done) return done;
   for (const Kernel* kernel : {&kMemoryWrite, &kMemoryVerify, &kMemoryInvert}) {
-    auto done = device_->launch(stream_, *kernel, memory_launch_shape(*kernel, 0), &nothing,
-                                sizeof nothing);
+    auto done = device_->launch(stream_, *kernel, memory_launch_shape(*device_, *kernel, 0),
+                                &nothing, sizeof nothing);
     if (!done) return done;
   }
   if (auto done = copy(true, no_copy); !done) return done;
@@ -71,15 +71,16 @@ Result<void> MemoryPasses::set_faults(std::span<const MemoryFaultEntry> faults) 
   return device_->synchronize(stream_);
 }
 
-LaunchShape memory_launch_shape(const Kernel& kernel, std::uint64_t bytes) {
-  constexpr std::uint64_t kMostBlocks = 0x7fffffff;  // in x, of every CUDA device
-  const MemoryBlockWork& work = &kernel == &kMemoryWrite  ? kMemoryWriteWork
-                                : &kernel == &kMemoryCopy ? kMemoryCopyWork
-                                                          : kMemoryVerifyWork;
+LaunchShape memory_launch_shape(const Device& device, const Kernel& kernel, std::uint64_t bytes) {
+  const std::uint64_t most_blocks = device.info().max_blocks.value_or(0x7fffffff);
+  const MemoryBlockWork& work = &kernel == &kMemoryWrite    ? kMemoryWriteWork
+                                : &kernel == &kMemoryCopy   ? kMemoryCopyWork
+                                : &kernel == &kMemoryInvert ? kMemoryInvertWork
+                                                            : kMemoryVerifyWork;
   LaunchShape shape;
   shape.threads = kMemoryKernelThreads;
   shape.blocks =
-      static_cast<unsigned>(std::clamp<std::uint64_t>(bytes / work.bytes(), 1, kMostBlocks));
+      static_cast<unsigned>(std::clamp<std::uint64_t>(bytes / work.bytes(), 1, most_blocks));
   return shape;
 }
 
@@ -119,8 +120,9 @@ Result<std::optional<double>> MemoryPasses::run(const Kernel& kernel, const Memo
       if (auto started = timer_.start(); !started) return std::unexpected(started.error());
       running = true;
     }
-    auto launched = device_->launch(stream_, kernel, memory_launch_shape(kernel, params.words * 8),
-                                    &params, sizeof params);
+    auto launched =
+        device_->launch(stream_, kernel, memory_launch_shape(*device_, kernel, params.words * 8),
+                        &params, sizeof params);
     if (!launched) return std::unexpected(launched.error());
     done_words += params.words;
     unsynchronized_bytes += params.words * 8;

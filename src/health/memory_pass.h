@@ -35,7 +35,7 @@ struct VerifyResult {
 };
 
 // The grid for this many bytes.
-LaunchShape memory_launch_shape(const Kernel& kernel, std::uint64_t bytes);
+LaunchShape memory_launch_shape(const Device& device, const Kernel& kernel, std::uint64_t bytes);
 
 // Called between launches with the bytes done so far in this pass; false cancels the pass.
 using PassProgress = std::function<bool(std::uint64_t done_bytes)>;

@@ -108,7 +108,9 @@ class RoundMaker {
       step.first_quarter = first, step.source_quarter = written_for, step.quarters = quarters;
     };
     begin("block move");
-    add(Kind::write, "write before moves", "write_move_rate", pattern);
+    add(Kind::write, "write before moves", "write_move_rate", pattern).write =
+        MemoryStep::kUnreadWrite;
+    --made_.writes;
     move(Kind::move_engine, "engine", 2, 0, 2);
     verify("engine", 2, 0, 2);
     move(Kind::move_kernel, "kernel", 0, 3, 1);
@@ -136,11 +138,9 @@ class RoundMaker {
     for (unsigned i = 0; i < keys; ++i) {
       MemoryPattern pattern = fresh(kPatternModulo, (start + i) % kModuloGroups);
       pattern.complement = i % 2 != 0;
-      auto& nth = add(Kind::write, fmt::format("write {}, every {}th", what, kModuloGroups),
-                      "write_modulo_rate", pattern);
-      nth.select = kWriteNth;
+      add(Kind::write, "write " + what, "write_modulo_rate", pattern);
       --made_.writes;
-      add(Kind::write, fmt::format("write {}, others", what), "write_modulo_rate", pattern).select =
+      add(Kind::write, "rewrite its neighbours", "rewrite_modulo_rate", pattern).select =
           kWriteOthers;
       add(Kind::verify, "verify " + what, "verify_modulo_rate", pattern);
     }

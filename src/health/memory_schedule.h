@@ -31,8 +31,11 @@ struct MemoryStep {
   // The part of the range, in quarters. A move reads from `source_quarter` on.
   unsigned first_quarter = 0, quarters = 4, source_quarter = 0;
   double pause_s = 0;
-  // Which of the round's writes this is; the two parts of one share a number.
+  // Which of the round's writes this is; the two parts of one share a number. kUnreadWrite: not all
+  // that it writes is read before it is overwritten, so that a fault in it alone may leave no
+  // trace.
   std::size_t write = 0;
+  static constexpr std::size_t kUnreadWrite = ~std::size_t{0};
   bool writes() const { return kind == MemoryPassKind::write || kind == MemoryPassKind::invert; }
   bool verifies() const { return kind == MemoryPassKind::verify || kind == MemoryPassKind::invert; }
 };

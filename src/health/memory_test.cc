@@ -16,6 +16,7 @@
 #include "health/memory_hammer.h"
 #include "health/memory_pass.h"
 #include "health/memory_schedule.h"
+#include "kernels/memory_patterns.h"
 
 namespace gpuready {
 namespace {
@@ -287,9 +288,9 @@ Result<bool> MemoryTest::write(const MemoryStep& step, bool faulty, const PassPr
     held_ = step.pattern;
     anything_held_ = true;
   }
-  // The first part of a write in two adds its time, not its bytes: the two write each word once.
-  note_rate(step.rate_name, step.select == kWriteNth ? 0 : static_cast<double>(ranges_->bytes),
-            **ms);
+  constexpr double kOthers = (kModuloGroups - 1.0) / kModuloGroups;
+  const double share = step.select == kWriteOthers ? kOthers : 1;
+  note_rate(step.rate_name, share * static_cast<double>(ranges_->bytes), **ms);
   return true;
 }
 

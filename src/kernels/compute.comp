@@ -91,13 +91,6 @@ uint shape_normal(uint random, uint form) {
   return (random & 0x80000000u) | exponent << 23 | fraction;
 }
 
-u64 multiply_high(u64 x, u64 y) {
-  const uvec2 a = halves(x), b = halves(y);
-  const u64 low = u64(a.x) * u64(b.x);
-  const u64 middle = u64(a.y) * u64(b.x) + (low >> 32);
-  const u64 other = u64(a.x) * u64(b.y) + u64(uint(middle));
-  return u64(a.y) * u64(b.y) + (middle >> 32) + (other >> 32);
-}
 uint byte_permute(uint a, uint b, uint selector) {
   uint result = 0;
   for (uint i = 0; i < 4; ++i) {

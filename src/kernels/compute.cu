@@ -237,6 +237,18 @@ GPUREADY_DEVICE void each(Task& task) {
   }
 }
 
+// Both kinds of fp32 inputs, by the same instructions.
+GPUREADY_DEVICE void each_f32(Task& task) {
+  const bool normal = task.op == kOpAddNormalF32 || task.op == kOpMulNormalF32;
+#pragma unroll 1
+  for (u32 i = thread_index(); i < task.p.count; i += kThreads) {
+    const u32 index = task.p.first_index + i;
+    const ComputeInputs in = normal ? compute_inputs(Kind::normal, task.key, index)
+                                    : compute_inputs(Kind::f32, task.key, index);
+    task.take(index, apply_f32(task.op, in));
+  }
+}
+
 #if GPUREADY_HAS_ALL_OPS
 GPUREADY_DEVICE void each_special(Task& task) {
   const Kind kind = task.op == kOpSin || task.op == kOpCos ? Kind::angle
@@ -355,10 +367,8 @@ GPUREADY_DEVICE void run(Task& task, ComputeRecord* record) {
     each<Kind::i32, apply_i32>(task);
   else if (op <= kOpRemU64 || op == kOpFromIntF64)
     each<Kind::i64, apply_i64>(task);
-  else if (op == kOpAddNormalF32 || op == kOpMulNormalF32)
-    each<Kind::normal, apply_f32>(task);
   else if (op <= kOpToIntF32 || op == kOpWidenF32 || op == kOpNarrowF32)
-    each<Kind::f32, apply_f32>(task);
+    each_f32(task);
   else if (op == kOpSharedMemory)
     shared_memory(task);
   else if (op == kOpRegisters)

@@ -1,6 +1,7 @@
 # Device code: *.cu is compiled to PTX by clang without any CUDA header and embedded in the device
 # library, which also holds the CPU's versions of the same kernels.
 find_program(GPUREADY_CLANG_CUDA NAMES clang++-19 clang++ REQUIRED)
+find_program(GPUREADY_ZSTD zstd REQUIRED)
 
 # gpuready_ptx(<target> <name> <arch> <ptx>): compiles <name>.cu for <arch> (such as sm_50) at the PTX
 # version <ptx> (such as 60) and embeds it as <symbol> = gpuready_ptx_<name>_<arch>. Images that are
@@ -17,7 +18,11 @@ function(gpuready_ptx target name arch ptx)
       -MD -MF ${output}.d
     DEPENDS ${source} DEPFILE ${output}.d VERBATIM
     COMMENT "Compiling ${name}.cu to PTX for ${arch}")
-  gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output})
+  # Text shrinks to a tenth; device/kernel.h unpacks it when the image is loaded.
+  add_custom_command(OUTPUT ${output}.zst
+    COMMAND ${GPUREADY_ZSTD} -q -f -19 ${output} -o ${output}.zst DEPENDS ${output} VERBATIM
+    COMMENT "Packing ${name}.ptx for ${arch}")
+  gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output}.zst)
   if(target STREQUAL gpuready_device)
     set_property(GLOBAL APPEND PROPERTY GPUREADY_PTX_IMAGES "${output}=${arch}")
   endif()
@@ -122,7 +127,7 @@ target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
-foreach(name memory_write memory_verify memory_copy compute)
+foreach(name memory_write memory_verify memory_invert memory_copy compute)
   gpuready_spirv(gpuready_device ${name})
 endforeach()
 

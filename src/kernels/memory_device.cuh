@@ -83,8 +83,7 @@ struct Tiling {
   }
 };
 
-// The pattern of a kernel must be written without select unless it is the modulo pattern: then the
-// test costs nothing elsewhere.
+// Only the modulo pattern is ever written in part: the question costs nothing elsewhere.
 template <class Pattern>
 constexpr bool kHasParts = __is_same(Pattern, ModuloPattern);
 
@@ -135,7 +134,7 @@ GPUREADY_DEVICE void add_tally(const MemoryPassParams& p, const Tally& tally) {
   constexpr unsigned kMostWarps = kThreads / 32;
   static GPUREADY_SHARED u64 words_of[kMostWarps], sum_of[kMostWarps];
   auto* results = reinterpret_cast<MemoryPassResults*>(p.results_address);
-  const u64 words = warp_sum(tally.words), name_sum = warp_sum(tally.name_sum);
+  const u64 words = warp_sum_32(static_cast<u32>(tally.words)), name_sum = warp_sum(tally.name_sum);
   const unsigned thread = thread_index(), warp = thread / warp_threads();
   if (thread % warp_threads() == 0) {
     words_of[warp] = words;

@@ -8,7 +8,8 @@ namespace gpuready {
 
 extern const Kernel kMemoryWrite;   // MemoryPassParams: writes the pattern
 extern const Kernel kMemoryVerify;  // MemoryPassParams: reads it back into MemoryPassResults
-extern const Kernel kMemoryInvert;  // MemoryPassParams: reads it back and writes its complement
+extern const Kernel kMemoryInvert;  // MemoryPassParams: reads the address pattern back, and writes
+                                    // its complement in place
 extern const Kernel kMemoryCopy;    // MemoryCopyParams: block moves; a yardstick of the copy rate
 extern const Kernel kMemoryHammer;  // MemoryHammerParams: repeated access
 
@@ -23,6 +24,7 @@ struct MemoryBlockWork {
 };
 inline constexpr MemoryBlockWork kMemoryWriteWork{kMemoryKernelThreads * 4 * 16, 1};
 inline constexpr MemoryBlockWork kMemoryVerifyWork{kMemoryKernelThreads * 4 * 16, 4};
+inline constexpr MemoryBlockWork kMemoryInvertWork{kMemoryKernelThreads * 8 * 16, 1};
 inline constexpr MemoryBlockWork kMemoryCopyWork{kMemoryKernelThreads * 16, 2};
 
 }  // namespace gpuready

@@ -7,8 +7,8 @@ namespace gpuready {
 // How a word is made from its place; memory_patterns.h has the functions.
 inline constexpr unsigned long long kPatternAddress = 0, kPatternRandom = 1, kPatternWalking = 2,
                                     kPatternModulo = 3;
-// Which words a write writes. Only the modulo pattern is written in two parts.
-inline constexpr unsigned long long kWriteAll = 0, kWriteNth = 1, kWriteOthers = 2;
+// Which words a write writes: all, or those alone that hold a modulo pattern's complement.
+inline constexpr unsigned long long kWriteAll = 0, kWriteOthers = 1;
 
 // One launch works on one contiguous part of the tested range. Addresses are aligned to 16 bytes
 // and word counts are even.
@@ -55,7 +55,7 @@ struct MemoryPassResults {
 };
 
 // What a fault does to its word, once the launch has written all of its part. A launch that does
-// not write the word (the modulo pattern's other part) leaves it alone, unless a bit is stuck.
+// not write the word leaves it alone, unless a bit is stuck.
 inline constexpr unsigned long long kFaultFlip = 0,  // `bits` of what was written are flipped
     kFaultStuck = 1,                                 // `bits` are those of `value`
     kFaultKeep = 2,                                  // the word holds what it held before

@@ -100,7 +100,7 @@ struct ModuloPattern {
 
 // Whether a write with p.select writes this word.
 GPUREADY_HOST_DEVICE constexpr bool is_selected(const MemoryPassParams& p, NamedWord n) {
-  return p.select == kWriteAll || (p.select == kWriteNth) == (n.invert == p.invert);
+  return p.select == kWriteAll || n.invert != p.invert;
 }
 
 // `work` is called with the pattern that p names: one loop is compiled for each, and chosen once.

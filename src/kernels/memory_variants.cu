@@ -19,13 +19,14 @@ using namespace gpuready::device;
     copy_memory<threads, unroll, Hint::hint>(p);                                                  \
   }
 
-VARIANT(256, 4, 1, , none)
-VARIANT(256, 4, 2, , none)
+VARIANT(256, 6, 1, , none)
+VARIANT(256, 5, 2, , none)
 VARIANT(256, 4, 4, , none)
 VARIANT(256, 2, 8, , none)
+VARIANT(512, 2, 1, , none)
+VARIANT(512, 2, 2, , none)
 VARIANT(512, 2, 4, , none)
-VARIANT(512, 1, 8, , none)
+VARIANT(1024, 1, 1, , none)
 VARIANT(1024, 1, 2, , none)
 VARIANT(1024, 1, 4, , none)
 VARIANT(256, 4, 4, _cs, streaming)
-VARIANT(512, 1, 8, _cs, streaming)

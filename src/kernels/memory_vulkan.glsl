@@ -21,6 +21,14 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Word { uvec2
 uvec2 halves(u64 value) { return uvec2(uint(value), uint(value >> 32)); }
 u64 whole(uvec2 value) { return u64(value.y) << 32 | u64(value.x); }
 
+u64 multiply_high(u64 x, u64 y) {
+  const uvec2 a = halves(x), b = halves(y);
+  const u64 low = u64(a.x) * u64(b.x);
+  const u64 middle = u64(a.y) * u64(b.x) + (low >> 32);
+  const u64 other = u64(a.x) * u64(b.y) + u64(uint(middle));
+  return u64(a.y) * u64(b.y) + (middle >> 32) + (other >> 32);
+}
+
 // memory_mix.h
 const uint kMixMultiplier1 = 0x9E3779B1u;
 const uint kMixMultiplier2 = 0x85EBCA6Bu;

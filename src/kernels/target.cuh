@@ -108,7 +108,12 @@ GPUREADY_DEVICE u64 clock_ticks_after(u64 value) {
 
 #endif
 
-// Sum over the warp, right in its lane 0. All lanes must take part.
+// Sums over the warp, right in its lane 0. All lanes must take part.
+GPUREADY_DEVICE u32 warp_sum_32(u32 value) {
+  for (u32 distance = warp_threads() / 2; distance > 0; distance /= 2)
+    value += shuffle_down(value, distance);
+  return value;
+}
 GPUREADY_DEVICE u64 warp_sum(u64 value) {
   for (u32 distance = warp_threads() / 2; distance > 0; distance /= 2) {
     const u32 lo = shuffle_down(static_cast<u32>(value), distance);

@@ -415,13 +415,13 @@ API cuModuleLoadDataEx(void** module, const char* image, unsigned count, int* op
     if (log) strcpy(log, "ptxas fatal: Unsupported .version");
     return 222;
   }
-  *module = (void*)(uintptr_t)image;
-  return 0;
+  *module = strdup(image); /* as the driver, which needs the text no longer */
+  return *module ? 0 : 2;
 }
 
 API cuModuleUnload(void* module) {
-  (void)module;
   ENTER("cuModuleUnload");
+  free(module);
   return 0;
 }
 

@@ -56,12 +56,13 @@ static uint64_t word_of(const struct pass* p, uint64_t index) {
     case 2:
       return ((uint64_t)1 << (index + p->key) % 64) ^ p->invert;
     default:
-      return fake_pattern_word(index / 80 + p->salt) ^ p->invert ^ (is_nth(p, index) ? 0 : ~(uint64_t)0);
+      return fake_pattern_word(index / 80 + p->salt) ^ p->invert ^
+             (is_nth(p, index) ? 0 : ~(uint64_t)0);
   }
 }
 
 static int is_written(const struct pass* p, uint64_t index) {
-  return p->select == 0 || (p->select == 1) == is_nth(p, index);
+  return p->select == 0 || !is_nth(p, index);
 }
 
 static struct fault* fault_of(const struct pass* p, uint64_t index) {

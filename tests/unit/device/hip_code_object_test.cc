@@ -45,7 +45,7 @@ struct ExpectedKernel {
 const std::map<std::string_view, ExpectedKernel> kKernels = {
     {kMemoryWrite.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 0}},
     {kMemoryVerify.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 0}},
-    {kMemoryInvert.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 4}},
+    {kMemoryInvert.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 0}},
     {kMemoryCopy.name, {sizeof(MemoryCopyParams), kMemoryKernelThreads, 0}},
     {kMemoryHammer.name, {sizeof(MemoryHammerParams), kMemoryKernelThreads, 0}},
     {kCompute.name, {sizeof(ComputeParams), kComputeHipThreads, 16}},

@@ -177,7 +177,7 @@ void expect_true_times(Device& device) {
   auto memory = DeviceBuffer::make(device, 64 * MiB);
   auto timer = StreamTimer::make(device, {});
   ASSERT_TRUE(memory && timer);
-  const MemoryCopyParams params{memory->address(), memory->address() + 32 * MiB, 32 * MiB};
+  const MemoryCopyParams params{memory->address(), memory->address() + 32 * MiB, 2 * MiB};
   const LaunchShape shape{.blocks = 64, .threads = kMemoryKernelThreads};
   ASSERT_TRUE(device.launch({}, kMemoryCopy, shape, &params, sizeof params));
   ASSERT_TRUE(device.synchronize({}));
