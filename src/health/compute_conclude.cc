@@ -73,9 +73,13 @@ void ComputeTest::conclude() {
     return set(VerdictStatus::inconclusive,
                fmt::format("no wrong result, but only {} of {} {} were seen to do the work", tested,
                            total, units_name()));
-  if (options_.inject && options_.inject->kind == FaultClass::slow_sm && (total < 2 || vulkan_))
-    return set(VerdictStatus::not_supported,
-               vulkan_ ? "Vulkan tells no unit's time" : "one unit alone is neither slow nor fast");
+  const bool hip = verdict_.executor == "hip";
+  const std::string_view api = hip ? "HIP" : "Vulkan";
+  if (options_.inject && options_.inject->kind == FaultClass::slow_sm &&
+      (total < 2 || unnamed_units_))
+    return set(VerdictStatus::not_supported, unnamed_units_
+                                                 ? fmt::format("{} tells no unit's time", api)
+                                                 : "one unit alone is neither slow nor fast");
   std::string reason =
       fmt::format("{} operations on each of {} {}: every result is the golden one bit for bit", ops,
                   total, units_name());
@@ -83,9 +87,11 @@ void ComputeTest::conclude() {
     reason +=
         fmt::format(", special functions are within {}their published bounds and the same on all",
                     largest_error_ > 1 ? fmt::format("{:.3f} times ", largest_error_) : "");
-  if (vulkan_) {
-    reason +=
-        "; Vulkan does not tell which units ran them, and defines no other results so exactly";
+  if (unnamed_units_) {
+    reason += fmt::format(
+        "; {} does not tell which units ran them, and {}", api,
+        hip ? "fp16, fp64, shuffles, votes and special functions are not tested through it"
+            : "defines no other results so exactly");
     return set(VerdictStatus::passed, std::move(reason));
   }
   std::string missing;

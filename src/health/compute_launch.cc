@@ -16,24 +16,35 @@ constexpr unsigned kDefaultSharedBytes = 48 * KiB;   // what every block may hav
 constexpr unsigned kMostSharedBytes = 256 * KiB;     // more than any SM has (Hopper: 227 KiB)
 constexpr unsigned kStaticSharedBytes = 2 * KiB;     // the kernel's own, rounded up
 
-// Vulkan names no unit: work groups are handed out to whichever is free. So many each fill them
-// all.
-constexpr unsigned kVulkanBlocksPerUnit = 4;
+constexpr unsigned kUnnamedBlocksPerUnit = 4;   // so many each fill all units without names
+constexpr unsigned kHipSharedBytes = 64 * KiB;  // of a block on AMD's GPUs, without asking
 
 bool is_cpu(const DeviceInfo& info) { return info.executor == "cpu"; }
 bool is_vulkan(const DeviceInfo& info) { return info.executor == "vulkan"; }
+bool is_hip(const DeviceInfo& info) { return info.executor == "hip"; }
+bool op_is_there(const DeviceInfo& info, unsigned op) {
+  if (is_vulkan(info)) return compute_op_is_there_in_vulkan(op);
+  if (is_hip(info)) return compute_op_is_there_in_hip(op);
+  return compute_op_is_there(op, is_cpu(info), info.compute_capability.value_or(0));
+}
+
+// The dynamic shared memory of a block where it is told and not found by asking.
+unsigned told_shared_bytes(const DeviceInfo& info, unsigned most) {
+  const auto told = info.max_shared_bytes_per_block.value_or(kDefaultSharedBytes);
+  return static_cast<unsigned>(std::min<std::uint64_t>(told, most)) - kStaticSharedBytes;
+}
 
 // The most dynamic shared memory that a block gets, found by asking. Together with 1024 threads of
 // 64 registers it leaves room for no second block.
 unsigned most_shared_bytes(Device& device) {
   for (unsigned bytes = kMostSharedBytes; bytes > kDefaultSharedBytes; bytes -= KiB)
     if (device.resident_blocks(kCompute, kComputeThreads, bytes).value_or(0) > 0) return bytes;
-  const auto most = device.info().max_shared_bytes_per_block.value_or(kDefaultSharedBytes);
-  return static_cast<unsigned>(std::min<std::uint64_t>(most, kDefaultSharedBytes)) -
-         kStaticSharedBytes;
+  return told_shared_bytes(device.info(), kDefaultSharedBytes);
 }
 
 }  // namespace
+
+bool units_are_unnamed(const DeviceInfo& info) { return is_vulkan(info) || is_hip(info); }
 
 std::optional<ComputeFault> compute_fault(const Fault& fault, std::span<const unsigned> units,
                                           std::span<const unsigned> ops, const ComputeWork& work) {
@@ -81,7 +92,7 @@ std::optional<ComputeFault> compute_fault(const Fault& fault, std::span<const un
 
 Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
   const DeviceInfo& info = device.info();
-  const unsigned blocks = is_vulkan(info) ? info.units * kVulkanBlocksPerUnit : info.units;
+  const unsigned blocks = info.units * (units_are_unnamed(info) ? kUnnamedBlocksPerUnit : 1);
   auto records = DeviceBuffer::make(device, blocks * sizeof(ComputeRecord));
   if (!records) return std::unexpected(records.error());
   if (auto ready = device.prepare(kCompute); !ready) return std::unexpected(ready.error());
@@ -91,6 +102,12 @@ Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
     launcher.shape_ = {blocks, kComputeVulkanThreads};
     launcher.count_ = info.software.value_or(false) ? kCpuCount : kComputeCount;
     launcher.shared_words_ = kComputeVulkanSharedWords;
+    return launcher;
+  }
+  if (is_hip(info)) {
+    launcher.shape_ = {blocks, kComputeHipThreads, told_shared_bytes(info, kHipSharedBytes)};
+    launcher.count_ = kComputeCount;
+    launcher.shared_words_ = launcher.shape_.shared_bytes / 4;
     return launcher;
   }
   launcher.shape_ = {blocks, kComputeThreads, 0, info.cooperative_launch.value_or(false)};
@@ -110,13 +127,9 @@ ComputeWork ComputeLauncher::work(std::uint64_t seed, unsigned first_op, unsigne
 }
 
 std::vector<unsigned> ComputeLauncher::ops(unsigned first_op, unsigned end_op) const {
-  const DeviceInfo& info = device_->info();
   std::vector<unsigned> found;
   for (unsigned op = first_op; op < end_op; ++op)
-    if (is_vulkan(info)
-            ? compute_op_is_there_in_vulkan(op)
-            : compute_op_is_there(op, is_cpu(info), info.compute_capability.value_or(0)))
-      found.push_back(op);
+    if (op_is_there(device_->info(), op)) found.push_back(op);
   return found;
 }
 

@@ -24,6 +24,10 @@ struct ComputeFault {
 std::optional<ComputeFault> compute_fault(const Fault& fault, std::span<const unsigned> units,
                                           std::span<const unsigned> ops, const ComputeWork& work);
 
+// Whether units have no names here, as in Vulkan and HIP: work groups are handed out to whichever
+// is free, and tell no time that could be compared.
+bool units_are_unnamed(const DeviceInfo& info);
+
 class ComputeLauncher {
  public:
   static Result<ComputeLauncher> make(Device& device);

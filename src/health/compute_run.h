@@ -34,10 +34,10 @@ class ComputeTest {
         options_(options),
         hooks_(hooks),
         cpu_(device.info().executor == "cpu"),
-        vulkan_(device.info().executor == "vulkan"),
+        unnamed_units_(units_are_unnamed(device.info())),
         rule_(cpu_ ? kCpuRule : kGpuRule) {
     verdict_ = begin_verdict("compute", device, options);
-    if (!vulkan_) verdict_.units = UnitCoverage{0, device.info().units};
+    if (!unnamed_units_) verdict_.units = UnitCoverage{0, device.info().units};
     seed_ = options.seed ? *options.seed : random_u64();
   }
 
@@ -76,9 +76,11 @@ class ComputeTest {
     if (verdict_.mismatches.size() < options_.max_reported) verdict_.mismatches.push_back(mismatch);
   }
   std::string unit_name(unsigned unit) const {
-    return fmt::format("{} {}", cpu_ ? "CPU thread" : vulkan_ ? "work group" : "SM", unit);
+    return fmt::format("{} {}", cpu_ ? "CPU thread" : unnamed_units_ ? "work group" : "SM", unit);
   }
-  std::string units_name() const { return cpu_ ? "CPU threads" : vulkan_ ? "work groups" : "SMs"; }
+  std::string units_name() const {
+    return cpu_ ? "CPU threads" : unnamed_units_ ? "work groups" : "SMs";
+  }
   unsigned units_total() const { return launcher_ ? launcher_->blocks() : device_.info().units; }
   // Others' work on the same GPU may take its turn on some SMs and not on others.
   bool alone() const { return options_.reserve_free_bytes == 0; }
@@ -92,7 +94,7 @@ class ComputeTest {
   const TestOptions& options_;
   const TestHooks& hooks_;
   const bool cpu_;
-  const bool vulkan_;  // units are work groups, on whichever SM, and keep no time
+  const bool unnamed_units_;  // units are work groups, on whichever SM, and keep no time
   const SlowRule rule_;
   Verdict verdict_;
   std::uint64_t seed_ = 0;

@@ -106,14 +106,15 @@ Result<void> ComputeTest::exact_round(std::uint64_t seed) {
   const auto one_run = [&]() -> Result<void> {
     auto records = launcher_->run(work, fault_);
     if (!records) return std::unexpected(records.error());
-    for (const auto& [unit, ticks] : unit_ticks(*records, launcher_->nonce()))
-      times.add(unit, ticks);
+    if (!unnamed_units_)
+      for (const auto& [unit, ticks] : unit_ticks(*records, launcher_->nonce()))
+        times.add(unit, ticks);
     runs.push_back({std::move(*records), launcher_->nonce()});
     return {};
   };
   // At least so many, and on a GPU as many as there is time for while the host computes.
   while (runs.size() < rule_.least_runs ||
-         (!cpu_ && !vulkan_ && runs.size() < kMostBesides && !golden_is_there())) {
+         (!cpu_ && !unnamed_units_ && runs.size() < kMostBesides && !golden_is_there())) {
     if (!go_on()) break;
     if (auto done = one_run(); !done) return done;
   }

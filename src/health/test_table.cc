@@ -27,7 +27,6 @@ Verdict on_pair(std::span<Device* const> devices, const TestOptions& options,
 }
 
 constexpr std::string_view kEvery[] = {"cpu", "cuda", "hip", "vulkan"};
-constexpr std::string_view kAllButHip[] = {"cpu", "cuda", "vulkan"};
 constexpr std::string_view kCpuAndCuda[] = {"cpu", "cuda"};
 constexpr std::string_view kCuda[] = {"cuda"};
 
@@ -35,7 +34,7 @@ constexpr std::array kTests = {
     HealthTest{"memory", "every address and bit of the memory, read back as written", 1,
                Level::quick, kEvery, on_one<test_memory>},
     HealthTest{"compute", "every SM computes the golden results, bit for bit and at equal speed", 1,
-               Level::quick, kAllButHip, on_one<test_compute>},
+               Level::quick, kEvery, on_one<test_compute>},
     HealthTest{"tensor", "every matrix instruction on every SM against exact answers; the burn", 1,
                Level::standard, kCuda, on_one<test_tensor>},
     HealthTest{"bandwidth", "copies to, from and within the GPU: every word, and how fast", 1,

@@ -13,8 +13,9 @@ using namespace gpuready::device;
 using Kind = ComputeInputKind;
 
 extern GPUREADY_SHARED u32 dynamic_words[];  // p.shared_words of them
-GPUREADY_SHARED u64 warp_sums[kComputeThreads / 32];
-GPUREADY_SHARED u64 warp_results[kComputeThreads / 32];
+// A warp has at least 32 threads.
+GPUREADY_SHARED u64 warp_sums[kThreads / 32];
+GPUREADY_SHARED u64 warp_results[kThreads / 32];
 GPUREADY_SHARED u32 shared_cells[kComputeAtomics * kComputeCells];
 
 // What one thread does of one operation.
@@ -110,7 +111,7 @@ GPUREADY_DEVICE u64 apply_i64(u32 op, const ComputeInputs& in) {
     case kOpMulLoI64:
       return a * b;
     case kOpMulHiU64:
-      return __nvvm_mulhi_ull(a, b);
+      return multiply_high(a, b);
     case kOpMadWideI64:
       return u64{static_cast<u32>(a)} * static_cast<u32>(b) + c;
     case kOpMadI64:
@@ -150,13 +151,18 @@ GPUREADY_DEVICE u64 apply_f32(u32 op, const ComputeInputs& in) {
     case kOpToIntF32:
       return static_cast<u32>(
           static_cast<int>(as_float(compute_fits_int32(static_cast<u32>(in.a)))));
+#if GPUREADY_HAS_ALL_OPS
     case kOpWidenF32:
       return bits_of(static_cast<double>(a));
-    default:  // kOpNarrowF32
+    case kOpNarrowF32:
       return compute_canonical16(half_from_float(a));
+#endif
+    default:
+      return 0;
   }
 }
 
+#if GPUREADY_HAS_ALL_OPS
 GPUREADY_DEVICE u64 apply_f64(u32 op, const ComputeInputs& in) {
   const double a = as_double(in.a), b = as_double(in.b), c = as_double(in.c);
   switch (op) {
@@ -219,11 +225,13 @@ GPUREADY_DEVICE u64 apply_special(u32 op, float x) {
   }
 }
 
-// Independent results: each thread takes every kComputeThreads-th index.
+#endif
+
+// Independent results: each thread takes every kThreads-th index.
 template <Kind kind, u64 (*apply)(u32, const ComputeInputs&)>
 GPUREADY_DEVICE void each(Task& task) {
 #pragma unroll 1
-  for (u32 i = thread_index(); i < task.p.count; i += kComputeThreads) {
+  for (u32 i = thread_index(); i < task.p.count; i += kThreads) {
     const u32 index = task.p.first_index + i;
     task.take(index, apply(task.op, compute_inputs(kind, task.key, index)));
   }
@@ -233,7 +241,7 @@ GPUREADY_DEVICE void each(Task& task) {
 GPUREADY_DEVICE void each_f32(Task& task) {
   const bool normal = task.op == kOpAddNormalF32 || task.op == kOpMulNormalF32;
 #pragma unroll 1
-  for (u32 i = thread_index(); i < task.p.count; i += kComputeThreads) {
+  for (u32 i = thread_index(); i < task.p.count; i += kThreads) {
     const u32 index = task.p.first_index + i;
     const ComputeInputs in = normal ? compute_inputs(Kind::normal, task.key, index)
                                     : compute_inputs(Kind::f32, task.key, index);
@@ -241,6 +249,7 @@ GPUREADY_DEVICE void each_f32(Task& task) {
   }
 }
 
+#if GPUREADY_HAS_ALL_OPS
 GPUREADY_DEVICE void each_special(Task& task) {
   const Kind kind = task.op == kOpSin || task.op == kOpCos ? Kind::angle
                     : task.op == kOpEx2                    ? Kind::exponent
@@ -248,12 +257,14 @@ GPUREADY_DEVICE void each_special(Task& task) {
                     : task.op == kOpTanh                   ? Kind::tanh
                                                            : Kind::positive;
 #pragma unroll 1
-  for (u32 i = thread_index(); i < task.p.count; i += kComputeThreads) {
+  for (u32 i = thread_index(); i < task.p.count; i += kThreads) {
     const u32 index = task.p.first_index + i;
     const ComputeInputs in = compute_inputs(kind, task.key, index);
     task.take(index, apply_special(task.op, as_float(in.a)));
   }
 }
+
+#endif
 
 // All of the block's shared memory is written, and read by other threads than wrote it.
 GPUREADY_DEVICE void shared_memory(Task& task) {
@@ -263,17 +274,18 @@ GPUREADY_DEVICE void shared_memory(Task& task) {
   for (u32 round = 0; round < results; round += words) {
     const u32 first = task.p.first_index + round;
     block_barrier();
-    for (u32 i = thread_index(); i < words; i += kComputeThreads)
+    for (u32 i = thread_index(); i < words; i += kThreads)
       dynamic_words[i] = compute_draw(task.key, first + i, 1);
     block_barrier();
-    for (u32 i = thread_index(); i < words; i += kComputeThreads)
+    for (u32 i = thread_index(); i < words; i += kThreads)
       task.take(first + words - 1 - i, dynamic_words[words - 1 - i]);
   }
 }
 
+#if GPUREADY_HAS_ALL_OPS
 GPUREADY_DEVICE void shuffle(Task& task) {
 #pragma unroll 1
-  for (u32 i = thread_index(); i < task.p.count; i += kComputeThreads) {
+  for (u32 i = thread_index(); i < task.p.count; i += kThreads) {
     const u32 index = task.p.first_index + i, distance = compute_shuffle_distance(index);
     u32 value = compute_draw(task.key, index, 1);
     switch (compute_shuffle_kind(index)) {  // the same for the whole warp
@@ -296,15 +308,17 @@ GPUREADY_DEVICE void shuffle(Task& task) {
 
 GPUREADY_DEVICE void vote(Task& task) {
 #pragma unroll 1
-  for (u32 i = thread_index(); i < task.p.count; i += kComputeThreads) {
+  for (u32 i = thread_index(); i < task.p.count; i += kThreads) {
     const u32 index = task.p.first_index + i;
     task.take(index, vote_ballot(compute_draw(task.key, index, 1) & 1));
   }
 }
 
+#endif
+
 GPUREADY_DEVICE void registers(Task& task) {
 #pragma unroll 1
-  for (u32 i = thread_index(); i < task.p.count / kComputeRegisters; i += kComputeThreads) {
+  for (u32 i = thread_index(); i < task.p.count / kComputeRegisters; i += kThreads) {
     const u32 first = task.p.first_index + i * kComputeRegisters;
     u32 values[kComputeRegisters];
 #pragma unroll
@@ -324,7 +338,7 @@ GPUREADY_DEVICE void atomics(Task& task, u32* cells) {
   device_fence();
   block_barrier();
 #pragma unroll 1
-  for (u32 i = thread; i < compute_atomic_inputs(task.p.count); i += kComputeThreads) {
+  for (u32 i = thread; i < compute_atomic_inputs(task.p.count); i += kThreads) {
     const u32 value = compute_draw(task.key, task.p.first_index + i, 1);
     u32* cell = cells + i % kComputeCells;
     atomic_add(cell, value);
@@ -338,9 +352,13 @@ GPUREADY_DEVICE void atomics(Task& task, u32* cells) {
 }
 
 GPUREADY_DEVICE bool is_there(u32 op) {
+#if GPUREADY_HAS_ALL_OPS
   if (op >= kOpAddF16 && op <= kOpFmaF16) return GPUREADY_HAS_FP16;
   if (op == kOpTanh) return GPUREADY_HAS_TANH;
   return true;
+#else
+  return compute_op_is_there_in_hip(op);
+#endif
 }
 
 GPUREADY_DEVICE void run(Task& task, ComputeRecord* record) {
@@ -351,29 +369,31 @@ GPUREADY_DEVICE void run(Task& task, ComputeRecord* record) {
     each<Kind::i64, apply_i64>(task);
   else if (op <= kOpToIntF32 || op == kOpWidenF32 || op == kOpNarrowF32)
     each_f32(task);
-  else if (op <= kOpNarrowF64)
-    each<Kind::f64, apply_f64>(task);
-  else if (op <= kOpFmaF16)
-    each<Kind::f16, apply_f16>(task);
   else if (op == kOpSharedMemory)
     shared_memory(task);
-  else if (op == kOpShuffle)
-    shuffle(task);
-  else if (op == kOpVote)
-    vote(task);
   else if (op == kOpRegisters)
     registers(task);
   else if (op == kOpGlobalAtomics)
     atomics(task, record->cells);
   else if (op == kOpSharedAtomics)
     atomics(task, shared_cells);
+#if GPUREADY_HAS_ALL_OPS
+  else if (op <= kOpNarrowF64)
+    each<Kind::f64, apply_f64>(task);
+  else if (op <= kOpFmaF16)
+    each<Kind::f16, apply_f16>(task);
+  else if (op == kOpShuffle)
+    shuffle(task);
+  else if (op == kOpVote)
+    vote(task);
   else
     each_special(task);
+#endif
 }
 
 }  // namespace
 
-GPUREADY_KERNEL(1024, 1) void gpuready_compute(ComputeParams p) {
+GPUREADY_KERNEL(kThreads, 1) void gpuready_compute(ComputeParams p) {
   ComputeRecord* record = reinterpret_cast<ComputeRecord*>(p.records_address) + block_index();
   const u32 thread = thread_index(), unit = unit_id();
   const bool faulty = p.fault_unit == unit + 1, stores = p.store_unit == unit + 1;
@@ -392,11 +412,12 @@ GPUREADY_KERNEL(1024, 1) void gpuready_compute(ComputeParams p) {
                 stores && op == p.first_op};
       run(task, record);
       const u64 sum = warp_sum(task.sum), count = warp_sum(task.results);
-      if (thread % 32 == 0) warp_sums[thread / 32] = sum, warp_results[thread / 32] = count;
+      if (thread % warp_threads() == 0)
+        warp_sums[thread / warp_threads()] = sum, warp_results[thread / warp_threads()] = count;
       block_barrier();
       if (thread == 0) {
         u64 total = 0;
-        for (u32 warp = 0; warp < kComputeThreads / 32; ++warp) {
+        for (u32 warp = 0; warp < kThreads / warp_threads(); ++warp) {
           total += warp_sums[warp];
           if (pass == 0) results += warp_results[warp];
         }

@@ -93,6 +93,12 @@ enum ComputeOp : unsigned {
 #undef GPUREADY_X
 };
 static_assert(kComputeOps <= 128);
+// What of these AMD's GPUs do: integers, fp32 and what needs no names of units and no width of
+// warps.
+GPUREADY_HOST_DEVICE constexpr bool compute_op_is_there_in_hip(unsigned op) {
+  return op <= kOpToIntF32 || op == kOpSharedMemory || op == kOpRegisters ||
+         op == kOpGlobalAtomics || op == kOpSharedAtomics;
+}
 inline constexpr unsigned kComputeAtomics = 4;  // add, exclusive or, minimum, maximum
 
 // Nearly all of 32 bits change with each bit of x (the finalizer of MurmurHash3, public domain).

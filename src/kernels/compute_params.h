@@ -10,9 +10,10 @@
 
 namespace gpuready {
 
-inline constexpr unsigned kComputeThreads = 1024;  // a block; half or all of what an SM holds
-inline constexpr unsigned kComputeRegisters = 32;  // held by each thread in the register test
-inline constexpr unsigned kComputeCells = 32;      // of each kind of atomic operation
+inline constexpr unsigned kComputeThreads = 1024;    // a block; half or all of what an SM holds
+inline constexpr unsigned kComputeHipThreads = 512;  // on AMD's GPUs: 128 vector registers each
+inline constexpr unsigned kComputeRegisters = 32;    // held by each thread in the register test
+inline constexpr unsigned kComputeCells = 32;        // of each kind of atomic operation
 // Results of one operation in one launch: whole rounds of the register test.
 inline constexpr unsigned kComputeCount = kComputeThreads * kComputeRegisters;
 

@@ -1,9 +1,62 @@
-// What the compute kernel asks of its target beyond target.cuh: NVIDIA's PTX.
+// What the compute kernel asks of its target beyond target.cuh: of NVIDIA's (PTX) everything, of
+// AMD's what compute_op_is_there_in_hip() lists.
 #pragma once
 
+#include "kernels/compute_params.h"
 #include "kernels/target.cuh"
 
 namespace gpuready::device {
+
+#if defined(__AMDGCN__)
+#define GPUREADY_HAS_ALL_OPS 0
+inline constexpr u32 kThreads = kComputeHipThreads;
+
+// The work group: no register names the compute unit alike on all of AMD's GPUs.
+GPUREADY_DEVICE u32 unit_id() { return block_index(); }
+
+// As PTX prmt: four bits choose one of eight bytes; the highest of them replicates its sign.
+GPUREADY_DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
+  const u64 bytes = u64{b} << 32 | a;
+  u32 result = 0;
+#pragma unroll
+  for (u32 i = 0; i < 4; ++i) {
+    const u32 choice = selector >> i * 4, byte = bytes >> (choice & 7) * 8 & 0xFF;
+    result |= (choice & 8 ? (byte >> 7) * 0xFF : byte) << i * 8;
+  }
+  return result;
+}
+GPUREADY_DEVICE u32 funnel_shift_left(u32 lo, u32 hi, u32 bits) {
+  return static_cast<u32>((u64{hi} << 32 | lo) << (bits & 31) >> 32);
+}
+GPUREADY_DEVICE u32 dot_product_4(u32 a, u32 b, u32 c) {
+#pragma unroll
+  for (u32 bit = 0; bit < 32; bit += 8)
+    c += static_cast<u32>(static_cast<signed char>(a >> bit) * static_cast<signed char>(b >> bit));
+  return c;
+}
+GPUREADY_DEVICE u64 multiply_high(u64 a, u64 b) {
+  return static_cast<u64>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+
+GPUREADY_DEVICE u32 atomic_exchange(u32* target, u32 value) {
+  return __hip_atomic_exchange(target, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+GPUREADY_DEVICE u32 atomic_add(u32* target, u32 value) {
+  return __hip_atomic_fetch_add(target, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+GPUREADY_DEVICE void atomic_xor(u32* target, u32 value) {
+  __hip_atomic_fetch_xor(target, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+GPUREADY_DEVICE void atomic_min(u32* target, u32 value) {
+  __hip_atomic_fetch_min(target, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+GPUREADY_DEVICE void atomic_max(u32* target, u32 value) {
+  __hip_atomic_fetch_max(target, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+#else
+#define GPUREADY_HAS_ALL_OPS 1
+inline constexpr u32 kThreads = kComputeThreads;
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 530
 #define GPUREADY_HAS_FP16 1
@@ -29,6 +82,7 @@ GPUREADY_DEVICE u32 funnel_shift_left(u32 lo, u32 hi, u32 bits) {
   asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(lo), "r"(hi), "r"(bits));
   return result;
 }
+GPUREADY_DEVICE u64 multiply_high(u64 a, u64 b) { return __nvvm_mulhi_ull(a, b); }
 // Four products of signed bytes, summed to c.
 GPUREADY_DEVICE u32 dot_product_4(u32 a, u32 b, u32 c) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 610
@@ -117,5 +171,7 @@ GPUREADY_DEVICE void atomic_xor(u32* target, u32 value) {
 }
 GPUREADY_DEVICE void atomic_min(u32* target, u32 value) { __nvvm_atom_min_gen_ui(target, value); }
 GPUREADY_DEVICE void atomic_max(u32* target, u32 value) { __nvvm_atom_max_gen_ui(target, value); }
+
+#endif
 
 }  // namespace gpuready::device

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "kernels/compute_kernel.h"
 #include "kernels/hip_images.h"
 #include "kernels/memory_kernels.h"
 #include "kernels/memory_params.h"
@@ -35,11 +36,19 @@ const std::map<std::string_view, Expected> kTargets = {
     {"gfx1103", {0x44, 32}}, {"gfx1150", {0x43, 32}}, {"gfx1151", {0x4a, 32}},
     {"gfx1200", {0x48, 32}}, {"gfx1201", {0x4e, 32}},
 };
-// The kernels that tests launch through HIP, and the size of their parameters.
-const std::map<std::string_view, std::size_t> kKernels = {
-    {kMemoryWrite.name, sizeof(MemoryPassParams)},
-    {kMemoryVerify.name, sizeof(MemoryPassParams)},
-    {kMemoryCopy.name, sizeof(MemoryCopyParams)},
+// The kernels that tests launch through HIP, the size of their parameters and of their blocks, and
+// how many scalar registers may lie in lanes of vector registers.
+struct ExpectedKernel {
+  std::size_t parameter_bytes;
+  unsigned threads, scalar_spills;
+};
+const std::map<std::string_view, ExpectedKernel> kKernels = {
+    {kMemoryWrite.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 0}},
+    {kMemoryVerify.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 0}},
+    {kMemoryInvert.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 0}},
+    {kMemoryCopy.name, {sizeof(MemoryCopyParams), kMemoryKernelThreads, 0}},
+    {kMemoryHammer.name, {sizeof(MemoryHammerParams), kMemoryKernelThreads, 0}},
+    {kCompute.name, {sizeof(ComputeParams), kComputeHipThreads, 16}},
 };
 
 class CodeObject {
@@ -54,6 +63,17 @@ class CodeObject {
       if (section.sh_type == SHT_NOTE) read_notes(section);
       if (section.sh_type == SHT_RELA || section.sh_type == SHT_REL) ++relocations;
     }
+  }
+
+  // The 32-bit word at this offset of a kernel's descriptor.
+  unsigned descriptor_word(std::string_view kernel, std::uint64_t offset) const {
+    const std::uint64_t address = symbols.at(std::string(kernel) + ".kd").st_value + offset;
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+      const auto part = at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
+      if (part.p_type == PT_LOAD && address - part.p_vaddr < part.p_filesz)
+        return at<unsigned>(part.p_offset + (address - part.p_vaddr));
+    }
+    return 0;
   }
 
   Elf64_Ehdr header;
@@ -119,7 +139,7 @@ TEST(HipCodeObjects, AreForTheirTargetWhateverItsFeatures) {
 TEST(HipCodeObjects, HoldEveryKernelAndNeedNothingElse) {
   for (const HipImage& image : hip_images()) {
     const CodeObject object(image);
-    for (const auto& [name, bytes] : kKernels) {
+    for (const auto& [name, expected] : kKernels) {
       EXPECT_TRUE(object.symbols.contains(std::string(name))) << image.target << " " << name;
       const auto descriptor = object.symbols.find(std::string(name) + ".kd");
       ASSERT_NE(descriptor, object.symbols.end()) << image.target << " " << name;
@@ -161,8 +181,8 @@ TEST(HipCodeObjects, TakeTheStructsThatTheHostPasses) {
       if (expected == kKernels.end()) continue;
       ++found;
       const std::string where = std::string(image.target) + " " + std::string(expected->first);
-      EXPECT_EQ(kernel[".kernarg_segment_size"], expected->second) << where;
-      EXPECT_EQ(kernel[".max_flat_workgroup_size"], kMemoryKernelThreads) << where;
+      EXPECT_EQ(kernel[".kernarg_segment_size"], expected->second.parameter_bytes) << where;
+      EXPECT_EQ(kernel[".max_flat_workgroup_size"], expected->second.threads) << where;
     }
     EXPECT_EQ(found, kKernels.size()) << image.target;
   }
@@ -176,8 +196,21 @@ TEST(HipCodeObjects, KeepTheirRegistersFewAndSpillNone) {
     for (const Json& kernel : object.metadata["amdhsa.kernels"]) {
       EXPECT_LE(kernel[".vgpr_count"], 128) << image.target << " " << kernel[".name"];
       EXPECT_EQ(kernel[".vgpr_spill_count"], 0) << image.target << " " << kernel[".name"];
-      EXPECT_EQ(kernel[".sgpr_spill_count"], 0) << image.target << " " << kernel[".name"];
+      const auto expected = kKernels.find(kernel[".name"].get<std::string>());
+      ASSERT_NE(expected, kKernels.end()) << image.target << " " << kernel[".name"];
+      EXPECT_LE(kernel[".sgpr_spill_count"], expected->second.scalar_spills)
+          << image.target << " " << kernel[".name"];
     }
+  }
+}
+
+// The compute test's golden values are IEEE 754's: all four modes of COMPUTE_PGM_RSRC1.
+TEST(HipCodeObjects, RoundToNearestEvenAndKeepSubnormals) {
+  constexpr unsigned kRsrc1Offset = 48, kRoundModes = 0xf << 12, kDenormalModes = 0xf << 16;
+  for (const HipImage& image : hip_images()) {
+    const unsigned modes = CodeObject(image).descriptor_word(kCompute.name, kRsrc1Offset);
+    EXPECT_EQ(modes & kRoundModes, 0u) << image.target;
+    EXPECT_EQ(modes & kDenormalModes, kDenormalModes) << image.target;
   }
 }
 
