@@ -17,10 +17,9 @@ namespace {
 using kernels::kBlockBytes;
 using kernels::kPanelRows;
 
-// Columns that are unpacked at once for a matrix product: 1280 of a panel are 20 KiB, which stays
-// in the first-level cache while all activation rows pass. AMX reads its tiles from the second
-// level and gains from fewer returns to the sums.
-constexpr std::size_t kDepth = 1280, kAmxDepth = 5120;
+// Columns that are unpacked at once for a matrix product, so that a panel's quad rows (two panels'
+// for AMX) stay in the first-level cache while all activation rows pass: 20 KiB, and 32.
+constexpr std::size_t kDepth = 1280, kAmxDepth = 1024;
 // Panels whose sums are finished together.
 constexpr std::size_t kGemvPanels = 16;
 // Below this much packed data a thread of its own is not worth waking.

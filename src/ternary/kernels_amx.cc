@@ -15,6 +15,7 @@ struct alignas(64) TileConfig {
 };
 
 constexpr size_t kTileQuads = 16;  // 64 columns
+constexpr size_t kAhead = 128;     // bytes: two steps
 
 }  // namespace
 
@@ -44,6 +45,12 @@ void amx_gemm(const GemmArgs& a) {
       }
     }
     for (size_t q = 0; q < a.quad_count; q += kTileQuads) {
+      // The activations come from the second-level cache, a line of each row, which the hardware
+      // does not foresee; the quad rows stay in the first.
+      for (size_t row = 0; row < 32; ++row) {
+        _mm_prefetch(reinterpret_cast<const char*>(y0 + row * a.y_stride + 4 * q) + kAhead,
+                     _MM_HINT_T0);
+      }
       _tile_loadd(4, y0 + 4 * q, a.y_stride);
       _tile_loadd(6, a.quads[0] + q * kBlockBytes, kBlockBytes);
       _tile_dpbsud(0, 4, 6);

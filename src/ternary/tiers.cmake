@@ -23,3 +23,7 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   gpuready_tier(dotprod -march=armv8.2-a+dotprod)
   gpuready_tier(i8mm -march=armv8.2-a+dotprod+i8mm)
 endif()
+
+# `ninja bench_ternary_cpu`: figures for docs/ternary.md.
+add_executable(bench_ternary_cpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_cpu.cc)
+target_link_libraries(bench_ternary_cpu PRIVATE gpuready_options gpuready_ternary ${CMAKE_DL_LIBS})
