@@ -20,6 +20,9 @@ using kernels::kPanelRows;
 // Columns that are unpacked at once for a matrix product, so that a panel's quad rows (two panels'
 // for AMX) stay in the first-level cache while all activation rows pass: 20 KiB, and 32.
 constexpr std::size_t kDepth = 1280, kAmxDepth = 1024;
+// Activation rows and pairs of panels that are worked on together: their sums, 64 KiB a pair, and
+// the activations, 1 KiB a row and depth, share the second-level cache.
+constexpr std::size_t kRowBlock = 512, kMostPairs = 6;
 // Panels whose sums are finished together.
 constexpr std::size_t kGemvPanels = 16;
 // Below this much packed data a thread of its own is not worth waking.
@@ -29,7 +32,7 @@ constexpr std::size_t kBytesAThread = 16 << 10;
 struct Scratch {
   AlignedArray<std::uint8_t> quads;  // of two panels
   std::size_t quads_bytes = 0;
-  AlignedArray<std::int32_t> sums;  // [padded rows][32]
+  AlignedArray<std::int32_t> sums;  // [pairs][padded rows][32]
   std::size_t sums_rows = 0;
 
   bool reserve(std::size_t bytes, std::size_t rows) {
@@ -118,41 +121,59 @@ Depth depth_of(Tier tier, const detail::CpuWeights& w) {
   return depth;
 }
 
-// Two panels (32 rows of weights) times all activations.
-void multiply_panels(const kernels::Table& table, const detail::CpuWeights& w,
-                     const detail::ActivationRows& y, const Output& output, std::size_t panel,
-                     Depth depth, Scratch& scratch) {
+// Some rows of activations times some pairs of panels. All pairs pass over the same columns before
+// the next columns come, so that those columns of the activations stay in the second-level cache.
+struct MatrixPart {
+  std::size_t first_pair, pairs, first_row, rows;
+};
+
+void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
+                   const detail::ActivationRows& y, const Output& output, const MatrixPart& part,
+                   Depth depth, Scratch& scratch) {
   const std::size_t cols = static_cast<std::size_t>(block_cols(w.form));
+  const std::size_t all_rows = static_cast<std::size_t>(w.shape.rows);
   kernels::GemmArgs args{};
-  args.panels = panel + 1 < w.panels ? 2 : 1;
+  args.y_stride = y.stride;
+  args.rows = part.rows;
+  args.padded_rows = (part.rows + 31) / 32 * 32;
   args.quads[0] = scratch.quads.get();
   args.quads[1] = scratch.quads.get() + depth.panel_bytes;
-  args.y_stride = y.stride;
-  args.rows = static_cast<std::size_t>(y.rows);
-  args.padded_rows = y.padded_rows;
-  args.sums = scratch.sums.get();
   for (std::size_t block = 0; block < w.blocks; block += depth.blocks) {
     const std::size_t blocks = std::min(depth.blocks, w.blocks - block);
     const std::size_t quads = blocks * cols / 4;
     args.quad_count = (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup;
-    for (int p = 0; p < args.panels; ++p) {
-      std::uint8_t* target = scratch.quads.get() + static_cast<std::size_t>(p) * depth.panel_bytes;
-      const std::uint8_t* packed =
-          w.bytes.get() + ((panel + static_cast<std::size_t>(p)) * w.blocks + block) * kBlockBytes;
-      table.unpack[static_cast<int>(w.form)](packed, blocks, target);
-      std::memset(target + quads * kBlockBytes, 0, (args.quad_count - quads) * kBlockBytes);
-    }
-    args.y = y.codes.get() + block * cols;
+    args.y = y.codes.get() + part.first_row * y.stride + block * cols;
     args.first = block == 0;
-    table.gemm(args);
+    for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+      const std::size_t panel = 2 * (part.first_pair + pair);
+      args.panels = panel + 1 < w.panels ? 2 : 1;
+      args.sums = scratch.sums.get() + pair * args.padded_rows * 32;
+      for (int p = 0; p < args.panels; ++p) {
+        const std::size_t at = static_cast<std::size_t>(p);
+        std::uint8_t* target = scratch.quads.get() + at * depth.panel_bytes;
+        table.unpack[static_cast<int>(w.form)](
+            w.bytes.get() + ((panel + at) * w.blocks + block) * kBlockBytes, blocks, target);
+        std::memset(target + quads * kBlockBytes, 0, (args.quad_count - quads) * kBlockBytes);
+      }
+      table.gemm(args);
+    }
   }
-  kernels::FinishArgs finish = finish_args(w, y, output, panel * kPanelRows);
-  finish.sums = args.sums;
-  finish.stride = 32;
-  finish.cols =
-      std::min<std::size_t>(32, static_cast<std::size_t>(w.shape.rows) - panel * kPanelRows);
-  finish.y_sums = y.sums.data();
-  table.finish(finish);
+  for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+    const std::size_t column = 2 * kPanelRows * (part.first_pair + pair);
+    kernels::FinishArgs finish{};
+    finish.sums = scratch.sums.get() + pair * args.padded_rows * 32;
+    finish.stride = 32;
+    finish.rows = part.rows;
+    finish.cols = std::min<std::size_t>(2 * kPanelRows, all_rows - column);
+    finish.y_sums = y.sums.data() + part.first_row;
+    finish.steps = y.steps.data() + part.first_row;
+    finish.scales = w.scales.data() + column;
+    finish.type = output.type;
+    finish.out = static_cast<char*>(output.data) +
+                 (part.first_row * all_rows + column) * output.element_bytes;
+    finish.out_stride = all_rows;
+    table.finish(finish);
+  }
 }
 
 Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w,
@@ -186,20 +207,33 @@ Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w
     return {};
   }
   const Depth depth = depth_of(engine.tier, w);
-  const std::size_t pairs = (w.panels + 1) / 2;
+  const std::size_t all_pairs = (w.panels + 1) / 2;
+  const std::size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
   const std::size_t wanted = w.panels * w.panel_bytes() * rows / (8 * kBytesAThread) + 1;
-  const unsigned parts = static_cast<unsigned>(
-      std::min({static_cast<std::size_t>(engine.workers.count()), wanted, pairs}));
-  for (unsigned part = 0; part < parts; ++part) {
-    if (!engine.scratch[part].reserve(2 * depth.panel_bytes, y.padded_rows)) {
+  const std::size_t threads = std::min(static_cast<std::size_t>(engine.workers.count()), wanted);
+  // Groups of pairs as large as gives every thread an equal share of them.
+  const std::size_t shares = (threads + row_blocks - 1) / row_blocks;
+  const std::size_t most = (all_pairs + shares - 1) / shares;
+  const std::size_t rounds = (most + kMostPairs - 1) / kMostPairs;
+  const std::size_t group = (most + rounds - 1) / rounds;
+  const std::size_t groups = (all_pairs + group - 1) / group;
+  const std::size_t parts = groups * row_blocks;
+  const unsigned used = static_cast<unsigned>(std::min(threads, parts));
+  const std::size_t sums_rows = group * ((std::min(rows, kRowBlock) + 31) / 32 * 32);
+  for (unsigned thread = 0; thread < used; ++thread) {
+    if (!engine.scratch[thread].reserve(2 * depth.panel_bytes, sums_rows)) {
       return fail(ErrorKind::too_large,
                   "no memory for the sums of " + std::to_string(rows) + " rows");
     }
   }
   std::atomic<std::size_t> next{0};
-  engine.workers.run(parts, [&](unsigned part) {
-    for (std::size_t pair; (pair = next.fetch_add(1, std::memory_order_relaxed)) < pairs;) {
-      multiply_panels(table, w, y, output, 2 * pair, depth, engine.scratch[part]);
+  engine.workers.run(used, [&](unsigned thread) {
+    for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
+      const std::size_t first_pair = part % groups * group, first_row = part / groups * kRowBlock;
+      multiply_part(table, w, y, output,
+                    {first_pair, std::min(group, all_pairs - first_pair), first_row,
+                     std::min(kRowBlock, rows - first_row)},
+                    depth, engine.scratch[thread]);
     }
   });
   return {};

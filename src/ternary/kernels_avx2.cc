@@ -7,6 +7,9 @@
 namespace gpuready::ternary::kernels {
 namespace {
 
+// Bytes that are asked for ahead.
+constexpr size_t kAhead = 4096;
+
 inline __m256i load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline void store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
 
@@ -52,7 +55,7 @@ void gemv_two_bit(const GemvArgs& a) {
       const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
       TwoBitSums s0{_mm256_setzero_si256(), _mm256_setzero_si256()}, s1 = s0;
       for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 16) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + 1024, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
         const __m256i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
                                   broadcast(y + 12)};
         add_two_bit(load(w), quads, s0);
@@ -103,7 +106,7 @@ void gemv_five_trits(const GemvArgs& a) {
       const size_t now = left < kFiveTritBlocks ? left : kFiveTritBlocks;
       __m256i s0 = _mm256_setzero_si256(), s1 = s0;
       for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 20) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + 1024, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
         __m256i quads[5];
         for (int f = 0; f < 5; ++f) quads[f] = _mm256_xor_si256(broadcast(y + 4 * f), flip);
         s0 = add_five_trits(w, quads, s0);

@@ -16,12 +16,8 @@ inline __m512i broadcast(const int8_t* y) {
 inline __m512i dot(__m512i sum, __m512i w, __m512i y) { return _mm512_dpbusd_epi32(sum, w, y); }
 inline __m512i add(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
 
-#ifndef AHEAD
-#define AHEAD 2048
-#define HINT _MM_HINT_T0
-#endif
-constexpr size_t kAhead = AHEAD;
-constexpr auto kHint = HINT;
+// Bytes that are asked for ahead: memory's latency at this tier's pace.
+constexpr size_t kAhead = 8192;
 
 // No field is shifted: field f counts 4^f times and has its own sum, at most 64 * 2 * 128 * 4 a
 // block. 16384 blocks would reach 2^30.
@@ -45,7 +41,7 @@ void gemv_two_bit(const GemvArgs& a) {
       for (; b + 2 <= now; b += 2, w += 2 * kBlockBytes, y += 32) {
 #pragma GCC unroll 2
         for (int set = 0; set < 2; ++set) {
-          _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead + 64 * set, kHint);
+          _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead + 64 * set, _MM_HINT_T0);
           const __m512i block = load(w + kBlockBytes * set);
 #pragma GCC unroll 4
           for (int f = 0; f < 4; ++f) {
@@ -84,7 +80,7 @@ void gemv_five_trits(const GemvArgs& a) {
       __m512i before[5], after[5];
       for (int f = 0; f < 5; ++f) before[f] = after[f] = _mm512_setzero_si512();
       for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 20) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, kHint);
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
         __m512i r = load(w);
 #pragma GCC unroll 5
         for (int f = 0; f < 5; ++f) {

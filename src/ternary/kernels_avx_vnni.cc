@@ -6,6 +6,9 @@
 namespace gpuready::ternary::kernels {
 namespace {
 
+// Bytes that are asked for ahead.
+constexpr size_t kAhead = 4096;
+
 inline __m256i load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline void store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
 inline __m256i broadcast(const int8_t* y) {
@@ -34,7 +37,7 @@ void gemv_two_bit(const GemvArgs& a) {
         for (__m256i& field : half) field = _mm256_setzero_si256();
       }
       for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 16) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + 1024, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
         const __m256i w0 = load(w), w1 = load(w + 32);
 #pragma GCC unroll 4
         for (int f = 0; f < 4; ++f) {
@@ -70,7 +73,7 @@ void gemv_five_trits(const GemvArgs& a) {
         for (int i = 0; i < 2; ++i) before[h][i] = after[h][i] = _mm256_setzero_si256();
       }
       for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 20) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + 1024, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
         __m256i r[2] = {load(w), load(w + 32)};
 #pragma GCC unroll 5
         for (int f = 0; f < 5; ++f) {

@@ -58,6 +58,9 @@ Counts run(const CpuEngine& engine, bool small) {
   for (const Fill fill : {Fill::saturating, Fill::all_plus, Fill::all_minus}) {
     check(engine, reference::make(1, 16, small ? 70001 : 600011, fill, seed++), counts);
   }
+  // More activation rows than are worked on together, and more panels.
+  check(engine, reference::make(1061, 45, 70, Fill::random, seed++), counts);
+  check(engine, reference::make(515, 613, 41, Fill::random, seed++), counts);
   for (int i = 0; i < (small ? 5 : 40); ++i) {
     check(engine,
           reference::make(1 + seed * 7 % 90, 1 + seed * 13 % 120, 1 + seed * 131 % 3000,
