@@ -3,7 +3,7 @@
 //   bench_ternary_cpu [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] [--quick]
 //                     [--only cache|cold|matrix]
 // Times are the least of interleaved repetitions. "cold" evicts all caches before each repetition
-// by reading and writing --cold-mib of other memory.
+// by reading --cold-mib of other memory.
 //
 // A peer is a shared library of whoever measures, built outside this project, with these C
 // functions:
@@ -76,16 +76,16 @@ struct Memory {
 
 volatile std::uint64_t sink;
 
-// As fast as loads alone can be asked for: wide ones, a prefetch ahead.
+// As fast as loads alone can be asked for: wide ones, `ahead` words prefetched.
 #if defined(__x86_64__)
 __attribute__((target("avx2")))
 #endif
-void read_words(const std::uint64_t* words, std::size_t count) {
+void read_words(const std::uint64_t* words, std::size_t count, std::size_t ahead) {
   typedef std::uint64_t Wide __attribute__((vector_size(32), aligned(8)));
   Wide sums[4] = {};
   for (std::size_t i = 0; i + 16 <= count; i += 16) {
-    __builtin_prefetch(words + i + 256);
-    __builtin_prefetch(words + i + 264);
+    __builtin_prefetch(words + i + ahead);
+    __builtin_prefetch(words + i + ahead + 8);
     for (std::size_t j = 0; j < 4; ++j) {
       sums[j] |= *reinterpret_cast<const Wide*>(words + i + 4 * j);
     }
@@ -202,35 +202,39 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
     candidates.back().run();
     if (out != expected) std::printf("  differs from ours: %s\n", peer.name.c_str());
   }
-  std::size_t bandwidth = candidates.size();
-  candidates.push_back({"reading as many bytes", plain.count * 8, [&] {
-                          workers.run(threads, [&](unsigned part) {
-                            const std::size_t begin = plain.count * part / threads;
-                            read_words(plain.words.get() + begin,
-                                       plain.count * (part + 1) / threads - begin);
-                          });
-                        }});
+  // The best of several prefetch distances is the machine's rate.
+  const std::size_t first_reading = candidates.size();
+  for (const std::size_t ahead : {128, 512, 1024}) {
+    candidates.push_back(
+        {"reading, " + std::to_string(8 * ahead) + " B ahead", plain.count * 8, [&, ahead] {
+           workers.run(threads, [&](unsigned part) {
+             const std::size_t begin = plain.count * part / threads;
+             read_words(plain.words.get() + begin, plain.count * (part + 1) / threads - begin,
+                        ahead);
+           });
+         }});
+  }
   std::function<void()> evict;
   Memory other(c.cold ? options.cold_mib << 20 : 8);
   if (c.cold) {
+    // By reading alone: lines that were written would have to be written back while others are
+    // timed.
     evict = [&] {
       workers.run(threads, [&](unsigned part) {
-        for (std::size_t i = other.count * part / threads / 8 * 8;
-             i < other.count * (part + 1) / threads; i += 8) {
-          ++other.words[i];
-        }
+        const std::size_t begin = other.count * part / threads;
+        read_words(other.words.get() + begin, other.count * (part + 1) / threads - begin, 512);
       });
     };
   }
   measure(candidates, options.budget_s, evict);
 
   double best_peer = 1e9;
-  for (const Candidate& candidate : candidates) {
-    if (!candidate.ours && &candidate != &candidates[bandwidth]) {
-      best_peer = std::min(best_peer, candidate.best);
-    }
+  for (std::size_t i = 0; i < first_reading; ++i) {
+    if (!candidates[i].ours) best_peer = std::min(best_peer, candidates[i].best);
   }
-  const Candidate& reading = candidates[bandwidth];
+  const Candidate& reading = *std::min_element(
+      candidates.begin() + static_cast<std::ptrdiff_t>(first_reading), candidates.end(),
+      [](const auto& a, const auto& b) { return a.best < b.best; });
   const double bytes_per_s = static_cast<double>(reading.bytes) / reading.best;
   std::printf("\nM %ld, N %ld, K %ld, %s, %u thread%s: read bandwidth %.1f GB/s\n", c.m, c.n, c.k,
               c.cold ? "cold" : "in cache", threads, threads == 1 ? "" : "s", bytes_per_s * 1e-9);

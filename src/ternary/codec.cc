@@ -11,7 +11,6 @@
 namespace gpuready::ternary {
 namespace {
 
-constexpr std::size_t kTqWeights = 256;
 std::size_t tq_bytes(FormatId id) { return id == FormatId::tq1_0 ? 54 : 66; }
 
 Result<EncodedSize> checked_size(const EncodedView& from) {
