@@ -1,0 +1,299 @@
+// Products with ternary weights on this CPU: every tier and both forms, against the machine's read
+// bandwidth and, where given, against other libraries' kernels in the same run.
+//   bench_ternary_cpu [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] [--quick]
+//                     [--only cache|cold|matrix]
+// Times are the least of interleaved repetitions. "cold" evicts all caches before each repetition
+// by reading --cold-mib of other memory.
+//
+// A peer is a shared library of whoever measures, built outside this project, with these C
+// functions:
+//   int ternary_peer_count(void)            kernels in it
+//   const char* ternary_peer_name(int)
+//   int ternary_peer_for(int)               1: vectors, 2: matrices, 3: both
+//   void* ternary_peer_weights(int, const int8_t* codes, long n, long k)     from -1, 0, +1
+//   void* ternary_peer_rows(int, const int8_t* y, long m, long k)
+//   void ternary_peer_multiply(int, const void* weights, const void* rows, long m, long n, long k,
+//                              long first_n, long last_n, float* out)  out[m][n]: sums of w * y
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpuready/ternary.h"
+#include "ternary/packed.h"
+#include "ternary/workers.h"
+
+namespace {
+
+using namespace gpuready::ternary;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Peer {
+  void* library;
+  int index;
+  std::string name;
+  int use;
+  template <class F>
+  F* function(const char* symbol) const {
+    return reinterpret_cast<F*>(dlsym(library, symbol));
+  }
+};
+
+std::vector<Peer> open_peer(const char* path) {
+  std::vector<Peer> peers;
+  void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    std::exit(2);
+  }
+  Peer peer{library, 0, {}, 0};
+  const int count = peer.function<int()>("ternary_peer_count")();
+  for (; peer.index < count; ++peer.index) {
+    peer.name = peer.function<const char*(int)>("ternary_peer_name")(peer.index);
+    peer.use = peer.function<int(int)>("ternary_peer_for")(peer.index);
+    peers.push_back(peer);
+  }
+  return peers;
+}
+
+struct Memory {
+  AlignedArray<std::uint64_t> words;
+  std::size_t count = 0;
+  explicit Memory(std::size_t bytes)
+      : words(static_cast<std::uint64_t*>(allocate_aligned(bytes))), count(bytes / 8) {}
+};
+
+volatile std::uint64_t sink;
+
+// As fast as loads alone can be asked for: wide ones, `ahead` words prefetched.
+#if defined(__x86_64__)
+__attribute__((target("avx2")))
+#endif
+void read_words(const std::uint64_t* words, std::size_t count, std::size_t ahead) {
+  typedef std::uint64_t Wide __attribute__((vector_size(32), aligned(8)));
+  Wide sums[4] = {};
+  for (std::size_t i = 0; i + 16 <= count; i += 16) {
+    __builtin_prefetch(words + i + ahead);
+    __builtin_prefetch(words + i + ahead + 8);
+    for (std::size_t j = 0; j < 4; ++j) {
+      sums[j] |= *reinterpret_cast<const Wide*>(words + i + 4 * j);
+    }
+  }
+  for (const Wide& sum : sums) sink = sink + (sum[0] | sum[1] | sum[2] | sum[3]);
+}
+
+struct Candidate {
+  std::string name;
+  std::size_t bytes;  // read by one product
+  std::function<void()> run;
+  bool ours = false;
+  double best = 1e9;  // s
+};
+
+// Interleaved repetitions until `budget_s` is spent on each.
+void measure(std::vector<Candidate>& candidates, double budget_s,
+             const std::function<void()>& evict) {
+  double least = 1e9;
+  for (Candidate& c : candidates) {
+    c.run();
+    const auto start = Clock::now();
+    c.run();
+    least = std::min(least, seconds_since(start));
+  }
+  for (double spent = 0; spent < budget_s * static_cast<double>(candidates.size());) {
+    const auto round = Clock::now();
+    for (Candidate& c : candidates) {
+      // In the cache, some in a row: the first finds what the candidate before has left there.
+      const int runs = evict ? 1 : std::clamp(static_cast<int>(2e-3 / least), 2, 64);
+      for (int i = 0; i < runs; ++i) {
+        if (evict) evict();
+        const auto start = Clock::now();
+        c.run();
+        c.best = std::min(c.best, seconds_since(start));
+      }
+    }
+    spent += seconds_since(round);
+  }
+}
+
+struct Options {
+  std::vector<Peer> peers;
+  std::vector<unsigned> threads;
+  std::size_t cold_mib = 256;
+  long rows = 512;
+  double budget_s = 0.6;
+  std::string only;
+};
+
+struct Case {
+  long m, n, k;
+  bool cold;
+};
+
+void run_case(const Case& c, unsigned threads, const Options& options) {
+  const std::size_t m = static_cast<std::size_t>(c.m), n = static_cast<std::size_t>(c.n);
+  const std::size_t k = static_cast<std::size_t>(c.k);
+  Codes codes;
+  codes.shape = {c.n, c.k};
+  codes.scales = {1.0f};
+  codes.values.resize(n * k);
+  std::minstd_rand random(7);
+  for (std::int8_t& w : codes.values)
+    w = static_cast<std::int8_t>(static_cast<int>(random() % 3) - 1);
+  std::vector<std::int8_t> y(m * k);
+  for (std::int8_t& q : y) q = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
+  const auto activations = Activations::from_int8(y, c.m, c.k);
+  std::vector<float> out(m * n), expected(m * n);
+
+  Workers workers(threads);
+  std::vector<Candidate> candidates;
+  std::vector<CpuEngine> engines;
+  std::vector<PackedWeights> packed;
+  for (const Form form : {Form::two_bit, Form::five_trits}) {
+    packed.push_back(*PackedWeights::pack(codes, form));
+  }
+  for (const TierStatus& status : tiers()) {
+    const bool same_as_avx512 = status.tier == Tier::amx && c.m == 1;
+    if (!status.available || status.tier == Tier::scalar || same_as_avx512) continue;
+    auto engine = CpuEngine::create({status.tier, true, threads});
+    if (engine) engines.push_back(std::move(*engine));
+  }
+  Memory plain(std::max(packed[0].bytes(), std::size_t{1} << 20));
+  for (const CpuEngine& engine : engines) {
+    for (const PackedWeights& w : packed) {
+      candidates.push_back(
+          {std::string(to_string(engine.tier())) + " " + std::string(to_string(w.form())),
+           w.bytes(), [&] { (void)engine.multiply(w, *activations, std::span(out)); }, true});
+      candidates.back().run();
+      if (candidates.size() == 1) expected = out;
+      if (out != expected) std::printf("  WRONG: %s\n", candidates.back().name.c_str());
+    }
+  }
+  for (const Peer& peer : options.peers) {
+    if ((peer.use & (c.m == 1 ? 1 : 2)) == 0) continue;
+    const void* weights = peer.function<void*(int, const std::int8_t*, long, long)>(
+        "ternary_peer_weights")(peer.index, codes.values.data(), c.n, c.k);
+    const void* rows = peer.function<void*(int, const std::int8_t*, long, long)>(
+        "ternary_peer_rows")(peer.index, y.data(), c.m, c.k);
+    if (weights == nullptr || rows == nullptr) continue;
+    const auto multiply =
+        peer.function<void(int, const void*, const void*, long, long, long, long, long, float*)>(
+            "ternary_peer_multiply");
+    candidates.push_back({peer.name, n * k / 4, [&, multiply, weights, rows, index = peer.index] {
+                            workers.run(threads, [&](unsigned part) {
+                              const long groups = c.n / 16;
+                              multiply(index, weights, rows, c.m, c.n, c.k,
+                                       groups * part / threads * 16,
+                                       groups * (part + 1) / threads * 16, out.data());
+                            });
+                          }});
+    std::fill(out.begin(), out.end(), 0.0f);
+    candidates.back().run();
+    if (out != expected) std::printf("  differs from ours: %s\n", peer.name.c_str());
+  }
+  // The best of several prefetch distances is the machine's rate.
+  const std::size_t first_reading = candidates.size();
+  for (const std::size_t ahead : {128, 512, 1024}) {
+    candidates.push_back(
+        {"reading, " + std::to_string(8 * ahead) + " B ahead", plain.count * 8, [&, ahead] {
+           workers.run(threads, [&](unsigned part) {
+             const std::size_t begin = plain.count * part / threads;
+             read_words(plain.words.get() + begin, plain.count * (part + 1) / threads - begin,
+                        ahead);
+           });
+         }});
+  }
+  std::function<void()> evict;
+  Memory other(c.cold ? options.cold_mib << 20 : 8);
+  if (c.cold) {
+    // By reading alone: lines that were written would have to be written back while others are
+    // timed.
+    evict = [&] {
+      workers.run(threads, [&](unsigned part) {
+        const std::size_t begin = other.count * part / threads;
+        read_words(other.words.get() + begin, other.count * (part + 1) / threads - begin, 512);
+      });
+    };
+  }
+  measure(candidates, options.budget_s, evict);
+
+  double best_peer = 1e9;
+  for (std::size_t i = 0; i < first_reading; ++i) {
+    if (!candidates[i].ours) best_peer = std::min(best_peer, candidates[i].best);
+  }
+  const Candidate& reading = *std::min_element(
+      candidates.begin() + static_cast<std::ptrdiff_t>(first_reading), candidates.end(),
+      [](const auto& a, const auto& b) { return a.best < b.best; });
+  const double bytes_per_s = static_cast<double>(reading.bytes) / reading.best;
+  std::printf("\nM %ld, N %ld, K %ld, %s, %u thread%s: read bandwidth %.1f GB/s\n", c.m, c.n, c.k,
+              c.cold ? "cold" : "in cache", threads, threads == 1 ? "" : "s", bytes_per_s * 1e-9);
+  std::printf("  %-28s %10s %9s %9s %11s %11s\n", "", "us", "G mul/s", "GB/s", "of reading",
+              "best peer/it");
+  for (const Candidate& candidate : candidates) {
+    const double rate = static_cast<double>(candidate.bytes) / candidate.best;
+    const double products =
+        static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    std::printf("  %-28s %10.1f %9.1f %9.2f %10.0f%%", candidate.name.c_str(), candidate.best * 1e6,
+                products / candidate.best * 1e-9, rate * 1e-9, 100 * rate / bytes_per_s);
+    if (best_peer < 1e9) std::printf(" %11.2f", best_peer / candidate.best);
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  bool quick = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (option == "--quick") {
+      quick = true;
+    } else if (i + 1 < argc && option == "--peer") {
+      for (Peer& peer : open_peer(argv[++i])) options.peers.push_back(peer);
+    } else if (i + 1 < argc && option == "--threads") {
+      options.threads.push_back(static_cast<unsigned>(std::max(1, std::atoi(argv[++i]))));
+    } else if (i + 1 < argc && option == "--cold-mib") {
+      options.cold_mib = static_cast<std::size_t>(std::max(1, std::atoi(argv[++i])));
+    } else if (i + 1 < argc && option == "--rows") {
+      options.rows = std::max(2, std::atoi(argv[++i]));
+    } else if (i + 1 < argc && option == "--only") {
+      options.only = argv[++i];
+    } else {
+      std::fprintf(stderr,
+                   "usage: %s [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] "
+                   "[--quick] [--only cache|cold|matrix]\n",
+                   argv[0]);
+      return 2;
+    }
+  }
+  if (options.threads.empty()) options.threads = {1, usable_cpus()};
+  if (quick) options.budget_s = 0.15;
+  std::vector<Case> cases = {{1, 2560, 2560, false},
+                             {1, 4096, 4096, false},
+                             {1, 28672, 8192, true},
+                             {options.rows, 2560, 2560, false}};
+  if (quick) {
+    cases[2].n = 16384;
+  } else {
+    cases.insert(cases.begin(), {1, 2048, 2048, false});
+    cases.push_back({options.rows, 8192, 4096, false});
+  }
+  for (const Case& c : cases) {
+    const char* kind = c.m > 1 ? "matrix" : c.cold ? "cold" : "cache";
+    if (!options.only.empty() && options.only != kind) continue;
+    for (const unsigned threads : options.threads) run_case(c, threads, options);
+  }
+}

@@ -1,0 +1,278 @@
+// Ternary (1.58-bit) weights: their file formats, quantisation, and exact products with int8
+// activations. docs/ternary.md tells the formats with their sources and the exactness rule.
+//
+// Codes: a weight is w in {-1, 0, +1} times a scale. Matrices are row-major: `rows` output features
+// (N) by `cols` input features (K); activations are M rows of K.
+//
+// Nothing here throws for bad input, prints, or exits; every failure is an Error with a kind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuready::ternary {
+
+enum class ErrorKind {
+  wrong_size,         // a buffer or shape does not fit the format or the other operand
+  truncated,          // encoded bytes end too early
+  not_finite,         // a NaN or an infinity in the input
+  bad_code,           // encoded bytes hold a code that the format does not define
+  not_representable,  // the target format cannot hold these values without loss
+  not_ternary,        // the format has four levels and no zero
+  unknown_format,     // no format has this name
+  ambiguous_format,   // several formats share this name; one of them must be named
+  unsupported_tier,   // this CPU, build or kernel does not give the tier that was demanded
+  too_large,          // a size overflows, or memory is not to be had
+};
+std::string_view to_string(ErrorKind kind);
+
+struct Error {
+  ErrorKind kind = ErrorKind::wrong_size;
+  std::string message;  // one sentence: what, where, and the cure where there is one
+};
+template <class T>
+using Result = std::expected<T, Error>;
+
+// ---- Formats ------------------------------------------------------------------------------------
+
+enum class FormatId {
+  i2s_x86,        // bitnet.cpp, x86: 128 weights planar in 32 bytes
+  i2s_arm,        // bitnet.cpp, ARM: 64 weights planar in 16 bytes
+  i2s_four_row,   // bitnet.cpp, x86 without ACT_PARALLEL: a byte holds one column of four rows
+  i2s_bitnet_rs,  // BitNet.rs: blocks of 32, a scale each
+  tl1_bitnet_cpp,
+  tl2_bitnet_cpp,
+  tl1_bitnet_rs,  // four levels: shares only the name
+  tl2_bitnet_rs,  // four levels: shares only the name
+  tq1_0,          // ggml: 256 weights in 54 bytes
+  tq2_0,          // ggml: 256 weights in 66 bytes
+  w2a8_gpu,       // bitnet.cpp's GPU kernels
+};
+
+enum class ScaleGranularity { tensor, block };
+enum class ScaleType { f32, f16 };
+
+struct Format {
+  FormatId id = FormatId::i2s_x86;
+  std::string_view name;    // "i2_s-x86"
+  std::string_view family;  // what files call it, "I2_S"; several formats can share it
+  std::int64_t block = 0;   // weights that are packed together
+  ScaleGranularity scales = ScaleGranularity::tensor;
+  std::int64_t scale_block =
+      0;  // weights, counted over the whole tensor, that share a scale; 0: all
+  ScaleType scale_type = ScaleType::f32;
+  bool scales_inside = false;  // among the bytes; otherwise beside them
+  bool four_levels = false;    // no ternary format: only quantise() and dequantise()
+  bool needs_tiling = false;   // the layout depends on a Tiling
+  double bits_per_weight = 0;  // for whole blocks, scales inside counted per block, not per tensor
+  std::string_view layout;     // one line
+  std::string_view source;     // where the layout is defined
+};
+
+std::span<const Format> formats();
+const Format& format(FormatId id);
+// By name; a family that several formats share is an ambiguous_format that lists them.
+Result<FormatId> find_format(std::string_view name);
+
+struct Shape {
+  std::int64_t rows = 0, cols = 0;
+  bool operator==(const Shape&) const = default;
+};
+
+// bitnet.cpp's look-up kernels are generated for a matrix shape; their layout has its tile sizes
+// (kernel_config.ini: bm, bk and bmm).
+struct Tiling {
+  int bm = 0, bk = 0, bmm = 0;
+  bool operator==(const Tiling&) const = default;
+};
+// The tiling that bitnet.cpp's presets publish for this shape; nothing for any other.
+std::optional<Tiling> published_tiling(FormatId id, Shape shape);
+
+struct Encoded {
+  FormatId format = FormatId::i2s_x86;
+  Shape shape;
+  Tiling tiling;  // for formats that need one
+  std::vector<std::uint8_t> bytes;
+  std::vector<float> scales;  // of formats that keep them beside the bytes
+};
+struct EncodedView {
+  FormatId format = FormatId::i2s_x86;
+  Shape shape;
+  Tiling tiling;
+  std::span<const std::uint8_t> bytes;  // any alignment
+  std::span<const float> scales;
+  EncodedView() = default;
+  EncodedView(FormatId f, Shape s, Tiling t, std::span<const std::uint8_t> b,
+              std::span<const float> c)
+      : format(f), shape(s), tiling(t), bytes(b), scales(c) {}
+  EncodedView(const Encoded& e)
+      : format(e.format), shape(e.shape), tiling(e.tiling), bytes(e.bytes), scales(e.scales) {}
+};
+// Bytes that a tensor of this shape takes; wrong_size where the format cannot hold the shape.
+Result<std::size_t> encoded_bytes(FormatId id, Shape shape, Tiling tiling = {});
+
+// The plain form that every format is read into and written from.
+struct Codes {
+  Shape shape;
+  std::vector<std::int8_t> values;  // rows x cols of -1, 0, +1
+  std::int64_t scale_block = 0;     // weights, over the whole tensor, that share a scale; 0: all
+  std::vector<float> scales;        // 1, or ceil(rows * cols / scale_block)
+};
+
+struct EncodeOptions {
+  std::optional<Tiling> tiling;  // default: published_tiling(), else the first tiling that fits
+  // Scales that the target's type cannot hold are rounded to nearest even instead of refused.
+  bool round_scales = false;
+};
+Result<Codes> decode(const EncodedView& from);
+Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& options = {});
+// decode() and encode(): loses nothing, or says not_representable.
+Result<Encoded> convert(const EncodedView& from, FormatId to, const EncodeOptions& options = {});
+Result<std::vector<float>> dequantise(const EncodedView& from);
+
+// ---- Quantising weights -------------------------------------------------------------------------
+
+enum class FloatType { f32, f16, bf16 };
+struct FloatView {
+  FloatType type = FloatType::f32;
+  std::span<const std::byte> bytes;  // any alignment
+  FloatView() = default;
+  FloatView(FloatType t, std::span<const std::byte> b) : type(t), bytes(b) {}
+  FloatView(std::span<const float> values) : type(FloatType::f32), bytes(std::as_bytes(values)) {}
+};
+
+enum class Rule {
+  // Each format's own rule (docs/ternary.md): bitnet.cpp's sign rule with the greatest magnitude as
+  // scale, BitNet.rs' absmax/1.5 a block, ggml's absmax a block.
+  of_format,
+  // BitNet b1.58: scale = max(1e-5, mean |w|), code = clamp(round-half-even(w / scale), -1, 1).
+  absmean,
+};
+struct QuantiseOptions {
+  Rule rule = Rule::of_format;
+  EncodeOptions encode;
+};
+Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,
+                         const QuantiseOptions& options = {});
+// Codes with one scale, by the absmean rule.
+Result<Codes> quantise_absmean(const FloatView& weights, Shape shape);
+
+// ---- Products -----------------------------------------------------------------------------------
+
+enum class Form {
+  two_bit,     // 2 bits a weight
+  five_trits,  // 5 weights a byte, 1.6 bits: quicker where memory is the limit
+};
+std::string_view to_string(Form form);
+
+// Where packed weights live. Further kinds of device pack the same Codes behind the same handle.
+enum class Place { cpu };
+
+namespace detail {
+struct CpuWeights;
+struct CpuEngine;
+struct ActivationRows;
+}  // namespace detail
+
+// Weights in the layout that the kernels read; immutable, cheap to copy, shared between threads.
+class PackedWeights {
+ public:
+  // Scales may differ from row to row but not within a row (not_representable).
+  static Result<PackedWeights> pack(const Codes& codes, Form form = Form::two_bit);
+  static Result<PackedWeights> pack(const EncodedView& from, Form form = Form::two_bit);
+
+  Shape shape() const;
+  Form form() const;
+  Place place() const { return Place::cpu; }
+  std::size_t bytes() const;                  // of the packed weights alone
+  std::span<const float> row_scales() const;  // `rows` of them
+  Codes unpack() const;                       // what was packed, with a scale a row
+
+  const detail::CpuWeights& cpu() const { return *cpu_; }
+
+ private:
+  explicit PackedWeights(std::shared_ptr<const detail::CpuWeights> cpu) : cpu_(std::move(cpu)) {}
+  std::shared_ptr<const detail::CpuWeights> cpu_;
+};
+
+// M rows of int8 activations in the padded layout that the kernels read.
+class Activations {
+ public:
+  // Per row: s = 127 / max(1e-5, absmax) in f32, q = clamp(round-half-even(x * s), -128, 127); the
+  // row's step, absmax / 127 in f32, turns sums back into values. NaN or infinity: not_finite.
+  static Result<Activations> quantise(const FloatView& values, std::int64_t rows,
+                                      std::int64_t cols);
+  // Given codes; `steps` has one a row, or none for 1.0.
+  static Result<Activations> from_int8(std::span<const std::int8_t> values, std::int64_t rows,
+                                       std::int64_t cols, std::span<const float> steps = {});
+  std::int64_t rows() const;
+  std::int64_t cols() const;
+  std::span<const std::int8_t> row(std::int64_t index) const;
+  std::span<const float> steps() const;        // value of one unit, a row each
+  std::span<const std::int32_t> sums() const;  // of each row's codes
+
+  const detail::ActivationRows& detail() const { return *rows_; }
+
+ private:
+  explicit Activations(std::shared_ptr<const detail::ActivationRows> rows)
+      : rows_(std::move(rows)) {}
+  std::shared_ptr<const detail::ActivationRows> rows_;
+};
+
+// Instruction sets, slowest first within an architecture.
+enum class Tier { scalar, avx2, avx_vnni, avx512_vnni, amx, neon, dotprod, i8mm };
+std::string_view to_string(Tier tier);
+
+struct TierStatus {
+  Tier tier = Tier::scalar;
+  bool available = false;
+  std::string reason;  // why not
+};
+// All tiers, also those of other architectures. Asks for no permission: a CPU that has AMX is told
+// as available, and what the kernel says is learned when an engine takes that tier.
+std::vector<TierStatus> tiers();
+
+struct EngineOptions {
+  // Default: GPUREADY_TERNARY_TIER where set, else the best that this CPU has.
+  std::optional<Tier> tier;
+  bool strict = false;   // a tier that is not to be had is an error, not a recorded fallback
+  unsigned threads = 0;  // the caller's own included; 0: as many as this process may use
+};
+
+// Multiplies on the CPU. Its threads persist; calls on one engine are made one after the other.
+class CpuEngine {
+ public:
+  static Result<CpuEngine> create(const EngineOptions& options = {});
+  CpuEngine(CpuEngine&&) noexcept;
+  CpuEngine& operator=(CpuEngine&&) noexcept;
+  ~CpuEngine();
+
+  Tier tier() const;
+  unsigned threads() const;
+  // Why a better or demanded tier was not taken, one sentence each; empty when it was.
+  const std::vector<std::string>& fallbacks() const;
+
+  // out[m * N + n] = sum over k of code(n, k) * q(m, k), exactly: K is at most 2^23.
+  Result<void> multiply(const PackedWeights& weights, const Activations& activations,
+                        std::span<std::int32_t> out) const;
+  // out[m * N + n] = float(acc) *rn (step[m] *rn row_scale[n]); each a single rounded f32 operation
+  // (no FMA), so that every tier and device gives the same bits.
+  Result<void> multiply(const PackedWeights& weights, const Activations& activations,
+                        std::span<float> out) const;
+  // The same, rounded to bf16 (nearest even); out holds the bf16 bits.
+  Result<void> multiply_bf16(const PackedWeights& weights, const Activations& activations,
+                             std::span<std::uint16_t> out) const;
+
+ private:
+  explicit CpuEngine(std::unique_ptr<detail::CpuEngine> engine);
+  std::unique_ptr<detail::CpuEngine> engine_;
+};
+
+}  // namespace gpuready::ternary

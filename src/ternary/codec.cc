@@ -1,0 +1,226 @@
+// decode, encode, convert, dequantise: codes by layout.cc, scales here.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ternary/error.h"
+#include "ternary/floats.h"
+#include "ternary/layout.h"
+#include "ternary/levels.h"
+
+namespace gpuready::ternary {
+namespace {
+
+std::size_t tq_bytes(FormatId id) { return id == FormatId::tq1_0 ? 54 : 66; }
+
+Result<EncodedSize> checked_size(const EncodedView& from) {
+  Result<EncodedSize> size = encoded_size(from.format, from.shape, from.tiling);
+  if (!size) return size;
+  const Format& f = format(from.format);
+  const auto text = [&](std::size_t needed, std::size_t has, const char* what) {
+    return std::string(f.name) + " of " + to_text(from.shape) + " takes " + std::to_string(needed) +
+           " " + what + ", not " + std::to_string(has);
+  };
+  if (from.bytes.size() != size->bytes) {
+    const bool shorter = from.bytes.size() < size->bytes;
+    return fail(shorter ? ErrorKind::truncated : ErrorKind::wrong_size,
+                text(size->bytes, from.bytes.size(), "bytes"));
+  }
+  if (from.scales.size() != size->scales) {
+    return fail(ErrorKind::wrong_size, text(size->scales, from.scales.size(), "scales"));
+  }
+  return size;
+}
+
+// The scales of an encoded tensor, wherever it keeps them.
+Result<std::vector<float>> read_scales(const EncodedView& from, const EncodedSize& size) {
+  std::vector<float> scales(from.scales.begin(), from.scales.end());
+  const Format& f = format(from.format);
+  if (f.scales_inside && f.scales == ScaleGranularity::tensor) {
+    scales.resize(1);
+    std::memcpy(scales.data(), from.bytes.data() + size.code_bytes, 4);
+  } else if (f.scales_inside) {
+    const std::size_t bytes = tq_bytes(from.format);
+    scales.resize(from.bytes.size() / bytes);
+    for (std::size_t block = 0; block < scales.size(); ++block) {
+      std::uint16_t bits;
+      std::memcpy(&bits, from.bytes.data() + (block + 1) * bytes - 2, 2);
+      scales[block] = f16_to_f32(bits);
+    }
+  }
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    if (!std::isfinite(scales[i])) {
+      return fail(ErrorKind::not_finite, "scale " + std::to_string(i) + " is not finite");
+    }
+  }
+  return scales;
+}
+
+// The scales of `codes`, regrouped for a target whose blocks have `target_block` weights (0: all).
+Result<std::vector<float>> regroup(const Codes& codes, std::size_t target_block) {
+  const std::size_t count = codes.values.size();
+  const std::size_t source_block =
+      codes.scale_block == 0 ? count : static_cast<std::size_t>(codes.scale_block);
+  if (target_block == 0) target_block = count;
+  if (source_block == target_block) return codes.scales;
+  std::vector<float> scales((count + target_block - 1) / target_block);
+  for (std::size_t block = 0; block < scales.size(); ++block) {
+    const std::size_t begin = block * target_block, end = std::min(count, begin + target_block);
+    scales[block] = codes.scales[begin / source_block];
+    bool known = false;
+    for (std::size_t i = begin; i < end;) {
+      const std::size_t next = std::min(end, (i / source_block + 1) * source_block);
+      const float scale = codes.scales[i / source_block];
+      // Zeros are zeros at any scale.
+      const bool any = std::any_of(codes.values.begin() + static_cast<std::ptrdiff_t>(i),
+                                   codes.values.begin() + static_cast<std::ptrdiff_t>(next),
+                                   [](std::int8_t code) { return code != 0; });
+      if (any && known && scale != scales[block]) {
+        return fail(ErrorKind::not_representable,
+                    "weights " + std::to_string(begin) + " to " + std::to_string(end - 1) +
+                        " have different scales, and the format has one for all of them");
+      }
+      if (any) scales[block] = scale, known = true;
+      i = next;
+    }
+  }
+  return scales;
+}
+
+Result<void> check_codes(const Codes& codes) {
+  const Result<std::size_t> count = elements(codes.shape);
+  if (!count) return std::unexpected(count.error());
+  const std::size_t block = static_cast<std::size_t>(codes.scale_block);
+  const std::size_t scales = codes.scale_block <= 0 ? 1 : (*count + block - 1) / block;
+  if (codes.values.size() != *count || codes.scales.size() != scales || codes.scale_block < 0) {
+    return fail(ErrorKind::wrong_size, "a shape of " + to_text(codes.shape) + " needs " +
+                                           std::to_string(*count) + " codes and " +
+                                           std::to_string(scales) + " scales");
+  }
+  for (std::size_t i = 0; i < *count; ++i) {
+    if (codes.values[i] < -1 || codes.values[i] > 1) {
+      return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
+                                           std::to_string(codes.values[i]) + ", not -1, 0 or +1");
+    }
+  }
+  for (const float scale : codes.scales) {
+    if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
+  }
+  return {};
+}
+
+Result<void> write_f16_scales(std::span<const float> scales, std::size_t block_bytes, bool round,
+                              std::uint8_t* bytes) {
+  for (std::size_t block = 0; block < scales.size(); ++block) {
+    const std::uint16_t bits = f32_to_f16(scales[block]);
+    const float back = f16_to_f32(bits);
+    // A scale that becomes zero or infinite is lost, not rounded.
+    const bool lost = std::isinf(back) || (back == 0 && scales[block] != 0);
+    if (lost || (back != scales[block] && !round)) {
+      return fail(ErrorKind::not_representable, "scale " + std::to_string(block) + ", " +
+                                                    std::to_string(scales[block]) +
+                                                    ", is no f16 number");
+    }
+    std::memcpy(bytes + (block + 1) * block_bytes - 2, &bits, 2);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::size_t> encoded_bytes(FormatId id, Shape shape, Tiling tiling) {
+  const Result<EncodedSize> size = encoded_size(id, shape, tiling);
+  if (!size) return std::unexpected(size.error());
+  return size->bytes;
+}
+
+Result<Encoded> encode_levels(FormatId to, Shape shape, const std::int8_t* codes,
+                              std::span<const float> scales, const EncodeOptions& options) {
+  Encoded result;
+  result.format = to;
+  result.shape = shape;
+  const Format& f = format(to);
+  if (f.needs_tiling) {
+    const auto published = published_tiling(to, shape);
+    result.tiling = options.tiling ? *options.tiling
+                    : published    ? *published
+                                   : fitting_tiling(to, shape);
+  }
+  const Result<EncodedSize> size = encoded_size(to, shape, result.tiling);
+  if (!size) return std::unexpected(size.error());
+  result.bytes.assign(size->bytes, 0);
+  write_codes(to, shape, result.tiling, codes, result.bytes.data());
+  if (!f.scales_inside) {
+    result.scales.assign(scales.begin(), scales.end());
+  } else if (f.scale_type == ScaleType::f32) {
+    std::memcpy(result.bytes.data() + size->code_bytes, scales.data(), 4);
+  } else {
+    const Result<void> written =
+        write_f16_scales(scales, tq_bytes(to), options.round_scales, result.bytes.data());
+    if (!written) return std::unexpected(written.error());
+  }
+  return result;
+}
+
+Result<Codes> decode(const EncodedView& from) {
+  const Format& f = format(from.format);
+  if (f.four_levels) {
+    return fail(ErrorKind::not_ternary,
+                std::string(f.name) + " has four levels and no zero; it can only be dequantised");
+  }
+  const Result<EncodedSize> size = checked_size(from);
+  if (!size) return std::unexpected(size.error());
+  Result<std::vector<float>> scales = read_scales(from, *size);
+  if (!scales) return std::unexpected(scales.error());
+  Codes codes;
+  codes.shape = from.shape;
+  codes.scale_block = f.scale_block;
+  codes.scales = std::move(*scales);
+  codes.values.resize(static_cast<std::size_t>(from.shape.rows * from.shape.cols));
+  const Result<void> read =
+      read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.values.data());
+  if (!read) return std::unexpected(read.error());
+  return codes;
+}
+
+Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& options) {
+  if (format(to).four_levels) {
+    return fail(ErrorKind::not_ternary,
+                std::string(format(to).name) + " has four levels and no zero; quantise to it");
+  }
+  const Result<void> good = check_codes(codes);
+  if (!good) return std::unexpected(good.error());
+  const Result<std::vector<float>> scales =
+      regroup(codes, static_cast<std::size_t>(format(to).scale_block));
+  if (!scales) return std::unexpected(scales.error());
+  return encode_levels(to, codes.shape, codes.values.data(), *scales, options);
+}
+
+Result<Encoded> convert(const EncodedView& from, FormatId to, const EncodeOptions& options) {
+  const Result<Codes> codes = decode(from);
+  if (!codes) return std::unexpected(codes.error());
+  return encode(*codes, to, options);
+}
+
+Result<std::vector<float>> dequantise(const EncodedView& from) {
+  const Format& f = format(from.format);
+  const Result<EncodedSize> size = checked_size(from);
+  if (!size) return std::unexpected(size.error());
+  const Result<std::vector<float>> scales = read_scales(from, *size);
+  if (!scales) return std::unexpected(scales.error());
+  const std::size_t count = static_cast<std::size_t>(from.shape.rows * from.shape.cols);
+  std::vector<std::int8_t> codes(count);
+  const Result<void> read =
+      read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.data());
+  if (!read) return std::unexpected(read.error());
+  const std::size_t block = f.scale_block == 0 ? count : static_cast<std::size_t>(f.scale_block);
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const float level =
+        f.four_levels ? levels(from.format)[codes[i]] : static_cast<float>(codes[i]);
+    values[i] = level * (*scales)[i / block];
+  }
+  return values;
+}
+
+}  // namespace gpuready::ternary

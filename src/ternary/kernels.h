@@ -1,0 +1,72 @@
+// What one instruction-set tier offers. Only plain types and no inline function with linkage: the
+// tiers' files are compiled for newer CPUs, and the linker must not take code for others from them.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace gpuready::ternary::kernels {
+
+// The packed layout, the same for all tiers. A panel is 16 rows. A block is 64 bytes: byte 4 * r +
+// i holds, for row r of the panel, the weights of columns first + 4 * f + i, where f counts the
+// fields of a byte: 4 of two bits (lowest first), or 5 trits (most significant first, as the
+// fraction ceil(v * 256 / 243) of v = sum c[f] * 3^(4 - f)). So field f of a block is a "quad row":
+// 16 rows by 4 columns, what one dot-product instruction takes with 4 activations broadcast. Codes
+// are w + 1; padding holds code 1, and activations are padded with zeros.
+inline constexpr int kPanelRows = 16, kBlockBytes = 64, kForms = 2;
+inline constexpr int kBlockCols[kForms] = {16, 20};
+// Unpacked quad rows are padded with zeros to a multiple of this, the depth of an AMX tile.
+inline constexpr int kQuadGroup = 16;
+
+struct GemvArgs {
+  const uint8_t* packed;  // first panel
+  size_t blocks;          // a panel
+  size_t panels;
+  const int8_t* y;
+  int32_t y_sum;
+  const int32_t* weight_sums;  // sum of w, a row each
+  int32_t* out;                // panels * 16
+};
+
+struct GemmArgs {
+  const uint8_t* quads[2];  // unpacked quad rows of one or two panels
+  int panels;
+  size_t quad_count;  // a multiple of kQuadGroup
+  const int8_t* y;
+  size_t y_stride;           // bytes; `padded_rows` rows may be read
+  size_t rows, padded_rows;  // the latter a multiple of 32
+  int32_t* sums;             // [padded_rows][32]: sum of code * y, added to unless `first`
+  bool first;
+};
+
+enum OutputType { kInt32, kFloat32, kBfloat16 };
+
+struct FinishArgs {
+  const int32_t* sums;  // [rows][stride]
+  size_t stride, rows, cols;
+  const int32_t* y_sums;  // subtracted, a row each; null when the sums are final
+  const float* steps;     // a row each
+  const float* scales;    // a column each
+  OutputType type;
+  void* out;  // [rows][out_stride]
+  size_t out_stride;
+};
+
+struct Table {
+  void (*gemv[kForms])(const GemvArgs&);
+  void (*unpack[kForms])(const uint8_t* packed, size_t blocks, uint8_t* quads);
+  void (*gemm)(const GemmArgs&);
+  void (*finish)(const FinishArgs&);
+  // Quantises one row; `limit` is max(1e-5, absmax). The sum of the codes is returned.
+  int32_t (*quantise)(const float* x, size_t count, float limit, int8_t* out);
+};
+
+extern const Table kScalar;
+#if defined(__x86_64__)
+extern const Table kAvx2, kAvxVnni, kAvx512;
+void amx_gemm(const GemmArgs& a);  // the AMX tier is the AVX-512 tier with this
+#elif defined(__aarch64__)
+extern const Table kNeon, kDotprod, kI8mm;
+#endif
+
+}  // namespace gpuready::ternary::kernels

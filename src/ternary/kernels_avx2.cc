@@ -1,0 +1,209 @@
+// The AVX2 tier. Sums of products of bytes are kept in 16 bits for as long as they surely fit (each
+// limit is derived where it stands), then widened.
+#include <immintrin.h>
+
+#include "ternary/kernels_common.h"
+
+namespace gpuready::ternary::kernels {
+namespace {
+
+// Bytes that are asked for ahead.
+constexpr size_t kAhead = 4096;
+
+inline __m256i load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline void store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
+
+// Four activations in every 32-bit lane.
+inline __m256i broadcast(const int8_t* y) {
+  int32_t quad;
+  __builtin_memcpy(&quad, y, 4);
+  return _mm256_set1_epi32(quad);
+}
+
+inline __m256i widen(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
+
+// Two bits: fields are taken with one shift by four and two masks, so odd fields count four times.
+// A product of one instruction is at most 2 * 2 * 128 = 512 (2048 for odd fields), and a block has
+// two of each: eight blocks reach -32768 at the worst, which fits.
+constexpr size_t kTwoBitBlocks = 8;
+
+struct TwoBitSums {
+  __m256i once, four_times;
+};
+
+inline void add_two_bit(__m256i w, const __m256i (&y)[4], TwoBitSums& sums) {
+  const __m256i low = _mm256_set1_epi8(0x03), odd = _mm256_set1_epi8(0x0C);
+  const __m256i high = _mm256_srli_epi16(w, 4);
+  const __m256i p0 = _mm256_maddubs_epi16(_mm256_and_si256(w, low), y[0]);
+  const __m256i p1 = _mm256_maddubs_epi16(_mm256_and_si256(w, odd), y[1]);
+  const __m256i p2 = _mm256_maddubs_epi16(_mm256_and_si256(high, low), y[2]);
+  const __m256i p3 = _mm256_maddubs_epi16(_mm256_and_si256(high, odd), y[3]);
+  sums.once = _mm256_add_epi16(sums.once, _mm256_add_epi16(p0, p2));
+  sums.four_times = _mm256_add_epi16(sums.four_times, _mm256_add_epi16(p1, p3));
+}
+
+inline __m256i total(const TwoBitSums& sums) {
+  return widen(_mm256_add_epi16(sums.once, _mm256_srai_epi16(sums.four_times, 2)));
+}
+
+void gemv_two_bit(const GemvArgs& a) {
+  for (size_t panel = 0; panel < a.panels; ++panel) {
+    const uint8_t* w = a.packed + panel * a.blocks * kBlockBytes;
+    const int8_t* y = a.y;
+    __m256i sum0 = _mm256_set1_epi32(-a.y_sum), sum1 = sum0;
+    for (size_t left = a.blocks; left > 0;) {
+      const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
+      TwoBitSums s0{_mm256_setzero_si256(), _mm256_setzero_si256()}, s1 = s0;
+      for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 16) {
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
+        const __m256i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
+                                  broadcast(y + 12)};
+        add_two_bit(load(w), quads, s0);
+        add_two_bit(load(w + 32), quads, s1);
+      }
+      sum0 = _mm256_add_epi32(sum0, total(s0));
+      sum1 = _mm256_add_epi32(sum1, total(s1));
+      left -= now;
+    }
+    store(a.out + panel * kPanelRows, sum0);
+    store(a.out + panel * kPanelRows + 8, sum1);
+  }
+}
+
+// Five trits: as the fraction x / 256 a byte's first digit is the integer part of 3 * x / 256, and
+// 3 * x mod 256 goes on to the next. In the signed form x - 128 the digit less one is
+// (x - 128 > 42) - (x - 128 < -42), and tripling mod 256 is the same. The digits are signed, so it
+// is the activations that are made unsigned, by adding 128; 128 * sum(w) is taken off at the end.
+inline __m256i digit(__m256i x) {
+  return _mm256_sub_epi8(_mm256_cmpgt_epi8(_mm256_set1_epi8(-42), x),
+                         _mm256_cmpgt_epi8(x, _mm256_set1_epi8(42)));
+}
+inline __m256i triple(__m256i x) { return _mm256_add_epi8(x, _mm256_add_epi8(x, x)); }
+
+// A product is at most 2 * 255 = 510 and a block has five: twelve blocks reach 30600.
+constexpr size_t kFiveTritBlocks = 12;
+
+inline __m256i add_five_trits(const uint8_t* w, const __m256i (&y)[5], __m256i sum) {
+  __m256i x = _mm256_xor_si256(load(w), _mm256_set1_epi8(-128));
+  for (int f = 0; f < 5; ++f) {
+    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(y[f], digit(x)));
+    if (f < 4) x = triple(x);
+  }
+  return sum;
+}
+
+void gemv_five_trits(const GemvArgs& a) {
+  const __m256i flip = _mm256_set1_epi8(-128);
+  for (size_t panel = 0; panel < a.panels; ++panel) {
+    const uint8_t* w = a.packed + panel * a.blocks * kBlockBytes;
+    const int8_t* y = a.y;
+    const int32_t* weight_sums = a.weight_sums + panel * kPanelRows;
+    __m256i sum0 =
+        _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(load(weight_sums), 7));
+    __m256i sum1 =
+        _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(load(weight_sums + 8), 7));
+    for (size_t left = a.blocks; left > 0;) {
+      const size_t now = left < kFiveTritBlocks ? left : kFiveTritBlocks;
+      __m256i s0 = _mm256_setzero_si256(), s1 = s0;
+      for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 20) {
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
+        __m256i quads[5];
+        for (int f = 0; f < 5; ++f) quads[f] = _mm256_xor_si256(broadcast(y + 4 * f), flip);
+        s0 = add_five_trits(w, quads, s0);
+        s1 = add_five_trits(w + 32, quads, s1);
+      }
+      sum0 = _mm256_add_epi32(sum0, widen(s0));
+      sum1 = _mm256_add_epi32(sum1, widen(s1));
+      left -= now;
+    }
+    store(a.out + panel * kPanelRows, sum0);
+    store(a.out + panel * kPanelRows + 8, sum1);
+  }
+}
+
+void unpack_two_bit(const uint8_t* packed, size_t blocks, uint8_t* quads) {
+  const __m256i low = _mm256_set1_epi8(3);
+  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes, quads += 4 * kBlockBytes) {
+    for (int half = 0; half < 64; half += 32) {
+      const __m256i w = load(packed + half);
+      store(quads + half, _mm256_and_si256(w, low));
+      store(quads + 64 + half, _mm256_and_si256(_mm256_srli_epi16(w, 2), low));
+      store(quads + 128 + half, _mm256_and_si256(_mm256_srli_epi16(w, 4), low));
+      store(quads + 192 + half, _mm256_and_si256(_mm256_srli_epi16(w, 6), low));
+    }
+  }
+}
+
+void unpack_five_trits(const uint8_t* packed, size_t blocks, uint8_t* quads) {
+  const __m256i one = _mm256_set1_epi8(1);
+  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes, quads += 5 * kBlockBytes) {
+    for (int half = 0; half < 64; half += 32) {
+      __m256i x = _mm256_xor_si256(load(packed + half), _mm256_set1_epi8(-128));
+      for (int f = 0; f < 5; ++f) {
+        store(quads + 64 * f + half, _mm256_add_epi8(digit(x), one));
+        x = triple(x);
+      }
+    }
+  }
+}
+
+// A product of codes is at most 512: 64 quads reach -32768 at the worst, which fits.
+constexpr size_t kGemmQuads = 64;
+
+// `rows` activation rows times one panel.
+template <int rows>
+void multiply_rows(const uint8_t* quads, size_t quad_count, const int8_t* y, size_t y_stride,
+                   int32_t* sums, bool first) {
+  if (first) {
+    for (int m = 0; m < rows; ++m) {
+      store(sums + m * 32, _mm256_setzero_si256());
+      store(sums + m * 32 + 8, _mm256_setzero_si256());
+    }
+  }
+  for (size_t left = quad_count; left > 0;) {
+    const size_t now = left < kGemmQuads ? left : kGemmQuads;
+    __m256i sum[rows][2];
+#pragma GCC unroll 4
+    for (int m = 0; m < rows; ++m) sum[m][0] = sum[m][1] = _mm256_setzero_si256();
+    for (size_t q = 0; q < now; ++q, quads += kBlockBytes, y += 4) {
+      const __m256i w0 = load(quads), w1 = load(quads + 32);
+#pragma GCC unroll 4
+      for (int m = 0; m < rows; ++m) {
+        const __m256i quad = broadcast(y + static_cast<size_t>(m) * y_stride);
+        sum[m][0] = _mm256_add_epi16(sum[m][0], _mm256_maddubs_epi16(w0, quad));
+        sum[m][1] = _mm256_add_epi16(sum[m][1], _mm256_maddubs_epi16(w1, quad));
+      }
+    }
+#pragma GCC unroll 4
+    for (int m = 0; m < rows; ++m) {
+      int32_t* out = sums + m * 32;
+      store(out, _mm256_add_epi32(load(out), widen(sum[m][0])));
+      store(out + 8, _mm256_add_epi32(load(out + 8), widen(sum[m][1])));
+    }
+    left -= now;
+  }
+}
+
+void gemm(const GemmArgs& a) {
+  for (int panel = 0; panel < a.panels; ++panel) {
+    size_t m = 0;
+    const auto at = [&](auto multiply, int rows) {
+      multiply(a.quads[panel], a.quad_count, a.y + m * a.y_stride, a.y_stride,
+               a.sums + m * 32 + panel * kPanelRows, a.first);
+      m += static_cast<size_t>(rows);
+    };
+    while (m + 4 <= a.rows) at(multiply_rows<4>, 4);
+    if (m + 2 <= a.rows) at(multiply_rows<2>, 2);
+    if (m < a.rows) at(multiply_rows<1>, 1);
+  }
+}
+
+}  // namespace
+
+const Table kAvx2{{gemv_two_bit, gemv_five_trits},
+                  {unpack_two_bit, unpack_five_trits},
+                  gemm,
+                  finish_rows,
+                  quantise_row};
+
+}  // namespace gpuready::ternary::kernels

@@ -1,0 +1,234 @@
+// A layout is a visitor: it calls visit(weight, byte, shift) for each weight, which both directions
+// share. TQ1_0, whose trits have no bits of their own, and TL1 and TL2 are apart.
+#include "ternary/layout.h"
+
+#include "ternary/error.h"
+#include "ternary/layout_lut.h"
+
+namespace gpuready::ternary {
+namespace {
+
+using Index = std::size_t;
+
+template <class Visit>
+void visit_planar(Index count, Index group, Visit visit) {  // group: bytes of a block
+  for (Index i = 0; i < count; ++i) {
+    const Index within = i % (4 * group);
+    visit(i, i / (4 * group) * group + within % group, static_cast<int>(6 - 2 * (within / group)));
+  }
+}
+
+template <class Visit>
+void visit_four_row(Shape shape, Visit visit) {
+  const Index rows = static_cast<Index>(shape.rows), cols = static_cast<Index>(shape.cols);
+  for (Index row = 0; row < rows; ++row) {
+    for (Index col = 0; col < cols; ++col) {
+      visit(row * cols + col, row / 4 * cols + col, static_cast<int>(6 - 2 * (row % 4)));
+    }
+  }
+}
+
+template <class Visit>
+void visit_linear(Index count, Visit visit) {
+  for (Index i = 0; i < count; ++i) visit(i, i / 4, static_cast<int>(2 * (i % 4)));
+}
+
+constexpr Index kTqBlock = 256, kTq1Bytes = 54, kTq2Bytes = 66;
+
+template <class Visit>
+void visit_tq2(Index count, Visit visit) {
+  for (Index i = 0; i < count; ++i) {
+    const Index n = i % kTqBlock;
+    visit(i, i / kTqBlock * kTq2Bytes + 32 * (n / 128) + n % 32,
+          static_cast<int>(2 * (n % 128 / 32)));
+  }
+}
+
+template <class Visit>
+void visit_w2a8(Shape shape, Visit visit) {
+  const Index rows = static_cast<Index>(shape.rows), cols = static_cast<Index>(shape.cols);
+  Index word = 0;
+  for (Index row_tile = 0; row_tile < rows; row_tile += 16) {
+    for (Index col_tile = 0; col_tile < cols; col_tile += 32) {
+      // A tile is 16 x 32 places, read as 32 words of 16 codes. A place holds the weight that a
+      // thread of the matrix instruction loads.
+      for (Index place = 0; place < 512; ++place) {
+        const Index thread = place / 16;
+        const Index row = thread / 16 * 8 + thread % 8;
+        const Index col = place % 16 + 16 * (thread % 16 / 8);
+        const Index offset = place % 16;
+        const Index shift = offset % 4 * 8 + offset / 4 * 2;
+        visit((row_tile + row) * cols + col_tile + col, 4 * (word + place / 16) + shift / 8,
+              static_cast<int>(shift % 8));
+      }
+      word += 32;
+    }
+  }
+}
+
+template <class Visit>
+void visit_two_bit(FormatId id, Shape shape, Visit visit) {
+  const Index count = static_cast<Index>(shape.rows * shape.cols);
+  switch (id) {
+    case FormatId::i2s_x86:
+      return visit_planar(count, 32, visit);
+    case FormatId::i2s_arm:
+      return visit_planar(count, 16, visit);
+    case FormatId::i2s_four_row:
+      return visit_four_row(shape, visit);
+    case FormatId::tq2_0:
+      return visit_tq2(count, visit);
+    case FormatId::w2a8_gpu:
+      return visit_w2a8(shape, visit);
+    default:
+      return visit_linear(count, visit);
+  }
+}
+
+// The two bits of w = -1, 0, +1, and back; 2 marks bits that the format does not define.
+struct Bits {
+  std::uint8_t of_code[3];
+  std::int8_t code_of[4];
+};
+Bits bits_of(FormatId id) {
+  if (id == FormatId::i2s_bitnet_rs) return {{3, 0, 1}, {0, 1, 2, -1}};
+  if (id == FormatId::w2a8_gpu) return {{1, 2, 3}, {2, -1, 0, 1}};
+  return {{0, 1, 2}, {-1, 0, 1, 2}};
+}
+
+// Element of trit `t` (most significant first) of byte `byte` of a TQ1_0 block.
+Index tq1_element(Index byte, Index t) {
+  if (byte < 32) return byte + 32 * t;
+  if (byte < 48) return 160 + (byte - 32) + 16 * t;
+  return 240 + (byte - 48) + 4 * t;
+}
+Index tq1_trits(Index byte) { return byte < 48 ? 5 : 4; }
+
+void write_tq1(Index count, const std::int8_t* codes, std::uint8_t* bytes) {
+  for (Index block = 0; block < count / kTqBlock; ++block) {
+    const std::int8_t* w = codes + block * kTqBlock;
+    for (Index byte = 0; byte < 52; ++byte) {
+      int value = 0;
+      for (Index t = 0; t < 5; ++t) {
+        value = 3 * value + (t < tq1_trits(byte) ? w[tq1_element(byte, t)] + 1 : 0);
+      }
+      bytes[block * kTq1Bytes + byte] = static_cast<std::uint8_t>((value * 256 + 242) / 243);
+    }
+  }
+}
+
+// Every byte value has five digits, also the 13 that no encoder writes.
+void read_tq1(Index count, const std::uint8_t* bytes, std::int8_t* codes) {
+  for (Index block = 0; block < count / kTqBlock; ++block) {
+    for (Index byte = 0; byte < 52; ++byte) {
+      unsigned fraction = bytes[block * kTq1Bytes + byte];
+      for (Index t = 0; t < tq1_trits(byte); ++t) {
+        codes[block * kTqBlock + tq1_element(byte, t)] =
+            static_cast<std::int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);
+        fraction = fraction * 3 & 0xFF;
+      }
+    }
+  }
+}
+
+std::string multiple(const Format& f, Shape shape, const char* what) {
+  return std::string(f.name) + " cannot hold " + to_text(shape) + ": " + what;
+}
+
+}  // namespace
+
+Result<EncodedSize> encoded_size(FormatId id, Shape shape, Tiling tiling) {
+  const Result<std::size_t> count = elements(shape);
+  if (!count) return std::unexpected(count.error());
+  const Format& f = format(id);
+  const auto reject = [&](const char* what) {
+    return fail(ErrorKind::wrong_size, multiple(f, shape, what));
+  };
+  EncodedSize size;
+  switch (id) {
+    case FormatId::i2s_x86:
+      if (*count % 128 != 0) return reject("the weights must fill whole blocks of 128");
+      break;
+    case FormatId::i2s_arm:
+      if (*count % 64 != 0) return reject("the weights must fill whole blocks of 64");
+      break;
+    case FormatId::i2s_four_row:
+      if (shape.rows % 4 != 0) return reject("the rows must come in fours");
+      break;
+    case FormatId::tq1_0:
+    case FormatId::tq2_0:
+      if (shape.cols % 256 != 0) return reject("a row must be whole blocks of 256");
+      size.bytes = *count / kTqBlock * (id == FormatId::tq1_0 ? kTq1Bytes : kTq2Bytes);
+      size.code_bytes = size.bytes;
+      return size;
+    case FormatId::w2a8_gpu:
+      if (shape.rows % 16 != 0 || shape.cols % 32 != 0) return reject("its tiles are 16 x 32");
+      break;
+    case FormatId::tl1_bitnet_cpp:
+    case FormatId::tl2_bitnet_cpp: {
+      const Result<std::size_t> bytes = lut_bytes(id, shape, tiling);
+      if (!bytes) return std::unexpected(bytes.error());
+      return EncodedSize{*bytes, *bytes, 1};
+    }
+    default:
+      break;
+  }
+  size.code_bytes = (*count + 3) / 4;
+  size.bytes = size.code_bytes + (f.scales_inside ? 32 : 0);
+  if (!f.scales_inside) {
+    const std::size_t block = static_cast<std::size_t>(f.scale_block);
+    size.scales = block == 0 ? 1 : (*count + block - 1) / block;
+  }
+  return size;
+}
+
+Tiling fitting_tiling(FormatId id, Shape shape) {
+  return format(id).needs_tiling ? lut_tiling(id, shape) : Tiling{};
+}
+
+void write_codes(FormatId id, Shape shape, Tiling tiling, const std::int8_t* codes,
+                 std::uint8_t* bytes) {
+  if (id == FormatId::tq1_0) {
+    return write_tq1(static_cast<Index>(shape.rows * shape.cols), codes, bytes);
+  }
+  if (format(id).needs_tiling) return write_lut(id, shape, tiling, codes, bytes);
+  if (format(id).four_levels) {
+    return visit_two_bit(id, shape, [&](Index i, Index byte, int shift) {
+      bytes[byte] = static_cast<std::uint8_t>(bytes[byte] | codes[i] << shift);
+    });
+  }
+  const Bits bits = bits_of(id);
+  visit_two_bit(id, shape, [&](Index i, Index byte, int shift) {
+    bytes[byte] = static_cast<std::uint8_t>(bytes[byte] | bits.of_code[codes[i] + 1] << shift);
+  });
+}
+
+Result<void> read_codes(FormatId id, Shape shape, Tiling tiling, const std::uint8_t* bytes,
+                        std::int8_t* codes) {
+  if (id == FormatId::tq1_0) {
+    read_tq1(static_cast<Index>(shape.rows * shape.cols), bytes, codes);
+    return {};
+  }
+  if (format(id).needs_tiling) return read_lut(id, shape, tiling, bytes, codes);
+  if (format(id).four_levels) {
+    visit_two_bit(id, shape, [&](Index i, Index byte, int shift) {
+      codes[i] = static_cast<std::int8_t>(bytes[byte] >> shift & 3);
+    });
+    return {};
+  }
+  const Bits bits = bits_of(id);
+  bool bad = false;
+  Index where = 0;
+  visit_two_bit(id, shape, [&](Index i, Index byte, int shift) {
+    codes[i] = bits.code_of[bytes[byte] >> shift & 3];
+    if (codes[i] == 2) bad = true, where = i;
+  });
+  if (bad) {
+    return fail(ErrorKind::bad_code, std::string(format(id).name) +
+                                         " does not define the bits of weight " +
+                                         std::to_string(where));
+  }
+  return {};
+}
+
+}  // namespace gpuready::ternary

@@ -1,0 +1,26 @@
+// Where each format keeps the codes. Scales are codec.cc's business.
+#pragma once
+
+#include <cstdint>
+
+#include "gpuready/ternary.h"
+
+namespace gpuready::ternary {
+
+// What an encoded tensor takes: bytes of codes, bytes in all, and scales kept beside them.
+struct EncodedSize {
+  std::size_t code_bytes = 0, bytes = 0, scales = 0;
+};
+Result<EncodedSize> encoded_size(FormatId id, Shape shape, Tiling tiling);
+
+// The first tiling that fits the shape, for formats that need one.
+Tiling fitting_tiling(FormatId id, Shape shape);
+
+// `codes` are rows x cols of -1, 0, +1 (levels 0 to 3 for formats of four levels); `bytes` is
+// zeroed and of encoded_size().bytes. Shape and tiling have been checked.
+void write_codes(FormatId id, Shape shape, Tiling tiling, const std::int8_t* codes,
+                 std::uint8_t* bytes);
+Result<void> read_codes(FormatId id, Shape shape, Tiling tiling, const std::uint8_t* bytes,
+                        std::int8_t* codes);
+
+}  // namespace gpuready::ternary

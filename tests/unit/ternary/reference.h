@@ -1,0 +1,117 @@
+// The plain reference: 64-bit sums over plain codes, and inputs that break kernels.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpuready/ternary.h"
+
+namespace gpuready::ternary::reference {
+
+struct Problem {
+  std::int64_t m = 0, n = 0, k = 0;
+  Codes weights;                   // one scale
+  std::vector<std::int8_t> y;      // m x k
+  std::vector<float> steps;        // m
+  std::vector<std::int64_t> sums;  // m x n, exact
+
+  void multiply() {
+    sums.assign(static_cast<std::size_t>(m * n), 0);
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const std::int8_t* a = y.data() + i * k;
+        const std::int8_t* w = weights.values.data() + j * k;
+        std::int64_t sum = 0;
+        for (std::int64_t l = 0; l < k; ++l) sum += a[l] * w[l];
+        sums[static_cast<std::size_t>(i * n + j)] = sum;
+      }
+    }
+  }
+};
+
+// What the weights and activations are filled with.
+enum class Fill { random, all_plus, all_minus, saturating, alternating };
+inline constexpr Fill kFills[] = {Fill::random, Fill::all_plus, Fill::all_minus, Fill::saturating,
+                                  Fill::alternating};
+
+inline Problem make(std::int64_t m, std::int64_t n, std::int64_t k, Fill fill, unsigned seed) {
+  Problem p{m, n, k, {}, {}, {}, {}};
+  std::mt19937 random(seed);
+  const auto at_random = [&](int from, int to) {
+    return static_cast<std::int8_t>(
+        static_cast<int>(random() % static_cast<unsigned>(to - from + 1)) + from);
+  };
+  p.weights.shape = {n, k};
+  p.weights.scales = {0.0123f + static_cast<float>(seed % 7) * 0.25f};
+  p.weights.values.resize(static_cast<std::size_t>(n * k));
+  for (std::size_t i = 0; i < p.weights.values.size(); ++i) {
+    p.weights.values[i] = fill == Fill::all_plus      ? std::int8_t{1}
+                          : fill == Fill::all_minus   ? std::int8_t{-1}
+                          : fill == Fill::alternating ? static_cast<std::int8_t>(i % 2 ? 1 : -1)
+                                                      : at_random(-1, 1);
+  }
+  p.y.resize(static_cast<std::size_t>(m * k));
+  for (std::size_t i = 0; i < p.y.size(); ++i) {
+    switch (fill) {
+      case Fill::random:
+        p.y[i] = at_random(-128, 127);
+        break;
+      case Fill::all_plus:  // one row of the greatest, the next of the least
+        p.y[i] = i / static_cast<std::size_t>(k) % 2 == 0 ? 127 : -128;
+        break;
+      case Fill::all_minus:
+        p.y[i] = -128;
+        break;
+      case Fill::saturating:
+        p.y[i] = random() % 2 == 0 ? 127 : -128;
+        break;
+      case Fill::alternating:  // with the weights: every product has the same sign
+        p.y[i] = i % 2 ? 127 : -128;
+        break;
+    }
+  }
+  for (std::int64_t i = 0; i < m; ++i) p.steps.push_back(0.5f / static_cast<float>(i + 3));
+  p.multiply();
+  return p;
+}
+
+inline std::uint16_t to_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+// What the product of `engine` has wrong, or an empty text.
+inline std::string wrong(const CpuEngine& engine, const Problem& p, const PackedWeights& packed,
+                         const Activations& y) {
+  const std::size_t count = p.sums.size();
+  std::vector<std::int32_t> sums(count, 0x55555555);
+  std::vector<float> values(count, -1.0f);
+  std::vector<std::uint16_t> halves(count, 0x5555);
+  const auto a = engine.multiply(packed, y, std::span(sums));
+  const auto b = engine.multiply(packed, y, std::span(values));
+  const auto c = engine.multiply_bf16(packed, y, halves);
+  for (const auto* result : {&a, &b, &c}) {
+    if (!*result) return result->error().message;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const float scale = p.steps[i / static_cast<std::size_t>(p.n)] * p.weights.scales[0];
+    const float value = static_cast<float>(static_cast<std::int32_t>(p.sums[i])) * scale;
+    const bool good =
+        sums[i] == p.sums[i] &&
+        std::bit_cast<std::uint32_t>(values[i]) == std::bit_cast<std::uint32_t>(value) &&
+        halves[i] == to_bf16(value);
+    if (!good) {
+      return "element " + std::to_string(i) + " of " + std::to_string(p.m) + " x " +
+             std::to_string(p.n) + " (K " + std::to_string(p.k) + "): sum " +
+             std::to_string(sums[i]) + ", not " + std::to_string(p.sums[i]) + "; value " +
+             std::to_string(values[i]) + ", not " + std::to_string(value);
+    }
+  }
+  return {};
+}
+
+}  // namespace gpuready::ternary::reference
