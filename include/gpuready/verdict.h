@@ -71,7 +71,8 @@ struct Verdict {
   std::optional<UnitCoverage> units;
   std::vector<Metric> metrics;
   std::uint64_t bad_words_total = 0;
-  std::vector<BadWord> bad_words;  // the first ones by address, at most 64
+  std::vector<BadWord>
+      bad_words;  // the first ones by address, at most 64 unless more are asked for
   std::uint64_t mismatches_total = 0;
   std::vector<Mismatch> mismatches;  // at most 64
   std::vector<Digest> digests;
