@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The ternary kernels' ARM tiers on another machine: cross-compiled, then run by qemu-user on a CPU
+# that has them all and on one without dot products. Needs g++-aarch64-linux-gnu and qemu-user.
+# Usage: tests/unit/ternary/arm.sh [build folder]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+build=${1:-build/arm}
+for tool in aarch64-linux-gnu-g++ qemu-aarch64; do
+  command -v "$tool" >/dev/null || { echo "not tested: no $tool here"; exit 77; }
+done
+mkdir -p "$build"
+flags=(-std=c++23 -O2 -Wall -Wextra -Werror -ffp-contract=off -Isrc -Iinclude)
+for source in src/ternary/*.cc tests/unit/ternary/every_tier.cc; do
+  name=$(basename "$source" .cc)
+  case $name in
+    kernels_scalar|kernels_neon) extra=(-O3) ;;
+    kernels_dotprod) extra=(-O3 -march=armv8.2-a+dotprod) ;;
+    kernels_i8mm) extra=(-O3 -march=armv8.2-a+dotprod+i8mm) ;;
+    kernels_*) continue ;;
+    *) extra=() ;;
+  esac
+  aarch64-linux-gnu-g++ "${flags[@]}" "${extra[@]}" -c "$source" -o "$build/$name.o"
+done
+aarch64-linux-gnu-g++ "$build"/*.o -o "$build/every_tier"
+export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
+qemu-aarch64 -cpu max "$build/every_tier" --small scalar neon dotprod i8mm
+qemu-aarch64 -cpu cortex-a72 "$build/every_tier" --small | grep -E "neon|dotprod|i8mm"
