@@ -154,11 +154,12 @@ GPUREADY_DEVICE u64 apply_f32(u32 op, const ComputeInputs& in) {
 #if GPUREADY_HAS_ALL_OPS
     case kOpWidenF32:
       return bits_of(static_cast<double>(a));
-    case kOpNarrowF32:
+    default:  // kOpNarrowF32
       return compute_canonical16(half_from_float(a));
-#endif
+#else
     default:
       return 0;
+#endif
   }
 }
 
@@ -369,8 +370,20 @@ GPUREADY_DEVICE void run(Task& task, ComputeRecord* record) {
     each<Kind::i64, apply_i64>(task);
   else if (op <= kOpToIntF32 || op == kOpWidenF32 || op == kOpNarrowF32)
     each_f32(task);
+#if GPUREADY_HAS_ALL_OPS
+  else if (op <= kOpNarrowF64)
+    each<Kind::f64, apply_f64>(task);
+  else if (op <= kOpFmaF16)
+    each<Kind::f16, apply_f16>(task);
+#endif
   else if (op == kOpSharedMemory)
     shared_memory(task);
+#if GPUREADY_HAS_ALL_OPS
+  else if (op == kOpShuffle)
+    shuffle(task);
+  else if (op == kOpVote)
+    vote(task);
+#endif
   else if (op == kOpRegisters)
     registers(task);
   else if (op == kOpGlobalAtomics)
@@ -378,14 +391,6 @@ GPUREADY_DEVICE void run(Task& task, ComputeRecord* record) {
   else if (op == kOpSharedAtomics)
     atomics(task, shared_cells);
 #if GPUREADY_HAS_ALL_OPS
-  else if (op <= kOpNarrowF64)
-    each<Kind::f64, apply_f64>(task);
-  else if (op <= kOpFmaF16)
-    each<Kind::f16, apply_f16>(task);
-  else if (op == kOpShuffle)
-    shuffle(task);
-  else if (op == kOpVote)
-    vote(task);
   else
     each_special(task);
 #endif
