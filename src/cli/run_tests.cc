@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -12,7 +13,6 @@
 #include "cli/health_tests.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
-#include "health/choose_executor.h"
 #include "health/fitness.h"
 #include "health/samples.h"
 #include "health/siblings.h"
@@ -29,7 +29,7 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 }
 
 // Says first, and why, when there is no GPU to test.
-void note_absence(Report& report, const std::vector<std::string>& devices) {
+void note_absence(Report& report) {
   const Machine& machine = report.machine;
   if (!machine.fakes.empty() || machine.source != "live") return;
   for (const auto& gpu : machine.gpus)
@@ -43,10 +43,15 @@ void note_absence(Report& report, const std::vector<std::string>& devices) {
   for (const auto& device : machine.vulkan.devices)
     if (device.software())
       software = fmt::format(" Vulkan offers {} only, which is software.", device.name);
-  std::string_view instead =
-      " Host memory is tested instead, by the CPU; that proves nothing about a GPU.";
-  if (forced_executor(devices))
-    instead = software.empty() ? "" : " What is tested in software proves nothing about a GPU.";
+  const auto tested_by = [&](std::string_view executor) {
+    return std::any_of(report.verdicts->begin(), report.verdicts->end(),
+                       [&](const Verdict& verdict) { return verdict.executor == executor; });
+  };
+  std::string_view instead;
+  if (tested_by("cpu"))
+    instead = " The host is tested instead, by its CPU; that proves nothing about a GPU.";
+  else if (tested_by("vulkan"))
+    instead = " What is tested in software proves nothing about a GPU.";
   report.notes.push_back(fmt::format("No GPU here: {}.{}{}", why, software, instead));
 }
 
@@ -120,8 +125,6 @@ int run_tests(std::string command, const TestCommand& options) {
     if (!earlier) return complain(earlier.error());
     append(*report.findings, compare_with_baseline(*earlier, report.machine));
   }
-  note_absence(report, options.globals.devices);
-
   const auto tests = plan_options(**host, options);
   if (!tests) return complain(tests.error());
   const bool listens = report.machine.source == "live" && report.machine.fakes.empty() &&
@@ -129,6 +132,7 @@ int run_tests(std::string command, const TestCommand& options) {
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
   report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet, start);
+  note_absence(report);
   append(*report.findings, compare_siblings(report.machine, *report.verdicts));
   std::optional<ProbeDocument> heard;
   if (listener) heard = listener->stop();

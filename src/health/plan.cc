@@ -79,6 +79,7 @@ TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
   TestPlan plan;
   const Survey survey = survey_devices(machine, options.survey);
   for (const HealthTest* test : asked_tests(options)) {
+    const std::size_t told = plan.not_run.size();
     auto jobs = single_jobs(*test, survey.targets);
     std::vector<std::vector<TestJob>> waves;
     if (test->devices > 1) {
@@ -92,6 +93,10 @@ TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
       else if (!jobs.empty())
         waves.push_back(std::move(jobs));
     }
+    if (options.named && waves.empty() && plan.not_run.size() == told)
+      plan.not_run.push_back(
+          not_run(*test, "this machine", nullptr,
+                  {VerdictStatus::not_tested, "no device here that it runs on"}));
     std::move(waves.begin(), waves.end(), std::back_inserter(plan.waves));
   }
   return plan;

@@ -77,11 +77,12 @@ std::string mismatches(const Verdict& verdict) {
     rows += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"bad\">{}</td>"
         "</tr>\n",
-        escape_html(mismatch.what), mismatch.unit ? std::to_string(*mismatch.unit) : "",
-        mismatch.index, format_hex(mismatch.expected), format_hex(mismatch.actual),
+        escape_html(mismatch.what),
+        mismatch.unit ? unit_name(*mismatch.unit, verdict.executor) : "", mismatch.index,
+        format_hex(mismatch.expected), format_hex(mismatch.actual),
         format_hex(mismatch.expected ^ mismatch.actual));
   return fmt::format("<p><b>{} wrong values</b>; some of them:</p>", verdict.mismatches_total) +
-         mono_table({"What", "SM", "Result", "Expected", "Got", "Bits that differ"}, rows);
+         mono_table({"What", "Unit", "Result", "Expected", "Got", "Bits that differ"}, rows);
 }
 
 std::string digests(const Verdict& verdict) {

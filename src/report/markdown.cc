@@ -126,7 +126,7 @@ std::string evidence(const Verdict& verdict) {
   std::string words, mismatches;
   for (const BadWord& word : verdict.bad_words) words += one_line(bad_word_text(word)) + "\n";
   for (const Mismatch& mismatch : verdict.mismatches)
-    mismatches += one_line(mismatch_text(mismatch)) + "\n";
+    mismatches += one_line(mismatch_text(mismatch, verdict.executor)) + "\n";
   add(verdict.bad_words_total, verdict.bad_words.size(), "bad words; the first by address", words);
   add(verdict.mismatches_total, verdict.mismatches.size(), "wrong values; some of them",
       mismatches);

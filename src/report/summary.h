@@ -108,7 +108,10 @@ std::string figure_text(const Figure& figure);  // "4.28 TB/s 99%": of the copy 
 // "write address" for "write_address_rate"
 std::string metric_title(std::string_view name);
 // "SM 17, fp32 fma, result 1203: expected 0x.., got 0x.. (bits 0x..)"
-std::string mismatch_text(const Mismatch& mismatch, bool with_bits = true);
+// "SM 17", "thread 3" on a CPU, "group 4" (a work group) where units have no names.
+std::string unit_name(unsigned unit, std::string_view executor);
+std::string mismatch_text(const Mismatch& mismatch, std::string_view executor,
+                          bool with_bits = true);
 // "132 of 132 SMs"
 std::string units_text(const UnitCoverage& units, std::string_view executor);
 

@@ -40,7 +40,7 @@ void write_mismatches(const Verdict& verdict, TerminalText& out) {
                             : shown < total ? "; some of them:"
                                             : ":")}});
   for (std::size_t i = 0; i < shown; ++i)
-    out.paragraph(6, {}, mismatch_text(verdict.mismatches[i], false));
+    out.paragraph(6, {}, mismatch_text(verdict.mismatches[i], verdict.executor, false));
 }
 
 // Those that ended alike stand together: a reason may hold for 28 pairs, or for every test of a

@@ -168,8 +168,16 @@ std::string figure_text(const Figure& figure) {
   return text;
 }
 
-std::string mismatch_text(const Mismatch& mismatch, bool with_bits) {
-  std::string text = mismatch.unit ? fmt::format("SM {}, ", *mismatch.unit) : "";
+std::string unit_name(unsigned unit, std::string_view executor) {
+  return fmt::format("{} {}",
+                     executor == "cuda"  ? "SM"
+                     : executor == "cpu" ? "thread"
+                                         : "group",
+                     unit);
+}
+
+std::string mismatch_text(const Mismatch& mismatch, std::string_view executor, bool with_bits) {
+  std::string text = mismatch.unit ? unit_name(*mismatch.unit, executor) + ", " : "";
   text += fmt::format("{}, result {}: expected {}, got {}", mismatch.what, mismatch.index,
                       format_hex(mismatch.expected), format_hex(mismatch.actual));
   if (with_bits) text += fmt::format(" (bits {})", format_hex(mismatch.expected ^ mismatch.actual));
