@@ -1,22 +1,25 @@
 #!/bin/sh
 # Assembles every PTX image for every architecture that it claims, so that none fails at a user's.
 #   assemble.sh current|legacy FILE=ARCH...
-# current: sm_75 and newer, by ptxas of CUDA 13 (on PATH or in /usr/local/cuda/bin).
-# legacy:  sm_50 to sm_72, which CUDA 13 dropped, by ptxas 12.9 at $GPUREADY_PTXAS_12 (the Python
-#          registry's package nvidia-cuda-nvcc-cu12 12.9.86 holds it under nvidia/cuda_nvcc/bin).
+# current: sm_75 and newer, by ptxas of CUDA 13 (scripts/ptxas.sh's, else on PATH or in /usr/local/cuda).
+# legacy:  sm_50 to sm_72, which CUDA 13 dropped, by ptxas 12.9 (scripts/ptxas.sh's, or
+#          $GPUREADY_PTXAS_12).
 # Exits with 77, skipped, when that assembler is not there.
 set -eu
 tier=$1
 shift
 
+fetched=$(dirname "$0")/../../build/ptxas  # by scripts/ptxas.sh
+
 case $tier in
 current)
   targets='75 80 86 87 88 89 90 100 103 110 120 121'
-  ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+  ptxas=$fetched/13/ptxas
+  [ -x "$ptxas" ] || ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
   ;;
 legacy)
   targets='50 52 53 60 61 62 70 72'
-  ptxas=${GPUREADY_PTXAS_12:-}
+  ptxas=${GPUREADY_PTXAS_12:-$fetched/12/ptxas}
   ;;
 *)
   echo "unknown tier $tier" >&2
