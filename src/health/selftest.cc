@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <random>
 #include <set>
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "health/memory_faults.h"
 
 namespace gpuready {
@@ -30,6 +28,11 @@ struct Tally {
   std::uint64_t trials = 0, as_it_must = 0, placed = 0;
 };
 
+// Whether the test says where the faults were.
+bool tells_places(const TestOptions& options) {
+  return options.inject && options.selftest_of == "memory";
+}
+
 std::string describe(const TestOptions& options, const Tally& tally) {
   if (!options.inject)
     return fmt::format("{} of {} clean runs passed", tally.as_it_must, tally.trials);
@@ -44,16 +47,14 @@ void conclude(Verdict& verdict, const TestOptions& options, const Tally& tally,
       {"detected", static_cast<double>(tally.as_it_must), "1", static_cast<double>(tally.trials),
        "the matrix of faults and tests"},
   };
-  if (options.inject && options.selftest_of == "memory")
+  if (tells_places(options))
     verdict.metrics.push_back({"placed", static_cast<double>(tally.placed), "1",
                                static_cast<double>(tally.trials), "the places that were injected"});
-  const bool placed =
-      options.selftest_of != "memory" || !options.inject || tally.placed == tally.trials;
   verdict.reason = describe(options, tally);
   if (tally.trials == 0) {
     verdict.status = VerdictStatus::inconclusive;
     verdict.reason = "interrupted before the first trial ended";
-  } else if (tally.as_it_must == tally.trials && placed) {
+  } else if (tally.as_it_must == tally.trials && tally.placed == tally.trials) {
     verdict.status = VerdictStatus::passed;
   } else {
     verdict.status = VerdictStatus::failed;
@@ -63,7 +64,7 @@ void conclude(Verdict& verdict, const TestOptions& options, const Tally& tally,
 
 // Every injected place is reported, and no other.
 bool reports_exact_places(const TestOptions& options, const Verdict& verdict) {
-  if (!options.inject || options.selftest_of != "memory") return true;
+  if (!tells_places(options)) return true;
   if (!verdict.coverage) return false;
   std::set<std::uint64_t> reported, injected;
   for (const BadWord& word : verdict.bad_words) reported.insert(word.offset_bytes);
@@ -119,8 +120,7 @@ Verdict self_test(std::span<Device* const> devices, const TestOptions& options,
 std::vector<SelfTestCase> self_test_cases() {
   std::vector<SelfTestCase> cases;
   for (const FaultClass kind : all_fault_classes())
-    for (const std::string_view test : tests_that_find(kind))
-      if (find_health_test(test)) cases.push_back({test, kind});
+    for (const std::string_view test : tests_that_find(kind)) cases.push_back({test, kind});
   for (const FaultClass kind :
        {FaultClass::bitflip, FaultClass::stuck, FaultClass::dropped_write, FaultClass::coupling})
     cases.push_back({"memory", kind, kManyFaults});
