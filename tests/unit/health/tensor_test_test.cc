@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 
-#include "device/cpu_device.h"
+#include "forwarding_device.h"
 
 namespace gpuready {
 namespace {
@@ -22,43 +22,16 @@ TestOptions options_for(std::optional<Fault> inject = std::nullopt) {
 
 // Stands where a Turing GPU of 4 SMs would: host memory behind, and instead of a kernel a function
 // that writes what such a kernel would have. It has no tensor cores: what is tested is the verdict.
-class StandIn final : public Device {
+class StandIn final : public ForwardingDevice {
  public:
   using Behaviour = std::function<void(const TensorParams&, TensorResults&)>;
-  explicit StandIn(Behaviour behaviour, int capability = 75) : behaviour_(std::move(behaviour)) {
-    CpuDeviceOptions options;
-    options.threads = 1;
-    options.memory_free_bytes = options.memory_total_bytes = 64 * MiB;
-    inner_ = make_cpu_device(options);
-    info_ = inner_->info();
+  explicit StandIn(Behaviour behaviour, int capability = 75)
+      : ForwardingDevice(1, 64 * MiB), behaviour_(std::move(behaviour)), info_(inner_->info()) {
     info_.executor = "cuda";
     info_.compute_capability = capability;
     info_.units = 4;
   }
   const DeviceInfo& info() const override { return info_; }
-  Result<DeviceMemory> memory() override { return inner_->memory(); }
-  DeviceFault fault_of(const Error& e) const override { return inner_->fault_of(e); }
-  Result<DeviceAddress> allocate(std::uint64_t n) override { return inner_->allocate(n); }
-  Result<void> release(DeviceAddress a) override { return inner_->release(a); }
-  Result<void*> allocate_pinned(std::uint64_t n) override { return inner_->allocate_pinned(n); }
-  Result<void> release_pinned(void* m) override { return inner_->release_pinned(m); }
-  Result<void> copy_to_device(StreamId s, DeviceAddress t, const void* f,
-                              std::uint64_t n) override {
-    return inner_->copy_to_device(s, t, f, n);
-  }
-  Result<void> copy_to_host(StreamId s, void* t, DeviceAddress f, std::uint64_t n) override {
-    return inner_->copy_to_host(s, t, f, n);
-  }
-  Result<void> copy_on_device(StreamId s, DeviceAddress t, DeviceAddress f,
-                              std::uint64_t n) override {
-    return inner_->copy_on_device(s, t, f, n);
-  }
-  Result<StreamId> create_stream() override { return inner_->create_stream(); }
-  Result<void> destroy_stream(StreamId s) override { return inner_->destroy_stream(s); }
-  Result<void> synchronize(StreamId s) override { return inner_->synchronize(s); }
-  Result<EventId> create_event() override { return inner_->create_event(); }
-  Result<void> destroy_event(EventId e) override { return inner_->destroy_event(e); }
-  Result<void> record(EventId e, StreamId s) override { return inner_->record(e, s); }
   Result<double> elapsed_ms(EventId, EventId) override { return 0.1; }
   Result<void> prepare(const Kernel&) override { return {}; }
   Result<void> launch(StreamId, const Kernel&, const LaunchShape& shape, const void* p,
@@ -71,13 +44,11 @@ class StandIn final : public Device {
   Result<unsigned> resident_blocks(const Kernel&, unsigned, unsigned shared_bytes) override {
     return 64 * 1024 / std::max(shared_bytes, 16u * 1024);
   }
-  const std::optional<Error>& lost() const override { return inner_->lost(); }
   LaunchShape launched_;
 
  private:
   Behaviour behaviour_;
   DeviceInfo info_;
-  std::unique_ptr<Device> inner_;
 };
 
 void all_right(const TensorParams& p, TensorResults& results) {
