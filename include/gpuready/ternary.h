@@ -30,6 +30,10 @@ enum class ErrorKind {
   ambiguous_format,   // several formats share this name; one of them must be named
   unsupported_tier,   // this CPU, build or kernel does not give the tier that was demanded
   too_large,          // a size overflows, or memory is not to be had
+  no_device,          // the device that was asked for is not there or cannot be opened
+  device_memory,      // it has not enough memory left
+  device_failed,      // it returned an error, and may be tried again
+  device_lost,        // its context is gone; nothing can be done there any more
 };
 std::string_view to_string(ErrorKind kind);
 
