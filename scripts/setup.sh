@@ -18,6 +18,7 @@ if [ "${1:-}" = --tests ]; then
     python3 python3-jsonschema python3-venv jq
     libvulkan1 mesa-vulkan-drivers        # llvmpipe, the Vulkan stand-in without a GPU
     spirv-tools                           # validates the embedded SPIR-V
+    g++-aarch64-linux-gnu qemu-user       # the ternary kernels' ARM tiers
   )
 fi
 

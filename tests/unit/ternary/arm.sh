@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The ternary kernels' ARM tiers on another machine: cross-compiled, then run by qemu-user on a CPU
-# that has them all and on one without dot products. Needs g++-aarch64-linux-gnu and qemu-user.
+# The ternary kernels' ARM tiers on another machine: cross-compiled with UndefinedBehaviorSanitizer, then
+# run by qemu-user on a CPU that has them all and on one without dot products. Needs
+# g++-aarch64-linux-gnu and qemu-user; exit 77 without them.
 # Usage: tests/unit/ternary/arm.sh [build folder]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
@@ -9,19 +10,26 @@ for tool in aarch64-linux-gnu-g++ qemu-aarch64; do
   command -v "$tool" >/dev/null || { echo "not tested: no $tool here"; exit 77; }
 done
 mkdir -p "$build"
-flags=(-std=c++23 -O2 -Wall -Wextra -Werror -ffp-contract=off -Isrc -Iinclude)
+flags=(-std=c++23 -O1 -Wall -Wextra -Werror -ffp-contract=off -fsanitize=undefined -fno-sanitize=vptr
+  -fno-sanitize-recover=all -Isrc -Iinclude)
+objects=()
 for source in src/ternary/*.cc tests/unit/ternary/every_tier.cc; do
   name=$(basename "$source" .cc)
   case $name in
-    kernels_scalar|kernels_neon) extra=(-O3) ;;
-    kernels_dotprod) extra=(-O3 -march=armv8.2-a+dotprod) ;;
-    kernels_i8mm) extra=(-O3 -march=armv8.2-a+dotprod+i8mm) ;;
+    kernels_scalar|kernels_neon) extra=(-O2) ;;
+    kernels_dotprod) extra=(-O2 -march=armv8.2-a+dotprod) ;;
+    kernels_i8mm) extra=(-O2 -march=armv8.2-a+dotprod+i8mm) ;;
     kernels_*) continue ;;
     *) extra=() ;;
   esac
   aarch64-linux-gnu-g++ "${flags[@]}" "${extra[@]}" -c "$source" -o "$build/$name.o"
+  objects+=("$build/$name.o")
 done
-aarch64-linux-gnu-g++ "$build"/*.o -o "$build/every_tier"
+aarch64-linux-gnu-g++ -fsanitize=undefined "${objects[@]}" -o "$build/every_tier"
 export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
-qemu-aarch64 -cpu max "$build/every_tier" --small scalar neon dotprod i8mm
-qemu-aarch64 -cpu cortex-a72 "$build/every_tier" --small | grep -E "neon|dotprod|i8mm"
+qemu-aarch64 -cpu max "$build/every_tier" --small neon dotprod i8mm
+qemu-aarch64 -cpu cortex-a72 "$build/every_tier" --small neon
+if qemu-aarch64 -cpu cortex-a72 "$build/every_tier" --small dotprod; then
+  echo "arm.sh: a CPU without dot products was taken for one that has them" >&2
+  exit 1
+fi
