@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "base/units.h"
@@ -12,50 +13,39 @@
 namespace gpuready::cli {
 namespace {
 
+// "Testing: GPU 0 memory 40%, GPU 1 bandwidth starting": what runs now.
 std::string progress_text(const std::vector<TestJob>& jobs,
-                          const std::vector<WorkerProgress>& state) {
-  const TestJob& first = jobs.front();
-  std::string text = fmt::format("Testing {}:", first.test->name);
-  if (!first.options.selftest_of.empty())
-    text = fmt::format("Trying {} with {}:", first.options.selftest_of,
-                       first.options.inject ? to_string(first.options.inject->kind) : "no fault");
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const auto& progress = state[i];
-    const std::string done =
-        progress.total == 0
-            ? "starting"
-            : format_percent(
-                  static_cast<double>(progress.done) / static_cast<double>(progress.total), 0);
-    text += fmt::format("{} {} {}", i == 0 ? "" : ",", jobs[i].subject, done);
+                          const std::map<std::size_t, WorkerProgress>& running) {
+  std::string text;
+  for (const auto& [index, progress] : running) {
+    const TestJob& job = jobs[index];
+    const double share = static_cast<double>(progress.done) /
+                         static_cast<double>(std::max<std::uint64_t>(progress.total, 1));
+    if (text.empty() && !job.options.selftest_of.empty())
+      text = fmt::format("Trying {} with {}:", job.options.selftest_of,
+                         job.options.inject ? to_string(job.options.inject->kind) : "no fault");
+    else
+      text += text.empty() ? "Testing:" : ",";
+    text += fmt::format(" {}", job.subject);
+    if (job.options.selftest_of.empty()) text += fmt::format(" {}", job.test->name);
+    text += progress.total == 0 ? " starting" : " " + format_percent(share, 0);
   }
   return text;
 }
 
-// A wave that is not run any more.
-std::vector<Verdict> interrupted_wave(const std::vector<TestJob>& jobs) {
-  std::vector<Verdict> verdicts;
-  for (const TestJob& job : jobs) {
-    Verdict verdict;
-    verdict.test = job.test->name;
-    verdict.subject = job.subject;
-    verdict.executor = job.devices.front().executor;
-    if (verdict.executor == "cuda") verdict.uuid = job.devices.front().id;
-    verdict.pci_address = job.pci_address;
-    verdict.reason = "interrupted before it began";
-    verdicts.push_back(std::move(verdict));
-  }
-  return verdicts;
-}
-
 std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, Clock::time_point began,
                               ProgressLine& line) {
-  std::vector<WorkerProgress> state(jobs.size());
+  std::map<std::size_t, WorkerProgress> running;
   WorkerHooks hooks;
   hooks.cancel = &interrupted();
   hooks.began = began;
   hooks.progress = [&](const WorkerProgress& progress) {
-    state[progress.job] = progress;
-    line.show(progress_text(jobs, state));
+    // A device's next test takes the place of the one before it.
+    std::erase_if(running, [&](const auto& other) {
+      return other.first != progress.job && jobs[other.first].devices == jobs[progress.job].devices;
+    });
+    running[progress.job] = progress;
+    line.show(progress_text(jobs, running));
   };
   return run_workers(jobs, hooks);
 }
@@ -85,7 +75,7 @@ std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began
   ProgressLine line(quiet);
   std::vector<Verdict> verdicts = std::move(plan.not_run);
   for (const auto& wave : plan.waves) {
-    auto more = interrupted().load() ? interrupted_wave(wave) : run_wave(wave, began, line);
+    auto more = run_wave(wave, began, line);
     std::move(more.begin(), more.end(), std::back_inserter(verdicts));
   }
   return verdicts;

@@ -16,6 +16,7 @@ namespace gpuready {
 struct DeviceChoice {
   std::string executor;
   std::string id = {};  // empty for the CPU
+  bool operator==(const DeviceChoice&) const = default;
 };
 std::string to_string(const DeviceChoice& choice);
 Result<DeviceChoice> parse_device_choice(std::string_view text);

@@ -1,7 +1,5 @@
 #include "health/bandwidth_plan.h"
 
-#include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 
@@ -18,25 +16,21 @@ std::string host_bridge_of(const Machine& machine, const TestJob& job) {
 
 }  // namespace
 
-std::vector<std::vector<TestJob>> bandwidth_waves(const Machine& machine,
-                                                  std::vector<TestJob> jobs) {
-  std::vector<std::vector<TestJob>> waves;
-  std::map<std::string, std::size_t> used;  // waves, by host bridge
+BandwidthPlan plan_bandwidth(const Machine& machine, std::vector<TestJob> jobs) {
+  BandwidthPlan plan;
   std::set<std::optional<std::string>> gpus;
-  std::vector<TestJob> together;
   for (TestJob& job : jobs) {
     // MIG instances share their GPU's link: each has its turn, and together only one takes part.
     if (gpus.insert(job.pci_address).second || !job.pci_address) {
-      together.push_back(job);
-      together.back().options.all_together = true;
-      together.back().subject += ", all together";
+      plan.together.push_back(job);
+      plan.together.back().options.all_together = true;
+      plan.together.back().subject += ", all together";
     }
-    const std::size_t wave = used[host_bridge_of(machine, job)]++;
-    if (wave == waves.size()) waves.emplace_back();
-    waves[wave].push_back(std::move(job));
+    job.exclusive = "links of " + host_bridge_of(machine, job);
+    plan.alone.push_back(std::move(job));
   }
-  if (together.size() > 1) waves.push_back(std::move(together));
-  return waves;
+  if (plan.together.size() < 2) plan.together.clear();
+  return plan;
 }
 
 }  // namespace gpuready

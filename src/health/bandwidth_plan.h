@@ -8,9 +8,12 @@
 
 namespace gpuready {
 
-// One GPU of each host bridge at a time (all that are behind an unknown one after each other), and,
-// where there are several GPUs, all of them together in a last wave.
-std::vector<std::vector<TestJob>> bandwidth_waves(const Machine& machine,
-                                                  std::vector<TestJob> jobs);
+struct BandwidthPlan {
+  // One GPU of each host bridge at a time, and all that are behind an unknown one after each other;
+  // GPUs whose links nobody measures can do other work meanwhile.
+  std::vector<TestJob> alone;
+  std::vector<TestJob> together;  // where there are several GPUs; a wave of its own
+};
+BandwidthPlan plan_bandwidth(const Machine& machine, std::vector<TestJob> jobs);
 
 }  // namespace gpuready

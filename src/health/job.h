@@ -16,6 +16,8 @@ struct TestJob {
   std::vector<DeviceChoice> devices;
   std::optional<std::string> pci_address = std::nullopt;  // of the first device
   TestOptions options = {};
+  // What it needs for itself beside its devices, by name: the links of a host bridge.
+  std::optional<std::string> exclusive = std::nullopt;
 
   bool on_cpu() const { return devices.front().executor == "cpu"; }
 };

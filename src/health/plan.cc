@@ -78,27 +78,36 @@ TestJob trial_of(const SelfTestCase& tried, TestJob job, std::uint64_t trials, s
 TestPlan plan_tests(const Machine& machine, const PlanOptions& options) {
   TestPlan plan;
   const Survey survey = survey_devices(machine, options.survey);
+  // All tests of single devices, those first for which devices queue.
+  std::vector<TestJob> singles;
+  std::vector<std::vector<TestJob>> after;
   for (const HealthTest* test : asked_tests(options)) {
     const std::size_t told = plan.not_run.size();
     auto jobs = single_jobs(*test, survey.targets);
-    std::vector<std::vector<TestJob>> waves;
+    bool runs = !jobs.empty();
     if (test->devices > 1) {
       auto pairs = plan_pairs(machine, *test, jobs, untested_gpus(survey), options.named);
-      waves = std::move(pairs.waves);
+      runs = !pairs.waves.empty();
+      std::move(pairs.waves.begin(), pairs.waves.end(), std::back_inserter(after));
       std::move(pairs.not_run.begin(), pairs.not_run.end(), std::back_inserter(plan.not_run));
     } else {
       add_unsupported(*test, survey, plan);
-      if (test->name == "bandwidth")
-        waves = bandwidth_waves(machine, std::move(jobs));
-      else if (!jobs.empty())
-        waves.push_back(std::move(jobs));
+      auto where = singles.end();
+      if (test->name == "bandwidth") {
+        auto bandwidth = plan_bandwidth(machine, std::move(jobs));
+        jobs = std::move(bandwidth.alone);
+        where = singles.begin();
+        if (!bandwidth.together.empty()) after.push_back(std::move(bandwidth.together));
+      }
+      singles.insert(where, std::move_iterator(jobs.begin()), std::move_iterator(jobs.end()));
     }
-    if (options.named && waves.empty() && plan.not_run.size() == told)
+    if (options.named && !runs && plan.not_run.size() == told)
       plan.not_run.push_back(
           not_run(*test, "this machine", nullptr,
                   {VerdictStatus::not_tested, "no device here that it runs on"}));
-    std::move(waves.begin(), waves.end(), std::back_inserter(plan.waves));
   }
+  if (!singles.empty()) plan.waves.push_back(std::move(singles));
+  std::move(after.begin(), after.end(), std::back_inserter(plan.waves));
   return plan;
 }
 

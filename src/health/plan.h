@@ -19,7 +19,8 @@ struct PlanOptions {
 };
 
 struct TestPlan {
-  // Each wave ends before the next begins; its jobs run at the same time.
+  // Each wave ends before the next begins; its jobs are run by run_workers(), which sees to it that
+  // those of one device follow each other.
   std::vector<std::vector<TestJob>> waves;
   std::vector<Verdict> not_run;  // with the reason
 };

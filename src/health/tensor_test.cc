@@ -14,7 +14,7 @@
 namespace gpuready {
 namespace {
 
-constexpr double kQuickSeconds = 1, kStandardSeconds = 5, kThoroughSeconds = 120;
+constexpr double kQuickSeconds = 1, kStandardSeconds = 15, kThoroughSeconds = 120;
 constexpr double kBurnShare = 0.85;  // of the time; the other forms share the rest
 constexpr double kBurnLaunchMs = 200;
 constexpr unsigned kLeastRounds = 3;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -209,28 +210,67 @@ class Worker {
   bool has_verdict_ = false, done_ = false;
 };
 
+std::set<std::string> needs_of(const TestJob& job) {
+  std::set<std::string> needs;
+  for (const DeviceChoice& device : job.devices) needs.insert(to_string(device));
+  if (job.exclusive) needs.insert(*job.exclusive);
+  return needs;
+}
+
+// A verdict on what was not run any more.
+Verdict never_begun(const TestJob& job) {
+  Verdict verdict;
+  verdict.test = job.test->name;
+  verdict.subject = job.subject;
+  verdict.executor = job.devices.front().executor;
+  if (verdict.executor == "cuda") verdict.uuid = job.devices.front().id;
+  verdict.pci_address = job.pci_address;
+  verdict.reason = "interrupted before it began";
+  return verdict;
+}
+
 }  // namespace
 
 std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks,
                                  const WorkerLimits& limits) {
-  const auto gpus = static_cast<std::size_t>(
-      std::count_if(jobs.begin(), jobs.end(), [](const TestJob& job) { return !job.on_cpu(); }));
+  std::set<std::string> gpus;
+  for (const TestJob& job : jobs)
+    for (const DeviceChoice& device : job.devices)
+      if (device.executor != "cpu") gpus.insert(device.id);
   const auto began = hooks.began.value_or(Clock::now());
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    workers.push_back(std::make_unique<Worker>(jobs[i], i, gpus, limits, hooks, began));
-  }
-  while (true) {
-    std::vector<Child*> running;
-    for (const auto& worker : workers) {
-      if (!worker->done() && worker->child()) running.push_back(worker->child());
+  const auto cancelled = [&] { return hooks.cancel && hooks.cancel->load(); };
+  std::vector<std::unique_ptr<Worker>> workers(jobs.size());  // none yet for what is to come
+
+  const auto start_what_can_run = [&] {
+    std::set<std::string> taken;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      if (workers[i] && !workers[i]->done()) taken.merge(needs_of(jobs[i]));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (workers[i]) continue;
+      auto needs = needs_of(jobs[i]);
+      if (std::any_of(needs.begin(), needs.end(),
+                      [&](const std::string& need) { return taken.contains(need); }))
+        continue;
+      workers[i] = std::make_unique<Worker>(jobs[i], i, gpus.size(), limits, hooks, began);
+      if (!workers[i]->done()) taken.merge(std::move(needs));
     }
-    if (running.empty()) break;
-    poll_children(running, deadline_in(kPollEvery));
-    for (const auto& worker : workers) worker->look();
+  };
+
+  while (true) {
+    if (!cancelled()) start_what_can_run();
+    std::vector<Child*> running;
+    for (const auto& worker : workers)
+      if (worker && !worker->done() && worker->child()) running.push_back(worker->child());
+    const bool to_come = std::any_of(workers.begin(), workers.end(),
+                                     [](const auto& worker) { return worker == nullptr; });
+    if (running.empty() && (cancelled() || !to_come)) break;
+    if (!running.empty()) poll_children(running, deadline_in(kPollEvery));
+    for (const auto& worker : workers)
+      if (worker) worker->look();
   }
   std::vector<Verdict> verdicts;
-  for (const auto& worker : workers) verdicts.push_back(worker->take());
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    verdicts.push_back(workers[i] ? workers[i]->take() : never_begun(jobs[i]));
   return verdicts;
 }
 

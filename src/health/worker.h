@@ -1,5 +1,5 @@
-// Tests in children: one child a device, which sees that device alone, all at once. A child
-// that hangs, crashes or is killed costs its own verdict and no other.
+// Tests in children: a child a test, which sees its devices alone. A child that hangs, crashes or
+// is killed costs its own verdict and no other.
 //
 // A child writes JSON lines to descriptor 3:
 //   {"progress":{"phase":"verify","done":1,"total":4}}
@@ -41,7 +41,8 @@ struct WorkerHooks {
   std::optional<std::chrono::steady_clock::time_point> began = std::nullopt;
 };
 
-// One verdict a job, in the same order. All jobs run at the same time.
+// One verdict a job, in the same order. Jobs run at the same time but for those that need the same
+// device or TestJob::exclusive: whenever one ends, the first in the order that can run begins.
 std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks = {},
                                  const WorkerLimits& limits = {});
 

@@ -46,15 +46,33 @@ std::vector<std::vector<std::string>> subjects(const TestPlan& plan) {
   return waves;
 }
 
-TEST(BandwidthPlan, OneGpuOfEachHostBridgeAtATimeThenAllTogether) {
+TEST(BandwidthPlan, GpusOfOneHostBridgeExcludeEachOtherThenAllTogether) {
   const auto plan = plan_of(machine_with({"pci0000:10", "pci0000:10", "pci0000:20"}), "bandwidth");
   const std::vector<std::vector<std::string>> expected = {
-      {"GPU 0", "GPU 2"},
-      {"GPU 1"},
+      {"GPU 0", "GPU 1", "GPU 2"},
       {"GPU 0, all together", "GPU 1, all together", "GPU 2, all together"}};
   EXPECT_EQ(subjects(plan), expected);
-  EXPECT_FALSE(plan.waves[0][0].options.all_together);
-  EXPECT_TRUE(plan.waves[2][0].options.all_together);
+  const auto& alone = plan.waves[0];
+  ASSERT_TRUE(alone[0].exclusive);
+  EXPECT_EQ(alone[0].exclusive, alone[1].exclusive);
+  EXPECT_NE(alone[0].exclusive, alone[2].exclusive);
+  EXPECT_FALSE(alone[0].options.all_together);
+  EXPECT_TRUE(plan.waves[1][0].options.all_together);
+  EXPECT_FALSE(plan.waves[1][0].exclusive);
+}
+
+TEST(BandwidthPlan, GpusThatWaitForTheirLinkDoOtherTests) {
+  PlanOptions options;
+  options.tests = {"memory", "bandwidth", "peers"};
+  const auto plan = plan_tests(machine_with({"pci0000:10", "pci0000:10"}), options);
+  ASSERT_EQ(plan.waves.size(), 3u);
+  std::vector<std::string> first;
+  for (const TestJob& job : plan.waves[0])
+    first.push_back(job.subject + " " + std::string(job.test->name));
+  EXPECT_EQ(first, (std::vector<std::string>{"GPU 0 bandwidth", "GPU 1 bandwidth", "GPU 0 memory",
+                                             "GPU 1 memory"}));
+  EXPECT_TRUE(plan.waves[1][0].options.all_together);
+  EXPECT_EQ(plan.waves[2][0].subject, "GPU 0 and GPU 1");
 }
 
 TEST(BandwidthPlan, AloneThereIsNothingToBeTogetherWith) {

@@ -159,6 +159,45 @@ TEST_F(Workers, InterruptingKeepsWhatWasMeasured) {
   EXPECT_EQ(v.metrics[0].name, "write_address_rate");
 }
 
+TEST_F(Workers, WhatIsNotBegunWhenInterruptedIsToldAsNotTested) {
+  fake("launch_ms=40");
+  std::atomic<bool> cancel{false};
+  WorkerHooks hooks;
+  hooks.cancel = &cancel;
+  hooks.progress = [&](const WorkerProgress&) { cancel = true; };
+  const auto verdicts = run_workers({job(kFakeGpu0), job(kFakeGpu0)}, hooks);
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_EQ(verdicts[1].status, VerdictStatus::not_tested);
+  EXPECT_EQ(verdicts[1].reason, "interrupted before it began");
+}
+
+// Of two verdicts with a start.
+bool overlap(const Verdict& a, const Verdict& b) {
+  const auto before = [](const Verdict& x, const Verdict& y) {
+    return x.started_ms.value() + x.duration_ms <= y.started_ms.value();
+  };
+  return !before(a, b) && !before(b, a);
+}
+
+TEST_F(Workers, JobsOfOneDeviceFollowEachOtherAndOthersDoNotWait) {
+  fake("devices=2,launch_ms=40");
+  const auto verdicts = run_workers({job(kFakeGpu0), job(kFakeGpu0), job(kFakeGpu1, "GPU 1")});
+  ASSERT_EQ(verdicts.size(), 3u);
+  for (const Verdict& v : verdicts) EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_FALSE(overlap(verdicts[0], verdicts[1]));
+  EXPECT_TRUE(overlap(verdicts[0], verdicts[2]));
+}
+
+TEST_F(Workers, WhatIsNeededByTwoIsGivenToOneAtATime) {
+  fake("devices=2,launch_ms=40");
+  TestJob first = job(kFakeGpu0), second = job(kFakeGpu1, "GPU 1");
+  first.exclusive = second.exclusive = "links of pci0000:00";
+  const auto verdicts = run_workers({first, second, job(kFakeGpu1, "GPU 1")});
+  ASSERT_EQ(verdicts.size(), 3u);
+  EXPECT_FALSE(overlap(verdicts[0], verdicts[1]));
+  EXPECT_TRUE(overlap(verdicts[0], verdicts[2])) << "GPU 1 does other work meanwhile";
+}
+
 TEST_F(Workers, ProgressIsToldByJob) {
   fake("devices=2");
   std::vector<std::uint64_t> most(2);
