@@ -246,7 +246,15 @@ def standard(binary, results, gpus):
     need(wall <= 40, f"{wall:.1f} s")
     memory = next(v for v in report["verdicts"] if v["test"] == "memory")
     need(metric(memory, "slowest_pass_to_copy") >= 0.95, "a pattern is slower than 0.95 of the copy rate")
-    print(f"{len(report['verdicts'])} verdicts passed in {wall:.1f} s")
+    detail = f"{len(report['verdicts'])} verdicts passed in {wall:.1f} s"
+    if int(gpus) > 1:
+        start = time.perf_counter()
+        run(binary, "test", "--level", "standard", "--device", "0", expect=0)
+        one = time.perf_counter() - start
+        detail += f", {wall / one:.2f} of one GPU's {one:.1f} s"
+        print(detail)
+        need(int(gpus) > 2 or wall <= 1.15 * one, "two GPUs take over 1.15 times as long as one")
+    print(detail)
 
 
 def selftest(binary, results, trials, *options):
