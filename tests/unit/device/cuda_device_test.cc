@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "device/cuda_driver.h"
+#include "device/cuda_identity.h"
 #include "in_child.h"
 
 namespace gpuready {
