@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "device/cuda_device.h"
-#include "device/cuda_driver.h"
+#include "device/cuda_identity.h"
 #include "kernels/memory_kernels.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_memory_variants_sm_50)

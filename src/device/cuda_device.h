@@ -15,8 +15,4 @@ Result<std::unique_ptr<Device>> open_cuda_device(std::string_view uuid);
 // What an error of the start or of the device says.
 DeviceFault cuda_fault_of(const Error& error);
 
-// Whether two UUIDs name the same device: prefix and letter case aside. The old form of a MIG
-// instance's name, "MIG-GPU-<uuid>/<gi>/<ci>", is compared by the GPU's UUID.
-bool same_cuda_uuid(std::string_view a, std::string_view b);
-
 }  // namespace gpuready

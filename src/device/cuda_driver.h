@@ -1,22 +1,19 @@
 // The CUDA driver API, declared by ourselves and loaded by dlopen: building needs no CUDA toolkit
 // and starting needs no driver. Only what is used is declared. Names, argument orders and attribute
-// numbers are those of NVIDIA's driver API reference; each function is looked up under its newest
-// name first. Vendor libraries belong into child processes (the driver can hang or crash).
+// numbers are those of NVIDIA's driver API reference. Vendor libraries belong into child processes
+// (the driver can hang or crash).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 #include "base/result.h"
+#include "device/driver_library.h"
 
 namespace gpuready {
 
-using CudaStatus = int;
 using CudaDeviceNumber = int;
 using CudaPointer = unsigned long long;
 using CudaHandle = void*;  // contexts, modules, functions, streams and events are opaque pointers
@@ -49,30 +46,9 @@ enum class CudaPeerAttribute : int {
   native_atomic_supported = 3,
 };
 
-// A function of the driver: its names, newest first, and what was found under one of them.
-template <class Signature>
-struct CudaSymbol;
+extern const DriverApi kCudaApi;
 template <class... Args>
-struct CudaSymbol<CudaStatus(Args...)> {
-  std::array<const char*, 2> names;
-  CudaStatus (*function)(Args...) = nullptr;
-  const char* found_name = nullptr;
-
-  // Calls it. A missing symbol is an error that names it; any code but 0 an error with its meaning.
-  Result<void> operator()(Args... args) const;
-};
-
-// Error for a CUDA status; `call` is the function's name.
-std::unexpected<Error> cuda_failure(std::string_view call, CudaStatus status);
-std::unexpected<Error> cuda_symbol_missing(std::string_view name);
-
-template <class... Args>
-Result<void> CudaSymbol<CudaStatus(Args...)>::operator()(Args... args) const {
-  if (!function) return cuda_symbol_missing(names[0]);
-  const CudaStatus status = function(args...);
-  if (status != 0) return cuda_failure(found_name, status);
-  return {};
-}
+using CudaFunction = DriverFunction<kCudaApi, Args...>;
 
 // Memory that is mapped explicitly (driver API reference, "Virtual Memory Management").
 struct CudaMemoryLocation {
@@ -92,105 +68,97 @@ struct CudaAccess {
 };
 using CudaAllocation = unsigned long long;
 
-struct CudaVirtualMemory {
-  CudaSymbol<CudaStatus(std::size_t*, const CudaAllocationProperties*, int)> granularity{
-      {"cuMemGetAllocationGranularity"}};
-  CudaSymbol<CudaStatus(CudaAllocation*, std::size_t, const CudaAllocationProperties*,
-                        unsigned long long)>
-      create{{"cuMemCreate"}};
-  CudaSymbol<CudaStatus(CudaAllocation)> release{{"cuMemRelease"}};
-  CudaSymbol<CudaStatus(CudaPointer*, std::size_t, std::size_t, CudaPointer, unsigned long long)>
-      reserve{{"cuMemAddressReserve"}};
-  CudaSymbol<CudaStatus(CudaPointer, std::size_t)> free_address{{"cuMemAddressFree"}};
-  CudaSymbol<CudaStatus(CudaPointer, std::size_t, std::size_t, CudaAllocation, unsigned long long)>
-      map{{"cuMemMap"}};
-  CudaSymbol<CudaStatus(CudaPointer, std::size_t)> unmap{{"cuMemUnmap"}};
-  CudaSymbol<CudaStatus(CudaPointer, std::size_t, const CudaAccess*, std::size_t)> set_access{
-      {"cuMemSetAccess"}};
-};
-
 struct CudaDriver {
-  std::string path;  // as it was opened
+  static constexpr const DriverApi& kApi = kCudaApi;
+  using Attribute = CudaAttribute;
+  using Pointer = CudaPointer;
 
-  CudaSymbol<CudaStatus(unsigned)> init{{"cuInit"}};
-  CudaSymbol<CudaStatus(int*)> driver_version{{"cuDriverGetVersion"}};
-  CudaSymbol<CudaStatus(int*)> device_count{{"cuDeviceGetCount"}};
-  CudaSymbol<CudaStatus(CudaDeviceNumber*, int)> device_get{{"cuDeviceGet"}};
-  CudaSymbol<CudaStatus(char*, int, CudaDeviceNumber)> device_name{{"cuDeviceGetName"}};
+  explicit CudaDriver(DriverLibrary opened) : library(std::move(opened)) {}
+  DriverLibrary library;
+
+  CudaFunction<unsigned> init{library, "cuInit"};
+  CudaFunction<int*> driver_version{library, "cuDriverGetVersion"};
+  CudaFunction<int*> device_count{library, "cuDeviceGetCount"};
+  CudaFunction<CudaDeviceNumber*, int> device_get{library, "cuDeviceGet"};
+  CudaFunction<char*, int, CudaDeviceNumber> device_name{library, "cuDeviceGetName"};
   // v2 tells a MIG instance's own UUID, the older one that of the whole GPU.
-  CudaSymbol<CudaStatus(CudaUuid*, CudaDeviceNumber)> device_uuid{
-      {"cuDeviceGetUuid_v2", "cuDeviceGetUuid"}};
-  CudaSymbol<CudaStatus(std::size_t*, CudaDeviceNumber)> device_total_memory{
-      {"cuDeviceTotalMem_v2", "cuDeviceTotalMem"}};
-  CudaSymbol<CudaStatus(int*, CudaAttribute, CudaDeviceNumber)> device_attribute{
-      {"cuDeviceGetAttribute"}};
+  CudaFunction<CudaUuid*, CudaDeviceNumber> device_uuid{library, "cuDeviceGetUuid_v2",
+                                                        "cuDeviceGetUuid"};
+  CudaFunction<std::size_t*, CudaDeviceNumber> device_total_memory{library, "cuDeviceTotalMem_v2",
+                                                                   "cuDeviceTotalMem"};
+  CudaFunction<int*, CudaAttribute, CudaDeviceNumber> device_attribute{library,
+                                                                       "cuDeviceGetAttribute"};
 
-  CudaSymbol<CudaStatus(CudaHandle*, CudaDeviceNumber)> primary_context_retain{
-      {"cuDevicePrimaryCtxRetain"}};
-  CudaSymbol<CudaStatus(CudaDeviceNumber)> primary_context_release{
-      {"cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease"}};
-  CudaSymbol<CudaStatus(CudaHandle)> context_set_current{{"cuCtxSetCurrent"}};
+  CudaFunction<CudaHandle*, CudaDeviceNumber> primary_context_retain{library,
+                                                                     "cuDevicePrimaryCtxRetain"};
+  CudaFunction<CudaDeviceNumber> primary_context_release{library, "cuDevicePrimaryCtxRelease_v2",
+                                                         "cuDevicePrimaryCtxRelease"};
+  CudaFunction<CudaHandle> context_set_current{library, "cuCtxSetCurrent"};
 
-  CudaSymbol<CudaStatus(std::size_t*, std::size_t*)> memory_info{
-      {"cuMemGetInfo_v2", "cuMemGetInfo"}};
-  CudaSymbol<CudaStatus(CudaPointer*, std::size_t)> memory_allocate{
-      {"cuMemAlloc_v2", "cuMemAlloc"}};
-  CudaSymbol<CudaStatus(CudaPointer)> memory_free{{"cuMemFree_v2", "cuMemFree"}};
-  CudaVirtualMemory virtual_memory;
-  CudaSymbol<CudaStatus(void**, std::size_t, unsigned)> host_allocate{{"cuMemHostAlloc"}};
-  CudaSymbol<CudaStatus(void*)> host_free{{"cuMemFreeHost"}};
-  CudaSymbol<CudaStatus(CudaPointer, const void*, std::size_t, CudaHandle)> copy_to_device{
-      {"cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync"}};
-  CudaSymbol<CudaStatus(void*, CudaPointer, std::size_t, CudaHandle)> copy_to_host{
-      {"cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync"}};
-  CudaSymbol<CudaStatus(CudaPointer, CudaPointer, std::size_t, CudaHandle)> copy_on_device{
-      {"cuMemcpyDtoDAsync_v2", "cuMemcpyDtoDAsync"}};
+  CudaFunction<std::size_t*, std::size_t*> memory_info{library, "cuMemGetInfo_v2", "cuMemGetInfo"};
+  CudaFunction<CudaPointer*, std::size_t> memory_allocate{library, "cuMemAlloc_v2", "cuMemAlloc"};
+  CudaFunction<CudaPointer> memory_free{library, "cuMemFree_v2", "cuMemFree"};
+  CudaFunction<void**, std::size_t, unsigned> host_allocate{library, "cuMemHostAlloc"};
+  CudaFunction<void*> host_free{library, "cuMemFreeHost"};
+  CudaFunction<CudaPointer, const void*, std::size_t, CudaHandle> copy_to_device{
+      library, "cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync"};
+  CudaFunction<void*, CudaPointer, std::size_t, CudaHandle> copy_to_host{
+      library, "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync"};
+  CudaFunction<CudaPointer, CudaPointer, std::size_t, CudaHandle> copy_on_device{
+      library, "cuMemcpyDtoDAsync_v2", "cuMemcpyDtoDAsync"};
 
-  CudaSymbol<CudaStatus(CudaHandle*, unsigned)> stream_create{{"cuStreamCreate"}};
-  CudaSymbol<CudaStatus(CudaHandle)> stream_destroy{{"cuStreamDestroy_v2", "cuStreamDestroy"}};
-  CudaSymbol<CudaStatus(CudaHandle)> stream_synchronize{{"cuStreamSynchronize"}};
-  CudaSymbol<CudaStatus(CudaHandle*, unsigned)> event_create{{"cuEventCreate"}};
-  CudaSymbol<CudaStatus(CudaHandle)> event_destroy{{"cuEventDestroy_v2", "cuEventDestroy"}};
-  CudaSymbol<CudaStatus(CudaHandle, CudaHandle)> event_record{{"cuEventRecord"}};
-  CudaSymbol<CudaStatus(float*, CudaHandle, CudaHandle)> event_elapsed_ms{
-      {"cuEventElapsedTime_v2", "cuEventElapsedTime"}};
+  CudaFunction<CudaHandle*, unsigned> stream_create{library, "cuStreamCreate"};
+  CudaFunction<CudaHandle> stream_destroy{library, "cuStreamDestroy_v2", "cuStreamDestroy"};
+  CudaFunction<CudaHandle> stream_synchronize{library, "cuStreamSynchronize"};
+  CudaFunction<CudaHandle*, unsigned> event_create{library, "cuEventCreate"};
+  CudaFunction<CudaHandle> event_destroy{library, "cuEventDestroy_v2", "cuEventDestroy"};
+  CudaFunction<CudaHandle, CudaHandle> event_record{library, "cuEventRecord"};
+  CudaFunction<float*, CudaHandle, CudaHandle> event_elapsed_ms{library, "cuEventElapsedTime_v2",
+                                                                "cuEventElapsedTime"};
 
-  CudaSymbol<CudaStatus(CudaHandle*, const void*, unsigned, int*, void**)> module_load{
-      {"cuModuleLoadDataEx"}};
-  CudaSymbol<CudaStatus(CudaHandle)> module_unload{{"cuModuleUnload"}};
-  CudaSymbol<CudaStatus(CudaHandle*, CudaHandle, const char*)> module_function{
-      {"cuModuleGetFunction"}};
-  CudaSymbol<CudaStatus(CudaHandle, int, int)> function_set_attribute{{"cuFuncSetAttribute"}};
-  CudaSymbol<CudaStatus(CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                        unsigned, CudaHandle, void**, void**)>
-      launch{{"cuLaunchKernel"}};
-  CudaSymbol<CudaStatus(CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                        unsigned, CudaHandle, void**)>
-      launch_cooperative{{"cuLaunchCooperativeKernel"}};
-  CudaSymbol<CudaStatus(int*, CudaHandle, int, std::size_t)> resident_blocks{
-      {"cuOccupancyMaxActiveBlocksPerMultiprocessor"}};
+  CudaFunction<CudaHandle*, const void*, unsigned, int*, void**> module_load{library,
+                                                                             "cuModuleLoadDataEx"};
+  CudaFunction<CudaHandle> module_unload{library, "cuModuleUnload"};
+  CudaFunction<CudaHandle*, CudaHandle, const char*> module_function{library,
+                                                                     "cuModuleGetFunction"};
+  CudaFunction<CudaHandle, int, int> function_set_attribute{library, "cuFuncSetAttribute"};
+  CudaFunction<CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+               CudaHandle, void**, void**>
+      launch{library, "cuLaunchKernel"};
+  CudaFunction<CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+               CudaHandle, void**>
+      launch_cooperative{library, "cuLaunchCooperativeKernel"};
+  CudaFunction<int*, CudaHandle, int, std::size_t> resident_blocks{
+      library, "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
 
-  CudaSymbol<CudaStatus(void*, std::size_t, unsigned)> host_register{
-      {"cuMemHostRegister_v2", "cuMemHostRegister"}};
-  CudaSymbol<CudaStatus(void*)> host_unregister{{"cuMemHostUnregister"}};
-  CudaSymbol<CudaStatus(int*, CudaDeviceNumber, CudaDeviceNumber)> can_access_peer{
-      {"cuDeviceCanAccessPeer"}};
-  CudaSymbol<CudaStatus(int*, CudaPeerAttribute, CudaDeviceNumber, CudaDeviceNumber)>
-      peer_attribute{{"cuDeviceGetP2PAttribute"}};
-  CudaSymbol<CudaStatus(CudaHandle, unsigned)> enable_peer_access{{"cuCtxEnablePeerAccess"}};
-  CudaSymbol<CudaStatus(CudaPointer, CudaHandle, CudaPointer, CudaHandle, std::size_t, CudaHandle)>
-      copy_peer{{"cuMemcpyPeerAsync"}};
+  CudaFunction<void*, std::size_t, unsigned> host_register{library, "cuMemHostRegister_v2",
+                                                           "cuMemHostRegister"};
+  CudaFunction<void*> host_unregister{library, "cuMemHostUnregister"};
+  CudaFunction<int*, CudaDeviceNumber, CudaDeviceNumber> can_access_peer{library,
+                                                                         "cuDeviceCanAccessPeer"};
+  CudaFunction<int*, CudaPeerAttribute, CudaDeviceNumber, CudaDeviceNumber> peer_attribute{
+      library, "cuDeviceGetP2PAttribute"};
+  CudaFunction<CudaHandle, unsigned> enable_peer_access{library, "cuCtxEnablePeerAccess"};
+  CudaFunction<CudaPointer, CudaHandle, CudaPointer, CudaHandle, std::size_t, CudaHandle> copy_peer{
+      library, "cuMemcpyPeerAsync"};
+
+  CudaFunction<std::size_t*, const CudaAllocationProperties*, int> allocation_granularity{
+      library, "cuMemGetAllocationGranularity"};
+  CudaFunction<CudaAllocation*, std::size_t, const CudaAllocationProperties*, unsigned long long>
+      allocation_create{library, "cuMemCreate"};
+  CudaFunction<CudaAllocation> allocation_release{library, "cuMemRelease"};
+  CudaFunction<CudaPointer*, std::size_t, std::size_t, CudaPointer, unsigned long long>
+      address_reserve{library, "cuMemAddressReserve"};
+  CudaFunction<CudaPointer, std::size_t> address_free{library, "cuMemAddressFree"};
+  CudaFunction<CudaPointer, std::size_t, std::size_t, CudaAllocation, unsigned long long>
+      address_map{library, "cuMemMap"};
+  CudaFunction<CudaPointer, std::size_t> address_unmap{library, "cuMemUnmap"};
+  CudaFunction<CudaPointer, std::size_t, const CudaAccess*, std::size_t> address_set_access{
+      library, "cuMemSetAccess"};
 
   // Opens the library and calls cuInit, once per process; the library is never closed. The path in
   // GPUREADY_LIBCUDA, if set, is the only one tried.
   static Result<const CudaDriver*> start();
 };
-
-struct CudaDeviceIdentity {
-  CudaDeviceNumber number = 0;
-  std::string uuid;  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-};
-Result<std::vector<CudaDeviceIdentity>> list_cuda_identities(const CudaDriver& driver);
-std::string format_cuda_uuid(const CudaUuid& uuid, std::string_view prefix);
 
 }  // namespace gpuready

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "base/text.h"
+#include "device/driver_device.h"
 #include "device/hip_driver.h"
 #include "device/hip_errors.h"
 #include "kernels/hip_images.h"
@@ -12,16 +11,14 @@
 namespace gpuready {
 namespace {
 
-constexpr unsigned kHostMallocPortable = 1;   // hipHostMallocPortable: usable from every device
-constexpr unsigned kStreamNonBlocking = 1;    // hipStreamNonBlocking
 constexpr int kNotFound = 500;                // hipErrorNotFound
 constexpr std::size_t kPciAddressBytes = 32;  // HIP asks for 13 at least
 
-class HipDevice final : public Device {
+class HipDevice final : public DriverDevice<HipDriver> {
  public:
   HipDevice(const HipDriver& driver, HipDeviceNumber number, std::string pci_address,
             const HipImage& image)
-      : driver_(driver), number_(number), image_(image) {
+      : DriverDevice(driver, number), image_(image) {
     info_.executor = "hip";
     info_.pci_address = std::move(pci_address);
   }
@@ -31,209 +28,42 @@ class HipDevice final : public Device {
 
   Result<void> open() {
     if (auto read = read_info(); !read) return read;
-    return note(driver_.set_device(number_));
+    return note(make_current());
   }
 
-  const DeviceInfo& info() const override { return info_; }
-  Result<DeviceMemory> memory() override {
-    std::size_t free_bytes = 0, total_bytes = 0;
-    auto done = on_device(driver_.memory_info, &free_bytes, &total_bytes);
-    if (!done) return std::unexpected(done.error());
-    return DeviceMemory{free_bytes, total_bytes};
-  }
   DeviceFault fault_of(const Error& error) const override { return hip_fault_of(error); }
 
-  Result<DeviceAddress> allocate(std::uint64_t bytes) override {
-    HipPointer memory = nullptr;
-    auto done = on_device(driver_.memory_allocate, &memory, static_cast<std::size_t>(bytes));
-    if (!done) return std::unexpected(done.error());
-    return reinterpret_cast<DeviceAddress>(memory);
-  }
-  Result<void> release(DeviceAddress address) override {
-    return on_device(driver_.memory_free, pointer(address));
-  }
-  Result<void*> allocate_pinned(std::uint64_t bytes) override {
-    void* memory = nullptr;
-    auto done = on_device(driver_.host_allocate, &memory, static_cast<std::size_t>(bytes),
-                          kHostMallocPortable);
-    if (!done) return std::unexpected(done.error());
-    return memory;
-  }
-  Result<void> release_pinned(void* memory) override {
-    return on_device(driver_.host_free, memory);
-  }
-
-  Result<void> copy_to_device(StreamId stream, DeviceAddress target, const void* source,
-                              std::uint64_t bytes) override {
-    return on_device(driver_.copy_to_device, pointer(target), source,
-                     static_cast<std::size_t>(bytes), handle(stream));
-  }
-  Result<void> copy_to_host(StreamId stream, void* target, DeviceAddress source,
-                            std::uint64_t bytes) override {
-    return on_device(driver_.copy_to_host, target, pointer(source), static_cast<std::size_t>(bytes),
-                     handle(stream));
-  }
-  Result<void> copy_on_device(StreamId stream, DeviceAddress target, DeviceAddress source,
-                              std::uint64_t bytes) override {
-    return on_device(driver_.copy_on_device, pointer(target), pointer(source),
-                     static_cast<std::size_t>(bytes), handle(stream));
-  }
-
-  Result<StreamId> create_stream() override {
-    HipHandle stream = nullptr;
-    auto done = on_device(driver_.stream_create, &stream, kStreamNonBlocking);
-    if (!done) return std::unexpected(done.error());
-    return StreamId{reinterpret_cast<std::uint64_t>(stream)};
-  }
-  Result<void> destroy_stream(StreamId stream) override {
-    return on_device(driver_.stream_destroy, handle(stream));
-  }
-  Result<void> synchronize(StreamId stream) override {
-    return on_device(driver_.stream_synchronize, handle(stream));
-  }
-  Result<EventId> create_event() override {
-    HipHandle event = nullptr;
-    auto done = on_device(driver_.event_create, &event, 0u);
-    if (!done) return std::unexpected(done.error());
-    return EventId{reinterpret_cast<std::uint64_t>(event)};
-  }
-  Result<void> destroy_event(EventId event) override {
-    return on_device(driver_.event_destroy, handle(event));
-  }
-  Result<void> record(EventId event, StreamId stream) override {
-    return on_device(driver_.event_record, handle(event), handle(stream));
-  }
-  Result<double> elapsed_ms(EventId start, EventId stop) override {
-    float milliseconds = 0;
-    auto done = on_device(driver_.event_elapsed_ms, &milliseconds, handle(start), handle(stop));
-    if (!done) return std::unexpected(done.error());
-    return static_cast<double>(milliseconds);
-  }
-
-  Result<void> prepare(const Kernel& kernel) override {
-    auto found = function_of(kernel);
-    if (!found) return std::unexpected(found.error());
-    return {};
-  }
-  Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
-                      const void* params, std::size_t params_bytes) override;
-  Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
-                                   unsigned shared_bytes) override {
-    auto function = function_of(kernel);
-    if (!function) return std::unexpected(function.error());
-    int blocks = 0;
-    auto done = on_device(driver_.resident_blocks, &blocks, *function, static_cast<int>(threads),
-                          static_cast<std::size_t>(shared_bytes));
-    if (!done) return std::unexpected(done.error());
-    return static_cast<unsigned>(blocks);
-  }
-
-  const std::optional<Error>& lost() const override { return lost_; }
-
  private:
-  static HipPointer pointer(DeviceAddress address) { return reinterpret_cast<HipPointer>(address); }
-  static HipHandle handle(StreamId stream) { return reinterpret_cast<HipHandle>(stream.value); }
-  static HipHandle handle(EventId event) { return reinterpret_cast<HipHandle>(event.value); }
+  // HIP's current device belongs to the calling thread.
+  Result<void> make_current() override { return driver_.set_device(number_); }
+  Result<HipHandle> load(const Kernel& kernel) override;
+  Result<void> allow_shared(HipHandle, unsigned) override { return {}; }  // nothing is to be asked
+  Result<void> start(HipHandle function, StreamId stream, const LaunchShape& shape,
+                     const void* params, std::size_t params_bytes) override;
 
-  // A sticky error is kept, and is the answer to everything from then on.
-  Result<void> note(Result<void> result) {
-    if (!result && !lost_ && result.error().kind == ErrorKind::device) {
-      const HipErrorInfo* error = find_hip_error(result.error().code);
-      if (error && error->sticky) lost_ = result.error();
-    }
-    return result;
-  }
-
-  // HIP's current device belongs to the calling thread, which may be another one each time.
-  template <class... Args>
-  Result<void> on_device(const HipSymbol<HipStatus(Args...)>& symbol,
-                         std::type_identity_t<Args>... args) {
-    if (lost_) return std::unexpected(*lost_);
-    if (auto current = note(driver_.set_device(number_)); !current) return current;
-    return note(symbol(args...));
-  }
-
-  std::optional<int> attribute(HipAttribute which) const {
-    int value = 0;
-    if (!driver_.device_attribute(&value, which, number_)) return std::nullopt;
-    return value;
-  }
-
-  Result<void> read_info();
-  Result<HipHandle> function_of(const Kernel& kernel);
-
-  const HipDriver& driver_;
-  HipDeviceNumber number_;
   const HipImage& image_;
-  DeviceInfo info_;
-  std::optional<Error> lost_;
   HipHandle module_ = nullptr;
-  std::map<const Kernel*, HipHandle> functions_;
 };
 
-Result<void> HipDevice::read_info() {
-  using enum HipAttribute;
-  char name[256] = {};
-  if (auto done = driver_.device_name(name, sizeof name - 1, number_); !done) return done;
-  info_.name = printable(name);
-  std::size_t total = 0;
-  if (auto done = driver_.device_total_memory(&total, number_); !done) return done;
-  info_.memory_total_bytes = total;
-
-  const auto positive = [&](HipAttribute which) -> std::optional<unsigned> {
-    const auto value = attribute(which);
-    if (!value || *value <= 0) return std::nullopt;
-    return static_cast<unsigned>(*value);
-  };
-  const auto flag = [&](HipAttribute which) -> std::optional<bool> {
-    const auto value = attribute(which);
-    if (!value) return std::nullopt;
-    return *value != 0;
-  };
-  const auto units = positive(multiprocessor_count);
-  if (!units)
-    return fail(ErrorKind::device, "the runtime does not tell how many compute units the GPU has");
-  info_.units = *units;
-  info_.l2_cache_bytes = positive(l2_cache_bytes);
-  info_.max_threads_per_block = positive(max_threads_per_block);
-  info_.max_threads_per_unit = positive(max_threads_per_multiprocessor);
-  info_.warp_size = positive(warp_size);
-  info_.max_shared_bytes_per_block = positive(max_shared_memory_per_block);
-  info_.memory_clock_khz = positive(memory_clock_rate_khz);
-  info_.memory_bus_bits = positive(memory_bus_width_bits);
-  info_.integrated = flag(integrated);
-  info_.ecc_enabled = flag(ecc_enabled);
-  info_.launch_time_limited = flag(kernel_exec_timeout);
-  info_.cooperative_launch = flag(cooperative_launch);
-  return {};
-}
-
-Result<void> HipDevice::launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
-                               const void* params, std::size_t params_bytes) {
-  if (params_bytes > kMaxKernelParameterBytes)
-    return fail(ErrorKind::bad_input, "kernel parameters exceed 128 bytes");
-  auto function = function_of(kernel);
-  if (!function) return std::unexpected(function.error());
+Result<void> HipDevice::start(HipHandle function, StreamId stream, const LaunchShape& shape,
+                              const void* params, std::size_t params_bytes) {
   if (shape.cooperative) {
     // The runtime answers with hipErrorLaunchFailure here, which elsewhere is a fault of the GPU.
     if (info_.cooperative_launch == false)
       return fail(ErrorKind::unsupported, "this GPU or its driver has no cooperative launch");
     void* arguments[] = {const_cast<void*>(params)};
-    return on_device(driver_.launch_cooperative, *function, shape.blocks, 1u, 1u, shape.threads, 1u,
-                     1u, shape.shared_bytes, handle(stream), static_cast<void**>(arguments));
+    return call(driver_.launch_cooperative, function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
+                shape.shared_bytes, handle(stream), static_cast<void**>(arguments));
   }
-  std::size_t bytes = params_bytes;
-  void* extra[] = {kHipLaunchBufferPointer, const_cast<void*>(params), kHipLaunchBufferSize, &bytes,
-                   kHipLaunchEnd};
-  return on_device(driver_.launch, *function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
-                   shape.shared_bytes, handle(stream), static_cast<void**>(nullptr),
-                   static_cast<void**>(extra));
+  void* extra[] = {kHipLaunchBufferPointer, const_cast<void*>(params), kHipLaunchBufferSize,
+                   &params_bytes, kHipLaunchEnd};
+  return call(driver_.launch, function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
+              shape.shared_bytes, handle(stream), nullptr, static_cast<void**>(extra));
 }
 
-Result<HipHandle> HipDevice::function_of(const Kernel& kernel) {
-  if (auto found = functions_.find(&kernel); found != functions_.end()) return found->second;
+Result<HipHandle> HipDevice::load(const Kernel& kernel) {
   if (!module_) {
-    auto done = on_device(driver_.module_load, &module_, static_cast<const void*>(image_.begin));
+    auto done = call(driver_.module_load, &module_, image_.begin);
     if (!done) {
       Error error = done.error();
       error.message += fmt::format(" (the embedded code for {})", image_.target);
@@ -242,12 +72,11 @@ Result<HipHandle> HipDevice::function_of(const Kernel& kernel) {
   }
   HipHandle function = nullptr;
   const std::string name(kernel.name);
-  auto done = on_device(driver_.module_function, &function, module_, name.c_str());
+  auto done = call(driver_.module_function, &function, module_, name.c_str());
   if (!done && done.error().kind == ErrorKind::device && done.error().code == kNotFound)
     return fail(ErrorKind::unsupported,
                 fmt::format("kernel {} has no code for {}", kernel.name, image_.target));
   if (!done) return std::unexpected(done.error());
-  functions_[&kernel] = function;
   return function;
 }
 

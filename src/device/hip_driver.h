@@ -5,16 +5,14 @@
 // rocm-5.0.0, 5.3.0, 5.7.1, 6.0.0, 6.2.2 and of release 7's. Not verified on hardware.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <string>
-#include <string_view>
+#include <utility>
 
 #include "base/result.h"
+#include "device/driver_library.h"
 
 namespace gpuready {
 
-using HipStatus = int;
 using HipDeviceNumber = int;
 using HipPointer = void*;  // hipDeviceptr_t
 using HipHandle = void*;   // modules, functions, streams and events are opaque pointers
@@ -42,74 +40,60 @@ inline void* const kHipLaunchBufferPointer = reinterpret_cast<void*>(1);
 inline void* const kHipLaunchBufferSize = reinterpret_cast<void*>(2);
 inline void* const kHipLaunchEnd = reinterpret_cast<void*>(3);
 
-template <class Signature>
-struct HipSymbol;
+extern const DriverApi kHipApi;
 template <class... Args>
-struct HipSymbol<HipStatus(Args...)> {
-  const char* name;
-  HipStatus (*function)(Args...) = nullptr;
-
-  // Calls it. A missing symbol is an error that names it; any code but 0 an error with its meaning.
-  Result<void> operator()(Args... args) const;
-};
-
-// Error for a HIP status; `call` is the function's name.
-std::unexpected<Error> hip_failure(std::string_view call, HipStatus status);
-std::unexpected<Error> hip_symbol_missing(std::string_view name);
-
-template <class... Args>
-Result<void> HipSymbol<HipStatus(Args...)>::operator()(Args... args) const {
-  if (!function) return hip_symbol_missing(name);
-  const HipStatus status = function(args...);
-  if (status != 0) return hip_failure(name, status);
-  return {};
-}
+using HipFunction = DriverFunction<kHipApi, Args...>;
 
 struct HipDriver {
-  std::string path;  // as it was opened
-  int version = 0;   // 60'200'000 and more for 6.2
+  static constexpr const DriverApi& kApi = kHipApi;
+  using Attribute = HipAttribute;
+  using Pointer = HipPointer;
 
-  HipSymbol<HipStatus(unsigned)> init{"hipInit"};
-  HipSymbol<HipStatus(int*)> runtime_version{"hipRuntimeGetVersion"};
-  HipSymbol<HipStatus(int*)> device_count{"hipGetDeviceCount"};
-  HipSymbol<HipStatus(HipDeviceNumber)> set_device{"hipSetDevice"};
-  HipSymbol<HipStatus(char*, int, HipDeviceNumber)> device_pci_address{"hipDeviceGetPCIBusId"};
-  HipSymbol<HipStatus(char*, int, HipDeviceNumber)> device_name{"hipDeviceGetName"};
-  HipSymbol<HipStatus(std::size_t*, HipDeviceNumber)> device_total_memory{"hipDeviceTotalMem"};
-  HipSymbol<HipStatus(int*, HipAttribute, HipDeviceNumber)> device_attribute{
-      "hipDeviceGetAttribute"};
+  explicit HipDriver(DriverLibrary opened) : library(std::move(opened)) {}
+  DriverLibrary library;
+  int version = 0;  // 60'200'000 and more for 6.2
 
-  HipSymbol<HipStatus(std::size_t*, std::size_t*)> memory_info{"hipMemGetInfo"};
-  HipSymbol<HipStatus(HipPointer*, std::size_t)> memory_allocate{"hipMalloc"};
-  HipSymbol<HipStatus(HipPointer)> memory_free{"hipFree"};
-  HipSymbol<HipStatus(void**, std::size_t, unsigned)> host_allocate{"hipHostMalloc"};
-  HipSymbol<HipStatus(void*)> host_free{"hipHostFree"};
-  HipSymbol<HipStatus(HipPointer, const void*, std::size_t, HipHandle)> copy_to_device{
-      "hipMemcpyHtoDAsync"};
-  HipSymbol<HipStatus(void*, HipPointer, std::size_t, HipHandle)> copy_to_host{
-      "hipMemcpyDtoHAsync"};
-  HipSymbol<HipStatus(HipPointer, HipPointer, std::size_t, HipHandle)> copy_on_device{
-      "hipMemcpyDtoDAsync"};
+  HipFunction<unsigned> init{library, "hipInit"};
+  HipFunction<int*> runtime_version{library, "hipRuntimeGetVersion"};
+  HipFunction<int*> device_count{library, "hipGetDeviceCount"};
+  HipFunction<HipDeviceNumber> set_device{library, "hipSetDevice"};
+  HipFunction<char*, int, HipDeviceNumber> device_pci_address{library, "hipDeviceGetPCIBusId"};
+  HipFunction<char*, int, HipDeviceNumber> device_name{library, "hipDeviceGetName"};
+  HipFunction<std::size_t*, HipDeviceNumber> device_total_memory{library, "hipDeviceTotalMem"};
+  HipFunction<int*, HipAttribute, HipDeviceNumber> device_attribute{library,
+                                                                    "hipDeviceGetAttribute"};
 
-  HipSymbol<HipStatus(HipHandle*, unsigned)> stream_create{"hipStreamCreateWithFlags"};
-  HipSymbol<HipStatus(HipHandle)> stream_destroy{"hipStreamDestroy"};
-  HipSymbol<HipStatus(HipHandle)> stream_synchronize{"hipStreamSynchronize"};
-  HipSymbol<HipStatus(HipHandle*, unsigned)> event_create{"hipEventCreateWithFlags"};
-  HipSymbol<HipStatus(HipHandle)> event_destroy{"hipEventDestroy"};
-  HipSymbol<HipStatus(HipHandle, HipHandle)> event_record{"hipEventRecord"};
-  HipSymbol<HipStatus(float*, HipHandle, HipHandle)> event_elapsed_ms{"hipEventElapsedTime"};
+  HipFunction<std::size_t*, std::size_t*> memory_info{library, "hipMemGetInfo"};
+  HipFunction<HipPointer*, std::size_t> memory_allocate{library, "hipMalloc"};
+  HipFunction<HipPointer> memory_free{library, "hipFree"};
+  HipFunction<void**, std::size_t, unsigned> host_allocate{library, "hipHostMalloc"};
+  HipFunction<void*> host_free{library, "hipHostFree"};
+  HipFunction<HipPointer, const void*, std::size_t, HipHandle> copy_to_device{library,
+                                                                              "hipMemcpyHtoDAsync"};
+  HipFunction<void*, HipPointer, std::size_t, HipHandle> copy_to_host{library,
+                                                                      "hipMemcpyDtoHAsync"};
+  HipFunction<HipPointer, HipPointer, std::size_t, HipHandle> copy_on_device{library,
+                                                                             "hipMemcpyDtoDAsync"};
 
-  HipSymbol<HipStatus(HipHandle*, const void*)> module_load{"hipModuleLoadData"};
-  HipSymbol<HipStatus(HipHandle)> module_unload{"hipModuleUnload"};
-  HipSymbol<HipStatus(HipHandle*, HipHandle, const char*)> module_function{"hipModuleGetFunction"};
-  HipSymbol<HipStatus(HipHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                      unsigned, HipHandle, void**, void**)>
-      launch{"hipModuleLaunchKernel"};
-  HipSymbol<HipStatus(HipHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                      unsigned, HipHandle, void**)>
-      launch_cooperative{"hipModuleLaunchCooperativeKernel"};
-  HipSymbol<HipStatus(int*, HipHandle, int, std::size_t)> resident_blocks{
-      "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"};
+  HipFunction<HipHandle*, unsigned> stream_create{library, "hipStreamCreateWithFlags"};
+  HipFunction<HipHandle> stream_destroy{library, "hipStreamDestroy"};
+  HipFunction<HipHandle> stream_synchronize{library, "hipStreamSynchronize"};
+  HipFunction<HipHandle*, unsigned> event_create{library, "hipEventCreateWithFlags"};
+  HipFunction<HipHandle> event_destroy{library, "hipEventDestroy"};
+  HipFunction<HipHandle, HipHandle> event_record{library, "hipEventRecord"};
+  HipFunction<float*, HipHandle, HipHandle> event_elapsed_ms{library, "hipEventElapsedTime"};
+
+  HipFunction<HipHandle*, const void*> module_load{library, "hipModuleLoadData"};
+  HipFunction<HipHandle> module_unload{library, "hipModuleUnload"};
+  HipFunction<HipHandle*, HipHandle, const char*> module_function{library, "hipModuleGetFunction"};
+  HipFunction<HipHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+              HipHandle, void**, void**>
+      launch{library, "hipModuleLaunchKernel"};
+  HipFunction<HipHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+              HipHandle, void**>
+      launch_cooperative{library, "hipModuleLaunchCooperativeKernel"};
+  HipFunction<int*, HipHandle, int, std::size_t> resident_blocks{
+      library, "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"};
 
   // Opens the library and starts the runtime, once per process; the library is never closed. The
   // path in GPUREADY_HIP_LIBRARY, if set, is the only one tried.

@@ -1,9 +1,10 @@
 #include "device/nccl.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+
+#include "device/driver_library.h"
 
 namespace gpuready {
 
@@ -30,31 +31,25 @@ namespace {
 constexpr int kSum = 0;  // ncclRedOp_t
 
 template <class Function>
-bool look_up(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
+bool look_up(const DriverLibrary& library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(find_symbol(library, name));
   return function != nullptr;
 }
 
 Result<NcclLibrary> open_library() {
   // Multicast through the NVSwitch can put GPUs that others share out of service.
   ::setenv("NCCL_NVLS_ENABLE", "0", 1);
-  const char* chosen = std::getenv("GPUREADY_LIBNCCL");
-  const char* path = chosen ? chosen : "libnccl.so.2";
-  void* found = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!found) {
-    const char* error = ::dlerror();
-    return fail(ErrorKind::not_found,
-                fmt::format("NCCL is not there: {}", error ? error : "dlopen failed"));
-  }
+  const auto found = open_driver_library("NCCL", "GPUREADY_LIBNCCL", {"libnccl.so.2"});
+  if (!found) return std::unexpected(found.error());
   NcclLibrary library;
-  if (!look_up(found, "ncclGetVersion", library.get_version) ||
-      !look_up(found, "ncclGetErrorString", library.error_text) ||
-      !look_up(found, "ncclCommInitAll", library.init_all) ||
-      !look_up(found, "ncclCommDestroy", library.destroy) ||
-      !look_up(found, "ncclGroupStart", library.group_start) ||
-      !look_up(found, "ncclGroupEnd", library.group_end) ||
-      !look_up(found, "ncclAllReduce", library.all_reduce))
-    return fail(ErrorKind::unsupported, fmt::format("{} lacks what NCCL 2 has", path));
+  if (!look_up(*found, "ncclGetVersion", library.get_version) ||
+      !look_up(*found, "ncclGetErrorString", library.error_text) ||
+      !look_up(*found, "ncclCommInitAll", library.init_all) ||
+      !look_up(*found, "ncclCommDestroy", library.destroy) ||
+      !look_up(*found, "ncclGroupStart", library.group_start) ||
+      !look_up(*found, "ncclGroupEnd", library.group_end) ||
+      !look_up(*found, "ncclAllReduce", library.all_reduce))
+    return fail(ErrorKind::unsupported, fmt::format("{} lacks what NCCL 2 has", found->path));
   return library;
 }
 

@@ -1,9 +1,10 @@
 #include "device/vulkan_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+
+#include "device/driver_library.h"
 
 namespace gpuready {
 namespace {
@@ -64,38 +65,30 @@ Result<VkInstance> create_instance(PFN_vkGetInstanceProcAddr get) {
 }
 
 Result<VulkanLibrary> open_library() {
-  std::vector<std::string> paths = {"libvulkan.so.1", "libvulkan.so"};
-  if (const char* override_path = std::getenv("GPUREADY_VULKAN_LIBRARY")) paths = {override_path};
   ::setenv("VK_LOADER_LAYERS_DISABLE", "~all~", 0);
-  std::string first_error;
-  for (const std::string& path : paths) {
-    void* opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!opened) {
-      const char* error = ::dlerror();
-      if (first_error.empty()) first_error = error ? error : "dlopen failed";
-      continue;
-    }
-    const auto get =
-        reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(opened, "vkGetInstanceProcAddr"));
-    if (!get)
-      return fail(ErrorKind::unsupported, fmt::format("{} has no vkGetInstanceProcAddr", path));
-    auto instance = create_instance(get);
-    if (!instance) return std::unexpected(instance.error());
-    VulkanLibrary library;
-    library.path = path;
-    library.instance = *instance;
-    const char* missing = nullptr;
+  const auto opened = open_driver_library("the Vulkan loader", "GPUREADY_VULKAN_LIBRARY",
+                                          {"libvulkan.so.1", "libvulkan.so"});
+  if (!opened) return std::unexpected(opened.error());
+  const auto get =
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(find_symbol(*opened, "vkGetInstanceProcAddr"));
+  if (!get)
+    return fail(ErrorKind::unsupported,
+                fmt::format("{} has no vkGetInstanceProcAddr", opened->path));
+  auto instance = create_instance(get);
+  if (!instance) return std::unexpected(instance.error());
+  VulkanLibrary library;
+  library.path = opened->path;
+  library.instance = *instance;
+  const char* missing = nullptr;
 #define GPUREADY_LOOK_UP(name)                                                      \
   library.name = reinterpret_cast<PFN_vk##name>(get(library.instance, "vk" #name)); \
   if (!library.name) missing = "vk" #name;
-    GPUREADY_VULKAN_FUNCTIONS(GPUREADY_LOOK_UP)
+  GPUREADY_VULKAN_FUNCTIONS(GPUREADY_LOOK_UP)
 #undef GPUREADY_LOOK_UP
-    if (missing)
-      return fail(ErrorKind::unsupported,
-                  fmt::format("the Vulkan loader has no {}: it is too old", missing));
-    return library;
-  }
-  return fail(ErrorKind::not_found, fmt::format("the Vulkan loader is not there: {}", first_error));
+  if (missing)
+    return fail(ErrorKind::unsupported,
+                fmt::format("the Vulkan loader has no {}: it is too old", missing));
+  return library;
 }
 
 }  // namespace

@@ -71,6 +71,11 @@ void fill_host(void* target, std::uint64_t words, std::uint64_t salt);
 TransferOutcome check_host(void* base, std::uint64_t words, std::uint64_t salt,
                            const std::optional<TransferFault>& fault = std::nullopt);
 
+// What the words of one salt add up to; `words` is even.
+constexpr std::uint64_t transfer_sum(std::uint64_t words, std::uint64_t salt) {
+  return words / 2 * (words - 1) + words * salt;
+}
+
 // True when all `words` words were checked, add up to `sum` and were good. Otherwise the verdict
 // has failed, with the first bad words as mismatches of `what`.
 bool judge_transfer(Verdict& verdict, std::string_view what, const TransferOutcome& outcome,

@@ -36,9 +36,13 @@ struct RateEffort {
   int batches = 3;
 };
 
+// So much effort for buffers of `bytes`: small ones are timed for less long.
+std::optional<RateEffort> effort_for(std::optional<RateEffort> effort, std::uint64_t bytes);
+
 // Bytes a second, the best of several batches; `enqueue` adds one piece of `bytes` to the timer's
-// stream. The first piece is warm-up and tells how many make a batch.
-Result<double> best_rate(StreamTimer& timer, double bytes, const RateEffort& effort,
+// stream. The first piece is warm-up and tells how many make a batch. Without an effort one piece
+// is enqueued, and the rate is 0.
+Result<double> best_rate(StreamTimer& timer, double bytes, const std::optional<RateEffort>& effort,
                          const std::function<Result<void>()>& enqueue);
 
 // Copies by our own kernel, in launches of at most `piece_bytes`: by default short enough for any

@@ -39,32 +39,30 @@ std::string ComputeTest::describe_failure() const {
   return text;
 }
 
-void ComputeTest::conclude() {
+bool ComputeTest::conclude() {
   const unsigned total = units_total();
   const unsigned tested = static_cast<unsigned>(tally_.units.size());
-  auto& metrics = verdict_.metrics;
   const std::size_t ops = exact_ops_.size() + special_ops_.size();
-  metrics.push_back({"operations", static_cast<double>(ops), "1", {}, {}});
-  metrics.push_back({"results_checked", static_cast<double>(tally_.results), "1", {}, {}});
+  set_metric("operations", static_cast<double>(ops), "1");
+  set_metric("results_checked", static_cast<double>(tally_.results), "1");
   if (launcher_)
-    metrics.push_back(
-        {"shared_memory_per_unit", static_cast<double>(launcher_->shared_bytes()), "B", {}, {}});
-  metrics.push_back({"rounds", static_cast<double>(rounds_), "1", {}, {}});
+    set_metric("shared_memory_per_unit", static_cast<double>(launcher_->shared_bytes()), "B");
+  set_metric("rounds", static_cast<double>(rounds_), "1");
   if (worst_.median > 0) {
     const char* unit = cpu_ ? "ns" : "cycles";
-    metrics.push_back({"median_unit_time", worst_.median, unit, {}, {}});
-    metrics.push_back({"slowest_unit_time", worst_.slowest, unit, {}, {}});
+    set_metric("median_unit_time", worst_.median, unit);
+    set_metric("slowest_unit_time", worst_.slowest, unit);
     Metric ratio{"median_to_slowest_unit", 1 / worst_.ratio(), "1", {}, {}};
     if (alone()) {
       ratio.threshold = 1 / rule_.ratio;
       ratio.threshold_source = "the compute test's own rule: equal work takes equal time";
     }
-    metrics.push_back(std::move(ratio));
+    verdict_.metrics.push_back(std::move(ratio));
   }
   if (rounds_ > 0 && !special_ops_.empty())
-    metrics.push_back({"special_function_error_to_bound", largest_error_, "1", {}, {}});
+    set_metric("special_function_error_to_bound", largest_error_, "1");
 
-  if (failed()) return set(VerdictStatus::failed, describe_failure());
+  if (found_wrong()) return set(VerdictStatus::failed, describe_failure());
   if (interrupted_)
     return set(VerdictStatus::inconclusive,
                fmt::format("interrupted during {} after {} rounds without a wrong result", phase_,
@@ -101,7 +99,7 @@ void ComputeTest::conclude() {
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", compute_op(op).name);
   }
   if (!missing.empty()) reason += fmt::format("; not there: {}", missing);
-  set(VerdictStatus::passed, std::move(reason));
+  return set(VerdictStatus::passed, std::move(reason));
 }
 
 }  // namespace gpuready

@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "health/compute_launch.h"
 #include "health/compute_tally.h"
-#include "health/test.h"
+#include "health/test_run.h"
 
 namespace gpuready {
 
@@ -27,30 +26,19 @@ inline constexpr SlowRule kGpuRule{1.10, 3, 10}, kCpuRule{1.5, 3, 24};
 
 // One run of the test: what is done is in compute_test.cc, what is said of it in
 // compute_conclude.cc.
-class ComputeTest {
+class ComputeTest final : public TestRun {
  public:
   ComputeTest(Device& device, const TestOptions& options, const TestHooks& hooks)
-      : device_(device),
-        options_(options),
-        hooks_(hooks),
+      : TestRun("compute", device, options, hooks),
         cpu_(device.info().executor == "cpu"),
         unnamed_units_(units_are_unnamed(device.info())),
         rule_(cpu_ ? kCpuRule : kGpuRule) {
-    verdict_ = begin_verdict("compute", device, options);
     if (!unnamed_units_) verdict_.units = UnitCoverage{0, device.info().units};
     seed_ = options.seed ? *options.seed : random_u64();
   }
 
-  Verdict run() {
-    start_ = Clock::now();
-    if (auto done = steps(); !done && verdict_.mismatches_total == 0 && slow_.empty())
-      conclude_with_error(verdict_, device_, done.error(), phase_);
-    verdict_.duration_ms = elapsed_ms(start_);
-    return std::move(verdict_);
-  }
-
  private:
-  Result<void> steps();
+  Result<void> steps() override;
   Result<void> census();
   Result<void> round(std::uint64_t seed);
   Result<void> exact_round(std::uint64_t seed);
@@ -60,16 +48,12 @@ class ComputeTest {
   Result<void> locate(const ComputeWork& work);
   Result<std::vector<std::uint64_t>> reference_of(const ComputeWork& work, const WrongSum& wrong);
   void judge_times(const UnitTimes& times);
-  void conclude();
+  bool conclude();  // always false
   std::string describe_failure() const;
 
   bool go_on() {
-    if (hooks_.progress) hooks_.progress({phase_, rounds_, rounds_total_});
-    return !(interrupted_ = interrupted_ || hooks_.cancelled());
-  }
-  void set(VerdictStatus status, std::string reason) {
-    verdict_.status = status;
-    verdict_.reason = std::move(reason);
+    interrupted_ = !report(rounds_, rounds_total_) || interrupted_;
+    return !interrupted_;
   }
   void add_mismatch(const Mismatch& mismatch) {
     ++verdict_.mismatches_total;
@@ -84,22 +68,16 @@ class ComputeTest {
   unsigned units_total() const { return launcher_ ? launcher_->blocks() : device_.info().units; }
   // Others' work on the same GPU may take its turn on some SMs and not on others.
   bool alone() const { return options_.reserve_free_bytes == 0; }
-  bool failed() const {
+  bool found_wrong() const {
     return !tally_.wrong.empty() || verdict_.mismatches_total > 0 || !slow_.empty() ||
            tally_.silent + tally_.incomplete > 0;
   }
   double seconds_wanted() const;
 
-  Device& device_;
-  const TestOptions& options_;
-  const TestHooks& hooks_;
   const bool cpu_;
   const bool unnamed_units_;  // units are work groups, on whichever SM, and keep no time
   const SlowRule rule_;
-  Verdict verdict_;
   std::uint64_t seed_ = 0;
-  Clock::time_point start_;
-  std::string_view phase_ = "start";
   std::optional<ComputeLauncher> launcher_;
   std::vector<unsigned> units_;  // seen by the census
   std::vector<unsigned> exact_ops_, special_ops_;

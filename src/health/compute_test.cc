@@ -17,16 +17,13 @@ constexpr std::uint64_t kSpecialSeed = 0x67707572656164;
 constexpr int kCensusTries = 8;
 constexpr std::size_t kMostLocated = 16;  // wrong sums whose results are looked at one by one
 constexpr std::size_t kMostBesides = 64;  // launches while the golden values are computed
-constexpr double kStandardSeconds = 3, kThoroughSeconds = 30;
+constexpr ByLevel<double> kSeconds = {0, 3, 30};
 constexpr unsigned kQuickRounds = 2;
 
 }  // namespace
 
 double ComputeTest::seconds_wanted() const {
-  if (options_.duration_s) return *options_.duration_s;
-  return options_.level == Level::thorough   ? kThoroughSeconds
-         : options_.level == Level::standard ? kStandardSeconds
-                                             : 0;
+  return options_.duration_s.value_or(at_level(kSeconds, options_.level));
 }
 
 Result<void> ComputeTest::steps() {
@@ -46,10 +43,14 @@ Result<void> ComputeTest::steps() {
   rounds_total_ = seconds_wanted() > 0 ? 0 : kQuickRounds;
   std::uint64_t seed = seed_;
   do {
-    if (auto done = round(seed); !done) return done;
+    if (auto done = round(seed); !done) {
+      // Wrong results already seen stay the verdict, whatever happened after.
+      if (verdict_.mismatches_total > 0 || !slow_.empty()) conclude();
+      return done;
+    }
     if (hooks_.partial) hooks_.partial(verdict_);
     seed = mix_word(seed + 0x9E3779B97F4A7C15ull, 0);
-  } while (!interrupted_ && !failed() &&
+  } while (!interrupted_ && !found_wrong() &&
            (rounds_ < rounds_total_ || elapsed_ms(start_) < seconds_wanted() * 1e3));
   conclude();
   return {};

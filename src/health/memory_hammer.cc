@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "health/memory_run.h"
 
 namespace gpuready {
 namespace {
@@ -81,6 +82,37 @@ Result<std::optional<HammerResult>> hammer_memory(MemoryPasses& passes, const De
   }
   if (result.regions == 0) return std::optional<HammerResult>();
   return std::optional(result);
+}
+
+Result<bool> MemoryTest::hammer(const PassProgress& progress) {
+  if (options_.reserve_free_bytes > 0) {
+    set(VerdictStatus::inconclusive,
+        "repeated access is for a GPU that is used by nobody else; it was left out");
+    return true;
+  }
+  auto result = hammer_memory(*passes_, device_, *ranges_, progress);
+  if (!result) return std::unexpected(result.error());
+  if (hooks_.cancelled()) return false;
+  if (!*result) {
+    set(VerdictStatus::inconclusive,
+        "repeated access was asked for, but the memory is too little to go past the cache with");
+    return true;
+  }
+  const HammerResult& hammered = **result;
+  set_metric("hammer_reads", hammered.reads, "1");
+  set_metric("hammer_time", hammered.ms, "ms");
+  if (hammered.cache_ticks > 0) {
+    verdict_.metrics.push_back(
+        {"hammer_latency_to_cache", hammered.memory_ticks / hammered.cache_ticks, "1",
+         HammerResult::kLeastRatio,
+         "the memory test's own rule: a read that the cache answers takes 1"});
+    set_metric("hammer_latency", hammered.memory_ticks, "ticks");
+  }
+  if (!hammered.reached_memory())
+    set(VerdictStatus::inconclusive,
+        "repeated access was asked for, but its reads took no longer than from the cache: they did "
+        "not reach the memory");
+  return true;
 }
 
 }  // namespace gpuready

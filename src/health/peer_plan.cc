@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "health/survey.h"
+
 namespace gpuready {
 namespace {
 
@@ -41,18 +43,6 @@ TestJob pair_of(const Machine& machine, const HealthTest& test, const Member& a,
   job.options.max_launch_ms = std::min(job.options.max_launch_ms, other.max_launch_ms);
   job.options.peer_path = name_path(machine, a.gpu->index, b.gpu->index);
   return job;
-}
-
-Verdict not_run(const HealthTest& test, std::string subject, const Gpu& first, VerdictStatus status,
-                std::string reason) {
-  Verdict verdict;
-  verdict.test = test.name;
-  verdict.subject = std::move(subject);
-  verdict.uuid = first.uuid;
-  if (first.pci) verdict.pci_address = first.pci->text();
-  verdict.status = status;
-  verdict.reason = std::move(reason);
-  return verdict;
 }
 
 }  // namespace
@@ -106,9 +96,9 @@ PairPlan plan_pairs(const Machine& machine, const HealthTest& test,
     const Gpu& gpu = *untested[i].gpu;
     const auto tell = [&](const Gpu& other) {
       const auto [a, b] = std::minmax(gpu.index, other.index);
-      plan.not_run.push_back(not_run(test, fmt::format("GPU {} and GPU {}", a, b),
-                                     a == gpu.index ? gpu : other, VerdictStatus::not_tested,
-                                     fmt::format("GPU {}: {}", gpu.index, untested[i].reason)));
+      plan.not_run.push_back(not_run(
+          test, fmt::format("GPU {} and GPU {}", a, b), a == gpu.index ? &gpu : &other,
+          {VerdictStatus::not_tested, fmt::format("GPU {}: {}", gpu.index, untested[i].reason)}));
     };
     for (const Member& member : members) tell(*member.gpu);
     for (std::size_t j = i + 1; j < untested.size(); ++j) tell(*untested[j].gpu);
@@ -116,8 +106,8 @@ PairPlan plan_pairs(const Machine& machine, const HealthTest& test,
   if (named && plan.waves.empty() && plan.not_run.empty() &&
       members.size() + untested.size() == 1) {
     const Gpu& only = members.empty() ? *untested.front().gpu : *members.front().gpu;
-    plan.not_run.push_back(not_run(test, fmt::format("GPU {}", only.index), only,
-                                   VerdictStatus::not_tested, "there is no second GPU to pair"));
+    plan.not_run.push_back(not_run(test, fmt::format("GPU {}", only.index), &only,
+                                   {VerdictStatus::not_tested, "there is no second GPU to pair"}));
   }
   return plan;
 }

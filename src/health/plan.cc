@@ -10,18 +10,6 @@
 namespace gpuready {
 namespace {
 
-Verdict not_run(const HealthTest& test, const std::string& subject, const Gpu* gpu,
-                const Refusal& why) {
-  Verdict verdict;
-  verdict.test = test.name;
-  verdict.subject = subject;
-  if (gpu) verdict.uuid = gpu->uuid;
-  if (gpu && gpu->pci) verdict.pci_address = gpu->pci->text();
-  verdict.status = why.status;
-  verdict.reason = why.reason;
-  return verdict;
-}
-
 std::vector<const HealthTest*> asked_tests(const PlanOptions& options) {
   const auto names = options.tests.empty() ? tests_of(options.survey.test.level) : options.tests;
   std::vector<const HealthTest*> tests;

@@ -184,4 +184,15 @@ Survey survey_devices(const Machine& machine, const SurveyOptions& options) {
   return survey;
 }
 
+Verdict not_run(const HealthTest& test, std::string subject, const Gpu* gpu, Refusal why) {
+  Verdict verdict;
+  verdict.test = test.name;
+  verdict.subject = std::move(subject);
+  if (gpu) verdict.uuid = gpu->uuid;
+  if (gpu && gpu->pci) verdict.pci_address = gpu->pci->text();
+  verdict.status = why.status;
+  verdict.reason = std::move(why.reason);
+  return verdict;
+}
+
 }  // namespace gpuready

@@ -46,6 +46,9 @@ struct Survey {
 // Without GPU hardware here (or where "cpu" is named) the host's memory and processor are a target.
 Survey survey_devices(const Machine& machine, const SurveyOptions& options);
 
+// The verdict on a device on which this test is not run; without a GPU it names none.
+Verdict not_run(const HealthTest& test, std::string subject, const Gpu* gpu, Refusal why);
+
 // Does the list name this GPU, by index, PCI address, UUID or a UUID's unambiguous beginning? A
 // list that names no GPU but executors only ("cuda") means every GPU.
 bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu);

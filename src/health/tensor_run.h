@@ -10,6 +10,9 @@
 
 namespace gpuready {
 
+// Chains in the shortest launch: enough to time an SM by.
+inline constexpr unsigned kLeastTensorChains = 64;
+
 // A fault on purpose, as the kernels take it; made only on the SM with this %smid.
 struct TensorFault {
   TensorFaultKind kind = kTensorFaultNone;

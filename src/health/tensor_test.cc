@@ -4,34 +4,21 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <set>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "health/tensor_fault.h"
+#include "health/tensor_judge.h"
+#include "health/test_run.h"
 
 namespace gpuready {
 namespace {
 
-constexpr double kQuickSeconds = 1, kStandardSeconds = 15, kThoroughSeconds = 120;
+constexpr ByLevel<double> kSeconds = {1, 15, 120};
 constexpr double kBurnShare = 0.85;  // of the time; the other forms share the rest
 constexpr double kBurnLaunchMs = 200;
 constexpr unsigned kLeastRounds = 3;
-constexpr std::uint32_t kNaNBits = 0x7fffffff;  // fp32, as matrix instructions give it
-
-double seconds_of(const TestOptions& options) {
-  if (options.duration_s) return std::max(0.0, *options.duration_s);
-  switch (options.level) {
-    case Level::quick:
-      return kQuickSeconds;
-    case Level::standard:
-      return kStandardSeconds;
-    case Level::thorough:
-      break;
-  }
-  return kThoroughSeconds;
-}
 
 // What one form did, over all its launches.
 struct Tally {
@@ -41,52 +28,27 @@ struct Tally {
   std::map<std::uint64_t, double> cycles_per_chain;  // by unit, of its best timed round
 };
 
-class TensorTest {
+class TensorTest final : public TestRun {
  public:
   TensorTest(Device& device, const TestOptions& options, const TestHooks& hooks)
-      : device_(device), options_(options), hooks_(hooks) {
-    verdict_ = begin_verdict("tensor", device, options);
-  }
-
-  Verdict run() {
-    const auto start = Clock::now();
-    if (auto done = steps(); !done) {
-      // Wrong results already seen stay the verdict, whatever happened after.
-      if (verdict_.mismatches_total == 0)
-        conclude_with_error(verdict_, device_, done.error(), phase_);
-    }
-    verdict_.duration_ms = elapsed_ms(start);
-    return std::move(verdict_);
-  }
+      : TestRun("tensor", device, options, hooks) {}
 
  private:
-  bool set(VerdictStatus status, std::string reason) {
-    verdict_.status = status;
-    verdict_.reason = std::move(reason);
-    return false;
+  double wanted_ms() const {
+    return 1e3 * std::max(0.0, options_.duration_s.value_or(at_level(kSeconds, options_.level)));
   }
-  bool report() const {
-    if (hooks_.progress)
-      hooks_.progress({phase_, static_cast<std::uint64_t>(done_ms_),
-                       static_cast<std::uint64_t>(seconds_of(options_) * 1e3)});
-    return !hooks_.cancelled();
+  bool report_time() const {
+    return report(static_cast<std::uint64_t>(done_ms_), static_cast<std::uint64_t>(wanted_ms()));
   }
 
-  Result<void> steps();
+  Result<void> steps() override;
   Result<bool> run_form(TensorRunner& runner, std::size_t index, double share_ms);
   Result<bool> run_round(TensorRunner& runner, std::size_t index, std::uint64_t chains, bool first,
                          Tally& tally);
   TensorFault fault_for(std::size_t index) const;
-  bool judge(const TensorRunner& runner, std::uint64_t chains, const TensorLaunch& launch);
-  void list_mismatches(const TensorRunner& runner, const TensorLaunch& launch);
   bool judge_speeds(const TensorForm& form, const Tally& tally);
   void conclude();
 
-  Device& device_;
-  const TestOptions& options_;
-  const TestHooks& hooks_;
-  Verdict verdict_;
-  std::string_view phase_ = "start";
   std::vector<const TensorForm*> forms_;
   std::vector<std::uint64_t> units_;  // as they name themselves
   double done_ms_ = 0, slowest_ = 1;
@@ -118,13 +80,13 @@ Result<void> TensorTest::steps() {
   }
 
   verdict_.units = UnitCoverage{device_.info().units, device_.info().units};
-  const double total_ms = seconds_of(options_) * 1e3;
+  const double total_ms = wanted_ms();
   const double burn_ms = forms_.size() > 1 ? total_ms * kBurnShare : total_ms;
   // The burn's form, the first, comes last: what is short may already tell.
   for (std::size_t i = 0; i < forms_.size(); ++i) {
     const std::size_t index = (i + 1) % forms_.size();
     phase_ = forms_[index]->name;
-    report();
+    report_time();
     auto runner = TensorRunner::make(device_, tensor_case(*forms_[index], seed));
     if (!runner) return std::unexpected(runner.error());
     const double share_ms =
@@ -138,7 +100,6 @@ Result<void> TensorTest::steps() {
   return {};
 }
 
-// False ends the test; the verdict is then set.
 Result<bool> TensorTest::run_form(TensorRunner& runner, std::size_t index, double share_ms) {
   const auto start = Clock::now();
   const double before_ms = done_ms_;
@@ -166,17 +127,14 @@ Result<bool> TensorTest::run_form(TensorRunner& runner, std::size_t index, doubl
       not_timed = tally.chains;
     }
     done_ms_ = before_ms + elapsed_ms(start);
-    if (!report())
+    if (!report_time())
       return set(VerdictStatus::inconclusive,
                  fmt::format("interrupted during {}; all of {} chains checked so far were right",
                              phase_, chains_));
   }
   if (tally.ms > 0)
-    verdict_.metrics.push_back({std::string(runner.form().rate_name),
-                                tally.operations / (tally.ms / 1e3),
-                                std::string(info_of(runner.form().type).rate_unit),
-                                {},
-                                {}});
+    set_metric(runner.form().rate_name, tally.operations / (tally.ms / 1e3),
+               info_of(runner.form().type).rate_unit);
   verdict_.units->tested =
       std::min(verdict_.units->tested, static_cast<unsigned>(tally.units.size()));
   if (index != 0) return true;
@@ -188,7 +146,8 @@ Result<bool> TensorTest::run_round(TensorRunner& runner, std::size_t index, std:
                                    bool first, Tally& tally) {
   auto launch = runner.launch(chains, first && units_.empty() ? TensorFault{} : fault_for(index));
   if (!launch) return std::unexpected(launch.error());
-  if (!judge(runner, chains, *launch)) return false;
+  std::string wrong = find_wrong_sums(runner, chains, *launch, options_.max_reported, verdict_);
+  if (!wrong.empty()) return set(VerdictStatus::failed, std::move(wrong));
   tally.chains += chains;
   tally.ms += launch->ms;
   tally.operations += runner.operations(chains);
@@ -213,56 +172,6 @@ TensorFault TensorTest::fault_for(std::size_t index) const {
   return here ? place.fault : TensorFault{};
 }
 
-bool TensorTest::judge(const TensorRunner& runner, std::uint64_t chains,
-                       const TensorLaunch& launch) {
-  const std::uint64_t predicted = runner.predicted(chains);
-  if (launch.bad > 0) {
-    list_mismatches(runner, launch);
-    std::set<std::uint64_t> units;
-    for (const TensorMismatch& mismatch : launch.mismatches) units.insert(mismatch.unit);
-    std::vector<std::string> names;
-    for (const std::uint64_t unit : units) names.push_back(std::to_string(unit));
-    return set(VerdictStatus::failed,
-               fmt::format("{}: {} of {} checked sums are wrong, on SM {}", runner.form().name,
-                           launch.bad, predicted, join(names, ", ")));
-  }
-  if (launch.good != predicted)
-    return set(VerdictStatus::failed,
-               fmt::format("{}: the device counted {} right results where there must be {}",
-                           runner.form().name, launch.good, predicted));
-  return true;
-}
-
-void TensorTest::list_mismatches(const TensorRunner& runner, const TensorLaunch& launch) {
-  const TensorForm& form = runner.form();
-  const auto add = [&](std::string what, const TensorMismatch& from, std::uint64_t index,
-                       std::uint64_t expected, std::uint64_t actual) {
-    ++verdict_.mismatches_total;
-    if (verdict_.mismatches.size() < std::min<std::size_t>(options_.max_reported, 64))
-      verdict_.mismatches.push_back(
-          {std::move(what), static_cast<unsigned>(from.unit), index, expected, actual});
-  };
-  for (const TensorMismatch& mismatch : launch.mismatches) {
-    const auto rotation = static_cast<unsigned>(mismatch.chain % form.rotations());
-    const auto thread = static_cast<unsigned>(mismatch.thread % form.threads());
-    bool found = false;
-    for (unsigned i = 0; i < form.accumulators(); ++i) {
-      const TensorElement element = form.element(thread, i);
-      const std::uint32_t expected = runner.data().golden(element, rotation);
-      if (expected == mismatch.values[i]) continue;
-      found = true;
-      add(std::string(form.name), mismatch,
-          std::uint64_t{element.row} * form.rows(TensorOperand::b) + element.column, expected,
-          mismatch.values[i]);
-    }
-    // The products are right: then the integer arithmetic of the check itself went wrong.
-    if (!found)
-      add(fmt::format("{} fold", form.name), mismatch, thread,
-          runner.data().golden_fold(thread, rotation), mismatch.fold);
-  }
-  verdict_.mismatches_total += launch.bad - launch.mismatches.size();
-}
-
 // By the burn's form alone: it is the longest, and its cycles are those of the tensor cores. (Where
 // an instruction is put together from others, SMs differ by how they fetch the code.)
 bool TensorTest::judge_speeds(const TensorForm& form, const Tally& tally) {
@@ -279,9 +188,8 @@ bool TensorTest::judge_speeds(const TensorForm& form, const Tally& tally) {
 void TensorTest::conclude() {
   const int capability = device_.info().compute_capability.value_or(0);
   const bool burns = capability < 100;
-  verdict_.metrics.push_back({"chains_checked", static_cast<double>(chains_), "1", {}, {}});
-  verdict_.metrics.push_back(
-      {burns ? "burn_duration" : "longest_form_duration", burn_s_, "s", {}, {}});
+  set_metric("chains_checked", static_cast<double>(chains_), "1");
+  set_metric(burns ? "burn_duration" : "longest_form_duration", burn_s_, "s");
   verdict_.metrics.push_back(
       {"slowest_sm_speed", slowest_, "1", 1 / kSlowSmFactor,
        "the tensor test's own rule: the median SM's cycles over the slowest's"});
@@ -303,47 +211,6 @@ void TensorTest::conclude() {
 
 Verdict test_tensor(Device& device, const TestOptions& options, const TestHooks& hooks) {
   return TensorTest(device, options, hooks).run();
-}
-
-TensorFaultPlace draw_tensor_fault(const Fault& fault, std::span<const TensorForm* const> forms,
-                                   std::span<const std::uint64_t> units) {
-  std::mt19937_64 random(fault.seed);
-  const auto below = [&](std::uint64_t bound) { return random() % bound; };
-  std::vector<std::size_t> candidates;
-  for (std::size_t i = 0; i < forms.size(); ++i)
-    if (fault.kind != FaultClass::nan || forms[i]->type != TensorType::int8)
-      candidates.push_back(i);
-  TensorFaultPlace place;
-  place.form = candidates[below(candidates.size())];
-  const TensorForm& form = *forms[place.form];
-  place.fault.unit = units[below(units.size())];
-  place.fault.thread = static_cast<unsigned>(below(form.threads()));
-  place.fault.chain = static_cast<unsigned>(below(kLeastTensorChains));
-  place.fault.element = static_cast<unsigned>(below(form.accumulators()));
-  place.fault.bits = 1u << below(32);
-  place.fault.kind = kTensorFaultFlip;
-  if (fault.kind == FaultClass::slow_sm) place.fault.kind = kTensorFaultSlow;
-  if (fault.kind == FaultClass::nan) {
-    place.fault.kind = kTensorFaultNan;
-    place.fault.bits = kNaNBits;
-  }
-  return place;
-}
-
-SlowUnits find_slow_units(const std::vector<std::pair<std::uint64_t, double>>& cycles_by_unit) {
-  SlowUnits found;
-  if (cycles_by_unit.empty()) return found;
-  auto sorted = cycles_by_unit;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.second > b.second; });
-  const double median = sorted[sorted.size() / 2].second;
-  if (median <= 0) return found;
-  found.median_to_slowest = median / sorted.front().second;
-  for (const auto& [unit, cycles] : sorted) {
-    if (cycles <= kSlowSmFactor * median) break;
-    found.units.emplace_back(unit, cycles / median);
-  }
-  return found;
 }
 
 }  // namespace gpuready

@@ -5,6 +5,7 @@
 
 #include "device/hip_errors.h"
 #include "device/open_device.h"
+#include "device_checks.h"
 #include "hip_fixture.h"
 #include "kernels/memory_kernels.h"
 #include "kernels/memory_params.h"
@@ -172,46 +173,20 @@ TEST(HipDevice, EveryCallsErrorIsToldAndEndsNothing) {
 }
 
 TEST(HipDevice, AfterAStickyErrorEveryCallReturnsIt) {
-  const auto text = in_hip_child("fail=hipMemcpyHtoDAsync:719", [] {
-    auto device = open_hip_device(kFakeHipGpu0);
-    const int value = 0;
-    auto memory = (*device)->allocate(4096);
-    (void)(*device)->copy_to_device({}, *memory, &value, sizeof value);
-    return std::to_string((*device)->allocate(4096).error().code) + " " +
-           std::to_string((*device)->lost()->code);
-  });
-  EXPECT_EQ(text, "719 719");
+  EXPECT_EQ(in_hip_child("fail=hipMemcpyHtoDAsync:719",
+                         [] { return call_after_failed_copy(**open_hip_device(kFakeHipGpu0)); }),
+            "719 719");
 }
 
 TEST(HipDevice, OutOfMemoryIsNotTheEndOfTheDevice) {
-  const auto text = in_hip_child("memory=64MiB", [] {
-    auto device = open_hip_device(kFakeHipGpu0);
-    auto too_much = (*device)->allocate(1ull << 40);
-    return std::to_string(static_cast<int>((*device)->fault_of(too_much.error()))) + " " +
-           ((*device)->allocate(1 << 20) ? "goes on" : "lost");
-  });
-  EXPECT_EQ(text, number(DeviceFault::out_of_memory) + "goes on");
+  EXPECT_EQ(in_hip_child("memory=64MiB",
+                         [] { return allocate_too_much(**open_hip_device(kFakeHipGpu0)); }),
+            "goes on");
 }
 
 TEST(HipDevice, CopiesArriveAndStreamsAndEventsWork) {
-  const auto text = in_hip_child("", [] {
-    auto opened = open_hip_device(kFakeHipGpu0);
-    Device& device = **opened;
-    auto stream = device.create_stream();
-    auto a = DeviceBuffer::make(device, 4096), b = DeviceBuffer::make(device, 4096);
-    auto timer = StreamTimer::make(device, *stream);
-    std::uint64_t sent = 0x0123456789abcdef, got = 0;
-    (void)timer->start();
-    (void)device.copy_to_device(*stream, a->address(), &sent, sizeof sent);
-    (void)device.copy_on_device(*stream, b->address(), a->address(), sizeof sent);
-    (void)device.copy_to_host(*stream, &got, b->address(), sizeof got);
-    auto ms = timer->stop_ms();
-    auto pinned = device.allocate_pinned(4096);
-    const bool whole = got == sent && ms && *ms >= 0 && pinned && device.release_pinned(*pinned) &&
-                       device.destroy_stream(*stream);
-    return std::string(whole ? "whole" : "broken");
-  });
-  EXPECT_EQ(text, "whole");
+  EXPECT_EQ(in_hip_child("", [] { return copy_back_and_forth(**open_hip_device(kFakeHipGpu0)); }),
+            "whole");
 }
 
 TEST(HipDevice, ParametersOfAnotherSizeThanTheKernelsAreRefused) {

@@ -2,18 +2,13 @@
 // nothing else does.
 #include "health/bandwidth_test.h"
 
-#include <gtest/gtest.h>
-
 #include <map>
 
-#include "../device/in_child.h"
 #include "../machine/scripted.h"
 #include "base/clock.h"
-#include "device/cpu_device.h"
-#include "device/cuda_device.h"
 #include "health/bandwidth_check.h"
 #include "health/bandwidth_together.h"
-#include "health/verdict_json.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
@@ -26,12 +21,7 @@ TestOptions small(Level level = Level::quick, std::uint64_t bytes = MiB) {
   return options;
 }
 
-std::unique_ptr<Device> cpu() {
-  CpuDeviceOptions options;
-  options.threads = 2;
-  options.memory_free_bytes = options.memory_total_bytes = 256 * MiB;
-  return make_cpu_device(options);
-}
+std::unique_ptr<Device> cpu() { return cpu_with(256 * MiB); }
 
 // The fake GPU's slot: generation and width now, and at most.
 std::string link(const char* speed, const char* width) {
@@ -43,24 +33,9 @@ std::string link(const char* speed, const char* width) {
 
 Verdict on_fake(const std::string& fake, const TestOptions& options = small(),
                 const std::string& machine = R"("files":{})") {
-  const std::string text = in_child("memory=128MiB" + fake, [&] {
-    auto device = open_cuda_device(kFakeGpu0);
-    if (!device) return std::string("not opened: ") + device.error().message;
-    return dump_line(to_json(test_bandwidth(**device, *scripted(machine), options, {})));
+  return on_fake_cuda("memory=128MiB" + fake, [&](Device& device) {
+    return test_bandwidth(device, *scripted(machine), options, {});
   });
-  auto doc = parse_json(text, "child");
-  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
-  EXPECT_TRUE(verdict) << text;
-  return verdict.value_or(Verdict{});
-}
-
-bool says(const Verdict& verdict, std::string_view part) {
-  return verdict.reason.find(part) != std::string::npos;
-}
-const Metric* metric(const Verdict& verdict, std::string_view name) {
-  for (const Metric& m : verdict.metrics)
-    if (m.name == name) return &m;
-  return nullptr;
 }
 
 TEST(BandwidthTest, WhatArrivesAsSentPassesWithoutTimingAtQuick) {
@@ -68,9 +43,9 @@ TEST(BandwidthTest, WhatArrivesAsSentPassesWithoutTimingAtQuick) {
   const Verdict v = test_bandwidth(*device, small());
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   // Six transfers with the host and two within the device, of half a MiB each.
-  ASSERT_TRUE(metric(v, "verified_bytes"));
-  EXPECT_EQ(metric(v, "verified_bytes")->value, 8 * 512.0 * KiB);
-  EXPECT_EQ(metric(v, "h2d_pinned_rate"), nullptr);
+  ASSERT_TRUE(find_metric(v, "verified_bytes"));
+  EXPECT_EQ(find_metric(v, "verified_bytes")->value, 8 * 512.0 * KiB);
+  EXPECT_EQ(find_metric(v, "h2d_pinned_rate"), nullptr);
 }
 
 TEST(BandwidthTest, StandardReportsEveryRateAndLatency) {
@@ -80,8 +55,8 @@ TEST(BandwidthTest, StandardReportsEveryRateAndLatency) {
        {"h2d_pinned_rate", "d2h_pinned_rate", "h2d_kernel_rate", "d2h_kernel_rate",
         "h2d_pageable_rate", "d2h_pageable_rate", "dram_copy_engine_rate", "dram_copy_kernel_rate",
         "dram_copy_rate", "both_ways_rate", "h2d_latency", "d2h_latency", "kernel_round_trip"}) {
-    ASSERT_TRUE(metric(v, name)) << name;
-    EXPECT_GT(metric(v, name)->value, 0) << name;
+    ASSERT_TRUE(find_metric(v, name)) << name;
+    EXPECT_GT(find_metric(v, name)->value, 0) << name;
   }
 }
 
@@ -153,18 +128,18 @@ TEST(BandwidthTest, AHiddenLinkIsNotJudgedAndThatIsSaid) {
   options.copy_traffic_bytes = 0;
   const Verdict v = on_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
-  EXPECT_FALSE(metric(v, "h2d_pinned_rate")->threshold);
-  EXPECT_FALSE(metric(v, "dram_copy_rate"));
+  EXPECT_FALSE(find_metric(v, "h2d_pinned_rate")->threshold);
+  EXPECT_FALSE(find_metric(v, "dram_copy_rate"));
   EXPECT_TRUE(says(v, "generation and width are hidden")) << v.reason;
 }
 
 TEST(BandwidthTest, ThresholdsComeFromTheLinkAndTheMemoryClock) {
   // The fake is slower than its 5120 bits at 2619 MHz: 0.8 of them cannot be reached.
   const Verdict v = on_fake("", small(Level::standard, 40 * MiB), link("2.5", "1"));
-  const Metric* pinned = metric(v, "h2d_pinned_rate");
+  const Metric* pinned = find_metric(v, "h2d_pinned_rate");
   ASSERT_TRUE(pinned && pinned->threshold);
   EXPECT_DOUBLE_EQ(*pinned->threshold, 0.75 * 0.25e9);
-  const Metric* copy = metric(v, "dram_copy_rate");
+  const Metric* copy = find_metric(v, "dram_copy_rate");
   ASSERT_TRUE(copy && copy->threshold);
   EXPECT_DOUBLE_EQ(*copy->threshold, 0.80 * 5120 / 8 * 2 * 2619e6);
   EXPECT_EQ(v.status, VerdictStatus::failed);
@@ -191,7 +166,7 @@ TEST(BandwidthTest, ASlowLinkFails) {
 TEST(BandwidthTest, SmallCopiesAreNotJudged) {
   const Verdict v = on_fake("", small(Level::standard, 4 * MiB), link("32.0", "16"));
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
-  EXPECT_FALSE(metric(v, "dram_copy_rate")->threshold);
+  EXPECT_FALSE(find_metric(v, "dram_copy_rate")->threshold);
 }
 
 TEST(BandwidthTest, EachNumaNodeThatGrantsMemoryIsMeasured) {
@@ -199,7 +174,7 @@ TEST(BandwidthTest, EachNumaNodeThatGrantsMemoryIsMeasured) {
                             R"("files":{"/sys/devices/system/node/has_memory":"0,1000"})");
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_TRUE(says(v, "NUMA node 1000 not measured")) << v.reason;
-  EXPECT_TRUE(metric(v, "h2d_pinned_rate_node0") || says(v, "NUMA node 0 not measured"))
+  EXPECT_TRUE(find_metric(v, "h2d_pinned_rate_node0") || says(v, "NUMA node 0 not measured"))
       << v.reason;
 }
 
@@ -209,7 +184,7 @@ TEST(BandwidthTest, AllTogetherReportsRatesOfItsOwn) {
   const Verdict v = on_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   for (const char* name : {"h2d_together_rate", "d2h_together_rate", "both_ways_together_rate"})
-    EXPECT_TRUE(metric(v, name)) << name;
+    EXPECT_TRUE(find_metric(v, name)) << name;
 }
 
 TEST(BandwidthTest, ErrorsMidwayAreJudgedByTheirMeaning) {
@@ -237,7 +212,7 @@ TEST(BandwidthTest, GoesOnForTheTimeAskedFor) {
   const Verdict v = test_bandwidth(*device, options);
   EXPECT_EQ(v.status, VerdictStatus::passed);
   EXPECT_GE(v.duration_ms, 50);
-  EXPECT_GT(metric(v, "verified_bytes")->value, 16 * 32.0 * KiB);
+  EXPECT_GT(find_metric(v, "verified_bytes")->value, 16 * 32.0 * KiB);
 }
 
 TEST(SharedSlots, AreTheSameForAllAndTakeTurns) {

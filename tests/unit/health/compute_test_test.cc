@@ -1,13 +1,11 @@
 // The compute test on the CPU executor: clean threads pass, and every fault of arithmetic is found.
 #include "health/compute_test.h"
 
-#include <gtest/gtest.h>
-
-#include "base/units.h"
-#include "device/cpu_device.h"
+#include "forwarding_device.h"
 #include "health/compute_launch.h"
 #include "health/compute_tally.h"
 #include "kernels/compute_golden.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
@@ -23,69 +21,24 @@ TestOptions with_fault(FaultClass kind, std::uint64_t seed) {
   options.inject = Fault{kind, seed * 0x9E3779B97F4A7C15ull + 1};
   return options;
 }
-double metric(const Verdict& verdict, std::string_view name) {
-  for (const Metric& m : verdict.metrics)
-    if (m.name == name) return m.value;
-  return -1;
-}
-bool says(const Verdict& verdict, std::string_view part) {
-  return verdict.reason.find(part) != std::string::npos;
-}
 
 // A device on which something is amiss: each call goes to the CPU, but launches pass through here.
-class AmissDevice : public Device {
+class AmissDevice final : public ForwardingDevice {
  public:
-  explicit AmissDevice(std::unique_ptr<Device> real) : real_(std::move(real)) {}
-  const DeviceInfo& info() const override { return real_->info(); }
-  Result<DeviceMemory> memory() override { return real_->memory(); }
-  DeviceFault fault_of(const Error& error) const override { return real_->fault_of(error); }
-  Result<DeviceAddress> allocate(std::uint64_t bytes) override { return real_->allocate(bytes); }
-  Result<void> release(DeviceAddress address) override { return real_->release(address); }
-  Result<void*> allocate_pinned(std::uint64_t bytes) override {
-    return real_->allocate_pinned(bytes);
-  }
-  Result<void> release_pinned(void* memory) override { return real_->release_pinned(memory); }
-  Result<void> copy_to_device(StreamId s, DeviceAddress to, const void* from,
-                              std::uint64_t bytes) override {
-    return real_->copy_to_device(s, to, from, bytes);
-  }
-  Result<void> copy_to_host(StreamId s, void* to, DeviceAddress from,
-                            std::uint64_t bytes) override {
-    return real_->copy_to_host(s, to, from, bytes);
-  }
-  Result<void> copy_on_device(StreamId s, DeviceAddress to, DeviceAddress from,
-                              std::uint64_t bytes) override {
-    return real_->copy_on_device(s, to, from, bytes);
-  }
-  Result<StreamId> create_stream() override { return real_->create_stream(); }
-  Result<void> destroy_stream(StreamId s) override { return real_->destroy_stream(s); }
-  Result<void> synchronize(StreamId s) override { return real_->synchronize(s); }
-  Result<EventId> create_event() override { return real_->create_event(); }
-  Result<void> destroy_event(EventId e) override { return real_->destroy_event(e); }
-  Result<void> record(EventId e, StreamId s) override { return real_->record(e, s); }
-  Result<double> elapsed_ms(EventId a, EventId b) override { return real_->elapsed_ms(a, b); }
-  Result<void> prepare(const Kernel& kernel) override { return real_->prepare(kernel); }
+  AmissDevice() : ForwardingDevice(kThreads, GiB) {}
   Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
                       const void* params, std::size_t bytes) override {
-    ++launches;
+    if (launches++ == failing) return fail(ErrorKind::device, "a launch failed");
     ComputeParams changed = *static_cast<const ComputeParams*>(params);
     if (change && !change(changed)) return {};
-    auto done = real_->launch(stream, kernel, shape, &changed, bytes);
+    auto done = inner_->launch(stream, kernel, shape, &changed, bytes);
     if (after) after(changed, reinterpret_cast<ComputeRecord*>(changed.records_address));
     return done;
   }
-  Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
-                                   unsigned shared) override {
-    return real_->resident_blocks(kernel, threads, shared);
-  }
-  const std::optional<Error>& lost() const override { return real_->lost(); }
 
   std::function<bool(ComputeParams&)> change;  // false: the kernel does nothing
   std::function<void(const ComputeParams&, ComputeRecord*)> after;
-  int launches = 0;
-
- private:
-  std::unique_ptr<Device> real_;
+  int launches = 0, failing = -1;  // the number of the launch that fails
 };
 
 TEST(ComputeTest, CleanUnitsPassWithCoverageAndDigest) {
@@ -130,6 +83,17 @@ TEST(ComputeTest, AWrongUnitIsNamedWithOperationIndexAndBit) {
   }
 }
 
+TEST(ComputeTest, WrongResultsStayTheVerdictWhateverFailsAfterwards) {
+  AmissDevice device;
+  const TestOptions options = with_fault(FaultClass::wrong_sm, 1);
+  const Verdict whole = test_compute(device, options);
+  device.failing = std::exchange(device.launches, 0) - 1;
+  const Verdict v = test_compute(device, options);
+  EXPECT_GT(device.launches, device.failing) << "it did fail";
+  EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
+  EXPECT_EQ(v.reason, whole.reason);
+}
+
 TEST(ComputeTest, OneNanIsFound) {
   const auto device = cpu();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -157,7 +121,7 @@ TEST(ComputeTest, ASlowUnitIsNotJudgedWhereOthersWorkToo) {
 }
 
 TEST(ComputeTest, AKernelThatDoesNothingFails) {
-  AmissDevice device(cpu());
+  AmissDevice device;
   device.change = [](ComputeParams&) { return false; };
   const Verdict v = test_compute(device, {});
   EXPECT_EQ(v.status, VerdictStatus::failed);
@@ -166,19 +130,19 @@ TEST(ComputeTest, AKernelThatDoesNothingFails) {
 }
 
 TEST(ComputeTest, AKernelThatLeavesOutAnOperationFails) {
-  AmissDevice device(cpu());
+  AmissDevice device;
   device.change = [](ComputeParams& p) { return p.end_op -= p.end_op > 10 ? 1 : 0, true; };
   EXPECT_EQ(test_compute(device, {}).status, VerdictStatus::failed);
 }
 
 TEST(ComputeTest, AKernelThatComputesFewerResultsFails) {
-  AmissDevice device(cpu());
+  AmissDevice device;
   device.change = [](ComputeParams& p) { return p.count /= 2, true; };
   EXPECT_EQ(test_compute(device, {}).status, VerdictStatus::failed);
 }
 
 TEST(ComputeTest, AnErrorThatDoesNotRepeatIsStillOne) {
-  AmissDevice device(cpu());
+  AmissDevice device;
   device.after = [&](const ComputeParams& p, ComputeRecord* records) {
     if (device.launches == 3 && p.end_op > 10) records[2].checksum[kOpFmaF32] ^= 1;
   };
@@ -191,7 +155,7 @@ TEST(ComputeTest, AnErrorThatDoesNotRepeatIsStillOne) {
 }
 
 TEST(ComputeTest, UnitsThatAreNeverSeenMakeItInconclusive) {
-  AmissDevice device(cpu());
+  AmissDevice device;
   device.after = [](const ComputeParams&, ComputeRecord* records) {
     records[3].unit_at_start = records[3].unit_at_end = 2;  // two blocks share a unit
   };
@@ -202,7 +166,7 @@ TEST(ComputeTest, UnitsThatAreNeverSeenMakeItInconclusive) {
 }
 
 TEST(ComputeTest, WrongOnAllUnitsIsWrong) {
-  AmissDevice device(cpu());
+  AmissDevice device;
   device.change = [](ComputeParams& p) { return p.seed ^= 1, true; };
   const Verdict v = test_compute(device, {});
   EXPECT_EQ(v.status, VerdictStatus::failed);
@@ -210,7 +174,7 @@ TEST(ComputeTest, WrongOnAllUnitsIsWrong) {
 }
 
 TEST(ComputeTest, ASpecialFunctionBeyondItsBoundFailsThoughAllUnitsAgree) {
-  AmissDevice device(cpu());
+  AmissDevice device;
   device.change = [](ComputeParams& p) {  // every unit computes the sine of other arguments
     if (p.first_op >= kComputeExactOps) p.seed ^= 1;
     return true;

@@ -1,25 +1,13 @@
 // The compute test through the HIP executor and a fake runtime: right arithmetic passes, and
 // nothing else does.
-#include <gtest/gtest.h>
-
-#include "../device/hip_fixture.h"
-#include "device/hip_device.h"
 #include "health/compute_test.h"
-#include "health/verdict_json.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
 
 Verdict test_fake(const std::string& fake, const TestOptions& options = {}) {
-  const std::string text = in_hip_child(fake, [&] {
-    auto device = open_hip_device(kFakeHipGpu0);
-    if (!device) return std::string("not opened: ") + device.error().message;
-    return dump_line(to_json(test_compute(**device, options, {})));
-  });
-  auto doc = parse_json(text, "child");
-  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
-  EXPECT_TRUE(verdict) << text;
-  return verdict.value_or(Verdict{});
+  return on_fake_hip(fake, [&](Device& device) { return test_compute(device, options); });
 }
 
 TEST(HipComputeTest, RightArithmeticPassesAndClaimsNoUnits) {

@@ -1,31 +1,14 @@
 // The memory test through the HIP executor and a fake runtime: clean memory passes, and nothing
 // else does.
-#include <gtest/gtest.h>
-
-#include "../device/hip_fixture.h"
-#include "device/hip_device.h"
 #include "health/memory_test.h"
-#include "health/verdict_json.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
 
-TestOptions small_options() {
-  TestOptions options;
+Verdict test_fake(const std::string& fake, TestOptions options = {}) {
   options.copy_traffic_bytes = 16 * MiB;
-  return options;
-}
-
-Verdict test_fake(const std::string& fake, const TestOptions& options = small_options()) {
-  const std::string text = in_hip_child(fake, [&] {
-    auto device = open_hip_device(kFakeHipGpu0);
-    if (!device) return std::string("not opened: ") + device.error().message;
-    return dump_line(to_json(test_memory(**device, options)));
-  });
-  auto doc = parse_json(text, "child");
-  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
-  EXPECT_TRUE(verdict) << text;
-  return verdict.value_or(Verdict{});
+  return on_fake_hip(fake, [&](Device& device) { return test_memory(device, options); });
 }
 
 TEST(HipMemoryTest, CleanMemoryPassesWithItsCoverage) {
@@ -56,7 +39,7 @@ TEST(HipMemoryTest, ALostWriteFails) {
 }
 
 TEST(HipMemoryTest, AnInjectedBitFlipFailsAndIsMarked) {
-  TestOptions options = small_options();
+  TestOptions options;
   options.inject = Fault{FaultClass::bitflip, 777};
   const Verdict v = test_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::failed);

@@ -1,13 +1,11 @@
 // Faults on purpose on host memory: every class is found whatever the seed, and reported exactly.
 #include "health/memory_faults.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <set>
 
-#include "device/cpu_device.h"
 #include "health/memory_test.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
@@ -17,11 +15,7 @@ constexpr FaultClass kClasses[] = {FaultClass::bitflip, FaultClass::stuck,
                                    FaultClass::coupling};
 
 Verdict test_with(const TestOptions& options, std::uint64_t bytes = MiB) {
-  CpuDeviceOptions cpu;
-  cpu.threads = 2;
-  cpu.memory_free_bytes = cpu.memory_total_bytes = bytes;
-  auto device = make_cpu_device(cpu);
-  return test_memory(*device, options, {});
+  return test_memory(*cpu_with(bytes), options, {});
 }
 
 TestOptions options_of(FaultClass kind, std::uint64_t seed, std::uint64_t count = 1) {

@@ -1,14 +1,12 @@
 // What the levels consist of, what good passes add up to, and what bad words have in common.
 #include "health/memory_schedule.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
 
-#include "device/cpu_device.h"
 #include "health/memory_hints.h"
 #include "health/memory_test.h"
 #include "kernels/memory_patterns.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
@@ -100,16 +98,7 @@ TEST(MemoryHints, SayNothingOfOneWord) {
 }
 
 Verdict test_host(const TestOptions& options, std::uint64_t bytes) {
-  CpuDeviceOptions cpu;
-  cpu.threads = 2;
-  cpu.memory_free_bytes = cpu.memory_total_bytes = bytes;
-  auto device = make_cpu_device(cpu);
-  return test_memory(*device, options, {});
-}
-double metric(const Verdict& verdict, std::string_view name) {
-  for (const Metric& m : verdict.metrics)
-    if (m.name == name) return m.value;
-  return -1;
+  return test_memory(*cpu_with(bytes), options, {});
 }
 
 TEST(MemoryLevels, StandardPassesOnGoodMemoryWithTheRateOfEveryPattern) {

@@ -1,42 +1,15 @@
 // The memory test against the fake CUDA driver: clean memory passes, and nothing else does.
 #include "health/memory_test.h"
+
 #include "health/memory_faults.h"
-
-#include <gtest/gtest.h>
-
-#include "../device/in_child.h"
-#include "device/cuda_device.h"
-#include "health/verdict_json.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
 
-TestOptions small_options() {
-  TestOptions options;
+Verdict test_fake(const std::string& fake, TestOptions options = {}) {
   options.copy_traffic_bytes = 16 * MiB;
-  return options;
-}
-
-Verdict test_fake(const std::string& fake, const TestOptions& options = small_options()) {
-  const std::string text = in_child(fake, [&] {
-    auto device = open_cuda_device(kFakeGpu0);
-    if (!device) return std::string("not opened: ") + device.error().message;
-    return dump_line(to_json(test_memory(**device, options)));
-  });
-  auto doc = parse_json(text, "child");
-  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
-  EXPECT_TRUE(verdict) << text;
-  return verdict.value_or(Verdict{});
-}
-
-bool says(const Verdict& verdict, std::string_view part) {
-  return verdict.reason.find(part) != std::string::npos;
-}
-double metric(const Verdict& verdict, std::string_view name) {
-  for (const Metric& m : verdict.metrics) {
-    if (m.name == name) return m.value;
-  }
-  return -1;
+  return on_fake_cuda(fake, [&](Device& device) { return test_memory(device, options); });
 }
 
 TEST(MemoryTest, CleanMemoryPassesWithItsCoverageAndRates) {
@@ -62,7 +35,7 @@ TEST(MemoryTest, AStuckBitFailsWithItsAddressAndBit) {
 
 TEST(MemoryTest, AStuckBitIsFoundWhateverTheSalt) {
   for (std::uint64_t salt : {0ull, 1ull, 0x8000000000000000ull, ~0ull}) {
-    TestOptions options = small_options();
+    TestOptions options;
     options.seed = salt;
     EXPECT_EQ(test_fake("stuck=0x80000:0", options).status, VerdictStatus::failed) << salt;
   }
@@ -96,7 +69,7 @@ TEST(MemoryTest, AKernelThatDoesNothingFails) {
 }
 
 TEST(MemoryTest, AnInjectedBitFlipFailsAndIsMarked) {
-  TestOptions options = small_options();
+  TestOptions options;
   options.inject = Fault{FaultClass::bitflip, 777};
   const Verdict v = test_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::failed);
@@ -137,7 +110,7 @@ TEST(MemoryTest, ALittleMemoryIsTestedAsWell) {
 }
 
 TEST(MemoryTest, WhatIsLeftToOthersIsNotTaken) {
-  TestOptions options = small_options();
+  TestOptions options;
   options.reserve_free_bytes = 48 * MiB;
   const Verdict v = test_fake("memory=64MiB", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
@@ -166,7 +139,7 @@ TEST(MemoryTest, CodeThatDoesNotLoadIsNotSupported) {
 }
 
 TEST(MemoryTest, ShortLaunchesCoverTheSame) {
-  TestOptions options = small_options();
+  TestOptions options;
   options.max_launch_ms = 0.5;  // the least that a launch does, 4 MiB
   const Verdict v = test_fake("memory=32MiB", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
@@ -174,23 +147,20 @@ TEST(MemoryTest, ShortLaunchesCoverTheSame) {
 }
 
 TEST(MemoryTest, CancellingKeepsWhatIsKnown) {
-  const std::string text = in_child("memory=32MiB", [] {
-    auto device = open_cuda_device(kFakeGpu0);
+  const Verdict v = on_fake_cuda("memory=32MiB", [](Device& device) {
     std::atomic<bool> cancel{false};
     TestHooks hooks;
     hooks.cancel = &cancel;
     hooks.progress = [&](const TestProgress& p) { cancel = p.phase == "write complement"; };
-    return dump_line(to_json(test_memory(**device, small_options(), hooks)));
+    return test_memory(device, {}, hooks);
   });
-  const auto v = verdict_from_json(*parse_json(text, "child"), "child");
-  ASSERT_TRUE(v) << text;
-  EXPECT_EQ(v->status, VerdictStatus::inconclusive);
-  EXPECT_TRUE(says(*v, "interrupted during write complement")) << v->reason;
-  EXPECT_GT(v->coverage->tested_bytes, 31 * MiB);
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive);
+  EXPECT_TRUE(says(v, "interrupted during write complement")) << v.reason;
+  EXPECT_GT(v.coverage->tested_bytes, 31 * MiB);
 }
 
 TEST(MemoryTest, ASmallRangeSaysThatTheCacheMayHaveAnswered) {
-  TestOptions options = small_options();
+  TestOptions options;
   options.max_bytes = 2 * MiB;  // the fake's L2 is 1 MiB
   const Verdict v = test_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::passed);

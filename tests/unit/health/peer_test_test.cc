@@ -1,15 +1,10 @@
 // The peers test on two CPU devices and against the fake CUDA driver and the fake NCCL.
 #include "health/peer_test.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
 
-#include "../device/in_child.h"
-#include "device/cpu_device.h"
-#include "device/cuda_device.h"
 #include "health/bandwidth_check.h"
-#include "health/verdict_json.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
@@ -21,35 +16,18 @@ TestOptions small(Level level = Level::quick, std::uint64_t bytes = MiB) {
   return options;
 }
 
-std::unique_ptr<Device> cpu() {
-  CpuDeviceOptions options;
-  options.threads = 2;
-  options.memory_free_bytes = options.memory_total_bytes = 256 * MiB;
-  return make_cpu_device(options);
-}
+std::unique_ptr<Device> cpu() { return cpu_with(256 * MiB); }
 
 Verdict on_fake(const std::string& fake, const TestOptions& options = small(),
-                const std::string& nccl = "", const std::string& library = "fake_nccl") {
-  const std::string text = in_child("devices=2,memory=64MiB" + fake, [&] {
+                const std::string& nccl = "", const std::string& library = "fake_nccl",
+                const TestHooks& hooks = {}) {
+  return verdict_of(in_child("devices=2,memory=64MiB" + fake, [&] {
     setenv("GPUREADY_LIBNCCL", fake_cuda_path(library).c_str(), 1);
     setenv("FAKE_NCCL", nccl.c_str(), 1);
     auto first = open_cuda_device(kFakeGpu0), second = open_cuda_device(kFakeGpu1);
     if (!first || !second) return std::string("not opened");
-    return dump_line(to_json(test_peers(**first, **second, options)));
-  });
-  auto doc = parse_json(text, "child");
-  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
-  EXPECT_TRUE(verdict) << text;
-  return verdict.value_or(Verdict{});
-}
-
-bool says(const Verdict& verdict, std::string_view part) {
-  return verdict.reason.find(part) != std::string::npos;
-}
-double metric(const Verdict& verdict, std::string_view name) {
-  for (const Metric& m : verdict.metrics)
-    if (m.name == name) return m.value;
-  return -1;
+    return dump_line(to_json(test_peers(**first, **second, options, hooks)));
+  }));
 }
 
 TEST(PeersTest, TwoThatReachEachOtherPass) {
@@ -164,23 +142,16 @@ TEST(PeersTest, MulticastIsOffBeforeNcclStarts) {
 }
 
 TEST(PeersTest, ANcclThatHangsIsLeftBehindWhenInterrupted) {
-  const std::string text = in_child("devices=2,memory=64MiB", [] {
-    setenv("GPUREADY_LIBNCCL", fake_cuda_path("fake_nccl").c_str(), 1);
-    setenv("FAKE_NCCL", "hang", 1);
-    auto first = open_cuda_device(kFakeGpu0), second = open_cuda_device(kFakeGpu1);
-    std::atomic<bool> cancel{false};
-    TestHooks hooks;
-    hooks.cancel = &cancel;
-    int waits = 0;
-    hooks.progress = [&](const TestProgress& p) {
-      if (p.phase == "sum through NCCL" && ++waits == 3) cancel = true;
-    };
-    return dump_line(to_json(test_peers(**first, **second, small(), hooks)));
-  });
-  const auto v = verdict_from_json(*parse_json(text, "child"), "child");
-  ASSERT_TRUE(v) << text;
-  EXPECT_EQ(v->status, VerdictStatus::inconclusive);
-  EXPECT_TRUE(says(*v, "interrupted")) << v->reason;
+  std::atomic<bool> cancel{false};
+  int waits = 0;
+  TestHooks hooks;
+  hooks.cancel = &cancel;
+  hooks.progress = [&](const TestProgress& p) {
+    if (p.phase == "sum through NCCL" && ++waits == 3) cancel = true;
+  };
+  const Verdict v = on_fake("", small(), "hang", "fake_nccl", hooks);
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive);
+  EXPECT_TRUE(says(v, "interrupted")) << v.reason;
 }
 
 TEST(PeersTest, TooLittleMemoryOnEitherIsNotTested) {

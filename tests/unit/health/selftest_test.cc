@@ -1,29 +1,20 @@
 // The self-test counts what a test finds, and cannot be fooled by one that finds nothing.
 #include "health/selftest.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "device/cpu_device.h"
 #include "health/plan.h"
+#include "verdicts.h"
 
 namespace gpuready {
 namespace {
 
 Verdict try_on_cpu(const SelfTestCase& tried, std::uint64_t trials) {
-  const auto cpu =
-      make_cpu_device({.threads = 2, .memory_free_bytes = GiB, .memory_total_bytes = GiB});
+  const auto cpu = cpu_with(GiB);
   TestOptions options = self_test_options(tried, trials, 1);
   options.max_bytes = 1 * MiB;
   Device* const devices[] = {cpu.get()};
   return self_test(devices, options, {});
-}
-
-double metric(const Verdict& verdict, std::string_view name) {
-  for (const Metric& m : verdict.metrics)
-    if (m.name == name) return m.value;
-  return -1;
 }
 
 TEST(SelfTest, CountsFaultsFoundAndPlaced) {

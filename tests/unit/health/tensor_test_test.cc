@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "forwarding_device.h"
+#include "health/tensor_fault.h"
+#include "health/tensor_judge.h"
 
 namespace gpuready {
 namespace {
