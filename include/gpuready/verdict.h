@@ -60,7 +60,7 @@ struct Coverage {
 
 struct Verdict {
   std::string test;                        // "memory", "compute", "peers", ...
-  std::string subject;                     // "GPU 0", "GPU 0 and GPU 1" or "host memory"
+  std::string subject;                     // "GPU 0", "GPU 0 and GPU 1" or "the host"
   std::optional<std::string> uuid;         // of the GPU that did it, as that GPU's driver told it
   std::optional<std::string> pci_address;  // "0000:17:00.0"
   std::optional<std::string> peer_uuid;    // of the other GPU, where a pair was tested

@@ -12,7 +12,7 @@ namespace gpuready {
 
 struct TestJob {
   const HealthTest* test = nullptr;  // an entry of health_tests()
-  std::string subject;  // "GPU 0", "GPU 0 MIG 1g.18gb", "GPU 0 and GPU 1", "host memory", ...
+  std::string subject;  // "GPU 0", "GPU 0 MIG 1g.18gb", "GPU 0 and GPU 1", "the host", ...
   std::vector<DeviceChoice> devices;
   std::optional<std::string> pci_address = std::nullopt;  // of the first device
   TestOptions options = {};

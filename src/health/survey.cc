@@ -100,7 +100,7 @@ std::vector<Target> targets_of(const Machine& machine, const Gpu& gpu, const Dev
 }
 
 Target host_target(const SurveyOptions& options) {
-  Target target{"host memory", nullptr, {"cpu"}, std::nullopt, options.test};
+  Target target{"the host", nullptr, {"cpu"}, std::nullopt, options.test};
   target.options.max_bytes = options.test.max_bytes.value_or(kHostMemoryBytes);
   target.options.copy_traffic_bytes = 2 * *target.options.max_bytes;
   return target;

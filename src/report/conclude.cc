@@ -140,7 +140,7 @@ std::string conclude_check(const Report& report, const Tally& tally) {
     const bool passed =
         report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
     if (!passed) return sentence("No GPU here", problem);
-    // Host memory, or a software device such as llvmpipe.
+    // The host, or a software device such as llvmpipe.
     return sentence(fmt::format("No GPU here; {} was tested instead and passed",
                                 report.verdicts->front().subject),
                     problem);

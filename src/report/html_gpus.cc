@@ -108,7 +108,7 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
     out += escape_html(gpu.uuid.value_or("")) + "</p>";
     out += "</article>\n";
   }
-  // What was tested and is no GPU of the list: host memory on a machine without one.
+  // What was tested and is no GPU of the list: the host on a machine without one.
   for (const TestSummary& test : summary.tests) {
     if (test.gpu) continue;
     out += fmt::format(

@@ -131,7 +131,7 @@ Summary summarize(const Report& report) {
   const bool told = std::any_of(report.notes.begin(), report.notes.end(), says_no_gpu);
   if (!real && machine.fakes.empty() && !told)
     summary.no_gpu = fmt::format("No GPU in this machine: {}.", why_no_gpu(machine));
-  // Host memory that passed is no GPU that is ready: nothing green then.
+  // A host that passed is no GPU that is ready: nothing green then.
   summary.tone = report.exit == Exit::ok && !real ? Tone::neutral : tone_of(report.exit);
   return summary;
 }

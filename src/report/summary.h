@@ -46,7 +46,7 @@ struct Figure {
 
 struct TestSummary {
   const Verdict* verdict = nullptr;
-  std::optional<int> gpu;   // index into Machine::gpus; absent: host memory or not matched
+  std::optional<int> gpu;   // index into Machine::gpus; absent: the host or not matched
   std::optional<int> peer;  // the other GPU of a pair
   Tone tone = Tone::neutral;
   std::optional<double> tested_of_total, tested_of_free;  // fractions; absent when not known
@@ -60,7 +60,7 @@ struct TestSummary {
 
 // What was tested, with all that was tested on it: a line of a table.
 struct TestRow {
-  std::string subject;             // "GPU 0", "GPU 0 MIG 1g.18gb", "host memory"
+  std::string subject;             // "GPU 0", "GPU 0 MIG 1g.18gb", "the host"
   std::vector<std::size_t> tests;  // indices into Summary::tests; a pair's stand in both rows
 };
 

@@ -14,7 +14,7 @@ constexpr FaultClass kClasses[] = {FaultClass::bitflip, FaultClass::stuck,
                                    FaultClass::dropped_write, FaultClass::alias,
                                    FaultClass::coupling};
 
-Verdict test_with(const TestOptions& options, std::uint64_t bytes = MiB) {
+Verdict test_with(const TestOptions& options, std::uint64_t bytes = 256 * KiB) {
   return test_memory(*cpu_with(bytes), options, {});
 }
 
@@ -46,7 +46,7 @@ TEST(MemoryFaults, OneFaultInAnyPassOfTheStandardLevelIsReportedExactly) {
     for (std::uint64_t seed = 0; seed < 14; ++seed) {
       TestOptions options = options_of(kind, seed);
       options.level = Level::standard;
-      const Verdict v = test_with(options, 256 * KiB);
+      const Verdict v = test_with(options);
       ASSERT_EQ(v.status, VerdictStatus::failed) << to_string(kind) << " " << seed << v.reason;
       ASSERT_EQ(v.bad_words.size(), 1u) << v.reason;
       const auto expected = faulty_words(*options.inject, v.coverage->tested_bytes / 8).at(0);
@@ -64,7 +64,7 @@ TEST(MemoryFaults, AThousandFaultsAreEachReportedExactly) {
   for (const FaultClass kind : kClasses) {
     if (kind == FaultClass::alias) continue;
     const TestOptions options = options_of(kind, 5, 1000);
-    const Verdict v = test_with(options, 4 * MiB);
+    const Verdict v = test_with(options, MiB);
     const auto expected = faulty_words(*options.inject, v.coverage->tested_bytes / 8);
     ASSERT_EQ(v.bad_words_total, 1000u) << to_string(kind) << v.reason;
     ASSERT_EQ(v.bad_words.size(), 1000u);

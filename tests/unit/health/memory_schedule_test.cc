@@ -105,7 +105,7 @@ TEST(MemoryLevels, StandardPassesOnGoodMemoryWithTheRateOfEveryPattern) {
   TestOptions options;
   options.level = Level::standard;
   options.copy_traffic_bytes = MiB;
-  const Verdict v = test_host(options, 8 * MiB);
+  const Verdict v = test_host(options, MiB);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   for (const auto& pattern : make_round({Level::standard, 1, false}, 0).patterns)
     for (const auto& step : pattern.steps) {

@@ -135,7 +135,7 @@ TEST(Plan, Wsl2GetsShortLaunchesAndNineTenths) {
   EXPECT_LE(jobs[0].options.max_bytes.value(), 79 * GiB / 10 * 9);
 }
 
-TEST(Plan, WithoutGpuHardwareHostMemoryIsTested) {
+TEST(Plan, WithoutGpuHardwareTheHostIsTested) {
   Machine machine;
   machine.source = "live";
   EXPECT_TRUE(host_is_tested(machine));

@@ -9,8 +9,8 @@ namespace {
 class VulkanMemoryTest : public VulkanTest {
  protected:
   Verdict test(const std::string& fake, TestOptions options = {}) {
-    options.max_bytes = options.max_bytes.value_or(16 * MiB);
-    options.copy_traffic_bytes = 16 * MiB;
+    options.max_bytes = options.max_bytes.value_or(8 * MiB);
+    options.copy_traffic_bytes = MiB;
     const FakeVulkan faked(fake);
     const auto device = open();
     return device ? test_memory(*device, options, {}) : Verdict{};
@@ -18,11 +18,11 @@ class VulkanMemoryTest : public VulkanTest {
 };
 
 TEST_F(VulkanMemoryTest, CleanMemoryPassesWithItsCoverage) {
-  const Verdict v = test("", {.max_bytes = 64 * MiB});
+  const Verdict v = test("", {.max_bytes = 32 * MiB});
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_EQ(v.executor, "vulkan");
   EXPECT_EQ(v.uuid, uuid_);
-  EXPECT_EQ(v.coverage->tested_bytes, 64 * MiB);
+  EXPECT_EQ(v.coverage->tested_bytes, 32 * MiB);
 }
 
 TEST_F(VulkanMemoryTest, AnInjectedBitFlipIsFound) {
@@ -43,7 +43,7 @@ TEST_F(VulkanMemoryTest, AKernelThatDoesNothingFails) {
 }
 
 TEST_F(VulkanMemoryTest, SeveralAllocationsServeWhereOneIsRefused) {
-  const Verdict v = test("max_alloc=6000000");
+  const Verdict v = test("max_alloc=6000000", {.max_bytes = 16 * MiB});
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_GE(v.coverage->tested_bytes, 16 * MiB - 64 * KiB);
 }

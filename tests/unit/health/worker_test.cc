@@ -56,8 +56,8 @@ TEST_F(Workers, EachChildTestsItsOwnGpu) {
   EXPECT_EQ(verdicts[1].uuid, kFakeGpu0);
 }
 
-TEST_F(Workers, HostMemoryIsTestedByTheSameChild) {
-  const Verdict v = only(run_workers({job("", "host memory")}));
+TEST_F(Workers, TheHostIsTestedByTheSameChild) {
+  const Verdict v = only(run_workers({job("", "the host")}));
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
   EXPECT_EQ(v.executor, "cpu");
   EXPECT_EQ(v.coverage->tested_bytes, 16 * MiB);

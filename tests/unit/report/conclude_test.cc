@@ -123,11 +123,11 @@ TEST(Conclude, ADriverThatRefusesToStartIsUnhealthy) {
   EXPECT_EQ(exit_of(report), Exit::unhealthy);
 }
 
-TEST(Conclude, NoGpuAndHostMemoryPassedIsZeroAndSaysSo) {
+TEST(Conclude, NoGpuAndTheHostPassedIsZeroAndSaysSo) {
   auto report = healthy(0);
   Verdict verdict;
   verdict.test = "memory";
-  verdict.subject = "host memory";
+  verdict.subject = "the host";
   verdict.status = VerdictStatus::passed;
   report.verdicts->push_back(verdict);
   conclude(report, {});

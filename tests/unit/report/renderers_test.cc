@@ -84,7 +84,7 @@ TEST(Summary, TestWithAnInjectedFaultProvesNothing) {
   EXPECT_EQ(summarize(report).ready, 1);
 }
 
-TEST(Summary, HostMemoryThatPassedIsNoGpuThatIsReady) {
+TEST(Summary, AHostThatPassedIsNoGpuThatIsReady) {
   const Summary summary = summarize(samples::no_gpu());
   EXPECT_EQ(summary.ready, 0);
   EXPECT_EQ(summary.tone, Tone::neutral);

@@ -264,7 +264,7 @@ Report no_gpu() {
   report.findings.emplace();
   Verdict verdict;
   verdict.test = "memory";
-  verdict.subject = "host memory";
+  verdict.subject = "the host";
   verdict.executor = "cpu";
   verdict.status = VerdictStatus::passed;
   verdict.reason = "Every word held its own address and then the complement of it.";
@@ -274,7 +274,7 @@ Report no_gpu() {
                      {"verify_address_rate", 16.1e9, "B/s", {}, {}}};
   verdict.duration_ms = 131;
   report.verdicts = {verdict};
-  report.conclusion = "No GPU here; host memory was tested instead and passed.";
+  report.conclusion = "No GPU here; the host was tested instead and passed.";
   return report;
 }
 
