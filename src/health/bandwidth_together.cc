@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSlot{250};
+constexpr milliseconds kSlot{125};
 constexpr int kSlots = 3, kCycles = 2;
 constexpr double kLeastOfSlot = 0.6;  // a slot of which less is left when joined does not count
 

@@ -15,7 +15,7 @@
 namespace gpuready {
 namespace {
 
-constexpr ByLevel<double> kSeconds = {1, 15, 120};
+constexpr ByLevel<double> kSeconds = {1, 20, 120};
 constexpr double kBurnShare = 0.85;  // of the time; the other forms share the rest
 constexpr double kBurnLaunchMs = 200;
 constexpr unsigned kLeastRounds = 3;

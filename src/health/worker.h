@@ -1,10 +1,13 @@
-// Tests in children: a child a test, which sees its devices alone. A child that hangs, crashes or
-// is killed costs its own verdict and no other.
+// Tests in children: a child a device (or pair), which sees that alone and runs its tests one after
+// the other. A child that hangs, crashes or is killed costs the verdict of that test; another child
+// takes the tests that follow.
 //
-// A child writes JSON lines to descriptor 3:
+// A child reads a JSON line from descriptor 3 for each test, until its end:
+//   {"test":"memory","options":{...}}
+// and writes JSON lines there:
 //   {"progress":{"phase":"verify","done":1,"total":4}}
 //   {"partial":{...}}   a verdict without conclusion: what is known after a pass
-//   {"verdict":{...}}   the last line
+//   {"verdict":{...},"more":true}   the end of this test, and whether the child can run another
 #pragma once
 
 #include <atomic>
@@ -46,8 +49,8 @@ struct WorkerHooks {
 std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks = {},
                                  const WorkerLimits& limits = {});
 
-// The child: `gpuready __worker TEST --device DEVICE [--device DEVICE] --options-json JSON`.
-// Returns the exit code: 0 when a verdict was written, 2 for wrong usage.
+// The child: `gpuready __worker --device DEVICE [--device DEVICE]`. Returns the exit code: 0 when
+// all that was asked for has its verdict, 2 for wrong usage.
 int run_worker(std::span<const std::string> args);
 
 }  // namespace gpuready

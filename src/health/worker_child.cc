@@ -43,35 +43,47 @@ void write_progress(const TestProgress& progress) {
                 {"total", progress.total}}}});
 }
 
-struct Arguments {
-  const HealthTest* test = nullptr;
+Result<std::vector<DeviceChoice>> parse_devices(std::span<const std::string> args) {
   std::vector<DeviceChoice> devices;
+  for (std::size_t i = 0; i + 1 < args.size() && args[i] == "--device"; i += 2) {
+    auto device = parse_device_choice(args[i + 1]);
+    if (!device) return std::unexpected(device.error());
+    devices.push_back(std::move(*device));
+  }
+  if (devices.empty() || args.size() != 2 * devices.size())
+    return fail(ErrorKind::bad_input, "a worker takes --device DEVICE, once or more");
+  return devices;
+}
+
+struct Task {
+  const HealthTest* test = nullptr;
   TestOptions options;
 };
 
-Result<Arguments> parse_arguments(std::span<const std::string> args) {
-  Arguments parsed;
-  if (!args.empty()) parsed.test = find_health_test(args[0]);
-  if (!parsed.test) return fail(ErrorKind::bad_input, "a worker's first argument names a test");
-  for (std::size_t i = 1; i + 1 < args.size(); i += 2) {
-    if (args[i] == "--device") {
-      auto device = parse_device_choice(args[i + 1]);
-      if (!device) return std::unexpected(device.error());
-      parsed.devices.push_back(std::move(*device));
-    } else if (args[i] == "--options-json") {
-      const auto doc = parse_json(args[i + 1], "--options-json");
-      if (!doc) return std::unexpected(doc.error());
-      auto options = test_options_from_json(*doc);
-      if (!options) return std::unexpected(options.error());
-      parsed.options = std::move(*options);
-    } else {
-      return fail(ErrorKind::bad_input, fmt::format("unexpected argument {}", printable(args[i])));
-    }
+Result<Task> parse_task(std::string_view line, std::size_t devices) {
+  const auto doc = parse_json(line, "task");
+  if (!doc) return std::unexpected(doc.error());
+  Task task;
+  task.test = find_health_test(get_string(*doc, "test").value_or(""));
+  if (!task.test || task.test->devices != devices)
+    return fail(ErrorKind::bad_input, "a task names a test for as many devices as there are");
+  auto options = test_options_from_json(member(*doc, "options"));
+  if (!options) return std::unexpected(options.error());
+  task.options = std::move(*options);
+  return task;
+}
+
+// The next line of what the parent tells; nothing at its end.
+std::optional<std::string> read_line() {
+  std::string line;
+  char next = 0;
+  while (true) {
+    const ssize_t count = ::read(kDocument, &next, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return std::nullopt;
+    if (next == '\n') return line;
+    line += next;
   }
-  if (args.size() % 2 == 0 || parsed.devices.size() != parsed.test->devices)
-    return fail(ErrorKind::bad_input,
-                fmt::format("{} takes {} --device", parsed.test->name, parsed.test->devices));
-  return parsed;
 }
 
 // Host memory is bounded: by default 256 MiB, and never more than half of what is available.
@@ -94,10 +106,10 @@ Result<CpuDeviceOptions> bound_host_memory(TestOptions& options) {
 }
 
 // What kept a device from being opened: nothing was tested; a fault is still a fault.
-Verdict not_opened(const Arguments& arguments, const DeviceChoice& device, const Error& error) {
+Verdict not_opened(const HealthTest& test, const DeviceChoice& device, const Error& error) {
   const DeviceFault fault = fault_of_opening(device, error);
   Verdict verdict;
-  verdict.test = arguments.test->name;
+  verdict.test = test.name;
   verdict.executor = device.executor;
   const VerdictStatus status = status_of(fault);
   verdict.status = status == VerdictStatus::inconclusive ? VerdictStatus::not_tested : status;
@@ -105,28 +117,44 @@ Verdict not_opened(const Arguments& arguments, const DeviceChoice& device, const
   return verdict;
 }
 
-Verdict run_test(Arguments& arguments, const TestHooks& hooks) {
-  CpuDeviceOptions cpu;
-  if (arguments.devices.front().executor == "cpu") {
-    auto bounded = bound_host_memory(arguments.options);
-    if (!bounded) return not_opened(arguments, arguments.devices.front(), bounded.error());
-    cpu = *bounded;
+// The child's devices, opened by its first task.
+class Devices {
+ public:
+  explicit Devices(std::vector<DeviceChoice> choices) : choices_(std::move(choices)) {}
+
+  Verdict run(Task task, const TestHooks& hooks) {
+    CpuDeviceOptions cpu;
+    if (choices_.front().executor == "cpu") {
+      auto bounded = bound_host_memory(task.options);
+      if (!bounded) return not_opened(*task.test, choices_.front(), bounded.error());
+      cpu = *bounded;
+    }
+    while (opened_.size() < choices_.size()) {
+      const DeviceChoice& choice = choices_[opened_.size()];
+      auto device = open_device(choice, cpu);
+      if (!device) return not_opened(*task.test, choice, device.error());
+      // Kept to the end of the process, whose memory the kernel takes back faster than the driver
+      // would.
+      opened_.push_back(device->release());
+    }
+    Verdict verdict = task.test->run(opened_, task.options, hooks);
+    for (const Device* device : opened_)
+      if (device->info().software.value_or(false))
+        verdict.reason = fmt::format("in software, by {}, which is no GPU: {}", device->info().name,
+                                     verdict.reason);
+    return verdict;
   }
-  std::vector<Device*> devices;
-  for (const DeviceChoice& choice : arguments.devices) {
-    auto opened = open_device(choice, cpu);
-    if (!opened) return not_opened(arguments, choice, opened.error());
-    // Kept to the end of the process, whose memory the kernel takes back faster than the driver
-    // would.
-    devices.push_back(opened->release());
+  // Whether another test can be run on them.
+  bool usable() const {
+    return opened_.size() == choices_.size() &&
+           std::none_of(opened_.begin(), opened_.end(),
+                        [](const Device* device) { return device->lost().has_value(); });
   }
-  Verdict verdict = arguments.test->run(devices, arguments.options, hooks);
-  for (const Device* device : devices)
-    if (device->info().software.value_or(false))
-      verdict.reason = fmt::format("in software, by {}, which is no GPU: {}", device->info().name,
-                                   verdict.reason);
-  return verdict;
-}
+
+ private:
+  std::vector<DeviceChoice> choices_;
+  std::vector<Device*> opened_;
+};
 
 Verdict with_caveat(Verdict verdict) {
   if (const auto caveat = executor_caveat(verdict.executor); !caveat.empty())
@@ -138,13 +166,12 @@ Verdict with_caveat(Verdict verdict) {
 }  // namespace
 
 int run_worker(std::span<const std::string> args) {
-  auto arguments = parse_arguments(args);
+  auto choices = parse_devices(args);
   // Nothing but our parent calls this; without descriptor 3 there is nobody to tell.
-  if (!arguments || ::fcntl(kDocument, F_GETFD) < 0) return 2;
+  if (!choices || ::fcntl(kDocument, F_GETFD) < 0) return 2;
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   std::signal(SIGTERM, on_stop_signal);
   std::signal(SIGINT, on_stop_signal);
-  write_progress({"driver start"});
 
   TestHooks hooks;
   hooks.cancel = &g_stop;
@@ -159,7 +186,16 @@ int run_worker(std::span<const std::string> args) {
   hooks.partial = [](const Verdict& verdict) {
     write_line({{"partial", to_json(with_caveat(verdict))}});
   };
-  write_line({{"verdict", to_json(with_caveat(run_test(*arguments, hooks)))}});
+  const std::size_t count = choices->size();
+  Devices devices(std::move(*choices));
+  while (const auto line = read_line()) {
+    auto task = parse_task(*line, count);
+    if (!task) return 2;
+    const Verdict verdict = with_caveat(devices.run(std::move(*task), hooks));
+    const bool more = devices.usable();
+    write_line({{"verdict", to_json(verdict)}, {"more", more}});
+    if (!more) break;
+  }
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,6 +218,15 @@ void Child::let_go() {
   state_->close_all();
   if (!state_->reaped) leftovers().add(state_->process.pid);
   state_->finished = true;
+}
+bool Child::tell(std::string_view text) {
+  const int fd = state_->process.pipes[kDocument];
+  if (fd < 0) return false;
+  const ssize_t sent = send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent == static_cast<ssize_t>(text.size());
+}
+void Child::tell_no_more() {
+  if (const int fd = state_->process.pipes[kDocument]; fd >= 0) shutdown(fd, SHUT_WR);
 }
 const ProcessResult& Child::result() const { return state_->result; }
 std::string& Child::document() { return state_->result.document; }

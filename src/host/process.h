@@ -24,7 +24,9 @@ struct Command {
   std::vector<std::pair<std::string, std::optional<std::string>>> env;
   std::chrono::milliseconds timeout{30'000};
   std::size_t output_limit_bytes = 16u << 20;  // more is cut, and told in ProcessResult::truncated
-  bool document_pipe = false;  // give the child descriptor 3, and collect it in `document`
+  // Give the child a socket as descriptor 3, collect what it writes there in `document`, and let
+  // it be told something by tell().
+  bool document_pipe = false;
 };
 
 enum class ProcessEnd { exited, signalled, timed_out, hung };
@@ -55,6 +57,9 @@ class Child {
   // It has told all that is wanted: its end is no longer waited for (closing a driver takes
   // milliseconds). It is killed if it still runs, and reaped when the next child starts.
   void let_go();
+  // Text that the child reads from descriptor 3; never blocks. False when it cannot be had there.
+  bool tell(std::string_view text);
+  void tell_no_more();                  // the child reads the end there
   const ProcessResult& result() const;  // complete once finished()
   std::string& document();              // what arrived so far; a reader may consume it
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,7 +31,11 @@ struct PipeEnds {
   }
   bool open(Stream stream) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    // The document's is a socket, on which the child can be told something, too.
+    const bool opened = stream == kDocument
+                            ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0
+                            : pipe2(ends, O_CLOEXEC) == 0;
+    if (!opened) return false;
     ours[stream] = ends[0];
     theirs[stream] = fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFreeDescriptor);
     const int error = errno;

@@ -218,7 +218,7 @@ TEST(BandwidthTest, GoesOnForTheTimeAskedFor) {
 TEST(SharedSlots, AreTheSameForAllAndTakeTurns) {
   const auto start = Clock::time_point(std::chrono::milliseconds(750));
   EXPECT_EQ(slot_at(start), SharedSlot::to_device);
-  EXPECT_EQ(end_of_slot(start), start + std::chrono::milliseconds(250));
+  EXPECT_EQ(end_of_slot(start), start + std::chrono::milliseconds(125));
   EXPECT_EQ(slot_at(end_of_slot(start)), SharedSlot::to_host);
   EXPECT_EQ(slot_at(start + std::chrono::milliseconds(749)), SharedSlot::both_ways);
 }
