@@ -18,6 +18,10 @@ constexpr int kJitErrorLogBuffer = 5, kJitErrorLogBytes = 6;  // CUjit_option
 constexpr int kMaxDynamicSharedBytes = 8;                     // CUfunction_attribute
 constexpr unsigned kSharedBytesWithoutAsking = 48 * 1024;
 constexpr int kPeerAccessAlreadyEnabled = 704;
+constexpr int kCaptureThreadLocal = 1;               // CUstreamCaptureMode
+constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
+// From here on launches that overlap can also be captured into a graph.
+constexpr int kOverlapDriverVersion = 12030, kOverlapCapability = 90;
 
 // The image for the highest capability that this GPU has; an exact one only for its own.
 const KernelImage* best_image(std::span<const KernelImage> images, int capability) {
@@ -75,6 +79,25 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
     return call(driver_.host_register, memory, bytes, kPortable);
   }
   Result<void> unpin(void* memory) override { return call(driver_.host_unregister, memory); }
+
+  Result<void> begin_capture(StreamId stream) override {
+    return call(driver_.capture_begin, handle(stream), kCaptureThreadLocal);
+  }
+  Result<GraphId> end_capture(StreamId stream) override {
+    CudaHandle graph = nullptr, executable = nullptr;
+    auto done = call(driver_.capture_end, handle(stream), &graph);
+    if (!done) return std::unexpected(done.error());
+    done = call(driver_.graph_instantiate, &executable, graph, 0ull);
+    (void)call(driver_.graph_destroy, graph);  // the executable one is independent of it
+    if (!done) return std::unexpected(done.error());
+    return GraphId{std::bit_cast<std::uint64_t>(executable)};
+  }
+  Result<void> launch_graph(StreamId stream, GraphId graph) override {
+    return call(driver_.graph_launch, std::bit_cast<CudaHandle>(graph.value), handle(stream));
+  }
+  Result<void> destroy_graph(GraphId graph) override {
+    return call(driver_.graph_destroy_executable, std::bit_cast<CudaHandle>(graph.value));
+  }
 
   Result<bool> can_access_peer(const Device& peer) override {
     auto other = peer_of(peer);
@@ -137,15 +160,12 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
     if (done) allowed = bytes;
     return done;
   }
-  Result<void> start(CudaHandle function, StreamId stream, const LaunchShape& shape,
-                     const void* params, std::size_t) override {
-    void* arguments[] = {const_cast<void*>(params)};
-    if (shape.cooperative)
-      return call(driver_.launch_cooperative, function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
-                  shape.shared_bytes, handle(stream), static_cast<void**>(arguments));
-    return call(driver_.launch, function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
-                shape.shared_bytes, handle(stream), static_cast<void**>(arguments), nullptr);
+  bool can_overlap() const {
+    return driver_.launch_configured.is_there() && info_.compute_capability >= kOverlapCapability &&
+           info_.driver_version >= kOverlapDriverVersion;
   }
+  Result<void> start(CudaHandle function, StreamId stream, const LaunchShape& shape,
+                     const void* params, std::size_t) override;
 
   Result<void> read_cuda_info();
   Result<CudaHandle> module_of(const KernelImage& image);
@@ -155,6 +175,30 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
   std::map<CudaHandle, unsigned> shared_bytes_;  // dynamic, allowed so far
   std::map<DeviceAddress, CudaAliased> aliased_;
 };
+
+Result<void> CudaDevice::start(CudaHandle function, StreamId stream, const LaunchShape& shape,
+                               const void* params, std::size_t) {
+  void* arguments[] = {const_cast<void*>(params)};
+  if (shape.cooperative)
+    return call(driver_.launch_cooperative, function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
+                shape.shared_bytes, handle(stream), static_cast<void**>(arguments));
+  if (shape.overlaps && can_overlap()) {
+    CudaLaunchAttribute attribute;
+    attribute.id = kProgrammaticStreamSerialization;
+    attribute.value.number = 1;
+    CudaLaunchConfiguration configuration;
+    configuration.grid[0] = shape.blocks;
+    configuration.block[0] = shape.threads;
+    configuration.shared_bytes = shape.shared_bytes;
+    configuration.stream = handle(stream);
+    configuration.attributes = &attribute;
+    configuration.attribute_count = 1;
+    return call(driver_.launch_configured, &configuration, function, static_cast<void**>(arguments),
+                nullptr);
+  }
+  return call(driver_.launch, function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
+              shape.shared_bytes, handle(stream), static_cast<void**>(arguments), nullptr);
+}
 
 Result<void> CudaDevice::read_cuda_info() {
   using enum CudaAttribute;

@@ -68,6 +68,23 @@ struct CudaAccess {
 };
 using CudaAllocation = unsigned long long;
 
+// Launches with attributes (driver API reference, "cuLaunchKernelEx").
+struct CudaLaunchAttribute {
+  int id = 0;
+  int padding = 0;
+  union {
+    char bytes[64];
+    int number;
+  } value = {};
+};
+struct CudaLaunchConfiguration {
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  CudaHandle stream = nullptr;
+  const CudaLaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
 struct CudaDriver {
   static constexpr const DriverApi& kApi = kCudaApi;
   using Attribute = CudaAttribute;
@@ -128,6 +145,8 @@ struct CudaDriver {
   CudaFunction<CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                CudaHandle, void**>
       launch_cooperative{library, "cuLaunchCooperativeKernel"};
+  CudaFunction<const CudaLaunchConfiguration*, CudaHandle, void**, void**> launch_configured{
+      library, "cuLaunchKernelEx"};
   CudaFunction<int*, CudaHandle, int, std::size_t> resident_blocks{
       library, "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
 
@@ -155,6 +174,14 @@ struct CudaDriver {
   CudaFunction<CudaPointer, std::size_t> address_unmap{library, "cuMemUnmap"};
   CudaFunction<CudaPointer, std::size_t, const CudaAccess*, std::size_t> address_set_access{
       library, "cuMemSetAccess"};
+
+  CudaFunction<CudaHandle, int> capture_begin{library, "cuStreamBeginCapture_v2"};
+  CudaFunction<CudaHandle, CudaHandle*> capture_end{library, "cuStreamEndCapture"};
+  CudaFunction<CudaHandle*, CudaHandle, unsigned long long> graph_instantiate{
+      library, "cuGraphInstantiateWithFlags"};
+  CudaFunction<CudaHandle, CudaHandle> graph_launch{library, "cuGraphLaunch"};
+  CudaFunction<CudaHandle> graph_destroy_executable{library, "cuGraphExecDestroy"};
+  CudaFunction<CudaHandle> graph_destroy{library, "cuGraphDestroy"};
 
   // Opens the library and calls cuInit, once per process; the library is never closed. The path in
   // GPUREADY_LIBCUDA, if set, is the only one tried.

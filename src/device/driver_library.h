@@ -43,6 +43,7 @@ class DriverFunction {
     function_ = look_up(library, older);
     if (function_) name_ = older;
   }
+  bool is_there() const { return function_ != nullptr; }
   // Calls it. A missing function is an error that names it; any status but 0 one with its meaning.
   Result<void> operator()(Args... args) const {
     if (!function_) return symbol_missing(api, name_);
