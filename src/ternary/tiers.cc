@@ -162,6 +162,14 @@ const Table& vector_table() {
   return best;
 }
 
+const kernels::WeightTable& weight_table() {
+#if defined(__x86_64__)
+  static const bool avx2 = why_not(Tier::avx2).empty();
+  if (avx2) return kernels::kWeightsAvx2;
+#endif
+  return kernels::kWeightsScalar;
+}
+
 std::string_view to_string(Tier tier) {
   constexpr std::string_view kNames[] = {"scalar", "avx2", "avx-vnni", "avx512-vnni",
                                          "amx",    "neon", "dotprod",  "i8mm"};

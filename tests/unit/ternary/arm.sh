@@ -13,7 +13,7 @@ flags=(-std=c++23 -O2 -Wall -Wextra -Werror -ffp-contract=off -Isrc -Iinclude)
 for source in src/ternary/*.cc tests/unit/ternary/every_tier.cc; do
   name=$(basename "$source" .cc)
   case $name in
-    kernels_scalar|kernels_neon) extra=(-O3) ;;
+    kernels_scalar|kernels_neon|kernels_weights_scalar) extra=(-O3) ;;
     kernels_dotprod) extra=(-O3 -march=armv8.2-a+dotprod) ;;
     kernels_i8mm) extra=(-O3 -march=armv8.2-a+dotprod+i8mm) ;;
     kernels_*) continue ;;
