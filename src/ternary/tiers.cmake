@@ -20,6 +20,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # GCC 12 takes the undefined operand in its own header for a fault of the caller.
   gpuready_tier(avx512 -mavx512f -mavx512bw -mavx512vl -mavx512vnni
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  gpuready_tier(vbmi -mavx512f -mavx512bw -mavx512vl -mavx512vnni -mavx512vbmi
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   gpuready_tier(amx -mamx-tile -mamx-int8)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   gpuready_tier(neon)
