@@ -178,7 +178,7 @@ Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned t
 
 enum class Form {
   two_bit,     // 2 bits a weight
-  five_trits,  // 5 weights a byte, 1.6 bits: quicker where memory is the limit
+  five_trits,  // 5 weights a byte, 1.6 bits: smaller; docs/ternary.md tells where it is quicker
 };
 std::string_view to_string(Form form);
 
