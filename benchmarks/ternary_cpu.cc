@@ -3,18 +3,9 @@
 //   bench_ternary_cpu [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] [--quick]
 //                     [--only cache|cold|matrix]
 // Times are the least of interleaved repetitions. "cold" evicts all caches before each repetition
-// by reading --cold-mib of other memory.
-//
-// A peer is a shared library of whoever measures, built outside this project, with these C
-// functions:
-//   int ternary_peer_count(void)            kernels in it
-//   const char* ternary_peer_name(int)
-//   int ternary_peer_for(int)               1: vectors, 2: matrices, 3: both
-//   void* ternary_peer_weights(int, const int8_t* codes, long n, long k)     from -1, 0, +1
-//   void* ternary_peer_rows(int, const int8_t* y, long m, long k)
-//   void ternary_peer_multiply(int, const void* weights, const void* rows, long m, long n, long k,
-//                              long first_n, long last_n, float* out)  out[m][n]: sums of w * y
-#include <dlfcn.h>
+// by reading --cold-mib of other memory (twice the last cache if more); an engine's threads are
+// awake when its time begins, as those of the peers and of the reading are.
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,6 +20,7 @@
 #include "gpuready/ternary.h"
 #include "ternary/packed.h"
 #include "ternary/workers.h"
+#include "ternary_peer.h"
 
 namespace {
 
@@ -37,34 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct Peer {
-  void* library;
-  int index;
-  std::string name;
-  int use;
-  template <class F>
-  F* function(const char* symbol) const {
-    return reinterpret_cast<F*>(dlsym(library, symbol));
-  }
-};
-
-std::vector<Peer> open_peer(const char* path) {
-  std::vector<Peer> peers;
-  void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) {
-    std::fprintf(stderr, "%s\n", dlerror());
-    std::exit(2);
-  }
-  Peer peer{library, 0, {}, 0};
-  const int count = peer.function<int()>("ternary_peer_count")();
-  for (; peer.index < count; ++peer.index) {
-    peer.name = peer.function<const char*(int)>("ternary_peer_name")(peer.index);
-    peer.use = peer.function<int(int)>("ternary_peer_for")(peer.index);
-    peers.push_back(peer);
-  }
-  return peers;
 }
 
 struct Memory {
@@ -80,14 +44,17 @@ volatile std::uint64_t sink;
 #if defined(__x86_64__)
 __attribute__((target("avx2")))
 #endif
-void read_words(const std::uint64_t* words, std::size_t count, std::size_t ahead) {
+void read_words(const std::uint64_t* words, std::size_t count, std::size_t ahead,
+                std::size_t streams = 1) {
   typedef std::uint64_t Wide __attribute__((vector_size(32), aligned(8)));
   Wide sums[4] = {};
-  for (std::size_t i = 0; i + 16 <= count; i += 16) {
-    __builtin_prefetch(words + i + ahead);
-    __builtin_prefetch(words + i + ahead + 8);
-    for (std::size_t j = 0; j < 4; ++j) {
-      sums[j] |= *reinterpret_cast<const Wide*>(words + i + 4 * j);
+  const std::size_t part = count / streams / 16 * 16;
+  for (std::size_t i = 0; i + 16 <= part; i += 16) {
+    for (std::size_t s = 0; s < streams; ++s) {
+      const std::uint64_t* at = words + s * part + i;
+      __builtin_prefetch(at + ahead);
+      __builtin_prefetch(at + ahead + 8);
+      for (std::size_t j = 0; j < 4; ++j) sums[j] |= *reinterpret_cast<const Wide*>(at + 4 * j);
     }
   }
   for (const Wide& sum : sums) sink = sink + (sum[0] | sum[1] | sum[2] | sum[3]);
@@ -98,7 +65,8 @@ struct Candidate {
   std::size_t bytes;  // read by one product
   std::function<void()> run;
   bool ours = false;
-  double best = 1e9;  // s
+  std::function<void()> wake = {};  // its threads
+  double best = 1e9;                // s
 };
 
 // Interleaved repetitions until `budget_s` is spent on each.
@@ -118,6 +86,7 @@ void measure(std::vector<Candidate>& candidates, double budget_s,
       const int runs = evict ? 1 : std::clamp(static_cast<int>(2e-3 / least), 2, 64);
       for (int i = 0; i < runs; ++i) {
         if (evict) evict();
+        if (evict) c.wake();
         const auto start = Clock::now();
         c.run();
         c.best = std::min(c.best, seconds_since(start));
@@ -130,7 +99,7 @@ void measure(std::vector<Candidate>& candidates, double budget_s,
 struct Options {
   std::vector<Peer> peers;
   std::vector<unsigned> threads;
-  std::size_t cold_mib = 256;
+  std::size_t cold_mib = 0;
   long rows = 512;
   double budget_s = 0.6;
   std::string only;
@@ -156,7 +125,7 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
   const auto activations = Activations::from_int8(y, c.m, c.k);
   std::vector<float> out(m * n), expected(m * n);
 
-  Workers workers(threads);
+  Workers workers(threads), everybody(c.cold ? usable_cpus() : 1);
   std::vector<Candidate> candidates;
   std::vector<CpuEngine> engines;
   std::vector<PackedWeights> packed;
@@ -169,12 +138,21 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
     auto engine = CpuEngine::create({status.tier, true, threads});
     if (engine) engines.push_back(std::move(*engine));
   }
+  // Little to do for each thread, and for one alone nothing.
+  Codes small_codes{{static_cast<std::int64_t>(16 * threads), 4096}, {}, 0, {1.0f}};
+  small_codes.values.resize(std::size_t{16} * threads * 4096);
+  const auto small = PackedWeights::pack(small_codes);
+  const auto small_rows = Activations::from_int8(std::vector<std::int8_t>(4096), 1, 4096);
+  std::vector<float> small_out(std::size_t{16} * threads);
   Memory plain(std::max(packed[0].bytes(), std::size_t{1} << 20));
   for (const CpuEngine& engine : engines) {
     for (const PackedWeights& w : packed) {
       candidates.push_back(
           {std::string(to_string(engine.tier())) + " " + std::string(to_string(w.form())),
            w.bytes(), [&] { (void)engine.multiply(w, *activations, std::span(out)); }, true});
+      candidates.back().wake = [&] {
+        if (threads > 1) (void)engine.multiply(*small, *small_rows, std::span(small_out));
+      };
       candidates.back().run();
       if (candidates.size() == 1) expected = out;
       if (out != expected) std::printf("  WRONG: %s\n", candidates.back().name.c_str());
@@ -202,17 +180,23 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
     candidates.back().run();
     if (out != expected) std::printf("  differs from ours: %s\n", peer.name.c_str());
   }
-  // The best of several prefetch distances is the machine's rate.
+  // The best of several prefetch distances and numbers of streams is the machine's rate.
   const std::size_t first_reading = candidates.size();
-  for (const std::size_t ahead : {128, 512, 1024}) {
-    candidates.push_back(
-        {"reading, " + std::to_string(8 * ahead) + " B ahead", plain.count * 8, [&, ahead] {
-           workers.run(threads, [&](unsigned part) {
-             const std::size_t begin = plain.count * part / threads;
-             read_words(plain.words.get() + begin, plain.count * (part + 1) / threads - begin,
-                        ahead);
-           });
-         }});
+  constexpr std::size_t kReadings[][2] = {{128, 1}, {512, 1}, {1024, 1}, {256, 4}};
+  for (const auto& [ahead, streams] : kReadings) {
+    const std::string name =
+        "reading, " + std::to_string(8 * ahead) + " B ahead, " + std::to_string(streams);
+    candidates.push_back({name, plain.count * 8, [&] {
+                            workers.run(threads, [&](unsigned part) {
+                              const std::size_t begin = plain.count * part / threads;
+                              read_words(plain.words.get() + begin,
+                                         plain.count * (part + 1) / threads - begin, ahead,
+                                         streams);
+                            });
+                          }});
+  }
+  for (Candidate& candidate : candidates) {
+    if (!candidate.wake) candidate.wake = [&] { workers.run(threads, [](unsigned) {}); };
   }
   std::function<void()> evict;
   Memory other(c.cold ? options.cold_mib << 20 : 8);
@@ -220,9 +204,10 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
     // By reading alone: lines that were written would have to be written back while others are
     // timed.
     evict = [&] {
-      workers.run(threads, [&](unsigned part) {
-        const std::size_t begin = other.count * part / threads;
-        read_words(other.words.get() + begin, other.count * (part + 1) / threads - begin, 512);
+      everybody.run(everybody.count(), [&](unsigned part) {
+        const std::size_t begin = other.count * part / everybody.count();
+        read_words(other.words.get() + begin, other.count * (part + 1) / everybody.count() - begin,
+                   512);
       });
     };
   }
@@ -278,6 +263,14 @@ int main(int argc, char** argv) {
                    argv[0]);
       return 2;
     }
+  }
+  if (options.cold_mib == 0) {
+    options.cold_mib = 256;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    const long last = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (last > 0)
+      options.cold_mib = std::max<std::size_t>(256, static_cast<std::size_t>(last) >> 19);
+#endif
   }
   if (options.threads.empty()) options.threads = {1, usable_cpus()};
   if (quick) options.budget_s = 0.15;

@@ -134,8 +134,10 @@ struct EncodeOptions {
   std::optional<Tiling> tiling;  // default: published_tiling(), else the first tiling that fits
   // Scales that the target's type cannot hold are rounded to nearest even instead of refused.
   bool round_scales = false;
+  // For large tensors, and only for the call; 0: as many as this process has CPUs.
+  unsigned threads = 0;
 };
-Result<Codes> decode(const EncodedView& from);
+Result<Codes> decode(const EncodedView& from, unsigned threads = 0);
 Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& options = {});
 // decode() and encode(): loses nothing, or says not_representable.
 Result<Encoded> convert(const EncodedView& from, FormatId to, const EncodeOptions& options = {});
@@ -165,14 +167,18 @@ struct QuantiseOptions {
 };
 Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,
                          const QuantiseOptions& options = {});
+// The same into memory of the caller's, encoded_bytes() of it, which spares making that of the
+// result: its own `bytes` stay empty. After an error what is in `bytes` is undefined.
+Result<Encoded> quantise_into(std::span<std::uint8_t> bytes, const FloatView& weights, Shape shape,
+                              FormatId to, const QuantiseOptions& options = {});
 // Codes with one scale, by the absmean rule.
-Result<Codes> quantise_absmean(const FloatView& weights, Shape shape);
+Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned threads = 0);
 
 // ---- Products -----------------------------------------------------------------------------------
 
 enum class Form {
   two_bit,     // 2 bits a weight
-  five_trits,  // 5 weights a byte, 1.6 bits: quicker where memory is the limit
+  five_trits,  // 5 weights a byte, 1.6 bits: smaller; docs/ternary.md tells where it is quicker
 };
 std::string_view to_string(Form form);
 
@@ -189,8 +195,11 @@ struct ActivationRows;
 class PackedWeights {
  public:
   // Scales may differ from row to row but not within a row (not_representable).
-  static Result<PackedWeights> pack(const Codes& codes, Form form = Form::two_bit);
-  static Result<PackedWeights> pack(const EncodedView& from, Form form = Form::two_bit);
+  // `threads` as in EncodeOptions.
+  static Result<PackedWeights> pack(const Codes& codes, Form form = Form::two_bit,
+                                    unsigned threads = 0);
+  static Result<PackedWeights> pack(const EncodedView& from, Form form = Form::two_bit,
+                                    unsigned threads = 0);
 
   Shape shape() const;
   Form form() const;

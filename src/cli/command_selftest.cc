@@ -88,14 +88,13 @@ int run(const Options& options) {
   asked.busy = options.busy;
   asked.devices = options.globals.devices;
   asked.test.seed = report.seed;
-  const TestPlan plan =
-      plan_self_tests(*machine, asked, chosen_cases(options.faults), options.trials);
+  TestPlan plan = plan_self_tests(*machine, asked, chosen_cases(options.faults), options.trials);
   for (const Verdict& verdict : plan.not_run) report.rows.push_back(untried(verdict));
-  for (const auto& wave : plan.waves) {
-    const auto verdicts = run_plan({{wave}, {}}, options.globals.quiet);
-    for (std::size_t i = 0; i < wave.size(); ++i)
-      report.rows.push_back(row_of(wave[i], verdicts[i]));
-  }
+  plan.not_run.clear();
+  const auto verdicts = run_plan(plan, options.globals.quiet);
+  auto verdict = verdicts.begin();
+  for (const auto& wave : plan.waves)
+    for (const TestJob& job : wave) report.rows.push_back(row_of(job, *verdict++));
   report.duration_ms = elapsed_ms(start);
   conclude(report);
   return deliver(report, options.globals);

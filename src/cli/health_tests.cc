@@ -14,11 +14,11 @@ namespace gpuready::cli {
 namespace {
 
 // "Testing: GPU 0 memory 40%, GPU 1 bandwidth starting": what runs now.
-std::string progress_text(const std::vector<TestJob>& jobs,
+std::string progress_text(const std::vector<const TestJob*>& jobs,
                           const std::map<std::size_t, WorkerProgress>& running) {
   std::string text;
   for (const auto& [index, progress] : running) {
-    const TestJob& job = jobs[index];
+    const TestJob& job = *jobs[index];
     const double share = static_cast<double>(progress.done) /
                          static_cast<double>(std::max<std::uint64_t>(progress.total, 1));
     if (text.empty() && !job.options.selftest_of.empty())
@@ -31,23 +31,6 @@ std::string progress_text(const std::vector<TestJob>& jobs,
     text += progress.total == 0 ? " starting" : " " + format_percent(share, 0);
   }
   return text;
-}
-
-std::vector<Verdict> run_wave(const std::vector<TestJob>& jobs, Clock::time_point began,
-                              ProgressLine& line) {
-  std::map<std::size_t, WorkerProgress> running;
-  WorkerHooks hooks;
-  hooks.cancel = &interrupted();
-  hooks.began = began;
-  hooks.progress = [&](const WorkerProgress& progress) {
-    // A device's next test takes the place of the one before it.
-    std::erase_if(running, [&](const auto& other) {
-      return other.first != progress.job && jobs[other.first].devices == jobs[progress.job].devices;
-    });
-    running[progress.job] = progress;
-    line.show(progress_text(jobs, running));
-  };
-  return run_workers(jobs, hooks);
 }
 
 // By subject, and each subject's tests in the order of the table.
@@ -73,11 +56,30 @@ void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
 std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began) {
   catch_interrupts();
   ProgressLine line(quiet);
+  std::vector<const TestJob*> jobs;
+  for (const auto& wave : plan.waves)
+    for (const TestJob& job : wave) jobs.push_back(&job);
+  std::map<std::size_t, WorkerProgress> running;
+  WorkerHooks hooks;
+  hooks.cancel = &interrupted();
+  hooks.began = began;
+  hooks.progress = [&](const WorkerProgress& progress) {
+    // What a device does next takes the place of what it did before.
+    std::erase_if(running, [&](const auto& other) {
+      const auto& devices = jobs[progress.job]->devices;
+      return other.first != progress.job &&
+             std::any_of(devices.begin(), devices.end(), [&](const DeviceChoice& device) {
+               return std::find(jobs[other.first]->devices.begin(),
+                                jobs[other.first]->devices.end(),
+                                device) != jobs[other.first]->devices.end();
+             });
+    });
+    running[progress.job] = progress;
+    line.show(progress_text(jobs, running));
+  };
   std::vector<Verdict> verdicts = std::move(plan.not_run);
-  for (const auto& wave : plan.waves) {
-    auto more = run_wave(wave, began, line);
-    std::move(more.begin(), more.end(), std::back_inserter(verdicts));
-  }
+  auto more = run_waves(plan.waves, hooks);
+  std::move(more.begin(), more.end(), std::back_inserter(verdicts));
   return verdicts;
 }
 

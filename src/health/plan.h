@@ -19,8 +19,7 @@ struct PlanOptions {
 };
 
 struct TestPlan {
-  // Each wave ends before the next begins; its jobs are run by run_workers(), which sees to it that
-  // those of one device follow each other.
+  // For run_waves(), which sees to it that the jobs of one device follow each other.
   std::vector<std::vector<TestJob>> waves;
   std::vector<Verdict> not_run;  // with the reason
 };

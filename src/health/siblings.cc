@@ -39,7 +39,11 @@ std::optional<std::string> model_of(const Machine& machine, const Verdict& verdi
   return fmt::format("{} / {} / {}", std::min(a, b), std::max(a, b), kind);
 }
 
-bool comparable(const Metric& metric) {
+// The clocks of a GPU at its power limit settle within seconds, and each its own way.
+constexpr double kSettledMs = 10'000;
+
+bool comparable(const Verdict& verdict, const Metric& metric) {
+  if (verdict.test == "tensor" && verdict.duration_ms < kSettledMs) return false;
   return metric.unit.ends_with("/s") && !contains(metric.name, "pageable") &&
          !contains(metric.name, "_node");
 }
@@ -72,7 +76,7 @@ void compare_rates(const Machine& machine, const std::vector<Verdict>& verdicts,
     const auto model = model_of(machine, verdict);
     if (!model) continue;
     for (const Metric& metric : verdict.metrics)
-      if (comparable(metric) && metric.value > 0)
+      if (comparable(verdict, metric) && metric.value > 0)
         groups[{*model, verdict.test, metric.name}].push_back(
             {&verdict, metric.value, metric.unit});
   }

@@ -38,42 +38,56 @@ Verdict never_begun(const TestJob& job) {
 // The children, and the jobs that they have been given.
 class Crew {
  public:
-  Crew(const std::vector<TestJob>& jobs, const WorkerHooks& hooks, const WorkerLimits& limits)
-      : jobs_(jobs), hooks_(hooks), limits_(limits), workers_(jobs.size()) {
+  Crew(const std::vector<std::vector<TestJob>>& waves, const WorkerHooks& hooks,
+       const WorkerLimits& limits)
+      : hooks_(hooks), limits_(limits) {
     std::set<std::string> gpus;
-    for (const TestJob& job : jobs)
-      for (const DeviceChoice& device : job.devices)
-        if (device.executor != "cpu") gpus.insert(device.id);
+    for (std::size_t wave = 0; wave < waves.size(); ++wave)
+      for (const TestJob& job : waves[wave]) {
+        entries_.push_back({job, wave, nullptr});
+        for (const DeviceChoice& device : job.devices)
+          if (device.executor != "cpu") gpus.insert(device.id);
+      }
     start_limit_ = limits.start + limits.start_per_gpu * static_cast<int>(gpus.size());
   }
 
   std::vector<Verdict> run() {
-    while (true) {
-      if (!cancelled()) start_what_can_run();
-      if (!listen()) break;
+    for (; !entries_.empty() && wave_ <= entries_.back().wave; ++wave_) {
+      do {
+        if (!cancelled()) start_what_can_run();
+        listen();
+      } while (!wave_is_over());
     }
     std::vector<Verdict> verdicts;
-    for (std::size_t i = 0; i < jobs_.size(); ++i)
-      verdicts.push_back(workers_[i] ? workers_[i]->take() : never_begun(jobs_[i]));
+    for (const Entry& entry : entries_)
+      verdicts.push_back(entry.watch ? entry.watch->take() : never_begun(entry.job));
     return verdicts;
   }
 
  private:
+  struct Entry {
+    const TestJob& job;
+    std::size_t wave;
+    std::unique_ptr<JobWatch> watch;  // none yet for what is to come
+    bool runs() const { return watch && !watch->done(); }
+  };
+
   bool cancelled() const { return hooks_.cancel && hooks_.cancel->load(); }
 
   void start_what_can_run() {
     std::set<std::string> taken;
-    for (std::size_t i = 0; i < jobs_.size(); ++i)
-      if (workers_[i] && !workers_[i]->done()) taken.merge(needs_of(jobs_[i]));
-    for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      if (workers_[i]) continue;
-      auto needs = needs_of(jobs_[i]);
+    for (const Entry& entry : entries_)
+      if (entry.runs()) taken.merge(needs_of(entry.job));
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      Entry& entry = entries_[i];
+      if (entry.watch || entry.wave != wave_) continue;
+      auto needs = needs_of(entry.job);
       if (std::any_of(needs.begin(), needs.end(),
                       [&](const std::string& need) { return taken.contains(need); }))
         continue;
-      workers_[i] = std::make_unique<JobWatch>(jobs_[i], i, session_for(jobs_[i].devices),
+      entry.watch = std::make_unique<JobWatch>(entry.job, i, session_for(entry.job.devices),
                                                start_limit_, limits_, hooks_, began_);
-      if (!workers_[i]->done()) taken.merge(std::move(needs));
+      if (entry.runs()) taken.merge(std::move(needs));
     }
   }
 
@@ -82,21 +96,20 @@ class Crew {
       if (session->devices == devices && session->running() && !session->busy && !session->closed)
         return *session;
     milliseconds limit = start_limit_;  // each job has its own; this one is the last resort
-    for (const TestJob& job : jobs_)
-      if (job.devices == devices) limit += start_limit_ + test_limit(job, limits_);
+    for (const Entry& entry : entries_)
+      if (entry.job.devices == devices) limit += start_limit_ + test_limit(entry.job, limits_);
     sessions_.push_back(start_session(devices, limit));
     return *sessions_.back();
   }
 
   bool has_work_to_come(const WorkerSession& session) const {
-    for (std::size_t i = 0; i < jobs_.size() && !cancelled(); ++i)
-      if (!workers_[i] && jobs_[i].devices == session.devices) return true;
-    return false;
+    return !cancelled() && std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return !entry.watch && entry.job.devices == session.devices;
+    });
   }
 
-  // Until something happened. False when nothing more will: all jobs have their verdicts, and the
-  // children have ended.
-  bool listen() {
+  // Until something happened.
+  void listen() {
     std::vector<Child*> running;
     for (const auto& session : sessions_) {
       if (!session->busy && !has_work_to_come(*session)) session->close();
@@ -107,29 +120,42 @@ class Crew {
       else
         running.push_back(&*session->child);
     }
-    const bool to_come = std::any_of(workers_.begin(), workers_.end(),
-                                     [](const auto& worker) { return worker == nullptr; });
-    if (running.empty()) return to_come && !cancelled();
+    if (running.empty()) return;
     poll_children(running, deadline_in(kPollEvery));
-    for (const auto& worker : workers_)
-      if (worker) worker->look();
-    return true;
+    for (const Entry& entry : entries_)
+      if (entry.watch) entry.watch->look();
   }
 
-  const std::vector<TestJob>& jobs_;
+  // All its jobs have their verdicts, and the children that have nothing left to do have ended.
+  bool wave_is_over() const {
+    return std::none_of(entries_.begin(), entries_.end(),
+                        [&](const Entry& entry) {
+                          return entry.wave == wave_ && (entry.watch ? entry.runs() : !cancelled());
+                        }) &&
+           std::none_of(sessions_.begin(), sessions_.end(), [&](const auto& session) {
+             return session->running() && (session->closed || !has_work_to_come(*session));
+           });
+  }
+
   const WorkerHooks& hooks_;
   const WorkerLimits& limits_;
   const Clock::time_point began_ = hooks_.began.value_or(Clock::now());
   milliseconds start_limit_{};
+  std::vector<Entry> entries_;
+  std::size_t wave_ = 0;
   std::vector<std::unique_ptr<WorkerSession>> sessions_;
-  std::vector<std::unique_ptr<JobWatch>> workers_;  // none yet for what is to come
 };
 
 }  // namespace
 
+std::vector<Verdict> run_waves(const std::vector<std::vector<TestJob>>& waves,
+                               const WorkerHooks& hooks, const WorkerLimits& limits) {
+  return Crew(waves, hooks, limits).run();
+}
+
 std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks,
                                  const WorkerLimits& limits) {
-  return Crew(jobs, hooks, limits).run();
+  return run_waves({jobs}, hooks, limits);
 }
 
 }  // namespace gpuready

@@ -44,8 +44,12 @@ struct WorkerHooks {
   std::optional<std::chrono::steady_clock::time_point> began = std::nullopt;
 };
 
-// One verdict a job, in the same order. Jobs run at the same time but for those that need the same
+// One verdict a job, in the same order; WorkerProgress::job counts through all waves. Each wave
+// ends before the next begins. Its jobs run at the same time but for those that need the same
 // device or TestJob::exclusive: whenever one ends, the first in the order that can run begins.
+std::vector<Verdict> run_waves(const std::vector<std::vector<TestJob>>& waves,
+                               const WorkerHooks& hooks = {}, const WorkerLimits& limits = {});
+// One wave.
 std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks = {},
                                  const WorkerLimits& limits = {});
 

@@ -1,5 +1,6 @@
 // decode, encode, convert, dequantise: codes by layout.cc, scales here.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -7,9 +8,12 @@
 #include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
+#include "ternary/tiers.h"
 
 namespace gpuready::ternary {
 namespace {
+
+constexpr std::size_t kScaleBytes = 32;  // of a tensor's f32 scale with its padding
 
 std::size_t tq_bytes(FormatId id) { return id == FormatId::tq1_0 ? 54 : 66; }
 
@@ -87,7 +91,8 @@ Result<std::vector<float>> regroup(const Codes& codes, std::size_t target_block)
   return scales;
 }
 
-Result<void> check_codes(const Codes& codes) {
+// All but the values of the codes.
+Result<std::size_t> check_codes(const Codes& codes) {
   const Result<std::size_t> count = elements(codes.shape);
   if (!count) return std::unexpected(count.error());
   const std::size_t block = static_cast<std::size_t>(codes.scale_block);
@@ -97,14 +102,18 @@ Result<void> check_codes(const Codes& codes) {
                                            std::to_string(*count) + " codes and " +
                                            std::to_string(scales) + " scales");
   }
-  for (std::size_t i = 0; i < *count; ++i) {
+  for (const float scale : codes.scales) {
+    if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
+  }
+  return count;
+}
+
+Result<void> check_values(const Codes& codes) {
+  for (std::size_t i = 0; i < codes.values.size(); ++i) {
     if (codes.values[i] < -1 || codes.values[i] > 1) {
       return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
                                            std::to_string(codes.values[i]) + ", not -1, 0 or +1");
     }
-  }
-  for (const float scale : codes.scales) {
-    if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
   }
   return {};
 }
@@ -128,19 +137,24 @@ Result<void> write_f16_scales(std::span<const float> scales, std::size_t block_b
 
 }  // namespace
 
+Result<std::vector<float>> scales_of(const EncodedView& from) {
+  const Result<EncodedSize> size = checked_size(from);
+  if (!size) return std::unexpected(size.error());
+  return read_scales(from, *size);
+}
+
 Result<std::size_t> encoded_bytes(FormatId id, Shape shape, Tiling tiling) {
   const Result<EncodedSize> size = encoded_size(id, shape, tiling);
   if (!size) return std::unexpected(size.error());
   return size->bytes;
 }
 
-Result<Encoded> encode_levels(FormatId to, Shape shape, const std::int8_t* codes,
-                              std::span<const float> scales, const EncodeOptions& options) {
-  Encoded result;
+Result<Started> start_encoded(FormatId to, Shape shape, const EncodeOptions& options) {
+  Started started;
+  Encoded& result = started.encoded;
   result.format = to;
   result.shape = shape;
-  const Format& f = format(to);
-  if (f.needs_tiling) {
+  if (format(to).needs_tiling) {
     const auto published = published_tiling(to, shape);
     result.tiling = options.tiling ? *options.tiling
                     : published    ? *published
@@ -148,35 +162,45 @@ Result<Encoded> encode_levels(FormatId to, Shape shape, const std::int8_t* codes
   }
   const Result<EncodedSize> size = encoded_size(to, shape, result.tiling);
   if (!size) return std::unexpected(size.error());
-  result.bytes.assign(size->bytes, 0);
-  write_codes(to, shape, result.tiling, codes, result.bytes.data());
-  if (!f.scales_inside) {
-    result.scales.assign(scales.begin(), scales.end());
-  } else if (f.scale_type == ScaleType::f32) {
-    std::memcpy(result.bytes.data() + size->code_bytes, scales.data(), 4);
-  } else {
-    const Result<void> written =
-        write_f16_scales(scales, tq_bytes(to), options.round_scales, result.bytes.data());
-    if (!written) return std::unexpected(written.error());
-  }
-  return result;
+  started.bytes = size->bytes;
+  return started;
 }
 
-Result<Codes> decode(const EncodedView& from) {
+Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
+                            std::span<const float> scales, const EncodeOptions& options) {
+  const Format& f = format(encoded.format);
+  if (!f.scales_inside) {
+    encoded.scales.assign(scales.begin(), scales.end());
+    return {};
+  }
+  if (f.scale_type == ScaleType::f16) {
+    return write_f16_scales(scales, tq_bytes(encoded.format), options.round_scales, bytes.data());
+  }
+  std::uint8_t* behind = bytes.data() + bytes.size() - kScaleBytes;
+  std::memset(behind, 0, kScaleBytes);
+  std::memcpy(behind, scales.data(), 4);
+  return {};
+}
+
+Result<Codes> decode(const EncodedView& from, unsigned threads) {
   const Format& f = format(from.format);
   if (f.four_levels) {
     return fail(ErrorKind::not_ternary,
                 std::string(f.name) + " has four levels and no zero; it can only be dequantised");
   }
-  const Result<EncodedSize> size = checked_size(from);
-  if (!size) return std::unexpected(size.error());
-  Result<std::vector<float>> scales = read_scales(from, *size);
+  Result<std::vector<float>> scales = scales_of(from);
   if (!scales) return std::unexpected(scales.error());
   Codes codes;
   codes.shape = from.shape;
   codes.scale_block = f.scale_block;
   codes.scales = std::move(*scales);
   codes.values.resize(static_cast<std::size_t>(from.shape.rows * from.shape.cols));
+  const std::size_t width = plane_width(from.format, from.shape);
+  if (width != 0 &&
+      read_planes(width, codes.values.size(), threads, from.bytes.data(), codes.values.data())) {
+    return codes;
+  }
+  // Also to say which code is bad.
   const Result<void> read =
       read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.values.data());
   if (!read) return std::unexpected(read.error());
@@ -188,25 +212,42 @@ Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& opt
     return fail(ErrorKind::not_ternary,
                 std::string(format(to).name) + " has four levels and no zero; quantise to it");
   }
-  const Result<void> good = check_codes(codes);
-  if (!good) return std::unexpected(good.error());
+  const Result<std::size_t> count = check_codes(codes);
+  if (!count) return std::unexpected(count.error());
   const Result<std::vector<float>> scales =
       regroup(codes, static_cast<std::size_t>(format(to).scale_block));
   if (!scales) return std::unexpected(scales.error());
-  return encode_levels(to, codes.shape, codes.values.data(), *scales, options);
+  Result<Started> started = start_encoded(to, codes.shape, options);
+  if (!started) return std::unexpected(started.error());
+  Encoded& encoded = started->encoded;
+  encoded.bytes = make_bytes(started->bytes, options.threads);
+  if (const std::size_t width = plane_width(to, codes.shape); width != 0) {
+    std::atomic<bool> good{true};
+    write_planes(width, *count, options.threads, encoded.bytes.data(),
+                 [&](std::size_t first, std::size_t now, std::uint8_t* raised) {
+                   if (!weight_table().raise(codes.values.data() + first, now, raised))
+                     good = false;
+                 });
+    if (!good) return std::unexpected(check_values(codes).error());
+  } else {
+    const Result<void> good = check_values(codes);
+    if (!good) return std::unexpected(good.error());
+    write_codes(to, codes.shape, encoded.tiling, codes.values.data(), encoded.bytes.data());
+  }
+  const Result<void> finished = finish_encoded(encoded, encoded.bytes, *scales, options);
+  if (!finished) return std::unexpected(finished.error());
+  return std::move(encoded);
 }
 
 Result<Encoded> convert(const EncodedView& from, FormatId to, const EncodeOptions& options) {
-  const Result<Codes> codes = decode(from);
+  const Result<Codes> codes = decode(from, options.threads);
   if (!codes) return std::unexpected(codes.error());
   return encode(*codes, to, options);
 }
 
 Result<std::vector<float>> dequantise(const EncodedView& from) {
   const Format& f = format(from.format);
-  const Result<EncodedSize> size = checked_size(from);
-  if (!size) return std::unexpected(size.error());
-  const Result<std::vector<float>> scales = read_scales(from, *size);
+  const Result<std::vector<float>> scales = scales_of(from);
   if (!scales) return std::unexpected(scales.error());
   const std::size_t count = static_cast<std::size_t>(from.shape.rows * from.shape.cols);
   std::vector<std::int8_t> codes(count);

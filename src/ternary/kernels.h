@@ -64,7 +64,8 @@ struct Table {
 extern const Table kScalar;
 #if defined(__x86_64__)
 extern const Table kAvx2, kAvxVnni, kAvx512;
-void amx_gemm(const GemmArgs& a);  // the AMX tier is the AVX-512 tier with this
+void amx_gemm(const GemmArgs& a);              // the AMX tier is the AVX-512 tier with this
+void vbmi_gemv_five_trits(const GemvArgs& a);  // of both tiers, where the CPU has VBMI
 #elif defined(__aarch64__)
 extern const Table kNeon, kDotprod, kI8mm;
 #endif

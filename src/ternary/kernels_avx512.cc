@@ -16,59 +16,67 @@ inline __m512i broadcast(const int8_t* y) {
 inline __m512i dot(__m512i sum, __m512i w, __m512i y) { return _mm512_dpbusd_epi32(sum, w, y); }
 inline __m512i add(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
 
-// Bytes that are asked for ahead: memory's latency at this tier's pace.
-constexpr size_t kAhead = 8192;
-
 // No field is shifted: field f counts 4^f times and has its own sum, at most 64 * 2 * 128 * 4 a
 // block. 16384 blocks would reach 2^30.
 constexpr size_t kTwoBitBlocks = 16384;
+// Panels that are read side by side: memory answers several streams faster than one, and their
+// sums hide each other's latency. Blocks of each are asked for ahead.
+constexpr int kStreams = 4;
+constexpr size_t kBlocksAhead = 32;
 
-void gemv_two_bit(const GemvArgs& a) {
+template <int streams>
+void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
   const __m512i masks[4] = {_mm512_set1_epi8(0x03), _mm512_set1_epi8(0x0C), _mm512_set1_epi8(0x30),
                             _mm512_set1_epi8(static_cast<char>(0xC0))};
-  for (size_t panel = 0; panel < a.panels; ++panel) {
-    const uint8_t* w = a.packed + panel * a.blocks * kBlockBytes;
-    const int8_t* y = a.y;
-    __m512i total = _mm512_set1_epi32(-a.y_sum);
-    for (size_t left = a.blocks; left > 0;) {
-      const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
-      // Two sets of sums hide the latency of the dot product.
-      __m512i sum[2][4];
-      for (auto& set : sum) {
-        for (__m512i& field : set) field = _mm512_setzero_si512();
-      }
-      size_t b = 0;
-      for (; b + 2 <= now; b += 2, w += 2 * kBlockBytes, y += 32) {
-#pragma GCC unroll 2
-        for (int set = 0; set < 2; ++set) {
-          _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead + 64 * set, _MM_HINT_T0);
-          const __m512i block = load(w + kBlockBytes * set);
-#pragma GCC unroll 4
-          for (int f = 0; f < 4; ++f) {
-            sum[set][f] = dot(sum[set][f], _mm512_and_si512(block, masks[f]),
-                              broadcast(y + 16 * set + 4 * f));
-          }
-        }
-      }
-      if (b < now) {
-        const __m512i block = load(w);
-        for (int f = 0; f < 4; ++f) {
-          sum[0][f] = dot(sum[0][f], _mm512_and_si512(block, masks[f]), broadcast(y + 4 * f));
-        }
-        w += kBlockBytes, y += 16;
-      }
-      for (int f = 0; f < 4; ++f) {
-        total =
-            add(total, _mm512_srai_epi32(add(sum[0][f], sum[1][f]), static_cast<unsigned>(2 * f)));
-      }
-      left -= now;
+  const size_t panel_bytes = a.blocks * kBlockBytes;
+  const uint8_t* w = a.packed + panel * panel_bytes;
+  const int8_t* y = a.y;
+  __m512i total[streams];
+  for (__m512i& sum : total) sum = _mm512_set1_epi32(-a.y_sum);
+  for (size_t left = a.blocks; left > 0;) {
+    const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
+    __m512i sum[streams][4];
+    for (auto& stream : sum) {
+      for (__m512i& field : stream) field = _mm512_setzero_si512();
     }
-    store(a.out + panel * kPanelRows, total);
+    for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 16) {
+      // Behind a panel's end are the panels that come after these.
+      const size_t ahead =
+          kBlocksAhead * kBlockBytes + (left - b > kBlocksAhead ? 0 : (streams - 1) * panel_bytes);
+      const __m512i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
+                                broadcast(y + 12)};
+#pragma GCC unroll 4
+      for (size_t s = 0; s < streams; ++s) {
+        const uint8_t* at = w + s * panel_bytes;
+        _mm_prefetch(reinterpret_cast<const char*>(at) + ahead, _MM_HINT_T0);
+        const __m512i block = load(at);
+#pragma GCC unroll 4
+        for (int f = 0; f < 4; ++f) {
+          sum[s][f] = dot(sum[s][f], _mm512_and_si512(block, masks[f]), quads[f]);
+        }
+      }
+    }
+    for (int s = 0; s < streams; ++s) {
+      for (int f = 0; f < 4; ++f) {
+        total[s] = add(total[s], _mm512_srai_epi32(sum[s][f], static_cast<unsigned>(2 * f)));
+      }
+    }
+    left -= now;
   }
+  for (size_t s = 0; s < streams; ++s) store(a.out + (panel + s) * kPanelRows, total[s]);
+}
+
+void gemv_two_bit(const GemvArgs& a) {
+  size_t panel = 0;
+  for (; panel + kStreams <= a.panels; panel += kStreams) gemv_two_bit_panels<kStreams>(a, panel);
+  for (; panel + 2 <= a.panels; panel += 2) gemv_two_bit_panels<2>(a, panel);
+  if (panel < a.panels) gemv_two_bit_panels<1>(a, panel);
 }
 
 // See kernels_avx_vnni.cc: the digits are never formed.
 constexpr size_t kFiveTritBlocks = 1600;
+// Bytes that are asked for ahead: far ones into the second cache, which can wait for more of them.
+constexpr size_t kFarAhead = 8192, kNearAhead = 1024;
 
 void gemv_five_trits(const GemvArgs& a) {
   for (size_t panel = 0; panel < a.panels; ++panel) {
@@ -80,7 +88,8 @@ void gemv_five_trits(const GemvArgs& a) {
       __m512i before[5], after[5];
       for (int f = 0; f < 5; ++f) before[f] = after[f] = _mm512_setzero_si512();
       for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 20) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kFarAhead, _MM_HINT_T1);
+        _mm_prefetch(reinterpret_cast<const char*>(w) + kNearAhead, _MM_HINT_T0);
         __m512i r = load(w);
 #pragma GCC unroll 5
         for (int f = 0; f < 5; ++f) {

@@ -186,6 +186,19 @@ Tiling fitting_tiling(FormatId id, Shape shape) {
   return format(id).needs_tiling ? lut_tiling(id, shape) : Tiling{};
 }
 
+std::size_t plane_width(FormatId id, Shape shape) {
+  switch (id) {
+    case FormatId::i2s_x86:
+      return 32;
+    case FormatId::i2s_arm:
+      return 16;
+    case FormatId::i2s_four_row:
+      return static_cast<std::size_t>(shape.cols);
+    default:
+      return 0;
+  }
+}
+
 void write_codes(FormatId id, Shape shape, Tiling tiling, const std::int8_t* codes,
                  std::uint8_t* bytes) {
   if (id == FormatId::tq1_0) {

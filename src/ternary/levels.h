@@ -1,7 +1,9 @@
 // What quantise.cc shares with codec.cc.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "gpuready/ternary.h"
 
@@ -14,8 +16,35 @@ inline const float* levels(FormatId id) {
   return id == FormatId::tl1_bitnet_rs ? kTl1 : kTl2;
 }
 
-// Codes that are already the format's (levels 0 to 3 for formats of four) with the scales it keeps.
-Result<Encoded> encode_levels(FormatId to, Shape shape, const std::int8_t* codes,
-                              std::span<const float> scales, const EncodeOptions& options);
+// An encoded tensor is made in three steps. The first is everything but the bytes and scales, and
+// the bytes that it takes.
+struct Started {
+  Encoded encoded;
+  std::size_t bytes = 0;
+};
+Result<Started> start_encoded(FormatId to, Shape shape, const EncodeOptions& options);
+// Then the codes: of formats with planes from fill(first, count, codes), which writes the codes
+// plus one of some weights and is called by several threads; of all others from codes that are
+// already the format's (levels 0 to 3 for formats of four), into zeroed bytes.
+using FillCodes = std::function<void(std::size_t first, std::size_t count, std::uint8_t* codes)>;
+void write_planes(std::size_t width, std::size_t count, unsigned threads, std::uint8_t* bytes,
+                  const FillCodes& fill);
+// The reverse, to codes -1, 0 and +1; false when there is another.
+bool read_planes(std::size_t width, std::size_t count, unsigned threads, const std::uint8_t* bytes,
+                 std::int8_t* codes);
+// At last the scales, among the bytes or beside them.
+Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
+                            std::span<const float> scales, const EncodeOptions& options);
+// Zeroed bytes. Large ones are asked of the system by all threads.
+std::vector<std::uint8_t> make_bytes(std::size_t count, unsigned threads);
+
+// The scales of an encoded tensor, whose size is checked, wherever it keeps them.
+Result<std::vector<float>> scales_of(const EncodedView& from);
+
+// The formats whose own rule has a scale for each block of weights.
+Result<Encoded> quantise_blocks(const FloatView& weights, Started started,
+                                std::span<std::uint8_t> bytes, const EncodeOptions& options);
+// Says which weight is not finite.
+Error not_finite(const FloatView& weights, std::size_t first, std::size_t count);
 
 }  // namespace gpuready::ternary

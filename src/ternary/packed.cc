@@ -1,10 +1,16 @@
 #include "ternary/packed.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "ternary/error.h"
+#include "ternary/layout.h"
+#include "ternary/levels.h"
+#include "ternary/share.h"
+#include "ternary/tiers.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -12,7 +18,7 @@
 
 namespace gpuready::ternary {
 
-void* allocate_aligned(std::size_t bytes) {
+void* allocate_aligned(std::size_t bytes, bool zeroed) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
   // Large arrays are read from end to end; huge pages spare most of the page walks.
   const std::size_t alignment = bytes >= 2 * kHugePage ? kHugePage : 64;
@@ -23,7 +29,7 @@ void* allocate_aligned(std::size_t bytes) {
 #if defined(__linux__)
   if (alignment == kHugePage) (void)madvise(memory, size, MADV_HUGEPAGE);
 #endif
-  std::memset(memory, 0, size);
+  if (zeroed) std::memset(memory, 0, size);
   return memory;
 }
 
@@ -32,19 +38,12 @@ namespace {
 using kernels::kBlockBytes;
 using kernels::kPanelRows;
 
+constexpr std::size_t kGrainBytes = 64 << 10;  // packed bytes that a thread makes at once
+
 // Column of the panel's weight in byte `byte`, field `f` of block `block`.
 std::size_t column(std::size_t block, int f, int byte, int cols_of_block) {
   return block * static_cast<std::size_t>(cols_of_block) +
          static_cast<std::size_t>(4 * f + byte % 4);
-}
-
-std::uint8_t pack_byte(const int (&codes)[5], Form form) {
-  if (form == Form::two_bit) {
-    return static_cast<std::uint8_t>(codes[0] | codes[1] << 2 | codes[2] << 4 | codes[3] << 6);
-  }
-  int value = 0;
-  for (const int code : codes) value = value * 3 + code;
-  return static_cast<std::uint8_t>((value * 256 + 242) / 243);
 }
 
 // The scale of each row, or an error when a row's blocks differ. Blocks without a weight other than
@@ -76,16 +75,59 @@ Result<std::vector<float>> scales_by_row(const Codes& codes) {
   return scales;
 }
 
-}  // namespace
-
-Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form) {
-  const Result<std::size_t> count = elements(codes.shape);
-  if (!count) return std::unexpected(count.error());
-  if (codes.shape.cols > kMostCols) {
-    return fail(ErrorKind::too_large, "a row of " + std::to_string(codes.shape.cols) +
+// `codes_of(first row, rows, room)` has the codes of a panel's rows, in `room` if it needs any, or
+// null when one is bad; then, as for other codes than -1, 0 and +1, the result is null.
+template <class CodesOf>
+Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
+                                                      std::vector<float> scales, unsigned threads,
+                                                      CodesOf codes_of) {
+  if (shape.cols > kMostCols) {
+    return fail(ErrorKind::too_large, "a row of " + std::to_string(shape.cols) +
                                           " weights can overflow 32-bit sums; at most " +
                                           std::to_string(kMostCols));
   }
+  auto weights = std::make_shared<detail::CpuWeights>();
+  weights->shape = shape;
+  weights->form = form;
+  weights->scales = std::move(scales);
+  for (const float scale : weights->scales) {
+    weights->greatest_scale = std::max(weights->greatest_scale, std::fabs(scale));
+  }
+  const std::size_t rows = static_cast<std::size_t>(shape.rows);
+  const std::size_t cols = static_cast<std::size_t>(shape.cols);
+  const std::size_t cols_of_block = static_cast<std::size_t>(block_cols(form));
+  weights->blocks = (cols + cols_of_block - 1) / cols_of_block;
+  weights->panels = (rows + kPanelRows - 1) / kPanelRows;
+  // Not zeroed here: the threads that write the panels are the first to touch their pages.
+  weights->bytes.reset(static_cast<std::uint8_t*>(
+      allocate_aligned(weights->panels * weights->panel_bytes(), false)));
+  if (!weights->bytes) return fail(ErrorKind::too_large, "no memory for the packed weights");
+  weights->sums.assign(weights->panels * kPanelRows, 0);
+  const auto pack = weight_table().pack[static_cast<int>(form)];
+  const std::size_t grain = std::max<std::size_t>(1, kGrainBytes / weights->panel_bytes());
+  std::atomic<bool> good{true};
+  share(weights->panels, grain, threads, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::int8_t> room;
+    for (std::size_t panel = begin; panel < end; ++panel) {
+      kernels::PackArgs args{};
+      const std::size_t row = panel * kPanelRows;
+      args.rows = std::min<std::size_t>(kPanelRows, rows - row);
+      args.codes = codes_of(row, args.rows, room);
+      args.stride = args.cols = cols;
+      args.packed = weights->bytes.get() + panel * weights->panel_bytes();
+      args.sums = weights->sums.data() + row;
+      if (args.codes == nullptr || !pack(args)) good = false;
+    }
+  });
+  if (!good) weights.reset();
+  return weights;
+}
+
+}  // namespace
+
+Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form, unsigned threads) {
+  const Result<std::size_t> count = elements(codes.shape);
+  if (!count) return std::unexpected(count.error());
   const std::size_t expected_scales =
       codes.scale_block <= 0 ? 1
                              : (*count + static_cast<std::size_t>(codes.scale_block) - 1) /
@@ -101,58 +143,45 @@ Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form) {
   for (const float scale : codes.scales) {
     if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
   }
-  auto weights = std::make_shared<detail::CpuWeights>();
-  weights->shape = codes.shape;
-  weights->form = form;
   Result<std::vector<float>> scales = scales_by_row(codes);
   if (!scales) return std::unexpected(scales.error());
-  weights->scales = std::move(*scales);
-  for (const float scale : weights->scales) {
-    weights->greatest_scale = std::max(weights->greatest_scale, std::fabs(scale));
-  }
-  const std::size_t rows = static_cast<std::size_t>(codes.shape.rows);
   const std::size_t cols = static_cast<std::size_t>(codes.shape.cols);
-  const int cols_of_block = block_cols(form), fields = cols_of_block / 4;
-  weights->blocks = (cols + static_cast<std::size_t>(cols_of_block) - 1) /
-                    static_cast<std::size_t>(cols_of_block);
-  weights->panels = (rows + kPanelRows - 1) / kPanelRows;
-  weights->bytes.reset(
-      static_cast<std::uint8_t*>(allocate_aligned(weights->panels * weights->panel_bytes())));
-  if (!weights->bytes) return fail(ErrorKind::too_large, "no memory for the packed weights");
-  weights->sums.assign(weights->panels * kPanelRows, 0);
-  for (std::size_t row = 0; row < rows; ++row) {
-    std::int32_t sum = 0;
-    for (std::size_t i = row * cols; i < (row + 1) * cols; ++i) {
-      const int code = codes.values[i];
-      if (code < -1 || code > 1) {
-        return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
-                                             std::to_string(code) + ", not -1, 0 or +1");
-      }
-      sum += code;
-    }
-    weights->sums[row] = sum;
+  auto weights = pack_rows(codes.shape, form, std::move(*scales), threads,
+                           [&](std::size_t row, std::size_t, std::vector<std::int8_t>&) {
+                             return codes.values.data() + row * cols;
+                           });
+  if (!weights) return std::unexpected(weights.error());
+  if (*weights) return PackedWeights(std::move(*weights));
+  for (std::size_t i = 0; i < *count; ++i) {
+    if (codes.values[i] >= -1 && codes.values[i] <= 1) continue;
+    return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
+                                         std::to_string(codes.values[i]) + ", not -1, 0 or +1");
   }
-  std::uint8_t* out = weights->bytes.get();
-  for (std::size_t panel = 0; panel < weights->panels; ++panel) {
-    for (std::size_t block = 0; block < weights->blocks; ++block, out += kBlockBytes) {
-      for (int byte = 0; byte < kBlockBytes; ++byte) {
-        const std::size_t row = panel * kPanelRows + static_cast<std::size_t>(byte / 4);
-        int fields_codes[5] = {1, 1, 1, 1, 1};
-        for (int f = 0; f < fields && row < rows; ++f) {
-          const std::size_t col = column(block, f, byte, cols_of_block);
-          if (col < cols) fields_codes[f] = codes.values[row * cols + col] + 1;
-        }
-        out[byte] = pack_byte(fields_codes, form);
-      }
-    }
-  }
-  return PackedWeights(std::move(weights));
+  std::unreachable();
 }
 
-Result<PackedWeights> PackedWeights::pack(const EncodedView& from, Form form) {
-  const Result<Codes> codes = decode(from);
+Result<PackedWeights> PackedWeights::pack(const EncodedView& from, Form form, unsigned threads) {
+  const std::size_t width = plane_width(from.format, from.shape);
+  // Where panels begin with groups of planes, each is decoded by itself, in the cache.
+  if (width != 0 && static_cast<std::size_t>(from.shape.cols) * kPanelRows % (4 * width) == 0) {
+    const Result<std::vector<float>> scales = scales_of(from);
+    if (!scales) return std::unexpected(scales.error());
+    const std::size_t cols = static_cast<std::size_t>(from.shape.cols);
+    auto weights = pack_rows(
+        from.shape, form,
+        std::vector<float>(static_cast<std::size_t>(from.shape.rows), (*scales)[0]), threads,
+        [&](std::size_t row, std::size_t rows, std::vector<std::int8_t>& room) {
+          room.resize(rows * cols);
+          const bool good = weight_table().split(from.bytes.data() + row * cols / 4,
+                                                 rows * cols / 4 / width, width, room.data());
+          return good ? room.data() : nullptr;
+        });
+    if (!weights) return std::unexpected(weights.error());
+    if (*weights) return PackedWeights(std::move(*weights));
+  }
+  const Result<Codes> codes = decode(from, threads);  // also to say which code is bad
   if (!codes) return std::unexpected(codes.error());
-  return pack(*codes, form);
+  return pack(*codes, form, threads);
 }
 
 Shape PackedWeights::shape() const { return cpu_->shape; }

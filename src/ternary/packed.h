@@ -17,7 +17,7 @@ struct FreeAligned {
 };
 template <class T>
 using AlignedArray = std::unique_ptr<T[], FreeAligned>;
-void* allocate_aligned(std::size_t bytes);  // zeroed
+void* allocate_aligned(std::size_t bytes, bool zeroed = true);
 
 namespace detail {
 

@@ -1,16 +1,22 @@
-// Quantising weights: each format's own rule, and BitNet b1.58's absmean.
+// Quantising weights: bitnet.cpp's sign rule and BitNet b1.58's absmean. Both give a weight its
+// sign where its magnitude is above a threshold, so both are one loop over the weights' bits; for
+// the sign rule that loop finds the scale too.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <limits>
 
 #include "ternary/error.h"
 #include "ternary/floats.h"
+#include "ternary/layout.h"
 #include "ternary/levels.h"
+#include "ternary/share.h"
+#include "ternary/tiers.h"
 
 namespace gpuready::ternary {
 namespace {
 
-constexpr std::size_t kPiece = 1024;  // elements read at once; what fixes the order of sums
+constexpr std::size_t kGrain = std::size_t{1} << 18;  // weights that a thread takes at once
+static_assert(kGrain % kernels::kSumPiece == 0);
 
 Result<std::size_t> check(const FloatView& weights, Shape shape) {
   const Result<std::size_t> count = elements(shape);
@@ -22,176 +28,163 @@ Result<std::size_t> check(const FloatView& weights, Shape shape) {
                   std::to_string(weights.bytes.size()));
 }
 
-// Calls use(first, values, count) for piece after piece, and stops at what is not finite.
-template <class Use>
-Result<void> for_each_piece(const FloatView& weights, std::size_t count, Use use) {
-  float values[kPiece];
-  for (std::size_t first = 0; first < count; first += kPiece) {
-    const std::size_t now = std::min(kPiece, count - first);
-    read_floats(weights, first, now, values);
-    bool finite = true;
-    for (std::size_t i = 0; i < now; ++i) {
-      finite &= std::fabs(values[i]) <= std::numeric_limits<float>::max();  // false for NaN
-    }
-    if (!finite) {
-      const float* bad =
-          std::find_if(values, values + now, [](float x) { return !std::isfinite(x); });
-      return fail(ErrorKind::not_finite,
-                  "weight " + std::to_string(first + static_cast<std::size_t>(bad - values)) +
-                      " is " + (std::isnan(*bad) ? "NaN" : "infinite"));
-    }
-    use(first, values, now);
+const std::uint8_t* word(const FloatView& weights, std::size_t index) {
+  return reinterpret_cast<const std::uint8_t*>(weights.bytes.data()) +
+         index * bytes_of(weights.type);
+}
+
+float value_of(FloatType type, std::uint32_t bits) {
+  if (type == FloatType::f32) return std::bit_cast<float>(bits);
+  const std::uint16_t half = static_cast<std::uint16_t>(bits);
+  return type == FloatType::f16 ? f16_to_f32(half) : bf16_to_f32(half);
+}
+
+// The greatest magnitude, as bits, that is not one; values from some magnitude on are.
+template <class IsOne>
+std::uint32_t threshold_of(FloatType type, IsOne is_one) {
+  std::uint32_t low = 0, high = kernels::kInfinity[static_cast<int>(type)];
+  while (high - low > 1) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    (is_one(value_of(type, middle)) ? high : low) = middle;
   }
-  return {};
+  return low;
 }
 
-Result<float> greatest_magnitude(const FloatView& weights, std::size_t count) {
-  float greatest = 0;
-  const Result<void> read =
-      for_each_piece(weights, count, [&](std::size_t, const float* w, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) greatest = std::max(greatest, std::fabs(w[i]));
-      });
-  if (!read) return std::unexpected(read.error());
-  return greatest;
-}
-
-// bitnet.cpp: the sign, and zero below 1e-6; the greatest magnitude is the scale of all.
-Result<Encoded> by_sign(const FloatView& weights, Shape shape, std::size_t count, FormatId to,
-                        const EncodeOptions& options) {
-  const Result<float> scale = greatest_magnitude(weights, count);
-  if (!scale) return std::unexpected(scale.error());
-  std::vector<std::int8_t> codes(count);
-  (void)for_each_piece(weights, count, [&](std::size_t first, const float* w, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const bool zero = std::fabs(static_cast<double>(w[i])) < 1e-6;
-      codes[first + i] = static_cast<std::int8_t>(zero ? 0 : w[i] > 0 ? 1 : -1);
+// The greatest of several threads.
+class Greatest {
+ public:
+  void raise(std::uint32_t bits) {
+    std::uint32_t now = bits_.load(std::memory_order_relaxed);
+    while (bits > now && !bits_.compare_exchange_weak(now, bits, std::memory_order_relaxed)) {
     }
+  }
+  std::uint32_t bits() const { return bits_.load(std::memory_order_relaxed); }
+  bool finite(FloatType type) const { return bits() < kernels::kInfinity[static_cast<int>(type)]; }
+
+ private:
+  std::atomic<std::uint32_t> bits_{0};
+};
+
+// The mean is of f64 sums in a fixed order: of each 1024 weights, 16 sums of every sixteenth
+// weight, added in a tree; these in turn.
+Result<float> absmean_scale(const FloatView& weights, std::size_t count, unsigned threads) {
+  const auto sums_of = weight_table().sums[static_cast<int>(weights.type)];
+  std::vector<double> sums((count + kernels::kSumPiece - 1) / kernels::kSumPiece);
+  Greatest greatest;
+  share(count, kGrain, threads, [&](std::size_t begin, std::size_t end) {
+    greatest.raise(
+        sums_of(word(weights, begin), end - begin, sums.data() + begin / kernels::kSumPiece));
   });
-  const float scales[1] = {*scale};
-  return encode_levels(to, shape, codes.data(), scales, options);
+  if (!greatest.finite(weights.type)) {
+    return std::unexpected(not_finite(weights, 0, count));
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return std::max(1e-5f, static_cast<float>(total / static_cast<double>(count)));
 }
 
-// Blocks with a scale each: `code_of(block values, count, codes)` gives a block's scale.
-template <class CodeBlock>
-Result<Encoded> by_block(const FloatView& weights, Shape shape, std::size_t count, FormatId to,
-                         const EncodeOptions& options, CodeBlock code_block) {
+// Round half to even and clamp: beyond one half is one, and one half itself goes to zero.
+std::uint32_t absmean_threshold(FloatType type, float scale) {
+  return threshold_of(type, [scale](float x) { return x / scale > 0.5f; });
+}
+
+void write_signs(const FloatView& weights, std::size_t count, std::uint32_t threshold,
+                 unsigned threads, std::int8_t* codes, Greatest& greatest) {
+  const auto codes_of = weight_table().codes[static_cast<int>(weights.type)];
+  share(count, kGrain, threads, [&](std::size_t begin, std::size_t end) {
+    greatest.raise(codes_of(word(weights, begin), end - begin, threshold, 0,
+                            reinterpret_cast<std::uint8_t*>(codes + begin)));
+  });
+}
+
+bool has_block_rule(FormatId id) { return format(id).scales == ScaleGranularity::block; }
+
+// Into `into` where it has been given, else into bytes of the result's own.
+Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
+                             const QuantiseOptions& options,
+                             std::optional<std::span<std::uint8_t>> into) {
+  const Result<std::size_t> count = check(weights, shape);
+  if (!count) return std::unexpected(count.error());
+  if (options.rule == Rule::absmean && format(to).four_levels) {
+    return fail(ErrorKind::not_ternary,
+                std::string(format(to).name) + " has four levels and no zero, so no absmean rule");
+  }
+  Result<Started> started = start_encoded(to, shape, options.encode);
+  if (!started) return std::unexpected(started.error());
+  if (into && into->size() != started->bytes) {
+    return fail(ErrorKind::wrong_size, std::string(format(to).name) + " of " + to_text(shape) +
+                                           " takes " + std::to_string(started->bytes) +
+                                           " bytes, not " + std::to_string(into->size()));
+  }
+  const unsigned threads = options.encode.threads;
+  Encoded& encoded = started->encoded;
+  if (!into) encoded.bytes = make_bytes(started->bytes, threads);
+  const std::span<std::uint8_t> bytes = into ? *into : std::span(encoded.bytes);
+  if (options.rule == Rule::of_format && has_block_rule(to)) {
+    return quantise_blocks(weights, std::move(*started), bytes, options.encode);
+  }
+
+  const bool absmean = options.rule == Rule::absmean || to == FormatId::w2a8_gpu;
+  float scale = 0;
+  std::uint32_t threshold = 0;
+  if (absmean) {  // also microsoft/BitNet gpu/convert_checkpoint.py, for w2a8-gpu
+    const Result<float> mean = absmean_scale(weights, *count, threads);
+    if (!mean) return std::unexpected(mean.error());
+    scale = *mean;
+    threshold = absmean_threshold(weights.type, scale);
+  } else {  // bitnet.cpp: zero below 1e-6; the greatest magnitude is the scale of all
+    threshold =
+        threshold_of(weights.type, [](float x) { return !(static_cast<double>(x) < 1e-6); });
+  }
+  Greatest greatest;
+  if (const std::size_t width = plane_width(to, shape); width != 0) {
+    const auto codes_of = weight_table().codes[static_cast<int>(weights.type)];
+    write_planes(width, *count, threads, bytes.data(),
+                 [&](std::size_t first, std::size_t now, std::uint8_t* codes) {
+                   greatest.raise(codes_of(word(weights, first), now, threshold, 1, codes));
+                 });
+  } else {
+    std::vector<std::int8_t> codes(*count);
+    write_signs(weights, *count, threshold, threads, codes.data(), greatest);
+    if (into) std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
+    write_codes(to, shape, encoded.tiling, codes.data(), bytes.data());
+  }
+  if (!greatest.finite(weights.type)) {
+    return std::unexpected(not_finite(weights, 0, *count));
+  }
+  if (!absmean) scale = value_of(weights.type, greatest.bits());
   const std::size_t block = static_cast<std::size_t>(format(to).scale_block);
-  std::vector<std::int8_t> codes(count);
-  std::vector<float> scales;
-  scales.reserve((count + block - 1) / block);
-  static_assert(kPiece % 256 == 0);  // so a piece holds whole blocks
-  const Result<void> read =
-      for_each_piece(weights, count, [&](std::size_t first, const float* w, std::size_t n) {
-        for (std::size_t i = 0; i < n; i += block) {
-          const std::size_t now = std::min(block, n - i);
-          float greatest = 0;
-          for (std::size_t j = 0; j < now; ++j) greatest = std::max(greatest, std::fabs(w[i + j]));
-          scales.push_back(code_block(w + i, now, greatest, codes.data() + first + i));
-        }
-      });
-  if (!read) return std::unexpected(read.error());
-  return encode_levels(to, shape, codes.data(), scales, options);
-}
-
-// BitNet.rs: absmax / 1.5; beyond half a scale is one.
-float code_bitnet_rs(const float* w, std::size_t count, float greatest, std::int8_t* codes) {
-  const float scale = greatest > 1e-8f ? greatest / 1.5f : 1.0f;
-  for (std::size_t i = 0; i < count; ++i) {
-    const float x = w[i] / scale;
-    codes[i] = static_cast<std::int8_t>(x > 0.5f ? 1 : x < -0.5f ? -1 : 0);
-  }
-  return scale;
-}
-
-// BitNet.rs' four levels: the nearest, the lower of two at the same distance.
-auto code_nearest(FormatId to) {
-  return
-      [level = levels(to)](const float* w, std::size_t count, float greatest, std::int8_t* codes) {
-        const float scale = greatest > 1e-8f ? greatest / 1.5f : 1.0f;
-        for (std::size_t i = 0; i < count; ++i) {
-          const float x = w[i] / scale;
-          int best = 0;
-          for (int l = 1; l < 4; ++l) {
-            if (std::fabs(x - level[l]) < std::fabs(x - level[best])) best = l;
-          }
-          codes[i] = static_cast<std::int8_t>(best);
-        }
-        return scale;
-      };
-}
-
-// ggml: absmax, times whose reciprocal the weights are rounded, halves away from zero.
-float code_ggml(const float* w, std::size_t count, float greatest, std::int8_t* codes) {
-  const float inverse = greatest != 0 ? 1.0f / greatest : 0.0f;
-  for (std::size_t i = 0; i < count; ++i) {
-    // The reciprocal of a subnormal overflows; such a block's scale is refused as no f16 number.
-    const float x = std::clamp(w[i] * inverse, -1.0f, 1.0f);
-    codes[i] = static_cast<std::int8_t>(std::isnan(x) ? 0 : std::lround(x));
-  }
-  return greatest;
+  const std::vector<float> scales(block == 0 ? 1 : (*count + block - 1) / block, scale);
+  const Result<void> finished = finish_encoded(encoded, bytes, scales, options.encode);
+  if (!finished) return std::unexpected(finished.error());
+  return std::move(encoded);
 }
 
 }  // namespace
 
-// The mean is of f64 sums in a fixed order: of each 1024 weights, 16 sums of every sixteenth
-// weight, added in a tree; these in turn.
-Result<Codes> quantise_absmean(const FloatView& weights, Shape shape) {
+Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned threads) {
   const Result<std::size_t> count = check(weights, shape);
   if (!count) return std::unexpected(count.error());
-  double total = 0;
-  const Result<void> read =
-      for_each_piece(weights, *count, [&](std::size_t, const float* w, std::size_t n) {
-        double lanes[16] = {};
-        for (std::size_t i = 0; i < n; ++i) lanes[i % 16] += std::fabs(static_cast<double>(w[i]));
-        for (int half = 8; half > 0; half /= 2) {
-          for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-        }
-        total += lanes[0];
-      });
-  if (!read) return std::unexpected(read.error());
-  const float scale = std::max(1e-5f, static_cast<float>(total / static_cast<double>(*count)));
+  const Result<float> scale = absmean_scale(weights, *count, threads);
+  if (!scale) return std::unexpected(scale.error());
   Codes codes;
   codes.shape = shape;
-  codes.scales = {scale};
+  codes.scales = {*scale};
   codes.values.resize(*count);
-  (void)for_each_piece(weights, *count, [&](std::size_t first, const float* w, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-      // Round half to even and clamp: beyond one half is one, and one half itself goes to zero.
-      const float x = w[i] / scale;
-      codes.values[first + i] = static_cast<std::int8_t>((x > 0.5f ? 1 : 0) - (x < -0.5f ? 1 : 0));
-    }
-  });
+  Greatest greatest;
+  write_signs(weights, *count, absmean_threshold(weights.type, *scale), threads,
+              codes.values.data(), greatest);
   return codes;
 }
 
 Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,
                          const QuantiseOptions& options) {
-  const Result<std::size_t> count = check(weights, shape);
-  if (!count) return std::unexpected(count.error());
-  EncodeOptions encode_options = options.encode;
-  if (options.rule == Rule::absmean) {
-    const Result<Codes> codes = quantise_absmean(weights, shape);
-    if (!codes) return std::unexpected(codes.error());
-    return encode(*codes, to, encode_options);
-  }
-  switch (to) {
-    case FormatId::i2s_bitnet_rs:
-      return by_block(weights, shape, *count, to, encode_options, code_bitnet_rs);
-    case FormatId::tl1_bitnet_rs:
-    case FormatId::tl2_bitnet_rs:
-      return by_block(weights, shape, *count, to, encode_options, code_nearest(to));
-    case FormatId::tq1_0:
-    case FormatId::tq2_0:
-      encode_options.round_scales = true;  // the rule has the scale rounded to f16
-      return by_block(weights, shape, *count, to, encode_options, code_ggml);
-    case FormatId::w2a8_gpu: {  // microsoft/BitNet gpu/convert_checkpoint.py
-      const Result<Codes> codes = quantise_absmean(weights, shape);
-      if (!codes) return std::unexpected(codes.error());
-      return encode(*codes, to, encode_options);
-    }
-    default:
-      return by_sign(weights, shape, *count, to, encode_options);
-  }
+  return quantise_any(weights, shape, to, options, std::nullopt);
+}
+
+Result<Encoded> quantise_into(std::span<std::uint8_t> bytes, const FloatView& weights, Shape shape,
+                              FormatId to, const QuantiseOptions& options) {
+  return quantise_any(weights, shape, to, options, bytes);
 }
 
 }  // namespace gpuready::ternary

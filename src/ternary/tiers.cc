@@ -40,7 +40,7 @@ std::uint64_t saved_state() {
 constexpr std::uint64_t kAvxState = 0x6, kAvx512State = 0xE6, kTileState = 0x60000;
 
 struct Features {
-  bool avx2 = false, avx_vnni = false, avx512_vnni = false, amx = false;
+  bool avx2 = false, avx_vnni = false, avx512_vnni = false, vbmi = false, amx = false;
   std::uint64_t saved = 0;
 };
 const Features& features() {
@@ -51,6 +51,7 @@ const Features& features() {
     f.avx2 = bit(seven.b, 5);
     f.avx_vnni = f.avx2 && seven.a >= 1 && bit(seven_one.a, 4);
     f.avx512_vnni = bit(seven.b, 16) && bit(seven.b, 30) && bit(seven.b, 31) && bit(seven.c, 11);
+    f.vbmi = f.avx512_vnni && bit(seven.c, 1);
     f.amx = f.avx512_vnni && bit(seven.d, 24) && bit(seven.d, 25);
     return f;
   }();
@@ -65,9 +66,18 @@ std::string x86_lacks(bool has, const char* name, std::uint64_t state) {
   return {};
 }
 
-const Table& amx_table() {
+const Table& avx512_table() {
   static const Table table = [] {
     Table t = kernels::kAvx512;
+    if (features().vbmi) t.gemv[1] = kernels::vbmi_gemv_five_trits;
+    return t;
+  }();
+  return table;
+}
+
+const Table& amx_table() {
+  static const Table table = [] {
+    Table t = avx512_table();
     t.gemm = kernels::amx_gemm;
     return t;
   }();
@@ -88,7 +98,7 @@ const Table* table_of(Tier tier) {
     case Tier::avx_vnni:
       return &kernels::kAvxVnni;
     case Tier::avx512_vnni:
-      return &kernels::kAvx512;
+      return &avx512_table();
     case Tier::amx:
       return &amx_table();
 #elif defined(__aarch64__)
@@ -160,6 +170,14 @@ const Table& vector_table() {
     return found;
   }();
   return best;
+}
+
+const kernels::WeightTable& weight_table() {
+#if defined(__x86_64__)
+  static const bool avx2 = why_not(Tier::avx2).empty();
+  if (avx2) return kernels::kWeightsAvx2;
+#endif
+  return kernels::kWeightsScalar;
 }
 
 std::string_view to_string(Tier tier) {

@@ -12,11 +12,15 @@ list(FILTER sources EXCLUDE REGEX "/kernels_[a-z0-9_]+\\.cc$")
 set_property(TARGET gpuready_ternary PROPERTY SOURCES ${sources})
 
 gpuready_tier(scalar)
+gpuready_tier(weights_scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   gpuready_tier(avx2 -mavx2)
+  gpuready_tier(weights_avx2 -mavx2)
   gpuready_tier(avx_vnni -mavx2 -mavxvnni)
   # GCC 12 takes the undefined operand in its own header for a fault of the caller.
   gpuready_tier(avx512 -mavx512f -mavx512bw -mavx512vl -mavx512vnni
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  gpuready_tier(vbmi -mavx512f -mavx512bw -mavx512vl -mavx512vnni -mavx512vbmi
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   gpuready_tier(amx -mamx-tile -mamx-int8)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
@@ -25,6 +29,10 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   gpuready_tier(i8mm -march=armv8.2-a+dotprod+i8mm)
 endif()
 
-# `ninja bench_ternary_cpu`: figures for docs/ternary.md.
-add_executable(bench_ternary_cpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_cpu.cc)
-target_link_libraries(bench_ternary_cpu PRIVATE gpuready_options gpuready_ternary ${CMAKE_DL_LIBS})
+# `ninja bench_ternary_cpu bench_ternary_weights`: figures for docs/ternary.md.
+foreach(part cpu weights)
+  add_executable(bench_ternary_${part} EXCLUDE_FROM_ALL
+    ${PROJECT_SOURCE_DIR}/benchmarks/ternary_${part}.cc)
+  target_link_libraries(bench_ternary_${part} PRIVATE gpuready_options gpuready_ternary
+    ${CMAKE_DL_LIBS})
+endforeach()

@@ -5,6 +5,7 @@
 
 #include "gpuready/ternary.h"
 #include "ternary/kernels.h"
+#include "ternary/kernels_weights.h"
 
 namespace gpuready::ternary {
 
@@ -16,6 +17,7 @@ std::string why_not(Tier tier);
 std::string ask_for_tiles();
 // The best tier that needs no permission, for work beside the products.
 const kernels::Table& vector_table();
+const kernels::WeightTable& weight_table();
 
 inline constexpr Tier kAllTiers[] = {Tier::scalar, Tier::avx2, Tier::avx_vnni, Tier::avx512_vnni,
                                      Tier::amx,    Tier::neon, Tier::dotprod,  Tier::i8mm};

@@ -91,6 +91,15 @@ TEST(Siblings, WhatDependsOnTheHostOrWasNotTestedIsNotCompared) {
   EXPECT_TRUE(compare_siblings(machine_with(2), verdicts).empty());
 }
 
+TEST(Siblings, ABurnIsComparedOnceClocksHaveSettled) {
+  for (const double duration_ms : {2'000.0, 20'000.0}) {
+    std::vector<Verdict> verdicts = {verdict_of(0, "tensor", "bf16_rate", 80),
+                                     verdict_of(1, "tensor", "bf16_rate", 100)};
+    for (Verdict& verdict : verdicts) verdict.duration_ms = duration_ms;
+    EXPECT_EQ(compare_siblings(machine_with(2), verdicts).size(), duration_ms > 10'000 ? 1u : 0u);
+  }
+}
+
 TEST(Siblings, PairsAreComparedWithPairsOfTheSamePath) {
   auto machine = machine_with(3);
   machine.paths = {{0, 1, PathKind::nvlink, 4, {}},

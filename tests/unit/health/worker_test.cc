@@ -237,6 +237,17 @@ TEST_F(Workers, OneChildRunsAllTestsOfItsDevice) {
   EXPECT_EQ(helper.starts(), 2u);
 }
 
+TEST_F(Workers, AWaveKeepsTheChildrenThatTheNextOneNeeds) {
+  const CountedHelper helper;
+  fake("devices=2");
+  const auto verdicts = run_waves({{job(kFakeGpu0), job(kFakeGpu1, "GPU 1")}, {job(kFakeGpu0)}});
+  ASSERT_EQ(verdicts.size(), 3u);
+  for (const Verdict& v : verdicts) EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_GE(verdicts[2].started_ms.value(),
+            verdicts[1].started_ms.value() + verdicts[1].duration_ms);
+  EXPECT_EQ(helper.starts(), 2u);
+}
+
 TEST_F(Workers, AfterACrashAnotherChildTakesTheOtherTests) {
   const CountedHelper helper;
   fake("crash=cuMemHostAlloc");  // the bandwidth test alone calls it

@@ -16,7 +16,7 @@ objects=()
 for source in src/ternary/*.cc tests/unit/ternary/every_tier.cc; do
   name=$(basename "$source" .cc)
   case $name in
-    kernels_scalar|kernels_neon) extra=(-O2) ;;
+    kernels_scalar|kernels_neon|kernels_weights_scalar) extra=(-O2) ;;
     kernels_dotprod) extra=(-O2 -march=armv8.2-a+dotprod) ;;
     kernels_i8mm) extra=(-O2 -march=armv8.2-a+dotprod+i8mm) ;;
     kernels_*) continue ;;

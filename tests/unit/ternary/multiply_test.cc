@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "reference.h"
+#include "ternary/packed.h"
+#include "ternary/tiers.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -62,6 +64,54 @@ TEST(TernaryMultiply, FiveTritsTakeAtMostOnePointSixBits) {
   EXPECT_EQ(PackedWeights::pack(p.weights, Form::two_bit)->bytes(), 64u * 2560 / 4);
   EXPECT_EQ(PackedWeights::pack(p.weights, Form::five_trits)->bytes(), 64u * 2560 / 5);
 }
+
+// Above a size, threads take panels from each other.
+TEST(TernaryMultiply, LargeProductsAreExactHoweverThreadsShareThem) {
+  const std::int64_t n = 10500, k = 8200, patterns = 61;  // rows repeat
+  const reference::Problem p = reference::make(1, patterns, k, reference::Fill::random, 3);
+  Codes codes{{n, k}, {}, 0, {1.0f}};
+  codes.values.resize(static_cast<std::size_t>(n * k));
+  std::vector<std::int32_t> expected;
+  for (std::int64_t row = 0; row < n; ++row) {
+    std::copy_n(p.weights.values.data() + row % patterns * k, k, codes.values.data() + row * k);
+    expected.push_back(static_cast<std::int32_t>(p.sums[static_cast<std::size_t>(row % patterns)]));
+  }
+  const auto rows = Activations::from_int8(p.y, 1, k);
+  for (const Form form : {Form::two_bit, Form::five_trits}) {
+    const auto packed = PackedWeights::pack(codes, form);
+    ASSERT_TRUE(packed && rows);
+    EXPECT_GT(packed->bytes(), std::size_t{16} << 20);
+    for (const unsigned threads : {1u, 5u}) {
+      const auto engine = CpuEngine::create({std::nullopt, false, threads});
+      std::vector<std::int32_t> out(expected.size());
+      for (int call = 0; call < 2; ++call) {
+        std::fill(out.begin(), out.end(), -7);
+        ASSERT_TRUE(engine->multiply(*packed, *rows, std::span(out)));
+        EXPECT_TRUE(out == expected);
+      }
+    }
+  }
+}
+
+#if defined(__x86_64__)
+// The tier takes the one that the CPU has; here both are run.
+TEST(TernaryMultiply, FiveTritsAreTheSameWithVbmiAndWithoutIt) {
+  if (!why_not(Tier::avx512_vnni).empty()) GTEST_SKIP() << why_not(Tier::avx512_vnni);
+  for (const std::int64_t k : {20, 37, 5121}) {
+    const reference::Problem p = reference::make(1, 48, k, reference::Fill::random, 9);
+    const auto packed = PackedWeights::pack(p.weights, Form::five_trits);
+    const auto y = Activations::from_int8(p.y, 1, k);
+    ASSERT_TRUE(packed && y);
+    const detail::CpuWeights& w = packed->cpu();
+    for (const kernels::Table* table : {&kernels::kAvx512, table_of(Tier::avx512_vnni)}) {
+      std::int32_t sums[48];
+      table->gemv[1]({w.bytes.get(), w.blocks, w.panels, y->detail().codes.get(), y->sums()[0],
+                      w.sums.data(), sums});
+      EXPECT_TRUE(std::equal(sums, sums + 48, p.sums.begin()));
+    }
+  }
+}
+#endif
 
 TEST(TernaryMultiply, EveryFormatOfTheSameWeightsGivesTheSameProduct) {
   auto p = reference::make(3, 96, 512, reference::Fill::random, 5);

@@ -1,0 +1,222 @@
+// The products of CpuEngine: divides the panels among the threads, and drives the kernels.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "ternary/engine.h"
+#include "ternary/error.h"
+
+namespace gpuready::ternary {
+namespace {
+
+using kernels::kBlockBytes;
+using kernels::kPanelRows;
+
+// Columns that are unpacked at once for a matrix product, so that a panel's quad rows (two panels'
+// for AMX) stay in the first-level cache while all activation rows pass: 20 KiB, and 32.
+constexpr std::size_t kDepth = 1280, kAmxDepth = 1024;
+// Activation rows and pairs of panels that are worked on together: their sums, 64 KiB a pair, and
+// the activations, 1 KiB a row and depth, share the second-level cache.
+constexpr std::size_t kRowBlock = 512, kMostPairs = 6;
+// Panels whose sums are finished together.
+constexpr std::size_t kGemvPanels = 16;
+// Below this much packed data a thread of its own is not worth waking.
+constexpr std::size_t kBytesAThread = 16 << 10;
+// From this much on a thread that is done takes panels from the shares of others: on a busy machine
+// some threads are slower. Below, a share that stays with its thread stays in that thread's cache.
+constexpr std::size_t kSharedBytes = std::size_t{16} << 20;
+constexpr std::size_t kSharedPanels = 4;  // taken at once
+
+kernels::FinishArgs finish_args(const detail::CpuWeights& w, const detail::ActivationRows& y,
+                                const Output& output, std::size_t first_row) {
+  kernels::FinishArgs args{};
+  args.rows = static_cast<std::size_t>(y.rows);
+  args.steps = y.steps.data();
+  args.scales = w.scales.data() + first_row;
+  args.type = output.type;
+  args.out = static_cast<char*>(output.data) + first_row * output.element_bytes;
+  args.out_stride = static_cast<std::size_t>(w.shape.rows);
+  return args;
+}
+
+void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
+                     const detail::ActivationRows& y, const Output& output, std::size_t begin,
+                     std::size_t end) {
+  alignas(64) std::int32_t sums[kGemvPanels * kPanelRows];
+  for (std::size_t panel = begin; panel < end; panel += kGemvPanels) {
+    kernels::GemvArgs args{};
+    args.packed = w.bytes.get() + panel * w.panel_bytes();
+    args.blocks = w.blocks;
+    args.panels = std::min(kGemvPanels, end - panel);
+    args.y = y.codes.get();
+    args.y_sum = y.sums[0];
+    args.weight_sums = w.sums.data() + panel * kPanelRows;
+    args.out = sums;
+    table.gemv[static_cast<int>(w.form)](args);
+    kernels::FinishArgs finish = finish_args(w, y, output, panel * kPanelRows);
+    finish.sums = sums;
+    finish.stride = 0;
+    finish.cols = std::min(args.panels * kPanelRows,
+                           static_cast<std::size_t>(w.shape.rows) - panel * kPanelRows);
+    table.finish(finish);
+  }
+}
+
+void multiply_vector_shared(detail::CpuEngine& engine, const detail::CpuWeights& w,
+                            const detail::ActivationRows& y, const Output& output, unsigned parts) {
+  const auto begin = [&](unsigned part) { return w.panels * part / parts; };
+  if (parts == 1 || w.panels * w.panel_bytes() < kSharedBytes) {
+    engine.workers.run(parts, [&](unsigned part) {
+      multiply_vector(*engine.table, w, y, output, begin(part), begin(part + 1));
+    });
+    return;
+  }
+  for (unsigned part = 0; part < parts; ++part) engine.shares[part].next = begin(part);
+  engine.workers.run(parts, [&](unsigned part) {
+    for (unsigned step = 0; step < parts; ++step) {
+      const unsigned from = (part + step) % parts;
+      std::atomic<std::size_t>& next = engine.shares[from].next;
+      const std::size_t end = begin(from + 1);
+      while (next.load(std::memory_order_relaxed) < end) {
+        const std::size_t first = next.fetch_add(kSharedPanels, std::memory_order_relaxed);
+        if (first >= end) break;
+        multiply_vector(*engine.table, w, y, output, first, std::min(end, first + kSharedPanels));
+      }
+    }
+  });
+}
+
+// Blocks that are unpacked at once, and the bytes that one panel's quad rows then take.
+struct Depth {
+  std::size_t blocks = 0, panel_bytes = 0;
+};
+Depth depth_of(Tier tier, const detail::CpuWeights& w) {
+  const std::size_t cols = static_cast<std::size_t>(block_cols(w.form));
+  Depth depth;
+  depth.blocks = std::min(w.blocks, (tier == Tier::amx ? kAmxDepth : kDepth) / cols);
+  const std::size_t quads = depth.blocks * cols / 4;
+  depth.panel_bytes =
+      (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup * kBlockBytes;
+  return depth;
+}
+
+// Some rows of activations times some pairs of panels. All pairs pass over the same columns before
+// the next columns come, so that those columns of the activations stay in the second-level cache.
+struct MatrixPart {
+  std::size_t first_pair, pairs, first_row, rows;
+};
+
+void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
+                   const detail::ActivationRows& y, const Output& output, const MatrixPart& part,
+                   Depth depth, Scratch& scratch) {
+  const std::size_t cols = static_cast<std::size_t>(block_cols(w.form));
+  const std::size_t all_rows = static_cast<std::size_t>(w.shape.rows);
+  kernels::GemmArgs args{};
+  args.y_stride = y.stride;
+  args.rows = part.rows;
+  args.padded_rows = (part.rows + 31) / 32 * 32;
+  args.quads[0] = scratch.quads.get();
+  args.quads[1] = scratch.quads.get() + depth.panel_bytes;
+  for (std::size_t block = 0; block < w.blocks; block += depth.blocks) {
+    const std::size_t blocks = std::min(depth.blocks, w.blocks - block);
+    const std::size_t quads = blocks * cols / 4;
+    args.quad_count = (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup;
+    args.y = y.codes.get() + part.first_row * y.stride + block * cols;
+    args.first = block == 0;
+    for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+      const std::size_t panel = 2 * (part.first_pair + pair);
+      args.panels = panel + 1 < w.panels ? 2 : 1;
+      args.sums = scratch.sums.get() + pair * args.padded_rows * 32;
+      for (int p = 0; p < args.panels; ++p) {
+        const std::size_t at = static_cast<std::size_t>(p);
+        std::uint8_t* target = scratch.quads.get() + at * depth.panel_bytes;
+        table.unpack[static_cast<int>(w.form)](
+            w.bytes.get() + ((panel + at) * w.blocks + block) * kBlockBytes, blocks, target);
+        std::memset(target + quads * kBlockBytes, 0, (args.quad_count - quads) * kBlockBytes);
+      }
+      table.gemm(args);
+    }
+  }
+  for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+    const std::size_t column = 2 * kPanelRows * (part.first_pair + pair);
+    kernels::FinishArgs finish{};
+    finish.sums = scratch.sums.get() + pair * args.padded_rows * 32;
+    finish.stride = 32;
+    finish.rows = part.rows;
+    finish.cols = std::min<std::size_t>(2 * kPanelRows, all_rows - column);
+    finish.y_sums = y.sums.data() + part.first_row;
+    finish.steps = y.steps.data() + part.first_row;
+    finish.scales = w.scales.data() + column;
+    finish.type = output.type;
+    finish.out = static_cast<char*>(output.data) +
+                 (part.first_row * all_rows + column) * output.element_bytes;
+    finish.out_stride = all_rows;
+    table.finish(finish);
+  }
+}
+
+}  // namespace
+
+Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w,
+                          const detail::ActivationRows& y, const Output& output,
+                          std::size_t out_size) {
+  if (w.shape.cols != y.cols) {
+    return fail(ErrorKind::wrong_size, "weights of " + to_text(w.shape) +
+                                           " do not fit activations of " + std::to_string(y.cols) +
+                                           " columns");
+  }
+  const std::size_t rows = static_cast<std::size_t>(y.rows);
+  if (out_size / rows != static_cast<std::size_t>(w.shape.rows) || out_size % rows != 0) {
+    return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{y.rows, w.shape.rows}) +
+                                           ", not " + std::to_string(out_size) + " elements");
+  }
+  if (output.type != kernels::kInt32) {
+    float greatest_step = 0;
+    for (const float step : y.steps) greatest_step = std::max(greatest_step, std::fabs(step));
+    if (!std::isfinite(greatest_step * w.greatest_scale)) {
+      return fail(ErrorKind::not_finite, "the product of a step and a scale is not finite");
+    }
+  }
+  const kernels::Table& table = *engine.table;
+  if (rows == 1) {
+    const std::size_t wanted = w.panels * w.panel_bytes() / kBytesAThread + 1;
+    const unsigned parts = static_cast<unsigned>(
+        std::min({static_cast<std::size_t>(engine.workers.count()), wanted, w.panels}));
+    multiply_vector_shared(engine, w, y, output, parts);
+    return {};
+  }
+  const Depth depth = depth_of(engine.tier, w);
+  const std::size_t all_pairs = (w.panels + 1) / 2;
+  const std::size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
+  const std::size_t wanted = w.panels * w.panel_bytes() * rows / (8 * kBytesAThread) + 1;
+  const std::size_t threads = std::min(static_cast<std::size_t>(engine.workers.count()), wanted);
+  // Groups of pairs as large as gives every thread an equal share of them.
+  const std::size_t shares = (threads + row_blocks - 1) / row_blocks;
+  const std::size_t most = (all_pairs + shares - 1) / shares;
+  const std::size_t rounds = (most + kMostPairs - 1) / kMostPairs;
+  const std::size_t group = (most + rounds - 1) / rounds;
+  const std::size_t groups = (all_pairs + group - 1) / group;
+  const std::size_t parts = groups * row_blocks;
+  const unsigned used = static_cast<unsigned>(std::min(threads, parts));
+  const std::size_t sums_rows = group * ((std::min(rows, kRowBlock) + 31) / 32 * 32);
+  for (unsigned thread = 0; thread < used; ++thread) {
+    if (!engine.scratch[thread].reserve(2 * depth.panel_bytes, sums_rows)) {
+      return fail(ErrorKind::too_large,
+                  "no memory for the sums of " + std::to_string(rows) + " rows");
+    }
+  }
+  std::atomic<std::size_t> next{0};
+  engine.workers.run(used, [&](unsigned thread) {
+    for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
+      const std::size_t first_pair = part % groups * group, first_row = part / groups * kRowBlock;
+      multiply_part(table, w, y, output,
+                    {first_pair, std::min(group, all_pairs - first_pair), first_row,
+                     std::min(kRowBlock, rows - first_row)},
+                    depth, engine.scratch[thread]);
+    }
+  });
+  return {};
+}
+
+}  // namespace gpuready::ternary

@@ -1,0 +1,37 @@
+#include "ternary/share.h"
+
+#include <algorithm>
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "ternary/workers.h"
+
+namespace gpuready::ternary {
+
+void share(std::size_t count, std::size_t grain, unsigned threads,
+           const std::function<void(std::size_t begin, std::size_t end)>& work) {
+  const std::size_t pieces = (count + grain - 1) / grain;
+  std::atomic<std::size_t> next{0};
+  const auto serve = [&] {
+    for (std::size_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
+      work(piece * grain, std::min(count, (piece + 1) * grain));
+    }
+  };
+  std::vector<std::jthread> others;  // a thread begins when it is there: none waits for the last
+  if (pieces > 1) {
+    const unsigned usable = threads == 0 ? usable_cpus() : threads;
+    others.reserve(std::min<std::size_t>(usable, pieces));
+    for (std::size_t thread = 1; thread < std::min<std::size_t>(usable, pieces); ++thread) {
+      try {
+        others.emplace_back(serve);
+      } catch (const std::system_error&) {
+        break;  // a limit on threads: work with those that there are
+      }
+    }
+  }
+  serve();
+}
+
+}  // namespace gpuready::ternary
