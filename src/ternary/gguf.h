@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "gpuready/ternary.h"
@@ -62,6 +63,8 @@ struct File {
   std::vector<Tensor> tensors;
   // What is wrong but leaves the rest readable: tensors that overlap, a wrong general.alignment.
   std::vector<std::string> problems;
+
+  std::unordered_map<std::string_view, std::size_t> by_name;  // of tensors
 
   const Tensor* find(std::string_view name) const;
   const Metadata* find_metadata(std::string_view key) const;

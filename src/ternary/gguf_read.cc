@@ -118,13 +118,13 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
                 where + " has " + std::to_string(tensor.dim_count) + " dimensions; 4 are the most");
   std::uint64_t elements = 1;
   for (std::uint32_t i = 0; i < tensor.dim_count; ++i) {
-    const auto size = in.number<std::uint64_t>();
+    const auto width = in.number<std::uint64_t>();
     if (!in.ok()) return ends_early("the entry of " + where);
-    if (size == 0) return fail(ErrorKind::malformed, where + " has a dimension of 0");
-    if (size > kMostElements / elements)
+    if (width == 0) return fail(ErrorKind::malformed, where + " has a dimension of 0");
+    if (width > kMostElements / elements)
       return fail(ErrorKind::too_large, where + " has more than 2^40 elements");
-    elements *= size;
-    tensor.dims[i] = static_cast<std::int64_t>(size);
+    elements *= width;
+    tensor.dims[i] = static_cast<std::int64_t>(width);
   }
   tensor.type = in.number<std::uint32_t>();
   tensor.offset = in.number<std::uint64_t>();
@@ -140,13 +140,14 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
   return tensor;
 }
 
-template <class Items, class Name>
-Result<void> names_are_unique(const Items& items, Name name, const char* what) {
-  std::unordered_set<std::string_view> seen;
-  for (const auto& item : items)
-    if (!seen.insert(name(item)).second)
-      return fail(ErrorKind::malformed,
-                  std::string("two ") + what + " are called " + quoted(name(item)));
+Result<void> names_are_unique(File& file) {
+  std::unordered_set<std::string_view> keys;
+  for (const Metadata& entry : file.metadata)
+    if (!keys.insert(entry.key).second)
+      return fail(ErrorKind::malformed, "two metadata entries are called " + quoted(entry.key));
+  for (std::size_t i = 0; i < file.tensors.size(); ++i)
+    if (!file.by_name.emplace(file.tensors[i].name, i).second)
+      return fail(ErrorKind::malformed, "two tensors are called " + quoted(file.tensors[i].name));
   return {};
 }
 
@@ -198,16 +199,15 @@ Result<void> place(File& file) {
 
 std::uint64_t Tensor::elements() const {
   std::uint64_t count = 1;
-  for (const std::int64_t size : dims) count *= static_cast<std::uint64_t>(size);
+  for (const std::int64_t width : dims) count *= static_cast<std::uint64_t>(width);
   return count;
 }
 
 Shape Tensor::shape() const { return {dims[1] * dims[2] * dims[3], dims[0]}; }
 
 const Tensor* File::find(std::string_view name) const {
-  const auto found =
-      std::ranges::find_if(tensors, [&](const Tensor& tensor) { return tensor.name == name; });
-  return found == tensors.end() ? nullptr : &*found;
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : &tensors[found->second];
 }
 
 const Metadata* File::find_metadata(std::string_view key) const {
@@ -256,11 +256,7 @@ Result<File> read(Bytes bytes) {
     if (!tensor) return std::unexpected(tensor.error());
     file.tensors.push_back(*tensor);
   }
-  auto good = names_are_unique(
-      file.metadata, [](const Metadata& entry) { return entry.key; }, "metadata entries");
-  if (good)
-    good =
-        names_are_unique(file.tensors, [](const Tensor& tensor) { return tensor.name; }, "tensors");
+  auto good = names_are_unique(file);
   if (good) good = read_alignment(file);
   if (!good) return std::unexpected(good.error());
   file.data_offset = (in.at() + file.alignment - 1) / file.alignment * file.alignment;
