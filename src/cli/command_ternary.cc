@@ -14,7 +14,12 @@ struct Subcommand {
 };
 // One line a subcommand; each has a file of its own, command_ternary_<name>.cc.
 const std::vector<Subcommand>& subcommands() {
-  static const std::vector<Subcommand> all = {};
+  static const std::vector<Subcommand> all = {
+      {"inspect", "List the tensors of a GGUF file: formats, sizes, shares of -1, 0, +1, scales",
+       add_ternary_inspect},
+      {"convert", "Write a GGUF file anew with its ternary tensors in another format",
+       add_ternary_convert},
+  };
   return all;
 }
 

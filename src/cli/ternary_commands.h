@@ -6,4 +6,6 @@
 namespace gpuready::cli {
 
 // Each sets app.callback() to run the subcommand and to put its exit code into `exit_code`.
+void add_ternary_inspect(CLI::App& app, int& exit_code);
+void add_ternary_convert(CLI::App& app, int& exit_code);
 }  // namespace gpuready::cli
