@@ -170,6 +170,14 @@ TEST(GgufConvert, FormatsWithoutANumberAndOverlapsAreRefused) {
             ErrorKind::malformed);
 }
 
+TEST(GgufConvert, ATilingThatNoReaderCouldKnowIsRefused) {
+  const Converted made =
+      convert_bytes(sample_file(FormatId::tq2_0, kTq2).build(), to(FormatId::tl1_bitnet_cpp));
+  ASSERT_TRUE(made.report);
+  ASSERT_EQ(made.report->failed.size(), 1u);
+  EXPECT_NE(made.report->failed[0].text.find("tiling"), std::string::npos);
+}
+
 TEST(GgufConvert, AFailingSinkEndsIt) {
   const std::string start = sample_file(FormatId::tq2_0, kTq2).build();
   const auto file = read(bytes_of(start));
