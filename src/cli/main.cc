@@ -38,6 +38,8 @@ constexpr CommandEntry kCommands[] = {
      gpuready::cli::add_record},
     {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test",
      gpuready::cli::add_gpu_test},
+    {"ternary", "Inspect and convert ternary (1.58-bit) tensors in GGUF files",
+     gpuready::cli::add_ternary},
 };
 
 bool names_command(std::string_view word) {

@@ -4,7 +4,7 @@
 usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
 
 DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json,
-selftest.*.json.
+selftest.*.json; and ternary_documents.sh: ternary-inspect.*.json.
 """
 import json
 import pathlib
@@ -72,7 +72,8 @@ def struct_fields(header):
 
 class Schemas(unittest.TestCase):
     def test_each_is_a_schema_that_describes_all_and_allows_no_other_key(self):
-        self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest"})
+        self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
+                                        "ternary-inspect"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -128,7 +129,7 @@ class Documents(unittest.TestCase):
             self.assertNotEqual(errors("report", document), [])
 
     def test_recordings_and_probes_are_valid(self):
-        for kind in ("recording", "probe", "selftest"):
+        for kind in ("recording", "probe", "selftest", "ternary-inspect"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:
