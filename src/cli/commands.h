@@ -13,5 +13,6 @@ void add_detect(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_record(CLI::App& app, int& exit_code);
 void add_gpu_test(CLI::App& app, int& exit_code);
+void add_ternary(CLI::App& app, int& exit_code);
 
 }  // namespace gpuready::cli

@@ -38,6 +38,8 @@ constexpr CommandEntry kCommands[] = {
      gpuready::cli::add_record},
     {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test",
      gpuready::cli::add_gpu_test},
+    {"ternary", "Ternary (1.58-bit) weights: GGUF files, and the kernels that multiply by them",
+     gpuready::cli::add_ternary},
 };
 
 bool names_command(std::string_view word) {

@@ -30,7 +30,8 @@ struct Discovery {
   // Why a kind of device cannot be asked, one sentence each ("libcuda.so.1 is not there").
   std::vector<std::string> reasons;
 };
-// Loads the drivers of the kinds that the target can mean, and no others.
+// Loads the drivers of the kinds that the target can mean, and no others; for an automatic target
+// Vulkan's only where CUDA shows nothing.
 Discovery discover_gpus(const Target& target);
 // The variable that claims backends for tests, where one does: no driver is asked then.
 std::optional<std::string> faked_by();

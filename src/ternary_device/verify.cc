@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "ternary_device/cpu_backend.h"
 #include "ternary_device/verify_subject.h"
 
@@ -114,20 +115,42 @@ std::vector<Subject> cpu_subjects(unsigned threads) {
   return subjects;
 }
 
-std::vector<Subject> gpu_subjects(const Target& target) {
+std::vector<Subject> gpu_subjects(std::span<const Target> targets) {
+  constexpr TargetKind kAll[] = {TargetKind::cuda, TargetKind::vulkan};
+  std::vector<Target> wanted(targets.begin(), targets.end());
+  const bool asked = !wanted.empty();
+  if (!asked)
+    for (const TargetKind kind : kAll) wanted.push_back({kind, {}});
   std::vector<Subject> subjects;
-  Discovery found = discover_gpus(target);
-  for (GpuCandidate& gpu : found.gpus) {
-    Subject subject;
-    subject.name = std::string(to_string(gpu.kind)) + ":" + gpu.id;
-    subject.open = std::move(gpu.open);
-    subjects.push_back(std::move(subject));
-  }
-  for (std::string& reason : found.reasons) {
-    Subject subject;
-    subject.name = "gpu";
-    subject.reason = std::move(reason);
-    subjects.push_back(std::move(subject));
+  const auto faked = faked_by();
+  for (const Target& target : wanted) {
+    const std::size_t before = subjects.size();
+    Discovery found;
+    if (faked)
+      found.reasons.push_back(*faked + " is set: what is faked executes nothing");
+    else
+      found = discover_gpus(target);
+    for (GpuCandidate& gpu : found.gpus) {
+      const bool named = target.id.empty() || equals_ignore_case(target.id, gpu.id) ||
+                         target.id == std::to_string(gpu.index);
+      if (!named) continue;
+      Subject subject;
+      subject.name = std::string(to_string(gpu.kind)) + ":" + gpu.id;
+      subject.asked = asked;
+      if (gpu.software && !asked)
+        subject.reason = gpu.name + " is software; --device vulkan tests it";
+      else
+        subject.open = std::move(gpu.open);
+      subjects.push_back(std::move(subject));
+    }
+    if (subjects.size() > before) continue;
+    Subject missing;
+    missing.name = to_string(target);
+    missing.asked = asked;
+    for (const std::string& reason : found.reasons)
+      missing.reason += (missing.reason.empty() ? "" : "; ") + reason;
+    if (missing.reason.empty()) missing.reason = "no such device is here";
+    subjects.push_back(std::move(missing));
   }
   return subjects;
 }

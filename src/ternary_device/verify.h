@@ -34,8 +34,10 @@ struct Subject {
 };
 // Every tier, also those that this CPU has not. `threads` as EngineOptions has it.
 std::vector<Subject> cpu_subjects(unsigned threads = 0);
-// Every GPU that a driver shows to this process; loads the drivers.
-std::vector<Subject> gpu_subjects(const Target& target = {});
+// Every GPU that the drivers of these targets show to this process, by CUDA and by Vulkan if none
+// is given; loads the drivers. Software devices are tried only where Vulkan is named. What a target
+// names and is not here is a subject too, with the reason.
+std::vector<Subject> gpu_subjects(std::span<const Target> targets = {});
 
 // The checks of a subject, in this order. Each compares bits unless it says otherwise.
 //   packing    every weight alone, through products with unit rows; the packed form unpacked
