@@ -34,6 +34,8 @@ enum class ErrorKind {
   device_memory,      // it has not enough memory left
   device_failed,      // it returned an error, and may be tried again
   device_lost,        // its context is gone; nothing can be done there any more
+  malformed,          // a file breaks the rules of its format, or is of a version that is not read
+  output,             // what was made could not be written
 };
 std::string_view to_string(ErrorKind kind);
 

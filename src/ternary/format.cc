@@ -124,9 +124,10 @@ std::optional<Tiling> published_tiling(FormatId id, Shape shape) {
 
 std::string_view to_string(ErrorKind kind) {
   constexpr std::string_view kNames[] = {
-      "wrong_size",  "truncated",      "not_finite",       "bad_code",         "not_representable",
-      "not_ternary", "unknown_format", "ambiguous_format", "unsupported_tier", "too_large",
-      "no_device",   "device_memory",  "device_failed",    "device_lost"};
+      "wrong_size",        "truncated",   "not_finite",     "bad_code",
+      "not_representable", "not_ternary", "unknown_format", "ambiguous_format",
+      "unsupported_tier",  "too_large",   "no_device",      "device_memory",
+      "device_failed",     "device_lost", "malformed",      "output"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -1,0 +1,80 @@
+// GGUF files (ggml-org/ggml docs/gguf.md): versions 2 and 3, little endian. Reading is pure over
+// the bytes of the file, copies no names, values or tensors, and trusts none of its numbers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "gpuready/ternary.h"
+
+namespace gpuready::ternary::gguf {
+
+using Bytes = std::span<const std::uint8_t>;
+
+enum class ValueType : std::uint32_t {
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  f32,
+  boolean,
+  string,
+  array,
+  u64,
+  i64,
+  f64,
+};
+inline constexpr std::uint32_t kValueTypes = 13;
+
+struct Metadata {
+  std::string_view key;
+  ValueType type = ValueType::u8;
+  Bytes value;   // what follows the type, verbatim
+  Bytes record;  // key, type and value, verbatim
+};
+
+struct Tensor {
+  std::string_view name;
+  std::array<std::int64_t, 4> dims{1, 1, 1, 1};  // ne[0] first: the columns
+  std::uint32_t dim_count = 0;                   // as the file has it; 0 is a scalar
+  std::uint32_t type = 0;                        // ggml's number; see gguf_types.h
+  std::uint64_t offset = 0;                      // of the file, not of its data
+  std::uint64_t extent = 0;  // bytes up to the next tensor that starts later, or the file's end
+  std::optional<std::uint64_t> size;  // by type; nothing where the number does not tell the layout
+
+  std::uint64_t elements() const;
+  Shape shape() const;  // further dimensions fold into rows
+};
+
+struct File {
+  Bytes bytes;  // all
+  std::uint32_t version = 0;
+  std::uint64_t alignment = 32;
+  std::uint64_t data_offset = 0;
+  std::vector<Metadata> metadata;
+  std::vector<Tensor> tensors;
+  // What is wrong but leaves the rest readable: tensors that overlap, a wrong general.alignment.
+  std::vector<std::string> problems;
+
+  std::unordered_map<std::string_view, std::size_t> by_name;  // of tensors
+
+  const Tensor* find(std::string_view name) const;
+  const Metadata* find_metadata(std::string_view key) const;
+  Bytes data(const Tensor& tensor) const;  // extent bytes from its offset
+};
+
+// malformed, truncated or too_large with the place; every tensor's bytes are inside the file.
+Result<File> read(Bytes bytes);
+
+// A u32 value, where it is one.
+std::optional<std::uint32_t> as_u32(const Metadata& metadata);
+
+}  // namespace gpuready::ternary::gguf
