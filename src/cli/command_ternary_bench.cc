@@ -109,8 +109,9 @@ int run(Options& options) {
   for (const std::string& text : options.shapes) {
     const auto shape = parse_bench_shape(text);
     if (!shape)
-      return complain(gpuready::Error{gpuready::ErrorKind::bad_input,
-                            fmt::format("--shape {}: MxNxK or NxK is wanted", printable(text))});
+      return complain(
+          gpuready::Error{gpuready::ErrorKind::bad_input,
+                          fmt::format("--shape {}: MxNxK or NxK is wanted", printable(text))});
     asked.shapes.push_back(*shape);
     more.insert(more.end(), {"--shape", text});
   }
@@ -155,6 +156,7 @@ void add_ternary_bench(CLI::App& app, int& exit_code) {
   app.add_option("--shape", options->shapes,
                  "Products to time: MxNxK, or NxK for M = 1; four common ones if not given")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("LIST");
   app.callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -6,13 +6,17 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "cli/mapped_file.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/ternary_commands.h"
 #include "cli/ternary_subjects.h"
 #include "report/terminal_text.h"
+#include "ternary/gguf_identify.h"
 #include "ternary_device/verify.h"
+#include "ternary_device/verify_file.h"
 #include "ternary_device/verify_json.h"
 
 namespace gpuready::cli {
@@ -24,6 +28,8 @@ using ternary::to_string;
 struct Options {
   Globals globals;
   TernarySubjects subjects;
+  std::string file;
+  std::vector<std::string> layouts;
   bool thorough = false;
   std::optional<std::uint64_t> seed;
 };
@@ -58,7 +64,6 @@ void subject_table(TerminalText& out, const VerifyReport& report) {
   Table table;
   table.columns = {{""},
                    {"Tier or device", Align::left, true},
-                   {"Device", Align::left, true, 1},
                    {"Checks", Align::right},
                    {"Products", Align::right},
                    {"Values", Align::right},
@@ -80,8 +85,7 @@ void subject_table(TerminalText& out, const VerifyReport& report) {
     }
     const Tone tone = tone_of(subject.status);
     table.rows.push_back({{out.mark(tone), ink_of(tone)},
-                          {subject.name},
-                          {subject.device == "CPU" ? std::string() : subject.device},
+                          {label_of(subject.name, subject.device)},
                           {fmt::format("{} of {}", passed, checks)},
                           {count_text(cases)},
                           {count_text(elements)},
@@ -163,6 +167,13 @@ void merge(VerifyReport& report, const GpuOutcome& outcome, bool asked) {
     report.subjects.push_back(std::move(lost));
     return;
   }
+  // A tensor is as it must be only where all that multiplied it say so.
+  for (std::size_t i = 0; i < theirs->tensors.size(); ++i) {
+    if (i == report.tensors.size()) report.tensors.push_back(theirs->tensors[i]);
+    if (theirs->tensors[i].status == CheckStatus::failed &&
+        report.tensors[i].status == CheckStatus::passed)
+      report.tensors[i] = theirs->tensors[i];
+  }
   report.subjects.insert(report.subjects.end(), theirs->subjects.begin(), theirs->subjects.end());
   report.checks.insert(report.checks.end(), theirs->checks.begin(), theirs->checks.end());
   report.problems = std::max(report.problems, theirs->problems);
@@ -182,11 +193,58 @@ std::vector<Subject> subjects_here(const TernarySubjects& chosen) {
   return subjects;
 }
 
+// The ternary tensors of a file, which stays mapped meanwhile.
+struct TensorFile {
+  MappedFile mapped;
+  gguf::File file;
+  std::vector<FormatId> layouts;
+  gguf::Loaded loaded;  // of the tensor whose turn it is
+
+  std::vector<TensorInput> inputs() {
+    std::vector<TensorInput> inputs;
+    for (const gguf::Tensor& tensor : file.tensors) {
+      if (!gguf::may_be_ternary(tensor.type)) continue;
+      inputs.push_back({printable(tensor.name), [this, &tensor]() -> ternary::Result<EncodedView> {
+                          auto read = gguf::load(file, tensor, layouts);
+                          if (!read) return std::unexpected(read.error());
+                          loaded = std::move(*read);
+                          return loaded.view();
+                        }});
+    }
+    return inputs;
+  }
+};
+gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
+  const auto bad = [&](const std::string& why) {
+    return fail(gpuready::ErrorKind::bad_input,
+                fmt::format("{}: {}", printable(options.file), printable(why)));
+  };
+  for (const std::string& name : options.layouts) {
+    const auto format = find_format(name);
+    if (!format) return bad("--layout: " + format.error().message);
+    to.layouts.push_back(*format);
+  }
+  auto mapped = MappedFile::open(options.file);
+  if (!mapped) return std::unexpected(mapped.error());
+  to.mapped = std::move(*mapped);
+  auto file = gguf::read(to.mapped.bytes());
+  if (!file) return bad(file.error().message);
+  to.file = std::move(*file);
+  const bool any = std::any_of(to.file.tensors.begin(), to.file.tensors.end(),
+                               [](const auto& t) { return gguf::may_be_ternary(t.type); });
+  if (!any) return bad("it has no ternary tensor");
+  return {};
+}
+
 int run(Options& options) {
   if (const auto good = check(options.subjects); !good) return complain(good.error());
+  const TernarySubjects& chosen = options.subjects;
+  TensorFile tensors;
+  if (!options.file.empty())
+    if (const auto opened = open_tensors(options, tensors); !opened)
+      return complain(opened.error());
   catch_interrupts();
   const auto start = Clock::now();
-  const TernarySubjects& chosen = options.subjects;
   VerifyOptions asked;
   asked.thorough = options.thorough;
   asked.seed = options.seed.value_or(random_u64() % 1'000'000);
@@ -195,13 +253,18 @@ int run(Options& options) {
   if (chosen.gpus && !chosen.in_process) {
     std::vector<std::string> more = {"--seed", std::to_string(asked.seed)};
     if (options.thorough) more.emplace_back("--thorough");
+    for (const std::string& layout : options.layouts) more.insert(more.end(), {"--layout", layout});
+    if (!options.file.empty()) more.insert(more.end(), {"--", options.file});
     child.emplace("verify", chosen, more);
   }
   VerifyReport report;
   {
     ProgressLine progress(options.globals.quiet);
     asked.progress = [&](std::string_view text) { progress.show(text); };
-    report = verify(subjects_here(chosen), asked);
+    const auto subjects = subjects_here(chosen);
+    report = options.file.empty() ? verify(subjects, asked)
+                                  : verify_file(subjects, tensors.inputs(), asked);
+    report.file = printable(options.file);
     if (child) {
       progress.show("the GPUs");
       merge(report, child->finish(), !chosen.targets.empty());
@@ -219,6 +282,12 @@ void add_ternary_verify(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   add_output(app, options->globals);
   add_subjects(app, options->subjects);
+  app.add_option("FILE", options->file, "Check the ternary tensors of this GGUF file instead");
+  app.add_option("--layout", options->layouts,
+                 "The layout of tensors whose type number stands for several: i2_s-x86, ...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("FORMAT");
   app.add_flag("--thorough", options->thorough, "More shapes: longer tails, longer rows");
   app.add_option("--seed", options->seed, "Of the random numbers; random if not given")
       ->type_name("N");

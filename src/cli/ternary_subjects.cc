@@ -21,11 +21,13 @@ void add_subjects(CLI::App& app, TernarySubjects& subjects) {
   app.add_option("--tier", subjects.tier_names,
                  fmt::format("Only these tiers of the CPU: {}", fmt::join(names, ", ")))
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(names))
       ->type_name("LIST");
   app.add_option("--device", subjects.device_names,
                  "Only these: cpu, cuda, cuda:UUID or :INDEX, vulkan, vulkan:UUID or :INDEX")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("LIST");
   app.add_option("--threads", subjects.threads, "Of the CPU's tiers; all that may be used")
       ->check(CLI::Range(1, 1024))
@@ -108,6 +110,12 @@ GpuOutcome GpuChild::finish() {
     outcome.reason = fmt::format("the process that used the GPUs ended with code {}: {}",
                                  result.exit_code, printable(trim(result.err)));
   return outcome;
+}
+
+std::string label_of(const std::string& subject, const std::string& device) {
+  const auto colon = subject.find(':');
+  return colon == subject.npos || device.empty() ? subject
+                                                 : subject.substr(0, colon) + " " + device;
 }
 
 std::string now_utc() { return format_utc(std::time(nullptr)); }
