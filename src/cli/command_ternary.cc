@@ -12,6 +12,10 @@ struct Subcommand {
 };
 // One line a subcommand; each has a file of its own, command_ternary_<name>.cc.
 constexpr Subcommand kSubcommands[] = {
+    {"inspect", "List the tensors of a GGUF file: formats, sizes, shares of -1, 0, +1, scales",
+     add_ternary_inspect},
+    {"convert", "Write a GGUF file anew with its ternary tensors in another format",
+     add_ternary_convert},
     {"verify", "Check every CPU tier and device against exact sums, bit for bit",
      add_ternary_verify},
     {"bench", "Time products on every CPU tier and device against the measured read bandwidth",

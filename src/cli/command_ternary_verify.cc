@@ -8,10 +8,10 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/mapped_file.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/ternary_commands.h"
+#include "cli/ternary_file.h"
 #include "cli/ternary_subjects.h"
 #include "report/terminal_text.h"
 #include "ternary/gguf_identify.h"
@@ -195,17 +195,16 @@ std::vector<Subject> subjects_here(const TernarySubjects& chosen) {
 
 // The ternary tensors of a file, which stays mapped meanwhile.
 struct TensorFile {
-  MappedFile mapped;
-  gguf::File file;
+  std::optional<TernaryFile> file;
   std::vector<FormatId> layouts;
   gguf::Loaded loaded;  // of the tensor whose turn it is
 
   std::vector<TensorInput> inputs() {
     std::vector<TensorInput> inputs;
-    for (const gguf::Tensor& tensor : file.tensors) {
+    for (const gguf::Tensor& tensor : file->file.tensors) {
       if (!gguf::may_be_ternary(tensor.type)) continue;
       inputs.push_back({printable(tensor.name), [this, &tensor]() -> ternary::Result<EncodedView> {
-                          auto read = gguf::load(file, tensor, layouts);
+                          auto read = gguf::load(file->file, tensor, layouts);
                           if (!read) return std::unexpected(read.error());
                           loaded = std::move(*read);
                           return loaded.view();
@@ -215,24 +214,19 @@ struct TensorFile {
   }
 };
 gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
-  const auto bad = [&](const std::string& why) {
+  auto layouts = layouts_of(options.layouts);
+  if (!layouts) return std::unexpected(layouts.error());
+  to.layouts = std::move(*layouts);
+  auto file = open_ternary_file(options.file);
+  if (!file) return std::unexpected(file.error());
+  to.file.emplace(std::move(*file));
+  const auto& tensors = to.file->file.tensors;
+  const bool any = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return gguf::may_be_ternary(tensor.type);
+  });
+  if (!any)
     return fail(gpuready::ErrorKind::bad_input,
-                fmt::format("{}: {}", printable(options.file), printable(why)));
-  };
-  for (const std::string& name : options.layouts) {
-    const auto format = find_format(name);
-    if (!format) return bad("--layout: " + format.error().message);
-    to.layouts.push_back(*format);
-  }
-  auto mapped = MappedFile::open(options.file);
-  if (!mapped) return std::unexpected(mapped.error());
-  to.mapped = std::move(*mapped);
-  auto file = gguf::read(to.mapped.bytes());
-  if (!file) return bad(file.error().message);
-  to.file = std::move(*file);
-  const bool any = std::any_of(to.file.tensors.begin(), to.file.tensors.end(),
-                               [](const auto& t) { return gguf::may_be_ternary(t.type); });
-  if (!any) return bad("it has no ternary tensor");
+                fmt::format("{}: it has no ternary tensor", printable(options.file)));
   return {};
 }
 
@@ -283,11 +277,8 @@ void add_ternary_verify(CLI::App& app, int& exit_code) {
   add_output(app, options->globals);
   add_subjects(app, options->subjects);
   app.add_option("FILE", options->file, "Check the ternary tensors of this GGUF file instead");
-  app.add_option("--layout", options->layouts,
-                 "The layout of tensors whose type number stands for several: i2_s-x86, ...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("FORMAT");
+  add_layouts(app, options->layouts);
+  app.get_option("--layout")->allow_extra_args(false);  // FILE may follow
   app.add_flag("--thorough", options->thorough, "More shapes: longer tails, longer rows");
   app.add_option("--seed", options->seed, "Of the random numbers; random if not given")
       ->type_name("N");

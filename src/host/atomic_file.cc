@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 namespace gpuready {
 namespace {
@@ -66,25 +68,55 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-Result<void> write_file_atomically(const std::string& path, std::string_view bytes) {
+struct AtomicFile::State {
+  State(const std::string& shown, std::string to, std::optional<struct stat> existing)
+      : path(shown), target(std::move(to)), old(existing), file(target) {}
+  std::string path, target;  // as it was asked for; with links followed
+  std::optional<struct stat> old;
+  Temporary file;
+};
+
+AtomicFile::AtomicFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
+AtomicFile& AtomicFile::operator=(AtomicFile&&) noexcept = default;
+AtomicFile::~AtomicFile() = default;
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
   std::string target = path;
-  struct stat facts{};
-  const bool exists = stat(path.c_str(), &facts) == 0;
-  if (exists) {
+  std::optional<struct stat> old;
+  if (struct stat facts{}; stat(path.c_str(), &facts) == 0) {
     if (!S_ISREG(facts.st_mode))
       return fail(ErrorKind::bad_input, path + ": not a regular file, so it is not written over");
+    old = facts;
     if (char* real = realpath(path.c_str(), nullptr); real != nullptr) {
       target = real;
       std::free(real);
     }
   }
-  Temporary file(target);
-  if (file.fd() < 0) return fail_errno("cannot write beside " + path, errno);
-  if (!write_all(file.fd(), bytes) || fchmod(file.fd(), mode_for(exists ? &facts : nullptr)) != 0 ||
-      fsync(file.fd()) != 0 || !file.rename_to(target))
-    return fail_errno("cannot write " + path, errno);
-  sync_folder_of(target);
+  auto state = std::make_unique<State>(path, std::move(target), old);
+  if (state->file.fd() < 0) return fail_errno("cannot write beside " + path, errno);
+  return AtomicFile(std::move(state));
+}
+
+Result<void> AtomicFile::write(std::string_view bytes) {
+  if (write_all(state_->file.fd(), bytes)) return {};
+  return fail_errno("cannot write " + state_->path, errno);
+}
+
+Result<void> AtomicFile::commit() {
+  const int fd = state_->file.fd();
+  if (fchmod(fd, mode_for(state_->old ? &*state_->old : nullptr)) != 0 || fsync(fd) != 0 ||
+      !state_->file.rename_to(state_->target))
+    return fail_errno("cannot write " + state_->path, errno);
+  sync_folder_of(state_->target);
   return {};
+}
+
+Result<void> write_file_atomically(const std::string& path, std::string_view bytes) {
+  auto file = AtomicFile::create(path);
+  if (!file) return std::unexpected(file.error());
+  const auto written = file->write(bytes);
+  return written ? file->commit() : written;
 }
 
 }  // namespace gpuready

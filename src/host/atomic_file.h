@@ -1,6 +1,7 @@
 // Writing a file so that it is whole or untouched.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,22 @@ namespace gpuready {
 // the old file is untouched and the temporary one removed. A symbolic link is followed; anything
 // that is no regular file (a device, a folder) is refused, since renaming would replace it.
 Result<void> write_file_atomically(const std::string& path, std::string_view bytes);
+
+// The same for a file that is made piece by piece. Without commit() nothing is left of it.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) noexcept;
+  ~AtomicFile();
+
+  Result<void> write(std::string_view bytes);
+  Result<void> commit();
+
+ private:
+  struct State;
+  explicit AtomicFile(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace gpuready

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/options.h"
+#include "cli/ternary_commands.h"
+#include "cli/ternary_file.h"
+#include "host/atomic_file.h"
+#include "ternary/gguf_convert.h"
+
+namespace gpuready::cli {
+namespace {
+
+namespace gguf = ternary::gguf;
+
+struct Options {
+  std::string in, out, to, rule = "of-format";
+  std::vector<std::string> layouts;
+  gguf::ConvertOptions convert;
+  bool force = false, quiet = false;
+};
+
+// Names that lead to the same file, by whatever links.
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat left{}, right{};
+  return ::stat(a.c_str(), &left) == 0 && ::stat(b.c_str(), &right) == 0 &&
+         left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
+Error bad(std::string message) { return {ErrorKind::bad_input, std::move(message)}; }
+
+void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
+  for (const auto& note : notes)
+    complain(fmt::format("{} {}: {}", what, printable(note.name), printable(note.text)));
+}
+
+int run(Options& options) {
+  const auto to = ternary::find_format(options.to);
+  if (!to) return complain(as_error(to.error(), "--to"));
+  const auto layouts = layouts_of(options.layouts);
+  if (!layouts) return complain(layouts.error());
+  options.convert.to = *to;
+  options.convert.layouts = *layouts;
+  options.convert.rule =
+      options.rule == "absmean" ? ternary::Rule::absmean : ternary::Rule::of_format;
+  if (same_file(options.in, options.out))
+    return complain(bad(options.out + " is the file to be read; write to another"));
+  struct stat facts{};
+  if (!options.force && ::lstat(options.out.c_str(), &facts) == 0)
+    return complain(bad(options.out + " exists; --force replaces it"));
+
+  const auto opened = open_ternary_file(options.in);
+  if (!opened) return complain(opened.error());
+  auto out = AtomicFile::create(options.out);
+  if (!out) return complain(out.error());
+  Result<void> written;
+  const auto report =
+      gguf::convert(opened->file, options.convert, [&](gguf::Bytes bytes) -> ternary::Result<void> {
+        written = out->write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        if (written) return {};
+        return std::unexpected(ternary::Error{ternary::ErrorKind::output, written.error().message});
+      });
+  if (!written) return complain(written.error());
+  if (!report) return complain(as_error(report.error(), options.in));
+  tell(report->failed, "cannot convert");
+  if (!report->failed.empty()) return complain(bad("nothing was written"));
+  if (!options.quiet || report->converted.empty()) tell(report->kept, "kept");
+  if (report->converted.empty())
+    return complain(bad(options.in + ": there is nothing to convert; nothing was written"));
+  if (const auto done = out->commit(); !done) return complain(done.error());
+  if (options.quiet) return static_cast<int>(Exit::ok);
+  for (const auto& note : report->notes) complain(note);
+  complain(fmt::format("{} of {} tensors are now {}; {} has {}", report->converted.size(),
+                       opened->file.tensors.size(), ternary::format(*to).name, options.out,
+                       format_bytes(report->bytes)));
+  return static_cast<int>(Exit::ok);
+}
+
+}  // namespace
+
+void add_ternary_convert(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  app.add_option("IN", options->in, "A GGUF file, version 2 or 3")->required();
+  app.add_option("OUT", options->out, "The file to write; it is whole or not there")->required();
+  app.add_option("--to", options->to,
+                 "tq1_0, tq2_0, i2_s-x86, i2_s-arm, i2_s-four-row, tl1-bitnet.cpp, tl2-bitnet.cpp")
+      ->required()
+      ->type_name("FORMAT");
+  add_layouts(app, options->layouts);
+  app.add_option("--tensor", options->convert.names,
+                 "Only tensors whose name matches, with * and ?; can be given several times")
+      ->type_name("GLOB");
+  app.add_flag("--round-scales", options->convert.round_scales,
+               "Round scales that the format cannot hold, instead of refusing");
+  app.add_flag("--from-float", options->convert.from_float,
+               "Quantise the f32, f16 and bf16 matrices that --tensor names");
+  app.add_option("--rule", options->rule, "How --from-float quantises: of-format or absmean")
+      ->check(CLI::IsMember({"of-format", "absmean"}))
+      ->type_name("RULE");
+  app.add_flag("--force", options->force, "Replace OUT");
+  app.add_flag("--quiet,-q", options->quiet, "Say nothing when all went well");
+  app.footer(
+      "Nothing is lost, or nothing is written: each tensor that cannot be converted is named.\n"
+      "Exit codes: 0 converted; 2 it cannot be, or OUT cannot be written.");
+  app.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,41 @@
+#include "cli/ternary_file.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace gpuready::cli {
+
+Error as_error(const ternary::Error& error, std::string_view where) {
+  return {ErrorKind::bad_input, fmt::format("{}: {} ({})", printable(where),
+                                            printable(error.message), to_string(error.kind))};
+}
+
+Result<TernaryFile> open_ternary_file(const std::string& path) {
+  auto mapped = MappedFile::open(path);
+  if (!mapped) return std::unexpected(mapped.error());
+  auto file = ternary::gguf::read(mapped->bytes());
+  if (!file) return std::unexpected(as_error(file.error(), path));
+  return TernaryFile{std::move(*mapped), std::move(*file)};
+}
+
+void add_layouts(CLI::App& app, std::vector<std::string>& names) {
+  app.add_option("--layout", names,
+                 "The layout of the file's I2_S, TL1 or TL2 tensors, which their type number does "
+                 "not tell: i2_s-x86, i2_s-arm, i2_s-four-row, i2_s-bitnet-rs, tl1-bitnet.cpp, "
+                 "tl2-bitnet.cpp")
+      ->delimiter(',')
+      ->type_name("NAME");
+}
+
+Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names) {
+  std::vector<ternary::FormatId> layouts;
+  for (const std::string& name : names) {
+    const auto found = ternary::find_format(name);
+    if (!found) return std::unexpected(as_error(found.error(), "--layout"));
+    layouts.push_back(*found);
+  }
+  return layouts;
+}
+
+}  // namespace gpuready::cli
