@@ -1,6 +1,7 @@
 #include "ternary_device/gemv_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/units.h"
@@ -74,9 +75,9 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
     plan.chunk_tiles = plan.slice_tiles <= most ? plan.slice_tiles : most / kGemvRing * kGemvRing;
   }
   const unsigned tiles_per_block = kGemvWarps / plan.slices;
-  const std::uint64_t groups = (row_tiles + tiles_per_block - 1) / tiles_per_block;
+  plan.groups = (row_tiles + tiles_per_block - 1) / tiles_per_block;
   const std::uint64_t blocks =
-      groups * ((static_cast<std::uint64_t>(rows) + plan.rows - 1) / plan.rows);
+      std::uint64_t{plan.groups} * ((static_cast<std::uint64_t>(rows) + plan.rows - 1) / plan.rows);
   plan.shape = {.blocks = static_cast<unsigned>(
                     std::min<std::uint64_t>(blocks, std::numeric_limits<std::int32_t>::max())),
                 .threads = kGemvThreads,
@@ -88,20 +89,22 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
 }
 
 gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
-  const TernaryGemvParams params{.tiles_address = call.weights.tiles,
-                                 .scales_address = call.weights.scales,
-                                 .codes_address = call.activations.codes,
-                                 .rows_address = call.activations.rows,
-                                 .out_address = call.out.memory.address,
-                                 .weight_rows = static_cast<unsigned>(call.weights.shape.rows),
-                                 .row_tiles = call.weights.row_tiles,
-                                 .col_tiles = call.weights.col_tiles,
-                                 .activation_rows = static_cast<unsigned>(call.rows),
-                                 .stride = call.activations.stride,
-                                 .slices = plan.slices,
-                                 .slice_tiles = plan.slice_tiles,
-                                 .chunk_tiles = plan.chunk_tiles,
-                                 .output_type = static_cast<unsigned>(call.out.type)};
+  const TernaryGemvParams params{
+      .tiles_address = call.weights.tiles,
+      .scales_address = call.weights.scales,
+      .codes_address = call.activations.codes,
+      .rows_address = call.activations.rows,
+      .out_address = call.out.memory.address,
+      .weight_rows = static_cast<unsigned>(call.weights.shape.rows),
+      .row_tiles = call.weights.row_tiles,
+      .col_tiles = call.weights.col_tiles,
+      .activation_rows = static_cast<unsigned>(call.rows),
+      .stride = call.activations.stride,
+      .groups = plan.groups,
+      .slices_log2 = static_cast<unsigned>(std::countr_zero(plan.slices)),
+      .slice_tiles = plan.slice_tiles,
+      .chunk_tiles = plan.chunk_tiles,
+      .output_type = static_cast<unsigned>(call.out.type)};
   return call.device.launch(call.stream, *plan.kernel, plan.shape, &params, sizeof params);
 }
 

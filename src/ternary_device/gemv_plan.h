@@ -11,7 +11,8 @@ struct GemvPlan {
   const Kernel* kernel = nullptr;
   unsigned rows = 1;  // of activations, at once
   LaunchShape shape;
-  unsigned slices = 1, slice_tiles = 1, chunk_tiles = 1;  // as TernaryGemvParams has them
+  unsigned groups = 1;  // as TernaryGemvParams has them
+  unsigned slices = 1, slice_tiles = 1, chunk_tiles = 1;
 };
 
 // `slices`: 1, 2, 4 or 8 warps a row tile; 0 for what suits the device.
