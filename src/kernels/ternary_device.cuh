@@ -76,6 +76,12 @@ GPUREADY_DEVICE void await_copies() {
 #endif
 }
 
+GPUREADY_DEVICE void add_shared(int* target, int value) {
+  u64 shared;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(target));
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"l"(shared), "r"(value) : "memory");
+}
+
 GPUREADY_DEVICE u32 shuffle_xor(u32 value, u32 mask) {
   return static_cast<u32>(
       __nvvm_shfl_sync_bfly_i32(-1, static_cast<int>(value), static_cast<int>(mask), 31));
