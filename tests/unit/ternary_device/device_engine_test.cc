@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -417,6 +418,38 @@ TEST(DeviceEngine, without_a_gpu_nothing_is_a_fallback_unless_one_was_demanded) 
     EXPECT_EQ(engine.batch_rows_that_fit(*weights), std::numeric_limits<std::int64_t>::max());
     EXPECT_FALSE(engine.stats().device_memory_total_bytes);
   }
+}
+
+// What is faked executes nothing, so this is the same on every machine.
+TEST(DeviceEngine, a_gpu_that_is_faked_is_no_gpu) {
+  ASSERT_EQ(setenv("GPUREADY_FAKE", "cuda", 1), 0);
+  DeviceOptions options;
+  options.target = Target{TargetKind::cuda, {}};
+  options.cpu = {{}, false, 1};
+  const auto engine = DeviceEngine::create(options);
+  options.strict = true;
+  const auto strict = DeviceEngine::create(options);
+  options.target = Target{};
+  const auto automatic = DeviceEngine::create(options);
+  unsetenv("GPUREADY_FAKE");
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(engine->device_id(), "cpu");
+  ASSERT_FALSE(engine->fallbacks().empty());
+  EXPECT_NE(engine->fallbacks()[0].find("GPUREADY_FAKE"), std::string::npos);
+  ASSERT_FALSE(strict);
+  EXPECT_EQ(strict.error().kind, ErrorKind::no_device);
+  ASSERT_TRUE(automatic);
+  EXPECT_EQ(automatic->device_id(), "cpu");
+}
+
+TEST(DeviceEngine, a_forced_cpu_asks_no_driver) {
+  DeviceOptions options;
+  options.force_cpu_fallback = true;
+  options.cpu = {{}, false, 1};
+  const auto engine = DeviceEngine::create(options);
+  ASSERT_TRUE(engine);
+  EXPECT_FALSE(engine->is_gpu_active());
+  EXPECT_EQ(engine->stats().device_type, "cpu");
 }
 
 }  // namespace
