@@ -38,7 +38,7 @@ constexpr CommandEntry kCommands[] = {
      gpuready::cli::add_record},
     {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test",
      gpuready::cli::add_gpu_test},
-    {"ternary", "Inspect and convert ternary (1.58-bit) tensors in GGUF files",
+    {"ternary", "Ternary (1.58-bit) weights: GGUF files, and the kernels that multiply by them",
      gpuready::cli::add_ternary},
 };
 

@@ -62,6 +62,15 @@ int complain(const Error& error, Exit exit) {
   return static_cast<int>(exit);
 }
 
+void add_output(CLI::App& app, Globals& globals) {
+  app.add_option("--json", globals.json, "Write JSON to FILE; - or nothing: standard output")
+      ->expected(0, 1)
+      ->default_str("-")
+      ->type_name("[FILE]");
+  app.add_flag("--quiet,-q", globals.quiet, "Only the conclusion and what is wrong");
+  app.add_flag("--no-color,--no-colour", globals.no_color, "No colour, even on a terminal");
+}
+
 void add_globals(CLI::App& app, Globals& globals, bool reports) {
   app.add_option("--json", globals.json, "Write JSON to FILE; - or nothing: standard output")
       ->expected(0, 1)
@@ -191,14 +200,20 @@ int deliver(const Report& report, const Globals& globals) {
 }
 
 int deliver(const SelfTestReport& report, const Globals& globals) {
-  const std::string text = dump(to_json(report));
+  return deliver(to_json(report), report.exit, globals,
+                 [&](const TerminalStyle& style) { return render_terminal(report, style); });
+}
+
+int deliver(const Json& document, Exit exit, const Globals& globals,
+            const std::function<std::string(const TerminalStyle&)>& render) {
+  const std::string text = dump(document);
   const bool on_stdout = globals.json == "-";
   if (globals.json && !on_stdout)
     if (const auto written = write_file(*globals.json, text); !written)
       return complain(written.error());
-  if (!write_all(STDOUT_FILENO, on_stdout ? text : render_terminal(report, style_of(globals))))
+  if (!write_all(STDOUT_FILENO, on_stdout ? text : render(style_of(globals))))
     return static_cast<int>(Exit::usage);
-  return static_cast<int>(report.exit);
+  return static_cast<int>(exit);
 }
 
 }  // namespace gpuready::cli

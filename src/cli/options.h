@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,11 @@ Report begin_report(std::string command, Machine machine);
 // written. The terminal report goes to standard output unless that carries JSON.
 int deliver(const Report& report, const Globals& globals);
 int deliver(const SelfTestReport& report, const Globals& globals);
+// Any other document, and how a terminal shows it.
+int deliver(const Json& document, Exit exit, const Globals& globals,
+            const std::function<std::string(const TerminalStyle&)>& render);
+// --json, --quiet and --no-color alone.
+void add_output(CLI::App& app, Globals& globals);
 
 // Writes the whole file or leaves what was there; devices and pipes under /dev are written to.
 Result<void> write_file(const std::string& path, std::string_view content);

@@ -101,6 +101,8 @@ gpuready_ptx(gpuready_device ternary_gemv sm_90 78)  # launches that overlap
 gpuready_ptx(gpuready_device ternary_quantise sm_50 60)
 gpuready_ptx(gpuready_device ternary_quantise sm_80 74)
 gpuready_ptx(gpuready_device ternary_quantise sm_90 78)
+gpuready_ptx(gpuready_device ternary_read sm_50 60)
+gpuready_ptx(gpuready_device ternary_read sm_80 74)
 gpuready_ptx(gpuready_device transfer sm_50 60)
 gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
@@ -155,5 +157,3 @@ target_link_options(bench_compute_trials PRIVATE -static-libgcc -static-libstdc+
 add_executable(bench_ternary_gpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu.cc)
 target_link_libraries(bench_ternary_gpu PRIVATE gpuready_options gpuready_ternary_device)
 target_link_options(bench_ternary_gpu PRIVATE -static-libgcc -static-libstdc++)
-gpuready_ptx(bench_ternary_gpu ternary_read sm_50 60)
-gpuready_ptx(bench_ternary_gpu ternary_read sm_80 74)

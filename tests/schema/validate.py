@@ -4,7 +4,8 @@
 usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
 
 DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json,
-selftest.*.json; and ternary_documents.sh: ternary-inspect.*.json.
+selftest.*.json, ternary-verify.*.json, ternary-bench.*.json; and ternary_documents.sh:
+ternary-inspect.*.json.
 """
 import json
 import pathlib
@@ -73,7 +74,7 @@ def struct_fields(header):
 class Schemas(unittest.TestCase):
     def test_each_is_a_schema_that_describes_all_and_allows_no_other_key(self):
         self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
-                                        "ternary-inspect"})
+                                        "ternary-verify", "ternary-bench", "ternary-inspect"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -129,12 +130,17 @@ class Documents(unittest.TestCase):
             self.assertNotEqual(errors("report", document), [])
 
     def test_recordings_and_probes_are_valid(self):
-        for kind in ("recording", "probe", "selftest", "ternary-inspect"):
+        for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:
                 with self.subTest(path.name):
                     self.assertEqual(errors(kind, json.loads(path.read_text())), [])
+
+    def test_ternary_documents_have_every_key_of_their_schema(self):
+        for kind in ("ternary-verify", "ternary-bench"):
+            want = {key for _, part in objects(SCHEMAS[kind]) for key in part["properties"]}
+            self.assertEqual(want - set(keys(load(f"{kind}.sample.json"))), set(), kind)
 
     def test_machines_written_by_hand_are_valid(self):
         for path in sorted((SOURCE / "tests/machines").rglob("*.json")):

@@ -1,0 +1,288 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "cli/ternary_commands.h"
+#include "cli/ternary_file.h"
+#include "cli/ternary_subjects.h"
+#include "report/terminal_text.h"
+#include "ternary/gguf_identify.h"
+#include "ternary_device/verify.h"
+#include "ternary_device/verify_file.h"
+#include "ternary_device/verify_json.h"
+
+namespace gpuready::cli {
+namespace {
+
+using namespace ternary;
+using ternary::to_string;
+
+struct Options {
+  Globals globals;
+  TernarySubjects subjects;
+  std::string file;
+  std::vector<std::string> layouts;
+  bool thorough = false;
+  std::optional<std::uint64_t> seed;
+};
+
+Tone tone_of(CheckStatus status) {
+  switch (status) {
+    case CheckStatus::passed:
+      return Tone::good;
+    case CheckStatus::failed:
+      return Tone::bad;
+    case CheckStatus::timed_out:
+      return Tone::warn;
+    case CheckStatus::not_tested:
+    case CheckStatus::not_supported:
+      return Tone::neutral;
+  }
+  return Tone::neutral;
+}
+
+std::string words(CheckStatus status) {
+  std::string text(to_string(status));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string count_text(std::uint64_t count) {
+  if (count < 100'000) return std::to_string(count);
+  return fmt::format("{:.1f} M", static_cast<double>(count) * 1e-6);
+}
+
+void subject_table(TerminalText& out, const VerifyReport& report) {
+  Table table;
+  table.columns = {{""},
+                   {"Tier or device", Align::left, true},
+                   {"Checks", Align::right},
+                   {"Products", Align::right},
+                   {"Values", Align::right},
+                   {"NMSE", Align::right},
+                   {"Took", Align::right}};
+  for (const SubjectResult& subject : report.subjects) {
+    if (subject.device.empty()) continue;
+    std::uint64_t checks = 0, passed = 0, cases = 0, elements = 0;
+    double ms = 0;
+    std::optional<double> nmse;
+    for (const CheckResult& check : report.checks) {
+      if (check.subject != subject.name || check.status == CheckStatus::not_supported) continue;
+      ++checks;
+      passed += check.status == CheckStatus::passed;
+      cases += check.cases;
+      elements += check.elements;
+      ms += check.duration_ms;
+      if (check.nmse) nmse = check.nmse;
+    }
+    const Tone tone = tone_of(subject.status);
+    table.rows.push_back({{out.mark(tone), ink_of(tone)},
+                          {label_of(subject.name, subject.device)},
+                          {fmt::format("{} of {}", passed, checks)},
+                          {count_text(cases)},
+                          {count_text(elements)},
+                          {nmse ? fmt::format("{:.1e}", *nmse) : "-"},
+                          {format_duration_ms(ms)}});
+  }
+  if (!table.rows.empty()) out.table(2, table);
+}
+
+void tensor_table(TerminalText& out, const VerifyReport& report) {
+  Table table;
+  table.columns = {{""},
+                   {"Tensor", Align::left, true},
+                   {"Format"},
+                   {"Rows", Align::right},
+                   {"Columns", Align::right},
+                   {"Result"}};
+  for (const TensorResult& tensor : report.tensors) {
+    const Tone tone = tone_of(tensor.status);
+    table.rows.push_back({{out.mark(tone), ink_of(tone)},
+                          {tensor.name},
+                          {tensor.format},
+                          {std::to_string(tensor.shape.rows)},
+                          {std::to_string(tensor.shape.cols)},
+                          {words(tensor.status)}});
+  }
+  out.table(2, table);
+}
+
+std::string render(const VerifyReport& report, const TerminalStyle& style) {
+  TerminalText out(style);
+  if (!style.quiet) {
+    out.heading(report.file.empty() ? "Ternary products against exact 64-bit sums, bit for bit"
+                                    : "Ternary tensors of " + report.file);
+    if (!report.tensors.empty()) {
+      tensor_table(out, report);
+      out.blank();
+    }
+    subject_table(out, report);
+    out.blank();
+    if (report.file.empty())
+      out.paragraph(2, {""},
+                    fmt::format("{} shapes; seed {}; NMSE against fp32 may be {:.0e}.",
+                                report.problems, report.seed, kMostNmse),
+                    Ink::dim);
+    out.blank();
+  }
+  const auto note = [&](CheckStatus status, const std::string& what, const std::string& reason) {
+    out.paragraph(
+        2, {out.mark(tone_of(status)) + " ", ink_of(tone_of(status))},
+        fmt::format("{}: {}{}{}", what, words(status), reason.empty() ? "" : ": ", reason));
+  };
+  for (const CheckResult& check : report.checks)
+    if (check.status != CheckStatus::passed)
+      note(check.status, check.subject + ", " + check.check, check.reason);
+  for (const TensorResult& tensor : report.tensors)
+    if (tensor.status != CheckStatus::passed) note(tensor.status, tensor.name, tensor.reason);
+  for (const SubjectResult& subject : report.subjects)
+    if (subject.device.empty() && (!style.quiet || subject.asked))
+      note(subject.status, subject.name, subject.reason);
+  out.blank();
+  out.paragraph(0, {""}, conclusion(report), Ink::bold);
+  return out.take();
+}
+
+// Adds what the child found, or that it found nothing.
+void merge(VerifyReport& report, const GpuOutcome& outcome, bool asked) {
+  const auto theirs =
+      outcome.document ? read_verify_report(*outcome.document) : std::optional<VerifyReport>();
+  if (!theirs) {
+    SubjectResult lost;
+    lost.name = "gpu";
+    lost.asked = asked;
+    lost.status = outcome.crashed     ? CheckStatus::failed
+                  : outcome.timed_out ? CheckStatus::timed_out
+                                      : CheckStatus::not_tested;
+    lost.reason = outcome.reason.empty() ? "the process for the GPUs wrote no report of its own"
+                                         : outcome.reason;
+    report.subjects.push_back(std::move(lost));
+    return;
+  }
+  // A tensor is as it must be only where all that multiplied it say so.
+  for (std::size_t i = 0; i < theirs->tensors.size(); ++i) {
+    if (i == report.tensors.size()) report.tensors.push_back(theirs->tensors[i]);
+    if (theirs->tensors[i].status == CheckStatus::failed &&
+        report.tensors[i].status == CheckStatus::passed)
+      report.tensors[i] = theirs->tensors[i];
+  }
+  report.subjects.insert(report.subjects.end(), theirs->subjects.begin(), theirs->subjects.end());
+  report.checks.insert(report.checks.end(), theirs->checks.begin(), theirs->checks.end());
+  report.problems = std::max(report.problems, theirs->problems);
+}
+
+std::vector<Subject> subjects_here(const TernarySubjects& chosen) {
+  std::vector<Subject> subjects;
+  if (chosen.in_process) return gpu_subjects(chosen.targets);
+  if (!chosen.cpu) return subjects;
+  for (Subject& subject : cpu_subjects(chosen.threads)) {
+    const auto is = [&](Tier tier) {
+      return subject.name == "cpu/" + std::string(to_string(tier));
+    };
+    subject.asked = std::any_of(chosen.tiers.begin(), chosen.tiers.end(), is);
+    if (chosen.tiers.empty() || subject.asked) subjects.push_back(std::move(subject));
+  }
+  return subjects;
+}
+
+// The ternary tensors of a file, which stays mapped meanwhile.
+struct TensorFile {
+  std::optional<TernaryFile> file;
+  std::vector<FormatId> layouts;
+  gguf::Loaded loaded;  // of the tensor whose turn it is
+
+  std::vector<TensorInput> inputs() {
+    std::vector<TensorInput> inputs;
+    for (const gguf::Tensor& tensor : file->file.tensors) {
+      if (!gguf::may_be_ternary(tensor.type)) continue;
+      inputs.push_back({printable(tensor.name), [this, &tensor]() -> ternary::Result<EncodedView> {
+                          auto read = gguf::load(file->file, tensor, layouts);
+                          if (!read) return std::unexpected(read.error());
+                          loaded = std::move(*read);
+                          return loaded.view();
+                        }});
+    }
+    return inputs;
+  }
+};
+gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
+  auto layouts = layouts_of(options.layouts);
+  if (!layouts) return std::unexpected(layouts.error());
+  to.layouts = std::move(*layouts);
+  auto file = open_ternary_file(options.file);
+  if (!file) return std::unexpected(file.error());
+  to.file.emplace(std::move(*file));
+  const auto& tensors = to.file->file.tensors;
+  const bool any = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return gguf::may_be_ternary(tensor.type);
+  });
+  if (!any)
+    return fail(gpuready::ErrorKind::bad_input,
+                fmt::format("{}: it has no ternary tensor", printable(options.file)));
+  return {};
+}
+
+int run(Options& options) {
+  if (const auto good = check(options.subjects); !good) return complain(good.error());
+  const TernarySubjects& chosen = options.subjects;
+  TensorFile tensors;
+  if (!options.file.empty())
+    if (const auto opened = open_tensors(options, tensors); !opened)
+      return complain(opened.error());
+  catch_interrupts();
+  const auto start = Clock::now();
+  VerifyOptions asked;
+  asked.thorough = options.thorough;
+  asked.seed = options.seed.value_or(random_u64() % 1'000'000);
+  asked.stop = &interrupted();
+  std::optional<GpuChild> child;
+  if (chosen.gpus && !chosen.in_process) {
+    std::vector<std::string> more = {"--seed", std::to_string(asked.seed)};
+    if (options.thorough) more.emplace_back("--thorough");
+    for (const std::string& layout : options.layouts) more.insert(more.end(), {"--layout", layout});
+    if (!options.file.empty()) more.insert(more.end(), {"--", options.file});
+    child.emplace("verify", chosen, more);
+  }
+  VerifyReport report;
+  {
+    ProgressLine progress(options.globals.quiet);
+    asked.progress = [&](std::string_view text) { progress.show(text); };
+    const auto subjects = subjects_here(chosen);
+    report = options.file.empty() ? verify(subjects, asked)
+                                  : verify_file(subjects, tensors.inputs(), asked);
+    report.file = printable(options.file);
+    if (child) {
+      progress.show("the GPUs");
+      merge(report, child->finish(), !chosen.targets.empty());
+    }
+  }
+  report.duration_ms = elapsed_ms(start);
+  const Json document = to_json(report, {GPUREADY_VERSION, now_utc()});
+  return deliver(document, static_cast<Exit>(exit_code(report)), options.globals,
+                 [&](const TerminalStyle& style) { return render(report, style); });
+}
+
+}  // namespace
+
+void add_ternary_verify(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  add_output(app, options->globals);
+  add_subjects(app, options->subjects);
+  app.add_option("FILE", options->file, "Check the ternary tensors of this GGUF file instead");
+  add_layouts(app, options->layouts);
+  app.get_option("--layout")->allow_extra_args(false);  // FILE may follow
+  app.add_flag("--thorough", options->thorough, "More shapes: longer tails, longer rows");
+  app.add_option("--seed", options->seed, "Of the random numbers; random if not given")
+      ->type_name("N");
+  app.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace gpuready::cli

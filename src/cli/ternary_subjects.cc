@@ -1,0 +1,123 @@
+#include "cli/ternary_subjects.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/terminal.h"
+
+namespace gpuready::cli {
+
+void add_subjects(CLI::App& app, TernarySubjects& subjects) {
+  std::vector<std::string> names;
+  for (const ternary::TierStatus& tier : ternary::tiers()) names.emplace_back(to_string(tier.tier));
+  app.add_option("--tier", subjects.tier_names,
+                 fmt::format("Only these tiers of the CPU: {}", fmt::join(names, ", ")))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(names))
+      ->type_name("LIST");
+  app.add_option("--device", subjects.device_names,
+                 "Only these: cpu, cuda, cuda:UUID or :INDEX, vulkan, vulkan:UUID or :INDEX")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  app.add_option("--threads", subjects.threads, "Of the CPU's tiers; all that may be used")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--timeout", subjects.timeout_s, "Seconds that the GPUs may take; 300")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->type_name("S");
+  app.add_flag("--in-process", subjects.in_process, "Use the GPUs in this process")->group("");
+}
+
+Result<void> check(TernarySubjects& subjects) {
+  bool cpu = false;
+  for (const std::string& name : subjects.device_names) {
+    const auto target = ternary::parse_target(name);
+    if (!target || target->kind == ternary::TargetKind::automatic)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("--device {}: cpu, cuda, cuda:UUID, vulkan or vulkan:UUID are known",
+                              printable(name)));
+    if (target->kind == ternary::TargetKind::cpu)
+      cpu = true;
+    else
+      subjects.targets.push_back(*target);
+  }
+  for (const ternary::TierStatus& tier : ternary::tiers())
+    for (const std::string& name : subjects.tier_names)
+      if (to_string(tier.tier) == name) subjects.tiers.push_back(tier.tier);
+  const bool named = !subjects.device_names.empty() || !subjects.tier_names.empty();
+  subjects.cpu = !named || cpu || !subjects.tier_names.empty();
+  subjects.gpus = !named || !subjects.targets.empty();
+  if (subjects.in_process) subjects.cpu = false;
+  return {};
+}
+
+GpuChild::GpuChild(const std::string& command, const TernarySubjects& subjects,
+                   const std::vector<std::string>& more)
+    : timeout_s_(subjects.timeout_s) {
+  Command child;
+  child.program = helper_path();
+  child.args = {"ternary", command, "--in-process", "--json", "-"};
+  for (const ternary::Target& target : subjects.targets) {
+    child.args.emplace_back("--device");
+    child.args.push_back(to_string(target));
+  }
+  child.args.insert(child.args.end(), more.begin(), more.end());
+  child.timeout = std::chrono::milliseconds(static_cast<long>(subjects.timeout_s * 1000));
+  auto started = Child::start(child);
+  if (started)
+    child_ = std::move(*started);
+  else
+    reason_ = "the process for the GPUs does not start: " + started.error().message;
+}
+
+GpuOutcome GpuChild::finish() {
+  GpuOutcome outcome;
+  if (!child_) {
+    outcome.reason = reason_;
+    return outcome;
+  }
+  while (!child_->finished()) {
+    if (interrupted()) child_->kill();
+    poll_children({&*child_}, deadline_in(std::chrono::milliseconds(200)));
+  }
+  const ProcessResult& result = child_->result();
+  if (result.end == ProcessEnd::timed_out || result.end == ProcessEnd::hung) {
+    outcome.timed_out = true;
+    outcome.reason = fmt::format("the GPUs did not answer within {} s", timeout_s_);
+    return outcome;
+  }
+  if (result.end == ProcessEnd::signalled) {
+    outcome.crashed = !interrupted();
+    outcome.reason = interrupted() ? std::string("it was interrupted")
+                                   : fmt::format("the process that used the GPUs was ended by {}",
+                                                 strsignal(result.signal));
+    return outcome;
+  }
+  auto document = parse_json(result.out, "what the process for the GPUs wrote");
+  if (document)
+    outcome.document = std::move(*document);
+  else
+    outcome.reason = fmt::format("the process that used the GPUs ended with code {}: {}",
+                                 result.exit_code, printable(trim(result.err)));
+  return outcome;
+}
+
+std::string label_of(const std::string& subject, const std::string& device) {
+  const auto colon = subject.find(':');
+  return colon == subject.npos || device.empty() ? subject
+                                                 : subject.substr(0, colon) + " " + device;
+}
+
+std::string now_utc() { return format_utc(std::time(nullptr)); }
+
+}  // namespace gpuready::cli

@@ -1,0 +1,57 @@
+// What `ternary verify` and `ternary bench` share: which tiers and devices, and the child process
+// in which GPUs are used (their drivers can hang or crash).
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/options.h"
+#include "gpuready/ternary_device.h"
+#include "host/process.h"
+
+namespace gpuready::cli {
+
+struct TernarySubjects {
+  std::vector<std::string> tier_names, device_names;
+  unsigned threads = 0;
+  double timeout_s = 300;
+  bool in_process = false;  // this is the child
+
+  // Once check() succeeded:
+  std::vector<ternary::Tier> tiers;      // empty: all that are here
+  std::vector<ternary::Target> targets;  // GPUs; empty: all that are here
+  bool cpu = true, gpus = true;
+};
+void add_subjects(CLI::App& app, TernarySubjects& subjects);
+// Names that mean nothing are an error.
+Result<void> check(TernarySubjects& subjects);
+
+// What the child that uses the GPUs came to.
+struct GpuOutcome {
+  std::optional<Json> document;
+  bool timed_out = false, crashed = false;  // else it could not be started, or wrote no document
+  std::string reason;
+};
+// Starts `gpuready ternary <command> ... --in-process --json -`, and waits for it in finish().
+class GpuChild {
+ public:
+  GpuChild(const std::string& command, const TernarySubjects& subjects,
+           const std::vector<std::string>& more);
+  GpuOutcome finish();
+
+ private:
+  std::optional<Child> child_;
+  std::string reason_;
+  double timeout_s_;
+};
+
+// For a table: "cpu/avx2", "cuda NVIDIA H200".
+std::string label_of(const std::string& subject, const std::string& device);
+std::string now_utc();
+
+}  // namespace gpuready::cli

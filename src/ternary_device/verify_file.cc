@@ -1,0 +1,183 @@
+#include "ternary_device/verify_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/clock.h"
+#include "ternary_device/verify_subject.h"
+
+namespace gpuready::ternary {
+namespace {
+
+constexpr std::int64_t kRows = 2;
+
+void wrong(TensorResult& tensor, CheckStatus status, std::string reason) {
+  tensor.status = status;
+  tensor.reason = std::move(reason);
+}
+
+// What is encoded again must be what was read, scales beside included.
+bool round_trip(const EncodedView& view, const Codes& codes, TensorResult& tensor) {
+  EncodeOptions options;
+  if (format(view.format).needs_tiling) options.tiling = view.tiling;
+  const auto again = encode(codes, view.format, options);
+  if (!again) {
+    wrong(tensor, CheckStatus::failed, "it does not encode again: " + again.error().message);
+    return false;
+  }
+  const auto differs =
+      std::mismatch(again->bytes.begin(), again->bytes.end(), view.bytes.begin(), view.bytes.end());
+  if (differs.first != again->bytes.end() || differs.second != view.bytes.end()) {
+    wrong(tensor, CheckStatus::failed,
+          "byte " + std::to_string(differs.first - again->bytes.begin()) +
+              " is not what an encoder of this format writes");
+    return false;
+  }
+  if (!std::equal(again->scales.begin(), again->scales.end(), view.scales.begin(),
+                  view.scales.end())) {
+    wrong(tensor, CheckStatus::failed, "its scales are not what an encoder of this format writes");
+    return false;
+  }
+  return true;
+}
+
+// Activations and the right answers.
+Result<PackedProblem> problem_of(Problem& problem, Codes codes, std::uint64_t seed) {
+  problem.spec = {kRows, codes.shape.rows, codes.shape.cols};
+  auto first = PackedWeights::pack(codes);
+  if (!first && first.error().kind == ErrorKind::not_representable) {
+    codes.scale_block = 0;
+    codes.scales = {1.0f};
+    first = PackedWeights::pack(codes);
+  }
+  if (!first) return std::unexpected(first.error());
+  problem.weights = std::move(codes);
+  // One scale a row, as the packed form has it.
+  problem.weights.scales.assign(first->row_scales().begin(), first->row_scales().end());
+  problem.weights.scale_block = problem.weights.shape.cols;
+  Numbers numbers(seed);
+  problem.y.resize(static_cast<std::size_t>(kRows * problem.spec.k));
+  for (std::int8_t& y : problem.y) y = static_cast<std::int8_t>(numbers.between(-128, 127));
+  problem.steps = {0.0078125f, 0.0123f};
+  problem.solve();
+  return pack_problem(problem);
+}
+
+std::string first_failure(const SubjectRun& run) {
+  for (const CheckResult& check : run.results())
+    if (check.status == CheckStatus::failed) return check.check + ": " + check.reason;
+  return {};
+}
+
+}  // namespace
+
+VerifyReport verify_file(std::span<const Subject> subjects, std::span<const TensorInput> tensors,
+                         const VerifyOptions& options) {
+  const auto start = Clock::now();
+  VerifyReport report;
+  report.seed = options.seed;
+  struct Tried {
+    const Subject* subject;
+    std::unique_ptr<Backend> backend;
+    CheckResult check;
+    std::vector<std::string> kernels;
+    std::string device;
+    bool alive = true;
+  };
+  std::vector<Tried> tried;
+  std::vector<SubjectResult> untried;
+  for (const Subject& subject : subjects) {
+    auto backend = subject.open ? subject.open()
+                                : Result<std::unique_ptr<Backend>>(
+                                      std::unexpected(Error{ErrorKind::no_device, subject.reason}));
+    if (backend) {
+      tried.push_back({&subject, std::move(*backend), {}, {}, {}});
+      tried.back().check.subject = subject.name;
+      tried.back().check.check = "file";
+      tried.back().device = tried.back().backend->info().name;
+      continue;
+    }
+    SubjectResult result;
+    result.name = subject.name;
+    result.reason = backend.error().message;
+    result.asked = subject.asked;
+    untried.push_back(std::move(result));
+  }
+  std::uint64_t seed = options.seed;
+  for (const TensorInput& input : tensors) {
+    TensorResult tensor;
+    tensor.name = input.name;
+    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
+      wrong(tensor, CheckStatus::not_tested, "it was interrupted");
+      report.tensors.push_back(std::move(tensor));
+      continue;
+    }
+    options.progress(input.name);
+    const auto view = input.read();
+    if (!view) {
+      wrong(tensor, CheckStatus::failed, view.error().message);
+      report.tensors.push_back(std::move(tensor));
+      continue;
+    }
+    tensor.format = format(view->format).name;
+    tensor.shape = view->shape;
+    auto codes = decode(*view);
+    if (!codes) {
+      const bool four_levels = codes.error().kind == ErrorKind::not_ternary;
+      wrong(tensor, four_levels ? CheckStatus::not_supported : CheckStatus::failed,
+            codes.error().message);
+      report.tensors.push_back(std::move(tensor));
+      continue;
+    }
+    tensor.status = CheckStatus::passed;
+    const bool good = round_trip(*view, *codes, tensor);
+    Problem problem;
+    const auto packed = problem_of(problem, std::move(*codes), ++seed);
+    if (!packed) {
+      if (good) wrong(tensor, CheckStatus::failed, packed.error().message);
+      report.tensors.push_back(std::move(tensor));
+      continue;
+    }
+    for (Tried& one : tried) {
+      if (!one.alive) continue;
+      SubjectRun run(*one.subject, std::move(one.backend));
+      run.products(*packed);
+      ++one.check.cases;
+      for (const CheckResult& check : run.results()) one.check.elements += check.elements;
+      for (const CheckResult& check : run.results()) one.check.duration_ms += check.duration_ms;
+      for (const std::string& kernel : run.summary().kernels)
+        if (std::find(one.kernels.begin(), one.kernels.end(), kernel) == one.kernels.end())
+          one.kernels.push_back(kernel);
+      if (const std::string failure = first_failure(run); !failure.empty()) {
+        if (one.check.wrong++ == 0) one.check.reason = input.name + ", " + failure;
+        if (tensor.status == CheckStatus::passed)
+          wrong(tensor, CheckStatus::failed, one.subject->name + ", " + failure);
+      }
+      one.alive = run.alive();
+      one.backend = run.take_backend();
+    }
+    ++report.problems;
+    report.tensors.push_back(std::move(tensor));
+  }
+  for (Tried& one : tried) {
+    one.check.status = one.check.wrong > 0   ? CheckStatus::failed
+                       : one.check.cases > 0 ? CheckStatus::passed
+                                             : CheckStatus::not_tested;
+    if (one.check.cases == 0) one.check.reason = "the file has no ternary tensor that decodes";
+    SubjectResult result;
+    result.name = one.subject->name;
+    result.device = one.device;
+    result.kernels = std::move(one.kernels);
+    result.asked = one.subject->asked;
+    report.subjects.push_back(std::move(result));
+    report.checks.push_back(std::move(one.check));
+  }
+  report.subjects.insert(report.subjects.end(), std::make_move_iterator(untried.begin()),
+                         std::make_move_iterator(untried.end()));
+  judge(report);
+  report.duration_ms = elapsed_ms(start);
+  return report;
+}
+
+}  // namespace gpuready::ternary

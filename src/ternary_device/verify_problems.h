@@ -1,0 +1,73 @@
+// What the validation suite multiplies, and the right answers by plain 64-bit sums over plain
+// codes: nothing here shares code with what is verified.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuready/ternary.h"
+
+namespace gpuready::ternary {
+
+// What weights and activations are filled with. Small accumulators survive random numbers; they do
+// not survive long rows in which every product has the same sign and the greatest size.
+enum class Fill { random, all_plus, all_minus, saturating, alternating };
+inline constexpr Fill kFills[] = {Fill::random, Fill::all_plus, Fill::all_minus, Fill::saturating,
+                                  Fill::alternating};
+std::string_view to_string(Fill fill);
+
+struct ProblemSpec {
+  std::int64_t m = 1, n = 1, k = 1;
+  Fill fill = Fill::random;
+  // Scales and steps over forty orders of magnitude, of both signs: products that are subnormal
+  // tell who flushes them to zero.
+  bool extreme_scales = false;
+};
+std::string to_string(const ProblemSpec& spec);
+
+struct Problem {
+  ProblemSpec spec;
+  Codes weights;                   // a scale a row
+  std::vector<std::int8_t> y;      // m x k
+  std::vector<float> steps;        // m
+  std::vector<std::int64_t> sums;  // m x n: the right answers
+  std::vector<float> values;
+  std::vector<std::uint16_t> halves;  // bf16
+
+  void solve();  // from weights, y and steps
+};
+Problem make_problem(const ProblemSpec& spec, std::uint64_t seed);
+
+// All tails of K within some blocks, all of N and M, and long rows at the limits of int16 and
+// int32: 556 problems, or 1221 with more of each.
+std::vector<ProblemSpec> problem_list(bool thorough);
+
+// The documented rule for one row of activations, in scalar f32.
+struct QuantisedRow {
+  std::vector<std::int8_t> codes;
+  float step = 0;
+};
+QuantisedRow quantise_row_plainly(const float* values, std::size_t count);
+
+// Uniform 64-bit numbers that are the same everywhere (SplitMix64).
+class Numbers {
+ public:
+  explicit Numbers(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+  int between(int from, int to) {
+    return from + static_cast<int>(next() % static_cast<std::uint64_t>(to - from + 1));
+  }
+  double normal();  // of mean 0 and deviation 1, nearly: a sum of twelve
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace gpuready::ternary
