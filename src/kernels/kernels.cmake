@@ -75,6 +75,7 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/ternary_gemm_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -93,6 +94,9 @@ gpuready_ptx(gpuready_device tensor_mma sm_75 65)
 gpuready_ptx(gpuready_device tensor_mma sm_80 70)
 gpuready_ptx(gpuready_device tensor_mma sm_89 84)
 gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
+gpuready_ptx(gpuready_device ternary_gemm_prepare sm_80 70)
+gpuready_ptx(gpuready_device ternary_mma sm_80 70)
+gpuready_ptx(gpuready_device ternary_wgmma sm_90a 80)
 gpuready_ptx(gpuready_device transfer sm_50 60)
 gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
@@ -142,3 +146,8 @@ add_executable(bench_compute_trials EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/benchmarks/compute_trials.cc)
 target_link_libraries(bench_compute_trials PRIVATE gpuready_options gpuready_health)
 target_link_options(bench_compute_trials PRIVATE -static-libgcc -static-libstdc++)
+
+# Ternary matrix products on a GPU: `ninja bench_ternary_gemm`.
+add_executable(bench_ternary_gemm EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gemm.cc)
+target_link_libraries(bench_ternary_gemm PRIVATE gpuready_options gpuready_ternary_device)
+target_link_options(bench_ternary_gemm PRIVATE -static-libgcc -static-libstdc++)

@@ -1,0 +1,285 @@
+// Ternary matrix products on Hopper (sm_90a): wgmma with the weights, decoded, in registers and the
+// activations in shared memory. A tile is 256 features by 32, 64 or 128 tokens; two warp groups
+// multiply 128 features each while a warp copies a ring of stages ahead. A warp has 32 features
+// next to each other: two of the 16-row tiles in which weights are kept.
+#include "kernels/ternary_gemm_device.cuh"
+
+namespace gpuready::device {
+namespace {
+
+extern __attribute__((shared)) __attribute__((aligned(1024))) unsigned char shared_memory[];
+
+inline constexpr u32 kConsumers = 256, kConsumerWarps = 8;
+
+// ---- wgmma --------------------------------------------------------------------------------------
+
+// Ten operands of an asm statement: their places in its text, and the registers behind them.
+#define GPUREADY_TEN(t)                                                                            \
+  "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t \
+  "9, "
+#define GPUREADY_EIGHT(d, i)                                                                  \
+  "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3]), "+r"(d[i + 4]), "+r"(d[i + 5]), \
+      "+r"(d[i + 6]), "+r"(d[i + 7])
+#define GPUREADY_SIXTEEN(d, i) GPUREADY_EIGHT(d, i), GPUREADY_EIGHT(d, i + 8)
+#define GPUREADY_THIRTY_TWO(d, i) GPUREADY_SIXTEEN(d, i), GPUREADY_SIXTEEN(d, i + 16)
+#define GPUREADY_SIXTY_FOUR(d, i) GPUREADY_THIRTY_TWO(d, i), GPUREADY_THIRTY_TWO(d, i + 32)
+
+// D = A B (+ D when `add`): 64 features by kTokens tokens, 32 columns deep.
+template <u32 kTokens>
+struct Multiply;
+#define GPUREADY_MULTIPLY(tokens, places, registers, a0, a1, a2, a3, descriptor, scale)          \
+  template <>                                                                                    \
+  struct Multiply<tokens> {                                                                      \
+    static GPUREADY_DEVICE void issue(u32 (&d)[tokens / 2], const u32 (&a)[4], u64 b, u32 add) { \
+      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #scale                               \
+                   ", 0;\n"                                                                      \
+                   "wgmma.mma_async.sync.aligned.m64n" #tokens "k32.s32.s8.s8 {" places          \
+                   "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #descriptor ", add;\n}"      \
+                   : registers(d, 0)                                                             \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));              \
+    }                                                                                            \
+    /* All of the accumulators are there: nothing that reads them may go before this. */         \
+    static GPUREADY_DEVICE void settle(u32 (&d)[tokens / 2]) {                                   \
+      asm volatile("" : registers(d, 0)::"memory");                                              \
+    }                                                                                            \
+  }
+GPUREADY_MULTIPLY(128,
+                  GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) GPUREADY_TEN(3) GPUREADY_TEN(4)
+                      GPUREADY_TEN(5) "%60, %61, %62, %63",
+                  GPUREADY_SIXTY_FOUR, 64, 65, 66, 67, 68, 69);
+GPUREADY_MULTIPLY(64, GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) "%30, %31",
+                  GPUREADY_THIRTY_TWO, 32, 33, 34, 35, 36, 37);
+GPUREADY_MULTIPLY(32, GPUREADY_TEN() "%10, %11, %12, %13, %14, %15", GPUREADY_SIXTEEN, 16, 17, 18,
+                  19, 20, 21);
+
+GPUREADY_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+GPUREADY_DEVICE void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <u32 kLeft>
+GPUREADY_DEVICE void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
+}
+
+// The matrix descriptor of PTX's wgmma for a K-major operand: start address, 1024 bytes from one
+// group of 8 rows to the next, swizzled over 128 bytes. All in units of 16 bytes.
+GPUREADY_DEVICE u64 matrix_descriptor(u32 address) {
+  return (address >> 4 & 0x3fff) | u64{1} << 16 | u64{1024 >> 4} << 32 | u64{1} << 62;
+}
+
+// ---- Barriers and copies ------------------------------------------------------------------------
+
+GPUREADY_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+GPUREADY_DEVICE void barrier_wait(u32 barrier, u32 parity) {
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;\n}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+GPUREADY_DEVICE void barrier_arrive(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+GPUREADY_DEVICE void barrier_expect(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+GPUREADY_DEVICE void copy_in(u32 target, u64 source, u32 bytes, u32 barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(target),
+      "l"(source), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+GPUREADY_DEVICE void consumers_barrier() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
+}
+
+// ---- The product --------------------------------------------------------------------------------
+
+// A stage: activations, then the weights of 16 row tiles.
+template <u32 kTokens>
+struct Ring {
+  static constexpr u32 kStages = wgmma_stages(kTokens), kStageBytes = wgmma_stage_bytes(kTokens);
+  static constexpr u32 kActivationBytes = kTokens * kActivationTileCols;
+  u32 base, index = 0, parity = 0;
+
+  GPUREADY_DEVICE u32 stage() const { return base + index * kStageBytes; }
+  GPUREADY_DEVICE static u32 staging(u32 base) { return base + kStages * kStageBytes; }
+  GPUREADY_DEVICE static u32 barriers(u32 base) {
+    return staging(base) + kConsumerWarps * kStagingBytes;
+  }
+  GPUREADY_DEVICE static u32 shared_word(u32 base) { return barriers(base) + 16 * kStages; }
+  GPUREADY_DEVICE u32 full() const { return barriers(base) + 16 * index; }
+  GPUREADY_DEVICE u32 empty() const { return full() + 8; }
+  GPUREADY_DEVICE void advance() {
+    if (++index == kStages) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+template <u32 kTokens>
+GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
+  using Stages = Ring<kTokens>;
+  const u32 lane = thread_index() % 32;
+  const u32 last_row_tile = (p.features + 15) / 16 - 1;
+  constexpr u32 kRowTiles = kWgmmaFeatures / 16;
+  Stages ring{base};
+  GemmWalk walk(p, block_index());
+  GemmPiece piece;
+  while (walk.next(piece)) {
+    const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
+    // Lanes 0 to 15 copy a row tile of weights each, lane 16 the activations. Rows of weights
+    // beyond the last are read as the last, and stored nowhere.
+    const u32 row_tile = tile.feature * kRowTiles + lane;
+    const u32 row = tile.token * kTokens;
+    const bool weights = lane < kRowTiles;
+    const u64 source =
+        weights
+            ? p.weights + static_cast<u64>(row_tile < last_row_tile ? row_tile : last_row_tile) *
+                              p.k_tiles * 512
+            : p.activations +
+                  static_cast<u64>(row / kActivationTileRows) * p.k_tiles * kActivationTileBytes +
+                  row % kActivationTileRows * kActivationTileCols;
+    const u32 pitch = weights ? 512 : kActivationTileBytes;
+    const u32 bytes = weights ? 512 : Stages::kActivationBytes;
+    const u32 offset = weights ? Stages::kActivationBytes + lane * 512 : 0;
+    for (u32 k = piece.k_begin; k < piece.k_end; ++k) {
+      barrier_wait(ring.empty(), ring.parity ^ 1);
+      if (lane == 0) barrier_expect(ring.full(), Stages::kStageBytes);
+      warp_barrier();
+      if (lane <= kRowTiles)
+        copy_in(ring.stage() + offset, source + static_cast<u64>(k) * pitch, bytes, ring.full());
+      ring.advance();
+    }
+  }
+}
+
+// The parts of a split tile that others have, added to ours. False: others will do that.
+template <u32 kTokens>
+GPUREADY_DEVICE bool gather(const GemmParams& p, u32 base, u32 tile, u32 (&sums)[2][kTokens / 2]) {
+  constexpr u32 kSlotBytes = kWgmmaFeatures * kTokens * 4, kRow = kConsumers * 16;
+  const u32 thread = thread_index();
+  const u32 first = split_owner(p, tile * p.k_tiles);
+  const u32 last = split_owner(p, (tile + 1) * p.k_tiles - 1);
+  const u64 own = p.partials + static_cast<u64>(partial_slot(p, block_index(), tile)) * kSlotBytes +
+                  thread * 16;
+#pragma unroll
+  for (u32 h = 0; h < 2; ++h)
+#pragma unroll
+    for (u32 i = 0; i < kTokens / 2; i += 4)
+      store_global_4(own + (h * kTokens / 8 + i / 4) * kRow,
+                     {sums[h][i], sums[h][i + 1], sums[h][i + 2], sums[h][i + 3]});
+  device_fence();
+  consumers_barrier();
+  const u32 word = Ring<kTokens>::shared_word(base);
+  if (thread == 0) store_shared(word, atomic_add_32(p.counters + u64{tile} * 4, 1));
+  consumers_barrier();
+  const bool all = load_shared(word) == last - first;
+  if (all) {
+    device_fence();
+    for (u32 block = first; block <= last; ++block) {
+      if (block == block_index()) continue;
+      const u64 other =
+          p.partials + static_cast<u64>(partial_slot(p, block, tile)) * kSlotBytes + thread * 16;
+#pragma unroll
+      for (u32 h = 0; h < 2; ++h)
+#pragma unroll
+        for (u32 i = 0; i < kTokens / 2; i += 4) {
+          const Words4 v = load_global_4(other + (h * kTokens / 8 + i / 4) * kRow);
+          sums[h][i] += v.x;
+          sums[h][i + 1] += v.y;
+          sums[h][i + 2] += v.z;
+          sums[h][i + 3] += v.w;
+        }
+    }
+  }
+  return all;
+}
+
+template <u32 kTokens>
+GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
+  using Stages = Ring<kTokens>;
+  const u32 thread = thread_index(), warp = thread / 32, lane = thread % 32;
+  Stages ring{base};
+  GemmWalk walk(p, block_index());
+  GemmPiece piece;
+  u32 sums[2][kTokens / 2];
+  while (walk.next(piece)) {
+    u32 done = 0;  // the stage before this one, which no multiplication reads any more
+    for (u32 k = piece.k_begin; k < piece.k_end; ++k) {
+      barrier_wait(ring.full(), ring.parity);
+      const u32 stage = ring.stage();
+      const u32 own = stage + Stages::kActivationBytes + warp * 1024 + lane * 16;
+      const Words4 v0 = load_shared_4(own), v1 = load_shared_4(own + 512);
+      const u32 words[2][4] = {{v0.x, v0.y, v0.z, v0.w}, {v1.x, v1.y, v1.z, v1.w}};
+      const u64 activations = matrix_descriptor(stage);
+#pragma unroll
+      for (u32 j = 0; j < 4; ++j) {
+        u32 a[2][4];
+        decode(words[0][j], a[0]);
+        decode(words[1][j], a[1]);
+        const u32 add = j != 0 || k != piece.k_begin;
+        wgmma_fence();
+        Multiply<kTokens>::issue(sums[0], a[0], activations + 2 * j, add);
+        Multiply<kTokens>::issue(sums[1], a[1], activations + 2 * j, add);
+        wgmma_commit();
+        wgmma_wait<1>();
+        if (j == 0 && done != 0 && lane == 0) barrier_arrive(done);
+      }
+      done = ring.empty();
+      ring.advance();
+    }
+    wgmma_wait<0>();
+    Multiply<kTokens>::settle(sums[0]);
+    Multiply<kTokens>::settle(sums[1]);
+    if (lane == 0) barrier_arrive(done);
+
+    if (piece.k_end - piece.k_begin != p.k_tiles && !gather<kTokens>(p, base, piece.tile, sums))
+      continue;
+    const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
+    const Epilogue<kTokens / 8> epilogue{p, Stages::staging(base) + warp * kStagingBytes, lane,
+                                         tile.token * kTokens,
+                                         tile.feature * kWgmmaFeatures + warp * 32};
+    epilogue.store(sums);
+  }
+}
+
+template <u32 kTokens>
+GPUREADY_DEVICE void run(const GemmParams& p) {
+  const u32 base = (shared_address(shared_memory) + 1023) & ~1023u;
+  if (thread_index() == 0) {
+    Ring<kTokens> ring{base};
+    for (; ring.index < Ring<kTokens>::kStages; ++ring.index) {
+      barrier_init(ring.full(), 1);
+      barrier_init(ring.empty(), kConsumerWarps);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  // Registers go from the warp group that copies, with one warp, to those that multiply.
+  if (thread_index() >= kConsumers) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (thread_index() < kConsumers + 32) produce<kTokens>(p, base);
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    consume<kTokens>(p, base);
+  }
+}
+
+}  // namespace
+}  // namespace gpuready::device
+
+#define GPUREADY_TERNARY_WGMMA(tokens)                                    \
+  GPUREADY_KERNEL(gpuready::ternary::kWgmmaThreads, 1)                    \
+  void gpuready_ternary_wgmma_##tokens(gpuready::ternary::GemmParams p) { \
+    gpuready::device::run<tokens>(p);                                     \
+  }
+GPUREADY_TERNARY_WGMMA(32)
+GPUREADY_TERNARY_WGMMA(64)
+GPUREADY_TERNARY_WGMMA(128)
