@@ -9,7 +9,9 @@ namespace {
 
 extern __attribute__((shared)) __attribute__((aligned(1024))) unsigned char shared_memory[];
 
-inline constexpr u32 kConsumers = 256, kConsumerWarps = 8;
+inline constexpr u32 kConsumers = 256, kConsumerWarps = 8, kProducerWarps = 4;
+// Slices whose multiplications may be under way while the next one is decoded, of the 4 in a stage.
+inline constexpr u32 kInFlight = 3;
 
 // ---- wgmma --------------------------------------------------------------------------------------
 
@@ -123,41 +125,56 @@ struct Ring {
   }
 };
 
+// Bulk copies are issued one lane after the other, about a hundred cycles each: one for the
+// activations, which are contiguous, but none for the 16 rows of weights; each warp copies 4.
 template <u32 kTokens>
 GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
   using Stages = Ring<kTokens>;
-  const u32 lane = thread_index() % 32;
+  const u32 thread = thread_index() - kConsumers, lane = thread % 32, warp = thread / 32;
   const u32 last_row_tile = (p.features + 15) / 16 - 1;
-  constexpr u32 kRowTiles = kWgmmaFeatures / 16;
+  constexpr u32 kRowTiles = kWgmmaFeatures / 16, kCopies = kRowTiles / kProducerWarps;
   Stages ring{base};
   GemmWalk walk(p, block_index());
   GemmPiece piece;
   while (walk.next(piece)) {
     const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
-    // Lanes 0 to 15 copy a row tile of weights each, lane 16 the activations. Rows of weights
-    // beyond the last are read as the last, and stored nowhere.
-    const u32 row_tile = tile.feature * kRowTiles + lane;
     const u32 row = tile.token * kTokens;
-    const bool weights = lane < kRowTiles;
-    const u64 source =
-        weights
-            ? p.weights + static_cast<u64>(row_tile < last_row_tile ? row_tile : last_row_tile) *
-                              p.k_tiles * 512
-            : p.activations +
-                  static_cast<u64>(row / kActivationTileRows) * p.k_tiles * kActivationTileBytes +
-                  row % kActivationTileRows * kActivationTileCols;
-    const u32 pitch = weights ? 512 : kActivationTileBytes;
-    const u32 bytes = weights ? 512 : Stages::kActivationBytes;
-    const u32 offset = weights ? Stages::kActivationBytes + lane * 512 : 0;
+    u64 activations = p.activations +
+                      (static_cast<u64>(row / kActivationTileRows) * p.k_tiles + piece.k_begin) *
+                          kActivationTileBytes +
+                      row % kActivationTileRows * kActivationTileCols;
+    // Rows of weights beyond the last are read as the last, and stored nowhere.
+    u64 weights[kCopies];
+#pragma unroll
+    for (u32 i = 0; i < kCopies; ++i) {
+      const u32 row_tile = tile.feature * kRowTiles + warp * kCopies + i;
+      weights[i] =
+          p.weights + lane * 16 +
+          (static_cast<u64>(row_tile < last_row_tile ? row_tile : last_row_tile) * p.k_tiles +
+           piece.k_begin) *
+              512;
+    }
     for (u32 k = piece.k_begin; k < piece.k_end; ++k) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
-      if (lane == 0) barrier_expect(ring.full(), Stages::kStageBytes);
-      warp_barrier();
-      if (lane <= kRowTiles)
-        copy_in(ring.stage() + offset, source + static_cast<u64>(k) * pitch, bytes, ring.full());
+      if (thread == 0) {
+        barrier_expect(ring.full(), Stages::kActivationBytes);
+        copy_in(ring.stage(), activations, Stages::kActivationBytes, ring.full());
+      }
+      const u32 target = ring.stage() + Stages::kActivationBytes + warp * kCopies * 512 + lane * 16;
+#pragma unroll
+      for (u32 i = 0; i < kCopies; ++i) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target + i * 512),
+                     "l"(weights[i])
+                     : "memory");
+        weights[i] += 512;
+      }
+      asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring.full())
+                   : "memory");
+      activations += kActivationTileBytes;
       ring.advance();
     }
   }
+  asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 // The parts of a split tile that others have, added to ours. False: others will do that.
@@ -229,8 +246,9 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
         Multiply<kTokens>::issue(sums[0], a[0], activations + 2 * j, add);
         Multiply<kTokens>::issue(sums[1], a[1], activations + 2 * j, add);
         wgmma_commit();
-        wgmma_wait<1>();
-        if (j == 0 && done != 0 && lane == 0) barrier_arrive(done);
+        // Its registers of A were those of four slices ago.
+        wgmma_wait<kInFlight>();
+        if (j + 1 == kInFlight && done != 0 && lane == 0) barrier_arrive(done);
       }
       done = ring.empty();
       ring.advance();
@@ -256,16 +274,16 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   if (thread_index() == 0) {
     Ring<kTokens> ring{base};
     for (; ring.index < Ring<kTokens>::kStages; ++ring.index) {
-      barrier_init(ring.full(), 1);
+      barrier_init(ring.full(), 1 + kProducerWarps * 32);
       barrier_init(ring.empty(), kConsumerWarps);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  // Registers go from the warp group that copies, with one warp, to those that multiply.
+  // Registers go from the warp group that copies to those that multiply.
   if (thread_index() >= kConsumers) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (thread_index() < kConsumers + 32) produce<kTokens>(p, base);
+    produce<kTokens>(p, base);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     consume<kTokens>(p, base);
