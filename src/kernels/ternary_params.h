@@ -1,0 +1,55 @@
+// Parameters of the ternary kernels, as the host and every kind of device code see them. Weights
+// lie as ternary_layout.h says; activations are rows of int8, `stride` bytes apart (a multiple of
+// 128), with zeros behind the last column.
+#pragma once
+
+namespace gpuready::ternary {
+
+// What is known of a row of activations beside its codes.
+struct GpuActivationRow {
+  float step;           // value of one unit; NaN when the row held a NaN or an infinity
+  int sum;              // of the codes
+  unsigned bad_column;  // the first that is not finite; kNoColumn when all are
+  unsigned reserved;
+};
+inline constexpr unsigned kNoColumn = ~0u;
+
+// out[m * rows + n] of activation rows [0, m) and weight rows [0, n).
+struct TernaryGemvParams {
+  unsigned long long tiles_address;   // of the weights
+  unsigned long long scales_address;  // f32 a weight row
+  unsigned long long codes_address;   // of the activations
+  unsigned long long rows_address;    // GpuActivationRow a row
+  unsigned long long out_address;
+  unsigned weight_rows;  // N
+  unsigned row_tiles, col_tiles;
+  unsigned activation_rows;  // M
+  unsigned stride;
+  unsigned slices;       // warps that share a row tile; divides the block's warps
+  unsigned chunk_tiles;  // column tiles whose activations are in shared memory at once
+  unsigned output_type;  // 0 int32, 1 f32, 2 bf16
+};
+
+// Codes, steps and sums of rows of values, by the rule of Activations::quantise(); a block a row.
+struct TernaryActivationParams {
+  unsigned long long values_address;  // [rows][cols]
+  unsigned long long codes_address;
+  unsigned long long rows_address;
+  unsigned rows, cols, stride;
+  unsigned value_type;  // 0 f32, 1 f16, 2 bf16
+};
+
+// The I2_S bytes (planar, 128 or 64 weights a block) of values by the sign rule. The scale's place
+// and `bad_address` are first set by a launch with `begin`.
+struct TernarySignParams {
+  unsigned long long values_address;
+  unsigned long long out_address;  // count / 4 bytes of codes, the scale, 28 bytes of padding
+  unsigned long long bad_address;  // u64: the first value that is not finite; all ones for none
+  unsigned long long count;        // of weights, whole blocks
+  unsigned value_type;
+  unsigned block;  // 128 or 64
+  unsigned begin;
+  unsigned reserved;
+};
+
+}  // namespace gpuready::ternary

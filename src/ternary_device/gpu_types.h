@@ -1,0 +1,58 @@
+// Weights, activations and results where a GPU keeps them, and one product of them.
+#pragma once
+
+#include <cstdint>
+
+#include "device/device.h"
+#include "kernels/ternary_layout.h"
+#include "kernels/ternary_params.h"
+#include "ternary_device/backend.h"
+
+namespace gpuready::ternary {
+
+struct GpuWeightsView {
+  DeviceAddress tiles = 0;   // ternary_layout.h
+  DeviceAddress scales = 0;  // f32 a row
+  Shape shape;
+  std::uint32_t row_tiles = 0, col_tiles = 0;
+  float greatest_scale = 0;  // in magnitude
+};
+
+struct GpuActivationsView {
+  DeviceAddress codes = 0;  // int8 [padded_rows][stride]; zeros behind the last column
+  DeviceAddress rows = 0;   // GpuActivationRow [padded_rows]
+  std::int64_t capacity_rows = 0, cols = 0;
+  std::uint32_t padded_rows = 0;  // a multiple of kGpuRowPadding, readable
+  std::uint32_t stride = 0;       // bytes, a multiple of kTileCols
+};
+inline constexpr std::uint32_t kGpuRowPadding = 64;
+
+// M * N elements, row-major.
+struct GpuOutput {
+  OutputType type = OutputType::f32;
+  AddressRange memory;  // exactly as large
+};
+
+// One product that was checked: sizes fit, M is at least 1.
+struct GpuCall {
+  Device& device;
+  StreamId stream;
+  const GpuWeightsView& weights;
+  const GpuActivationsView& activations;
+  std::int64_t rows;  // M, the first of the activations'
+  GpuOutput out;
+  AddressRange workspace;  // at least what the product's workspace_bytes() said
+};
+
+// A kernel that multiplies. gpu_products() lists them; the first that serves a call is taken.
+struct GpuProduct {
+  std::string_view name;  // "dp4a-gemv"
+  bool (*serves)(const DeviceInfo& device, Shape weights, std::int64_t rows);
+  std::uint64_t (*workspace_bytes)(const DeviceInfo& device, Shape weights, std::int64_t rows);
+  // Loads the code, so that run() does not: it may be called while a graph is captured.
+  gpuready::Result<void> (*prepare)(Device& device, Shape weights, std::int64_t rows);
+  gpuready::Result<void> (*run)(const GpuCall& call);  // asynchronous, without allocation
+};
+std::span<const GpuProduct> gpu_products();
+
+}  // namespace gpuready::ternary
