@@ -68,6 +68,25 @@ class Buffers {
   std::vector<DeviceBuffer> buffers_;
 };
 
+// As the engine's: padded rows, a stride of whole tiles.
+GpuActivationsView make_rows(Buffers& buffers, std::int64_t m, std::int64_t k) {
+  GpuActivationsView view;
+  view.capacity_rows = m;
+  view.cols = k;
+  view.padded_rows =
+      static_cast<std::uint32_t>(m + kGpuRowPadding - 1) / kGpuRowPadding * kGpuRowPadding;
+  view.stride =
+      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(k), kTileCols)) * kTileCols;
+  view.codes = buffers.make(std::uint64_t{view.padded_rows} * view.stride);
+  view.rows = buffers.make(view.padded_rows * sizeof(GpuActivationRow));
+  view.tiles = buffers.make(gemm_tiles_bytes(m, k));
+  return view;
+}
+
+FloatType float_type(GemmInput type) {
+  return type == kGemmF32 ? FloatType::f32 : type == kGemmF16 ? FloatType::f16 : FloatType::bf16;
+}
+
 std::vector<std::uint32_t> layout_words(const Codes& codes) {
   const auto rows = static_cast<std::uint64_t>(codes.shape.rows);
   const auto cols = static_cast<std::uint64_t>(codes.shape.cols);
@@ -149,20 +168,18 @@ struct Checker {
           {reinterpret_cast<const std::int8_t*>(input.bytes.data()), input.bytes.size()}, c.p.m,
           c.p.k, steps);
     }
-    const FloatType type = input.type == kGemmF32   ? FloatType::f32
-                           : input.type == kGemmF16 ? FloatType::f16
-                                                    : FloatType::bf16;
-    return *Activations::quantise({type, input.bytes}, c.p.m, c.p.k);
+    return *Activations::quantise({float_type(input.type), input.bytes}, c.p.m, c.p.k);
   }
 
   std::vector<std::byte> expected(const PackedWeights& weights, const Activations& y,
-                                  GemmOutput type) {
+                                  OutputType type) {
     const auto count = static_cast<std::size_t>(y.rows() * weights.shape().rows);
-    std::vector<std::byte> out(count * (type == kGemmOutBf16 ? 2 : 4));
+    std::vector<std::byte> out(count * (type == OutputType::bf16 ? 2 : 4));
     const auto as = [&]<class T>(T) { return std::span(reinterpret_cast<T*>(out.data()), count); };
-    const auto done = type == kGemmOutInt32 ? engine.multiply(weights, y, as(std::int32_t{}))
-                      : type == kGemmOutF32 ? engine.multiply(weights, y, as(float{}))
-                                            : engine.multiply_bf16(weights, y, as(std::uint16_t{}));
+    const auto done = type == OutputType::int32 ? engine.multiply(weights, y, as(std::int32_t{}))
+                      : type == OutputType::f32
+                          ? engine.multiply(weights, y, as(float{}))
+                          : engine.multiply_bf16(weights, y, as(std::uint16_t{}));
     if (!done) {
       fmt::print(stderr, "{}\n", done.error().message);
       std::exit(2);
@@ -181,9 +198,10 @@ struct Checker {
     for (float& s : steps) s = 1e-4f * static_cast<float>(random() % 9999 + 1);
 
     Buffers buffers(device);
-    const GemmWeights weights{buffers.put(layout_words(codes)), buffers.put(codes.scales)};
-    const DeviceAddress step_address = buffers.put(steps);
-    const DeviceAddress flag = buffers.put(std::vector<std::uint32_t>{0});
+    const GpuWeightsView weights{.tiles = buffers.put(layout_words(codes)),
+                                 .scales = buffers.put(codes.scales),
+                                 .shape = codes.shape};
+    const GpuActivationsView rows = make_rows(buffers, c.p.m, c.p.k);
     std::uint64_t workspace_bytes = 0;
     for (const GemmPlan& plan : plans)
       workspace_bytes = std::max(workspace_bytes, plan.workspace_bytes);
@@ -193,23 +211,31 @@ struct Checker {
     const auto count = static_cast<std::size_t>(c.p.m * c.p.n);
     for (const Input& input : inputs(c)) {
       const Activations y = activations(c, input, steps);
-      const GemmInputs in{input.type, buffers.put(input.bytes),
-                          input.type == kGemmInt8 ? step_address : 0, flag};
-      for (const GemmOutput type : {kGemmOutInt32, kGemmOutF32, kGemmOutBf16}) {
+      const DeviceAddress values = buffers.put(input.bytes);
+      poison(rows);
+      bool told = false;
+      for (const OutputType type : {OutputType::int32, OutputType::f32, OutputType::bf16}) {
         const auto right = expected(packed, y, type);
         const DeviceAddress out = buffers.make(count * 4);
         for (const GemmPlan& plan : plans) {
           const std::vector<std::byte> poison(right.size(), std::byte{0xEE});
           must(device.copy_to_device({}, out, poison.data(), poison.size()));
-          must(enqueue_gemm_prepare(device, {}, plan, in, workspace));
-          must(enqueue_gemm_product(device, {}, plan, weights, workspace, type, out));
+          if (input.type == kGemmInt8) {
+            put_codes(rows, y);
+            must(enqueue_gemm_tiles(device, {}, c.p.m, rows));
+          } else {
+            must(enqueue_gemm_quantise(device, {}, values, float_type(input.type), c.p.m, rows));
+          }
+          must(enqueue_gemm_product(device, {}, plan, weights, rows, workspace, type, out));
           std::vector<std::byte> actual(right.size());
           must(device.copy_to_host({}, actual.data(), out, actual.size()));
           must(device.synchronize({}));
+          if (!told && input.type != kGemmInt8) check_rows(c, rows, y);
+          told = true;
           ++compared;
           if (actual == right) continue;
           ++wrong;
-          const std::size_t size = type == kGemmOutBf16 ? 2 : 4;
+          const std::size_t size = type == OutputType::bf16 ? 2 : 4;
           std::size_t first = count, differ = 0;
           for (std::size_t i = 0; i < count; ++i) {
             if (std::memcmp(actual.data() + i * size, right.data() + i * size, size) == 0) continue;
@@ -231,10 +257,49 @@ struct Checker {
         }
       }
     }
-    std::uint32_t not_finite = 0;
-    must(device.copy_to_host({}, &not_finite, flag, 4));
+  }
+
+  // The rows' facts, and the codes that vectors take, must be those of the CPU.
+  void check_rows(const Case& c, const GpuActivationsView& view, const Activations& y) {
+    std::vector<GpuActivationRow> facts(static_cast<std::size_t>(c.p.m));
+    std::vector<std::int8_t> codes(static_cast<std::size_t>(std::min(c.p.m, kMatrixRows)) *
+                                   view.stride);
+    must(device.copy_to_host({}, facts.data(), view.rows, facts.size() * sizeof facts[0]));
+    must(device.copy_to_host({}, codes.data(), view.codes, codes.size()));
     must(device.synchronize({}));
-    if (not_finite != 0) ++wrong, fmt::print("WRONG: finite values were called not finite\n");
+    bool same = true;
+    for (std::size_t m = 0; m < facts.size(); ++m) {
+      same &= facts[m].step == y.steps()[m] && facts[m].sum == y.sums()[m] &&
+              facts[m].bad_column == kNoColumn;
+      if (m * view.stride >= codes.size()) continue;
+      const auto row = y.row(static_cast<std::int64_t>(m));
+      same &= std::equal(row.begin(), row.end(), codes.begin() + m * view.stride);
+    }
+    ++compared;
+    if (!same) ++wrong, fmt::print("WRONG rows of {}x{}\n", c.p.m, c.p.k);
+  }
+
+  void put_codes(const GpuActivationsView& view, const Activations& y) {
+    const auto rows = static_cast<std::size_t>(y.rows());
+    std::vector<std::int8_t> codes(rows * view.stride);
+    std::vector<GpuActivationRow> facts(rows);
+    for (std::size_t m = 0; m < rows; ++m) {
+      const auto row = y.row(static_cast<std::int64_t>(m));
+      std::copy(row.begin(), row.end(), codes.begin() + m * view.stride);
+      facts[m] = {y.steps()[m], y.sums()[m], kNoColumn, 0};
+    }
+    must(device.copy_to_device({}, view.codes, codes.data(), codes.size()));
+    must(device.copy_to_device({}, view.rows, facts.data(), facts.size() * sizeof facts[0]));
+    must(device.synchronize({}));
+  }
+
+  void poison(const GpuActivationsView& view) {
+    const std::vector<std::byte> bytes(gemm_tiles_bytes(view.capacity_rows, view.cols),
+                                       std::byte{0x77});
+    must(device.copy_to_device({}, view.tiles, bytes.data(), bytes.size()));
+    must(device.copy_to_device({}, view.rows, bytes.data(),
+                               static_cast<std::uint64_t>(view.capacity_rows) * 16));
+    must(device.synchronize({}));
   }
 };
 
@@ -256,27 +321,35 @@ std::vector<GemmPlan> plans_of(Device& device, Problem p, bool automatic_too) {
 
 void check_not_finite(Checker& checker) {
   Buffers buffers(checker.device);
-  const Problem p{3, 16, 300};
-  const GemmPlan plan = plan_gemm(GemmKernel::mma, 1, {p.n, p.k}, p.m);
-  const DeviceAddress workspace = buffers.make(plan.workspace_bytes);
   struct Bad {
     GemmInput type;
     std::uint32_t bits;
   };
-  for (const Bad bad : {Bad{kGemmF32, 0x7f800000}, Bad{kGemmF32, 0xffc00001}, Bad{kGemmF16, 0x7c00},
-                        Bad{kGemmF16, 0xfe00}, Bad{kGemmBf16, 0xff80}, Bad{kGemmBf16, 0x7f81}}) {
-    const std::size_t size = bad.type == kGemmF32 ? 4 : 2;
-    for (const std::size_t place : {0ul, 299ul, 300ul, 898ul}) {
-      std::vector<std::byte> values(static_cast<std::size_t>(p.m * p.k) * size);
-      std::memcpy(values.data() + place * size, &bad.bits, size);
-      const DeviceAddress flag = buffers.put(std::vector<std::uint32_t>{0});
-      must(enqueue_gemm_prepare(checker.device, {}, plan, {bad.type, buffers.put(values), 0, flag},
-                                workspace));
-      std::uint32_t told = 0;
-      must(checker.device.copy_to_host({}, &told, flag, 4));
-      must(checker.device.synchronize({}));
-      ++checker.compared;
-      if (told != 1) ++checker.wrong, fmt::print("WRONG: {:#x} passed for finite\n", bad.bits);
+  for (const std::int64_t k : {300, 320, 20000}) {
+    const GpuActivationsView rows = make_rows(buffers, 3, k);
+    for (const Bad bad :
+         {Bad{kGemmF32, 0x7f800000}, Bad{kGemmF32, 0xffc00001}, Bad{kGemmF16, 0x7c00},
+          Bad{kGemmF16, 0xfe00}, Bad{kGemmBf16, 0xff80}, Bad{kGemmBf16, 0x7f81}}) {
+      const std::size_t size = bad.type == kGemmF32 ? 4 : 2;
+      for (const std::int64_t place : {std::int64_t{0}, k - 1, k, 3 * k - 2}) {
+        std::vector<std::byte> values(static_cast<std::size_t>(3 * k) * size);
+        std::memcpy(values.data() + static_cast<std::size_t>(place) * size, &bad.bits, size);
+        std::memcpy(values.data() + static_cast<std::size_t>(3 * k - 1) * size, &bad.bits, size);
+        must(enqueue_gemm_quantise(checker.device, {}, buffers.put(values), float_type(bad.type), 3,
+                                   rows));
+        GpuActivationRow facts[3];
+        must(checker.device.copy_to_host({}, facts, rows.rows, sizeof facts));
+        must(checker.device.synchronize({}));
+        ++checker.compared;
+        bool right = true;
+        for (std::int64_t m = 0; m < 3; ++m) {
+          const std::int64_t last = m == 2 ? k - 1 : std::int64_t{kNoColumn};
+          const std::int64_t first = place / k == m ? place % k : last;
+          right &= facts[m].bad_column == first &&
+                   (facts[m].step == facts[m].step) == (first == std::int64_t{kNoColumn});
+        }
+        if (!right) ++checker.wrong, fmt::print("WRONG: {:#x} at {} of {}\n", bad.bits, place, k);
+      }
     }
   }
 }
@@ -313,9 +386,9 @@ int check(Device& device) {
 struct Workload {
   Buffers buffers;
   Problem p;
-  GemmWeights weights;
-  GemmInputs inputs;
-  DeviceAddress out = 0, workspace = 0;
+  GpuWeightsView weights;
+  GpuActivationsView rows;
+  DeviceAddress values = 0, out = 0, workspace = 0;
 
   Workload(Device& device, Problem problem) : buffers(device), p(problem) {
     std::mt19937_64 random(7);
@@ -329,14 +402,16 @@ struct Workload {
       const std::uint32_t h = high & 0x55555555;
       word = h << 1 | (low & 0x55555555 & ~h);
     }
-    weights = {buffers.put(codes),
-               buffers.put(std::vector<float>(static_cast<std::size_t>(p.n), 0.02f))};
-    std::vector<std::uint16_t> block(1 << 20), values(static_cast<std::size_t>(p.m * p.k));
+    weights.tiles = buffers.put(codes);
+    weights.scales = buffers.put(std::vector<float>(static_cast<std::size_t>(p.n), 0.02f));
+    weights.shape = {p.n, p.k};
+    rows = make_rows(buffers, p.m, p.k);
+    std::vector<std::uint16_t> block(1 << 20), all(static_cast<std::size_t>(p.m * p.k));
     std::normal_distribution<float> normal;
     for (auto& v : block)
       v = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(normal(random)) >> 16);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = block[i * 7919 % block.size()];
-    inputs = {kGemmBf16, buffers.put(values), 0, buffers.put(std::vector<std::uint32_t>{0})};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = block[i * 7919 % block.size()];
+    values = buffers.put(all);
     out = buffers.make(static_cast<std::uint64_t>(p.m * p.n) * 2);
   }
 };
@@ -359,24 +434,22 @@ double time_us(Device& device, StreamId stream, const std::function<void()>& onc
 }
 
 void time_plan(Device& device, StreamId stream, Workload& work, const GemmPlan& plan) {
-  const auto prepare = [&] {
-    must(enqueue_gemm_prepare(device, stream, plan, work.inputs, work.workspace));
+  const auto quantise = [&] {
+    must(enqueue_gemm_quantise(device, stream, work.values, FloatType::bf16, work.p.m, work.rows));
   };
-  // Split tiles are counted anew by what prepares: such a product alone is the difference.
   const auto multiply = [&] {
-    must(enqueue_gemm_product(device, stream, plan, work.weights, work.workspace, kGemmOutBf16,
-                              work.out));
+    must(enqueue_gemm_product(device, stream, plan, work.weights, work.rows, work.workspace,
+                              OutputType::bf16, work.out));
   };
-  const double prepare_us = time_us(device, stream, prepare);
+  const double quantise_us = time_us(device, stream, quantise);
   const double both_us = time_us(device, stream, [&] {
-    prepare();
+    quantise();
     multiply();
   });
-  const double product_us =
-      plan.split_tiles == 0 ? time_us(device, stream, multiply) : both_us - prepare_us;
+  const double product_us = time_us(device, stream, multiply);
   fmt::print("{}x{}x{} {} {} {} {} {:.2f} {:.2f} {:.2f} {:.0f}\n", work.p.m, work.p.n, work.p.k,
              to_string(plan.kernel), plan.tokens, plan.split_tiles, plan.blocks, product_us,
-             prepare_us, both_us,
+             quantise_us, both_us,
              2e-6 * static_cast<double>(work.p.m) * static_cast<double>(work.p.n) *
                  static_cast<double>(work.p.k) / both_us);
   std::fflush(stdout);

@@ -5,6 +5,7 @@
 
 #include "kernels/target.cuh"
 #include "kernels/ternary_gemm_params.h"
+#include "kernels/ternary_params.h"
 
 namespace gpuready::device {
 
@@ -59,14 +60,6 @@ GPUREADY_DEVICE void store_global_4(u64 address, Words4 v) {
                "r"(v.z), "r"(v.w)
                : "memory");
 }
-GPUREADY_DEVICE u32 atomic_add_32(u64 address, u32 value) {
-  u32 old;
-  asm volatile("atom.global.add.u32 %0, [%1], %2;"
-               : "=r"(old)
-               : "l"(address), "r"(value)
-               : "memory");
-  return old;
-}
 template <class T>
 GPUREADY_DEVICE GPUREADY_GLOBAL_MEMORY T* global(u64 address) {
   return reinterpret_cast<GPUREADY_GLOBAL_MEMORY T*>(address);
@@ -109,6 +102,19 @@ struct Epilogue {
   GPUREADY_DEVICE float scale_of(u32 index) const {
     const u32 n = feature0 + 8 * index + lane / 4;
     return n < p.features ? global<const float>(p.scales)[n] : 0.0f;
+  }
+
+  struct Token {
+    float step;
+    int sum;
+  };
+  GPUREADY_DEVICE Token token(u32 index) const {
+    const u32 m = token0 + index < p.rows ? token0 + index : p.rows - 1;
+    Token token;
+    asm("ld.global.nc.v2.b32 {%0, %1}, [%2];"
+        : "=f"(token.step), "=r"(token.sum)
+        : "l"(p.row_facts + u64{m} * sizeof(GpuActivationRow)));
+    return token;
   }
 
   // `tokens` of the staging go out, from token0 + first on.
@@ -169,12 +175,11 @@ struct Epilogue {
 #pragma unroll
       for (u32 e = 0; e < 2; ++e) {
         const u32 local = 8 * i + 2 * (lane % 4) + e;
-        const int activations = global<const int>(p.sums)[token0 + local];
-        const float step = kFloat ? global<const float>(p.steps)[token0 + local] : 0.0f;
+        const Token of = token(local);
 #pragma unroll
         for (u32 q = 0; q < 4; ++q) {
-          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], activations);
-          const u32 bits = kFloat ? bits_of(static_cast<float>(value) * (step * scales[q]))
+          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum);
+          const u32 bits = kFloat ? bits_of(static_cast<float>(value) * (of.step * scales[q]))
                                   : static_cast<u32>(value);
           store_shared(staging + local % 16 * kStride32 + (8 * q + lane / 4) * 4, bits);
         }
@@ -184,33 +189,28 @@ struct Epilogue {
   }
 
   GPUREADY_DEVICE void store_bf16(const u32 (&sums)[2][4 * kColumns]) const {
+    constexpr u32 kChunk = kColumns < 4 ? kColumns : 4;
     float scales[4];
 #pragma unroll
     for (u32 q = 0; q < 4; ++q) scales[q] = scale_of(q);
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
-      const u32 first = token0 + 8 * i + 2 * (lane % 4);
-      int activations[2];
-      float steps[2];
-#pragma unroll
-      for (u32 e = 0; e < 2; ++e) {
-        activations[e] = global<const int>(p.sums)[first + e];
-        steps[e] = global<const float>(p.steps)[first + e];
-      }
+      const u32 first = 8 * i + 2 * (lane % 4);
+      const Token of[2] = {token(first), token(first + 1)};
       u32 pairs[4];
 #pragma unroll
       for (u32 q = 0; q < 4; ++q) {
         float values[2];
 #pragma unroll
         for (u32 e = 0; e < 2; ++e) {
-          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], activations[e]);
-          values[e] = static_cast<float>(value) * (steps[e] * scales[q]);
+          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of[e].sum);
+          values[e] = static_cast<float>(value) * (of[e].step * scales[q]);
         }
         pairs[q] = to_bf16_pair(values[0], values[1]);
       }
 #if __CUDA_ARCH__ >= 900
       // Lane 8 q + r has the address of token r of the features 8 q and on.
-      const u32 at = staging + (8 * (i % 4) + lane % 8) * kStride16 + lane / 8 * 16;
+      const u32 at = staging + (8 * (i % kChunk) + lane % 8) * kStride16 + lane / 8 * 16;
       asm volatile(
           "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
           "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
@@ -219,12 +219,12 @@ struct Epilogue {
 #pragma unroll
       for (u32 q = 0; q < 4; ++q) {
         const u32 at =
-            staging + (8 * (i % 4) + 2 * (lane % 4)) * kStride16 + (8 * q + lane / 4) * 2;
+            staging + (8 * (i % kChunk) + 2 * (lane % 4)) * kStride16 + (8 * q + lane / 4) * 2;
         store_shared_16(at, static_cast<unsigned short>(pairs[q]));
         store_shared_16(at + kStride16, static_cast<unsigned short>(pairs[q] >> 16));
       }
 #endif
-      if (i % 4 == 3) copy_out<32, 2>(8 * (i - 3));
+      if (i % kChunk == kChunk - 1) copy_out<8 * kChunk, 2>(8 * (i - (kChunk - 1)));
     }
   }
 };

@@ -23,28 +23,28 @@ constexpr unsigned long long tiled_activation(unsigned row, unsigned col, unsign
 enum GemmInput : unsigned { kGemmF32, kGemmF16, kGemmBf16, kGemmInt8 };
 enum GemmOutput : unsigned { kGemmOutInt32, kGemmOutF32, kGemmOutBf16 };
 
-// Quantises rows (as Activations::quantise() does), or takes int8 as it is, into tiles.
-struct GemmPrepareParams {
-  unsigned long long input, tiles;
-  unsigned long long input_steps;  // of int8, a row each; 0: all 1
-  unsigned long long steps, sums;  // a row each
-  unsigned long long not_finite;   // a 32-bit word, set to 1 when a value is NaN or infinite
-  unsigned long long counters;     // zeroed for the product that follows
-  unsigned rows, cols;
+// Activations into tiles. Values are quantised as Activations::quantise() does, and give the rows'
+// facts and, for the first code_rows of them, row-major codes too; int8 is row-major codes already.
+struct GemmTilesParams {
+  unsigned long long values;  // [rows][cols]; int8: [rows][stride], 16-byte aligned
+  unsigned long long tiles;
+  unsigned long long codes;      // [code_rows][stride]; not for int8
+  unsigned long long row_facts;  // GpuActivationRow a row; not for int8
+  unsigned rows, cols, stride;
   unsigned k_tiles;  // of 128 columns; the last one is padded with zeros
-  unsigned input_type, counter_count;
+  unsigned code_rows, value_type;
 };
-static_assert(sizeof(GemmPrepareParams) <= 128);
-inline constexpr unsigned kGemmPrepareThreads = 256;
+static_assert(sizeof(GemmTilesParams) <= 128);
+inline constexpr unsigned kGemmTilesThreads = 256;
 
 // Tiles [0, split_tiles) are cut along K: their steps of 128 columns, one tile after the other, are
-// dealt evenly to all blocks, `share` each and one more for the first `extra` blocks. A tile that
-// several blocks have a part of is added up, exactly, by the one that is done last. The other tiles
-// are whole: block b takes split_tiles + b, + blocks, ...
+// dealt evenly to all blocks, `share` each and one more for the first `extra` blocks. Parts
+// of tiles are put down, and added up exactly by a kernel of its own. The other tiles are whole:
+// block b takes split_tiles + b, + blocks, ...
 struct GemmParams {
-  unsigned long long weights, activations, steps, sums, scales, out;
-  unsigned long long partials;  // two tiles a block, of 32-bit sums
-  unsigned long long counters;  // a 32-bit word for each split tile, zero at the start
+  unsigned long long weights, activations, scales, out;
+  unsigned long long row_facts;  // GpuActivationRow a row of activations
+  unsigned long long partials;   // two tiles a block, of 32-bit sums
   unsigned rows, features, k_tiles;
   unsigned token_tiles, feature_tiles;
   unsigned split_tiles, share, extra;
@@ -126,6 +126,12 @@ inline constexpr unsigned kMmaFeatures = 128, kMmaTokens = 128, kMmaThreads = 25
 // Room in which a warp turns 32 features by some tokens around, for stores along the features.
 inline constexpr unsigned kStagingBytes = 2560;
 
+// Adds up split tiles: two warps for 16 tokens of 64 features.
+inline constexpr unsigned kFinishThreads = 64, kFinishSharedBytes = 2 * kStagingBytes;
+constexpr unsigned finish_blocks(const GemmParams& p, unsigned tokens) {
+  return p.split_tiles * (kWgmmaFeatures / 64) * (tokens / 16);
+}
+
 constexpr unsigned wgmma_stage_bytes(unsigned tokens) {
   return tokens * kActivationTileCols + kWgmmaFeatures * kActivationTileCols / 4;
 }
@@ -134,7 +140,7 @@ constexpr unsigned wgmma_stages(unsigned tokens) {
 }
 // Stages, then staging of 8 warps, then barriers; the swizzle wants 1024-byte alignment.
 constexpr unsigned wgmma_shared_bytes(unsigned tokens) {
-  return wgmma_stages(tokens) * (wgmma_stage_bytes(tokens) + 16) + 8 * kStagingBytes + 16 + 1024;
+  return wgmma_stages(tokens) * (wgmma_stage_bytes(tokens) + 16) + 8 * kStagingBytes + 1024;
 }
 constexpr unsigned mma_shared_bytes() {
   const unsigned stages = kMmaStages * kMmaTokens * kActivationTileCols;

@@ -96,9 +96,6 @@ GPUREADY_DEVICE void copy_in(u32 target, u64 source, u32 bytes, u32 barrier) {
       "l"(source), "r"(bytes), "r"(barrier)
       : "memory");
 }
-GPUREADY_DEVICE void consumers_barrier() {
-  asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
-}
 
 // ---- The product --------------------------------------------------------------------------------
 
@@ -114,7 +111,6 @@ struct Ring {
   GPUREADY_DEVICE static u32 barriers(u32 base) {
     return staging(base) + kConsumerWarps * kStagingBytes;
   }
-  GPUREADY_DEVICE static u32 shared_word(u32 base) { return barriers(base) + 16 * kStages; }
   GPUREADY_DEVICE u32 full() const { return barriers(base) + 16 * index; }
   GPUREADY_DEVICE u32 empty() const { return full() + 8; }
   GPUREADY_DEVICE void advance() {
@@ -177,46 +173,56 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-// The parts of a split tile that others have, added to ours. False: others will do that.
+// A part of a split tile, for finish(): 16 bytes of each consumer after each other.
+inline constexpr u32 kPartRow = kConsumers * 16;
 template <u32 kTokens>
-GPUREADY_DEVICE bool gather(const GemmParams& p, u32 base, u32 tile, u32 (&sums)[2][kTokens / 2]) {
-  constexpr u32 kSlotBytes = kWgmmaFeatures * kTokens * 4, kRow = kConsumers * 16;
-  const u32 thread = thread_index();
-  const u32 first = split_owner(p, tile * p.k_tiles);
-  const u32 last = split_owner(p, (tile + 1) * p.k_tiles - 1);
-  const u64 own = p.partials + static_cast<u64>(partial_slot(p, block_index(), tile)) * kSlotBytes +
-                  thread * 16;
+GPUREADY_DEVICE u64 part_address(const GemmParams& p, u32 block, u32 tile, u32 consumer) {
+  return p.partials +
+         static_cast<u64>(partial_slot(p, block, tile)) * (kWgmmaFeatures * kTokens * 4) +
+         consumer * 16;
+}
+template <u32 kTokens>
+GPUREADY_DEVICE void store_part(const GemmParams& p, u32 tile, const u32 (&sums)[2][kTokens / 2]) {
+  const u64 own = part_address<kTokens>(p, block_index(), tile, thread_index());
 #pragma unroll
   for (u32 h = 0; h < 2; ++h)
 #pragma unroll
     for (u32 i = 0; i < kTokens / 2; i += 4)
-      store_global_4(own + (h * kTokens / 8 + i / 4) * kRow,
+      store_global_4(own + (h * kTokens / 8 + i / 4) * kPartRow,
                      {sums[h][i], sums[h][i + 1], sums[h][i + 2], sums[h][i + 3]});
-  device_fence();
-  consumers_barrier();
-  const u32 word = Ring<kTokens>::shared_word(base);
-  if (thread == 0) store_shared(word, atomic_add_32(p.counters + u64{tile} * 4, 1));
-  consumers_barrier();
-  const bool all = load_shared(word) == last - first;
-  if (all) {
-    device_fence();
-    for (u32 block = first; block <= last; ++block) {
-      if (block == block_index()) continue;
-      const u64 other =
-          p.partials + static_cast<u64>(partial_slot(p, block, tile)) * kSlotBytes + thread * 16;
+}
+
+// Adds up the parts of a split tile, exactly, and turns them into output: a block of two warps for
+// 16 tokens of 64 features.
+template <u32 kTokens>
+GPUREADY_DEVICE void finish(const GemmParams& p) {
+  constexpr u32 kColumns = 2, kSlices = kTokens / 16;
+  const u32 tile_index = block_index() / (4 * kSlices), rest = block_index() % (4 * kSlices);
+  const u32 slice = rest / 4, lane = thread_index() % 32;
+  const u32 warp = rest % 4 * 2 + thread_index() / 32;
+  const u32 first = split_owner(p, tile_index * p.k_tiles);
+  const u32 last = split_owner(p, (tile_index + 1) * p.k_tiles - 1);
+  if (first == last) return;  // no part: that block had all of it
+  u32 sums[2][4 * kColumns] = {};
+  for (u32 block = first; block <= last; ++block) {
+    const u64 part = part_address<kTokens>(p, block, tile_index, warp * 32 + lane);
 #pragma unroll
-      for (u32 h = 0; h < 2; ++h)
+    for (u32 h = 0; h < 2; ++h)
 #pragma unroll
-        for (u32 i = 0; i < kTokens / 2; i += 4) {
-          const Words4 v = load_global_4(other + (h * kTokens / 8 + i / 4) * kRow);
-          sums[h][i] += v.x;
-          sums[h][i + 1] += v.y;
-          sums[h][i + 2] += v.z;
-          sums[h][i + 3] += v.w;
-        }
-    }
+      for (u32 i = 0; i < kColumns; ++i) {
+        const Words4 v =
+            load_constant_4(part + (h * kTokens / 8 + slice * kColumns + i) * kPartRow);
+        sums[h][4 * i] += v.x;
+        sums[h][4 * i + 1] += v.y;
+        sums[h][4 * i + 2] += v.z;
+        sums[h][4 * i + 3] += v.w;
+      }
   }
-  return all;
+  const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, tile_index);
+  const Epilogue<kColumns> epilogue{
+      p, shared_address(shared_memory) + thread_index() / 32 * kStagingBytes, lane,
+      tile.token * kTokens + slice * 16, tile.feature * kWgmmaFeatures + warp * 32};
+  epilogue.store(sums);
 }
 
 template <u32 kTokens>
@@ -258,8 +264,10 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
     Multiply<kTokens>::settle(sums[1]);
     if (lane == 0) barrier_arrive(done);
 
-    if (piece.k_end - piece.k_begin != p.k_tiles && !gather<kTokens>(p, base, piece.tile, sums))
+    if (piece.k_end - piece.k_begin != p.k_tiles) {
+      store_part<kTokens>(p, piece.tile, sums);
       continue;
+    }
     const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
     const Epilogue<kTokens / 8> epilogue{p, Stages::staging(base) + warp * kStagingBytes, lane,
                                          tile.token * kTokens,
@@ -293,10 +301,14 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
 }  // namespace
 }  // namespace gpuready::device
 
-#define GPUREADY_TERNARY_WGMMA(tokens)                                    \
-  GPUREADY_KERNEL(gpuready::ternary::kWgmmaThreads, 1)                    \
-  void gpuready_ternary_wgmma_##tokens(gpuready::ternary::GemmParams p) { \
-    gpuready::device::run<tokens>(p);                                     \
+#define GPUREADY_TERNARY_WGMMA(tokens)                                     \
+  GPUREADY_KERNEL(gpuready::ternary::kWgmmaThreads, 1)                     \
+  void gpuready_ternary_wgmma_##tokens(gpuready::ternary::GemmParams p) {  \
+    gpuready::device::run<tokens>(p);                                      \
+  }                                                                        \
+  GPUREADY_KERNEL(gpuready::ternary::kFinishThreads, 8)                    \
+  void gpuready_ternary_finish_##tokens(gpuready::ternary::GemmParams p) { \
+    gpuready::device::finish<tokens>(p);                                   \
   }
 GPUREADY_TERNARY_WGMMA(32)
 GPUREADY_TERNARY_WGMMA(64)

@@ -5,56 +5,49 @@
 #include <limits>
 
 #include "kernels/ternary_gemm_kernels.h"
-#include "kernels/ternary_layout.h"
 
 namespace gpuready::ternary {
 namespace {
 
-constexpr std::array kWgmmaTokens = {128u, 64u, 32u};
+// wgmma by the tokens of a tile. Costs are in cycles of an SM, as measured on an H200: of a step,
+// which is 256 features by so many tokens by 128 columns; of turning a tile into output; of putting
+// down a part of a split tile, which finish() picks up.
+struct WgmmaTile {
+  unsigned tokens;
+  const Kernel* multiply;
+  const Kernel* finish;
+  double step_cycles, tile_cycles, part_cycles;
+};
+constexpr std::array kWgmmaTiles = {
+    WgmmaTile{128, &kGemmWgmma128, &kGemmFinish128, 1230, 4000, 6000},
+    WgmmaTile{64, &kGemmWgmma64, &kGemmFinish64, 810, 2000, 4000},
+    WgmmaTile{32, &kGemmWgmma32, &kGemmFinish32, 720, 1200, 3000},
+};
+// Of a kernel more, and for each byte that it picks up.
+constexpr double kFinishCycles = 4000, kFinishCyclesPerByte = 6e-4;
 
-const Kernel& kernel_of(const GemmPlan& plan) {
-  if (plan.kernel == GemmKernel::mma) return kGemmMma;
-  return plan.tokens == 128 ? kGemmWgmma128 : plan.tokens == 64 ? kGemmWgmma64 : kGemmWgmma32;
+const WgmmaTile& tile_of(const GemmPlan& plan) {
+  return *std::ranges::find(kWgmmaTiles, plan.tokens, &WgmmaTile::tokens);
 }
 
 constexpr unsigned ceil_div(unsigned a, unsigned b) { return (a + b - 1) / b; }
 
-// What wgmma takes, in cycles of an SM, as measured on an H200. A step is 256 features by so many
-// tokens by 128 columns; turning a tile into output, and putting down and picking up a part of a
-// split one, go with its size.
-struct Costs {
-  double step, tile, part;
-};
-constexpr Costs costs_of(unsigned tokens) {
-  return {tokens == 32 ? 320.0 : 8.0 * tokens, 400 + 16.0 * tokens, 400 + 48.0 * tokens};
-}
 double cycles_of(const GemmPlan& plan, unsigned units) {
-  const Costs costs = costs_of(plan.tokens);
+  const WgmmaTile& tile = tile_of(plan);
   const unsigned tiles = plan.token_tiles * plan.feature_tiles;
-  const double whole = plan.k_tiles * costs.step + costs.tile;
-  const double whole_tiles = ceil_div(tiles - plan.split_tiles, units) * whole;
-  if (plan.split_tiles == 0) return whole_tiles;
+  const double cycles = ceil_div(tiles - plan.split_tiles, units) *
+                        (plan.k_tiles * tile.step_cycles + tile.tile_cycles);
+  if (plan.split_tiles == 0) return cycles;
   const double share = static_cast<double>(plan.split_tiles) * plan.k_tiles / plan.blocks;
-  return whole_tiles + (share + 1) * costs.step + costs.tile + costs.part;
+  const double part_bytes = 4.0 * kWgmmaFeatures * plan.tokens;
+  return cycles + (share + 1) * tile.step_cycles + 2 * tile.part_cycles + kFinishCycles +
+         (plan.blocks + plan.split_tiles) * part_bytes * kFinishCyclesPerByte;
 }
 
 void lay_out(GemmPlan& plan) {
-  std::uint64_t bytes = 0;
-  const auto take = [&](std::uint64_t size) {
-    const std::uint64_t offset = bytes;
-    bytes += (size + 255) / 256 * 256;
-    return offset;
-  };
-  // Rows are there in whole activation tiles, whatever the product's tiles are.
-  const std::uint64_t row_tiles = ceil_div(plan.rows, kActivationTileRows);
-  plan.tiles = take(row_tiles * plan.k_tiles * kActivationTileBytes);
-  plan.steps = take(row_tiles * kActivationTileRows * sizeof(float));
-  plan.sums = take(row_tiles * kActivationTileRows * sizeof(std::int32_t));
-  plan.counters = take(plan.split_tiles * sizeof(std::uint32_t));
-  plan.partials = take(plan.split_tiles == 0 ? 0
-                                             : std::uint64_t{2} * plan.blocks * plan.tokens *
-                                                   kWgmmaFeatures * sizeof(float));
-  plan.workspace_bytes = bytes;
+  if (plan.split_tiles == 0) return;
+  plan.workspace_bytes =
+      std::uint64_t{2} * plan.blocks * plan.tokens * kWgmmaFeatures * sizeof(std::int32_t);
 }
 
 GemmPlan base_plan(GemmKernel kernel, Shape weights, std::int64_t rows, unsigned tokens,
@@ -64,8 +57,7 @@ GemmPlan base_plan(GemmKernel kernel, Shape weights, std::int64_t rows, unsigned
   plan.tokens = tokens;
   plan.rows = static_cast<unsigned>(rows);
   plan.features = static_cast<unsigned>(weights.rows);
-  plan.cols = static_cast<unsigned>(weights.cols);
-  plan.k_tiles = ceil_div(plan.cols, kActivationTileCols);
+  plan.k_tiles = ceil_div(static_cast<unsigned>(weights.cols), kActivationTileCols);
   plan.token_tiles = ceil_div(plan.rows, tokens);
   plan.feature_tiles = ceil_div(plan.features, features);
   plan.blocks = plan.token_tiles * plan.feature_tiles;
@@ -111,9 +103,9 @@ GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_
   }
   GemmPlan best;
   double least = std::numeric_limits<double>::infinity();
-  for (const unsigned tokens : kWgmmaTokens) {
+  for (const WgmmaTile& tile : kWgmmaTiles) {
     for (const bool split : {false, true}) {
-      const GemmPlan plan = plan_gemm(units, weights, rows, tokens, split);
+      const GemmPlan plan = plan_gemm(units, weights, rows, tile.tokens, split);
       if (const double cycles = cycles_of(plan, units); cycles < least) {
         least = cycles;
         best = plan;
@@ -123,39 +115,60 @@ GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_
   return best;
 }
 
-gpuready::Result<void> enqueue_gemm_prepare(Device& device, StreamId stream, const GemmPlan& plan,
-                                            const GemmInputs& inputs, DeviceAddress workspace) {
-  const GemmPrepareParams params{
-      .input = inputs.values,
-      .tiles = workspace + plan.tiles,
-      .input_steps = inputs.steps,
-      .steps = workspace + plan.steps,
-      .sums = workspace + plan.sums,
-      .not_finite = inputs.not_finite,
-      .counters = workspace + plan.counters,
-      .rows = plan.rows,
-      .cols = plan.cols,
-      .k_tiles = plan.k_tiles,
-      .input_type = inputs.type,
-      .counter_count = plan.split_tiles,
+std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols) {
+  return tiles_of(static_cast<std::uint64_t>(rows), kActivationTileRows) *
+         tiles_of(static_cast<std::uint64_t>(cols), kActivationTileCols) * kActivationTileBytes;
+}
+
+namespace {
+
+gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddress values,
+                                     GemmInput type, std::int64_t rows,
+                                     const GpuActivationsView& view) {
+  const GemmTilesParams params{
+      .values = values,
+      .tiles = view.tiles,
+      .codes = view.codes,
+      .row_facts = view.rows,
+      .rows = static_cast<unsigned>(rows),
+      .cols = static_cast<unsigned>(view.cols),
+      .stride = view.stride,
+      .k_tiles = ceil_div(static_cast<unsigned>(view.cols), kActivationTileCols),
+      .code_rows = static_cast<unsigned>(kMatrixRows),
+      .value_type = type,
   };
-  return device.launch(stream, kGemmPrepare, {.blocks = plan.rows, .threads = kGemmPrepareThreads},
+  return device.launch(stream, kGemmTiles, {.blocks = params.rows, .threads = kGemmTilesThreads},
                        &params, sizeof params);
 }
 
+}  // namespace
+
+gpuready::Result<void> enqueue_gemm_quantise(Device& device, StreamId stream, DeviceAddress values,
+                                             FloatType type, std::int64_t rows,
+                                             const GpuActivationsView& target) {
+  constexpr GemmInput kTypes[] = {kGemmF32, kGemmF16, kGemmBf16};  // by FloatType
+  return enqueue_tiles(device, stream, values, kTypes[static_cast<int>(type)], rows, target);
+}
+
+gpuready::Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t rows,
+                                          const GpuActivationsView& activations) {
+  return enqueue_tiles(device, stream, activations.codes, kGemmInt8, rows, activations);
+}
+
 gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
-                                            const GemmWeights& weights, DeviceAddress workspace,
-                                            GemmOutput type, DeviceAddress out) {
+                                            const GpuWeightsView& weights,
+                                            const GpuActivationsView& activations,
+                                            DeviceAddress workspace, OutputType type,
+                                            DeviceAddress out) {
   const unsigned steps = plan.split_tiles * plan.k_tiles;
+  constexpr GemmOutput kTypes[] = {kGemmOutInt32, kGemmOutF32, kGemmOutBf16};  // by OutputType
   const GemmParams params{
-      .weights = weights.words,
-      .activations = workspace + plan.tiles,
-      .steps = workspace + plan.steps,
-      .sums = workspace + plan.sums,
+      .weights = weights.tiles,
+      .activations = activations.tiles,
       .scales = weights.scales,
       .out = out,
-      .partials = workspace + plan.partials,
-      .counters = workspace + plan.counters,
+      .row_facts = activations.rows,
+      .partials = workspace,
       .rows = plan.rows,
       .features = plan.features,
       .k_tiles = plan.k_tiles,
@@ -164,25 +177,69 @@ gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, con
       .split_tiles = plan.split_tiles,
       .share = steps / plan.blocks,
       .extra = steps % plan.blocks,
-      .output_type = type,
+      .output_type = kTypes[static_cast<int>(type)],
       .blocks = plan.blocks,
   };
-  const bool mma = plan.kernel == GemmKernel::mma;
-  const LaunchShape shape{
-      .blocks = plan.blocks,
-      .threads = mma ? kMmaThreads : kWgmmaThreads,
-      .shared_bytes = mma ? mma_shared_bytes() : wgmma_shared_bytes(plan.tokens),
-  };
-  return device.launch(stream, kernel_of(plan), shape, &params, sizeof params);
+  if (plan.kernel == GemmKernel::mma) {
+    const LaunchShape shape{
+        .blocks = plan.blocks, .threads = kMmaThreads, .shared_bytes = mma_shared_bytes()};
+    return device.launch(stream, kGemmMma, shape, &params, sizeof params);
+  }
+  const WgmmaTile& tile = tile_of(plan);
+  const LaunchShape shape{.blocks = plan.blocks,
+                          .threads = kWgmmaThreads,
+                          .shared_bytes = wgmma_shared_bytes(plan.tokens)};
+  auto done = device.launch(stream, *tile.multiply, shape, &params, sizeof params);
+  if (!done || plan.split_tiles == 0) return done;
+  const LaunchShape finish{.blocks = finish_blocks(params, plan.tokens),
+                           .threads = kFinishThreads,
+                           .shared_bytes = kFinishSharedBytes};
+  return device.launch(stream, *tile.finish, finish, &params, sizeof params);
 }
 
 gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel) {
-  if (auto done = device.prepare(kGemmPrepare); !done) return done;
+  if (auto done = device.prepare(kGemmTiles); !done) return done;
   if (kernel == GemmKernel::mma) return device.prepare(kGemmMma);
-  for (const Kernel* each : {&kGemmWgmma32, &kGemmWgmma64, &kGemmWgmma128}) {
-    if (auto done = device.prepare(*each); !done) return done;
+  for (const WgmmaTile& tile : kWgmmaTiles) {
+    for (const Kernel* each : {tile.multiply, tile.finish}) {
+      if (auto done = device.prepare(*each); !done) return done;
+    }
   }
   return {};
 }
+
+namespace {
+
+template <GemmKernel kKernel>
+GemmPlan plan_for(const DeviceInfo& device, Shape weights, std::int64_t rows) {
+  return plan_gemm(kKernel, device.units, weights, rows);
+}
+template <GemmKernel kKernel>
+constexpr GpuProduct kProduct = {
+    .name = kKernel == GemmKernel::mma ? "int8-mma" : "int8-wgmma",
+    .serves =
+        [](const DeviceInfo& device, Shape, std::int64_t rows) {
+          return rows >= kMatrixRows && gemm_kernel_of(device) == kKernel;
+        },
+    .workspace_bytes =
+        [](const DeviceInfo& device, Shape weights, std::int64_t rows) {
+          return plan_for<kKernel>(device, weights, rows).workspace_bytes;
+        },
+    .prepare = [](Device& device, Shape,
+                  std::int64_t) { return prepare_gemm_kernels(device, kKernel); },
+    .run =
+        [](const GpuCall& call) {
+          const GemmPlan plan =
+              plan_for<kKernel>(call.device.info(), call.weights.shape, call.rows);
+          return enqueue_gemm_product(call.device, call.stream, plan, call.weights,
+                                      call.activations, call.workspace.address, call.out.type,
+                                      call.out.memory.address);
+        },
+};
+constexpr std::array kProducts = {kProduct<GemmKernel::wgmma>, kProduct<GemmKernel::mma>};
+
+}  // namespace
+
+std::span<const GpuProduct> gemm_products() { return kProducts; }
 
 }  // namespace gpuready::ternary

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "gpuready/ternary.h"
 #include "kernels/ternary_gemm_params.h"
+#include "ternary_device/gpu_types.h"
 
 namespace gpuready::ternary {
 
@@ -25,39 +26,38 @@ std::optional<GemmKernel> gemm_kernel_of(const DeviceInfo& device);
 struct GemmPlan {
   GemmKernel kernel = GemmKernel::mma;
   unsigned tokens = 0;  // of a tile
-  unsigned rows = 0, features = 0, cols = 0;
-  unsigned k_tiles = 0, token_tiles = 0, feature_tiles = 0;
+  unsigned rows = 0, features = 0, k_tiles = 0;
+  unsigned token_tiles = 0, feature_tiles = 0;
   unsigned split_tiles = 0, blocks = 0;  // see GemmParams
-  // Offsets into the workspace, which must be aligned to 256 bytes.
-  std::uint64_t tiles = 0, steps = 0, sums = 0, counters = 0, partials = 0;
-  std::uint64_t workspace_bytes = 0;
+  std::uint64_t workspace_bytes = 0;     // for parts of split tiles, aligned to 256 bytes
 };
-// `units` is the device's number of SMs. Rows, and weights' rows and columns, must be at least 1
-// and below 2^31, and the columns at most 2^22.
+// `units` is the device's number of SMs. Rows and the weights' rows must be at least 1 and below
+// 2^31, the columns at least 1 and at most 2^22.
 GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_t rows);
-// With tiles of so many tokens, and that many tiles split: for tests and measurements. wgmma alone.
+// With tiles of so many tokens, and what whole rounds of tiles leave over split or not: for tests
+// and measurements. wgmma alone.
 GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, unsigned tokens, bool split);
 
-// Rows to be multiplied, in device memory.
-struct GemmInputs {
-  GemmInput type = kGemmF32;
-  DeviceAddress values = 0;
-  DeviceAddress steps = 0;       // of int8, f32 a row; 0: all 1
-  DeviceAddress not_finite = 0;  // a 32-bit word, set to 1 when a value is NaN or infinite
-};
-struct GemmWeights {
-  DeviceAddress words = 0;   // in the layout of kernels/ternary_layout.h
-  DeviceAddress scales = 0;  // f32 a row of the weights; not read for int32
-};
+// Device memory for the tiles of so many activations.
+std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols);
 
-// Fills the workspace's tiles, steps and sums.
-gpuready::Result<void> enqueue_gemm_prepare(Device& device, StreamId stream, const GemmPlan& plan,
-                                            const GemmInputs& inputs, DeviceAddress workspace);
-// Multiplies what the workspace holds; once after each enqueue_gemm_prepare().
+// Asynchronous: quantises `rows` rows of values into the activations' tiles and row facts, and the
+// codes of the first kMatrixRows.
+gpuready::Result<void> enqueue_gemm_quantise(Device& device, StreamId stream, DeviceAddress values,
+                                             FloatType type, std::int64_t rows,
+                                             const GpuActivationsView& target);
+// The tiles from the codes, all of which are there.
+gpuready::Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t rows,
+                                          const GpuActivationsView& activations);
 gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
-                                            const GemmWeights& weights, DeviceAddress workspace,
-                                            GemmOutput type, DeviceAddress out);
-// Loads the code, so that no launch waits for it.
+                                            const GpuWeightsView& weights,
+                                            const GpuActivationsView& activations,
+                                            DeviceAddress workspace, OutputType type,
+                                            DeviceAddress out);
+// Loads the code of the above, so that no launch waits for it.
 gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel);
+
+// For gpu_products(), the better first. They serve kMatrixRows rows and more, from tiles.
+std::span<const GpuProduct> gemm_products();
 
 }  // namespace gpuready::ternary
