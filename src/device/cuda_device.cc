@@ -20,6 +20,10 @@ constexpr unsigned kSharedBytesWithoutAsking = 48 * 1024;
 constexpr unsigned kHostAllocPortable = 1;  // usable from every context
 constexpr unsigned kHostRegisterPortable = 1;
 constexpr CudaStatus kPeerAccessAlreadyEnabled = 704;
+constexpr int kCaptureThreadLocal = 1;               // CUstreamCaptureMode
+constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
+// From here on launches that overlap can also be captured into a graph.
+constexpr int kOverlapDriverVersion = 12030, kOverlapCapability = 90;
 
 class CudaDevice final : public Device {
  public:
@@ -142,6 +146,20 @@ class CudaDevice final : public Device {
       return in_context(driver_.launch_cooperative, *function, shape.blocks, 1u, 1u, shape.threads,
                         1u, 1u, shape.shared_bytes, handle(stream), static_cast<void**>(arguments));
     }
+    if (shape.overlaps && can_overlap()) {
+      CudaLaunchAttribute attribute;
+      attribute.id = kProgrammaticStreamSerialization;
+      attribute.value.number = 1;
+      CudaLaunchConfiguration configuration;
+      configuration.grid[0] = shape.blocks;
+      configuration.block[0] = shape.threads;
+      configuration.shared_bytes = shape.shared_bytes;
+      configuration.stream = handle(stream);
+      configuration.attributes = &attribute;
+      configuration.attribute_count = 1;
+      return in_context(driver_.launch_configured, &configuration, *function,
+                        static_cast<void**>(arguments), static_cast<void**>(nullptr));
+    }
     return in_context(driver_.launch, *function, shape.blocks, 1u, 1u, shape.threads, 1u, 1u,
                       shape.shared_bytes, handle(stream), static_cast<void**>(arguments),
                       static_cast<void**>(nullptr));
@@ -157,6 +175,26 @@ class CudaDevice final : public Device {
                            static_cast<std::size_t>(shared_bytes));
     if (!done) return std::unexpected(done.error());
     return static_cast<unsigned>(blocks);
+  }
+
+  Result<void> begin_capture(StreamId stream) override {
+    return in_context(driver_.graphs.begin_capture, handle(stream), kCaptureThreadLocal);
+  }
+  Result<GraphId> end_capture(StreamId stream) override {
+    CudaHandle graph = nullptr, executable = nullptr;
+    auto done = in_context(driver_.graphs.end_capture, handle(stream), &graph);
+    if (!done) return std::unexpected(done.error());
+    done = in_context(driver_.graphs.instantiate, &executable, graph, 0ull);
+    (void)in_context(driver_.graphs.destroy, graph);  // the executable one is independent of it
+    if (!done) return std::unexpected(done.error());
+    return GraphId{reinterpret_cast<std::uint64_t>(executable)};
+  }
+  Result<void> launch_graph(StreamId stream, GraphId graph) override {
+    return in_context(driver_.graphs.launch, reinterpret_cast<CudaHandle>(graph.value),
+                      handle(stream));
+  }
+  Result<void> destroy_graph(GraphId graph) override {
+    return in_context(driver_.graphs.destroy_executable, reinterpret_cast<CudaHandle>(graph.value));
   }
 
   Result<void> pin(void* memory, std::uint64_t bytes) override {
@@ -245,6 +283,10 @@ class CudaDevice final : public Device {
     return value;
   }
 
+  bool can_overlap() const {
+    return driver_.launch_configured.function && info_.compute_capability >= kOverlapCapability &&
+           info_.driver_version >= kOverlapDriverVersion;
+  }
   // More than 48 KiB of dynamic shared memory must be allowed, function by function.
   Result<void> allow_shared(CudaHandle function, unsigned bytes) {
     unsigned& allowed =

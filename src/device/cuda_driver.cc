@@ -34,8 +34,18 @@ void look_up_virtual_memory(void* library, CudaVirtualMemory& memory) {
   look_up(library, memory.set_access);
 }
 
+void look_up_graphs(void* library, CudaGraphs& graphs) {
+  look_up(library, graphs.begin_capture);
+  look_up(library, graphs.end_capture);
+  look_up(library, graphs.instantiate);
+  look_up(library, graphs.launch);
+  look_up(library, graphs.destroy_executable);
+  look_up(library, graphs.destroy);
+}
+
 void look_up_all(void* library, CudaDriver& d) {
   look_up_virtual_memory(library, d.virtual_memory);
+  look_up_graphs(library, d.graphs);
   look_up(library, d.init);
   look_up(library, d.driver_version);
   look_up(library, d.device_count);
@@ -68,6 +78,7 @@ void look_up_all(void* library, CudaDriver& d) {
   look_up(library, d.function_set_attribute);
   look_up(library, d.launch);
   look_up(library, d.launch_cooperative);
+  look_up(library, d.launch_configured);
   look_up(library, d.resident_blocks);
   look_up(library, d.host_register);
   look_up(library, d.host_unregister);

@@ -109,6 +109,33 @@ struct CudaVirtualMemory {
       {"cuMemSetAccess"}};
 };
 
+// Launches with attributes (driver API reference, "cuLaunchKernelEx").
+struct CudaLaunchAttribute {
+  int id = 0;
+  int padding = 0;
+  union {
+    char bytes[64];
+    int number;
+  } value = {};
+};
+struct CudaLaunchConfiguration {
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  CudaHandle stream = nullptr;
+  const CudaLaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
+struct CudaGraphs {
+  CudaSymbol<CudaStatus(CudaHandle, int)> begin_capture{{"cuStreamBeginCapture_v2"}};
+  CudaSymbol<CudaStatus(CudaHandle, CudaHandle*)> end_capture{{"cuStreamEndCapture"}};
+  CudaSymbol<CudaStatus(CudaHandle*, CudaHandle, unsigned long long)> instantiate{
+      {"cuGraphInstantiateWithFlags"}};
+  CudaSymbol<CudaStatus(CudaHandle, CudaHandle)> launch{{"cuGraphLaunch"}};
+  CudaSymbol<CudaStatus(CudaHandle)> destroy_executable{{"cuGraphExecDestroy"}};
+  CudaSymbol<CudaStatus(CudaHandle)> destroy{{"cuGraphDestroy"}};
+};
+
 struct CudaDriver {
   std::string path;  // as it was opened
 
@@ -167,6 +194,9 @@ struct CudaDriver {
   CudaSymbol<CudaStatus(CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                         unsigned, CudaHandle, void**)>
       launch_cooperative{{"cuLaunchCooperativeKernel"}};
+  CudaSymbol<CudaStatus(const CudaLaunchConfiguration*, CudaHandle, void**, void**)>
+      launch_configured{{"cuLaunchKernelEx"}};
+  CudaGraphs graphs;
   CudaSymbol<CudaStatus(int*, CudaHandle, int, std::size_t)> resident_blocks{
       {"cuOccupancyMaxActiveBlocksPerMultiprocessor"}};
 

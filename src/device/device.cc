@@ -22,6 +22,11 @@ Result<void> Device::copy_to_peer(StreamId, Device&, DeviceAddress, DeviceAddres
   return cannot(*this, "has no peers");
 }
 
+Result<void> Device::begin_capture(StreamId) { return cannot(*this, "has no graphs"); }
+Result<GraphId> Device::end_capture(StreamId) { return cannot(*this, "has no graphs"); }
+Result<void> Device::launch_graph(StreamId, GraphId) { return cannot(*this, "has no graphs"); }
+Result<void> Device::destroy_graph(GraphId) { return cannot(*this, "has no graphs"); }
+
 Result<StreamTimer> StreamTimer::make(Device& device, StreamId stream) {
   auto start = device.create_event();
   if (!start) return std::unexpected(start.error());

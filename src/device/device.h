@@ -68,10 +68,17 @@ struct EventId {
   std::uint64_t value = 0;
 };
 
+struct GraphId {
+  std::uint64_t value = 0;
+};
+
 struct LaunchShape {
   unsigned blocks = 1, threads = 1;
   unsigned shared_bytes = 0;
   bool cooperative = false;  // all blocks are resident at once, or the launch fails
+  // The kernel may start while the one before it in the stream still runs: it waits for that itself
+  // before it touches what that one writes or reads. Where the device cannot, it just starts later.
+  bool overlaps = false;
 };
 
 // What an error says about the device, whoever its vendor is.
@@ -136,6 +143,14 @@ class Device {
   // How many blocks of this kernel one unit holds at once.
   virtual Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
                                            unsigned shared_bytes) = 0;
+
+  // Graphs: what a stream is given between begin and end is not run but recorded, to be launched as
+  // a whole, again and again. Kernels must have been prepared, and nothing may be allocated or
+  // waited for in between. By default unsupported.
+  virtual Result<void> begin_capture(StreamId stream);
+  virtual Result<GraphId> end_capture(StreamId stream);
+  virtual Result<void> launch_graph(StreamId stream, GraphId graph);
+  virtual Result<void> destroy_graph(GraphId graph);
 
   // Makes host memory of the caller's as good as allocate_pinned()'s, until unpin().
   virtual Result<void> pin(void* memory, std::uint64_t bytes);

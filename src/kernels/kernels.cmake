@@ -76,6 +76,7 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/ternary_gemm_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/ternary_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -97,6 +98,13 @@ gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
 gpuready_ptx(gpuready_device ternary_tiles sm_80 70)
 gpuready_ptx(gpuready_device ternary_mma sm_80 70)
 gpuready_ptx(gpuready_device ternary_wgmma sm_90a 80)
+gpuready_ptx(gpuready_device ternary_gemv sm_50 60)
+gpuready_ptx(gpuready_device ternary_gemv sm_61 60)  # dp4a
+gpuready_ptx(gpuready_device ternary_gemv sm_80 74)  # loads past the first-level cache
+gpuready_ptx(gpuready_device ternary_gemv sm_90 78)  # launches that overlap
+gpuready_ptx(gpuready_device ternary_quantise sm_50 60)
+gpuready_ptx(gpuready_device ternary_quantise sm_80 74)
+gpuready_ptx(gpuready_device ternary_quantise sm_90 78)
 gpuready_ptx(gpuready_device transfer sm_50 60)
 gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
 
@@ -131,7 +139,7 @@ target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
-foreach(name memory_write memory_verify memory_invert memory_copy compute)
+foreach(name memory_write memory_verify memory_invert memory_copy compute ternary_gemv ternary_activations)
   gpuready_spirv(gpuready_device ${name})
 endforeach()
 
@@ -151,3 +159,9 @@ target_link_options(bench_compute_trials PRIVATE -static-libgcc -static-libstdc+
 add_executable(bench_ternary_gemm EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gemm.cc)
 target_link_libraries(bench_ternary_gemm PRIVATE gpuready_options gpuready_ternary_device)
 target_link_options(bench_ternary_gemm PRIVATE -static-libgcc -static-libstdc++)
+# Ternary products on a GPU, checked and timed: `ninja bench_ternary_gpu`.
+add_executable(bench_ternary_gpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu.cc)
+target_link_libraries(bench_ternary_gpu PRIVATE gpuready_options gpuready_ternary_device)
+target_link_options(bench_ternary_gpu PRIVATE -static-libgcc -static-libstdc++)
+gpuready_ptx(bench_ternary_gpu ternary_read sm_50 60)
+gpuready_ptx(bench_ternary_gpu ternary_read sm_80 74)

@@ -26,7 +26,9 @@ struct TernaryGemvParams {
   unsigned activation_rows;  // M
   unsigned stride;
   unsigned slices;       // warps that share a row tile; divides the block's warps
-  unsigned chunk_tiles;  // column tiles whose activations are in shared memory at once
+  unsigned slice_tiles;  // column tiles of each; the last may have fewer
+  unsigned chunk_tiles;  // of a slice, whose activations are in shared memory at once: all, or a
+                         // multiple of 8
   unsigned output_type;  // 0 int32, 1 f32, 2 bf16
 };
 

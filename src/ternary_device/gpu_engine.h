@@ -14,6 +14,9 @@ namespace gpuready::ternary {
 // An Error of the device, as the ternary library tells it.
 Error device_error(const Device& device, const gpuready::Error& error);
 
+// The first row that is not finite, or whose step times `greatest_scale` is not, as an error.
+Result<void> check_activation_rows(std::span<const GpuActivationRow> rows, float greatest_scale);
+
 class GpuWeights {
  public:
   Shape shape() const { return view_.shape; }
@@ -95,6 +98,8 @@ class GpuEngine {
  private:
   explicit GpuEngine(Device& device) : device_(&device) {}
   Result<void> check_call(const Product& product, const GpuProduct& chosen) const;
+  Result<GpuWeights> load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
+                                std::span<const float> scales);
   Device* device_;
 };
 

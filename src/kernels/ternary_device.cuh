@@ -1,0 +1,102 @@
+// What the ternary kernels share. Each image is compiled for one target: sm_50 has no dot product
+// of bytes, and what sm_90 adds is asked for by name.
+#pragma once
+
+#include "kernels/target.cuh"
+#include "kernels/ternary_layout.h"
+#include "kernels/ternary_params.h"
+
+namespace gpuready::device {
+
+using ternary::GpuActivationRow;
+using ternary::kTileBytes;
+using ternary::kTileCols;
+using ternary::kTileRows;
+
+typedef u32 Words4 __attribute__((ext_vector_type(4)));
+
+// c + the four products of unsigned bytes of `a` and signed bytes of `b`.
+GPUREADY_DEVICE int dot4(u32 a, u32 b, int c) {
+#if __CUDA_ARCH__ >= 610
+  int d;
+  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+#else
+#pragma unroll
+  for (u32 bit = 0; bit < 32; bit += 8)
+    c += static_cast<int>(a >> bit & 0xFF) * static_cast<signed char>(b >> bit);
+  return c;
+#endif
+}
+
+// Weights are read once: they take no room in the first-level cache.
+GPUREADY_DEVICE Words4 load_weights(const char* at) {
+  Words4 w;
+#if __CUDA_ARCH__ >= 700
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
+               : "l"(at));
+#else
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
+               : "l"(at));
+#endif
+  return w;
+}
+
+// The next kernel of the stream may start; see LaunchShape::overlaps.
+GPUREADY_DEVICE void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+// Until here nothing may be touched that the kernel before in the stream writes or reads.
+GPUREADY_DEVICE void await_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+GPUREADY_DEVICE u32 shuffle_xor(u32 value, u32 mask) {
+  return static_cast<u32>(
+      __nvvm_shfl_sync_bfly_i32(-1, static_cast<int>(value), static_cast<int>(mask), 31));
+}
+GPUREADY_DEVICE int sum_of_quad(int value) {
+  value += static_cast<int>(shuffle_xor(static_cast<u32>(value), 1));
+  return value + static_cast<int>(shuffle_xor(static_cast<u32>(value), 2));
+}
+
+GPUREADY_DEVICE float multiply(float a, float b) {
+  float c;
+  asm("mul.rn.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+GPUREADY_DEVICE float to_float(int value) {
+  float f;
+  asm("cvt.rn.f32.s32 %0, %1;" : "=f"(f) : "r"(value));
+  return f;
+}
+GPUREADY_DEVICE u32 bits_of(float value) { return __builtin_bit_cast(u32, value); }
+GPUREADY_DEVICE float float_of(u32 bits) { return __builtin_bit_cast(float, bits); }
+
+// Halves to even; a NaN stays one.
+GPUREADY_DEVICE unsigned short to_bf16(float value) {
+  const u32 bits = bits_of(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FFF;
+  return static_cast<unsigned short>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+// Element `index` of an output.
+GPUREADY_DEVICE void store_result(u64 out, u32 type, u64 index, int sum, float step, float scale) {
+  if (type == 0) {
+    reinterpret_cast<int*>(out)[index] = sum;
+    return;
+  }
+  const float value = multiply(to_float(sum), multiply(step, scale));
+  if (type == 1)
+    reinterpret_cast<float*>(out)[index] = value;
+  else
+    reinterpret_cast<unsigned short*>(out)[index] = to_bf16(value);
+}
+
+}  // namespace gpuready::device

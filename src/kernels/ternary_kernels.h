@@ -1,0 +1,21 @@
+// The ternary kernels for vectors and a few rows, and those that quantise. Their parameters are in
+// ternary_params.h.
+#pragma once
+
+#include "device/kernel.h"
+#include "kernels/ternary_params.h"
+
+namespace gpuready::ternary {
+
+// TernaryGemvParams, for 1, 2 and 4 activation rows at once. In Vulkan the first serves any number.
+extern const Kernel kTernaryGemv1, kTernaryGemv2, kTernaryGemv4;
+extern const Kernel kTernaryActivations;  // TernaryActivationParams
+extern const Kernel kTernarySigns;        // TernarySignParams
+
+// As compiled.
+inline constexpr unsigned kGemvWarps = 8, kGemvRing = 8;
+inline constexpr unsigned kGemvVulkanThreads = 128;
+inline constexpr unsigned kActivationThreads = 1024, kActivationVulkanThreads = 128;
+inline constexpr unsigned kSignThreads = 256;
+
+}  // namespace gpuready::ternary

@@ -1,0 +1,83 @@
+#include "ternary_device/gemv_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ternary_device/gpu_types.h"
+
+namespace gpuready::ternary {
+namespace {
+
+constexpr unsigned kSharedBytes = 48 * 1024;  // what every GPU gives a block without asking
+constexpr unsigned kGemvThreads = 32 * kGemvWarps;
+// Enough warps on each SM for their loads to fill the memory's pipeline.
+constexpr unsigned kWarpsPerUnit = 16;
+
+unsigned activation_bytes(const GemvPlan& plan) {
+  return plan.rows * plan.slices * plan.chunk_tiles * kTileCols;
+}
+unsigned partial_bytes(const GemvPlan& plan) { return plan.rows * kGemvWarps * kTileRows * 4; }
+
+GemvPlan vulkan_plan(const DeviceInfo& device, Shape weights, std::int64_t rows) {
+  GemvPlan plan;
+  plan.kernel = &kTernaryGemv1;
+  const std::uint64_t units = tiles_of(static_cast<std::uint64_t>(weights.rows), kTileRows) *
+                              static_cast<std::uint64_t>(rows);
+  const unsigned most = device.max_blocks.value_or(65535);
+  plan.shape = {.blocks = static_cast<unsigned>(std::min<std::uint64_t>(units, most)),
+                .threads = kGemvVulkanThreads};
+  return plan;
+}
+
+}  // namespace
+
+GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, unsigned slices) {
+  if (device.executor == "vulkan") return vulkan_plan(device, weights, rows);
+  GemvPlan plan;
+  plan.rows = rows >= 3 ? 4 : static_cast<unsigned>(rows);
+  plan.kernel = rows >= 3 ? &kTernaryGemv4 : rows == 2 ? &kTernaryGemv2 : &kTernaryGemv1;
+  const auto row_tiles =
+      static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.rows), kTileRows));
+  const auto col_tiles =
+      static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.cols), kTileCols));
+  plan.slices = slices;
+  if (slices == 0) {
+    const std::uint64_t wanted = std::uint64_t{device.units} * kWarpsPerUnit;
+    for (plan.slices = 1; plan.slices < kGemvWarps; plan.slices *= 2)
+      if (std::uint64_t{row_tiles} * plan.slices >= wanted || plan.slices * 2 > col_tiles) break;
+  }
+  plan.slice_tiles = (col_tiles + plan.slices - 1) / plan.slices;
+  const unsigned most =
+      (kSharedBytes - partial_bytes(plan)) / (plan.rows * plan.slices * kTileCols);
+  plan.chunk_tiles = plan.slice_tiles <= most ? plan.slice_tiles : most / kGemvRing * kGemvRing;
+  const unsigned tiles_per_block = kGemvWarps / plan.slices;
+  const std::uint64_t groups = (row_tiles + tiles_per_block - 1) / tiles_per_block;
+  const std::uint64_t blocks =
+      groups * ((static_cast<std::uint64_t>(rows) + plan.rows - 1) / plan.rows);
+  plan.shape = {.blocks = static_cast<unsigned>(
+                    std::min<std::uint64_t>(blocks, std::numeric_limits<std::int32_t>::max())),
+                .threads = kGemvThreads,
+                .shared_bytes = activation_bytes(plan) + partial_bytes(plan),
+                .overlaps = true};
+  return plan;
+}
+
+gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
+  const TernaryGemvParams params{.tiles_address = call.weights.tiles,
+                                 .scales_address = call.weights.scales,
+                                 .codes_address = call.activations.codes,
+                                 .rows_address = call.activations.rows,
+                                 .out_address = call.out.memory.address,
+                                 .weight_rows = static_cast<unsigned>(call.weights.shape.rows),
+                                 .row_tiles = call.weights.row_tiles,
+                                 .col_tiles = call.weights.col_tiles,
+                                 .activation_rows = static_cast<unsigned>(call.rows),
+                                 .stride = call.activations.stride,
+                                 .slices = plan.slices,
+                                 .slice_tiles = plan.slice_tiles,
+                                 .chunk_tiles = plan.chunk_tiles,
+                                 .output_type = static_cast<unsigned>(call.out.type)};
+  return call.device.launch(call.stream, *plan.kernel, plan.shape, &params, sizeof params);
+}
+
+}  // namespace gpuready::ternary

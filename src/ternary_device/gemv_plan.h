@@ -1,0 +1,23 @@
+// How a product of a few rows is laid over a GPU: pure, for any device.
+#pragma once
+
+#include "device/device.h"
+#include "kernels/ternary_kernels.h"
+#include "ternary_device/backend.h"
+
+namespace gpuready::ternary {
+
+struct GemvPlan {
+  const Kernel* kernel = nullptr;
+  unsigned rows = 1;  // of activations, at once
+  LaunchShape shape;
+  unsigned slices = 1, slice_tiles = 1, chunk_tiles = 1;  // as TernaryGemvParams has them
+};
+
+// `slices`: 1, 2, 4 or 8 warps a row tile; 0 for what suits the device.
+GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, unsigned slices = 0);
+
+struct GpuCall;
+gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan);
+
+}  // namespace gpuready::ternary

@@ -1,0 +1,275 @@
+#include "ternary_device/gpu_backend.h"
+
+#include <cstring>
+#include <optional>
+
+#include "device/cuda_device.h"
+#include "device/vulkan_device.h"
+#include "ternary/error.h"
+#include "ternary/floats.h"
+#include "ternary_device/gpu_engine.h"
+
+namespace gpuready::ternary {
+namespace {
+
+// What is no larger goes by way of pinned memory, so that one wait serves a whole call.
+constexpr std::uint64_t kStagingBytes = 1 << 20;
+
+struct GpuBackendWeights final : BackendWeights {
+  explicit GpuBackendWeights(GpuWeights w) : weights(std::move(w)) {}
+  Shape shape() const override { return weights.shape(); }
+  std::size_t bytes() const override { return weights.bytes(); }
+  GpuWeights weights;
+};
+
+class GpuBackend final : public Backend {
+ public:
+  GpuBackend(std::unique_ptr<Device> device, GpuEngine engine)
+      : device_(std::move(device)), engine_(std::move(engine)) {
+    const DeviceInfo& info = device_->info();
+    info_.kind = info.executor == "cuda" ? BackendKind::cuda : BackendKind::vulkan;
+    info_.id = info.executor + ':' + info.uuid.value_or("");
+    info_.name = info.name;
+    info_.compute_capability = info.compute_capability;
+  }
+  ~GpuBackend() override {
+    if (staging_) (void)device_->release_pinned(staging_);
+    if (stream_) (void)device_->destroy_stream(*stream_);
+  }
+  Result<void> open() {
+    auto stream = device_->create_stream();
+    if (!stream) return told(stream.error());
+    stream_ = *stream;
+    auto staging = device_->allocate_pinned(3 * kStagingBytes);
+    if (!staging) return told(staging.error());
+    staging_ = static_cast<std::byte*>(*staging);
+    return {};
+  }
+
+  const BackendInfo& info() const override { return info_; }
+  Result<BackendMemory> memory() override {
+    const auto memory = device_->memory();
+    if (!memory) return told(memory.error());
+    return BackendMemory{memory->free_bytes, memory->total_bytes};
+  }
+  std::string_view kernel_for(Shape weights, std::int64_t rows) const override {
+    return engine_.kernel_for(weights, rows);
+  }
+  std::uint64_t workspace_bytes(Shape weights, std::int64_t rows) const override;
+
+  Result<std::unique_ptr<BackendWeights>> load(const PackedWeights& weights) override {
+    auto loaded = engine_.load(weights);
+    if (!loaded) return std::unexpected(loaded.error());
+    return std::make_unique<GpuBackendWeights>(std::move(*loaded));
+  }
+  Result<void> multiply(const BackendWeights& weights, const Activations& activations,
+                        OutputView out) override;
+  Result<void> multiply(const BackendWeights& weights, const FloatView& activations,
+                        std::int64_t rows, OutputView out) override;
+  Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,
+                           const QuantiseOptions& options) override;
+
+ private:
+  std::unexpected<Error> told(const gpuready::Error& error) const {
+    return std::unexpected(device_error(*device_, error));
+  }
+  Result<void> told(const gpuready::Result<void>& done) const {
+    if (!done) return told(done.error());
+    return {};
+  }
+  Result<AddressRange> room(std::optional<DeviceBuffer>& buffer, std::uint64_t bytes);
+  Result<void> room_for_rows(std::int64_t rows, std::int64_t cols);
+  Result<AddressRange> room_for_out(Shape weights, std::int64_t rows, OutputView out);
+  Result<void> finish(const GpuWeights& weights, std::int64_t rows, AddressRange result,
+                      OutputView out);
+
+  std::unique_ptr<Device> device_;  // outlives what is below
+  GpuEngine engine_;
+  BackendInfo info_;
+  std::optional<StreamId> stream_;
+  std::byte* staging_ = nullptr;  // for values, for results and for what is known of rows
+  // Kept from call to call, and grown when one needs more.
+  std::optional<DeviceBuffer> values_, out_, workspace_;
+  std::optional<GpuActivations> activations_;
+};
+
+std::uint64_t GpuBackend::workspace_bytes(Shape weights, std::int64_t rows) const {
+  const auto m = static_cast<std::uint64_t>(rows), n = static_cast<std::uint64_t>(weights.rows),
+             k = static_cast<std::uint64_t>(weights.cols);
+  const std::uint64_t padded = tiles_of(m, kGpuRowPadding) * kGpuRowPadding;
+  const std::uint64_t codes =
+      padded * (tiles_of(k, kTileCols) * kTileCols + sizeof(GpuActivationRow));
+  return 4 * m * k + codes + 4 * m * n + engine_.workspace_bytes(weights, rows);
+}
+
+Result<AddressRange> GpuBackend::room(std::optional<DeviceBuffer>& buffer, std::uint64_t bytes) {
+  if (!buffer || buffer->bytes() < bytes) {
+    buffer.reset();
+    // Whole words, of which Vulkan's kernels touch the last even for a half.
+    auto made = DeviceBuffer::make(*device_, (bytes + 255) / 256 * 256);
+    if (!made) return told(made.error());
+    buffer.emplace(std::move(*made));
+  }
+  return AddressRange{buffer->address(), bytes};
+}
+
+Result<void> GpuBackend::room_for_rows(std::int64_t rows, std::int64_t cols) {
+  if (activations_ && activations_->cols() == cols && activations_->capacity_rows() >= rows)
+    return {};
+  activations_.reset();
+  auto made = engine_.allocate_activations(rows, cols);
+  if (!made) return std::unexpected(made.error());
+  activations_.emplace(std::move(*made));
+  return {};
+}
+
+Result<AddressRange> GpuBackend::room_for_out(Shape weights, std::int64_t rows, OutputView out) {
+  const std::uint64_t element = out.type == OutputType::bf16 ? 2 : 4;
+  const auto count = elements({rows, weights.rows});
+  if (!count) return std::unexpected(count.error());
+  if (out.bytes.size() != *count * element)
+    return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{rows, weights.rows}) +
+                                           ", not " + std::to_string(out.bytes.size() / element) +
+                                           " elements");
+  return room(out_, out.bytes.size());
+}
+
+// From what was quantised or given to the caller's memory. Nothing is written there before all is
+// known to be finite.
+Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, AddressRange result,
+                                OutputView out) {
+  auto workspace =
+      room(workspace_, std::max<std::uint64_t>(engine_.workspace_bytes(weights.shape(), rows), 1));
+  if (!workspace) return std::unexpected(workspace.error());
+  if (auto done =
+          engine_.multiply(*stream_, weights, *activations_, rows, {out.type, result}, *workspace);
+      !done)
+    return done;
+  const std::uint64_t known_bytes = static_cast<std::uint64_t>(rows) * sizeof(GpuActivationRow);
+  const float greatest = out.type == OutputType::int32 ? 0 : weights.view().greatest_scale;
+  if (result.bytes > kStagingBytes || known_bytes > kStagingBytes) {
+    const GpuWeights* scaled = out.type == OutputType::int32 ? nullptr : &weights;
+    if (auto finite = engine_.check(*stream_, *activations_, rows, scaled); !finite) return finite;
+    auto done = device_->copy_to_host(*stream_, out.bytes.data(), result.address, result.bytes);
+    if (done) done = device_->synchronize(*stream_);
+    return told(done);
+  }
+  std::byte* const staged = staging_ + kStagingBytes;
+  auto* const known = reinterpret_cast<GpuActivationRow*>(staging_ + 2 * kStagingBytes);
+  auto done = device_->copy_to_host(*stream_, staged, result.address, result.bytes);
+  if (done) done = device_->copy_to_host(*stream_, known, activations_->view().rows, known_bytes);
+  if (done) done = device_->synchronize(*stream_);
+  if (!done) return told(done);
+  if (auto finite = check_activation_rows({known, static_cast<std::size_t>(rows)}, greatest);
+      !finite)
+    return finite;
+  std::memcpy(out.bytes.data(), staged, result.bytes);
+  return {};
+}
+
+Result<void> GpuBackend::multiply(const BackendWeights& weights, const Activations& activations,
+                                  OutputView out) {
+  const GpuWeights& loaded = static_cast<const GpuBackendWeights&>(weights).weights;
+  if (loaded.shape().cols != activations.cols())
+    return fail(ErrorKind::wrong_size, "weights of " + to_text(loaded.shape()) +
+                                           " do not fit activations of " +
+                                           std::to_string(activations.cols()) + " columns");
+  const auto result = room_for_out(loaded.shape(), activations.rows(), out);
+  if (!result) return std::unexpected(result.error());
+  if (auto made = room_for_rows(activations.rows(), activations.cols()); !made) return made;
+  if (auto done = engine_.upload(*stream_, activations, *activations_); !done) return done;
+  return finish(loaded, activations.rows(), *result, out);
+}
+
+Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView& activations,
+                                  std::int64_t rows, OutputView out) {
+  const GpuWeights& loaded = static_cast<const GpuBackendWeights&>(weights).weights;
+  const std::int64_t cols = loaded.shape().cols;
+  const auto count = elements({rows, cols});
+  if (!count) return std::unexpected(count.error());
+  const std::uint64_t bytes = *count * bytes_of(activations.type);
+  if (activations.bytes.size() != bytes)
+    return fail(ErrorKind::wrong_size, std::to_string(rows) + " rows of " + std::to_string(cols) +
+                                           " activations need " + std::to_string(bytes) +
+                                           " bytes, not " +
+                                           std::to_string(activations.bytes.size()));
+  const auto result = room_for_out(loaded.shape(), rows, out);
+  if (!result) return std::unexpected(result.error());
+  const auto values = room(values_, bytes);
+  if (!values) return std::unexpected(values.error());
+  if (auto made = room_for_rows(rows, cols); !made) return made;
+  const void* source = activations.bytes.data();
+  if (bytes <= kStagingBytes) source = std::memcpy(staging_, source, bytes);
+  if (auto done = told(device_->copy_to_device(*stream_, values->address, source, bytes)); !done)
+    return done;
+  if (auto done = engine_.quantise(*stream_, *values, activations.type, rows, *activations_); !done)
+    return done;
+  return finish(loaded, rows, *result, out);
+}
+
+Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, FormatId to,
+                                     const QuantiseOptions& options) {
+  if (options.rule != Rule::of_format || info_.kind != BackendKind::cuda)
+    return fail(ErrorKind::unsupported_tier, "this device does not quantise weights by that rule");
+  const auto count = elements(shape);
+  if (!count) return std::unexpected(count.error());
+  if (weights.bytes.size() != *count * bytes_of(weights.type))
+    return fail(weights.bytes.size() < *count * bytes_of(weights.type) ? ErrorKind::truncated
+                                                                       : ErrorKind::wrong_size,
+                "weights of " + to_text(shape) + " take " +
+                    std::to_string(*count * bytes_of(weights.type)) + " bytes, not " +
+                    std::to_string(weights.bytes.size()));
+  const auto size = encoded_bytes(to, shape);
+  if (!size) return std::unexpected(size.error());
+  const auto values = room(values_, weights.bytes.size());
+  if (!values) return std::unexpected(values.error());
+  const auto out = room(out_, *size);
+  if (!out) return std::unexpected(out.error());
+  const auto bad = room(workspace_, 8);
+  if (!bad) return std::unexpected(bad.error());
+  if (auto done = told(device_->copy_to_device(*stream_, values->address, weights.bytes.data(),
+                                               weights.bytes.size()));
+      !done)
+    return std::unexpected(done.error());
+  if (auto done = engine_.quantise_weights(*stream_, *values, weights.type, shape, to, *out, *bad);
+      !done)
+    return std::unexpected(done.error());
+  Encoded encoded;
+  encoded.format = to;
+  encoded.shape = shape;
+  encoded.bytes.resize(*size);
+  std::uint64_t first_bad = 0;
+  auto done = device_->copy_to_host(*stream_, encoded.bytes.data(), out->address, *size);
+  if (done) done = device_->copy_to_host(*stream_, &first_bad, bad->address, sizeof first_bad);
+  if (done) done = device_->synchronize(*stream_);
+  if (!done) return told(done.error());
+  if (first_bad != ~std::uint64_t{0})
+    return fail(ErrorKind::not_finite,
+                "weight " + std::to_string(first_bad) + " is NaN or infinite");
+  return encoded;
+}
+
+Result<std::unique_ptr<Backend>> opened(gpuready::Result<std::unique_ptr<Device>> device) {
+  if (!device) return fail(ErrorKind::no_device, device.error().message);
+  return make_gpu_backend(std::move(*device));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_gpu_backend(std::unique_ptr<Device> device) {
+  auto engine = GpuEngine::create(*device);
+  if (!engine) return std::unexpected(engine.error());
+  auto backend = std::make_unique<GpuBackend>(std::move(device), std::move(*engine));
+  if (auto ready = backend->open(); !ready) return std::unexpected(ready.error());
+  return backend;
+}
+
+Result<std::unique_ptr<Backend>> make_cuda_backend(std::string_view uuid) {
+  return opened(open_cuda_device(uuid));
+}
+
+Result<std::unique_ptr<Backend>> make_vulkan_backend(std::string_view uuid) {
+  return opened(open_vulkan_device(uuid));
+}
+
+}  // namespace gpuready::ternary

@@ -1,0 +1,173 @@
+#include "ternary_device/gpu_engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/ternary_kernels.h"
+#include "ternary/error.h"
+#include "ternary/floats.h"
+#include "ternary/packed.h"
+#include "ternary_device/gpu_layout.h"
+
+namespace gpuready::ternary {
+namespace {
+
+constexpr std::uint64_t kPlaceAlignment = 256;
+
+std::uint64_t aligned(std::uint64_t bytes) {
+  return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
+}
+
+std::size_t element_bytes(OutputType type) { return type == OutputType::bf16 ? 2 : 4; }
+
+const GpuProduct& product_for(const DeviceInfo& device, Shape weights, std::int64_t rows) {
+  const auto products = gpu_products();
+  return *std::find_if(products.begin(), products.end(),
+                       [&](const GpuProduct& p) { return p.serves(device, weights, rows); });
+}
+
+std::unexpected<Error> wrong_bytes(const char* what, std::uint64_t expected, std::uint64_t given) {
+  return fail(ErrorKind::wrong_size, std::string(what) + " take " + std::to_string(expected) +
+                                         " bytes, not " + std::to_string(given));
+}
+
+}  // namespace
+
+Error device_error(const Device& device, const gpuready::Error& error) {
+  if (device.lost()) return {ErrorKind::device_lost, error.message};
+  if (device.fault_of(error) == DeviceFault::out_of_memory)
+    return {ErrorKind::device_memory, error.message};
+  if (error.kind == gpuready::ErrorKind::unsupported)
+    return {ErrorKind::unsupported_tier, error.message};
+  return {ErrorKind::device_failed, error.message};
+}
+
+Result<GpuEngine> GpuEngine::create(Device& device) {
+  const std::string& executor = device.info().executor;
+  if (executor != "cuda" && executor != "vulkan")
+    return fail(ErrorKind::no_device, "the ternary kernels are not made for " + executor);
+  for (const Kernel* kernel : {&kTernaryActivations, &kTernaryGemv1})
+    if (auto ready = device.prepare(*kernel); !ready)
+      return std::unexpected(device_error(device, ready.error()));
+  return GpuEngine(device);
+}
+
+Result<GpuWeights> GpuEngine::load(const PackedWeights& weights) {
+  return load_tiles(weights.shape(), gpu_tiles(weights), weights.row_scales());
+}
+
+Result<GpuWeights> GpuEngine::load(const Codes& codes) {
+  auto packed = PackedWeights::pack(codes);  // checks all, and has a scale a row
+  if (!packed) return std::unexpected(packed.error());
+  return load(*packed);
+}
+
+Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
+                                         std::span<const float> scales) {
+  // The kernels count rows in 32 bits.
+  if (shape.rows > std::int64_t{1} << 31)
+    return fail(ErrorKind::too_large, "weights of " + to_text(shape) + " have too many rows");
+  const std::uint64_t scales_at = aligned(tiles.size_bytes());
+  auto memory = DeviceBuffer::make(*device_, scales_at + aligned(scales.size_bytes()));
+  if (!memory) return std::unexpected(device_error(*device_, memory.error()));
+  GpuWeightsView view;
+  view.tiles = memory->address();
+  view.scales = memory->address() + scales_at;
+  view.shape = shape;
+  view.row_tiles =
+      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.rows), kTileRows));
+  view.col_tiles =
+      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.cols), kTileCols));
+  for (const float scale : scales)
+    view.greatest_scale = std::max(view.greatest_scale, std::fabs(scale));
+  auto done = device_->copy_to_device({}, view.tiles, tiles.data(), tiles.size_bytes());
+  if (done) done = device_->copy_to_device({}, view.scales, scales.data(), scales.size_bytes());
+  if (done) done = device_->synchronize({});
+  if (!done) return std::unexpected(device_error(*device_, done.error()));
+  return GpuWeights(std::move(*memory), view);
+}
+
+Result<GpuActivations> GpuEngine::allocate_activations(std::int64_t rows, std::int64_t cols) {
+  if (const auto count = elements({rows, cols}); !count) return std::unexpected(count.error());
+  if (cols > kMostCols || rows > std::int64_t{1} << 31)
+    return fail(ErrorKind::too_large,
+                "activations of " + to_text(Shape{rows, cols}) + " are too large");
+  GpuActivationsView view;
+  view.capacity_rows = rows;
+  view.cols = cols;
+  view.padded_rows = static_cast<std::uint32_t>(
+      tiles_of(static_cast<std::uint64_t>(rows), kGpuRowPadding) * kGpuRowPadding);
+  view.stride =
+      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(cols), kTileCols) * kTileCols);
+  const std::uint64_t codes_bytes = std::uint64_t{view.padded_rows} * view.stride;
+  auto memory = DeviceBuffer::make(
+      *device_, aligned(codes_bytes) + view.padded_rows * sizeof(GpuActivationRow));
+  if (!memory) return std::unexpected(device_error(*device_, memory.error()));
+  view.codes = memory->address();
+  view.rows = memory->address() + aligned(codes_bytes);
+  return GpuActivations(std::move(*memory), view);
+}
+
+Result<void> GpuEngine::prepare(Shape weights, std::int64_t rows) {
+  const GpuProduct& chosen = product_for(device_->info(), weights, rows);
+  if (auto ready = chosen.prepare(*device_, weights, rows); !ready)
+    return std::unexpected(device_error(*device_, ready.error()));
+  return {};
+}
+
+std::string_view GpuEngine::kernel_for(Shape weights, std::int64_t rows) const {
+  return product_for(device_->info(), weights, rows).name;
+}
+
+std::uint64_t GpuEngine::workspace_bytes(Shape weights, std::int64_t rows) const {
+  const GpuProduct& chosen = product_for(device_->info(), weights, rows);
+  return chosen.workspace_bytes(device_->info(), weights, rows);
+}
+
+Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& chosen) const {
+  const Shape shape = product.weights->shape();
+  if (shape.cols != product.activations->cols())
+    return fail(ErrorKind::wrong_size,
+                "weights of " + to_text(shape) + " do not fit activations of " +
+                    std::to_string(product.activations->cols()) + " columns");
+  if (product.rows < 1 || product.rows > product.activations->capacity_rows())
+    return fail(ErrorKind::wrong_size, std::to_string(product.rows) +
+                                           " rows of activations are not in room for " +
+                                           std::to_string(product.activations->capacity_rows()));
+  const std::uint64_t out_bytes = static_cast<std::uint64_t>(product.rows) *
+                                  static_cast<std::uint64_t>(shape.rows) *
+                                  element_bytes(product.out.type);
+  if (product.out.memory.bytes != out_bytes)
+    return wrong_bytes("the products", out_bytes, product.out.memory.bytes);
+  if (product.out.memory.address % element_bytes(product.out.type) != 0)
+    return fail(ErrorKind::wrong_size, "the products' place is not aligned to an element");
+  const std::uint64_t needed = chosen.workspace_bytes(device_->info(), shape, product.rows);
+  if (product.workspace.bytes < needed)
+    return wrong_bytes("a workspace must", needed, product.workspace.bytes);
+  return {};
+}
+
+Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> products) {
+  for (const Product& product : products) {
+    const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
+    if (auto fits = check_call(product, chosen); !fits) return fits;
+  }
+  for (const Product& product : products) {
+    const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
+    const auto done =
+        chosen.run({*device_, stream, product.weights->view(), product.activations->view(),
+                    product.rows, product.out, product.workspace});
+    if (!done) return std::unexpected(device_error(*device_, done.error()));
+  }
+  return {};
+}
+
+Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights,
+                                 const GpuActivations& activations, std::int64_t rows,
+                                 GpuOutput out, AddressRange workspace) {
+  const Product product{&weights, &activations, rows, out, workspace};
+  return multiply(stream, std::span(&product, 1));
+}
+
+}  // namespace gpuready::ternary

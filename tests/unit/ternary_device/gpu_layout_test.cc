@@ -1,0 +1,87 @@
+#include "ternary_device/gpu_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "ternary_device/gemv_plan.h"
+
+namespace gpuready::ternary {
+namespace {
+
+Codes random_codes(Shape shape) {
+  std::mt19937 random(7);
+  Codes codes{shape,
+              std::vector<std::int8_t>(static_cast<std::size_t>(shape.rows * shape.cols)),
+              0,
+              {0.5f}};
+  for (auto& code : codes.values) code = static_cast<std::int8_t>(random() % 3) - 1;
+  return codes;
+}
+
+TEST(GpuLayout, gives_every_weight_of_a_tile_two_bits_of_its_own) {
+  std::set<std::uint64_t> places;
+  for (std::uint64_t row = 0; row < kTileRows; ++row)
+    for (std::uint64_t col = 0; col < 2 * kTileCols; ++col) {
+      const WeightPlace place = weight_place(row, col, 2);
+      EXPECT_EQ(place.shift % 2, 0u);
+      EXPECT_EQ(place.word / (kTileBytes / 4), col / kTileCols);
+      places.insert(place.word * 32 + place.shift);
+    }
+  EXPECT_EQ(places.size(), kTileRows * 2 * kTileCols);
+}
+
+TEST(GpuLayout, is_the_same_from_codes_and_from_both_forms_of_the_cpu) {
+  for (const Shape shape : {Shape{1, 1}, {16, 128}, {17, 129}, {40, 300}, {5, 1000}}) {
+    const Codes codes = random_codes(shape);
+    const auto expected = gpu_tiles(codes.values, shape);
+    EXPECT_EQ(expected.size() * 4, gpu_tile_bytes(shape));
+    EXPECT_EQ(gpu_tiles(*PackedWeights::pack(codes, Form::two_bit)), expected);
+    EXPECT_EQ(gpu_tiles(*PackedWeights::pack(codes, Form::five_trits)), expected);
+  }
+}
+
+TEST(GpuLayout, holds_codes_plus_one_and_pads_with_one) {
+  const Codes codes = random_codes({3, 5});
+  const auto tiles = gpu_tiles(codes.values, codes.shape);
+  for (std::uint64_t row = 0; row < kTileRows; ++row)
+    for (std::uint64_t col = 0; col < kTileCols; ++col) {
+      const WeightPlace place = weight_place(row, col, 1);
+      const int code = static_cast<int>(tiles[place.word] >> place.shift & 3);
+      EXPECT_EQ(code - 1, row < 3 && col < 5 ? codes.values[row * 5 + col] : 0);
+    }
+}
+
+TEST(GemvPlan, covers_every_column_in_chunks_that_fit_a_block) {
+  DeviceInfo device;
+  device.executor = "cuda";
+  device.units = 132;
+  for (const std::int64_t cols : {1, 128, 129, 2560, 8192, 27648, 32768, 1 << 20, 1 << 22})
+    for (const std::int64_t rows : {1, 16, 2560, 28672, 200000})
+      for (const std::int64_t m : {1, 2, 3, 4, 17})
+        for (const unsigned slices : {0u, 1u, 8u}) {
+          const GemvPlan plan = gemv_plan(device, {rows, cols}, m, slices);
+          const std::uint64_t tiles = tiles_of(static_cast<std::uint64_t>(cols), kTileCols);
+          EXPECT_EQ(kGemvWarps % plan.slices, 0u);
+          EXPECT_GE(std::uint64_t{plan.slices} * plan.slice_tiles, tiles);
+          EXPECT_LE(plan.shape.shared_bytes, 48u * 1024);
+          EXPECT_GE(plan.chunk_tiles, 1u);
+          EXPECT_TRUE(plan.chunk_tiles == plan.slice_tiles || plan.chunk_tiles % kGemvRing == 0);
+          EXPECT_GE(
+              std::int64_t{plan.shape.blocks} * (kGemvWarps / plan.slices) * kTileRows * plan.rows,
+              rows * m);
+        }
+}
+
+TEST(GemvPlan, shares_row_tiles_among_warps_where_there_are_few) {
+  DeviceInfo device;
+  device.executor = "cuda";
+  device.units = 132;
+  EXPECT_EQ(gemv_plan(device, {2560, 2560}, 1).slices, 8u);
+  EXPECT_EQ(gemv_plan(device, {55296, 5120}, 1).slices, 1u);
+  EXPECT_EQ(gemv_plan(device, {2560, 128}, 1).slices, 1u);
+}
+
+}  // namespace
+}  // namespace gpuready::ternary
