@@ -19,7 +19,9 @@
 #include "device/open_device.h"
 #include "gpuready/ternary.h"
 #include "kernels/ternary_layout.h"
+#include "ternary_device/gpu_backend.h"
 #include "ternary_device/gpu_gemm.h"
+#include "ternary_device/gpu_layout.h"
 
 namespace {
 
@@ -85,21 +87,6 @@ GpuActivationsView make_rows(Buffers& buffers, std::int64_t m, std::int64_t k) {
 
 FloatType float_type(GemmInput type) {
   return type == kGemmF32 ? FloatType::f32 : type == kGemmF16 ? FloatType::f16 : FloatType::bf16;
-}
-
-std::vector<std::uint32_t> layout_words(const Codes& codes) {
-  const auto rows = static_cast<std::uint64_t>(codes.shape.rows);
-  const auto cols = static_cast<std::uint64_t>(codes.shape.cols);
-  const std::uint64_t col_tiles = tiles_of(cols, kTileCols);
-  std::vector<std::uint32_t> words(tiles_of(rows, kTileRows) * col_tiles * kTileBytes / 4,
-                                   0x55555555);
-  for (std::uint64_t n = 0; n < rows; ++n)
-    for (std::uint64_t k = 0; k < cols; ++k) {
-      const WeightPlace place = weight_place(n, k, col_tiles);
-      const auto code = static_cast<std::uint32_t>(codes.values[n * cols + k] + 1);
-      words[place.word] ^= (code ^ 1) << place.shift;
-    }
-  return words;
 }
 
 // ---- Exactness ----------------------------------------------------------------------------------
@@ -198,7 +185,7 @@ struct Checker {
     for (float& s : steps) s = 1e-4f * static_cast<float>(random() % 9999 + 1);
 
     Buffers buffers(device);
-    const GpuWeightsView weights{.tiles = buffers.put(layout_words(codes)),
+    const GpuWeightsView weights{.tiles = buffers.put(gpu_tiles(codes.values, codes.shape)),
                                  .scales = buffers.put(codes.scales),
                                  .shape = codes.shape};
     const GpuActivationsView rows = make_rows(buffers, c.p.m, c.p.k);
@@ -354,6 +341,51 @@ void check_not_finite(Checker& checker) {
   }
 }
 
+// What users call: the backend takes these kernels from kMatrixRows rows on.
+void check_backend(Checker& checker, std::string_view uuid) {
+  auto made = make_cuda_backend(uuid);
+  if (!made) {
+    fmt::print(stderr, "{}\n", made.error().message);
+    std::exit(2);
+  }
+  Backend& backend = **made;
+  for (const Problem p : {Problem{15, 300, 700},
+                          {16, 300, 700},
+                          {17, 256, 1024},
+                          {200, 1000, 2000},
+                          {64, 4096, 14336}}) {
+    Codes codes{{p.n, p.k}, {}, 0, {0.37f}};
+    for (std::int64_t i = 0; i < p.n * p.k; ++i)
+      codes.values.push_back(checker.weight(Fill::random));
+    const PackedWeights packed = *PackedWeights::pack(codes);
+    const auto weights = backend.load(packed);
+    std::vector<float> values(static_cast<std::size_t>(p.m * p.k));
+    std::normal_distribution<float> normal;
+    for (float& v : values) v = normal(checker.random);
+    const FloatView view{std::span<const float>(values)};
+    const Activations y = *Activations::quantise(view, p.m, p.k);
+    for (const OutputType type : {OutputType::int32, OutputType::f32, OutputType::bf16}) {
+      const auto right = checker.expected(packed, y, type);
+      for (const bool quantised : {false, true}) {
+        std::vector<std::byte> out(right.size());
+        OutputView to{std::span<float>()};
+        to.type = type;
+        to.bytes = out;
+        const auto done = quantised ? backend.multiply(**weights, y, to)
+                                    : backend.multiply(**weights, view, p.m, to);
+        ++checker.compared;
+        if (!done || out != right) {
+          ++checker.wrong;
+          fmt::print("WRONG backend {}x{}x{} by {}: {}\n", p.m, p.n, p.k,
+                     backend.kernel_for({p.n, p.k}, p.m), done ? "bits" : done.error().message);
+        }
+      }
+    }
+  }
+  fmt::print("backend: {} for 15 rows, {} for 16\n", backend.kernel_for({300, 700}, 15),
+             backend.kernel_for({300, 700}, 16));
+}
+
 int check(Device& device) {
   Checker checker{device, *CpuEngine::create()};
   const auto run = [&](Problem p, Fill fill) { checker.run({p, fill}, plans_of(device, p, true)); };
@@ -376,6 +408,7 @@ int check(Device& device) {
   run({700, 9000, 1024}, Fill::random);
   run({130, 5120, 8192}, Fill::random);
   check_not_finite(checker);
+  if (device.info().executor == "cuda") check_backend(checker, *device.info().uuid);
   fmt::print("check: {} products compared on {}, {} wrong\n", checker.compared, device.info().name,
              checker.wrong);
   return checker.wrong == 0 ? 0 : 1;
@@ -416,19 +449,23 @@ struct Workload {
   }
 };
 
-// Microseconds of one; the median of 7 batches that take some ms each.
+// Microseconds of one, by graph replay; the median of 7 batches that take some ms each.
 double time_us(Device& device, StreamId stream, const std::function<void()>& once) {
+  constexpr unsigned kInGraph = 20;
+  must(device.begin_capture(stream));
+  for (unsigned i = 0; i < kInGraph; ++i) once();
+  const GraphId graph = must(device.end_capture(stream));
   StreamTimer timer = must(StreamTimer::make(device, stream));
   const auto batch = [&](unsigned count) {
     must(timer.start());
-    for (unsigned i = 0; i < count; ++i) once();
-    return must(timer.stop_ms()) * 1e3 / count;
+    for (unsigned i = 0; i < count; ++i) must(device.launch_graph(stream, graph));
+    return must(timer.stop_ms()) * 1e3 / (count * kInGraph);
   };
-  batch(3);
-  const double guess = batch(10);
-  const auto count = static_cast<unsigned>(std::clamp(8e3 / guess, 5.0, 400.0));
+  const double guess = batch(1);
+  const auto count = static_cast<unsigned>(std::clamp(8e3 / guess / kInGraph, 1.0, 40.0));
   std::vector<double> times;
   for (int i = 0; i < 7; ++i) times.push_back(batch(count));
+  must(device.destroy_graph(graph));
   std::nth_element(times.begin(), times.begin() + 3, times.end());
   return times[3];
 }
@@ -456,6 +493,8 @@ void time_plan(Device& device, StreamId stream, Workload& work, const GemmPlan& 
 }
 
 int time_shapes(Device& device, std::span<char*> shapes, bool all_plans) {
+  for (const GemmKernel kernel : {GemmKernel::mma, GemmKernel::wgmma})
+    if (kernel <= gemm_kernel_of(device.info())) must(prepare_gemm_kernels(device, kernel));
   const StreamId stream = must(device.create_stream());
   for (const char* text : shapes) {
     const Problem p = parse(text);

@@ -95,8 +95,9 @@ gpuready_ptx(gpuready_device tensor_mma sm_75 65)
 gpuready_ptx(gpuready_device tensor_mma sm_80 70)
 gpuready_ptx(gpuready_device tensor_mma sm_89 84)
 gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
-gpuready_ptx(gpuready_device ternary_tiles sm_80 70)
-gpuready_ptx(gpuready_device ternary_mma sm_80 70)
+gpuready_ptx(gpuready_device ternary_tiles sm_80 74)
+gpuready_ptx(gpuready_device ternary_tiles sm_90 78)  # launches that overlap
+gpuready_ptx(gpuready_device ternary_mma sm_80 74)
 gpuready_ptx(gpuready_device ternary_wgmma sm_90a 80)
 gpuready_ptx(gpuready_device ternary_gemv sm_50 60)
 gpuready_ptx(gpuready_device ternary_gemv sm_61 60)  # dp4a

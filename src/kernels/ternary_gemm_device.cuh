@@ -3,17 +3,12 @@
 // output has a token's features side by side: the epilogue turns them around in shared memory.
 #pragma once
 
-#include "kernels/target.cuh"
+#include "kernels/ternary_device.cuh"
 #include "kernels/ternary_gemm_params.h"
-#include "kernels/ternary_params.h"
 
 namespace gpuready::device {
 
 using namespace gpuready::ternary;
-
-struct Words4 {
-  u32 x, y, z, w;
-};
 
 GPUREADY_DEVICE u32 shared_address(const void* generic) {
   u64 address;
@@ -63,16 +58,6 @@ GPUREADY_DEVICE void store_global_4(u64 address, Words4 v) {
 template <class T>
 GPUREADY_DEVICE GPUREADY_GLOBAL_MEMORY T* global(u64 address) {
   return reinterpret_cast<GPUREADY_GLOBAL_MEMORY T*>(address);
-}
-GPUREADY_DEVICE u32 bits_of(float value) {
-  u32 bits;
-  __builtin_memcpy(&bits, &value, 4);
-  return bits;
-}
-GPUREADY_DEVICE float float_of(u32 bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, 4);
-  return value;
 }
 GPUREADY_DEVICE void warp_barrier() { __nvvm_bar_warp_sync(0xffffffff); }
 

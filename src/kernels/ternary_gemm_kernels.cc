@@ -11,6 +11,7 @@
 #include "kernels/ternary_quantise.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_tiles_sm_80)
+GPUREADY_EMBEDDED(gpuready_ptx_ternary_tiles_sm_90)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_mma_sm_80)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_wgmma_sm_90a)
 
@@ -21,7 +22,8 @@ namespace {
 static_assert(kTileCols == kActivationTileCols && kTileBytes == 512 && kTileRows == 16);
 
 const KernelImage kTilesImages[] = {
-    {gpuready_ptx_ternary_tiles_sm_80_begin, gpuready_ptx_ternary_tiles_sm_80_end, 80, false}};
+    {gpuready_ptx_ternary_tiles_sm_80_begin, gpuready_ptx_ternary_tiles_sm_80_end, 80, false},
+    {gpuready_ptx_ternary_tiles_sm_90_begin, gpuready_ptx_ternary_tiles_sm_90_end, 90, false}};
 const KernelImage kMmaImages[] = {
     {gpuready_ptx_ternary_mma_sm_80_begin, gpuready_ptx_ternary_mma_sm_80_end, 80, false}};
 const KernelImage kWgmmaImages[] = {

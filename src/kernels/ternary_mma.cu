@@ -9,7 +9,7 @@ namespace {
 extern __attribute__((shared)) __attribute__((aligned(128))) unsigned char shared_memory[];
 
 inline constexpr u32 kWarpColumns = 8;  // of 8 tokens
-inline constexpr u32 kTileBytes = kMmaTokens * kActivationTileCols;
+inline constexpr u32 kStageBytes = kMmaTokens * kActivationTileCols;
 
 GPUREADY_DEVICE void multiply(u32* d, const u32 (&a)[4], u32 b0, u32 b1) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
@@ -20,7 +20,7 @@ GPUREADY_DEVICE void multiply(u32* d, const u32 (&a)[4], u32 b0, u32 b1) {
 
 GPUREADY_DEVICE void copy_stage(u32 stage, u64 source) {
 #pragma unroll
-  for (u32 i = 0; i < kTileBytes / 16; i += kMmaThreads) {
+  for (u32 i = 0; i < kStageBytes / 16; i += kMmaThreads) {
     const u32 at = (i + thread_index()) * 16;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(stage + at), "l"(source + at)
                  : "memory");
@@ -45,7 +45,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
 
 #pragma unroll
   for (u32 s = 0; s < kMmaStages - 1; ++s) {
-    if (s < p.k_tiles) copy_stage(stages + s * kTileBytes, source + u64{s} * kActivationTileBytes);
+    if (s < p.k_tiles) copy_stage(stages + s * kStageBytes, source + u64{s} * kActivationTileBytes);
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   Words4 next[2] = {load_constant_4(weights), load_constant_4(weights + other)};
@@ -60,7 +60,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
     asm volatile("cp.async.wait_group %0;" ::"n"(kMmaStages - 2) : "memory");
     __syncthreads();
     if (const u32 ahead = k + kMmaStages - 1; ahead < p.k_tiles)
-      copy_stage(stages + ahead % kMmaStages * kTileBytes,
+      copy_stage(stages + ahead % kMmaStages * kStageBytes,
                  source + static_cast<u64>(ahead) * kActivationTileBytes);
     asm volatile("cp.async.commit_group;" ::: "memory");
     weights += 512;
@@ -73,7 +73,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
       words[h][3] = next[h].w;
       if (k + 1 < p.k_tiles) next[h] = load_constant_4(weights + h * other);
     }
-    const u32 stage = stages + k % kMmaStages * kTileBytes + matrix_row * 128;
+    const u32 stage = stages + k % kMmaStages * kStageBytes + matrix_row * 128;
 #pragma unroll
     for (u32 j = 0; j < 4; ++j) {
       u32 a[2][4];

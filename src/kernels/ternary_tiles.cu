@@ -216,6 +216,8 @@ GPUREADY_DEVICE void take_codes(const GemmTilesParams& p, u32 m) {
 GPUREADY_KERNEL(gpuready::ternary::kGemmTilesThreads, 4)
 void gpuready_ternary_tiles(gpuready::ternary::GemmTilesParams p) {
   using namespace gpuready::device;
+  let_next_start();
+  await_previous();
   const u32 m = block_index();
   if (p.value_type == kGemmF32)
     quantise<F32>(p, m);

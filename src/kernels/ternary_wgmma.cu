@@ -189,13 +189,15 @@ GPUREADY_DEVICE void store_part(const GemmParams& p, u32 tile, const u32 (&sums)
 #pragma unroll
     for (u32 i = 0; i < kTokens / 2; i += 4)
       store_global_4(own + (h * kTokens / 8 + i / 4) * kPartRow,
-                     {sums[h][i], sums[h][i + 1], sums[h][i + 2], sums[h][i + 3]});
+                     Words4{sums[h][i], sums[h][i + 1], sums[h][i + 2], sums[h][i + 3]});
 }
 
 // Adds up the parts of a split tile, exactly, and turns them into output: a block of two warps for
 // 16 tokens of 64 features.
 template <u32 kTokens>
 GPUREADY_DEVICE void finish(const GemmParams& p) {
+  let_next_start();
+  await_previous();
   constexpr u32 kColumns = 2, kSlices = kTokens / 16;
   const u32 tile_index = block_index() / (4 * kSlices), rest = block_index() % (4 * kSlices);
   const u32 slice = rest / 4, lane = thread_index() % 32;
@@ -288,6 +290,8 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
+  let_next_start();
+  await_previous();
   // Registers go from the warp group that copies to those that multiply.
   if (thread_index() >= kConsumers) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");

@@ -66,10 +66,6 @@ GemmPlan base_plan(GemmKernel kernel, Shape weights, std::int64_t rows, unsigned
 
 }  // namespace
 
-std::string_view to_string(GemmKernel kernel) {
-  return kernel == GemmKernel::mma ? "int8-mma" : "int8-wgmma";
-}
-
 std::optional<GemmKernel> gemm_kernel_of(const DeviceInfo& device) {
   const int capability = device.compute_capability.value_or(0);
   if (device.executor != "cuda" || capability < 80) return std::nullopt;
@@ -137,8 +133,8 @@ gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddr
       .code_rows = static_cast<unsigned>(kMatrixRows),
       .value_type = type,
   };
-  return device.launch(stream, kGemmTiles, {.blocks = params.rows, .threads = kGemmTilesThreads},
-                       &params, sizeof params);
+  const LaunchShape shape{.blocks = params.rows, .threads = kGemmTilesThreads, .overlaps = true};
+  return device.launch(stream, kGemmTiles, shape, &params, sizeof params);
 }
 
 }  // namespace
@@ -188,12 +184,14 @@ gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, con
   const WgmmaTile& tile = tile_of(plan);
   const LaunchShape shape{.blocks = plan.blocks,
                           .threads = kWgmmaThreads,
-                          .shared_bytes = wgmma_shared_bytes(plan.tokens)};
+                          .shared_bytes = wgmma_shared_bytes(plan.tokens),
+                          .overlaps = true};
   auto done = device.launch(stream, *tile.multiply, shape, &params, sizeof params);
   if (!done || plan.split_tiles == 0) return done;
   const LaunchShape finish{.blocks = finish_blocks(params, plan.tokens),
                            .threads = kFinishThreads,
-                           .shared_bytes = kFinishSharedBytes};
+                           .shared_bytes = kFinishSharedBytes,
+                           .overlaps = true};
   return device.launch(stream, *tile.finish, finish, &params, sizeof params);
 }
 
@@ -211,35 +209,38 @@ gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel) {
 namespace {
 
 template <GemmKernel kKernel>
-GemmPlan plan_for(const DeviceInfo& device, Shape weights, std::int64_t rows) {
-  return plan_gemm(kKernel, device.units, weights, rows);
+constexpr GpuProduct product(std::string_view name) {
+  return {
+      .name = name,
+      .serves =
+          [](const DeviceInfo& device, Shape, std::int64_t rows) {
+            return rows >= kMatrixRows && gemm_kernel_of(device) == kKernel;
+          },
+      .workspace_bytes =
+          [](const DeviceInfo& device, Shape weights, std::int64_t rows) {
+            return plan_gemm(kKernel, device.units, weights, rows).workspace_bytes;
+          },
+      .prepare = [](Device& device, Shape,
+                    std::int64_t) { return prepare_gemm_kernels(device, kKernel); },
+      .run =
+          [](const GpuCall& call) {
+            const GemmPlan plan =
+                plan_gemm(kKernel, call.device.info().units, call.weights.shape, call.rows);
+            return enqueue_gemm_product(call.device, call.stream, plan, call.weights,
+                                        call.activations, call.workspace.address, call.out.type,
+                                        call.out.memory.address);
+          },
+  };
 }
-template <GemmKernel kKernel>
-constexpr GpuProduct kProduct = {
-    .name = kKernel == GemmKernel::mma ? "int8-mma" : "int8-wgmma",
-    .serves =
-        [](const DeviceInfo& device, Shape, std::int64_t rows) {
-          return rows >= kMatrixRows && gemm_kernel_of(device) == kKernel;
-        },
-    .workspace_bytes =
-        [](const DeviceInfo& device, Shape weights, std::int64_t rows) {
-          return plan_for<kKernel>(device, weights, rows).workspace_bytes;
-        },
-    .prepare = [](Device& device, Shape,
-                  std::int64_t) { return prepare_gemm_kernels(device, kKernel); },
-    .run =
-        [](const GpuCall& call) {
-          const GemmPlan plan =
-              plan_for<kKernel>(call.device.info(), call.weights.shape, call.rows);
-          return enqueue_gemm_product(call.device, call.stream, plan, call.weights,
-                                      call.activations, call.workspace.address, call.out.type,
-                                      call.out.memory.address);
-        },
-};
-constexpr std::array kProducts = {kProduct<GemmKernel::wgmma>, kProduct<GemmKernel::mma>};
+constexpr std::array kProducts = {product<GemmKernel::wgmma>("int8-wgmma"),
+                                  product<GemmKernel::mma>("int8-mma")};
 
 }  // namespace
 
-std::span<const GpuProduct> gemm_products() { return kProducts; }
+std::span<const GpuProduct, 2> gemm_products() { return kProducts; }
+
+std::string_view to_string(GemmKernel kernel) {
+  return kProducts[kernel == GemmKernel::wgmma ? 0 : 1].name;
+}
 
 }  // namespace gpuready::ternary

@@ -58,6 +58,6 @@ gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, con
 gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel);
 
 // For gpu_products(), the better first. They serve kMatrixRows rows and more, from tiles.
-std::span<const GpuProduct> gemm_products();
+std::span<const GpuProduct, 2> gemm_products();
 
 }  // namespace gpuready::ternary
