@@ -115,7 +115,8 @@ t::Codes random_codes(Bench& b, t::Shape shape, int kind) {
   codes.shape = shape;
   codes.values.resize(static_cast<std::size_t>(shape.rows * shape.cols));
   for (auto& c : codes.values)
-    c = static_cast<std::int8_t>(kind <= 1 ? kind : static_cast<int>(b.random() % 3) - 1);
+    c = static_cast<std::int8_t>(kind <= 1 ? kind
+                                           : static_cast<int>((b.random() & 0xFFFF) * 3 >> 16) - 1);
   codes.scale_block = shape.cols;
   for (std::int64_t row = 0; row < shape.rows; ++row)
     codes.scales.push_back(static_cast<float>(b.random() >> 8) * 0x1p-20f + 1e-3f);
@@ -158,9 +159,9 @@ struct Checker {
   }
 };
 
-void check_shape(Bench& b, Checker& c, t::Shape shape, std::int64_t m, int kind, int q) {
-  const auto packed = must(t::PackedWeights::pack(random_codes(b, shape, kind)));
-  const auto loaded = must(c.gpu.load(packed));
+void check_rows(Bench& b, Checker& c, const t::PackedWeights& packed,
+                const t::BackendWeights* loaded, std::int64_t m, int q) {
+  const t::Shape shape = packed.shape();
   std::vector<std::int8_t> codes(static_cast<std::size_t>(m * shape.cols));
   for (auto& code : codes)
     code = static_cast<std::int8_t>(q == 0 ? static_cast<int>(b.random()) : q);
@@ -182,6 +183,13 @@ void check_shape(Bench& b, Checker& c, t::Shape shape, std::int64_t m, int kind,
     c.compare<std::int32_t>(*loaded, packed, quantised, &view);
     c.compare<float>(*loaded, packed, quantised, &view);
   }
+}
+
+void check_shape(Bench& b, Checker& c, t::Shape shape, std::initializer_list<std::int64_t> rows,
+                 int kind = 2, int q = 0) {
+  const auto packed = must(t::PackedWeights::pack(random_codes(b, shape, kind)));
+  const auto loaded = must(c.gpu.load(packed));
+  for (const std::int64_t m : rows) check_rows(b, c, packed, loaded.get(), m, q);
 }
 
 bool check_weights_quantiser(Bench& b, t::Backend& gpu) {
@@ -215,18 +223,17 @@ bool check(Bench& b, const std::string& uuid) {
   const auto gpu = must(t::make_cuda_backend(uuid));
   Checker c{*gpu, must(t::CpuEngine::create())};
   for (std::int64_t k = 1; k <= 520; k += k < 140 ? 1 : 19)
-    check_shape(b, c, {1 + k % 37, k}, 1 + k % 5, 2, 0);
-  for (std::int64_t n = 1; n <= 50; ++n) check_shape(b, c, {n, 200 + n}, 1, 2, 0);
-  for (std::int64_t m = 1; m <= 20; ++m) check_shape(b, c, {70, 1111}, m, 2, 0);
+    check_shape(b, c, {1 + k % 37, k}, {1 + k % 5});
+  for (std::int64_t n = 1; n <= 50; ++n) check_shape(b, c, {n, 200 + n}, {1});
+  for (std::int64_t m = 1; m <= 20; ++m) check_shape(b, c, {70, 1111}, {m});
   for (const int weight : {-1, 1})
     for (const int q : {-128, 127})
       for (const std::int64_t k : {4096, 32768, 100000, 1 << 22})
-        check_shape(b, c, {18, k}, 3, weight, q);
+        check_shape(b, c, {18, k}, {1, 2, 3}, weight, q);
   for (const Shape s : kShapes)
-    if (s.n * s.k < 100'000'000)
-      for (const std::int64_t m : {1, 2, 4}) check_shape(b, c, {s.n, s.k}, m, 2, 0);
-  check_shape(b, c, {2560, 32768}, 1, 2, 0);
-  check_shape(b, c, {55296, 5120}, 1, 2, 0);
+    if (s.n * s.k < 100'000'000) check_shape(b, c, {s.n, s.k}, {1, 2, 4});
+  check_shape(b, c, {2560, 32768}, {1});
+  check_shape(b, c, {55296, 5120}, {1});
   fmt::print("checked: {} products, {} results, {} differ from the CPU's ({})\n", c.products,
              c.results, c.wrong, t::to_string(c.cpu.tier()));
   return c.wrong == 0 && check_weights_quantiser(b, *gpu);
@@ -243,8 +250,12 @@ struct Copies {
 };
 
 Copies make_copies(Bench& b, Shape s, std::int64_t m) {
-  const t::GpuWeights first = must(b.engine.load(random_codes(b, {s.n, s.k}, 2)));
-  const t::GpuWeightsView& view = first.view();
+  t::GpuWeightsView view;
+  view.shape = {s.n, s.k};
+  view.row_tiles =
+      static_cast<std::uint32_t>(t::tiles_of(static_cast<std::uint64_t>(s.n), t::kTileRows));
+  view.col_tiles =
+      static_cast<std::uint32_t>(t::tiles_of(static_cast<std::uint64_t>(s.k), t::kTileCols));
   const std::uint64_t bytes = std::uint64_t{view.row_tiles} * view.col_tiles * t::kTileBytes;
   const std::uint64_t wanted = 4 * b.device.info().l2_cache_bytes.value_or(64 * MiB);
   const std::uint64_t count = std::max<std::uint64_t>((wanted + bytes - 1) / bytes, 2);
@@ -255,12 +266,22 @@ Copies make_copies(Bench& b, Shape s, std::int64_t m) {
                 must(b.engine.allocate_activations(m, s.k)),
                 must(DeviceBuffer::make(b.device, rows * static_cast<std::uint64_t>(s.k) * 4)),
                 {}};
-  must(b.device.copy_on_device(b.stream, copies.scales.address(), view.scales, n * 4));
+  // Any codes of 0, 1 and 2 will do.
+  std::vector<std::uint8_t> tiles(bytes);
+  for (auto& four : tiles) {
+    four = static_cast<std::uint8_t>(b.random());
+    four = static_cast<std::uint8_t>(four & ~(four >> 1 & 0x55));
+  }
+  const std::vector<float> scales(n, 0.01f);
+  must(b.device.copy_to_device(b.stream, copies.scales.address(), scales.data(), n * 4));
   for (std::uint64_t i = 0; i < count; ++i) {
     t::GpuWeightsView copy = view;
     copy.tiles = copies.memory.address() + i * bytes;
     copy.scales = copies.scales.address();
-    must(b.device.copy_on_device(b.stream, copy.tiles, view.tiles, bytes));
+    if (i == 0)
+      must(b.device.copy_to_device(b.stream, copy.tiles, tiles.data(), bytes));
+    else
+      must(b.device.copy_on_device(b.stream, copy.tiles, copies.memory.address(), bytes));
     copies.views.push_back(copy);
   }
   const auto values = random_values(b, rows * static_cast<std::size_t>(s.k));
@@ -289,7 +310,7 @@ Times time_gemv(Bench& b, Shape s, Copies& c, std::int64_t m, const t::GemvPlan&
          {}},
         plan));
   };
-  must(b.device.prepare(*plan.kernel));
+  must(b.device.resident_blocks(*plan.kernel, plan.shape.threads, plan.shape.shared_bytes));
   const auto count = static_cast<unsigned>(c.views.size());
   Times times{};
   times.cold_us = b.time_us(count, [&] {

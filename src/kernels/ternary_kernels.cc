@@ -18,6 +18,7 @@ const KernelImage kGemv[] = {
     {gpuready_ptx_ternary_gemv_sm_61_begin, gpuready_ptx_ternary_gemv_sm_61_end, 61, false},
     {gpuready_ptx_ternary_gemv_sm_80_begin, gpuready_ptx_ternary_gemv_sm_80_end, 80, false},
     {gpuready_ptx_ternary_gemv_sm_90_begin, gpuready_ptx_ternary_gemv_sm_90_end, 90, false}};
+const std::span<const KernelImage> kMatrixGemv = std::span(kGemv).subspan(2);
 const KernelImage kQuantise[] = {
     {gpuready_ptx_ternary_quantise_sm_50_begin, gpuready_ptx_ternary_quantise_sm_50_end, 50, false},
     {gpuready_ptx_ternary_quantise_sm_80_begin, gpuready_ptx_ternary_quantise_sm_80_end, 80, false},
@@ -30,6 +31,8 @@ const Kernel kTernaryGemv1{"gpuready_ternary_gemv_1", kGemv, nullptr,
                            GPUREADY_SPIRV(gpuready_spirv_ternary_gemv)};
 const Kernel kTernaryGemv2{"gpuready_ternary_gemv_2", kGemv};
 const Kernel kTernaryGemv4{"gpuready_ternary_gemv_4", kGemv};
+const Kernel kTernaryGemv8{"gpuready_ternary_gemv_8", kMatrixGemv};
+const Kernel kTernaryGemv16{"gpuready_ternary_gemv_16", kMatrixGemv};
 const Kernel kTernaryActivations{"gpuready_ternary_activations", kQuantise, nullptr,
                                  GPUREADY_SPIRV(gpuready_spirv_ternary_activations)};
 const Kernel kTernarySigns{"gpuready_ternary_signs", kQuantise};

@@ -3,20 +3,35 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/units.h"
 #include "ternary_device/gpu_types.h"
 
 namespace gpuready::ternary {
 namespace {
 
-constexpr unsigned kSharedBytes = 48 * 1024;  // what every GPU gives a block without asking
 constexpr unsigned kGemvThreads = 32 * kGemvWarps;
+constexpr std::int64_t kAnyRows = std::numeric_limits<std::int64_t>::max();
 // Enough warps on each SM for their loads to fill the memory's pipeline.
 constexpr unsigned kWarpsPerUnit = 16;
 
-unsigned activation_bytes(const GemvPlan& plan) {
-  return plan.rows * plan.slices * plan.chunk_tiles * kTileCols;
-}
-unsigned partial_bytes(const GemvPlan& plan) { return plan.rows * kGemvWarps * kTileRows * 4; }
+struct Choice {
+  const Kernel* kernel;
+  unsigned rows;           // at once
+  std::int64_t most_rows;  // of a product for which it is taken
+  int capability;
+  unsigned padding_bytes;  // behind each row in shared memory
+  unsigned shared_bytes;   // at the most; every GPU gives 48 KiB, those from sm_80 on 99
+};
+// The first that serves.
+const Choice kChoices[] = {
+    {&kTernaryGemv1, 1, 1, 50, 0, 48 * KiB},
+    {&kTernaryGemv8, 8, 8, 80, kGemvMatrixPaddingBytes, 96 * KiB},
+    {&kTernaryGemv16, 16, kAnyRows, 80, kGemvMatrixPaddingBytes, 96 * KiB},
+    {&kTernaryGemv2, 2, 2, 50, 0, 48 * KiB},
+    {&kTernaryGemv4, 4, kAnyRows, 50, 0, 48 * KiB},
+};
+
+unsigned partial_bytes(unsigned rows) { return rows * kGemvWarps * kTileRows * 4; }
 
 GemvPlan vulkan_plan(const DeviceInfo& device, Shape weights, std::int64_t rows) {
   GemvPlan plan;
@@ -34,8 +49,12 @@ GemvPlan vulkan_plan(const DeviceInfo& device, Shape weights, std::int64_t rows)
 GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, unsigned slices) {
   if (device.executor == "vulkan") return vulkan_plan(device, weights, rows);
   GemvPlan plan;
-  plan.rows = rows >= 3 ? 4 : static_cast<unsigned>(rows);
-  plan.kernel = rows >= 3 ? &kTernaryGemv4 : rows == 2 ? &kTernaryGemv2 : &kTernaryGemv1;
+  plan.chunk_tiles = 0;
+  const Choice& choice = *std::find_if(std::begin(kChoices), std::end(kChoices) - 1, [&](auto& c) {
+    return rows <= c.most_rows && c.capability <= device.compute_capability.value_or(0);
+  });
+  plan.kernel = choice.kernel;
+  plan.rows = choice.rows;
   const auto row_tiles =
       static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.rows), kTileRows));
   const auto col_tiles =
@@ -46,10 +65,14 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
     for (plan.slices = 1; plan.slices < kGemvWarps; plan.slices *= 2)
       if (std::uint64_t{row_tiles} * plan.slices >= wanted || plan.slices * 2 > col_tiles) break;
   }
-  plan.slice_tiles = (col_tiles + plan.slices - 1) / plan.slices;
-  const unsigned most =
-      (kSharedBytes - partial_bytes(plan)) / (plan.rows * plan.slices * kTileCols);
-  plan.chunk_tiles = plan.slice_tiles <= most ? plan.slice_tiles : most / kGemvRing * kGemvRing;
+  for (plan.slices *= 2; plan.slices > 1 && plan.chunk_tiles == 0;) {
+    plan.slices /= 2;
+    plan.slice_tiles = (col_tiles + plan.slices - 1) / plan.slices;
+    const unsigned room =
+        choice.shared_bytes - partial_bytes(plan.rows) - plan.rows * choice.padding_bytes;
+    const unsigned most = room / (plan.rows * plan.slices * kTileCols);
+    plan.chunk_tiles = plan.slice_tiles <= most ? plan.slice_tiles : most / kGemvRing * kGemvRing;
+  }
   const unsigned tiles_per_block = kGemvWarps / plan.slices;
   const std::uint64_t groups = (row_tiles + tiles_per_block - 1) / tiles_per_block;
   const std::uint64_t blocks =
@@ -57,7 +80,9 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
   plan.shape = {.blocks = static_cast<unsigned>(
                     std::min<std::uint64_t>(blocks, std::numeric_limits<std::int32_t>::max())),
                 .threads = kGemvThreads,
-                .shared_bytes = activation_bytes(plan) + partial_bytes(plan),
+                .shared_bytes = plan.rows * (plan.slices * plan.chunk_tiles * kTileCols +
+                                             choice.padding_bytes) +
+                                partial_bytes(plan.rows),
                 .overlaps = true};
   return plan;
 }

@@ -19,7 +19,13 @@ bool is_vulkan(const DeviceInfo& device, Shape, std::int64_t) {
 std::uint64_t no_workspace(const DeviceInfo&, Shape, std::int64_t) { return 0; }
 
 gpuready::Result<void> prepare_gemv(Device& device, Shape weights, std::int64_t rows) {
-  return device.prepare(*gemv_plan(device.info(), weights, rows).kernel);
+  const GemvPlan plan = gemv_plan(device.info(), weights, rows);
+  if (auto ready = device.prepare(*plan.kernel); !ready) return ready;
+  // Which also allows it that much shared memory.
+  const auto blocks =
+      device.resident_blocks(*plan.kernel, plan.shape.threads, plan.shape.shared_bytes);
+  if (!blocks) return std::unexpected(blocks.error());
+  return {};
 }
 gpuready::Result<void> run_planned_gemv(const GpuCall& call) {
   return run_gemv(call, gemv_plan(call.device.info(), call.weights.shape, call.rows));
