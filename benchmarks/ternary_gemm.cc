@@ -2,9 +2,9 @@
 //   bench_ternary_gemm DEVICE check            bit for bit: tails, greatest values, K up to 32768
 //   bench_ternary_gemm DEVICE time [SHAPE]...  SHAPE = MxNxK, for example 512x13824x2560
 //   bench_ternary_gemm DEVICE plans [SHAPE]... every tile size, whole and split
-// Lines of `time`: shape, kernel, tokens of a tile, split tiles, blocks, then microseconds of the
-// product, of the quantisation of bf16, and of both. benchmarks/ternary_gemm.py holds cuBLAS
-// against it.
+// Lines of `time`: shape, kernel, features x tokens of a tile, split tiles, blocks, then
+// microseconds of the product, of the quantisation of bf16, and of both. benchmarks/ternary_gemm.py
+// holds cuBLAS against it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -234,12 +234,13 @@ struct Checker {
             std::memcpy(&a, actual.data() + first * size, size);
             std::memcpy(&b, right.data() + first * size, size);
             fmt::print(
-                "WRONG {}x{}x{} fill {} input {} output {}: {} tile {} split {} blocks {}: "
+                "WRONG {}x{}x{} fill {} input {} output {}: {} tile {}x{} split {} blocks {}: "
                 "{} of {} differ, first ({}, {}): {:#x}, not {:#x}\n",
                 c.p.m, c.p.n, c.p.k, static_cast<int>(c.fill), static_cast<int>(input.type),
-                static_cast<int>(type), to_string(plan.kernel), plan.tokens, plan.split_tiles,
-                plan.blocks, differ, count, first / static_cast<std::size_t>(c.p.n),
-                first % static_cast<std::size_t>(c.p.n), a, b);
+                static_cast<int>(type), to_string(plan.kernel), plan.tile.features,
+                plan.tile.tokens, plan.split_tiles, plan.blocks, differ, count,
+                first / static_cast<std::size_t>(c.p.n), first % static_cast<std::size_t>(c.p.n), a,
+                b);
           }
         }
       }
@@ -295,9 +296,9 @@ std::vector<GemmPlan> plans_of(Device& device, Problem p, bool automatic_too) {
   const Shape shape{p.n, p.k};
   std::vector<GemmPlan> plans;
   if (gemm_kernel_of(device.info()) != GemmKernel::mma) {
-    for (const unsigned tokens : {128u, 64u, 32u})
+    for (const GemmTileSize tile : wgmma_tile_sizes())
       for (const bool split : {false, true}) {
-        GemmPlan plan = plan_gemm(units, shape, p.m, tokens, split);
+        GemmPlan plan = plan_gemm(units, shape, p.m, tile, split);
         if (!split || plan.split_tiles != 0) plans.push_back(plan);
       }
     if (automatic_too) plans.push_back(plan_gemm(GemmKernel::wgmma, units, shape, p.m));
@@ -382,8 +383,8 @@ void check_backend(Checker& checker, std::string_view uuid) {
       }
     }
   }
-  fmt::print("backend: {} for 15 rows, {} for 16\n", backend.kernel_for({300, 700}, 15),
-             backend.kernel_for({300, 700}, 16));
+  fmt::print("backend: {} for 16 rows, {} for 17\n", backend.kernel_for({300, 700}, 16),
+             backend.kernel_for({300, 700}, 17));
 }
 
 int check(Device& device) {
@@ -484,9 +485,9 @@ void time_plan(Device& device, StreamId stream, Workload& work, const GemmPlan& 
     multiply();
   });
   const double product_us = time_us(device, stream, multiply);
-  fmt::print("{}x{}x{} {} {} {} {} {:.2f} {:.2f} {:.2f} {:.0f}\n", work.p.m, work.p.n, work.p.k,
-             to_string(plan.kernel), plan.tokens, plan.split_tiles, plan.blocks, product_us,
-             quantise_us, both_us,
+  fmt::print("{}x{}x{} {} {}x{} {} {} {:.2f} {:.2f} {:.2f} {:.0f}\n", work.p.m, work.p.n, work.p.k,
+             to_string(plan.kernel), plan.tile.features, plan.tile.tokens, plan.split_tiles,
+             plan.blocks, product_us, quantise_us, both_us,
              2e-6 * static_cast<double>(work.p.m) * static_cast<double>(work.p.n) *
                  static_cast<double>(work.p.k) / both_us);
   std::fflush(stdout);

@@ -53,12 +53,12 @@ def main():
     lines = subprocess.run([program, device, "time", *shapes], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
     after = {s: cublas_us(torch, *map(int, s.split("x"))) for s in shapes}
-    print(f"{'MxNxK':>16} {'kernel':>10} tokens split blocks | product  quant   both us | TOPS "
+    print(f"{'MxNxK':>16} {'kernel':>10}    tile split blocks | product  quant   both us | TOPS "
           f"| cuBLAS us (before/after) | x product, x both")
     for line in lines:
-        shape, kernel, tokens, split, blocks, product, quantise, both, tops = line.split()
+        shape, kernel, tile, split, blocks, product, quantise, both, tops = line.split()
         best = min(before[shape], after[shape])
-        print(f"{shape:>16} {kernel:>10} {tokens:>6} {split:>5} {blocks:>6} | {product:>8} "
+        print(f"{shape:>16} {kernel:>10} {tile:>7} {split:>5} {blocks:>6} | {product:>8} "
               f"{quantise:>6} {both:>8} | {tops:>4} | {before[shape]:8.1f} {after[shape]:8.1f} | "
               f"{best / float(product):5.2f} {best / float(both):5.2f}")
 

@@ -74,11 +74,14 @@ GPUREADY_DEVICE u32 to_bf16_pair(float low, float high) {
   return pair;
 }
 
-// A warp's part of the output: 32 features by 8 * kColumns tokens. sums[h][4 * i + 2 * q + e] is
-// feature 16 * h + 8 * q + lane / 4 of token 8 * i + 2 * (lane % 4) + e.
-template <u32 kColumns>
+// A warp's part of the output: kHalves tiles of 16 features by 8 * kColumns tokens.
+// sums[h][4 * i + 2 * q + e] is feature 16 * h + 8 * q + lane / 4 of token 8 * i + 2 * (lane % 4) +
+// e.
+template <u32 kHalves, u32 kColumns>
 struct Epilogue {
-  static constexpr u32 kStride32 = 144, kStride16 = 80;  // bytes a token: no two lanes share a bank
+  static constexpr u32 kFeatures = 16 * kHalves, kGroups = 2 * kHalves;  // of 8 features
+  // Bytes of a token in the staging: no two lanes share a bank.
+  static constexpr u32 kStride32 = kFeatures * 4 + 16, kStride16 = kFeatures * 2 + 16;
   static_assert(16 * kStride32 <= kStagingBytes && 32 * kStride16 <= kStagingBytes);
 
   const GemmParams& p;
@@ -96,9 +99,9 @@ struct Epilogue {
   GPUREADY_DEVICE Token token(u32 index) const {
     const u32 m = token0 + index < p.rows ? token0 + index : p.rows - 1;
     Token token;
-    asm("ld.global.nc.v2.b32 {%0, %1}, [%2];"
-        : "=f"(token.step), "=r"(token.sum)
-        : "l"(p.row_facts + u64{m} * sizeof(GpuActivationRow)));
+    asm volatile("ld.global.nc.v2.b32 {%0, %1}, [%2];"
+                 : "=f"(token.step), "=r"(token.sum)
+                 : "l"(p.row_facts + u64{m} * sizeof(GpuActivationRow)));
     return token;
   }
 
@@ -109,7 +112,7 @@ struct Epilogue {
     const u64 row_bytes = static_cast<u64>(p.features) * kElementBytes;
     warp_barrier();
     if (((p.out | row_bytes) & 15) == 0) {
-      constexpr u32 kLanes = 32 * kElementBytes / 16;  // a token
+      constexpr u32 kLanes = kFeatures * kElementBytes / 16;  // a token
       const u32 n = feature0 + lane % kLanes * (16 / kElementBytes);
 #pragma unroll
       for (u32 t = 0; t < kTokens; t += 32 / kLanes) {
@@ -122,7 +125,7 @@ struct Epilogue {
       const u32 n = feature0 + lane;
       for (u32 t = 0; t < kTokens; ++t) {
         const u32 m = token0 + first + t;
-        if (m >= p.rows || n >= p.features) continue;
+        if (lane >= kFeatures || m >= p.rows || n >= p.features) continue;
         const u32 word = load_shared(staging + t * kStride + (lane * kElementBytes & ~3u));
         const u64 at = static_cast<u64>(m) * p.features + n;
         if constexpr (kElementBytes == 4) {
@@ -135,7 +138,7 @@ struct Epilogue {
     warp_barrier();
   }
 
-  GPUREADY_DEVICE void store(const u32 (&sums)[2][4 * kColumns]) const {
+  GPUREADY_DEVICE void store(const u32 (&sums)[kHalves][4 * kColumns]) const {
     if (token0 >= p.rows || feature0 >= p.features) return;
     if (p.output_type == kGemmOutBf16)
       store_bf16(sums);
@@ -151,10 +154,10 @@ struct Epilogue {
   }
 
   template <bool kFloat>
-  GPUREADY_DEVICE void store_32(const u32 (&sums)[2][4 * kColumns]) const {
-    float scales[4];
+  GPUREADY_DEVICE void store_32(const u32 (&sums)[kHalves][4 * kColumns]) const {
+    float scales[kGroups];
 #pragma unroll
-    for (u32 q = 0; q < 4; ++q) scales[q] = kFloat ? scale_of(q) : 0.0f;
+    for (u32 q = 0; q < kGroups; ++q) scales[q] = kFloat ? scale_of(q) : 0.0f;
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
 #pragma unroll
@@ -162,7 +165,7 @@ struct Epilogue {
         const u32 local = 8 * i + 2 * (lane % 4) + e;
         const Token of = token(local);
 #pragma unroll
-        for (u32 q = 0; q < 4; ++q) {
+        for (u32 q = 0; q < kGroups; ++q) {
           const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum);
           const u32 bits = kFloat ? bits_of(static_cast<float>(value) * (of.step * scales[q]))
                                   : static_cast<u32>(value);
@@ -173,18 +176,18 @@ struct Epilogue {
     }
   }
 
-  GPUREADY_DEVICE void store_bf16(const u32 (&sums)[2][4 * kColumns]) const {
+  GPUREADY_DEVICE void store_bf16(const u32 (&sums)[kHalves][4 * kColumns]) const {
     constexpr u32 kChunk = kColumns < 4 ? kColumns : 4;
-    float scales[4];
+    float scales[kGroups];
 #pragma unroll
-    for (u32 q = 0; q < 4; ++q) scales[q] = scale_of(q);
+    for (u32 q = 0; q < kGroups; ++q) scales[q] = scale_of(q);
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
       const u32 first = 8 * i + 2 * (lane % 4);
       const Token of[2] = {token(first), token(first + 1)};
-      u32 pairs[4];
+      u32 pairs[kGroups];
 #pragma unroll
-      for (u32 q = 0; q < 4; ++q) {
+      for (u32 q = 0; q < kGroups; ++q) {
         float values[2];
 #pragma unroll
         for (u32 e = 0; e < 2; ++e) {
@@ -195,14 +198,19 @@ struct Epilogue {
       }
 #if __CUDA_ARCH__ >= 900
       // Lane 8 q + r has the address of token r of the features 8 q and on.
-      const u32 at = staging + (8 * (i % kChunk) + lane % 8) * kStride16 + lane / 8 * 16;
-      asm volatile(
-          "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
-          "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
-          : "memory");
+      const u32 at = staging + (8 * (i % kChunk) + lane % 8) * kStride16 + lane / 8 % kGroups * 16;
+      if constexpr (kGroups == 4)
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
+            "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+            : "memory");
+      else
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(at),
+                     "r"(pairs[0]), "r"(pairs[1])
+                     : "memory");
 #else
 #pragma unroll
-      for (u32 q = 0; q < 4; ++q) {
+      for (u32 q = 0; q < kGroups; ++q) {
         const u32 at =
             staging + (8 * (i % kChunk) + 2 * (lane % 4)) * kStride16 + (8 * q + lane / 4) * 2;
         store_shared_16(at, static_cast<unsigned short>(pairs[q]));

@@ -131,7 +131,7 @@ std::int32_t* part_of(const GemmParams& p, unsigned block, unsigned tile, std::s
   return at<std::int32_t>(p.partials) + partial_slot(p, block, tile) * size;
 }
 
-template <unsigned kTokens, unsigned kFeatures>
+template <unsigned kFeatures, unsigned kTokens>
 void cpu_multiply(const void* params, CpuSlice slice) {
   const auto& p = *static_cast<const GemmParams*>(params);
   Sums sums(std::size_t{kTokens} * kFeatures);
@@ -149,10 +149,10 @@ void cpu_multiply(const void* params, CpuSlice slice) {
   }
 }
 
-template <unsigned kTokens>
+template <unsigned kFeatures, unsigned kTokens>
 void cpu_finish(const void* params, CpuSlice slice) {
   const auto& p = *static_cast<const GemmParams*>(params);
-  Sums sums(std::size_t{kTokens} * kWgmmaFeatures);
+  Sums sums(std::size_t{kTokens} * kFeatures);
   for (unsigned tile = slice.index; tile < p.split_tiles; tile += slice.count) {
     const unsigned first = split_owner(p, tile * p.k_tiles);
     const unsigned last = split_owner(p, (tile + 1) * p.k_tiles - 1);
@@ -162,23 +162,24 @@ void cpu_finish(const void* params, CpuSlice slice) {
       const std::int32_t* part = part_of(p, block, tile, sums.size());
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
     }
-    store_tile(p, gemm_tile(p.token_tiles, p.feature_tiles, tile), kTokens, kWgmmaFeatures, sums);
+    store_tile(p, gemm_tile(p.token_tiles, p.feature_tiles, tile), kTokens, kFeatures, sums);
   }
 }
 
 }  // namespace
 
 const Kernel kGemmTiles{"gpuready_ternary_tiles", kTilesImages, cpu_tiles};
-const Kernel kGemmMma{"gpuready_ternary_mma", kMmaImages, cpu_multiply<kMmaTokens, kMmaFeatures>};
-const Kernel kGemmWgmma32{"gpuready_ternary_wgmma_32", kWgmmaImages,
-                          cpu_multiply<32, kWgmmaFeatures>};
-const Kernel kGemmWgmma64{"gpuready_ternary_wgmma_64", kWgmmaImages,
-                          cpu_multiply<64, kWgmmaFeatures>};
-const Kernel kGemmWgmma128{"gpuready_ternary_wgmma_128", kWgmmaImages,
-                           cpu_multiply<128, kWgmmaFeatures>};
-
-const Kernel kGemmFinish32{"gpuready_ternary_finish_32", kWgmmaImages, cpu_finish<32>};
-const Kernel kGemmFinish64{"gpuready_ternary_finish_64", kWgmmaImages, cpu_finish<64>};
-const Kernel kGemmFinish128{"gpuready_ternary_finish_128", kWgmmaImages, cpu_finish<128>};
+const Kernel kGemmMma{"gpuready_ternary_mma", kMmaImages, cpu_multiply<kMmaFeatures, kMmaTokens>};
+#define GPUREADY_TERNARY_WGMMA(features, tokens)                                                 \
+  const Kernel kGemmWgmma##features##x##tokens{"gpuready_ternary_wgmma_" #features "x" #tokens,  \
+                                               kWgmmaImages, cpu_multiply<features, tokens>};    \
+  const Kernel kGemmFinish##features##x##tokens {                                                \
+    "gpuready_ternary_finish_" #features "x" #tokens, kWgmmaImages, cpu_finish<features, tokens> \
+  }
+GPUREADY_TERNARY_WGMMA(256, 128);
+GPUREADY_TERNARY_WGMMA(128, 256);
+GPUREADY_TERNARY_WGMMA(128, 128);
+GPUREADY_TERNARY_WGMMA(256, 64);
+GPUREADY_TERNARY_WGMMA(256, 32);
 
 }  // namespace gpuready::ternary

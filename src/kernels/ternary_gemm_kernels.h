@@ -6,9 +6,12 @@
 
 namespace gpuready::ternary {
 
-extern const Kernel kGemmTiles;                                    // GemmTilesParams, a block a row
-extern const Kernel kGemmMma;                                      // GemmParams, a block a tile
-extern const Kernel kGemmWgmma32, kGemmWgmma64, kGemmWgmma128;     // by tokens of a tile
-extern const Kernel kGemmFinish32, kGemmFinish64, kGemmFinish128;  // GemmParams, finish_blocks()
+extern const Kernel kGemmTiles;  // GemmTilesParams, a block a row
+extern const Kernel kGemmMma;    // GemmParams, a block a tile
+// By features and tokens of a tile, with the kernel that adds up the parts of split tiles.
+extern const Kernel kGemmWgmma128x256, kGemmWgmma256x128, kGemmWgmma128x128, kGemmWgmma256x64,
+    kGemmWgmma256x32;
+extern const Kernel kGemmFinish128x256, kGemmFinish256x128, kGemmFinish128x128, kGemmFinish256x64,
+    kGemmFinish256x32;
 
 }  // namespace gpuready::ternary

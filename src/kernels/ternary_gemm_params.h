@@ -35,7 +35,15 @@ struct GemmTilesParams {
   unsigned code_rows, value_type;
 };
 static_assert(sizeof(GemmTilesParams) <= 128);
-inline constexpr unsigned kGemmTilesThreads = 256;
+inline constexpr unsigned kGemmTilesMostThreads = 512;
+// Threads that hold 64 columns of 16-bit values each, or 32 of f32, between the passes over a row.
+constexpr unsigned gemm_tiles_threads(unsigned k_tiles, unsigned value_type) {
+  const unsigned columns = value_type == kGemmF32 ? 32 : 64;
+  unsigned threads = 64;
+  while (threads < kGemmTilesMostThreads && threads * columns < k_tiles * kActivationTileCols)
+    threads *= 2;
+  return threads;
+}
 
 // Tiles [0, split_tiles) are cut along K: their steps of 128 columns, one tile after the other, are
 // dealt evenly to all blocks, `share` each and one more for the first `extra` blocks. Parts
@@ -118,29 +126,32 @@ constexpr GemmTile gemm_tile(unsigned token_tiles, unsigned feature_tiles, unsig
 
 // ---- Kernels' shapes ----------------------------------------------------------------------------
 
-// wgmma: two warp groups of 128 features each, and one that copies.
-inline constexpr unsigned kWgmmaFeatures = 256, kWgmmaThreads = 3 * 128;
+// wgmma: two warp groups of 64 or 128 features each, and one that copies.
+inline constexpr unsigned kWgmmaThreads = 3 * 128;
 // mma.sync: 8 warps of 32 features by 64 tokens.
 inline constexpr unsigned kMmaFeatures = 128, kMmaTokens = 128, kMmaThreads = 256, kMmaStages = 4;
 
-// Room in which a warp turns 32 features by some tokens around, for stores along the features.
+// Room in which a warp turns up to 32 features by some tokens around, for stores along the
+// features.
 inline constexpr unsigned kStagingBytes = 2560;
 
-// Adds up split tiles: two warps for 16 tokens of 64 features.
+// Adds up split tiles: two of a tile's 8 warps, for 16 tokens.
 inline constexpr unsigned kFinishThreads = 64, kFinishSharedBytes = 2 * kStagingBytes;
 constexpr unsigned finish_blocks(const GemmParams& p, unsigned tokens) {
-  return p.split_tiles * (kWgmmaFeatures / 64) * (tokens / 16);
+  return p.split_tiles * 4 * (tokens / 16);
 }
 
-constexpr unsigned wgmma_stage_bytes(unsigned tokens) {
-  return tokens * kActivationTileCols + kWgmmaFeatures * kActivationTileCols / 4;
+constexpr unsigned wgmma_stage_bytes(unsigned features, unsigned tokens) {
+  return (tokens + features / 4) * kActivationTileCols;
 }
-constexpr unsigned wgmma_stages(unsigned tokens) {
-  return tokens == 128 ? 8 : tokens == 64 ? 12 : 16;
+// As many as fit into 192 KiB.
+constexpr unsigned wgmma_stages(unsigned features, unsigned tokens) {
+  return 192 * 1024 / wgmma_stage_bytes(features, tokens);
 }
-// Stages, then staging of 8 warps, then barriers; the swizzle wants 1024-byte alignment.
-constexpr unsigned wgmma_shared_bytes(unsigned tokens) {
-  return wgmma_stages(tokens) * (wgmma_stage_bytes(tokens) + 16) + 8 * kStagingBytes + 1024;
+// Stages with two barriers each, staging of 8 warps; the swizzle wants 1024-byte alignment.
+constexpr unsigned wgmma_shared_bytes(unsigned features, unsigned tokens) {
+  return wgmma_stages(features, tokens) * (wgmma_stage_bytes(features, tokens) + 16) +
+         8 * kStagingBytes + 1024;
 }
 constexpr unsigned mma_shared_bytes() {
   const unsigned stages = kMmaStages * kMmaTokens * kActivationTileCols;

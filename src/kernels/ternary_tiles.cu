@@ -7,7 +7,7 @@ namespace gpuready::device {
 namespace {
 
 inline constexpr u32 kPiece = 16;  // columns: 16 bytes of a tile, which are moved as one
-inline constexpr u32 kThreads = kGemmTilesThreads, kWarps = kThreads / 32;
+inline constexpr u32 kMostWarps = kGemmTilesMostThreads / 32;
 
 struct F32 {
   static constexpr u32 kBytes = 4;
@@ -72,7 +72,7 @@ struct Row {
   }
 };
 
-GPUREADY_SHARED u32 exchange[3][kWarps];
+GPUREADY_SHARED u32 exchange[3][kMostWarps];
 
 struct Greatest {
   GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a > b ? a : b; }
@@ -85,14 +85,13 @@ struct Sum {
 };
 // Over the block, for all threads; each with an exchange of its own.
 template <class Pick>
-GPUREADY_DEVICE u32 reduce(u32 value, u32 (&warps)[kWarps], Pick pick) {
+GPUREADY_DEVICE u32 reduce(u32 value, u32 (&warps)[kMostWarps], Pick pick) {
   for (u32 distance = 16; distance > 0; distance /= 2)
     value = pick(value, shuffle_down(value, distance));
   if (thread_index() % 32 == 0) warps[thread_index() / 32] = value;
   block_barrier();
   value = warps[0];
-#pragma unroll
-  for (u32 w = 1; w < kWarps; ++w) value = pick(value, warps[w]);
+  for (u32 w = 1; w < block_threads() / 32; ++w) value = pick(value, warps[w]);
   return value;
 }
 
@@ -109,7 +108,7 @@ GPUREADY_DEVICE u32 greatest_of(const u32 (&words)[Row<Type>::kWords]) {
 template <class Type>
 GPUREADY_DEVICE u32 bad_column(const Row<Type>& row, u32 pieces) {
   u32 bad = kNoColumn, words[Row<Type>::kWords];
-  for (u32 piece = thread_index(); piece < pieces && bad == kNoColumn; piece += kThreads) {
+  for (u32 piece = thread_index(); piece < pieces && bad == kNoColumn; piece += block_threads()) {
     row.load(piece, words);
 #pragma unroll
     for (u32 i = 0; i < kPiece; ++i)
@@ -147,11 +146,12 @@ GPUREADY_DEVICE void quantise(const GemmTilesParams& p, u32 m) {
   u32 greatest = 0;
   if constexpr (kInRegisters) {
 #pragma unroll
-    for (u32 i = 0; i < kPieces; ++i) row.load_aligned(thread_index() + i * kThreads, words[i]);
+    for (u32 i = 0; i < kPieces; ++i)
+      row.load_aligned(thread_index() + i * block_threads(), words[i]);
 #pragma unroll
     for (u32 i = 0; i < kPieces; ++i) greatest = Greatest()(greatest, greatest_of<Type>(words[i]));
   } else {
-    for (u32 piece = thread_index(); piece < pieces; piece += kThreads) {
+    for (u32 piece = thread_index(); piece < pieces; piece += block_threads()) {
       row.load(piece, words[0]);
       greatest = Greatest()(greatest, greatest_of<Type>(words[0]));
     }
@@ -171,17 +171,17 @@ GPUREADY_DEVICE void quantise(const GemmTilesParams& p, u32 m) {
       for (u32 i = 0; i < kPieces * kWords; ++i) asm("" : "+r"(words[i / kWords][i % kWords]));
 #pragma unroll
       for (u32 i = 0; i < kPieces; ++i)
-        if (const u32 piece = thread_index() + i * kThreads; piece < pieces)
+        if (const u32 piece = thread_index() + i * block_threads(); piece < pieces)
           sum += put<Type>(p, m, piece, scale, words[i]);
     } else {
-      for (u32 piece = thread_index(); piece < pieces; piece += kThreads) {
+      for (u32 piece = thread_index(); piece < pieces; piece += block_threads()) {
         row.load(piece, words[0]);
         sum += put<Type>(p, m, piece, scale, words[0]);
       }
     }
   } else {  // zeros
     const u32 none[kWords] = {};
-    for (u32 piece = thread_index(); piece < pieces; piece += kThreads)
+    for (u32 piece = thread_index(); piece < pieces; piece += block_threads())
       put<Type>(p, m, piece, 0, none);
   }
   sum = reduce(sum, exchange[2], Sum());
@@ -195,8 +195,8 @@ GPUREADY_DEVICE void quantise(const GemmTilesParams& p, u32 m) {
 
 template <class Type>
 GPUREADY_DEVICE void quantise(const GemmTilesParams& p, u32 m) {
-  constexpr u32 kHeld = 32 / Row<Type>::kWords * kThreads * kPiece;  // columns
-  if (Row<Type>(p, m).aligned && p.cols <= kHeld)
+  const u32 held = 32 / Row<Type>::kWords * block_threads() * kPiece;  // columns
+  if (Row<Type>(p, m).aligned && p.k_tiles * kActivationTileCols <= held)
     quantise<Type, true>(p, m);
   else
     quantise<Type, false>(p, m);
@@ -205,7 +205,7 @@ GPUREADY_DEVICE void quantise(const GemmTilesParams& p, u32 m) {
 GPUREADY_DEVICE void take_codes(const GemmTilesParams& p, u32 m) {
   const u32 pieces = p.k_tiles * (kActivationTileCols / kPiece);
   const u64 row = p.values + static_cast<u64>(m) * p.stride;
-  for (u32 piece = thread_index(); piece < pieces; piece += kThreads)
+  for (u32 piece = thread_index(); piece < pieces; piece += block_threads())
     store_global_4(p.tiles + tiled_activation(m, piece * kPiece, p.k_tiles),
                    load_global_4(row + piece * kPiece));
 }
@@ -213,7 +213,7 @@ GPUREADY_DEVICE void take_codes(const GemmTilesParams& p, u32 m) {
 }  // namespace
 }  // namespace gpuready::device
 
-GPUREADY_KERNEL(gpuready::ternary::kGemmTilesThreads, 4)
+GPUREADY_KERNEL(gpuready::ternary::kGemmTilesMostThreads, 2)
 void gpuready_ternary_tiles(gpuready::ternary::GemmTilesParams p) {
   using namespace gpuready::device;
   let_next_start();

@@ -1,7 +1,8 @@
 // Ternary matrix products on Hopper (sm_90a): wgmma with the weights, decoded, in registers and the
-// activations in shared memory. A tile is 256 features by 32, 64 or 128 tokens; two warp groups
-// multiply 128 features each while a warp copies a ring of stages ahead. A warp has 32 features
-// next to each other: two of the 16-row tiles in which weights are kept.
+// activations in shared memory. A tile is 256 features by 32, 64 or 128 tokens, or 128 by 128 or
+// 256; two warp groups multiply half of the features each while a third copies a ring of stages
+// ahead. A warp has features next to each other: two of the 16-row tiles in which weights are kept,
+// or one.
 #include "kernels/ternary_gemm_device.cuh"
 
 namespace gpuready::device {
@@ -25,6 +26,7 @@ inline constexpr u32 kInFlight = 3;
 #define GPUREADY_SIXTEEN(d, i) GPUREADY_EIGHT(d, i), GPUREADY_EIGHT(d, i + 8)
 #define GPUREADY_THIRTY_TWO(d, i) GPUREADY_SIXTEEN(d, i), GPUREADY_SIXTEEN(d, i + 16)
 #define GPUREADY_SIXTY_FOUR(d, i) GPUREADY_THIRTY_TWO(d, i), GPUREADY_THIRTY_TWO(d, i + 32)
+#define GPUREADY_HUNDRED_28(d, i) GPUREADY_SIXTY_FOUR(d, i), GPUREADY_SIXTY_FOUR(d, i + 64)
 
 // D = A B (+ D when `add`): 64 features by kTokens tokens, 32 columns deep.
 template <u32 kTokens>
@@ -45,6 +47,12 @@ struct Multiply;
       asm volatile("" : registers(d, 0)::"memory");                                              \
     }                                                                                            \
   }
+GPUREADY_MULTIPLY(256,
+                  GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) GPUREADY_TEN(3) GPUREADY_TEN(4)
+                      GPUREADY_TEN(5) GPUREADY_TEN(6) GPUREADY_TEN(7) GPUREADY_TEN(8)
+                          GPUREADY_TEN(9) GPUREADY_TEN(10)
+                              GPUREADY_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127",
+                  GPUREADY_HUNDRED_28, 128, 129, 130, 131, 132, 133);
 GPUREADY_MULTIPLY(128,
                   GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) GPUREADY_TEN(3) GPUREADY_TEN(4)
                       GPUREADY_TEN(5) "%60, %61, %62, %63",
@@ -99,10 +107,11 @@ GPUREADY_DEVICE void copy_in(u32 target, u64 source, u32 bytes, u32 barrier) {
 
 // ---- The product --------------------------------------------------------------------------------
 
-// A stage: activations, then the weights of 16 row tiles.
-template <u32 kTokens>
+// A stage: activations, then the weights' row tiles.
+template <u32 kFeatures, u32 kTokens>
 struct Ring {
-  static constexpr u32 kStages = wgmma_stages(kTokens), kStageBytes = wgmma_stage_bytes(kTokens);
+  static constexpr u32 kStages = wgmma_stages(kFeatures, kTokens);
+  static constexpr u32 kStageBytes = wgmma_stage_bytes(kFeatures, kTokens);
   static constexpr u32 kActivationBytes = kTokens * kActivationTileCols;
   u32 base, index = 0, parity = 0;
 
@@ -121,25 +130,36 @@ struct Ring {
   }
 };
 
-// Bulk copies are issued one lane after the other, about a hundred cycles each: one for the
-// activations, which are contiguous, but none for the 16 rows of weights; each warp copies 4.
-template <u32 kTokens>
+// Bulk copies are issued one lane after the other, about a hundred cycles each: one or
+// two for the activations, which are contiguous, but none for the 8 or 16 row tiles of weights.
+template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
-  using Stages = Ring<kTokens>;
+  using Stages = Ring<kFeatures, kTokens>;
   const u32 thread = thread_index() - kConsumers, lane = thread % 32, warp = thread / 32;
   const u32 last_row_tile = (p.features + 15) / 16 - 1;
-  constexpr u32 kRowTiles = kWgmmaFeatures / 16, kCopies = kRowTiles / kProducerWarps;
+  constexpr u32 kRowTiles = kFeatures / 16, kCopies = kRowTiles / kProducerWarps;
+  constexpr u32 kActivationCopies =
+      kTokens > kActivationTileRows ? kTokens / kActivationTileRows : 1;
+  const u32 last_activations = (p.rows - 1) / kActivationTileRows;
   Stages ring{base};
   GemmWalk walk(p, block_index());
   GemmPiece piece;
   while (walk.next(piece)) {
     const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
     const u32 row = tile.token * kTokens;
-    u64 activations = p.activations +
-                      (static_cast<u64>(row / kActivationTileRows) * p.k_tiles + piece.k_begin) *
-                          kActivationTileBytes +
-                      row % kActivationTileRows * kActivationTileCols;
-    // Rows of weights beyond the last are read as the last, and stored nowhere.
+    // Rows of activations and weights beyond the last tile's are read as that one's, and stored
+    // nowhere.
+    u64 activations[kActivationCopies];
+#pragma unroll
+    for (u32 i = 0; i < kActivationCopies; ++i) {
+      const u32 row_tile = row / kActivationTileRows + i;
+      activations[i] =
+          p.activations +
+          (static_cast<u64>(row_tile < last_activations ? row_tile : last_activations) * p.k_tiles +
+           piece.k_begin) *
+              kActivationTileBytes +
+          row % kActivationTileRows * kActivationTileCols;
+    }
     u64 weights[kCopies];
 #pragma unroll
     for (u32 i = 0; i < kCopies; ++i) {
@@ -154,7 +174,12 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       if (thread == 0) {
         barrier_expect(ring.full(), Stages::kActivationBytes);
-        copy_in(ring.stage(), activations, Stages::kActivationBytes, ring.full());
+#pragma unroll
+        for (u32 i = 0; i < kActivationCopies; ++i) {
+          constexpr u32 kBytes = Stages::kActivationBytes / kActivationCopies;
+          copy_in(ring.stage() + i * kBytes, activations[i], kBytes, ring.full());
+          activations[i] += kActivationTileBytes;
+        }
       }
       const u32 target = ring.stage() + Stages::kActivationBytes + warp * kCopies * 512 + lane * 16;
 #pragma unroll
@@ -166,7 +191,6 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
       }
       asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring.full())
                    : "memory");
-      activations += kActivationTileBytes;
       ring.advance();
     }
   }
@@ -175,17 +199,17 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
 
 // A part of a split tile, for finish(): 16 bytes of each consumer after each other.
 inline constexpr u32 kPartRow = kConsumers * 16;
-template <u32 kTokens>
+template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE u64 part_address(const GemmParams& p, u32 block, u32 tile, u32 consumer) {
-  return p.partials +
-         static_cast<u64>(partial_slot(p, block, tile)) * (kWgmmaFeatures * kTokens * 4) +
+  return p.partials + static_cast<u64>(partial_slot(p, block, tile)) * (kFeatures * kTokens * 4) +
          consumer * 16;
 }
-template <u32 kTokens>
-GPUREADY_DEVICE void store_part(const GemmParams& p, u32 tile, const u32 (&sums)[2][kTokens / 2]) {
-  const u64 own = part_address<kTokens>(p, block_index(), tile, thread_index());
+template <u32 kFeatures, u32 kTokens>
+GPUREADY_DEVICE void store_part(const GemmParams& p, u32 tile,
+                                const u32 (&sums)[kFeatures / 128][kTokens / 2]) {
+  const u64 own = part_address<kFeatures, kTokens>(p, block_index(), tile, thread_index());
 #pragma unroll
-  for (u32 h = 0; h < 2; ++h)
+  for (u32 h = 0; h < kFeatures / 128; ++h)
 #pragma unroll
     for (u32 i = 0; i < kTokens / 2; i += 4)
       store_global_4(own + (h * kTokens / 8 + i / 4) * kPartRow,
@@ -194,22 +218,22 @@ GPUREADY_DEVICE void store_part(const GemmParams& p, u32 tile, const u32 (&sums)
 
 // Adds up the parts of a split tile, exactly, and turns them into output: a block of two warps for
 // 16 tokens of 64 features.
-template <u32 kTokens>
+template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void finish(const GemmParams& p) {
   let_next_start();
   await_previous();
-  constexpr u32 kColumns = 2, kSlices = kTokens / 16;
+  constexpr u32 kHalves = kFeatures / 128, kColumns = 2, kSlices = kTokens / 16;
   const u32 tile_index = block_index() / (4 * kSlices), rest = block_index() % (4 * kSlices);
   const u32 slice = rest / 4, lane = thread_index() % 32;
   const u32 warp = rest % 4 * 2 + thread_index() / 32;
   const u32 first = split_owner(p, tile_index * p.k_tiles);
   const u32 last = split_owner(p, (tile_index + 1) * p.k_tiles - 1);
   if (first == last) return;  // no part: that block had all of it
-  u32 sums[2][4 * kColumns] = {};
+  u32 sums[kHalves][4 * kColumns] = {};
   for (u32 block = first; block <= last; ++block) {
-    const u64 part = part_address<kTokens>(p, block, tile_index, warp * 32 + lane);
+    const u64 part = part_address<kFeatures, kTokens>(p, block, tile_index, warp * 32 + lane);
 #pragma unroll
-    for (u32 h = 0; h < 2; ++h)
+    for (u32 h = 0; h < kFeatures / 128; ++h)
 #pragma unroll
       for (u32 i = 0; i < kColumns; ++i) {
         const Words4 v =
@@ -221,38 +245,47 @@ GPUREADY_DEVICE void finish(const GemmParams& p) {
       }
   }
   const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, tile_index);
-  const Epilogue<kColumns> epilogue{
+  const Epilogue<kHalves, kColumns> epilogue{
       p, shared_address(shared_memory) + thread_index() / 32 * kStagingBytes, lane,
-      tile.token * kTokens + slice * 16, tile.feature * kWgmmaFeatures + warp * 32};
+      tile.token * kTokens + slice * 16, tile.feature * kFeatures + warp * 16 * kHalves};
   epilogue.store(sums);
 }
 
-template <u32 kTokens>
+template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
-  using Stages = Ring<kTokens>;
+  using Stages = Ring<kFeatures, kTokens>;
   const u32 thread = thread_index(), warp = thread / 32, lane = thread % 32;
   Stages ring{base};
   GemmWalk walk(p, block_index());
   GemmPiece piece;
-  u32 sums[2][kTokens / 2];
+  constexpr u32 kHalves = kFeatures / 128;
+  u32 sums[kHalves][kTokens / 2];
   while (walk.next(piece)) {
     u32 done = 0;  // the stage before this one, which no multiplication reads any more
     for (u32 k = piece.k_begin; k < piece.k_end; ++k) {
       barrier_wait(ring.full(), ring.parity);
       const u32 stage = ring.stage();
-      const u32 own = stage + Stages::kActivationBytes + warp * 1024 + lane * 16;
-      const Words4 v0 = load_shared_4(own), v1 = load_shared_4(own + 512);
-      const u32 words[2][4] = {{v0.x, v0.y, v0.z, v0.w}, {v1.x, v1.y, v1.z, v1.w}};
+      const u32 own = stage + Stages::kActivationBytes + warp * 512 * kHalves + lane * 16;
+      u32 words[kHalves][4];
+#pragma unroll
+      for (u32 h = 0; h < kHalves; ++h) {
+        const Words4 v = load_shared_4(own + h * 512);
+        words[h][0] = v.x;
+        words[h][1] = v.y;
+        words[h][2] = v.z;
+        words[h][3] = v.w;
+      }
       const u64 activations = matrix_descriptor(stage);
 #pragma unroll
       for (u32 j = 0; j < 4; ++j) {
-        u32 a[2][4];
-        decode(words[0][j], a[0]);
-        decode(words[1][j], a[1]);
+        u32 a[kHalves][4];
+#pragma unroll
+        for (u32 h = 0; h < kHalves; ++h) decode(words[h][j], a[h]);
         const u32 add = j != 0 || k != piece.k_begin;
         wgmma_fence();
-        Multiply<kTokens>::issue(sums[0], a[0], activations + 2 * j, add);
-        Multiply<kTokens>::issue(sums[1], a[1], activations + 2 * j, add);
+#pragma unroll
+        for (u32 h = 0; h < kHalves; ++h)
+          Multiply<kTokens>::issue(sums[h], a[h], activations + 2 * j, add);
         wgmma_commit();
         // Its registers of A were those of four slices ago.
         wgmma_wait<kInFlight>();
@@ -262,28 +295,28 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
       ring.advance();
     }
     wgmma_wait<0>();
-    Multiply<kTokens>::settle(sums[0]);
-    Multiply<kTokens>::settle(sums[1]);
+#pragma unroll
+    for (u32 h = 0; h < kHalves; ++h) Multiply<kTokens>::settle(sums[h]);
     if (lane == 0) barrier_arrive(done);
 
     if (piece.k_end - piece.k_begin != p.k_tiles) {
-      store_part<kTokens>(p, piece.tile, sums);
+      store_part<kFeatures, kTokens>(p, piece.tile, sums);
       continue;
     }
     const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
-    const Epilogue<kTokens / 8> epilogue{p, Stages::staging(base) + warp * kStagingBytes, lane,
-                                         tile.token * kTokens,
-                                         tile.feature * kWgmmaFeatures + warp * 32};
+    const Epilogue<kHalves, kTokens / 8> epilogue{p, Stages::staging(base) + warp * kStagingBytes,
+                                                  lane, tile.token * kTokens,
+                                                  tile.feature * kFeatures + warp * 16 * kHalves};
     epilogue.store(sums);
   }
 }
 
-template <u32 kTokens>
+template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void run(const GemmParams& p) {
   const u32 base = (shared_address(shared_memory) + 1023) & ~1023u;
   if (thread_index() == 0) {
-    Ring<kTokens> ring{base};
-    for (; ring.index < Ring<kTokens>::kStages; ++ring.index) {
+    Ring<kFeatures, kTokens> ring{base};
+    for (; ring.index < Ring<kFeatures, kTokens>::kStages; ++ring.index) {
       barrier_init(ring.full(), 1 + kProducerWarps * 32);
       barrier_init(ring.empty(), kConsumerWarps);
     }
@@ -295,25 +328,27 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   // Registers go from the warp group that copies to those that multiply.
   if (thread_index() >= kConsumers) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    produce<kTokens>(p, base);
+    produce<kFeatures, kTokens>(p, base);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    consume<kTokens>(p, base);
+    consume<kFeatures, kTokens>(p, base);
   }
 }
 
 }  // namespace
 }  // namespace gpuready::device
 
-#define GPUREADY_TERNARY_WGMMA(tokens)                                     \
-  GPUREADY_KERNEL(gpuready::ternary::kWgmmaThreads, 1)                     \
-  void gpuready_ternary_wgmma_##tokens(gpuready::ternary::GemmParams p) {  \
-    gpuready::device::run<tokens>(p);                                      \
-  }                                                                        \
-  GPUREADY_KERNEL(gpuready::ternary::kFinishThreads, 8)                    \
-  void gpuready_ternary_finish_##tokens(gpuready::ternary::GemmParams p) { \
-    gpuready::device::finish<tokens>(p);                                   \
+#define GPUREADY_TERNARY_WGMMA(features, tokens)                                        \
+  GPUREADY_KERNEL(gpuready::ternary::kWgmmaThreads, 1)                                  \
+  void gpuready_ternary_wgmma_##features##x##tokens(gpuready::ternary::GemmParams p) {  \
+    gpuready::device::run<features, tokens>(p);                                         \
+  }                                                                                     \
+  GPUREADY_KERNEL(gpuready::ternary::kFinishThreads, 8)                                 \
+  void gpuready_ternary_finish_##features##x##tokens(gpuready::ternary::GemmParams p) { \
+    gpuready::device::finish<features, tokens>(p);                                      \
   }
-GPUREADY_TERNARY_WGMMA(32)
-GPUREADY_TERNARY_WGMMA(64)
-GPUREADY_TERNARY_WGMMA(128)
+GPUREADY_TERNARY_WGMMA(256, 128)
+GPUREADY_TERNARY_WGMMA(128, 256)
+GPUREADY_TERNARY_WGMMA(128, 128)
+GPUREADY_TERNARY_WGMMA(256, 64)
+GPUREADY_TERNARY_WGMMA(256, 32)

@@ -9,28 +9,36 @@
 namespace gpuready::ternary {
 namespace {
 
-// wgmma by the tokens of a tile. Costs are in cycles of an SM, as measured on an H200: of a step,
-// which is 256 features by so many tokens by 128 columns; of turning a tile into output; of putting
-// down a part of a split tile, which finish() picks up.
+constexpr unsigned ceil_div(unsigned a, unsigned b) { return (a + b - 1) / b; }
+
+// wgmma by the size of a tile. Costs are in cycles of an SM, as measured on an H200: of a step of
+// 128 columns; of starting a tile and turning it into output; of putting down a part of a split
+// tile, which finish() picks up.
 struct WgmmaTile {
-  unsigned tokens;
   const Kernel* multiply;
   const Kernel* finish;
   double step_cycles, tile_cycles, part_cycles;
 };
+constexpr std::array kTileSizes = {GemmTileSize{128, 256}, GemmTileSize{256, 128},
+                                   GemmTileSize{128, 128}, GemmTileSize{256, 64},
+                                   GemmTileSize{256, 32}};
 constexpr std::array kWgmmaTiles = {
-    WgmmaTile{128, &kGemmWgmma128, &kGemmFinish128, 1230, 4000, 6000},
-    WgmmaTile{64, &kGemmWgmma64, &kGemmFinish64, 810, 2000, 4000},
-    WgmmaTile{32, &kGemmWgmma32, &kGemmFinish32, 720, 1200, 3000},
+    WgmmaTile{&kGemmWgmma128x256, &kGemmFinish128x256, 1240, 4000, 6000},
+    WgmmaTile{&kGemmWgmma256x128, &kGemmFinish256x128, 1230, 4000, 6000},
+    WgmmaTile{&kGemmWgmma128x128, &kGemmFinish128x128, 640, 2500, 4000},
+    WgmmaTile{&kGemmWgmma256x64, &kGemmFinish256x64, 810, 2500, 4000},
+    WgmmaTile{&kGemmWgmma256x32, &kGemmFinish256x32, 720, 1500, 3000},
 };
 // Of a kernel more, and for each byte that it picks up.
 constexpr double kFinishCycles = 4000, kFinishCyclesPerByte = 6e-4;
 
 const WgmmaTile& tile_of(const GemmPlan& plan) {
-  return *std::ranges::find(kWgmmaTiles, plan.tokens, &WgmmaTile::tokens);
+  const auto found = std::ranges::find(kTileSizes, plan.tile);
+  return kWgmmaTiles[static_cast<std::size_t>(found - kTileSizes.begin())];
 }
-
-constexpr unsigned ceil_div(unsigned a, unsigned b) { return (a + b - 1) / b; }
+constexpr std::uint64_t part_bytes(GemmTileSize tile) {
+  return std::uint64_t{4} * tile.features * tile.tokens;
+}
 
 double cycles_of(const GemmPlan& plan, unsigned units) {
   const WgmmaTile& tile = tile_of(plan);
@@ -39,32 +47,32 @@ double cycles_of(const GemmPlan& plan, unsigned units) {
                         (plan.k_tiles * tile.step_cycles + tile.tile_cycles);
   if (plan.split_tiles == 0) return cycles;
   const double share = static_cast<double>(plan.split_tiles) * plan.k_tiles / plan.blocks;
-  const double part_bytes = 4.0 * kWgmmaFeatures * plan.tokens;
   return cycles + (share + 1) * tile.step_cycles + 2 * tile.part_cycles + kFinishCycles +
-         (plan.blocks + plan.split_tiles) * part_bytes * kFinishCyclesPerByte;
+         (plan.blocks + plan.split_tiles) * static_cast<double>(part_bytes(plan.tile)) *
+             kFinishCyclesPerByte;
 }
 
 void lay_out(GemmPlan& plan) {
   if (plan.split_tiles == 0) return;
-  plan.workspace_bytes =
-      std::uint64_t{2} * plan.blocks * plan.tokens * kWgmmaFeatures * sizeof(std::int32_t);
+  plan.workspace_bytes = std::uint64_t{2} * plan.blocks * part_bytes(plan.tile);
 }
 
-GemmPlan base_plan(GemmKernel kernel, Shape weights, std::int64_t rows, unsigned tokens,
-                   unsigned features) {
+GemmPlan base_plan(GemmKernel kernel, Shape weights, std::int64_t rows, GemmTileSize tile) {
   GemmPlan plan;
   plan.kernel = kernel;
-  plan.tokens = tokens;
+  plan.tile = tile;
   plan.rows = static_cast<unsigned>(rows);
   plan.features = static_cast<unsigned>(weights.rows);
   plan.k_tiles = ceil_div(static_cast<unsigned>(weights.cols), kActivationTileCols);
-  plan.token_tiles = ceil_div(plan.rows, tokens);
-  plan.feature_tiles = ceil_div(plan.features, features);
+  plan.token_tiles = ceil_div(plan.rows, tile.tokens);
+  plan.feature_tiles = ceil_div(plan.features, tile.features);
   plan.blocks = plan.token_tiles * plan.feature_tiles;
   return plan;
 }
 
 }  // namespace
+
+std::span<const GemmTileSize> wgmma_tile_sizes() { return kTileSizes; }
 
 std::optional<GemmKernel> gemm_kernel_of(const DeviceInfo& device) {
   const int capability = device.compute_capability.value_or(0);
@@ -72,8 +80,9 @@ std::optional<GemmKernel> gemm_kernel_of(const DeviceInfo& device) {
   return capability == 90 ? GemmKernel::wgmma : GemmKernel::mma;
 }
 
-GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, unsigned tokens, bool split) {
-  GemmPlan plan = base_plan(GemmKernel::wgmma, weights, rows, tokens, kWgmmaFeatures);
+GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, GemmTileSize tile,
+                   bool split) {
+  GemmPlan plan = base_plan(GemmKernel::wgmma, weights, rows, tile);
   const unsigned tiles = plan.blocks;
   plan.blocks = std::min(tiles, units);
   if (split && tiles % units != 0) {
@@ -93,15 +102,15 @@ GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, unsigned to
 
 GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_t rows) {
   if (kernel == GemmKernel::mma) {
-    GemmPlan plan = base_plan(kernel, weights, rows, kMmaTokens, kMmaFeatures);
+    GemmPlan plan = base_plan(kernel, weights, rows, {kMmaFeatures, kMmaTokens});
     lay_out(plan);
     return plan;
   }
   GemmPlan best;
   double least = std::numeric_limits<double>::infinity();
-  for (const WgmmaTile& tile : kWgmmaTiles) {
+  for (const GemmTileSize tile : kTileSizes) {
     for (const bool split : {false, true}) {
-      const GemmPlan plan = plan_gemm(units, weights, rows, tile.tokens, split);
+      const GemmPlan plan = plan_gemm(units, weights, rows, tile, split);
       if (const double cycles = cycles_of(plan, units); cycles < least) {
         least = cycles;
         best = plan;
@@ -133,7 +142,9 @@ gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddr
       .code_rows = static_cast<unsigned>(kMatrixRows),
       .value_type = type,
   };
-  const LaunchShape shape{.blocks = params.rows, .threads = kGemmTilesThreads, .overlaps = true};
+  const LaunchShape shape{.blocks = params.rows,
+                          .threads = gemm_tiles_threads(params.k_tiles, params.value_type),
+                          .overlaps = true};
   return device.launch(stream, kGemmTiles, shape, &params, sizeof params);
 }
 
@@ -184,11 +195,11 @@ gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, con
   const WgmmaTile& tile = tile_of(plan);
   const LaunchShape shape{.blocks = plan.blocks,
                           .threads = kWgmmaThreads,
-                          .shared_bytes = wgmma_shared_bytes(plan.tokens),
+                          .shared_bytes = wgmma_shared_bytes(plan.tile.features, plan.tile.tokens),
                           .overlaps = true};
   auto done = device.launch(stream, *tile.multiply, shape, &params, sizeof params);
   if (!done || plan.split_tiles == 0) return done;
-  const LaunchShape finish{.blocks = finish_blocks(params, plan.tokens),
+  const LaunchShape finish{.blocks = finish_blocks(params, plan.tile.tokens),
                            .threads = kFinishThreads,
                            .shared_bytes = kFinishSharedBytes,
                            .overlaps = true};
@@ -196,14 +207,20 @@ gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, con
 }
 
 gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel) {
-  if (auto done = device.prepare(kGemmTiles); !done) return done;
-  if (kernel == GemmKernel::mma) return device.prepare(kGemmMma);
-  for (const WgmmaTile& tile : kWgmmaTiles) {
-    for (const Kernel* each : {tile.multiply, tile.finish}) {
-      if (auto done = device.prepare(*each); !done) return done;
-    }
+  // Asking how many blocks fit also allows a kernel that much shared memory.
+  const auto prepare = [&](const Kernel& each, unsigned threads, unsigned shared_bytes) {
+    const auto blocks = device.resident_blocks(each, threads, shared_bytes);
+    return blocks ? gpuready::Result<void>() : std::unexpected(blocks.error());
+  };
+  auto done = device.prepare(kGemmTiles);
+  if (done && kernel == GemmKernel::mma) done = prepare(kGemmMma, kMmaThreads, mma_shared_bytes());
+  for (std::size_t i = 0; done && kernel == GemmKernel::wgmma && i < kWgmmaTiles.size(); ++i) {
+    const GemmTileSize size = kTileSizes[i];
+    done = prepare(*kWgmmaTiles[i].multiply, kWgmmaThreads,
+                   wgmma_shared_bytes(size.features, size.tokens));
+    if (done) done = device.prepare(*kWgmmaTiles[i].finish);
   }
-  return {};
+  return done;
 }
 
 namespace {

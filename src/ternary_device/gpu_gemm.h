@@ -23,9 +23,16 @@ std::string_view to_string(GemmKernel kernel);  // "int8-mma", "int8-wgmma"
 // The best that the device has; nothing below 8.0.
 std::optional<GemmKernel> gemm_kernel_of(const DeviceInfo& device);
 
+struct GemmTileSize {
+  unsigned features = 0, tokens = 0;
+  bool operator==(const GemmTileSize&) const = default;
+};
+// Of wgmma's kernels.
+std::span<const GemmTileSize> wgmma_tile_sizes();
+
 struct GemmPlan {
   GemmKernel kernel = GemmKernel::mma;
-  unsigned tokens = 0;  // of a tile
+  GemmTileSize tile;
   unsigned rows = 0, features = 0, k_tiles = 0;
   unsigned token_tiles = 0, feature_tiles = 0;
   unsigned split_tiles = 0, blocks = 0;  // see GemmParams
@@ -34,9 +41,9 @@ struct GemmPlan {
 // `units` is the device's number of SMs. Rows and the weights' rows must be at least 1 and below
 // 2^31, the columns at least 1 and at most 2^22.
 GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_t rows);
-// With tiles of so many tokens, and what whole rounds of tiles leave over split or not: for tests
-// and measurements. wgmma alone.
-GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, unsigned tokens, bool split);
+// With such tiles of wgmma's, and what whole rounds of tiles leave over split or not: for tests and
+// measurements.
+GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, GemmTileSize tile, bool split);
 
 // Device memory for the tiles of so many activations.
 std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols);

@@ -29,7 +29,7 @@ struct GpuActivationsView {
   DeviceAddress tiles = 0;
 };
 inline constexpr std::uint32_t kGpuRowPadding = 64;
-inline constexpr std::int64_t kMatrixRows = 16;  // from here on products are a matrix unit's
+inline constexpr std::int64_t kMatrixRows = 17;  // from here on products go tile by tile
 
 // M * N elements, row-major.
 struct GpuOutput {

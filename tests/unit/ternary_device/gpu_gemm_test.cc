@@ -35,9 +35,9 @@ std::vector<GemmPlan> many_plans() {
     for (const std::int64_t m : {16, 129, 512})
       for (const std::int64_t n : {1, 300, 2560, 13824})
         for (const std::int64_t k : {1, 640, 8192})
-          for (const unsigned tokens : {32u, 64u, 128u})
+          for (const GemmTileSize tile : wgmma_tile_sizes())
             for (const bool split : {false, true})
-              plans.push_back(plan_gemm(units, {n, k}, m, tokens, split));
+              plans.push_back(plan_gemm(units, {n, k}, m, tile, split));
   return plans;
 }
 
@@ -90,7 +90,7 @@ TEST(GpuGemm, parts_of_split_tiles_are_found_where_their_blocks_put_them) {
         if (whole) continue;
         const unsigned slot = partial_slot(p, block, piece.tile);
         ASSERT_TRUE(slots.insert(slot).second);
-        ASSERT_LE((std::uint64_t{slot} + 1) * plan.tokens * kWgmmaFeatures * 4,
+        ASSERT_LE((std::uint64_t{slot} + 1) * plan.tile.tokens * plan.tile.features * 4,
                   plan.workspace_bytes);
         ++parts;
       }
@@ -117,10 +117,10 @@ TEST(GpuGemm, plans_large_tiles_for_many_rows_and_splits_what_would_leave_units_
   const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return plan_gemm(GemmKernel::wgmma, 132, {n, k}, m);
   };
-  EXPECT_EQ(plan(4096, 28672, 8192).tokens, 128u);
-  EXPECT_EQ(plan(512, 13824, 2560).tokens, 128u);
+  EXPECT_EQ(plan(4096, 28672, 8192).tile, (GemmTileSize{256, 128}));
+  EXPECT_EQ(plan(512, 13824, 2560).tile, (GemmTileSize{256, 128}));
   EXPECT_EQ(plan(512, 13824, 2560).workspace_bytes, 0u);
-  EXPECT_EQ(plan(16, 28672, 8192).tokens, 32u);
+  EXPECT_EQ(plan(16, 28672, 8192).tile, (GemmTileSize{256, 32}));
   const GemmPlan narrow = plan(64, 2560, 28672);
   EXPECT_GT(narrow.split_tiles, 0u);
   EXPECT_EQ(narrow.blocks, 132u);
@@ -232,10 +232,10 @@ TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
   const auto floats = engine_product<float>(packed, y);
   const auto halves = engine_product<std::uint16_t>(packed, y);
   std::vector<GemmPlan> plans = {plan_gemm(GemmKernel::mma, 4, shape, kRows)};
-  for (const unsigned tokens : {32u, 64u, 128u})
-    for (const unsigned units : {1u, 3u})
+  for (const GemmTileSize tile : wgmma_tile_sizes())
+    for (const unsigned units : {1u, 5u})
       for (const bool split : {false, true})
-        plans.push_back(plan_gemm(units, shape, kRows, tokens, split));
+        plans.push_back(plan_gemm(units, shape, kRows, tile, split));
   EXPECT_TRUE(std::ranges::any_of(plans, [](const GemmPlan& p) { return p.split_tiles > 0; }));
   for (const GemmPlan& plan : plans) {
     const DeviceAddress workspace = put(nullptr, plan.workspace_bytes);
