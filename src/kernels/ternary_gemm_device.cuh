@@ -86,23 +86,36 @@ struct Epilogue {
 
   const GemmParams& p;
   u32 staging, lane, token0, feature0;
+  float scales[kGroups] = {};
 
-  GPUREADY_DEVICE float scale_of(u32 index) const {
-    const u32 n = feature0 + 8 * index + lane / 4;
-    return n < p.features ? global<const float>(p.scales)[n] : 0.0f;
+  // What the tokens and features of this tile need, brought near while it is still multiplied:
+  // one wait for memory instead of one for each token.
+  GPUREADY_DEVICE void fetch() {
+#pragma unroll
+    for (u32 i = 0; i < 8 * kColumns; i += 32) {
+      if (i + lane >= 8 * kColumns) continue;
+      const u32 m = token0 + i + lane < p.rows ? token0 + i + lane : p.rows - 1;
+      asm volatile(
+          "{ .reg .b32 step, sum;\nld.global.nc.v2.b32 {step, sum}, [%0];\n"
+          "st.shared.v2.b32 [%1], {step, sum}; }" ::"l"(p.row_facts +
+                                                        u64{m} * sizeof(GpuActivationRow)),
+          "r"(staging + kStagingBytes + (i + lane) * 8)
+          : "memory");
+    }
+    if (p.output_type == kGemmOutInt32) return;
+#pragma unroll
+    for (u32 q = 0; q < kGroups; ++q)
+      if (const u32 n = feature0 + 8 * q + lane / 4; n < p.features)
+        scales[q] = global<const float>(p.scales)[n];
   }
-
-  struct Token {
-    float step;
-    int sum;
+  // Of this lane's two tokens of column i.
+  struct Tokens {
+    float step[2];
+    int sum[2];
   };
-  GPUREADY_DEVICE Token token(u32 index) const {
-    const u32 m = token0 + index < p.rows ? token0 + index : p.rows - 1;
-    Token token;
-    asm volatile("ld.global.nc.v2.b32 {%0, %1}, [%2];"
-                 : "=f"(token.step), "=r"(token.sum)
-                 : "l"(p.row_facts + u64{m} * sizeof(GpuActivationRow)));
-    return token;
+  GPUREADY_DEVICE Tokens tokens(u32 i) const {
+    const Words4 v = load_shared_4(staging + kStagingBytes + (8 * i + 2 * (lane % 4)) * 8);
+    return {{float_of(v.x), float_of(v.z)}, {static_cast<int>(v.y), static_cast<int>(v.w)}};
   }
 
   // `tokens` of the staging go out, from token0 + first on.
@@ -140,6 +153,7 @@ struct Epilogue {
 
   GPUREADY_DEVICE void store(const u32 (&sums)[kHalves][4 * kColumns]) const {
     if (token0 >= p.rows || feature0 >= p.features) return;
+    warp_barrier();  // after fetch()
     if (p.output_type == kGemmOutBf16)
       store_bf16(sums);
     else if (p.output_type == kGemmOutF32)
@@ -155,19 +169,16 @@ struct Epilogue {
 
   template <bool kFloat>
   GPUREADY_DEVICE void store_32(const u32 (&sums)[kHalves][4 * kColumns]) const {
-    float scales[kGroups];
-#pragma unroll
-    for (u32 q = 0; q < kGroups; ++q) scales[q] = kFloat ? scale_of(q) : 0.0f;
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
+      const Tokens of = tokens(i);
 #pragma unroll
       for (u32 e = 0; e < 2; ++e) {
         const u32 local = 8 * i + 2 * (lane % 4) + e;
-        const Token of = token(local);
 #pragma unroll
         for (u32 q = 0; q < kGroups; ++q) {
-          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum);
-          const u32 bits = kFloat ? bits_of(static_cast<float>(value) * (of.step * scales[q]))
+          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum[e]);
+          const u32 bits = kFloat ? bits_of(static_cast<float>(value) * (of.step[e] * scales[q]))
                                   : static_cast<u32>(value);
           store_shared(staging + local % 16 * kStride32 + (8 * q + lane / 4) * 4, bits);
         }
@@ -178,21 +189,17 @@ struct Epilogue {
 
   GPUREADY_DEVICE void store_bf16(const u32 (&sums)[kHalves][4 * kColumns]) const {
     constexpr u32 kChunk = kColumns < 4 ? kColumns : 4;
-    float scales[kGroups];
-#pragma unroll
-    for (u32 q = 0; q < kGroups; ++q) scales[q] = scale_of(q);
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
-      const u32 first = 8 * i + 2 * (lane % 4);
-      const Token of[2] = {token(first), token(first + 1)};
+      const Tokens of = tokens(i);
       u32 pairs[kGroups];
 #pragma unroll
       for (u32 q = 0; q < kGroups; ++q) {
         float values[2];
 #pragma unroll
         for (u32 e = 0; e < 2; ++e) {
-          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of[e].sum);
-          values[e] = static_cast<float>(value) * (of[e].step * scales[q]);
+          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum[e]);
+          values[e] = static_cast<float>(value) * (of.step[e] * scales[q]);
         }
         pairs[q] = to_bf16_pair(values[0], values[1]);
       }

@@ -177,7 +177,6 @@ const Kernel kGemmMma{"gpuready_ternary_mma", kMmaImages, cpu_multiply<kMmaFeatu
     "gpuready_ternary_finish_" #features "x" #tokens, kWgmmaImages, cpu_finish<features, tokens> \
   }
 GPUREADY_TERNARY_WGMMA(256, 128);
-GPUREADY_TERNARY_WGMMA(128, 256);
 GPUREADY_TERNARY_WGMMA(128, 128);
 GPUREADY_TERNARY_WGMMA(256, 64);
 GPUREADY_TERNARY_WGMMA(256, 32);

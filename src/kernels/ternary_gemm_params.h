@@ -36,11 +36,14 @@ struct GemmTilesParams {
 };
 static_assert(sizeof(GemmTilesParams) <= 128);
 inline constexpr unsigned kGemmTilesMostThreads = 512;
-// Threads that hold 64 columns of 16-bit values each, or 32 of f32, between the passes over a row.
-constexpr unsigned gemm_tiles_threads(unsigned k_tiles, unsigned value_type) {
-  const unsigned columns = value_type == kGemmF32 ? 32 : 64;
+// At least so many threads that each holds 64 columns of 16-bit values, or 32 of f32, between the
+// passes over a row; more, down to 16 columns each, while the device has room for all rows at once.
+constexpr unsigned gemm_tiles_threads(const GemmTilesParams& p, unsigned units) {
+  const unsigned cols = p.k_tiles * kActivationTileCols, held = p.value_type == kGemmF32 ? 32 : 64;
   unsigned threads = 64;
-  while (threads < kGemmTilesMostThreads && threads * columns < k_tiles * kActivationTileCols)
+  while (threads < kGemmTilesMostThreads &&
+         (threads * held < cols ||
+          (threads * 16 < cols && 2ull * threads * p.rows <= 1024ull * units)))
     threads *= 2;
   return threads;
 }
@@ -134,9 +137,11 @@ inline constexpr unsigned kMmaFeatures = 128, kMmaTokens = 128, kMmaThreads = 25
 // Room in which a warp turns up to 32 features by some tokens around, for stores along the
 // features.
 inline constexpr unsigned kStagingBytes = 2560;
+// Behind it what is known of up to 128 tokens.
+inline constexpr unsigned kScratchBytes = kStagingBytes + 128 * 8;
 
 // Adds up split tiles: two of a tile's 8 warps, for 16 tokens.
-inline constexpr unsigned kFinishThreads = 64, kFinishSharedBytes = 2 * kStagingBytes;
+inline constexpr unsigned kFinishThreads = 64, kFinishSharedBytes = 2 * kScratchBytes;
 constexpr unsigned finish_blocks(const GemmParams& p, unsigned tokens) {
   return p.split_tiles * 4 * (tokens / 16);
 }
@@ -148,15 +153,15 @@ constexpr unsigned wgmma_stage_bytes(unsigned features, unsigned tokens) {
 constexpr unsigned wgmma_stages(unsigned features, unsigned tokens) {
   return 192 * 1024 / wgmma_stage_bytes(features, tokens);
 }
-// Stages with two barriers each, staging of 8 warps; the swizzle wants 1024-byte alignment.
+// Stages with two barriers each, scratch of 8 warps; the swizzle wants 1024-byte alignment.
 constexpr unsigned wgmma_shared_bytes(unsigned features, unsigned tokens) {
   return wgmma_stages(features, tokens) * (wgmma_stage_bytes(features, tokens) + 16) +
-         8 * kStagingBytes + 1024;
+         8 * kScratchBytes + 1024;
 }
 constexpr unsigned mma_shared_bytes() {
   const unsigned stages = kMmaStages * kMmaTokens * kActivationTileCols;
-  const unsigned staging = 8 * kStagingBytes;
-  return (stages > staging ? stages : staging) + 128;
+  const unsigned scratch = 8 * kScratchBytes;
+  return (stages > scratch ? stages : scratch) + 128;
 }
 
 }  // namespace gpuready::ternary

@@ -96,8 +96,8 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   }
   asm volatile("cp.async.wait_group 0;" ::: "memory");
   __syncthreads();
-  const Epilogue<2, kWarpColumns> epilogue{p, stages + warp * kStagingBytes, lane, token0,
-                                           feature0};
+  Epilogue<2, kWarpColumns> epilogue{p, stages + warp * kScratchBytes, lane, token0, feature0};
+  epilogue.fetch();
   epilogue.store(sums);
 }
 

@@ -26,7 +26,6 @@ inline constexpr u32 kInFlight = 3;
 #define GPUREADY_SIXTEEN(d, i) GPUREADY_EIGHT(d, i), GPUREADY_EIGHT(d, i + 8)
 #define GPUREADY_THIRTY_TWO(d, i) GPUREADY_SIXTEEN(d, i), GPUREADY_SIXTEEN(d, i + 16)
 #define GPUREADY_SIXTY_FOUR(d, i) GPUREADY_THIRTY_TWO(d, i), GPUREADY_THIRTY_TWO(d, i + 32)
-#define GPUREADY_HUNDRED_28(d, i) GPUREADY_SIXTY_FOUR(d, i), GPUREADY_SIXTY_FOUR(d, i + 64)
 
 // D = A B (+ D when `add`): 64 features by kTokens tokens, 32 columns deep.
 template <u32 kTokens>
@@ -47,12 +46,6 @@ struct Multiply;
       asm volatile("" : registers(d, 0)::"memory");                                              \
     }                                                                                            \
   }
-GPUREADY_MULTIPLY(256,
-                  GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) GPUREADY_TEN(3) GPUREADY_TEN(4)
-                      GPUREADY_TEN(5) GPUREADY_TEN(6) GPUREADY_TEN(7) GPUREADY_TEN(8)
-                          GPUREADY_TEN(9) GPUREADY_TEN(10)
-                              GPUREADY_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127",
-                  GPUREADY_HUNDRED_28, 128, 129, 130, 131, 132, 133);
 GPUREADY_MULTIPLY(128,
                   GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) GPUREADY_TEN(3) GPUREADY_TEN(4)
                       GPUREADY_TEN(5) "%60, %61, %62, %63",
@@ -116,9 +109,9 @@ struct Ring {
   u32 base, index = 0, parity = 0;
 
   GPUREADY_DEVICE u32 stage() const { return base + index * kStageBytes; }
-  GPUREADY_DEVICE static u32 staging(u32 base) { return base + kStages * kStageBytes; }
+  GPUREADY_DEVICE static u32 scratch(u32 base) { return base + kStages * kStageBytes; }
   GPUREADY_DEVICE static u32 barriers(u32 base) {
-    return staging(base) + kConsumerWarps * kStagingBytes;
+    return scratch(base) + kConsumerWarps * kScratchBytes;
   }
   GPUREADY_DEVICE u32 full() const { return barriers(base) + 16 * index; }
   GPUREADY_DEVICE u32 empty() const { return full() + 8; }
@@ -130,36 +123,25 @@ struct Ring {
   }
 };
 
-// Bulk copies are issued one lane after the other, about a hundred cycles each: one or
-// two for the activations, which are contiguous, but none for the 8 or 16 row tiles of weights.
+// Bulk copies are issued one lane after the other, about a hundred cycles each: one for the
+// activations, which are contiguous, but none for the 8 or 16 row tiles of weights.
 template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
   using Stages = Ring<kFeatures, kTokens>;
   const u32 thread = thread_index() - kConsumers, lane = thread % 32, warp = thread / 32;
   const u32 last_row_tile = (p.features + 15) / 16 - 1;
   constexpr u32 kRowTiles = kFeatures / 16, kCopies = kRowTiles / kProducerWarps;
-  constexpr u32 kActivationCopies =
-      kTokens > kActivationTileRows ? kTokens / kActivationTileRows : 1;
-  const u32 last_activations = (p.rows - 1) / kActivationTileRows;
   Stages ring{base};
   GemmWalk walk(p, block_index());
   GemmPiece piece;
   while (walk.next(piece)) {
     const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
     const u32 row = tile.token * kTokens;
-    // Rows of activations and weights beyond the last tile's are read as that one's, and stored
-    // nowhere.
-    u64 activations[kActivationCopies];
-#pragma unroll
-    for (u32 i = 0; i < kActivationCopies; ++i) {
-      const u32 row_tile = row / kActivationTileRows + i;
-      activations[i] =
-          p.activations +
-          (static_cast<u64>(row_tile < last_activations ? row_tile : last_activations) * p.k_tiles +
-           piece.k_begin) *
-              kActivationTileBytes +
-          row % kActivationTileRows * kActivationTileCols;
-    }
+    u64 activations = p.activations +
+                      (static_cast<u64>(row / kActivationTileRows) * p.k_tiles + piece.k_begin) *
+                          kActivationTileBytes +
+                      row % kActivationTileRows * kActivationTileCols;
+    // Rows of weights beyond the last are read as the last, and stored nowhere.
     u64 weights[kCopies];
 #pragma unroll
     for (u32 i = 0; i < kCopies; ++i) {
@@ -174,12 +156,8 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       if (thread == 0) {
         barrier_expect(ring.full(), Stages::kActivationBytes);
-#pragma unroll
-        for (u32 i = 0; i < kActivationCopies; ++i) {
-          constexpr u32 kBytes = Stages::kActivationBytes / kActivationCopies;
-          copy_in(ring.stage() + i * kBytes, activations[i], kBytes, ring.full());
-          activations[i] += kActivationTileBytes;
-        }
+        copy_in(ring.stage(), activations, Stages::kActivationBytes, ring.full());
+        activations += kActivationTileBytes;
       }
       const u32 target = ring.stage() + Stages::kActivationBytes + warp * kCopies * 512 + lane * 16;
 #pragma unroll
@@ -229,6 +207,11 @@ GPUREADY_DEVICE void finish(const GemmParams& p) {
   const u32 first = split_owner(p, tile_index * p.k_tiles);
   const u32 last = split_owner(p, (tile_index + 1) * p.k_tiles - 1);
   if (first == last) return;  // no part: that block had all of it
+  const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, tile_index);
+  Epilogue<kHalves, kColumns> epilogue{
+      p, shared_address(shared_memory) + thread_index() / 32 * kScratchBytes, lane,
+      tile.token * kTokens + slice * 16, tile.feature * kFeatures + warp * 16 * kHalves};
+  epilogue.fetch();
   u32 sums[kHalves][4 * kColumns] = {};
   for (u32 block = first; block <= last; ++block) {
     const u64 part = part_address<kFeatures, kTokens>(p, block, tile_index, warp * 32 + lane);
@@ -244,10 +227,6 @@ GPUREADY_DEVICE void finish(const GemmParams& p) {
         sums[h][4 * i + 3] += v.w;
       }
   }
-  const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, tile_index);
-  const Epilogue<kHalves, kColumns> epilogue{
-      p, shared_address(shared_memory) + thread_index() / 32 * kStagingBytes, lane,
-      tile.token * kTokens + slice * 16, tile.feature * kFeatures + warp * 16 * kHalves};
   epilogue.store(sums);
 }
 
@@ -294,20 +273,20 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
       done = ring.empty();
       ring.advance();
     }
+    const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
+    Epilogue<kHalves, kTokens / 8> epilogue{p, Stages::scratch(base) + warp * kScratchBytes, lane,
+                                            tile.token * kTokens,
+                                            tile.feature * kFeatures + warp * 16 * kHalves};
+    const bool whole = piece.k_end - piece.k_begin == p.k_tiles;
+    if (whole) epilogue.fetch();
     wgmma_wait<0>();
 #pragma unroll
     for (u32 h = 0; h < kHalves; ++h) Multiply<kTokens>::settle(sums[h]);
     if (lane == 0) barrier_arrive(done);
-
-    if (piece.k_end - piece.k_begin != p.k_tiles) {
+    if (whole)
+      epilogue.store(sums);
+    else
       store_part<kFeatures, kTokens>(p, piece.tile, sums);
-      continue;
-    }
-    const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
-    const Epilogue<kHalves, kTokens / 8> epilogue{p, Stages::staging(base) + warp * kStagingBytes,
-                                                  lane, tile.token * kTokens,
-                                                  tile.feature * kFeatures + warp * 16 * kHalves};
-    epilogue.store(sums);
   }
 }
 
@@ -348,7 +327,6 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
     gpuready::device::finish<features, tokens>(p);                                      \
   }
 GPUREADY_TERNARY_WGMMA(256, 128)
-GPUREADY_TERNARY_WGMMA(128, 256)
 GPUREADY_TERNARY_WGMMA(128, 128)
 GPUREADY_TERNARY_WGMMA(256, 64)
 GPUREADY_TERNARY_WGMMA(256, 32)

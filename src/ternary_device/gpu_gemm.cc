@@ -12,25 +12,22 @@ namespace {
 constexpr unsigned ceil_div(unsigned a, unsigned b) { return (a + b - 1) / b; }
 
 // wgmma by the size of a tile. Costs are in cycles of an SM, as measured on an H200: of a step of
-// 128 columns; of starting a tile and turning it into output; of putting down a part of a split
-// tile, which finish() picks up.
+// 128 columns, and of starting a tile and turning it into output.
 struct WgmmaTile {
   const Kernel* multiply;
   const Kernel* finish;
-  double step_cycles, tile_cycles, part_cycles;
+  double step_cycles, tile_cycles;
 };
-constexpr std::array kTileSizes = {GemmTileSize{128, 256}, GemmTileSize{256, 128},
-                                   GemmTileSize{128, 128}, GemmTileSize{256, 64},
-                                   GemmTileSize{256, 32}};
+constexpr std::array kTileSizes = {GemmTileSize{256, 128}, GemmTileSize{128, 128},
+                                   GemmTileSize{256, 64}, GemmTileSize{256, 32}};
 constexpr std::array kWgmmaTiles = {
-    WgmmaTile{&kGemmWgmma128x256, &kGemmFinish128x256, 1240, 4000, 6000},
-    WgmmaTile{&kGemmWgmma256x128, &kGemmFinish256x128, 1230, 4000, 6000},
-    WgmmaTile{&kGemmWgmma128x128, &kGemmFinish128x128, 640, 2500, 4000},
-    WgmmaTile{&kGemmWgmma256x64, &kGemmFinish256x64, 810, 2500, 4000},
-    WgmmaTile{&kGemmWgmma256x32, &kGemmFinish256x32, 720, 1500, 3000},
+    WgmmaTile{&kGemmWgmma256x128, &kGemmFinish256x128, 1140, 3500},
+    WgmmaTile{&kGemmWgmma128x128, &kGemmFinish128x128, 600, 2500},
+    WgmmaTile{&kGemmWgmma256x64, &kGemmFinish256x64, 730, 2500},
+    WgmmaTile{&kGemmWgmma256x32, &kGemmFinish256x32, 640, 1800},
 };
-// Of a kernel more, and for each byte that it picks up.
-constexpr double kFinishCycles = 4000, kFinishCyclesPerByte = 6e-4;
+// Of splitting at all, with a kernel more, and for each byte that is put down and picked up.
+constexpr double kSplitCycles = 8000, kSplitCyclesPerByte = 6.5e-4;
 
 const WgmmaTile& tile_of(const GemmPlan& plan) {
   const auto found = std::ranges::find(kTileSizes, plan.tile);
@@ -47,9 +44,8 @@ double cycles_of(const GemmPlan& plan, unsigned units) {
                         (plan.k_tiles * tile.step_cycles + tile.tile_cycles);
   if (plan.split_tiles == 0) return cycles;
   const double share = static_cast<double>(plan.split_tiles) * plan.k_tiles / plan.blocks;
-  return cycles + (share + 1) * tile.step_cycles + 2 * tile.part_cycles + kFinishCycles +
-         (plan.blocks + plan.split_tiles) * static_cast<double>(part_bytes(plan.tile)) *
-             kFinishCyclesPerByte;
+  const auto bytes = static_cast<double>((plan.blocks + plan.split_tiles) * part_bytes(plan.tile));
+  return cycles + (share + 1) * tile.step_cycles + kSplitCycles + bytes * kSplitCyclesPerByte;
 }
 
 void lay_out(GemmPlan& plan) {
@@ -143,7 +139,7 @@ gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddr
       .value_type = type,
   };
   const LaunchShape shape{.blocks = params.rows,
-                          .threads = gemm_tiles_threads(params.k_tiles, params.value_type),
+                          .threads = gemm_tiles_threads(params, device.info().units),
                           .overlaps = true};
   return device.launch(stream, kGemmTiles, shape, &params, sizeof params);
 }
