@@ -233,6 +233,8 @@ bool check(Bench& b, const std::string& uuid) {
   for (const Shape s : kShapes)
     if (s.n * s.k < 100'000'000) check_shape(b, c, {s.n, s.k}, {1, 2, 4});
   check_shape(b, c, {2560, 32768}, {1});
+  for (const std::int64_t k : {1, 130, 700, 2049, 12345})
+    check_shape(b, c, {6400 + k % 97, k}, {1, 3, 9, 17});
   check_shape(b, c, {55296, 5120}, {1});
   fmt::print("checked: {} products, {} results, {} differ from the CPU's ({})\n", c.products,
              c.results, c.wrong, t::to_string(c.cpu.tier()));
@@ -339,16 +341,17 @@ void time_shape(Bench& b, Shape s, std::int64_t m, bool variants) {
   const Times times = time_gemv(b, s, copies, m, chosen, true);
   fmt::print(
       "{:>6} x {:>5} M {} {:>6.1f} MB {:>3} copies | cold {:>7.2f} us {:>5.1f}% | warm {:>7.2f} us "
-      "| with quantising {:>7.2f} us | slices {}\n",
+      "| with quantising {:>7.2f} us | {} of {}\n",
       s.n, s.k, m, bytes / 1e6, copies.views.size(), times.cold_us, share(times.cold_us),
-      times.warm_us, times.whole_us, chosen.slices);
+      times.warm_us, times.whole_us, chosen.kernel->name.substr(17), chosen.slices);
   if (!variants) return;
-  for (const unsigned slices : {1u, 2u, 4u, 8u})
+  for (const unsigned slices : {t::kStream, 2u, 4u, 8u})
     for (const bool overlaps : {true, false}) {
       t::GemvPlan plan = t::gemv_plan(info, {s.n, s.k}, m, slices);
       plan.shape.overlaps = overlaps;
       const Times v = time_gemv(b, s, copies, m, plan, false);
-      fmt::print("      slices {} {:<9} cold {:>7.2f} us {:>5.1f}%  warm {:>7.2f} us\n", slices,
+      fmt::print("      {} {:<10} cold {:>7.2f} us {:>5.1f}%  warm {:>7.2f} us\n",
+                 slices == t::kStream ? "stream  " : fmt::format("slices {}", slices),
                  overlaps ? "overlap" : "one by one", v.cold_us, share(v.cold_us), v.warm_us);
     }
   std::fflush(stdout);
@@ -415,9 +418,9 @@ int main(int argc, char** argv) {
   measure_read(bench);
   for (const Shape s : kShapes)
     if (only.empty() || only == fmt::format("{}x{}", s.n, s.k)) time_shape(bench, s, 1, variants);
-  for (const std::int64_t m : {2, 4, 8})
+  for (const std::int64_t m : {2, 8, 16})
     for (const Shape s : {Shape{13824, 2560}, {28672, 8192}})
-      if (only.empty()) time_shape(bench, s, m, false);
+      if (only.empty()) time_shape(bench, s, m, variants);
   if (only.empty()) time_quantisers(bench);
   return 0;
 }

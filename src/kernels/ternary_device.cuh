@@ -57,6 +57,31 @@ GPUREADY_DEVICE void await_previous() {
 #endif
 }
 
+// A word from global to shared memory, or zero; there once await_copies() and a barrier are passed.
+// Many are in flight at once and hold no register.
+GPUREADY_DEVICE void copy_word(u32* target, u64 source, bool there) {
+#if __CUDA_ARCH__ >= 800
+  u64 shared;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(target));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(static_cast<u32>(shared)),
+               "l"(source), "r"(there ? 4 : 0)
+               : "memory");
+#else
+  *target = there ? *reinterpret_cast<const u32*>(source) : 0;
+#endif
+}
+GPUREADY_DEVICE void await_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+GPUREADY_DEVICE void add_shared(int* target, int value) {
+  u64 shared;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(target));
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"l"(shared), "r"(value) : "memory");
+}
+
 GPUREADY_DEVICE u32 shuffle_xor(u32 value, u32 mask) {
   return static_cast<u32>(
       __nvvm_shfl_sync_bfly_i32(-1, static_cast<int>(value), static_cast<int>(mask), 31));

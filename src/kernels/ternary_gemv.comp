@@ -8,7 +8,7 @@
 layout(push_constant, std430) uniform Params {
   u64 tiles_address, scales_address, codes_address, rows_address, out_address;
   uint weight_rows, row_tiles, col_tiles, activation_rows, stride;
-  uint slices, slice_tiles, chunk_tiles, output_type;
+  uint groups, slices_log2, slice_tiles, chunk_tiles, output_type;
 } p;
 
 shared int sums[kThreads * 2];

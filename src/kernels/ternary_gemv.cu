@@ -45,14 +45,15 @@ struct DotProducts {
       parts[m][0] = parts[m][1] = parts[m][2] = parts[m][3] = 0;
     }
   }
-  // [row of activations][16 rows of weights]
-  GPUREADY_DEVICE void store(int* sums, u32 lane) const {
+  // Calls give(row of activations, row of weights of 16, sum), each by one lane.
+  template <class Give>
+  GPUREADY_DEVICE void give_all(u32 lane, Give give) const {
 #pragma unroll
     for (u32 m = 0; m < kRows; ++m) {
       const int of_low = sum_of_quad(low[m]), of_high = sum_of_quad(high[m]);
       if (lane % 4 != 0) continue;
-      sums[m * kTileRows + lane / 4] = of_low;
-      sums[m * kTileRows + lane / 4 + 8] = of_high;
+      give(m, lane / 4, of_low);
+      give(m, lane / 4 + 8, of_high);
     }
   }
 };
@@ -97,77 +98,109 @@ struct MatrixProducts {
         sums[i][c] = 0;
       }
   }
-  GPUREADY_DEVICE void store(int* target, u32 lane) const {
+  template <class Give>
+  GPUREADY_DEVICE void give_all(u32 lane, Give give) const {
 #pragma unroll
     for (u32 i = 0; i < kCount; ++i)
 #pragma unroll
       for (u32 c = 0; c < 4; ++c)
-        target[(8 * i + lane % 4 * 2 + c % 2) * kTileRows + lane / 4 + c / 2 * 8] = totals[i][c];
+        give(8 * i + lane % 4 * 2 + c % 2, lane / 4 + c / 2 * 8, totals[i][c]);
   }
 };
 #endif
+
+// What follows is uniform over the block and known before anything is waited for.
+struct Place {
+  u32 first_row, first_tile, slice, row_tile;
+
+  GPUREADY_DEVICE Place(const TernaryGemvParams& p, u32 rows, u32 warp) {
+    u32 group = 0, index = block_index();
+    if (index >= p.groups) {  // seldom: a division is slow
+      group = index / p.groups;
+      index %= p.groups;
+    }
+    first_row = group * rows;
+    first_tile = index * (kWarps >> p.slices_log2);
+    slice = warp & ((1u << p.slices_log2) - 1);
+    row_tile = first_tile + (warp >> p.slices_log2);
+  }
+};
 
 // The activations of `count` column tiles of each slice, from its tile `first` on, so that a lane's
 // eight words of a tile follow each other; zeros for rows that are not there.
 template <u32 kRows>
 GPUREADY_DEVICE void fill_activations(const TernaryGemvParams& p, u32 first_row, u32 first,
                                       u32 count, u32 row_words) {
-  // Word `lane` of a tile: lane's quarter t, half h of 32 columns, group j of those.
-  const u32 lane = thread_index() % 32;
-  u32* target = shared_words + (lane & 3) * 8 + (lane >> 2 & 1) * 4 + (lane >> 3);
-  u32 slice = 0, tile = thread_index() / 32;
-  for (u32 i = tile; i < p.slices * count; i += kWarps, tile += kWarps) {
-    for (; tile >= count; tile -= count) ++slice;
-    const u32 from = slice * p.slice_tiles + first + tile;
-    if (from >= p.col_tiles) continue;
-    const u32* source =
-        reinterpret_cast<const u32*>(p.codes_address + static_cast<u64>(first_row) * p.stride +
-                                     from * u64{kTileCols}) +
-        lane;
-    u32 words[kRows];
-#pragma unroll
-    for (u32 m = 0; m < kRows; ++m)
-      words[m] =
-          first_row + m < p.activation_rows ? source[static_cast<u64>(m) * (p.stride / 4)] : 0;
-#pragma unroll
-    for (u32 m = 0; m < kRows; ++m) target[m * row_words + (slice * count + tile) * 32] = words[m];
+  const u32 warps = block_threads() / 32;
+  // Slices that are taken whole follow each other.
+  const bool whole = count == p.slice_tiles;
+  const u32 pieces = whole ? 1 : 1u << p.slices_log2, tiles = count << p.slices_log2;
+  const u32 piece_tiles = whole ? tiles : count;
+  // Word `word` of a tile: lanes' quarter t, half h of 32 columns, group j of those.
+  const u32 word = thread_index() % 32, tile = thread_index() / 32;
+  const u32 t = word & 3, h = word >> 2 & 1, j = word >> 3;
+#pragma unroll 1
+  for (u32 m = 0; m < kRows; ++m) {
+    const bool there = first_row + m < p.activation_rows;
+    const u64 row = p.codes_address + static_cast<u64>(there ? first_row + m : 0) * p.stride;
+#pragma unroll 1
+    for (u32 piece = 0; piece < pieces; ++piece) {
+      const u32 from = piece * p.slice_tiles + first;
+      const u32 left = from < p.col_tiles ? p.col_tiles - from : 0;
+      const u32 end = left < piece_tiles ? left : piece_tiles;
+      u64 source = row + (from + tile) * u64{kTileCols} + word * 4;
+      u32* target = shared_words + m * row_words + (piece * count + tile) * 32 + t * 8 + h * 4 + j;
+      for (u32 i = tile; i < end; i += warps) {
+        copy_word(target, source, there);
+        source += warps * kTileCols;
+        target += warps * 32;
+      }
+    }
   }
+  await_copies();
 }
 
 template <class Products>
 GPUREADY_DEVICE void multiply_rows(const TernaryGemvParams& p) {
   constexpr u32 kRows = Products::kRows;
+  GPUREADY_SHARED static GpuActivationRow known[kRows];
   let_next_start();
   const u32 lane = thread_index() % 32, warp = thread_index() / 32;
-  const u32 tiles_per_block = kWarps / p.slices;
-  const u32 groups = (p.row_tiles + tiles_per_block - 1) / tiles_per_block;
-  const u32 first_row = block_index() / groups * kRows;
-  const u32 first_tile = block_index() % groups * tiles_per_block;
-  const u32 slice = warp % p.slices, row_tile = first_tile + warp / p.slices;
+  const Place place(p, kRows, warp);
   // Column tiles of this warp: steps of them from first_step on.
-  const u32 first_step = slice * p.slice_tiles;
+  const u32 first_step = place.slice * p.slice_tiles;
   const u32 rest = first_step < p.col_tiles ? p.col_tiles - first_step : 0;
-  const u32 steps = row_tile >= p.row_tiles ? 0 : rest < p.slice_tiles ? rest : p.slice_tiles;
+  const u32 steps = place.row_tile >= p.row_tiles ? 0 : rest < p.slice_tiles ? rest : p.slice_tiles;
   const char* at = reinterpret_cast<const char*>(p.tiles_address) +
-                   (static_cast<u64>(row_tile) * p.col_tiles + first_step) * kTileBytes + lane * 16;
-
+                   (static_cast<u64>(place.row_tile) * p.col_tiles + first_step) * kTileBytes +
+                   lane * 16;
   Words4 ring[kRing];
 #pragma unroll
   for (u32 i = 0; i < kRing; ++i) {
     ring[i] = Words4{0, 0, 0, 0};
     if (i < steps) ring[i] = load_weights(at + i * kTileBytes);
   }
+  // The weight row that this thread finishes.
+  const u32 block_rows = (kWarps >> p.slices_log2) * kTileRows;
+  const u32 own = thread_index() & (block_rows - 1);
+  const u32 row = place.first_tile * kTileRows + own;
+  const float scale =
+      row < p.weight_rows ? reinterpret_cast<const float*>(p.scales_address)[row] : 0;
   await_previous();
 
+  if (thread_index() < kRows && place.first_row + thread_index() < p.activation_rows)
+    known[thread_index()] =
+        reinterpret_cast<const GpuActivationRow*>(p.rows_address)[place.first_row + thread_index()];
   Products products;
-  const u32 row_words = p.chunk_tiles * p.slices * 32 + Products::kPadding;
+  const u32 row_words = (p.chunk_tiles << p.slices_log2) * 32 + Products::kPadding;
   for (u32 chunk = 0; chunk < p.slice_tiles; chunk += p.chunk_tiles) {
     const u32 rest_tiles = p.slice_tiles - chunk;
     const u32 count = rest_tiles < p.chunk_tiles ? rest_tiles : p.chunk_tiles;
     if (chunk != 0) block_barrier();
-    fill_activations<kRows>(p, first_row, chunk, count, row_words);
+    fill_activations<kRows>(p, place.first_row, chunk, count, row_words);
     block_barrier();
-    const u32* y = Products::own_row(shared_words + slice * count * 32 + lane % 4 * 8, row_words);
+    const u32* y =
+        Products::own_row(shared_words + place.slice * count * 32 + lane % 4 * 8, row_words);
     // A chunk that is not the last is whole turns of the ring.
     const u32 end = steps < chunk + count ? steps : chunk + count;
     u32 step = chunk;
@@ -187,22 +220,105 @@ GPUREADY_DEVICE void multiply_rows(const TernaryGemvParams& p) {
 
   // Sums of each warp's 16 rows, then of the slices.
   int* partial = reinterpret_cast<int*>(shared_words + kRows * row_words);
-  products.store(partial + warp * kRows * kTileRows, lane);
+  products.give_all(
+      lane, [&](u32 m, u32 r, int sum) { partial[(warp * kRows + m) * kTileRows + r] = sum; });
   block_barrier();
-  const u32 rows = tiles_per_block * kTileRows;
-  for (u32 i = thread_index(); i < kRows * rows; i += kThreads) {
-    const u32 m = i / rows, r = i % rows;
-    const u32 row = first_tile * kTileRows + r;
-    if (row >= p.weight_rows || first_row + m >= p.activation_rows) continue;
+  if (row >= p.weight_rows) return;
+  const u32 slices = 1u << p.slices_log2;
+  for (u32 m = thread_index() / block_rows; m < kRows; m += kThreads / block_rows) {
+    if (place.first_row + m >= p.activation_rows) break;
     const int* of_tile =
-        partial + (r / kTileRows * p.slices * kRows + m) * kTileRows + r % kTileRows;
-    int sum = 0;
-    for (u32 s = 0; s < p.slices; ++s) sum += of_tile[s * kRows * kTileRows];
-    const GpuActivationRow& known =
-        reinterpret_cast<const GpuActivationRow*>(p.rows_address)[first_row + m];
+        partial + ((own / kTileRows << p.slices_log2) * kRows + m) * kTileRows + own % kTileRows;
+    int sum = -known[m].sum;
+    for (u32 s = 0; s < slices; ++s) sum += of_tile[s * kRows * kTileRows];
     store_result(p.out_address, p.output_type,
-                 static_cast<u64>(first_row + m) * p.weight_rows + row, sum - known.sum, known.step,
-                 reinterpret_cast<const float*>(p.scales_address)[row]);
+                 static_cast<u64>(place.first_row + m) * p.weight_rows + row, sum, known[m].step,
+                 scale);
+  }
+}
+
+inline constexpr u32 kStreamWarps = 16;
+
+// For many row tiles: a block an SM, which takes some that follow each other. Its warps take one
+// column tile after the other in turn, over the ends of row tiles, so that the block reads one
+// stretch of memory from end to end and all of its loads stay in flight. There are few registers,
+// and the next kernel's block may already load while this one ends.
+template <class Products>
+GPUREADY_DEVICE void multiply_stream(const TernaryGemvParams& p) {
+  constexpr u32 kRows = Products::kRows;
+  GPUREADY_SHARED static GpuActivationRow known[kRows];
+  let_next_start();
+  const u32 lane = thread_index() % 32, warp = thread_index() / 32;
+  u32 first_row = 0, block = block_index();
+  for (; block >= p.groups; block -= p.groups) first_row += kRows;
+  const u32 first_tile = static_cast<u32>(static_cast<u64>(block) * p.row_tiles / p.groups);
+  const u32 end_tile = static_cast<u32>(static_cast<u64>(block + 1) * p.row_tiles / p.groups);
+  const u32 row_tiles = end_tile - first_tile, tiles = row_tiles * p.col_tiles;
+  const u32 steps = warp < tiles ? (tiles - warp + kStreamWarps - 1) / kStreamWarps : 0;
+  const char* at = reinterpret_cast<const char*>(p.tiles_address) +
+                   (static_cast<u64>(first_tile) * p.col_tiles + warp) * kTileBytes + lane * 16;
+  constexpr u32 kStride = kStreamWarps * kTileBytes;
+  Words4 ring[kRing];
+#pragma unroll
+  for (u32 i = 0; i < kRing; ++i) {
+    ring[i] = Words4{0, 0, 0, 0};
+    if (i < steps) ring[i] = load_weights(at + i * kStride);
+  }
+  const u32 row_words = p.col_tiles * 32 + Products::kPadding;
+  int* const sums = reinterpret_cast<int*>(shared_words + kRows * row_words);
+  for (u32 i = thread_index(); i < kRows * row_tiles * kTileRows; i += 32 * kStreamWarps)
+    sums[i] = 0;
+  await_previous();
+
+  if (thread_index() < kRows && first_row + thread_index() < p.activation_rows)
+    known[thread_index()] =
+        reinterpret_cast<const GpuActivationRow*>(p.rows_address)[first_row + thread_index()];
+  fill_activations<kRows>(p, first_row, 0, p.slice_tiles, row_words);
+  block_barrier();
+
+  Products products;
+  const u32* const y = Products::own_row(shared_words + lane % 4 * 8, row_words);
+  u32 col = warp, row = 0;
+  for (; col >= p.col_tiles; col -= p.col_tiles) ++row;
+  const auto flush = [&] {
+    products.end_chunk();
+    products.give_all(lane, [&](u32 m, u32 r, int sum) {
+      add_shared(sums + (row * kRows + m) * kTileRows + r, sum);
+    });
+    products = Products();
+  };
+  const auto consume = [&](Words4 w) {
+    if (col >= p.col_tiles) {
+      flush();
+      for (; col >= p.col_tiles; col -= p.col_tiles) ++row;
+    }
+    products.add(w, y + col * 32, row_words);
+    col += kStreamWarps;
+  };
+  u32 step = 0;
+  for (; step + kRing <= steps; step += kRing) {
+    at += kRing * kStride;
+#pragma unroll
+    for (u32 i = 0; i < kRing; ++i) {
+      consume(ring[i]);
+      if (step + i + kRing < steps) ring[i] = load_weights(at + i * kStride);
+    }
+  }
+#pragma unroll
+  for (u32 i = 0; i < kRing - 1; ++i)
+    if (step + i < steps) consume(ring[i]);
+  if (steps != 0) flush();
+  block_barrier();
+
+  for (u32 i = thread_index(); i < row_tiles * kTileRows; i += 32 * kStreamWarps) {
+    const u32 weight_row = first_tile * kTileRows + i;
+    if (weight_row >= p.weight_rows) break;
+    const float scale = reinterpret_cast<const float*>(p.scales_address)[weight_row];
+    for (u32 m = 0; m < kRows && first_row + m < p.activation_rows; ++m)
+      store_result(p.out_address, p.output_type,
+                   static_cast<u64>(first_row + m) * p.weight_rows + weight_row,
+                   sums[(i / kTileRows * kRows + m) * kTileRows + i % kTileRows] - known[m].sum,
+                   known[m].step, scale);
   }
 }
 
@@ -210,6 +326,9 @@ GPUREADY_DEVICE void multiply_rows(const TernaryGemvParams& p) {
 
 GPUREADY_KERNEL(256, 4) void gpuready_ternary_gemv_1(TernaryGemvParams p) {
   multiply_rows<DotProducts<1>>(p);
+}
+GPUREADY_KERNEL(512, 2) void gpuready_ternary_stream_1(TernaryGemvParams p) {
+  multiply_stream<DotProducts<1>>(p);
 }
 GPUREADY_KERNEL(256, 2) void gpuready_ternary_gemv_2(TernaryGemvParams p) {
   multiply_rows<DotProducts<2>>(p);
@@ -223,6 +342,12 @@ GPUREADY_KERNEL(256, 3) void gpuready_ternary_gemv_8(TernaryGemvParams p) {
 }
 GPUREADY_KERNEL(256, 2) void gpuready_ternary_gemv_16(TernaryGemvParams p) {
   multiply_rows<MatrixProducts<2>>(p);
+}
+GPUREADY_KERNEL(512, 1) void gpuready_ternary_stream_8(TernaryGemvParams p) {
+  multiply_stream<MatrixProducts<1>>(p);
+}
+GPUREADY_KERNEL(512, 1) void gpuready_ternary_stream_16(TernaryGemvParams p) {
+  multiply_stream<MatrixProducts<2>>(p);
 }
 #endif
 

@@ -25,7 +25,8 @@ struct TernaryGemvParams {
   unsigned row_tiles, col_tiles;
   unsigned activation_rows;  // M
   unsigned stride;
-  unsigned slices;       // warps that share a row tile; divides the block's warps
+  unsigned groups;       // blocks for the same activation rows
+  unsigned slices_log2;  // of the warps that share a row tile
   unsigned slice_tiles;  // column tiles of each; the last may have fewer
   unsigned chunk_tiles;  // of a slice, whose activations are in shared memory at once: all, or a
                          // multiple of 8

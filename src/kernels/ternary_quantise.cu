@@ -56,12 +56,54 @@ GPUREADY_DEVICE int code_of(float x, float scale) {
   return q > 127 ? 127 : q < -128 ? -128 : q;
 }
 
+// Four values that follow each other, as f32 bits; zeros beyond the row.
+template <u32 kType>
+GPUREADY_DEVICE void load_four(u64 row, u32 first, u32 cols, u32 (&bits)[4]) {
+  if constexpr (kType == 0) {
+    if (row % 16 == 0 && first + 4 <= cols) {
+      const Words4 w = *reinterpret_cast<const Words4*>(row + u64{first} * 4);
+#pragma unroll
+      for (u32 b = 0; b < 4; ++b) bits[b] = w[b];
+      return;
+    }
+  }
+#pragma unroll
+  for (u32 b = 0; b < 4; ++b)
+    bits[b] = first + b < cols ? bits_of(value_at<kType>(row, first + b)) : 0;
+}
+
+GPUREADY_DEVICE u32 quantise_four(const u32 (&bits)[4], float scale, u32& sum) {
+  u32 four = 0;
+#pragma unroll
+  for (u32 b = 0; b < 4; ++b) {
+    const u32 q = static_cast<u32>(code_of(float_of(bits[b]), scale));
+    sum += q;
+    four |= (q & 0xFF) << 8 * b;
+  }
+  return four;
+}
+
+// Words of four codes that a thread keeps the values of, so that they are read once.
+inline constexpr u32 kHeld = 4;
+
 template <u32 kType>
 GPUREADY_DEVICE void quantise_row(const TernaryActivationParams& p, u32 row, u32* scratch) {
   const u64 values = p.values_address + static_cast<u64>(row) * p.cols * (kType == 0 ? 4 : 2);
-  u32 greatest = 0;
-  for (u32 i = thread_index(); i < p.cols; i += kRowThreads)
-    greatest = Greatest()(greatest, bits_of(value_at<kType>(values, i)) & 0x7FFFFFFFu);
+  const u32 words = p.stride / 4;
+  u32 held[kHeld][4], beyond[4], greatest = 0;
+#pragma unroll
+  for (u32 i = 0; i < kHeld; ++i)
+    load_four<kType>(values, 4 * (thread_index() + i * kRowThreads), p.cols, held[i]);
+  const auto find_greatest = [&](const u32(&bits)[4]) {
+#pragma unroll
+    for (u32 b = 0; b < 4; ++b) greatest = Greatest()(greatest, bits[b] & 0x7FFFFFFFu);
+  };
+#pragma unroll
+  for (u32 i = 0; i < kHeld; ++i) find_greatest(held[i]);
+  for (u32 word = thread_index() + kHeld * kRowThreads; word < words; word += kRowThreads) {
+    load_four<kType>(values, 4 * word, p.cols, beyond);
+    find_greatest(beyond);
+  }
   greatest = reduce_block(greatest, scratch, 0, Greatest());
   u32 bad = kNoColumn;
   if (greatest >= 0x7F800000u) {
@@ -71,20 +113,18 @@ GPUREADY_DEVICE void quantise_row(const TernaryActivationParams& p, u32 row, u32
   }
   const bool finite = bad == kNoColumn;
   const float limit = greatest > bits_of(1e-5f) ? float_of(greatest) : 1e-5f;
+  // Codes of a row that is not finite are zeros.
   const float scale = 127.0f / limit;
   u32* codes = reinterpret_cast<u32*>(p.codes_address + static_cast<u64>(row) * p.stride);
   u32 sum = 0;
-  for (u32 word = thread_index(); word < p.stride / 4; word += kRowThreads) {
-    u32 four = 0;
 #pragma unroll
-    for (u32 b = 0; b < 4; ++b) {
-      const u32 i = 4 * word + b;
-      if (i >= p.cols || !finite) continue;
-      const int q = code_of(value_at<kType>(values, i), scale);
-      sum += static_cast<u32>(q);
-      four |= (static_cast<u32>(q) & 0xFF) << 8 * b;
-    }
-    codes[word] = four;
+  for (u32 i = 0; i < kHeld; ++i) {
+    const u32 word = thread_index() + i * kRowThreads;
+    if (word < words) codes[word] = finite ? quantise_four(held[i], scale, sum) : 0;
+  }
+  for (u32 word = thread_index() + kHeld * kRowThreads; word < words; word += kRowThreads) {
+    load_four<kType>(values, 4 * word, p.cols, beyond);
+    codes[word] = finite ? quantise_four(beyond, scale, sum) : 0;
   }
   sum = reduce_block(sum, scratch, 0, Sum());
   if (thread_index() == 0)
@@ -99,34 +139,30 @@ GPUREADY_DEVICE void quantise_rows(const TernaryActivationParams& p) {
     quantise_row<kType>(p, row, scratch);
 }
 
-// The code, w + 1: zero where the magnitude as f64 is below 1e-6, which is where its bits are below
-// those of the least f32 that is not.
-inline constexpr u32 kLeastNotZero = 0x358637BEu;
-GPUREADY_DEVICE u32 sign_code(u32 bits) {
-  if ((bits & 0x7FFFFFFFu) < kLeastNotZero) return 1;
-  return bits >> 31 ? 0 : 2;
-}
-
+// Weights by their bits as they are stored: magnitudes of one type compare as integers do. The
+// code, w + 1, is of zero below the least number that is not below 1e-6 as f64.
 template <u32 kType>
-GPUREADY_DEVICE void load_bits(u64 values, u64 first, u32 (&bits)[4]) {
-  if constexpr (kType == 0) {
-    const Words4 w = load_weights(reinterpret_cast<const char*>(values + first * 4));
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) bits[i] = w[i];
-  } else {
-    u32 low, high;
-    asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(low), "=r"(high)
-                 : "l"(values + first * 2));
-    const u32 halves[4] = {low & 0xFFFF, low >> 16, high & 0xFFFF, high >> 16};
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i)
-      bits[i] = kType == 1 ? bits_of(half_to_float(halves[i])) : halves[i] << 16;
+struct Stored {
+  static constexpr u32 kBits = kType == 0 ? 32 : 16, kPerLoad = 128 / kBits;
+  static constexpr u32 kMagnitude = kType == 0 ? 0x7FFFFFFFu : 0x7FFFu;
+  static constexpr u32 kInfinity = kType == 0 ? 0x7F800000u : kType == 1 ? 0x7C00u : 0x7F80u;
+  static constexpr u32 kLeastNotZero = kType == 0 ? 0x358637BEu : kType == 1 ? 17u : 0x3587u;
+
+  static GPUREADY_DEVICE u32 at(Words4 w, u32 i) {
+    return kType == 0 ? w[i] : w[i / 2] >> i % 2 * 16 & 0xFFFF;
   }
-}
+  static GPUREADY_DEVICE u32 code(u32 bits) {
+    if ((bits & kMagnitude) < kLeastNotZero) return 1;
+    return bits >> (kBits - 1) ? 0 : 2;
+  }
+  static GPUREADY_DEVICE u32 as_f32(u32 bits) {
+    return kType == 0 ? bits : kType == 1 ? bits_of(half_to_float(bits)) : bits << 16;
+  }
+};
 
 template <u32 kType>
 GPUREADY_DEVICE void quantise_signs(const TernarySignParams& p) {
+  using S = Stored<kType>;
   GPUREADY_SHARED static u32 scratch[32];
   u32* const scale = reinterpret_cast<u32*>(p.out_address + p.count / 4);
   u64* const bad = reinterpret_cast<u64*>(p.bad_address);
@@ -135,32 +171,45 @@ GPUREADY_DEVICE void quantise_signs(const TernarySignParams& p) {
     if (block_index() == 0 && thread_index() == 0) *bad = ~0ull;
     return;
   }
-  // A thread makes one word, four bytes of a block of 4 * planes bytes.
-  const u32 plane = p.block / 4, words_of_block = plane / 4;
-  const u64 words = p.count / 16, stride = static_cast<u64>(block_count()) * kSignThreads;
+  // A thread makes kPerLoad bytes of a block's block / 4.
+  constexpr u32 kWords = S::kPerLoad / 4;
+  const u32 plane = p.block / 4, parts_log2 = 31 - __builtin_clz(plane / S::kPerLoad);
+  const u64 parts = p.count / 4 / S::kPerLoad;
+  const u64 stride = static_cast<u64>(block_count()) * kSignThreads;
   u32 greatest = 0;
-  for (u64 word = static_cast<u64>(block_index()) * kSignThreads + thread_index(); word < words;
-       word += stride) {
-    const u64 first = word / words_of_block * p.block + word % words_of_block * 4;
-    u32 bits[4][4];
+  for (u64 part = static_cast<u64>(block_index()) * kSignThreads + thread_index(); part < parts;
+       part += stride) {
+    const u64 first =
+        (part >> parts_log2) * p.block + (part & ((1u << parts_log2) - 1)) * u64{S::kPerLoad};
+    Words4 w[4];
 #pragma unroll
-    for (u32 f = 0; f < 4; ++f) load_bits<kType>(p.values_address, first + f * plane, bits[f]);
-    u32 out = 0;
+    for (u32 f = 0; f < 4; ++f)
+      w[f] = load_weights(
+          reinterpret_cast<const char*>(p.values_address + (first + f * plane) * (S::kBits / 8)));
+    u32 out[kWords] = {};
+    u32 greatest_here = 0;
 #pragma unroll
     for (u32 f = 0; f < 4; ++f) {
 #pragma unroll
-      for (u32 b = 0; b < 4; ++b) {
-        out |= sign_code(bits[f][b]) << (8 * b + 6 - 2 * f);
-        const u32 magnitude = bits[f][b] & 0x7FFFFFFFu;
-        greatest = Greatest()(greatest, magnitude);
-        if (magnitude >= 0x7F800000u) atomic_min(bad, first + f * plane + b);
+      for (u32 i = 0; i < S::kPerLoad; ++i) {
+        const u32 bits = S::at(w[f], i);
+        out[i / 4] |= S::code(bits) << (8 * (i % 4) + 6 - 2 * f);
+        greatest_here = Greatest()(greatest_here, bits & S::kMagnitude);
       }
     }
-    reinterpret_cast<u32*>(p.out_address)[word] = out;
+#pragma unroll
+    for (u32 i = 0; i < kWords; ++i)
+      reinterpret_cast<u32*>(p.out_address)[part * kWords + i] = out[i];
+    greatest = Greatest()(greatest, greatest_here);
+    if (greatest_here < S::kInfinity) continue;
+    for (u32 f = 0; f < 4; ++f)
+      for (u32 i = 0; i < S::kPerLoad; ++i)
+        if ((S::at(w[f], i) & S::kMagnitude) >= S::kInfinity)
+          atomic_min(bad, first + f * plane + i);
   }
   greatest = reduce_block(greatest, scratch, 0, Greatest());
   if (thread_index() == 0)
-    asm volatile("red.global.max.u32 [%0], %1;" ::"l"(scale), "r"(greatest) : "memory");
+    asm volatile("red.global.max.u32 [%0], %1;" ::"l"(scale), "r"(S::as_f32(greatest)) : "memory");
 }
 
 }  // namespace

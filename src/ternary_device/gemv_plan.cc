@@ -1,7 +1,9 @@
 #include "ternary_device/gemv_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <optional>
 
 #include "base/units.h"
 #include "ternary_device/gpu_types.h"
@@ -13,9 +15,13 @@ constexpr unsigned kGemvThreads = 32 * kGemvWarps;
 constexpr std::int64_t kAnyRows = std::numeric_limits<std::int64_t>::max();
 // Enough warps on each SM for their loads to fill the memory's pipeline.
 constexpr unsigned kWarpsPerUnit = 16;
+// From so many row tiles an SM on, a block takes several.
+constexpr std::uint64_t kStreamTilesPerUnit = 3;
+constexpr std::uint64_t kMostStreamTiles = 256;  // of a block: 16 KiB of sums for one row
 
 struct Choice {
   const Kernel* kernel;
+  const Kernel* stream;    // for many row tiles
   unsigned rows;           // at once
   std::int64_t most_rows;  // of a product for which it is taken
   int capability;
@@ -24,11 +30,11 @@ struct Choice {
 };
 // The first that serves.
 const Choice kChoices[] = {
-    {&kTernaryGemv1, 1, 1, 50, 0, 48 * KiB},
-    {&kTernaryGemv8, 8, 8, 80, kGemvMatrixPaddingBytes, 96 * KiB},
-    {&kTernaryGemv16, 16, kAnyRows, 80, kGemvMatrixPaddingBytes, 96 * KiB},
-    {&kTernaryGemv2, 2, 2, 50, 0, 48 * KiB},
-    {&kTernaryGemv4, 4, kAnyRows, 50, 0, 48 * KiB},
+    {&kTernaryGemv1, &kTernaryStream1, 1, 1, 50, 0, 48 * KiB},
+    {&kTernaryGemv8, &kTernaryStream8, 8, 8, 80, kGemvMatrixPaddingBytes, 96 * KiB},
+    {&kTernaryGemv16, &kTernaryStream16, 16, kAnyRows, 80, kGemvMatrixPaddingBytes, 96 * KiB},
+    {&kTernaryGemv2, nullptr, 2, 2, 50, 0, 48 * KiB},
+    {&kTernaryGemv4, nullptr, 4, kAnyRows, 50, 0, 48 * KiB},
 };
 
 unsigned partial_bytes(unsigned rows) { return rows * kGemvWarps * kTileRows * 4; }
@@ -44,41 +50,64 @@ GemvPlan vulkan_plan(const DeviceInfo& device, Shape weights, std::int64_t rows)
   return plan;
 }
 
-}  // namespace
+struct Tiles {
+  unsigned rows, cols;
+};
 
-GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, unsigned slices) {
-  if (device.executor == "vulkan") return vulkan_plan(device, weights, rows);
+unsigned blocks_of(unsigned groups, const GemvPlan& plan, std::int64_t rows) {
+  const std::uint64_t times = (static_cast<std::uint64_t>(rows) + plan.rows - 1) / plan.rows;
+  return static_cast<unsigned>(
+      std::min<std::uint64_t>(groups * times, std::numeric_limits<std::int32_t>::max()));
+}
+
+// One block an SM, or as many more as it takes for a block's sums to fit.
+std::optional<GemvPlan> stream_plan(const DeviceInfo& device, const Choice& choice, Tiles tiles,
+                                    std::int64_t rows) {
+  if (!choice.stream) return std::nullopt;
+  const std::uint64_t activations =
+      choice.rows * (std::uint64_t{tiles.cols} * kTileCols + choice.padding_bytes);
+  const std::uint64_t of_tile = choice.rows * kTileRows * 4;
+  if (activations + of_tile > choice.shared_bytes) return std::nullopt;
+  const std::uint64_t most =
+      std::min<std::uint64_t>((choice.shared_bytes - activations) / of_tile, kMostStreamTiles);
   GemvPlan plan;
-  plan.chunk_tiles = 0;
-  const Choice& choice = *std::find_if(std::begin(kChoices), std::end(kChoices) - 1, [&](auto& c) {
-    return rows <= c.most_rows && c.capability <= device.compute_capability.value_or(0);
-  });
+  plan.kernel = choice.stream;
+  plan.rows = choice.rows;
+  const std::uint64_t of_unit = (tiles.rows + device.units - 1) / device.units;
+  plan.groups = static_cast<unsigned>(
+      std::min<std::uint64_t>(tiles.rows, device.units * ((of_unit + most - 1) / most)));
+  plan.slice_tiles = plan.chunk_tiles = tiles.cols;
+  const std::uint64_t of_block = (tiles.rows + plan.groups - 1) / plan.groups;
+  plan.shape = {.blocks = blocks_of(plan.groups, plan, rows),
+                .threads = 32 * kStreamWarps,
+                .shared_bytes = static_cast<unsigned>(activations + of_block * of_tile),
+                .overlaps = true};
+  return plan;
+}
+
+GemvPlan sliced_plan(const DeviceInfo& device, const Choice& choice, Tiles tiles, std::int64_t rows,
+                     unsigned slices) {
+  GemvPlan plan;
   plan.kernel = choice.kernel;
   plan.rows = choice.rows;
-  const auto row_tiles =
-      static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.rows), kTileRows));
-  const auto col_tiles =
-      static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.cols), kTileCols));
   plan.slices = slices;
   if (slices == 0) {
     const std::uint64_t wanted = std::uint64_t{device.units} * kWarpsPerUnit;
     for (plan.slices = 1; plan.slices < kGemvWarps; plan.slices *= 2)
-      if (std::uint64_t{row_tiles} * plan.slices >= wanted || plan.slices * 2 > col_tiles) break;
+      if (std::uint64_t{tiles.rows} * plan.slices >= wanted || plan.slices * 2 > tiles.cols) break;
   }
+  plan.chunk_tiles = 0;
   for (plan.slices *= 2; plan.slices > 1 && plan.chunk_tiles == 0;) {
     plan.slices /= 2;
-    plan.slice_tiles = (col_tiles + plan.slices - 1) / plan.slices;
+    plan.slice_tiles = (tiles.cols + plan.slices - 1) / plan.slices;
     const unsigned room =
         choice.shared_bytes - partial_bytes(plan.rows) - plan.rows * choice.padding_bytes;
     const unsigned most = room / (plan.rows * plan.slices * kTileCols);
     plan.chunk_tiles = plan.slice_tiles <= most ? plan.slice_tiles : most / kGemvRing * kGemvRing;
   }
   const unsigned tiles_per_block = kGemvWarps / plan.slices;
-  const std::uint64_t groups = (row_tiles + tiles_per_block - 1) / tiles_per_block;
-  const std::uint64_t blocks =
-      groups * ((static_cast<std::uint64_t>(rows) + plan.rows - 1) / plan.rows);
-  plan.shape = {.blocks = static_cast<unsigned>(
-                    std::min<std::uint64_t>(blocks, std::numeric_limits<std::int32_t>::max())),
+  plan.groups = (tiles.rows + tiles_per_block - 1) / tiles_per_block;
+  plan.shape = {.blocks = blocks_of(plan.groups, plan, rows),
                 .threads = kGemvThreads,
                 .shared_bytes = plan.rows * (plan.slices * plan.chunk_tiles * kTileCols +
                                              choice.padding_bytes) +
@@ -87,21 +116,40 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
   return plan;
 }
 
+}  // namespace
+
+GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, unsigned slices) {
+  if (device.executor == "vulkan") return vulkan_plan(device, weights, rows);
+  const Choice& choice = *std::find_if(std::begin(kChoices), std::end(kChoices) - 1, [&](auto& c) {
+    return rows <= c.most_rows && c.capability <= device.compute_capability.value_or(0);
+  });
+  const Tiles tiles{
+      static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.rows), kTileRows)),
+      static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.cols), kTileCols))};
+  const bool stream =
+      slices == kStream || (slices == 0 && tiles.rows >= kStreamTilesPerUnit * device.units);
+  if (stream)
+    if (const auto plan = stream_plan(device, choice, tiles, rows)) return *plan;
+  return sliced_plan(device, choice, tiles, rows, slices == kStream ? 0 : slices);
+}
+
 gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
-  const TernaryGemvParams params{.tiles_address = call.weights.tiles,
-                                 .scales_address = call.weights.scales,
-                                 .codes_address = call.activations.codes,
-                                 .rows_address = call.activations.rows,
-                                 .out_address = call.out.memory.address,
-                                 .weight_rows = static_cast<unsigned>(call.weights.shape.rows),
-                                 .row_tiles = call.weights.row_tiles,
-                                 .col_tiles = call.weights.col_tiles,
-                                 .activation_rows = static_cast<unsigned>(call.rows),
-                                 .stride = call.activations.stride,
-                                 .slices = plan.slices,
-                                 .slice_tiles = plan.slice_tiles,
-                                 .chunk_tiles = plan.chunk_tiles,
-                                 .output_type = static_cast<unsigned>(call.out.type)};
+  const TernaryGemvParams params{
+      .tiles_address = call.weights.tiles,
+      .scales_address = call.weights.scales,
+      .codes_address = call.activations.codes,
+      .rows_address = call.activations.rows,
+      .out_address = call.out.memory.address,
+      .weight_rows = static_cast<unsigned>(call.weights.shape.rows),
+      .row_tiles = call.weights.row_tiles,
+      .col_tiles = call.weights.col_tiles,
+      .activation_rows = static_cast<unsigned>(call.rows),
+      .stride = call.activations.stride,
+      .groups = plan.groups,
+      .slices_log2 = static_cast<unsigned>(std::countr_zero(plan.slices)),
+      .slice_tiles = plan.slice_tiles,
+      .chunk_tiles = plan.chunk_tiles,
+      .output_type = static_cast<unsigned>(call.out.type)};
   return call.device.launch(call.stream, *plan.kernel, plan.shape, &params, sizeof params);
 }
 

@@ -11,10 +11,13 @@ struct GemvPlan {
   const Kernel* kernel = nullptr;
   unsigned rows = 1;  // of activations, at once
   LaunchShape shape;
-  unsigned slices = 1, slice_tiles = 1, chunk_tiles = 1;  // as TernaryGemvParams has them
+  unsigned groups = 1;  // as TernaryGemvParams has them
+  unsigned slices = 1, slice_tiles = 1, chunk_tiles = 1;
 };
 
-// `slices`: 1, 2, 4 or 8 warps a row tile; 0 for what suits the device.
+// `slices`: 1, 2, 4 or 8 warps a row tile; kStream for one block an SM, where that fits; 0 for what
+// suits the device.
+inline constexpr unsigned kStream = ~0u;
 GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, unsigned slices = 0);
 
 struct GpuCall;

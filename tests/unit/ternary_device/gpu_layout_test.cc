@@ -60,19 +60,23 @@ TEST(GemvPlan, covers_every_column_in_chunks_that_fit_a_block) {
   for (const std::int64_t cols : {1, 128, 129, 2560, 8192, 27648, 32768, 1 << 20, 1 << 22})
     for (const std::int64_t rows : {1, 16, 2560, 28672, 200000})
       for (const std::int64_t m : {1, 2, 3, 4, 17})
-        for (const unsigned slices : {0u, 1u, 8u}) {
+        for (const unsigned slices : {0u, 1u, 8u, kStream}) {
           device.compute_capability = m == 3 || m == 17 ? 90 : 61;
           const GemvPlan plan = gemv_plan(device, {rows, cols}, m, slices);
           const std::uint64_t tiles = tiles_of(static_cast<std::uint64_t>(cols), kTileCols);
-          EXPECT_EQ(kGemvWarps % plan.slices, 0u);
-          EXPECT_GE(std::uint64_t{plan.slices} * plan.slice_tiles, tiles);
           EXPECT_LE(plan.shape.shared_bytes,
                     device.compute_capability == 61 ? 48u * 1024 : 96u * 1024);
+          EXPECT_GE(std::uint64_t{plan.slices} * plan.slice_tiles, tiles);
           EXPECT_GE(plan.chunk_tiles, 1u);
+          EXPECT_GE(std::int64_t{plan.shape.blocks} * plan.rows, plan.groups * m);
+          if (plan.shape.threads == 32 * kStreamWarps) {  // any groups share all row tiles
+            EXPECT_EQ(plan.chunk_tiles, tiles);
+            EXPECT_GE(plan.groups, 1u);
+            continue;
+          }
+          EXPECT_EQ(kGemvWarps % plan.slices, 0u);
           EXPECT_TRUE(plan.chunk_tiles == plan.slice_tiles || plan.chunk_tiles % kGemvRing == 0);
-          EXPECT_GE(
-              std::int64_t{plan.shape.blocks} * (kGemvWarps / plan.slices) * kTileRows * plan.rows,
-              rows * m);
+          EXPECT_GE(std::int64_t{plan.groups} * (kGemvWarps / plan.slices) * kTileRows, rows);
         }
 }
 
@@ -80,8 +84,9 @@ TEST(GemvPlan, shares_row_tiles_among_warps_where_there_are_few) {
   DeviceInfo device;
   device.executor = "cuda";
   device.units = 132;
+  device.compute_capability = 90;
   EXPECT_EQ(gemv_plan(device, {2560, 2560}, 1).slices, 8u);
-  EXPECT_EQ(gemv_plan(device, {55296, 5120}, 1).slices, 1u);
+  EXPECT_EQ(gemv_plan(device, {55296, 5120}, 1).groups, 132u);
   EXPECT_EQ(gemv_plan(device, {2560, 128}, 1).slices, 1u);
 }
 
