@@ -233,9 +233,7 @@ TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
   const auto halves = engine_product<std::uint16_t>(packed, y);
   std::vector<GemmPlan> plans = {plan_gemm(GemmKernel::mma, 4, shape, kRows)};
   for (const GemmTileSize tile : wgmma_tile_sizes())
-    for (const unsigned units : {1u, 5u})
-      for (const bool split : {false, true})
-        plans.push_back(plan_gemm(units, shape, kRows, tile, split));
+    for (const bool split : {false, true}) plans.push_back(plan_gemm(5, shape, kRows, tile, split));
   EXPECT_TRUE(std::ranges::any_of(plans, [](const GemmPlan& p) { return p.split_tiles > 0; }));
   for (const GemmPlan& plan : plans) {
     const DeviceAddress workspace = put(nullptr, plan.workspace_bytes);
@@ -245,6 +243,7 @@ TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
     };
     ASSERT_TRUE(multiply(OutputType::int32));
     EXPECT_EQ(get<std::int32_t>(out, sums.size()), sums);
+    if (plan.tile != plans.back().tile) continue;  // the rest is the same for all
     ASSERT_TRUE(multiply(OutputType::f32));
     EXPECT_EQ(get<float>(out, sums.size()), floats);
     ASSERT_TRUE(multiply(OutputType::bf16));
