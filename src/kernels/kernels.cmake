@@ -75,6 +75,7 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/memory_cpu.cc
   ${CMAKE_CURRENT_LIST_DIR}/memory_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/ternary_gemm_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/ternary_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc)
@@ -94,6 +95,10 @@ gpuready_ptx(gpuready_device tensor_mma sm_75 65)
 gpuready_ptx(gpuready_device tensor_mma sm_80 70)
 gpuready_ptx(gpuready_device tensor_mma sm_89 84)
 gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
+gpuready_ptx(gpuready_device ternary_tiles sm_80 74)
+gpuready_ptx(gpuready_device ternary_tiles sm_90 78)  # launches that overlap
+gpuready_ptx(gpuready_device ternary_mma sm_80 74)
+gpuready_ptx(gpuready_device ternary_wgmma sm_90a 80)
 gpuready_ptx(gpuready_device ternary_gemv sm_50 60)
 gpuready_ptx(gpuready_device ternary_gemv sm_61 60)  # dp4a
 gpuready_ptx(gpuready_device ternary_gemv sm_80 74)  # loads past the first-level cache
@@ -153,6 +158,11 @@ add_executable(bench_compute_trials EXCLUDE_FROM_ALL
 target_link_libraries(bench_compute_trials PRIVATE gpuready_options gpuready_health)
 target_link_options(bench_compute_trials PRIVATE -static-libgcc -static-libstdc++)
 
+# Ternary matrix products on a GPU: `ninja bench_ternary_gemm`.
+add_executable(bench_ternary_gemm EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gemm.cc ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gemm_check.cc)
+target_link_libraries(bench_ternary_gemm PRIVATE gpuready_options gpuready_ternary_device)
+target_link_options(bench_ternary_gemm PRIVATE -static-libgcc -static-libstdc++)
 # Ternary products on a GPU, checked and timed: `ninja bench_ternary_gpu`.
 add_executable(bench_ternary_gpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu.cc)
 target_link_libraries(bench_ternary_gpu PRIVATE gpuready_options gpuready_ternary_device)

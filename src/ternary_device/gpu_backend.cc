@@ -8,6 +8,7 @@
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary_device/gpu_engine.h"
+#include "ternary_device/gpu_gemm.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -99,7 +100,9 @@ std::uint64_t GpuBackend::workspace_bytes(Shape weights, std::int64_t rows) cons
   const std::uint64_t padded = tiles_of(m, kGpuRowPadding) * kGpuRowPadding;
   const std::uint64_t codes =
       padded * (tiles_of(k, kTileCols) * kTileCols + sizeof(GpuActivationRow));
-  return 4 * m * k + codes + 4 * m * n + engine_.workspace_bytes(weights, rows);
+  const bool matrix = rows >= kMatrixRows && gemm_kernel_of(device_->info());
+  return 4 * m * k + codes + (matrix ? gemm_tiles_bytes(rows, weights.cols) : 0) + 4 * m * n +
+         engine_.workspace_bytes(weights, rows);
 }
 
 Result<AddressRange> GpuBackend::room(std::optional<DeviceBuffer>& buffer, std::uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
+#include "ternary_device/gpu_gemm.h"
 #include "ternary_device/gpu_layout.h"
 
 namespace gpuready::ternary {
@@ -101,11 +102,15 @@ Result<GpuActivations> GpuEngine::allocate_activations(std::int64_t rows, std::i
   view.stride =
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(cols), kTileCols) * kTileCols);
   const std::uint64_t codes_bytes = std::uint64_t{view.padded_rows} * view.stride;
-  auto memory = DeviceBuffer::make(
-      *device_, aligned(codes_bytes) + view.padded_rows * sizeof(GpuActivationRow));
+  const std::uint64_t rows_at = aligned(codes_bytes);
+  const std::uint64_t tiles_at = rows_at + aligned(view.padded_rows * sizeof(GpuActivationRow));
+  const bool matrix = rows >= kMatrixRows && gemm_kernel_of(device_->info());
+  auto memory =
+      DeviceBuffer::make(*device_, tiles_at + (matrix ? gemm_tiles_bytes(rows, cols) : 0));
   if (!memory) return std::unexpected(device_error(*device_, memory.error()));
   view.codes = memory->address();
-  view.rows = memory->address() + aligned(codes_bytes);
+  view.rows = memory->address() + rows_at;
+  if (matrix) view.tiles = memory->address() + tiles_at;
   return GpuActivations(std::move(*memory), view);
 }
 

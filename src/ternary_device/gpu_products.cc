@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ternary_device/gemv_plan.h"
+#include "ternary_device/gpu_gemm.h"
 #include "ternary_device/gpu_types.h"
 
 namespace gpuready::ternary {
@@ -30,14 +31,17 @@ gpuready::Result<void> run_planned_gemv(const GpuCall& call) {
   return run_gemv(call, gemv_plan(call.device.info(), call.weights.shape, call.rows));
 }
 
-constexpr std::array kProducts = {
-    GpuProduct{"vulkan-gemv", is_vulkan, no_workspace, prepare_gemv, run_planned_gemv},
-    GpuProduct{"dp4a-gemv", has_dp4a, no_workspace, prepare_gemv, run_planned_gemv},
-    GpuProduct{"plain-gemv", any, no_workspace, prepare_gemv, run_planned_gemv},
-};
-
 }  // namespace
 
-std::span<const GpuProduct> gpu_products() { return kProducts; }
+std::span<const GpuProduct> gpu_products() {
+  static const std::array products = {
+      gemm_products()[0],
+      gemm_products()[1],
+      GpuProduct{"vulkan-gemv", is_vulkan, no_workspace, prepare_gemv, run_planned_gemv},
+      GpuProduct{"dp4a-gemv", has_dp4a, no_workspace, prepare_gemv, run_planned_gemv},
+      GpuProduct{"plain-gemv", any, no_workspace, prepare_gemv, run_planned_gemv},
+  };
+  return products;
+}
 
 }  // namespace gpuready::ternary

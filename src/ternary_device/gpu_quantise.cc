@@ -7,6 +7,7 @@
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary_device/gpu_engine.h"
+#include "ternary_device/gpu_gemm.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -42,6 +43,9 @@ Result<void> GpuEngine::quantise(StreamId stream, AddressRange values, FloatType
   // Vulkan's kernel reads whole words.
   if (values.address % 4 != 0)
     return fail(ErrorKind::wrong_size, "the activations' place is not aligned to 4 bytes");
+  if (view.tiles != 0 && rows >= kMatrixRows)
+    return told(*device_,
+                enqueue_gemm_quantise(*device_, stream, values.address, type, rows, view));
   const TernaryActivationParams params{.values_address = values.address,
                                        .codes_address = view.codes,
                                        .rows_address = view.rows,
@@ -77,6 +81,8 @@ Result<void> GpuEngine::upload(StreamId stream, const Activations& activations,
   if (done)
     done = device_->copy_to_device(stream, view.rows, known.data(),
                                    known.size() * sizeof(GpuActivationRow));
+  if (done && view.tiles != 0 && activations.rows() >= kMatrixRows)
+    done = enqueue_gemm_tiles(*device_, stream, activations.rows(), view);
   if (done) done = device_->synchronize(stream);
   return told(*device_, done);
 }

@@ -24,8 +24,12 @@ struct GpuActivationsView {
   std::int64_t capacity_rows = 0, cols = 0;
   std::uint32_t padded_rows = 0;  // a multiple of kGpuRowPadding, readable
   std::uint32_t stride = 0;       // bytes, a multiple of kTileCols
+  // The same int8 as matrix products take it (ternary_gemm_params.h); 0: no room for it. Written
+  // when at least kMatrixRows rows are; then codes hold only the first kMatrixRows rows.
+  DeviceAddress tiles = 0;
 };
 inline constexpr std::uint32_t kGpuRowPadding = 64;
+inline constexpr std::int64_t kMatrixRows = 17;  // from here on products go tile by tile
 
 // M * N elements, row-major.
 struct GpuOutput {

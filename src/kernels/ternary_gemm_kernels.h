@@ -1,0 +1,15 @@
+// The kernels of ternary matrix products, and what they do as CPU functions.
+#pragma once
+
+#include "device/kernel.h"
+#include "kernels/ternary_gemm_params.h"
+
+namespace gpuready::ternary {
+
+extern const Kernel kGemmTiles;  // GemmTilesParams, a block a row
+extern const Kernel kGemmMma;    // GemmParams, a block a tile
+// By features and tokens of a tile, with the kernel that adds up the parts of split tiles.
+extern const Kernel kGemmWgmma256x128, kGemmWgmma128x128, kGemmWgmma256x64, kGemmWgmma256x32;
+extern const Kernel kGemmFinish256x128, kGemmFinish128x128, kGemmFinish256x64, kGemmFinish256x32;
+
+}  // namespace gpuready::ternary

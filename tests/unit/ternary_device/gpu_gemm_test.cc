@@ -1,0 +1,316 @@
+#include "ternary_device/gpu_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "device/cpu_device.h"
+#include "kernels/ternary_quantise.h"
+#include "ternary/floats.h"
+#include "ternary_device/gpu_layout.h"
+
+namespace gpuready::ternary {
+namespace {
+
+GemmParams params_of(const GemmPlan& plan) {
+  const unsigned steps = plan.split_tiles * plan.k_tiles;
+  GemmParams p{};
+  p.k_tiles = plan.k_tiles;
+  p.token_tiles = plan.token_tiles;
+  p.feature_tiles = plan.feature_tiles;
+  p.split_tiles = plan.split_tiles;
+  p.share = steps / plan.blocks;
+  p.extra = steps % plan.blocks;
+  p.blocks = plan.blocks;
+  return p;
+}
+
+// What tests of plans go through: few and many tiles, short and long rows.
+std::vector<GemmPlan> many_plans() {
+  std::vector<GemmPlan> plans;
+  for (const unsigned units : {1u, 7u, 132u})
+    for (const std::int64_t m : {16, 129, 512})
+      for (const std::int64_t n : {1, 300, 2560, 13824})
+        for (const std::int64_t k : {1, 640, 8192})
+          for (const GemmTileSize tile : wgmma_tile_sizes())
+            for (const bool split : {false, true})
+              plans.push_back(plan_gemm(units, {n, k}, m, tile, split));
+  return plans;
+}
+
+TEST(GpuGemm, tiles_lie_in_the_swizzle_of_128_bytes) {
+  std::set<std::uint64_t> places;
+  for (unsigned row = 0; row < 256; ++row)
+    for (unsigned col = 0; col < 384; ++col) {
+      // PTX's: bits 4 to 6 of the address are xored with bits 7 to 9.
+      const std::uint64_t tile = row / 128 * 3 + col / 128;
+      std::uint64_t plain = tile * 16384 + row % 128 * 128 + col % 128;
+      plain ^= plain >> 7 << 4 & 0x70;
+      ASSERT_EQ(tiled_activation(row, col, 3), plain);
+      places.insert(plain);
+    }
+  EXPECT_EQ(places.size(), 256u * 384u);
+  EXPECT_EQ(*places.rbegin(), gemm_tiles_bytes(256, 384) - 1);
+}
+
+TEST(GpuGemm, blocks_together_do_every_step_of_every_tile_once) {
+  for (const GemmPlan& plan : many_plans()) {
+    const GemmParams p = params_of(plan);
+    std::vector<unsigned char> done(std::size_t{p.token_tiles} * p.feature_tiles * p.k_tiles);
+    for (unsigned block = 0; block < p.blocks; ++block) {
+      GemmWalk walk(p, block);
+      for (GemmPiece piece; walk.next(piece);) {
+        ASSERT_LT(piece.k_begin, piece.k_end);
+        for (unsigned k = piece.k_begin; k < piece.k_end; ++k)
+          ++done.at(std::size_t{piece.tile} * p.k_tiles + k);
+      }
+    }
+    ASSERT_TRUE(std::ranges::all_of(done, [](unsigned char count) { return count == 1; }));
+  }
+}
+
+TEST(GpuGemm, parts_of_split_tiles_are_found_where_their_blocks_put_them) {
+  unsigned parts = 0;
+  for (const GemmPlan& plan : many_plans()) {
+    const GemmParams p = params_of(plan);
+    std::set<unsigned> slots;
+    for (unsigned block = 0; block < p.blocks; ++block) {
+      GemmWalk walk(p, block);
+      for (GemmPiece piece; walk.next(piece);) {
+        if (piece.tile >= p.split_tiles) continue;
+        const unsigned first = split_owner(p, piece.tile * p.k_tiles);
+        const unsigned last = split_owner(p, (piece.tile + 1) * p.k_tiles - 1);
+        ASSERT_LE(first, block);
+        ASSERT_GE(last, block);
+        const bool whole = piece.k_begin == 0 && piece.k_end == p.k_tiles;
+        ASSERT_EQ(whole, first == last);
+        if (whole) continue;
+        const unsigned slot = partial_slot(p, block, piece.tile);
+        ASSERT_TRUE(slots.insert(slot).second);
+        ASSERT_LE((std::uint64_t{slot} + 1) * plan.tile.tokens * plan.tile.features * 4,
+                  plan.workspace_bytes);
+        ++parts;
+      }
+    }
+  }
+  EXPECT_GT(parts, 1000u);
+}
+
+TEST(GpuGemm, every_tile_has_one_place_in_the_order) {
+  for (const unsigned token_tiles : {1u, 7u, 8u, 9u, 30u})
+    for (const unsigned feature_tiles : {1u, 3u, 54u}) {
+      std::set<std::pair<unsigned, unsigned>> seen;
+      for (unsigned i = 0; i < token_tiles * feature_tiles; ++i) {
+        const GemmTile tile = gemm_tile(token_tiles, feature_tiles, i);
+        EXPECT_LT(tile.token, token_tiles);
+        EXPECT_LT(tile.feature, feature_tiles);
+        seen.insert({tile.token, tile.feature});
+      }
+      EXPECT_EQ(seen.size(), token_tiles * feature_tiles);
+    }
+}
+
+TEST(GpuGemm, plans_large_tiles_for_many_rows_and_splits_what_would_leave_units_idle) {
+  const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return plan_gemm(GemmKernel::wgmma, 132, {n, k}, m);
+  };
+  EXPECT_EQ(plan(4096, 28672, 8192).tile, (GemmTileSize{256, 128}));
+  EXPECT_EQ(plan(512, 13824, 2560).tile, (GemmTileSize{256, 128}));
+  EXPECT_EQ(plan(512, 13824, 2560).workspace_bytes, 0u);
+  EXPECT_EQ(plan(16, 28672, 8192).tile, (GemmTileSize{256, 32}));
+  const GemmPlan narrow = plan(64, 2560, 28672);
+  EXPECT_GT(narrow.split_tiles, 0u);
+  EXPECT_EQ(narrow.blocks, 132u);
+  EXPECT_GT(narrow.workspace_bytes, 0u);
+}
+
+TEST(GpuGemm, takes_the_kernel_that_the_capability_has) {
+  DeviceInfo device;
+  device.executor = "cuda";
+  for (const int none : {50, 61, 75}) {
+    device.compute_capability = none;
+    EXPECT_FALSE(gemm_kernel_of(device));
+  }
+  for (const int mma : {80, 86, 89, 100, 120}) {
+    device.compute_capability = mma;
+    EXPECT_EQ(gemm_kernel_of(device), GemmKernel::mma);
+  }
+  device.compute_capability = 90;
+  EXPECT_EQ(gemm_kernel_of(device), GemmKernel::wgmma);
+  device.executor = "vulkan";
+  EXPECT_FALSE(gemm_kernel_of(device));
+}
+
+TEST(GpuGemm, reads_every_half_as_the_library_does) {
+  std::vector<std::uint16_t> halves(65536);
+  for (unsigned i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
+  std::vector<float> expected(halves.size());
+  read_floats({FloatType::f16, std::as_bytes(std::span(halves))}, 0, halves.size(),
+              expected.data());
+  for (unsigned i = 0; i < halves.size(); ++i) {
+    const float value = half_value(i);
+    if (std::isnan(expected[i]))
+      EXPECT_TRUE(std::isnan(value)) << i;
+    else
+      EXPECT_EQ(std::bit_cast<unsigned>(value), std::bit_cast<unsigned>(expected[i])) << i;
+  }
+}
+
+// The kernels' CPU versions, by way of the same launches.
+class GpuGemmOnCpu : public testing::Test {
+ protected:
+  DeviceAddress put(const void* data, std::uint64_t bytes) {
+    buffers_.push_back(*DeviceBuffer::make(*device_, std::max<std::uint64_t>(bytes, 256)));
+    if (data) {
+      EXPECT_TRUE(device_->copy_to_device({}, buffers_.back().address(), data, bytes));
+    }
+    return buffers_.back().address();
+  }
+  template <class T>
+  std::vector<T> get(DeviceAddress address, std::size_t count) {
+    std::vector<T> values(count);
+    EXPECT_TRUE(device_->copy_to_host({}, values.data(), address, count * sizeof(T)));
+    return values;
+  }
+  GpuActivationsView room(std::int64_t rows, std::int64_t cols) {
+    GpuActivationsView view;
+    view.capacity_rows = rows;
+    view.cols = cols;
+    view.stride = static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(cols), kTileCols) *
+                                             kTileCols);
+    const auto m = static_cast<std::uint64_t>(rows);
+    view.codes = put(nullptr, m * view.stride);
+    view.rows = put(nullptr, m * sizeof(GpuActivationRow));
+    const std::vector<std::byte> garbage(gemm_tiles_bytes(rows, cols), std::byte{0x55});
+    view.tiles = put(garbage.data(), garbage.size());
+    return view;
+  }
+
+  std::unique_ptr<Device> device_ = make_cpu_device({.threads = 2});
+  std::vector<DeviceBuffer> buffers_;
+};
+
+template <class T>
+std::vector<T> engine_product(const PackedWeights& weights, const Activations& y) {
+  std::vector<T> out(static_cast<std::size_t>(y.rows() * weights.shape().rows));
+  const auto engine = CpuEngine::create({.tier = Tier::scalar, .threads = 1});
+  if constexpr (std::is_same_v<T, std::uint16_t>)
+    EXPECT_TRUE(engine->multiply_bf16(weights, y, out));
+  else
+    EXPECT_TRUE(engine->multiply(weights, y, std::span<T>(out)));
+  return out;
+}
+
+TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
+  std::mt19937 random(3);
+  const Shape shape{270, 600};
+  constexpr std::int64_t kRows = 34;
+  Codes codes{shape, {}, shape.cols, {}};
+  for (std::int64_t i = 0; i < shape.rows * shape.cols; ++i)
+    codes.values.push_back(static_cast<std::int8_t>(static_cast<int>(random() % 3) - 1));
+  for (std::int64_t n = 0; n < shape.rows; ++n)
+    codes.scales.push_back(0.1f * static_cast<float>(n + 1));
+  const PackedWeights packed = *PackedWeights::pack(codes);
+  const auto words = gpu_tiles(packed);
+  GpuWeightsView weights;
+  weights.shape = shape;
+  weights.tiles = put(words.data(), words.size() * 4);
+  weights.scales = put(codes.scales.data(), codes.scales.size() * 4);
+
+  std::vector<float> values(static_cast<std::size_t>(kRows * shape.cols));
+  std::normal_distribution<float> normal;
+  for (float& v : values) v = normal(random);
+  const Activations y = *Activations::quantise(std::span<const float>(values), kRows, shape.cols);
+  const GpuActivationsView rows = room(kRows, shape.cols);
+  ASSERT_TRUE(enqueue_gemm_quantise(*device_, {}, put(values.data(), values.size() * 4),
+                                    FloatType::f32, kRows, rows));
+
+  const auto sums = engine_product<std::int32_t>(packed, y);
+  const auto floats = engine_product<float>(packed, y);
+  const auto halves = engine_product<std::uint16_t>(packed, y);
+  std::vector<GemmPlan> plans = {plan_gemm(GemmKernel::mma, 4, shape, kRows)};
+  for (const GemmTileSize tile : wgmma_tile_sizes())
+    for (const bool split : {false, true}) plans.push_back(plan_gemm(5, shape, kRows, tile, split));
+  EXPECT_TRUE(std::ranges::any_of(plans, [](const GemmPlan& p) { return p.split_tiles > 0; }));
+  for (const GemmPlan& plan : plans) {
+    const DeviceAddress workspace = put(nullptr, plan.workspace_bytes);
+    const DeviceAddress out = put(nullptr, sums.size() * 4);
+    const auto multiply = [&](OutputType type) {
+      return enqueue_gemm_product(*device_, {}, plan, weights, rows, workspace, type, out);
+    };
+    ASSERT_TRUE(multiply(OutputType::int32));
+    EXPECT_EQ(get<std::int32_t>(out, sums.size()), sums);
+    if (plan.tile != plans.back().tile) continue;  // the rest is the same for all
+    ASSERT_TRUE(multiply(OutputType::f32));
+    EXPECT_EQ(get<float>(out, sums.size()), floats);
+    ASSERT_TRUE(multiply(OutputType::bf16));
+    EXPECT_EQ(get<std::uint16_t>(out, sums.size()), halves);
+  }
+}
+
+TEST_F(GpuGemmOnCpu, quantises_values_into_tiles_codes_and_facts_of_rows) {
+  constexpr std::int64_t kRows = kMatrixRows + 3, kCols = 200;
+  std::mt19937 random(5);
+  for (const FloatType type : {FloatType::f32, FloatType::f16, FloatType::bf16}) {
+    std::vector<std::byte> values(static_cast<std::size_t>(kRows * kCols) * bytes_of(type));
+    for (std::size_t i = 0; i < values.size(); i += bytes_of(type)) {
+      // Exponents near zero's, in all three types.
+      const std::uint32_t bits = type == FloatType::f32   ? (random() & 0x80ffffff) | 0x3f000000
+                                 : type == FloatType::f16 ? random() & 0xbfff
+                                                          : (random() & 0x80ff) | 0x3f00;
+      std::memcpy(values.data() + i, &bits, bytes_of(type));
+    }
+    const Activations y = *Activations::quantise({type, values}, kRows, kCols);
+    const GpuActivationsView view = room(kRows, kCols);
+    ASSERT_TRUE(
+        enqueue_gemm_quantise(*device_, {}, put(values.data(), values.size()), type, kRows, view));
+    const auto tiles = get<std::int8_t>(view.tiles, gemm_tiles_bytes(kRows, kCols));
+    const auto codes = get<std::int8_t>(view.codes, kMatrixRows * view.stride);
+    const auto facts = get<GpuActivationRow>(view.rows, kRows);
+    for (unsigned m = 0; m < kRows; ++m) {
+      EXPECT_EQ(facts[m].step, y.steps()[m]);
+      EXPECT_EQ(facts[m].sum, y.sums()[m]);
+      EXPECT_EQ(facts[m].bad_column, kNoColumn);
+      for (unsigned k = 0; k < 2 * kTileCols; ++k) {
+        const int expected = k < kCols ? y.row(m)[k] : 0;
+        ASSERT_EQ(tiles[tiled_activation(m, k, 2)], expected);
+        if (m < kMatrixRows) {
+          ASSERT_EQ(codes[m * view.stride + k], expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuGemmOnCpu, tells_the_first_value_of_a_row_that_is_not_finite) {
+  std::vector<float> values(kMatrixRows * 10, 1.0f);
+  values[34] = std::numeric_limits<float>::infinity();
+  values[37] = std::numeric_limits<float>::quiet_NaN();
+  const GpuActivationsView view = room(kMatrixRows, 10);
+  ASSERT_TRUE(enqueue_gemm_quantise(*device_, {}, put(values.data(), values.size() * 4),
+                                    FloatType::f32, kMatrixRows, view));
+  const auto facts = get<GpuActivationRow>(view.rows, kMatrixRows);
+  for (unsigned m = 0; m < kMatrixRows; ++m) {
+    EXPECT_EQ(facts[m].bad_column, m == 3 ? 4u : kNoColumn);
+    EXPECT_EQ(std::isnan(facts[m].step), m == 3);
+  }
+}
+
+TEST_F(GpuGemmOnCpu, takes_codes_into_tiles) {
+  constexpr std::int64_t kRows = 20, kCols = 300;
+  const GpuActivationsView view = room(kRows, kCols);
+  std::vector<std::int8_t> codes(kRows * view.stride);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int8_t>(i * 7);
+  ASSERT_TRUE(device_->copy_to_device({}, view.codes, codes.data(), codes.size()));
+  ASSERT_TRUE(enqueue_gemm_tiles(*device_, {}, kRows, view));
+  const auto tiles = get<std::int8_t>(view.tiles, gemm_tiles_bytes(kRows, kCols));
+  for (unsigned m = 0; m < kRows; ++m)
+    for (unsigned k = 0; k < view.stride; ++k)
+      ASSERT_EQ(tiles[tiled_activation(m, k, 3)], codes[m * view.stride + k]);
+}
+
+}  // namespace
+}  // namespace gpuready::ternary
