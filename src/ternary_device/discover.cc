@@ -1,6 +1,6 @@
 // The GPUs that the drivers show to this process. Nothing is opened yet.
 #include "base/text.h"
-#include "device/cuda_driver.h"
+#include "device/cuda_identity.h"
 #include "device/vulkan_facts.h"
 #include "device/vulkan_library.h"
 #include "ternary_device/choose.h"
