@@ -10,7 +10,7 @@ namespace gpuready::device {
 
 using namespace gpuready::ternary;
 
-GPUREADY_DEVICE u32 shared_address(const void* generic) {
+GPUREADY_DEVICE u32 address_in_shared(const void* generic) {
   u64 address;
   asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(generic));
   return static_cast<u32>(address);
