@@ -65,11 +65,12 @@ TEST(GemvPlan, covers_every_column_in_chunks_that_fit_a_block) {
           const GemvPlan plan = gemv_plan(device, {rows, cols}, m, slices);
           const std::uint64_t tiles = tiles_of(static_cast<std::uint64_t>(cols), kTileCols);
           EXPECT_LE(plan.shape.shared_bytes,
-                    device.compute_capability == 61 ? 48u * 1024 : 96u * 1024);
+                    device.compute_capability == 61 ? 48u * 1024 : 226u * 1024);
           EXPECT_GE(std::uint64_t{plan.slices} * plan.slice_tiles, tiles);
           EXPECT_GE(plan.chunk_tiles, 1u);
           EXPECT_GE(std::int64_t{plan.shape.blocks} * plan.rows, plan.groups * m);
-          if (plan.shape.threads == 32 * kStreamWarps) {  // any groups share all row tiles
+          if (plan.kernel->name.find("stream") !=
+              std::string_view::npos) {  // any groups share all row tiles
             EXPECT_EQ(plan.chunk_tiles, tiles);
             EXPECT_GE(plan.groups, 1u);
             continue;
@@ -85,8 +86,10 @@ TEST(GemvPlan, shares_row_tiles_among_warps_where_there_are_few) {
   device.executor = "cuda";
   device.units = 132;
   device.compute_capability = 90;
-  EXPECT_EQ(gemv_plan(device, {2560, 2560}, 1).slices, 8u);
   EXPECT_EQ(gemv_plan(device, {55296, 5120}, 1).groups, 132u);
+  device.compute_capability = 61;
+  EXPECT_EQ(gemv_plan(device, {2560, 2560}, 1).slices, 8u);
+  EXPECT_EQ(gemv_plan(device, {55296, 5120}, 1).slices, 1u);
   EXPECT_EQ(gemv_plan(device, {2560, 128}, 1).slices, 1u);
 }
 
