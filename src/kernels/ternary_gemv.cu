@@ -296,11 +296,9 @@ GPUREADY_DEVICE void multiply_stream(const TernaryGemvParams& p) {
     if (i < next.count) ring[i] = load_weights(at + i * kTileBytes);
   }
   // What follows the first pieces comes into the second-level cache meanwhile.
-  const char* const end =
-      tiles + static_cast<u64>(row_tiles) * p.col_tiles * kTileBytes - lane * 16;
-  const char* ahead = tiles + u64{kStreamWarps} * p.piece_tiles * kTileBytes;
-  if (thread_index() == 0) prefetch(ahead, end, p.prefetch_bytes);
-  ahead += p.prefetch_bytes;
+  if (thread_index() == 0)
+    prefetch(tiles + u64{kStreamWarps} * p.piece_tiles * kTileBytes,
+             tiles + static_cast<u64>(row_tiles) * p.col_tiles * kTileBytes, p.prefetch_bytes);
   const u32 row_words = p.col_tiles * 32 + Products::kPadding;
   int* const sums = reinterpret_cast<int*>(shared_words + kRows * row_words);
   for (u32 i = thread_index(); i < kRows * row_tiles * kTileRows; i += kStreamThreads) sums[i] = 0;
@@ -320,8 +318,6 @@ GPUREADY_DEVICE void multiply_stream(const TernaryGemvParams& p) {
     int* const target = sums + next.row * kRows * kTileRows;
     next.advance(p);
     at = begin_next();
-    if (thread_index() == 0) prefetch(ahead, end, p.prefetch_turn_bytes);
-    ahead += p.prefetch_turn_bytes;
     Products products;
     if (count == kRing && next.count == kRing) {  // no branches among the products
 #pragma unroll
