@@ -27,15 +27,16 @@ struct Choice {
   std::int64_t most_rows;  // of a product for which it is taken
   int capability;
   unsigned padding_bytes;  // behind each row in shared memory
-  unsigned shared_bytes;   // at the most; every GPU gives 48 KiB, those from sm_80 on 99
+  // At the most; every GPU gives 48 KiB, those from sm_80 on 99, kernels' own variables included.
+  unsigned shared_bytes;
 };
 // The first that serves.
 const Choice kChoices[] = {
-    {&kTernaryGemv1, &kTernaryStream1, 1, 1, 50, 0, 48 * KiB},
+    {&kTernaryGemv1, &kTernaryStream1, 1, 1, 50, 0, 47 * KiB},
     {&kTernaryGemv8, &kTernaryStream8, 8, 8, 80, kGemvMatrixPaddingBytes, 96 * KiB},
     {&kTernaryGemv16, &kTernaryStream16, 16, kAnyRows, 80, kGemvMatrixPaddingBytes, 96 * KiB},
-    {&kTernaryGemv2, nullptr, 2, 2, 50, 0, 48 * KiB},
-    {&kTernaryGemv4, nullptr, 4, kAnyRows, 50, 0, 48 * KiB},
+    {&kTernaryGemv2, nullptr, 2, 2, 50, 0, 47 * KiB},
+    {&kTernaryGemv4, nullptr, 4, kAnyRows, 50, 0, 47 * KiB},
 };
 
 unsigned partial_bytes(unsigned rows) { return rows * kGemvWarps * kTileRows * 4; }
@@ -51,8 +52,8 @@ GemvPlan vulkan_plan(const DeviceInfo& device, Shape weights, std::int64_t rows)
   return plan;
 }
 
-// Shared memory of a block at the most, known columns of the CUDA C++ programming guide's table of
-// compute capabilities; less a kilobyte for what kernels have of their own.
+// Shared memory of a block at the most, from the CUDA C++ programming guide's table of compute
+// capabilities, less a kilobyte for kernels' own variables.
 std::uint64_t shared_limit(int capability) {
   if (capability == 80 || capability == 87) return 162 * KiB;
   if (capability >= 90 && capability < 120) return 226 * KiB;
