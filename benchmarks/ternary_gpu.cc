@@ -345,17 +345,14 @@ void time_shape(Bench& b, Shape s, std::int64_t m, bool variants) {
       s.n, s.k, m, bytes / 1e6, copies.views.size(), times.cold_us, share(times.cold_us),
       times.warm_us, times.whole_us, chosen.kernel->name.substr(17), chosen.slices);
   if (!variants) return;
-  for (const unsigned kib : {0u, 32u, 64u, 96u})
-    for (const bool turns : {false, true}) {
-      t::GemvPlan plan = chosen;
-      plan.prefetch_bytes = kib * 1024;
-      plan.prefetch_turn_bytes =
-          turns ? plan.slice_tiles * t::kTileBytes * t::kStreamWarps / plan.pieces / 16 * 16 : 0;
-      const Times v = time_gemv(b, s, copies, m, plan, true);
-      fmt::print(
-          "   prefetch {:3} KiB {}: cold {:>7.2f} us {:>5.1f}%  warm {:>7.2f} us; with quantising "
-          "{:.2f}\n",
-          kib, turns ? "and each turn" : "", v.cold_us, share(v.cold_us), v.warm_us, v.whole_us);
+  for (const unsigned slices : {t::kStream, 1u, 2u, 4u, 8u})
+    for (const bool overlaps : {true, false}) {
+      t::GemvPlan plan = t::gemv_plan(info, {s.n, s.k}, m, slices);
+      plan.shape.overlaps = overlaps;
+      const Times v = time_gemv(b, s, copies, m, plan, false);
+      fmt::print("      {} of {} {:<10} cold {:>7.2f} us {:>5.1f}%  warm {:>7.2f} us\n",
+                 plan.kernel->name.substr(17), plan.slices, overlaps ? "overlapping" : "one by one",
+                 v.cold_us, share(v.cold_us), v.warm_us);
     }
   std::fflush(stdout);
 }
@@ -423,7 +420,7 @@ int main(int argc, char** argv) {
     if (only.empty() || only == fmt::format("{}x{}", s.n, s.k)) time_shape(bench, s, 1, variants);
   for (const std::int64_t m : {2, 8, 16})
     for (const Shape s : {Shape{13824, 2560}, {28672, 8192}})
-      if (only.empty()) time_shape(bench, s, m, false);
+      if (only.empty()) time_shape(bench, s, m, variants);
   if (only.empty()) time_quantisers(bench);
   return 0;
 }

@@ -15,8 +15,9 @@ constexpr unsigned kGemvThreads = 32 * kGemvWarps;
 constexpr std::int64_t kAnyRows = std::numeric_limits<std::int64_t>::max();
 // Enough warps on each SM for their loads to fill the memory's pipeline.
 constexpr unsigned kWarpsPerUnit = 16;
-// What a block of much more than that asks for ahead of its loads: measured on an H200.
-constexpr unsigned kPrefetchBytes = 64 * KiB;
+// What a block asks for ahead of its loads: the best of 0 to 96 KiB on an H200.
+constexpr unsigned kPrefetchBytes = 32 * KiB, kLargePrefetchBytes = 64 * KiB;
+constexpr std::uint64_t kLargeBlockBytes = 768 * KiB;
 constexpr std::uint64_t kMostStreamTiles = 256;  // of a block: 16 KiB of sums for one row
 
 struct Choice {
@@ -26,15 +27,16 @@ struct Choice {
   std::int64_t most_rows;  // of a product for which it is taken
   int capability;
   unsigned padding_bytes;  // behind each row in shared memory
-  unsigned shared_bytes;   // at the most; every GPU gives 48 KiB, those from sm_80 on 99
+  // At the most; every GPU gives 48 KiB, those from sm_80 on 99, kernels' own variables included.
+  unsigned shared_bytes;
 };
 // The first that serves.
 const Choice kChoices[] = {
-    {&kTernaryGemv1, &kTernaryStream1, 1, 1, 50, 0, 48 * KiB},
+    {&kTernaryGemv1, &kTernaryStream1, 1, 1, 50, 0, 47 * KiB},
     {&kTernaryGemv8, &kTernaryStream8, 8, 8, 80, kGemvMatrixPaddingBytes, 96 * KiB},
     {&kTernaryGemv16, &kTernaryStream16, 16, kAnyRows, 80, kGemvMatrixPaddingBytes, 96 * KiB},
-    {&kTernaryGemv2, nullptr, 2, 2, 50, 0, 48 * KiB},
-    {&kTernaryGemv4, nullptr, 4, kAnyRows, 50, 0, 48 * KiB},
+    {&kTernaryGemv2, nullptr, 2, 2, 50, 0, 47 * KiB},
+    {&kTernaryGemv4, nullptr, 4, kAnyRows, 50, 0, 47 * KiB},
 };
 
 unsigned partial_bytes(unsigned rows) { return rows * kGemvWarps * kTileRows * 4; }
@@ -50,8 +52,8 @@ GemvPlan vulkan_plan(const DeviceInfo& device, Shape weights, std::int64_t rows)
   return plan;
 }
 
-// Shared memory of a block at the most, known columns of the CUDA C++ programming guide's table of
-// compute capabilities; less a kilobyte for what kernels have of their own.
+// Shared memory of a block at the most, from the CUDA C++ programming guide's table of compute
+// capabilities, less a kilobyte for kernels' own variables.
 std::uint64_t shared_limit(int capability) {
   if (capability == 80 || capability == 87) return 162 * KiB;
   if (capability >= 90 && capability < 120) return 226 * KiB;
@@ -88,10 +90,8 @@ std::optional<GemvPlan> stream_plan(const DeviceInfo& device, const Choice& choi
   plan.slice_tiles = plan.chunk_tiles = tiles.cols;
   plan.pieces = (tiles.cols + kGemvRing - 1) / kGemvRing;
   const std::uint64_t of_block = (tiles.rows + plan.groups - 1) / plan.groups;
-  if (of_block * tiles.cols * kTileBytes >= 4 * kPrefetchBytes) {
-    plan.prefetch_bytes = kPrefetchBytes;
-    plan.prefetch_turn_bytes = tiles.cols * kTileBytes * kStreamWarps / plan.pieces / 16 * 16;
-  }
+  plan.prefetch_bytes =
+      of_block * tiles.cols * kTileBytes < kLargeBlockBytes ? kPrefetchBytes : kLargePrefetchBytes;
   plan.shape = {.blocks = blocks_of(plan.groups, plan, rows),
                 .threads = 32 * kStreamWarps,
                 .shared_bytes = static_cast<unsigned>(fixed + of_block * of_tile),
@@ -167,7 +167,7 @@ gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
       .rows_per_turn = kStreamWarps / plan.pieces,
       .pieces_per_turn = kStreamWarps % plan.pieces,
       .prefetch_bytes = plan.prefetch_bytes,
-      .prefetch_turn_bytes = plan.prefetch_turn_bytes};
+      .reserved = 0};
   return call.device.launch(call.stream, *plan.kernel, plan.shape, &params, sizeof params);
 }
 

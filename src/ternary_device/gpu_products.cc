@@ -13,6 +13,10 @@ bool any(const DeviceInfo&, Shape, std::int64_t) { return true; }
 bool has_dp4a(const DeviceInfo& device, Shape, std::int64_t) {
   return device.compute_capability.value_or(0) >= 61;
 }
+// Several rows at once, by matrix instructions.
+bool has_mma(const DeviceInfo& device, Shape, std::int64_t rows) {
+  return rows > 1 && device.compute_capability.value_or(0) >= 80;
+}
 bool is_vulkan(const DeviceInfo& device, Shape, std::int64_t) {
   return device.executor == "vulkan";
 }
@@ -38,6 +42,7 @@ std::span<const GpuProduct> gpu_products() {
       gemm_products()[0],
       gemm_products()[1],
       GpuProduct{"vulkan-gemv", is_vulkan, no_workspace, prepare_gemv, run_planned_gemv},
+      GpuProduct{"mma-gemv", has_mma, no_workspace, prepare_gemv, run_planned_gemv},
       GpuProduct{"dp4a-gemv", has_dp4a, no_workspace, prepare_gemv, run_planned_gemv},
       GpuProduct{"plain-gemv", any, no_workspace, prepare_gemv, run_planned_gemv},
   };

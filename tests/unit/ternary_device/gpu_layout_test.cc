@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 #include <set>
 
 #include "ternary_device/gemv_plan.h"
+#include "ternary_device/gpu_types.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -91,6 +93,22 @@ TEST(GemvPlan, shares_row_tiles_among_warps_where_there_are_few) {
   EXPECT_EQ(gemv_plan(device, {2560, 2560}, 1).slices, 8u);
   EXPECT_EQ(gemv_plan(device, {55296, 5120}, 1).slices, 1u);
   EXPECT_EQ(gemv_plan(device, {2560, 128}, 1).slices, 1u);
+}
+
+TEST(GpuProducts, name_the_instructions_that_a_device_has) {
+  const auto name = [](const char* executor, std::optional<int> capability, std::int64_t rows) {
+    DeviceInfo device;
+    device.executor = executor;
+    device.compute_capability = capability;
+    for (const GpuProduct& product : gpu_products())
+      if (product.serves(device, {64, 64}, rows)) return product.name;
+    return std::string_view();
+  };
+  EXPECT_EQ(name("cuda", 50, 1), "plain-gemv");
+  EXPECT_EQ(name("cuda", 61, 4), "dp4a-gemv");
+  EXPECT_EQ(name("cuda", 90, 1), "dp4a-gemv");
+  EXPECT_EQ(name("cuda", 80, 2), "mma-gemv");
+  EXPECT_EQ(name("vulkan", std::nullopt, 3), "vulkan-gemv");
 }
 
 }  // namespace
