@@ -313,6 +313,29 @@ TEST(VerifySuite, what_a_backend_does_not_offer_is_not_supported_and_no_failure)
   EXPECT_EQ(run.status(CheckId::quantise), CheckStatus::not_supported);
 }
 
+TEST(VerifySuite, formats_that_are_not_offered_are_told_and_do_not_hide_a_wrong_one) {
+  class Some final : public Forwarding {
+   public:
+    explicit Some(bool wrong) : wrong_(wrong) {}
+    Result<Encoded> quantise(const FloatView& w, Shape s, FormatId to,
+                             const QuantiseOptions& o) override {
+      if (o.rule != Rule::of_format || to != FormatId::i2s_x86)
+        return std::unexpected(Error{ErrorKind::unsupported_tier, "not made for this"});
+      auto made = gpu_.quantise(w, s, to, o);
+      if (made && wrong_) made->bytes[0] ^= 1;
+      return made;
+    }
+
+   private:
+    bool wrong_;
+  };
+  Short some(std::make_unique<Some>(false));
+  EXPECT_EQ(some.all().status(CheckId::quantise), CheckStatus::passed);
+  EXPECT_NE(some.reason(CheckId::quantise).find("not offered"), std::string::npos);
+  Short wrong(std::make_unique<Some>(true));
+  EXPECT_EQ(wrong.all().status(CheckId::quantise), CheckStatus::failed);
+}
+
 TEST(VerifySuite, not_tested_is_never_passed) {
   Subject missing;
   missing.name = "cpu/amx";
