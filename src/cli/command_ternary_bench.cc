@@ -55,8 +55,8 @@ std::string render(const std::vector<BenchRow>& rows, const TerminalStyle& style
       shapes.push_back(row.shape);
   for (const BenchShape& shape : shapes) {
     Table table;
-    table.columns = {{"Tier or kernel", Align::left, true},
-                     {"Device", Align::left, true, 2},
+    table.columns = {{"Tier or kernel"},
+                     {"Device", Align::left, false, 2},
                      {"Form"},
                      {"Of"},
                      {"Least", Align::right},

@@ -336,6 +336,16 @@ TEST(VerifySuite, formats_that_are_not_offered_are_told_and_do_not_hide_a_wrong_
   EXPECT_EQ(wrong.all().status(CheckId::quantise), CheckStatus::failed);
 }
 
+TEST(VerifySuite, rows_of_zeros_have_the_scale_that_packing_gives_them) {
+  for (std::uint64_t seed = 1; seed < 60; ++seed) {
+    const Problem problem = make_problem({1, 33, 4, Fill::random, true}, seed);
+    const auto packed = pack_problem(problem);
+    ASSERT_TRUE(packed);
+    const auto scales = packed->forms[0].row_scales();
+    EXPECT_TRUE(std::equal(scales.begin(), scales.end(), problem.weights.scales.begin()));
+  }
+}
+
 TEST(VerifySuite, not_tested_is_never_passed) {
   Subject missing;
   missing.name = "cpu/amx";
