@@ -345,14 +345,14 @@ void time_shape(Bench& b, Shape s, std::int64_t m, bool variants) {
       s.n, s.k, m, bytes / 1e6, copies.views.size(), times.cold_us, share(times.cold_us),
       times.warm_us, times.whole_us, chosen.kernel->name.substr(17), chosen.slices);
   if (!variants) return;
-  for (const unsigned slices : {t::kStream, 2u, 4u, 8u})
+  for (const unsigned slices : {t::kStream, 1u, 2u, 4u, 8u})
     for (const bool overlaps : {true, false}) {
       t::GemvPlan plan = t::gemv_plan(info, {s.n, s.k}, m, slices);
       plan.shape.overlaps = overlaps;
       const Times v = time_gemv(b, s, copies, m, plan, false);
-      fmt::print("      {} {:<10} cold {:>7.2f} us {:>5.1f}%  warm {:>7.2f} us\n",
-                 slices == t::kStream ? "stream  " : fmt::format("slices {}", slices),
-                 overlaps ? "overlap" : "one by one", v.cold_us, share(v.cold_us), v.warm_us);
+      fmt::print("      {} of {} {:<10} cold {:>7.2f} us {:>5.1f}%  warm {:>7.2f} us\n",
+                 plan.kernel->name.substr(17), plan.slices, overlaps ? "overlapping" : "one by one",
+                 v.cold_us, share(v.cold_us), v.warm_us);
     }
   std::fflush(stdout);
 }

@@ -97,7 +97,7 @@ gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
 gpuready_ptx(gpuready_device ternary_gemv sm_50 60)
 gpuready_ptx(gpuready_device ternary_gemv sm_61 60)  # dp4a
 gpuready_ptx(gpuready_device ternary_gemv sm_80 74)  # loads past the first-level cache
-gpuready_ptx(gpuready_device ternary_gemv sm_90 78)  # launches that overlap
+gpuready_ptx(gpuready_device ternary_gemv sm_90 80)  # launches that overlap, prefetches
 gpuready_ptx(gpuready_device ternary_quantise sm_50 60)
 gpuready_ptx(gpuready_device ternary_quantise sm_80 74)
 gpuready_ptx(gpuready_device ternary_quantise sm_90 78)

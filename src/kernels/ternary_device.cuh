@@ -57,13 +57,30 @@ GPUREADY_DEVICE void await_previous() {
 #endif
 }
 
+// Up to `bytes`, a multiple of 16, into the second-level cache, if there are any before `end`.
+GPUREADY_DEVICE void prefetch(const char* at, const char* end, u32 bytes) {
+#if __CUDA_ARCH__ >= 900
+  if (bytes == 0 || at >= end) return;
+  const u64 left = static_cast<u64>(end - at);
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at),
+               "r"(left < bytes ? static_cast<u32>(left) : bytes)
+               : "memory");
+#else
+  (void)at, (void)end, (void)bytes;
+#endif
+}
+
+GPUREADY_DEVICE u32 shared_address(const void* generic) {
+  u64 shared;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(generic));
+  return static_cast<u32>(shared);
+}
+
 // A word from global to shared memory, or zero; there once await_copies() and a barrier are passed.
 // Many are in flight at once and hold no register.
 GPUREADY_DEVICE void copy_word(u32* target, u64 source, bool there) {
 #if __CUDA_ARCH__ >= 800
-  u64 shared;
-  asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(target));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(static_cast<u32>(shared)),
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(target)),
                "l"(source), "r"(there ? 4 : 0)
                : "memory");
 #else
@@ -77,9 +94,7 @@ GPUREADY_DEVICE void await_copies() {
 }
 
 GPUREADY_DEVICE void add_shared(int* target, int value) {
-  u64 shared;
-  asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(target));
-  asm volatile("red.shared.add.u32 [%0], %1;" ::"l"(shared), "r"(value) : "memory");
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(shared_address(target)), "r"(value) : "memory");
 }
 
 GPUREADY_DEVICE u32 shuffle_xor(u32 value, u32 mask) {

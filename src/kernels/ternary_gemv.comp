@@ -9,6 +9,7 @@ layout(push_constant, std430) uniform Params {
   u64 tiles_address, scales_address, codes_address, rows_address, out_address;
   uint weight_rows, row_tiles, col_tiles, activation_rows, stride;
   uint groups, slices_log2, slice_tiles, chunk_tiles, output_type;
+  uint pieces, piece_tiles, rows_per_turn, pieces_per_turn, prefetch_bytes, reserved;
 } p;
 
 shared int sums[kThreads * 2];

@@ -1,7 +1,7 @@
 // A few rows of activations times ternary weights. A warp adds up a row tile, or a slice of its
 // columns: each lane loads 16 bytes of a column tile and keeps a ring of such loads in flight. How
 // the products are made is a class: four bytes at a time by dp4a, or by the tensor cores.
-#include "kernels/ternary_device.cuh"
+#include "kernels/ternary_products.cuh"
 
 namespace gpuready::device {
 namespace {
@@ -12,102 +12,6 @@ inline constexpr u32 kWarps = 8, kThreads = 32 * kWarps;
 inline constexpr u32 kRing = 8;  // loads of a lane in flight
 
 extern GPUREADY_SHARED __attribute__((aligned(16))) u32 shared_words[];
-
-// 1, 2 or 4 rows by dp4a: 16 of them for a lane's 16 bytes. The codes are masked but never shifted:
-// field f counts 4^f times and has a sum of its own.
-template <u32 kCount>
-struct DotProducts {
-  static constexpr u32 kRows = kCount, kPadding = 0;
-  int parts[kRows][4] = {};
-  int low[kRows] = {}, high[kRows] = {};  // of rows g and g + 8, g = lane / 4
-
-  static GPUREADY_DEVICE const u32* own_row(const u32* y, u32) { return y; }
-  GPUREADY_DEVICE void add(Words4 w, const u32* y, u32 row_words) {
-#pragma unroll
-    for (u32 m = 0; m < kRows; ++m) {
-      const Words4* words = reinterpret_cast<const Words4*>(y + m * row_words);
-      const Words4 first = words[0], second = words[1];
-#pragma unroll
-      for (u32 j = 0; j < 4; ++j) {
-        parts[m][0] = dot4(w[j] & 0x03030303u, first[j], parts[m][0]);
-        parts[m][1] = dot4(w[j] & 0x0C0C0C0Cu, first[j], parts[m][1]);
-        parts[m][2] = dot4(w[j] & 0x30303030u, second[j], parts[m][2]);
-        parts[m][3] = dot4(w[j] & 0xC0C0C0C0u, second[j], parts[m][3]);
-      }
-    }
-  }
-  // Before the fields' sums could overflow: they count up to 64 times.
-  GPUREADY_DEVICE void end_chunk() {
-#pragma unroll
-    for (u32 m = 0; m < kRows; ++m) {
-      low[m] += parts[m][0] + (parts[m][2] >> 4);
-      high[m] += (parts[m][1] >> 2) + (parts[m][3] >> 6);
-      parts[m][0] = parts[m][1] = parts[m][2] = parts[m][3] = 0;
-    }
-  }
-  // Calls give(row of activations, row of weights of 16, sum), each by one lane.
-  template <class Give>
-  GPUREADY_DEVICE void give_all(u32 lane, Give give) const {
-#pragma unroll
-    for (u32 m = 0; m < kRows; ++m) {
-      const int of_low = sum_of_quad(low[m]), of_high = sum_of_quad(high[m]);
-      if (lane % 4 != 0) continue;
-      give(m, lane / 4, of_low);
-      give(m, lane / 4 + 8, of_high);
-    }
-  }
-};
-
-#if __CUDA_ARCH__ >= 800
-// Up to 8 rows for each of kCount matrix instructions, whose A operand a weight word is but for its
-// fields' places. Shifting by 4 serves both of its halves: rows g + 8 then count 4 times.
-template <u32 kCount>
-struct MatrixProducts {
-  static constexpr u32 kRows = 8 * kCount;
-  static constexpr u32 kPadding = 4;  // words: the rows of a column tile then lie in all banks
-  int sums[kCount][4] = {}, totals[kCount][4] = {};
-
-  static GPUREADY_DEVICE const u32* own_row(const u32* y, u32 row_words) {
-    return y + thread_index() % 32 / 4 * row_words;
-  }
-  GPUREADY_DEVICE void add(Words4 w, const u32* y, u32 row_words) {
-    Words4 first[kCount], second[kCount];
-#pragma unroll
-    for (u32 i = 0; i < kCount; ++i) {
-      const Words4* words = reinterpret_cast<const Words4*>(y + 8 * i * row_words);
-      first[i] = words[0], second[i] = words[1];
-    }
-#pragma unroll
-    for (u32 j = 0; j < 4; ++j) {
-      const u32 low = w[j], high = w[j] >> 4;
-#pragma unroll
-      for (u32 i = 0; i < kCount; ++i)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-            "{%8, %9}, {%0, %1, %2, %3};"
-            : "+r"(sums[i][0]), "+r"(sums[i][1]), "+r"(sums[i][2]), "+r"(sums[i][3])
-            : "r"(low & 0x03030303u), "r"(low & 0x0C0C0C0Cu), "r"(high & 0x03030303u),
-              "r"(high & 0x0C0C0C0Cu), "r"(first[i][j]), "r"(second[i][j]));
-    }
-  }
-  GPUREADY_DEVICE void end_chunk() {
-#pragma unroll
-    for (u32 i = 0; i < kCount; ++i)
-#pragma unroll
-      for (u32 c = 0; c < 4; ++c) {
-        totals[i][c] += c < 2 ? sums[i][c] : sums[i][c] >> 2;
-        sums[i][c] = 0;
-      }
-  }
-  template <class Give>
-  GPUREADY_DEVICE void give_all(u32 lane, Give give) const {
-#pragma unroll
-    for (u32 i = 0; i < kCount; ++i)
-#pragma unroll
-      for (u32 c = 0; c < 4; ++c)
-        give(8 * i + lane % 4 * 2 + c % 2, lane / 4 + c / 2 * 8, totals[i][c]);
-  }
-};
-#endif
 
 // What follows is uniform over the block and known before anything is waited for.
 struct Place {
@@ -128,10 +32,9 @@ struct Place {
 
 // The activations of `count` column tiles of each slice, from its tile `first` on, so that a lane's
 // eight words of a tile follow each other; zeros for rows that are not there.
-template <u32 kRows>
+template <u32 kRows, u32 kBlockWarps = kWarps>
 GPUREADY_DEVICE void fill_activations(const TernaryGemvParams& p, u32 first_row, u32 first,
                                       u32 count, u32 row_words) {
-  const u32 warps = block_threads() / 32;
   // Slices that are taken whole follow each other.
   const bool whole = count == p.slice_tiles;
   const u32 pieces = whole ? 1 : 1u << p.slices_log2, tiles = count << p.slices_log2;
@@ -150,10 +53,10 @@ GPUREADY_DEVICE void fill_activations(const TernaryGemvParams& p, u32 first_row,
       const u32 end = left < piece_tiles ? left : piece_tiles;
       u64 source = row + (from + tile) * u64{kTileCols} + word * 4;
       u32* target = shared_words + m * row_words + (piece * count + tile) * 32 + t * 8 + h * 4 + j;
-      for (u32 i = tile; i < end; i += warps) {
+      for (u32 i = tile; i < end; i += kBlockWarps) {
         copy_word(target, source, there);
-        source += warps * kTileCols;
-        target += warps * 32;
+        source += kBlockWarps * kTileCols;
+        target += kBlockWarps * 32;
       }
     }
   }
@@ -237,12 +140,40 @@ GPUREADY_DEVICE void multiply_rows(const TernaryGemvParams& p) {
   }
 }
 
-inline constexpr u32 kStreamWarps = 16;
+#if __CUDA_ARCH__ >= 800
+inline constexpr u32 kStreamWarps = 12, kStreamThreads = 32 * kStreamWarps;
 
-// For many row tiles: a block an SM, which takes some that follow each other. Its warps take one
-// column tile after the other in turn, over the ends of row tiles, so that the block reads one
-// stretch of memory from end to end and all of its loads stay in flight. There are few registers,
-// and the next kernel's block may already load while this one ends.
+// A piece of a row tile: up to kRing of its column tiles. A row tile is p.pieces of them, as even
+// as can be; pieces are counted over the row tiles of a block.
+struct Piece {
+  u32 row = 0, index;
+  u32 first, count;  // column tiles
+
+  GPUREADY_DEVICE Piece(const TernaryGemvParams& p, u32 number) : index(number) {
+    for (; index >= p.pieces; index -= p.pieces) ++row;
+    place(p);
+  }
+  // To the one that is as many further on as the block has warps.
+  GPUREADY_DEVICE void advance(const TernaryGemvParams& p) {
+    row += p.rows_per_turn;
+    index += p.pieces_per_turn;
+    if (index >= p.pieces) {
+      index -= p.pieces;
+      ++row;
+    }
+    place(p);
+  }
+  GPUREADY_DEVICE void place(const TernaryGemvParams& p) {
+    const u32 larger = p.col_tiles - p.pieces * p.piece_tiles;  // pieces with one more
+    first = index * p.piece_tiles + (index < larger ? index : larger);
+    count = p.piece_tiles + (index < larger ? 1 : 0);
+  }
+};
+
+// For many row tiles: a block an SM, which takes some that follow each other. Its warps take their
+// pieces in turn, so that the block reads one stretch of memory from end to end, and each loads its
+// next one while it works on one. Two blocks fit an SM: the next kernel's has its first pieces
+// while this one ends.
 template <class Products>
 GPUREADY_DEVICE void multiply_stream(const TernaryGemvParams& p) {
   constexpr u32 kRows = Products::kRows;
@@ -253,64 +184,65 @@ GPUREADY_DEVICE void multiply_stream(const TernaryGemvParams& p) {
   for (; block >= p.groups; block -= p.groups) first_row += kRows;
   const u32 first_tile = static_cast<u32>(static_cast<u64>(block) * p.row_tiles / p.groups);
   const u32 end_tile = static_cast<u32>(static_cast<u64>(block + 1) * p.row_tiles / p.groups);
-  const u32 row_tiles = end_tile - first_tile, tiles = row_tiles * p.col_tiles;
-  const u32 steps = warp < tiles ? (tiles - warp + kStreamWarps - 1) / kStreamWarps : 0;
-  const char* at = reinterpret_cast<const char*>(p.tiles_address) +
-                   (static_cast<u64>(first_tile) * p.col_tiles + warp) * kTileBytes + lane * 16;
-  constexpr u32 kStride = kStreamWarps * kTileBytes;
+  const u32 row_tiles = end_tile - first_tile;
+  const char* const tiles = reinterpret_cast<const char*>(p.tiles_address) +
+                            static_cast<u64>(first_tile) * p.col_tiles * kTileBytes + lane * 16;
   Words4 ring[kRing];
+  Piece next(p, warp);
+  const auto begin_next = [&] {
+    if (next.row >= row_tiles) next.count = 0;
+    return tiles + (static_cast<u64>(next.row) * p.col_tiles + next.first) * kTileBytes;
+  };
+  const char* at = begin_next();
 #pragma unroll
   for (u32 i = 0; i < kRing; ++i) {
     ring[i] = Words4{0, 0, 0, 0};
-    if (i < steps) ring[i] = load_weights(at + i * kStride);
+    if (i < next.count) ring[i] = load_weights(at + i * kTileBytes);
   }
+  // What follows the first pieces comes into the second-level cache meanwhile.
+  if (thread_index() == 0)
+    prefetch(tiles + u64{kStreamWarps} * p.piece_tiles * kTileBytes,
+             tiles + static_cast<u64>(row_tiles) * p.col_tiles * kTileBytes, p.prefetch_bytes);
   const u32 row_words = p.col_tiles * 32 + Products::kPadding;
   int* const sums = reinterpret_cast<int*>(shared_words + kRows * row_words);
-  for (u32 i = thread_index(); i < kRows * row_tiles * kTileRows; i += 32 * kStreamWarps)
-    sums[i] = 0;
+  for (u32 i = thread_index(); i < kRows * row_tiles * kTileRows; i += kStreamThreads) sums[i] = 0;
   await_previous();
 
   if (thread_index() < kRows && first_row + thread_index() < p.activation_rows)
     known[thread_index()] =
         reinterpret_cast<const GpuActivationRow*>(p.rows_address)[first_row + thread_index()];
-  fill_activations<kRows>(p, first_row, 0, p.slice_tiles, row_words);
+  fill_activations<kRows, kStreamWarps>(p, first_row, 0, p.slice_tiles, row_words);
   block_barrier();
 
-  Products products;
-  const u32* const y = Products::own_row(shared_words + lane % 4 * 8, row_words);
-  u32 col = warp, row = 0;
-  for (; col >= p.col_tiles; col -= p.col_tiles) ++row;
-  const auto flush = [&] {
+  const u32* const activations = Products::own_row(shared_words + lane % 4 * 8, row_words);
+#pragma unroll 1
+  while (next.count != 0) {
+    const u32 count = next.count;
+    const u32* const y = activations + next.first * 32;
+    int* const target = sums + next.row * kRows * kTileRows;
+    next.advance(p);
+    at = begin_next();
+    Products products;
+    if (count == kRing && next.count == kRing) {  // no branches among the products
+#pragma unroll
+      for (u32 i = 0; i < kRing; ++i) {
+        products.add(ring[i], y + i * 32, row_words);
+        ring[i] = load_weights(at + i * kTileBytes);
+      }
+    } else {
+#pragma unroll
+      for (u32 i = 0; i < kRing; ++i) {
+        if (i < count) products.add(ring[i], y + i * 32, row_words);
+        if (i < next.count) ring[i] = load_weights(at + i * kTileBytes);
+      }
+    }
     products.end_chunk();
-    products.give_all(lane, [&](u32 m, u32 r, int sum) {
-      add_shared(sums + (row * kRows + m) * kTileRows + r, sum);
-    });
-    products = Products();
-  };
-  const auto consume = [&](Words4 w) {
-    if (col >= p.col_tiles) {
-      flush();
-      for (; col >= p.col_tiles; col -= p.col_tiles) ++row;
-    }
-    products.add(w, y + col * 32, row_words);
-    col += kStreamWarps;
-  };
-  u32 step = 0;
-  for (; step + kRing <= steps; step += kRing) {
-    at += kRing * kStride;
-#pragma unroll
-    for (u32 i = 0; i < kRing; ++i) {
-      consume(ring[i]);
-      if (step + i + kRing < steps) ring[i] = load_weights(at + i * kStride);
-    }
+    products.give_all(lane,
+                      [&](u32 m, u32 r, int sum) { add_shared(target + m * kTileRows + r, sum); });
   }
-#pragma unroll
-  for (u32 i = 0; i < kRing - 1; ++i)
-    if (step + i < steps) consume(ring[i]);
-  if (steps != 0) flush();
   block_barrier();
 
-  for (u32 i = thread_index(); i < row_tiles * kTileRows; i += 32 * kStreamWarps) {
+  for (u32 i = thread_index(); i < row_tiles * kTileRows; i += kStreamThreads) {
     const u32 weight_row = first_tile * kTileRows + i;
     if (weight_row >= p.weight_rows) break;
     const float scale = reinterpret_cast<const float*>(p.scales_address)[weight_row];
@@ -321,14 +253,12 @@ GPUREADY_DEVICE void multiply_stream(const TernaryGemvParams& p) {
                    known[m].step, scale);
   }
 }
+#endif
 
 }  // namespace
 
 GPUREADY_KERNEL(256, 4) void gpuready_ternary_gemv_1(TernaryGemvParams p) {
   multiply_rows<DotProducts<1>>(p);
-}
-GPUREADY_KERNEL(512, 2) void gpuready_ternary_stream_1(TernaryGemvParams p) {
-  multiply_stream<DotProducts<1>>(p);
 }
 GPUREADY_KERNEL(256, 2) void gpuready_ternary_gemv_2(TernaryGemvParams p) {
   multiply_rows<DotProducts<2>>(p);
@@ -343,10 +273,13 @@ GPUREADY_KERNEL(256, 3) void gpuready_ternary_gemv_8(TernaryGemvParams p) {
 GPUREADY_KERNEL(256, 2) void gpuready_ternary_gemv_16(TernaryGemvParams p) {
   multiply_rows<MatrixProducts<2>>(p);
 }
-GPUREADY_KERNEL(512, 1) void gpuready_ternary_stream_8(TernaryGemvParams p) {
+GPUREADY_KERNEL(384, 2) void gpuready_ternary_stream_1(TernaryGemvParams p) {
+  multiply_stream<DotProducts<1>>(p);
+}
+GPUREADY_KERNEL(384, 2) void gpuready_ternary_stream_8(TernaryGemvParams p) {
   multiply_stream<MatrixProducts<1>>(p);
 }
-GPUREADY_KERNEL(512, 1) void gpuready_ternary_stream_16(TernaryGemvParams p) {
+GPUREADY_KERNEL(384, 1) void gpuready_ternary_stream_16(TernaryGemvParams p) {
   multiply_stream<MatrixProducts<2>>(p);
 }
 #endif

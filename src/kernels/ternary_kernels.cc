@@ -33,7 +33,7 @@ const Kernel kTernaryGemv2{"gpuready_ternary_gemv_2", kGemv};
 const Kernel kTernaryGemv4{"gpuready_ternary_gemv_4", kGemv};
 const Kernel kTernaryGemv8{"gpuready_ternary_gemv_8", kMatrixGemv};
 const Kernel kTernaryGemv16{"gpuready_ternary_gemv_16", kMatrixGemv};
-const Kernel kTernaryStream1{"gpuready_ternary_stream_1", kGemv};
+const Kernel kTernaryStream1{"gpuready_ternary_stream_1", kMatrixGemv};
 const Kernel kTernaryStream8{"gpuready_ternary_stream_8", kMatrixGemv};
 const Kernel kTernaryStream16{"gpuready_ternary_stream_16", kMatrixGemv};
 const Kernel kTernaryActivations{"gpuready_ternary_activations", kQuantise, nullptr,

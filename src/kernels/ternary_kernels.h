@@ -11,6 +11,7 @@ namespace gpuready::ternary {
 // on, for up to 8 and 16. In Vulkan the first serves any number.
 extern const Kernel kTernaryGemv1, kTernaryGemv2, kTernaryGemv4, kTernaryGemv8, kTernaryGemv16;
 // The same for many weight rows: one block an SM, slice_tiles all column tiles, groups the blocks.
+// From sm_80 on.
 extern const Kernel kTernaryStream1, kTernaryStream8, kTernaryStream16;
 extern const Kernel kTernaryActivations;  // TernaryActivationParams
 extern const Kernel kTernarySigns;        // TernarySignParams
@@ -18,9 +19,9 @@ extern const Kernel kTernarySigns;        // TernarySignParams
 // As compiled.
 inline constexpr unsigned kGemvWarps = 8, kGemvRing = 8;
 inline constexpr unsigned kGemvMatrixPaddingBytes = 16;  // behind a row of kTernaryGemv8 and 16
-inline constexpr unsigned kStreamWarps = 16;
+inline constexpr unsigned kStreamWarps = 12;
 inline constexpr unsigned kGemvVulkanThreads = 128;
-inline constexpr unsigned kActivationThreads = 1024, kActivationVulkanThreads = 128;
+inline constexpr unsigned kActivationThreads = 512, kActivationVulkanThreads = 128;
 inline constexpr unsigned kSignThreads = 256;
 
 }  // namespace gpuready::ternary

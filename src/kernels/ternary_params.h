@@ -31,6 +31,11 @@ struct TernaryGemvParams {
   unsigned chunk_tiles;  // of a slice, whose activations are in shared memory at once: all, or a
                          // multiple of 8
   unsigned output_type;  // 0 int32, 1 f32, 2 bf16
+  // Of the stream kernels: a row tile's pieces, of piece_tiles column tiles or one more; and how
+  // many row tiles and pieces follow for as many pieces as there are warps.
+  unsigned pieces, piece_tiles, rows_per_turn, pieces_per_turn;
+  unsigned prefetch_bytes;  // beyond a block's first pieces; a multiple of 16
+  unsigned reserved;
 };
 
 // Codes, steps and sums of rows of values, by the rule of Activations::quantise(); a block a row.

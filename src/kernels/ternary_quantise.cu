@@ -9,7 +9,7 @@ using ternary::kNoColumn;
 using ternary::TernaryActivationParams;
 using ternary::TernarySignParams;
 
-inline constexpr u32 kRowThreads = 1024, kSignThreads = 256;
+inline constexpr u32 kRowThreads = 512, kSignThreads = 256;
 
 GPUREADY_DEVICE float half_to_float(u32 bits) {
   const u32 sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3FFu;
@@ -84,7 +84,7 @@ GPUREADY_DEVICE u32 quantise_four(const u32 (&bits)[4], float scale, u32& sum) {
 }
 
 // Words of four codes that a thread keeps the values of, so that they are read once.
-inline constexpr u32 kHeld = 4;
+inline constexpr u32 kHeld = 8;
 
 template <u32 kType>
 GPUREADY_DEVICE void quantise_row(const TernaryActivationParams& p, u32 row, u32* scratch) {
@@ -214,8 +214,9 @@ GPUREADY_DEVICE void quantise_signs(const TernarySignParams& p) {
 
 }  // namespace
 
-GPUREADY_KERNEL(1024, 1) void gpuready_ternary_activations(TernaryActivationParams p) {
-  let_next_start();
+GPUREADY_KERNEL(512, 2) void gpuready_ternary_activations(TernaryActivationParams p) {
+  // Several blocks would be in the way of the next kernel's.
+  if (p.rows == 1) let_next_start();
   await_previous();
   if (p.value_type == 0)
     quantise_rows<0>(p);

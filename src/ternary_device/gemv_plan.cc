@@ -15,26 +15,28 @@ constexpr unsigned kGemvThreads = 32 * kGemvWarps;
 constexpr std::int64_t kAnyRows = std::numeric_limits<std::int64_t>::max();
 // Enough warps on each SM for their loads to fill the memory's pipeline.
 constexpr unsigned kWarpsPerUnit = 16;
-// From so many row tiles an SM on, a block takes several.
-constexpr std::uint64_t kStreamTilesPerUnit = 3;
+// What a block asks for ahead of its loads: the best of 0 to 96 KiB on an H200.
+constexpr unsigned kPrefetchBytes = 32 * KiB, kLargePrefetchBytes = 64 * KiB;
+constexpr std::uint64_t kLargeBlockBytes = 768 * KiB;
 constexpr std::uint64_t kMostStreamTiles = 256;  // of a block: 16 KiB of sums for one row
 
 struct Choice {
   const Kernel* kernel;
-  const Kernel* stream;    // for many row tiles
+  const Kernel* stream;    // for many row tiles, from sm_80 on
   unsigned rows;           // at once
   std::int64_t most_rows;  // of a product for which it is taken
   int capability;
   unsigned padding_bytes;  // behind each row in shared memory
-  unsigned shared_bytes;   // at the most; every GPU gives 48 KiB, those from sm_80 on 99
+  // At the most; every GPU gives 48 KiB, those from sm_80 on 99, kernels' own variables included.
+  unsigned shared_bytes;
 };
 // The first that serves.
 const Choice kChoices[] = {
-    {&kTernaryGemv1, &kTernaryStream1, 1, 1, 50, 0, 48 * KiB},
+    {&kTernaryGemv1, &kTernaryStream1, 1, 1, 50, 0, 47 * KiB},
     {&kTernaryGemv8, &kTernaryStream8, 8, 8, 80, kGemvMatrixPaddingBytes, 96 * KiB},
     {&kTernaryGemv16, &kTernaryStream16, 16, kAnyRows, 80, kGemvMatrixPaddingBytes, 96 * KiB},
-    {&kTernaryGemv2, nullptr, 2, 2, 50, 0, 48 * KiB},
-    {&kTernaryGemv4, nullptr, 4, kAnyRows, 50, 0, 48 * KiB},
+    {&kTernaryGemv2, nullptr, 2, 2, 50, 0, 47 * KiB},
+    {&kTernaryGemv4, nullptr, 4, kAnyRows, 50, 0, 47 * KiB},
 };
 
 unsigned partial_bytes(unsigned rows) { return rows * kGemvWarps * kTileRows * 4; }
@@ -50,6 +52,14 @@ GemvPlan vulkan_plan(const DeviceInfo& device, Shape weights, std::int64_t rows)
   return plan;
 }
 
+// Shared memory of a block at the most, from the CUDA C++ programming guide's table of compute
+// capabilities, less a kilobyte for kernels' own variables.
+std::uint64_t shared_limit(int capability) {
+  if (capability == 80 || capability == 87) return 162 * KiB;
+  if (capability >= 90 && capability < 120) return 226 * KiB;
+  return 98 * KiB;
+}
+
 struct Tiles {
   unsigned rows, cols;
 };
@@ -63,13 +73,14 @@ unsigned blocks_of(unsigned groups, const GemvPlan& plan, std::int64_t rows) {
 // One block an SM, or as many more as it takes for a block's sums to fit.
 std::optional<GemvPlan> stream_plan(const DeviceInfo& device, const Choice& choice, Tiles tiles,
                                     std::int64_t rows) {
-  if (!choice.stream) return std::nullopt;
-  const std::uint64_t activations =
+  const int capability = device.compute_capability.value_or(0);
+  if (!choice.stream || capability < 80) return std::nullopt;
+  const std::uint64_t limit = shared_limit(capability);
+  const std::uint64_t fixed =
       choice.rows * (std::uint64_t{tiles.cols} * kTileCols + choice.padding_bytes);
   const std::uint64_t of_tile = choice.rows * kTileRows * 4;
-  if (activations + of_tile > choice.shared_bytes) return std::nullopt;
-  const std::uint64_t most =
-      std::min<std::uint64_t>((choice.shared_bytes - activations) / of_tile, kMostStreamTiles);
+  if (fixed + of_tile > limit) return std::nullopt;
+  const std::uint64_t most = std::min<std::uint64_t>((limit - fixed) / of_tile, kMostStreamTiles);
   GemvPlan plan;
   plan.kernel = choice.stream;
   plan.rows = choice.rows;
@@ -77,10 +88,13 @@ std::optional<GemvPlan> stream_plan(const DeviceInfo& device, const Choice& choi
   plan.groups = static_cast<unsigned>(
       std::min<std::uint64_t>(tiles.rows, device.units * ((of_unit + most - 1) / most)));
   plan.slice_tiles = plan.chunk_tiles = tiles.cols;
+  plan.pieces = (tiles.cols + kGemvRing - 1) / kGemvRing;
   const std::uint64_t of_block = (tiles.rows + plan.groups - 1) / plan.groups;
+  plan.prefetch_bytes =
+      of_block * tiles.cols * kTileBytes < kLargeBlockBytes ? kPrefetchBytes : kLargePrefetchBytes;
   plan.shape = {.blocks = blocks_of(plan.groups, plan, rows),
                 .threads = 32 * kStreamWarps,
-                .shared_bytes = static_cast<unsigned>(activations + of_block * of_tile),
+                .shared_bytes = static_cast<unsigned>(fixed + of_block * of_tile),
                 .overlaps = true};
   return plan;
 }
@@ -126,11 +140,9 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
   const Tiles tiles{
       static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.rows), kTileRows)),
       static_cast<unsigned>(tiles_of(static_cast<std::uint64_t>(weights.cols), kTileCols))};
-  const bool stream =
-      slices == kStream || (slices == 0 && tiles.rows >= kStreamTilesPerUnit * device.units);
-  if (stream)
+  if (slices == 0 || slices == kStream)
     if (const auto plan = stream_plan(device, choice, tiles, rows)) return *plan;
-  return sliced_plan(device, choice, tiles, rows, slices == kStream ? 0 : slices);
+  return sliced_plan(device, choice, tiles, rows, slices > kGemvWarps ? 0 : slices);
 }
 
 gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
@@ -149,7 +161,13 @@ gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
       .slices_log2 = static_cast<unsigned>(std::countr_zero(plan.slices)),
       .slice_tiles = plan.slice_tiles,
       .chunk_tiles = plan.chunk_tiles,
-      .output_type = static_cast<unsigned>(call.out.type)};
+      .output_type = static_cast<unsigned>(call.out.type),
+      .pieces = plan.pieces,
+      .piece_tiles = call.weights.col_tiles / plan.pieces,
+      .rows_per_turn = kStreamWarps / plan.pieces,
+      .pieces_per_turn = kStreamWarps % plan.pieces,
+      .prefetch_bytes = plan.prefetch_bytes,
+      .reserved = 0};
   return call.device.launch(call.stream, *plan.kernel, plan.shape, &params, sizeof params);
 }
 

@@ -13,6 +13,7 @@ struct GemvPlan {
   LaunchShape shape;
   unsigned groups = 1;  // as TernaryGemvParams has them
   unsigned slices = 1, slice_tiles = 1, chunk_tiles = 1;
+  unsigned pieces = 1, prefetch_bytes = 0;
 };
 
 // `slices`: 1, 2, 4 or 8 warps a row tile; kStream for one block an SM, where that fits; 0 for what

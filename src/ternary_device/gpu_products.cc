@@ -12,6 +12,10 @@ bool any(const DeviceInfo&, Shape, std::int64_t) { return true; }
 bool has_dp4a(const DeviceInfo& device, Shape, std::int64_t) {
   return device.compute_capability.value_or(0) >= 61;
 }
+// Several rows at once, by matrix instructions.
+bool has_mma(const DeviceInfo& device, Shape, std::int64_t rows) {
+  return rows > 1 && device.compute_capability.value_or(0) >= 80;
+}
 bool is_vulkan(const DeviceInfo& device, Shape, std::int64_t) {
   return device.executor == "vulkan";
 }
@@ -32,6 +36,7 @@ gpuready::Result<void> run_planned_gemv(const GpuCall& call) {
 
 constexpr std::array kProducts = {
     GpuProduct{"vulkan-gemv", is_vulkan, no_workspace, prepare_gemv, run_planned_gemv},
+    GpuProduct{"mma-gemv", has_mma, no_workspace, prepare_gemv, run_planned_gemv},
     GpuProduct{"dp4a-gemv", has_dp4a, no_workspace, prepare_gemv, run_planned_gemv},
     GpuProduct{"plain-gemv", any, no_workspace, prepare_gemv, run_planned_gemv},
 };

@@ -50,9 +50,10 @@ Result<void> GpuEngine::quantise(StreamId stream, AddressRange values, FloatType
                                        .stride = view.stride,
                                        .value_type = static_cast<unsigned>(type)};
   const bool vulkan = device_->info().executor == "vulkan";
+  // One row's block would, beside those of a product, take the place of one of the next product's.
   const LaunchShape shape{.blocks = static_cast<unsigned>(std::min<std::int64_t>(rows, 65535)),
                           .threads = vulkan ? kActivationVulkanThreads : kActivationThreads,
-                          .overlaps = true};
+                          .overlaps = rows > 1};
   return told(*device_,
               device_->launch(stream, kTernaryActivations, shape, &params, sizeof params));
 }
