@@ -9,7 +9,6 @@
 #include "ternary/gguf_identify.h"
 #include "ternary/gguf_types.h"
 #include "ternary/gguf_write.h"
-#include "ternary/layout.h"
 
 namespace gpuready::ternary::gguf {
 namespace {
@@ -32,8 +31,7 @@ bool named(const ConvertOptions& options, std::string_view name) {
 }
 
 Tiling tiling_of(FormatId to, Shape shape) {
-  if (!format(to).needs_tiling) return {};
-  return published_tiling(to, shape).value_or(fitting_tiling(to, shape));
+  return published_tiling(to, shape).value_or(Tiling{});
 }
 
 class Planner {
@@ -100,6 +98,11 @@ class Planner {
   }
 
   bool fits(const Tensor& tensor) {
+    if (format(options_.to).needs_tiling && !published_tiling(options_.to, tensor.shape())) {
+      refuse(tensor, "bitnet.cpp publishes no tiling for " + to_text(tensor.shape()) +
+                         ", and a file cannot tell another");
+      return false;
+    }
     const auto bytes =
         encoded_bytes(options_.to, tensor.shape(), tiling_of(options_.to, tensor.shape()));
     if (!bytes) refuse(tensor, bytes.error().message);

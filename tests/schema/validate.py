@@ -4,7 +4,8 @@
 usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
 
 DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json,
-selftest.*.json, ternary-verify.*.json, ternary-bench.*.json.
+selftest.*.json, ternary-verify.*.json, ternary-bench.*.json; and ternary_documents.sh:
+ternary-inspect.*.json.
 """
 import json
 import pathlib
@@ -73,7 +74,7 @@ def struct_fields(header):
 class Schemas(unittest.TestCase):
     def test_each_is_a_schema_that_describes_all_and_allows_no_other_key(self):
         self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
-                                        "ternary-verify", "ternary-bench"})
+                                        "ternary-verify", "ternary-bench", "ternary-inspect"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -129,7 +130,8 @@ class Documents(unittest.TestCase):
             self.assertNotEqual(errors("report", document), [])
 
     def test_recordings_and_probes_are_valid(self):
-        for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench"):
+        for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
+                     "ternary-inspect"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

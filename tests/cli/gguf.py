@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+"""gguf.py OUT KIND: a small GGUF file for the tests: tq2, i2s, floats, bad-codes, overlap."""
+import struct
+import sys
+
+out, kind = sys.argv[1:3]
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+codes = bytes((i * 7 + i // 3) % 3 for i in range(512))  # 0, 1, 2 for -1, 0, +1
+
+
+def tq2_block(block):
+    packed = bytes(sum(block[128 * (j // 32) + j % 32 + 32 * f] << 2 * f for f in range(4))
+                   for j in range(64))
+    return packed + struct.pack("<e", 0.5)
+
+
+tq2 = b"".join(tq2_block(codes[i:i + 256]) for i in (0, 256))
+i2s = b"".join(bytes(sum(codes[b + j + 32 * g] << 6 - 2 * g for g in range(4)) for j in range(32))
+               for b in range(0, 512, 128)) + struct.pack("<f28x", 0.5)
+floats = struct.pack("<512f", *(0.5 * (code - 1) for code in codes))
+type_number, data = {"tq2": (35, tq2), "i2s": (36, i2s), "floats": (0, floats),
+                     "bad-codes": (35, b"\xff" * 64 + tq2[64:]), "overlap": (35, tq2)}[kind]
+pad = lambda data: data + bytes(-len(data) % 32)
+tensors = [("w.weight", (256, 2), type_number, data), ("norm", (4,), 0, struct.pack("<4f", 1, 2, 3, 4))]
+head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), 2)
+head += text("general.architecture") + struct.pack("<I", 8) + text("bitnet")
+head += text("general.file_type") + struct.pack("<II", 4, 1)
+offset = 0
+for name, dims, number, content in tensors:
+    head += text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, number, offset)
+    offset += len(pad(content)) if kind != "overlap" else 32
+with open(out, "wb") as file:
+    file.write(pad(head) + b"".join(pad(content) for _, _, _, content in tensors))

@@ -1,0 +1,11 @@
+. "$LIB"
+make() { /usr/bin/python3 "$SOURCE/tests/cli/gguf.py" "$1.gguf" "$1"; }
+make tq2 && make i2s
+expect_exit 0 "$GPUREADY" ternary convert tq2.gguf a.gguf --to tq1_0 --force
+expect_in "general.file_type was 1 and is 36" "$err"
+expect_exit 0 "$GPUREADY" ternary convert a.gguf b.gguf --to i2_s-x86 --force
+expect_exit 0 "$GPUREADY" ternary convert b.gguf c.gguf --to tq2_0 --layout i2_s-x86 --force
+expect_exit 0 "$GPUREADY" ternary convert i2s.gguf d.gguf --to tq2_0 --layout i2_s-x86 --force
+cmp c.gguf d.gguf || die "the way by tq1_0 and i2_s gave other bytes"
+# All but the file type is as it was.
+[ "$(cmp -l tq2.gguf c.gguf | wc -l)" -eq 1 ] || die "more than the file type changed"
