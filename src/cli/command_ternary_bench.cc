@@ -55,8 +55,8 @@ std::string render(const std::vector<BenchRow>& rows, const TerminalStyle& style
       shapes.push_back(row.shape);
   for (const BenchShape& shape : shapes) {
     Table table;
-    table.columns = {{"Tier or device", Align::left, true},
-                     {"Kernel", Align::left, true},
+    table.columns = {{"Tier or kernel"},
+                     {"Device", Align::left, false, 2},
                      {"Form"},
                      {"Of"},
                      {"Least", Align::right},
@@ -67,10 +67,10 @@ std::string render(const std::vector<BenchRow>& rows, const TerminalStyle& style
     for (const BenchRow& row : rows) {
       if (!(row.shape == shape) || row.status != CheckStatus::passed) continue;
       const auto share = row.read_share();
+      const bool cpu = row.subject.starts_with("cpu/");
       table.rows.push_back(
-          {{row.subject},
-           {row.kernel == row.subject.substr(row.subject.find('/') + 1) ? std::string()
-                                                                        : row.kernel},
+          {{cpu ? row.subject : row.subject.substr(0, row.subject.find(':')) + " " + row.kernel},
+           {cpu ? std::string() : row.device},
            {row.form},
            {std::string(to_string(row.timed))},
            {time_text(row.least_us)},

@@ -139,7 +139,7 @@ std::string render(const VerifyReport& report, const TerminalStyle& style) {
         fmt::format("{}: {}{}{}", what, words(status), reason.empty() ? "" : ": ", reason));
   };
   for (const CheckResult& check : report.checks)
-    if (check.status != CheckStatus::passed)
+    if (check.status != CheckStatus::passed || !check.reason.empty())
       note(check.status, check.subject + ", " + check.check, check.reason);
   for (const TensorResult& tensor : report.tensors)
     if (tensor.status != CheckStatus::passed) note(tensor.status, tensor.name, tensor.reason);

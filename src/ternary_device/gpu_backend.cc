@@ -214,6 +214,9 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
                                      const QuantiseOptions& options) {
   if (options.rule != Rule::of_format || info_.kind != BackendKind::cuda)
     return fail(ErrorKind::unsupported_tier, "this device does not quantise weights by that rule");
+  if (to != FormatId::i2s_x86 && to != FormatId::i2s_arm)
+    return fail(ErrorKind::unsupported_tier,
+                "this device does not quantise weights to " + std::string(format(to).name));
   const auto count = elements(shape);
   if (!count) return std::unexpected(count.error());
   if (weights.bytes.size() != *count * bytes_of(weights.type))

@@ -259,13 +259,15 @@ int exit_code(const VerifyReport& report) {
 }
 
 std::string conclusion(const VerifyReport& report) {
-  std::uint64_t cases = 0, elements = 0, passed = 0, failed = 0, missing = 0;
+  std::uint64_t cases = 0, elements = 0, passed = 0, failed = 0, missing = 0, asked = 0;
   for (const CheckResult& check : report.checks) cases += check.cases, elements += check.elements;
   for (const SubjectResult& subject : report.subjects) {
+    const bool wanted = subject.asked || !subject.device.empty();
     passed += subject.status == CheckStatus::passed;
     failed += subject.status == CheckStatus::failed;
-    missing += subject.status != CheckStatus::passed && subject.status != CheckStatus::failed &&
-               (subject.asked || !subject.device.empty());
+    asked += wanted;
+    missing +=
+        wanted && subject.status != CheckStatus::passed && subject.status != CheckStatus::failed;
   }
   const auto bad_tensors =
       std::count_if(report.tensors.begin(), report.tensors.end(),
@@ -276,15 +278,21 @@ std::string conclusion(const VerifyReport& report) {
   if (exit_code(report) == 1)
     return fmt::format("{} of {} tested tiers and devices give wrong results or errors.", failed,
                        passed + failed);
-  if (missing > 0) return fmt::format("{} that were asked for were not tested.", missing);
+  if (missing > 0)
+    return fmt::format("{} of {} that were asked for were not tested.", missing, asked);
   if (passed == 0) return "Nothing was tested.";
-  if (!report.tensors.empty())
+  if (!report.tensors.empty()) {
+    const auto good = std::count_if(report.tensors.begin(), report.tensors.end(),
+                                    [](const auto& t) { return t.status == CheckStatus::passed; });
     return fmt::format(
-        "{} ternary tensors are well-formed, and {} tiers and devices multiply them alike.",
-        report.tensors.size(), passed);
+        "{} of {} ternary tensors are well-formed, and {} of {} tested tiers and devices multiply "
+        "them exactly.",
+        good, report.tensors.size(), passed, passed);
+  }
   return fmt::format(
-      "{} tiers and devices agree with 64-bit sums, bit for bit: {} comparisons of {} values.",
-      passed, cases, elements);
+      "{} of {} tested tiers and devices agree with 64-bit sums, bit for bit: {} comparisons of {} "
+      "values.",
+      passed, passed, cases, elements);
 }
 
 }  // namespace gpuready::ternary

@@ -100,9 +100,14 @@ Problem make_problem(const ProblemSpec& spec, std::uint64_t seed) {
     const double part = static_cast<double>(numbers.next() >> 11) * 0x1p-53;
     return static_cast<float>(std::exp2(least + (most - least) * part));
   };
-  for (std::size_t col = 0; col < n; ++col)
-    p.weights.scales.push_back(spec.extreme_scales ? (col % 2 ? -1.0f : 1.0f) * magnitude(-66, 40)
-                                                   : magnitude(-9, 1));
+  for (std::size_t col = 0; col < n; ++col) {
+    const std::int8_t* row = p.weights.values.data() + col * k;
+    // A row of zeros has no scale of its own once it is packed: it counts as 1.
+    const bool zeros = std::all_of(row, row + k, [](std::int8_t code) { return code == 0; });
+    const float scale =
+        spec.extreme_scales ? (col % 2 ? -1.0f : 1.0f) * magnitude(-66, 40) : magnitude(-9, 1);
+    p.weights.scales.push_back(zeros ? 1.0f : scale);
+  }
   for (std::size_t row = 0; row < m; ++row)
     p.steps.push_back(spec.extreme_scales ? magnitude(-80, 10) : magnitude(-12, -3));
   p.solve();

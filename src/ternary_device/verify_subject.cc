@@ -96,18 +96,18 @@ SubjectRun::SubjectRun(const Subject& subject, std::unique_ptr<Backend> backend)
   }
 }
 
-// Says whether the check may go on.
-bool SubjectRun::failed(CheckId id, const Error& error, const std::string& where) {
+void SubjectRun::failed(CheckId id, const Error& error, const std::string& where) {
   CheckResult& c = check(id);
-  if (error.kind == ErrorKind::unsupported_tier && c.cases == 0) {
+  // A product that a backend does not offer after it offered others is wrong; of the formats and
+  // rules of quantising it may offer some.
+  if (error.kind == ErrorKind::unsupported_tier && (id == CheckId::quantise || c.cases == 0)) {
     unsupported_[static_cast<std::size_t>(id)] = true;
-    c.reason = error.message;
-    return false;
+    if (c.reason.empty()) c.reason = "not offered: " + where;
+    return;
   }
   ++c.cases;
   if (c.wrong++ == 0) c.reason = where + ": " + error.message;
   if (error.kind == ErrorKind::device_lost) alive_ = false;
-  return false;
 }
 
 template <class T>

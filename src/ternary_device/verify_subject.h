@@ -46,7 +46,7 @@ class SubjectRun {
 
  private:
   CheckResult& check(CheckId id) { return checks_[static_cast<std::size_t>(id)]; }
-  bool failed(CheckId id, const Error& error, const std::string& where);
+  void failed(CheckId id, const Error& error, const std::string& where);
   void refused(ErrorKind want, const Result<void>& got, const std::string& what);
   template <class T>
   void compare(CheckId id, std::span<const T> got, std::span<const T> want, std::int64_t cols,

@@ -14,7 +14,7 @@ PY
 make_file good.gguf 0x98
 expect_exit 0 "$GPUREADY" ternary verify --device cpu good.gguf
 expect_in "tq2_0" "$out"
-expect_in "1 ternary tensors are well-formed" "$out"
+expect_in "1 of 1 ternary tensors are" "$out"
 make_file bad.gguf 0xFF
 expect_exit 1 "$GPUREADY" ternary verify --device cpu bad.gguf --json -
 expect_in '"exit_code": 1' "$out"

@@ -130,7 +130,8 @@ class Documents(unittest.TestCase):
             self.assertNotEqual(errors("report", document), [])
 
     def test_recordings_and_probes_are_valid(self):
-        for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect"):
+        for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
+                     "ternary-inspect"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

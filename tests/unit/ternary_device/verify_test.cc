@@ -313,6 +313,39 @@ TEST(VerifySuite, what_a_backend_does_not_offer_is_not_supported_and_no_failure)
   EXPECT_EQ(run.status(CheckId::quantise), CheckStatus::not_supported);
 }
 
+TEST(VerifySuite, formats_that_are_not_offered_are_told_and_do_not_hide_a_wrong_one) {
+  class Some final : public Forwarding {
+   public:
+    explicit Some(bool wrong) : wrong_(wrong) {}
+    Result<Encoded> quantise(const FloatView& w, Shape s, FormatId to,
+                             const QuantiseOptions& o) override {
+      if (o.rule != Rule::of_format || to != FormatId::i2s_x86)
+        return std::unexpected(Error{ErrorKind::unsupported_tier, "not made for this"});
+      auto made = gpu_.quantise(w, s, to, o);
+      if (made && wrong_) made->bytes[0] ^= 1;
+      return made;
+    }
+
+   private:
+    bool wrong_;
+  };
+  Short some(std::make_unique<Some>(false));
+  EXPECT_EQ(some.all().status(CheckId::quantise), CheckStatus::passed);
+  EXPECT_NE(some.reason(CheckId::quantise).find("not offered"), std::string::npos);
+  Short wrong(std::make_unique<Some>(true));
+  EXPECT_EQ(wrong.all().status(CheckId::quantise), CheckStatus::failed);
+}
+
+TEST(VerifySuite, rows_of_zeros_have_the_scale_that_packing_gives_them) {
+  for (std::uint64_t seed = 1; seed < 60; ++seed) {
+    const Problem problem = make_problem({1, 33, 4, Fill::random, true}, seed);
+    const auto packed = pack_problem(problem);
+    ASSERT_TRUE(packed);
+    const auto scales = packed->forms[0].row_scales();
+    EXPECT_TRUE(std::equal(scales.begin(), scales.end(), problem.weights.scales.begin()));
+  }
+}
+
 TEST(VerifySuite, not_tested_is_never_passed) {
   Subject missing;
   missing.name = "cpu/amx";
