@@ -40,6 +40,7 @@ judge "injected bit flip is found" json injected "$binary" "$results/detect.json
 judge "busy GPU is not tested" json busy "$binary"
 judge "standard level: all tests" json standard "$binary" "$results" "$gpus"
 judge "selftest: every fault is found" json selftest "$binary" "$results" "${GPUREADY_TRIALS:-50}"
+judge "ternary: exact on every GPU" json ternary "$binary" "$results" "$gpus"
 judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"

@@ -269,6 +269,19 @@ def selftest(binary, results, trials, *options):
           f"rate at least {lowest:.2%} (95%), {sum(r['false_alarms'] for r in tried)} false alarms")
 
 
+def ternary(binary, results, gpus):
+    """Every CPU tier that is here and every GPU agrees with 64-bit sums, bit for bit; then their times."""
+    path = f"{results}/ternary.json"
+    done = run(binary, "ternary", "verify", "--json", path, "--no-color", expect=0)
+    print(done.stdout)
+    report = json.load(open(path))
+    passed = [s for s in report["subjects"] if s["status"] == "passed"]
+    need(sum(s["name"].startswith("cuda") for s in passed) == int(gpus), "a GPU was not verified")
+    print(run(binary, "ternary", "bench", "--no-color", expect=0).stdout)
+    values = sum(c["elements"] for c in report["checks"])
+    print(f"{', '.join(s['name'].split(':')[0] for s in passed)}: {values} values, all equal")
+
+
 def no_false_alarm(binary, runs):
     for _ in range(int(runs)):
         check_json(binary)
