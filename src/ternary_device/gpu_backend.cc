@@ -9,6 +9,7 @@
 #include "ternary/floats.h"
 #include "ternary_device/gpu_engine.h"
 #include "ternary_device/gpu_gemm.h"
+#include "ternary_device/pool.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -26,7 +27,7 @@ struct GpuBackendWeights final : BackendWeights {
 class GpuBackend final : public Backend {
  public:
   GpuBackend(std::unique_ptr<Device> device, GpuEngine engine)
-      : device_(std::move(device)), engine_(std::move(engine)) {
+      : device_(std::move(device)), engine_(std::move(engine)), pool_(*device_) {
     const DeviceInfo& info = device_->info();
     info_.kind = info.executor == "cuda" ? BackendKind::cuda : BackendKind::vulkan;
     info_.id = info.executor + ':' + info.uuid.value_or("");
@@ -78,9 +79,9 @@ class GpuBackend final : public Backend {
     if (!done) return told(done.error());
     return {};
   }
-  Result<AddressRange> room(std::optional<DeviceBuffer>& buffer, std::uint64_t bytes);
+  Result<PoolBlock> room(std::uint64_t bytes);
   Result<void> room_for_rows(std::int64_t rows, std::int64_t cols);
-  Result<AddressRange> room_for_out(Shape weights, std::int64_t rows, OutputView out);
+  Result<PoolBlock> room_for_out(Shape weights, std::int64_t rows, OutputView out);
   Result<void> finish(const GpuWeights& weights, std::int64_t rows, AddressRange result,
                       OutputView out);
 
@@ -89,10 +90,11 @@ class GpuBackend final : public Backend {
   BackendInfo info_;
   std::optional<StreamId> stream_;
   std::byte* staging_ = nullptr;  // for values, for results and for what is known of rows
-  // Kept from call to call, and grown when one needs more.
-  std::optional<DeviceBuffer> values_, out_, workspace_;
-  std::optional<GpuActivations> activations_;
+  DevicePool pool_;               // of what a call takes for its time
+  std::optional<GpuActivations> activations_;  // kept from call to call, grown when one needs more
 };
+
+AddressRange range(const PoolBlock& block) { return {block.address(), block.bytes()}; }
 
 std::uint64_t GpuBackend::workspace_bytes(Shape weights, std::int64_t rows) const {
   const auto m = static_cast<std::uint64_t>(rows), n = static_cast<std::uint64_t>(weights.rows),
@@ -105,15 +107,10 @@ std::uint64_t GpuBackend::workspace_bytes(Shape weights, std::int64_t rows) cons
          engine_.workspace_bytes(weights, rows);
 }
 
-Result<AddressRange> GpuBackend::room(std::optional<DeviceBuffer>& buffer, std::uint64_t bytes) {
-  if (!buffer || buffer->bytes() < bytes) {
-    buffer.reset();
-    // Whole words, of which Vulkan's kernels touch the last even for a half.
-    auto made = DeviceBuffer::make(*device_, (bytes + 255) / 256 * 256);
-    if (!made) return told(made.error());
-    buffer.emplace(std::move(*made));
-  }
-  return AddressRange{buffer->address(), bytes};
+Result<PoolBlock> GpuBackend::room(std::uint64_t bytes) {
+  auto block = pool_.allocate(bytes, *stream_);
+  if (!block) return told(block.error());
+  return std::move(*block);
 }
 
 Result<void> GpuBackend::room_for_rows(std::int64_t rows, std::int64_t cols) {
@@ -126,7 +123,7 @@ Result<void> GpuBackend::room_for_rows(std::int64_t rows, std::int64_t cols) {
   return {};
 }
 
-Result<AddressRange> GpuBackend::room_for_out(Shape weights, std::int64_t rows, OutputView out) {
+Result<PoolBlock> GpuBackend::room_for_out(Shape weights, std::int64_t rows, OutputView out) {
   const std::uint64_t element = out.type == OutputType::bf16 ? 2 : 4;
   const auto count = elements({rows, weights.rows});
   if (!count) return std::unexpected(count.error());
@@ -134,18 +131,18 @@ Result<AddressRange> GpuBackend::room_for_out(Shape weights, std::int64_t rows, 
     return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{rows, weights.rows}) +
                                            ", not " + std::to_string(out.bytes.size() / element) +
                                            " elements");
-  return room(out_, out.bytes.size());
+  return room(out.bytes.size());
 }
 
 // From what was quantised or given to the caller's memory. Nothing is written there before all is
 // known to be finite.
 Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, AddressRange result,
                                 OutputView out) {
-  auto workspace =
-      room(workspace_, std::max<std::uint64_t>(engine_.workspace_bytes(weights.shape(), rows), 1));
+  const auto workspace =
+      room(std::max<std::uint64_t>(engine_.workspace_bytes(weights.shape(), rows), 1));
   if (!workspace) return std::unexpected(workspace.error());
-  if (auto done =
-          engine_.multiply(*stream_, weights, *activations_, rows, {out.type, result}, *workspace);
+  if (auto done = engine_.multiply(*stream_, weights, *activations_, rows, {out.type, result},
+                                   range(*workspace));
       !done)
     return done;
   const std::uint64_t known_bytes = static_cast<std::uint64_t>(rows) * sizeof(GpuActivationRow);
@@ -181,7 +178,7 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const Activatio
   if (!result) return std::unexpected(result.error());
   if (auto made = room_for_rows(activations.rows(), activations.cols()); !made) return made;
   if (auto done = engine_.upload(*stream_, activations, *activations_); !done) return done;
-  return finish(loaded, activations.rows(), *result, out);
+  return finish(loaded, activations.rows(), range(*result), out);
 }
 
 Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView& activations,
@@ -198,16 +195,17 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView
                                            std::to_string(activations.bytes.size()));
   const auto result = room_for_out(loaded.shape(), rows, out);
   if (!result) return std::unexpected(result.error());
-  const auto values = room(values_, bytes);
+  const auto values = room(bytes);
   if (!values) return std::unexpected(values.error());
   if (auto made = room_for_rows(rows, cols); !made) return made;
   const void* source = activations.bytes.data();
   if (bytes <= kStagingBytes) source = std::memcpy(staging_, source, bytes);
-  if (auto done = told(device_->copy_to_device(*stream_, values->address, source, bytes)); !done)
+  if (auto done = told(device_->copy_to_device(*stream_, values->address(), source, bytes)); !done)
     return done;
-  if (auto done = engine_.quantise(*stream_, *values, activations.type, rows, *activations_); !done)
+  if (auto done = engine_.quantise(*stream_, range(*values), activations.type, rows, *activations_);
+      !done)
     return done;
-  return finish(loaded, rows, *result, out);
+  return finish(loaded, rows, range(*result), out);
 }
 
 Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, FormatId to,
@@ -227,17 +225,18 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
                     std::to_string(weights.bytes.size()));
   const auto size = encoded_bytes(to, shape);
   if (!size) return std::unexpected(size.error());
-  const auto values = room(values_, weights.bytes.size());
+  const auto values = room(weights.bytes.size());
   if (!values) return std::unexpected(values.error());
-  const auto out = room(out_, *size);
+  const auto out = room(*size);
   if (!out) return std::unexpected(out.error());
-  const auto bad = room(workspace_, 8);
+  const auto bad = room(8);
   if (!bad) return std::unexpected(bad.error());
-  if (auto done = told(device_->copy_to_device(*stream_, values->address, weights.bytes.data(),
+  if (auto done = told(device_->copy_to_device(*stream_, values->address(), weights.bytes.data(),
                                                weights.bytes.size()));
       !done)
     return std::unexpected(done.error());
-  if (auto done = engine_.quantise_weights(*stream_, *values, weights.type, shape, to, *out, *bad);
+  if (auto done = engine_.quantise_weights(*stream_, range(*values), weights.type, shape, to,
+                                           range(*out), range(*bad));
       !done)
     return std::unexpected(done.error());
   Encoded encoded;
@@ -245,8 +244,8 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
   encoded.shape = shape;
   encoded.bytes.resize(*size);
   std::uint64_t first_bad = 0;
-  auto done = device_->copy_to_host(*stream_, encoded.bytes.data(), out->address, *size);
-  if (done) done = device_->copy_to_host(*stream_, &first_bad, bad->address, sizeof first_bad);
+  auto done = device_->copy_to_host(*stream_, encoded.bytes.data(), out->address(), *size);
+  if (done) done = device_->copy_to_host(*stream_, &first_bad, bad->address(), sizeof first_bad);
   if (done) done = device_->synchronize(*stream_);
   if (!done) return told(done.error());
   if (first_bad != ~std::uint64_t{0})
