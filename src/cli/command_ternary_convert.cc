@@ -36,7 +36,7 @@ Error bad(std::string message) { return {ErrorKind::bad_input, std::move(message
 
 void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
   for (const auto& note : notes)
-    complain(fmt::format("{} {}: {}", what, printable(note.name), printable(note.text)));
+    complain(fmt::format("{} {}: {}", what, one_line(note.name), printable(note.text)));
 }
 
 int run(Options& options) {

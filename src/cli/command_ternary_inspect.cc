@@ -73,7 +73,7 @@ void print(const gguf::File& file, const gguf::FileReport& report) {
   };
   line("tensor", "shape", "type", "format", "bytes", "bits/w", "-1 0 +1, scale");
   for (const auto& one : report.tensors)
-    line(printable(one.tensor->name), shape_of(*one.tensor), one.type, text_of(one),
+    line(one_line(one.tensor->name), shape_of(*one.tensor), one.type, text_of(one),
          format_bytes(one.bytes), fmt::format("{:.3f}", one.bits_per_weight),
          census_text(one.census));
   fmt::print("GGUF version {}, {} metadata entries, alignment {}; {} tensors of {} weights in {}\n",
@@ -85,13 +85,13 @@ void print(const gguf::File& file, const gguf::FileReport& report) {
   for (const auto& one : report.tensors) {
     if (one.format || one.candidates.empty()) continue;
     fmt::print("{} stands for several layouts; name one with --layout. For {}:\n", one.type,
-               printable(one.tensor->name));
+               one_line(one.tensor->name));
     for (const auto& candidate : one.candidates)
       fmt::print("  {} {}: {}\n", candidate.possible ? "possible" : "excluded", candidate.name,
                  printable(candidate.evidence));
     break;
   }
-  for (const auto& problem : report.problems) fmt::print("wrong: {}\n", printable(problem));
+  for (const auto& problem : report.problems) fmt::print("wrong: {}\n", one_line(problem));
 }
 
 Json to_json(const gguf::Census& census) {

@@ -25,7 +25,15 @@ void add_layouts(CLI::App& app, std::vector<std::string>& names) {
                  "not tell: i2_s-x86, i2_s-arm, i2_s-four-row, i2_s-bitnet-rs, tl1-bitnet.cpp, "
                  "tl2-bitnet.cpp")
       ->delimiter(',')
+      ->allow_extra_args(false)  // what follows is a file
       ->type_name("NAME");
+}
+
+std::string one_line(std::string_view text) {
+  std::string line = printable(text);
+  for (char& c : line)
+    if (c == '\n' || c == '\t') c = '?';
+  return line;
 }
 
 Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names) {
