@@ -9,6 +9,8 @@ add_library(gpuready_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cc)
 foreach(name archive zstd)
   find_library(GPUREADY_LIB_${name} NAMES lib${name}.a REQUIRED)
   add_library(gpuready_${name} INTERFACE)
-  target_link_libraries(gpuready_${name} INTERFACE ${GPUREADY_LIB_${name}})
+  # Installed archives name it without this machine's path.
+  target_link_libraries(gpuready_${name} INTERFACE
+    $<BUILD_INTERFACE:${GPUREADY_LIB_${name}}> $<INSTALL_INTERFACE:${name}>)
 endforeach()
 target_link_libraries(gpuready_archive INTERFACE gpuready_zstd)

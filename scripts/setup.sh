@@ -19,6 +19,7 @@ if [ "${1:-}" = --tests ]; then
     libvulkan1 mesa-vulkan-drivers        # llvmpipe, the Vulkan stand-in without a GPU
     spirv-tools                           # validates the embedded SPIR-V
     g++-aarch64-linux-gnu qemu-user       # the ternary kernels' ARM tiers
+    pkgconf                               # finds the installed library
   )
 fi
 

@@ -1,0 +1,17 @@
+# libgpuready.so: the C interface of gpuready.h and ternary_c.h, and nothing else. Its sources are named
+# here, and not only taken out of the areas' archives, so that nothing needs to refer to them.
+add_library(gpuready_shared SHARED
+  ${PROJECT_SOURCE_DIR}/src/machine/c_api.cc ${PROJECT_SOURCE_DIR}/src/ternary_device/c_api.cc)
+set_target_properties(gpuready_shared PROPERTIES
+  OUTPUT_NAME gpuready EXPORT_NAME gpuready VERSION ${PROJECT_VERSION} SOVERSION 0
+  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+target_link_libraries(gpuready_shared PRIVATE gpuready_options gpuready_machine gpuready_ternary_device)
+target_include_directories(gpuready_shared INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_options(gpuready_shared PRIVATE -Wl,--as-needed
+  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
+if(NOT GPUREADY_SANITIZE)
+  # No exception crosses the C interface, so a program may have a C++ library of its own.
+  target_link_options(gpuready_shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL
+    -static-libgcc -static-libstdc++ -Wl,--gc-sections)
+endif()

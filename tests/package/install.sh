@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Installs, moves the prefix elsewhere, and builds and runs programs of others against it: through
+# find_package(), and through pkg-config where there is one.
+# Usage: install.sh SOURCE BUILD CC CXX
+set -euo pipefail
+source=$1 build=$2 cc=$3 cxx=$4
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+expect() {  # TEXT PROGRAM...: what it prints has this text
+  local text=$1 said
+  shift
+  said=$("$@") || { echo "install: $* failed: $said" >&2; exit 1; }
+  grep -qF -- "$text" <<<"$said" || { echo "install: $* printed \"$said\", without \"$text\"" >&2; exit 1; }
+}
+product="-42 -43 85"
+
+cmake --install "$build" --prefix "$folder/first" >/dev/null
+mv "$folder/first" "$folder/moved"
+if grep -rIl -e "$folder/first" -e "$source" "$folder/moved" >&2; then
+  echo "install: these files name the folder of the source or of the first prefix" >&2
+  exit 1
+fi
+export GPUREADY_FAKE=none GPUREADY_HELPER=$folder/moved/bin/gpuready
+expect "gpuready" "$GPUREADY_HELPER" --version
+
+cmake -S "$source/tests/package/consumer" -B "$folder/consumer" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$folder/moved" \
+  -DEXAMPLES="$source/examples" >"$folder/log" 2>&1 &&
+  cmake --build "$folder/consumer" >>"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+expect "No GPU backends available" bash -c '"$0" || [ $? = 1 ]' "$folder/consumer/list_gpus_c"
+expect "product: $product" "$folder/consumer/ternary_c"
+expect "CPU, scalar: $product" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/ternary_cc"
+expect "scalar: 6" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/cpu_only"
+
+command -v pkg-config >/dev/null || { echo "install: no pkg-config here, that part is skipped" >&2; exit 0; }
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(dirname "$(find "$folder/moved" -name gpuready.pc)")
+read -ra flags <<<"$(pkg-config --cflags --libs gpuready)"
+"$cc" -o "$folder/by_pkg_config" "$source/examples/ternary.c" "${flags[@]}"
+expect "product: $product" env LD_LIBRARY_PATH="$(pkg-config --variable=libdir gpuready)" "$folder/by_pkg_config"
