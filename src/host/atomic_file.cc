@@ -13,30 +13,52 @@
 namespace gpuready {
 namespace {
 
-// Removes the file unless it was renamed away.
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// A file without a name, which is gone with the process however that ends; where the filesystem has
+// none, one that is removed unless it was renamed away.
 class Temporary {
  public:
   explicit Temporary(const std::string& beside) : path_(beside + ".tmp-XXXXXX") {
+    if (access("/proc/self/fd", X_OK) == 0)
+      fd_ = open(folder_of(beside).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd_ >= 0) return;
     fd_ = mkostemp(path_.data(), O_CLOEXEC);
+    named_ = fd_ >= 0;
   }
   ~Temporary() {
-    if (fd_ < 0) return;
-    close(fd_);
-    if (!renamed_) unlink(path_.c_str());
+    if (fd_ >= 0) close(fd_);
+    if (named_) unlink(path_.c_str());
   }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
   int fd() const { return fd_; }
   bool rename_to(const std::string& path) {
-    renamed_ = std::rename(path_.c_str(), path.c_str()) == 0;
-    return renamed_;
+    if (!named_ && !give_name()) return false;
+    named_ = std::rename(path_.c_str(), path.c_str()) != 0;
+    return !named_;
   }
 
  private:
+  // rename() alone replaces a file, and it wants a name.
+  bool give_name() {
+    const std::string self = "/proc/self/fd/" + std::to_string(fd_);
+    const std::string stem = path_.substr(0, path_.size() - 6) + std::to_string(getpid());
+    for (int i = 0; i < 1000 && !named_; ++i) {
+      path_ = stem + '-' + std::to_string(i);
+      named_ = linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0;
+      if (!named_ && errno != EEXIST) return false;
+    }
+    return named_;
+  }
+
   std::string path_;
   int fd_ = -1;
-  bool renamed_ = false;
+  bool named_ = false;
 };
 
 bool write_all(int fd, std::string_view bytes) {
@@ -58,9 +80,7 @@ mode_t mode_for(const struct stat* existing) {
 }
 
 void sync_folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   fsync(fd);  // some filesystems cannot; the content itself is synced
   close(fd);

@@ -10,7 +10,8 @@
 namespace gpuready {
 
 // Writes a temporary file in the same folder, syncs it and renames it over `path`. On any failure
-// the old file is untouched and the temporary one removed. A symbolic link is followed; anything
+// the old file is untouched and the temporary one gone, as it is when the process is killed on a
+// filesystem that has files without a name. A symbolic link is followed; anything
 // that is no regular file (a device, a folder) is refused, since renaming would replace it.
 Result<void> write_file_atomically(const std::string& path, std::string_view bytes);
 
