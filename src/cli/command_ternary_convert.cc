@@ -11,6 +11,7 @@
 #include "cli/ternary_commands.h"
 #include "cli/ternary_file.h"
 #include "host/atomic_file.h"
+#include "report/text_layout.h"
 #include "ternary/gguf_convert.h"
 
 namespace gpuready::cli {

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/ternary_commands.h"
 #include "cli/ternary_file.h"
+#include "report/terminal_text.h"
 #include "ternary/gguf_inspect.h"
 #include "ternary/gguf_types.h"
 
@@ -20,18 +21,17 @@ namespace {
 namespace gguf = ternary::gguf;
 
 struct Options {
+  Globals globals;  // of them the output's alone
   std::string file;
-  std::optional<std::string> json;
   std::vector<std::string> layouts;
 };
 
 std::string text_of(const gguf::TensorReport& report) {
   if (report.format) return std::string(ternary::format(*report.format).name);
-  std::string names;
-  for (const auto& candidate : report.candidates)
-    if (candidate.possible) names += (names.empty() ? "" : " | ") + candidate.name;
   if (report.candidates.empty()) return "-";
-  return names.empty() ? "no layout fits" : "ambiguous: " + names;
+  const bool any = std::any_of(report.candidates.begin(), report.candidates.end(),
+                               [](const auto& candidate) { return candidate.possible; });
+  return any ? "ambiguous" : "no layout fits";
 }
 
 std::string shape_of(const gguf::Tensor& tensor) {
@@ -57,41 +57,48 @@ std::string census_text(const std::optional<gguf::Census>& census) {
                                    census->scale_greatest));
 }
 
-void print(const gguf::File& file, const gguf::FileReport& report) {
-  std::size_t name_width = 6, shape_width = 5, type_width = 4, format_width = 6;
-  for (const auto& one : report.tensors) {
-    name_width = std::max(name_width, std::min<std::size_t>(48, one.tensor->name.size()));
-    shape_width = std::max(shape_width, shape_of(*one.tensor).size());
-    type_width = std::max(type_width, one.type.size());
-    format_width = std::max(format_width, text_of(one).size());
-  }
-  const auto line = [&](std::string_view name, std::string_view shape, std::string_view type,
-                        std::string_view format, std::string_view bytes, std::string_view bits,
-                        std::string_view rest) {
-    fmt::print("{:<{}}  {:<{}}  {:<{}}  {:<{}}  {:>10}  {:>7}  {}\n", name, name_width, shape,
-               shape_width, type, type_width, format, format_width, bytes, bits, rest);
-  };
-  line("tensor", "shape", "type", "format", "bytes", "bits/w", "-1 0 +1, scale");
+std::string render(const gguf::File& file, const gguf::FileReport& report,
+                   const TerminalStyle& style) {
+  TerminalText out(style);
+  for (const auto& problem : report.problems) out.paragraph(0, {"wrong: ", Ink::bad}, problem);
+  if (style.quiet) return out.take();
+  out.blank();
+  Table table;
+  table.columns = {{"Tensor", Align::left, true},
+                   {"Shape"},
+                   {"Type"},
+                   {"Format"},
+                   {"Bytes", Align::right},
+                   {"bits/w", Align::right, false, 1},
+                   {"-1 0 +1, scale", Align::left, true}};
   for (const auto& one : report.tensors)
-    line(one_line(one.tensor->name), shape_of(*one.tensor), one.type, text_of(one),
-         format_bytes(one.bytes), fmt::format("{:.3f}", one.bits_per_weight),
-         census_text(one.census));
-  fmt::print("GGUF version {}, {} metadata entries, alignment {}; {} tensors of {} weights in {}\n",
-             file.version, file.metadata.size(), file.alignment, report.tensors.size(),
-             report.weights, format_bytes(report.bytes));
-  fmt::print("{} ternary tensors, {} of them ambiguous\n", report.ternary_tensors,
-             report.ambiguous_tensors);
+    table.rows.push_back({{std::string(one.tensor->name)},
+                          {shape_of(*one.tensor)},
+                          {std::string(one.type)},
+                          {text_of(one)},
+                          {format_bytes(one.bytes)},
+                          {fmt::format("{:.3f}", one.bits_per_weight)},
+                          {census_text(one.census)}});
+  out.table(0, table);
+  out.blank();
+  out.paragraph(0, {""},
+                fmt::format("GGUF version {}, {} metadata entries, alignment {}; {} tensors of {} "
+                            "weights in {}; {} ternary, {} of them ambiguous.",
+                            file.version, file.metadata.size(), file.alignment,
+                            report.tensors.size(), report.weights, format_bytes(report.bytes),
+                            report.ternary_tensors, report.ambiguous_tensors));
   // Most tensors of a file say the same, so the first that is ambiguous speaks for all.
   for (const auto& one : report.tensors) {
     if (one.format || one.candidates.empty()) continue;
-    fmt::print("{} stands for several layouts; name one with --layout. For {}:\n", one.type,
-               one_line(one.tensor->name));
+    out.paragraph(0, {""},
+                  fmt::format("{} stands for several layouts; name one with --layout. For {}:",
+                              one.type, one.tensor->name));
     for (const auto& candidate : one.candidates)
-      fmt::print("  {} {}: {}\n", candidate.possible ? "possible" : "excluded", candidate.name,
-                 printable(candidate.evidence));
+      out.paragraph(2, {candidate.possible ? "possible " : "excluded "},
+                    fmt::format("{}: {}", candidate.name, candidate.evidence));
     break;
   }
-  for (const auto& problem : report.problems) fmt::print("wrong: {}\n", one_line(problem));
+  return out.take();
 }
 
 Json to_json(const gguf::Census& census) {
@@ -158,15 +165,9 @@ int run(const Options& options) {
   const auto opened = open_ternary_file(options.file);
   if (!opened) return complain(opened.error());
   const auto report = gguf::inspect(opened->file, *layouts);
-  if (options.json) {
-    const std::string text = dump(to_json(options.file, opened->file, report));
-    if (*options.json == "-")
-      fmt::print("{}", text);
-    else if (const auto written = write_file(*options.json, text); !written)
-      return complain(written.error());
-  }
-  if (options.json != "-") print(opened->file, report);
-  return static_cast<int>(report.problems.empty() ? Exit::ok : Exit::unhealthy);
+  return deliver(to_json(options.file, opened->file, report),
+                 report.problems.empty() ? Exit::ok : Exit::unhealthy, options.globals,
+                 [&](const TerminalStyle& style) { return render(opened->file, report, style); });
 }
 
 }  // namespace
@@ -175,10 +176,7 @@ void add_ternary_inspect(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   app.add_option("FILE", options->file, "A GGUF file, version 2 or 3")->required();
   add_layouts(app, options->layouts);
-  app.add_option("--json", options->json, "Write JSON to FILE; - or nothing: standard output")
-      ->expected(0, 1)
-      ->default_str("-")
-      ->type_name("[FILE]");
+  add_output(app, options->globals);
   app.footer("Exit codes: 0 nothing is wrong; 1 the file or a tensor is; 2 it is no such file.");
   app.callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -29,13 +29,6 @@ void add_layouts(CLI::App& app, std::vector<std::string>& names) {
       ->type_name("NAME");
 }
 
-std::string one_line(std::string_view text) {
-  std::string line = printable(text);
-  for (char& c : line)
-    if (c == '\n' || c == '\t') c = '?';
-  return line;
-}
-
 Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names) {
   std::vector<ternary::FormatId> layouts;
   for (const std::string& name : names) {

@@ -23,8 +23,6 @@ Result<TernaryFile> open_ternary_file(const std::string& path);
 void add_layouts(CLI::App& app, std::vector<std::string>& names);
 Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names);
 
-// Text of a file's that must not break a line or a table.
-std::string one_line(std::string_view text);
 Error as_error(const ternary::Error& error, std::string_view where);
 
 }  // namespace gpuready::cli
