@@ -77,7 +77,7 @@ struct WalkingPattern {
 // complement; each run of 20 has another word. A group is the 32 bytes that a GPU's memory
 // controller writes without reading them first.
 inline constexpr unsigned kModuloGroupWords = 4, kModuloGroups = 20;
-struct ModuloPattern {
+struct ModuloPattern : AddressPattern {
   GPUREADY_HOST_DEVICE static constexpr NamedWord at(const MemoryPassParams& p,
                                                      unsigned long long index) {
     const unsigned long long group = index / kModuloGroupWords, run = group / kModuloGroups;
@@ -86,15 +86,6 @@ struct ModuloPattern {
   }
   GPUREADY_HOST_DEVICE static constexpr unsigned long long next(unsigned long long name) {
     return name;  // groups hold whole pairs
-  }
-  GPUREADY_HOST_DEVICE static constexpr unsigned long long word(const MemoryPassParams&,
-                                                                NamedWord n) {
-    return mix_word(n.name, n.invert);
-  }
-  GPUREADY_HOST_DEVICE static constexpr unsigned long long decode(const MemoryPassParams&,
-                                                                  unsigned long long invert,
-                                                                  unsigned long long word) {
-    return unmix_word(word, invert);
   }
 };
 

@@ -70,6 +70,17 @@ GPUREADY_DEVICE void prefetch(const char* at, const char* end, u32 bytes) {
 #endif
 }
 
+// What blocks reduce their values by.
+struct Greatest {
+  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a > b ? a : b; }
+};
+struct Least {
+  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a < b ? a : b; }
+};
+struct Sum {
+  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a + b; }
+};
+
 GPUREADY_DEVICE u32 shared_address(const void* generic) {
   u64 shared;
   asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(generic));

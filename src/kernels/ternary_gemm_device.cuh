@@ -10,11 +10,6 @@ namespace gpuready::device {
 
 using namespace gpuready::ternary;
 
-GPUREADY_DEVICE u32 address_in_shared(const void* generic) {
-  u64 address;
-  asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(generic));
-  return static_cast<u32>(address);
-}
 GPUREADY_DEVICE Words4 load_shared_4(u32 address) {
   Words4 v;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -32,7 +32,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, block_index());
   const u32 feature0 = tile.feature * kMmaFeatures + warp / 2 * 32;
   const u32 token0 = tile.token * kMmaTokens + warp % 2 * 64;
-  const u32 stages = address_in_shared(shared_memory);
+  const u32 stages = shared_address(shared_memory);
   const u64 source =
       p.activations + static_cast<u64>(tile.token) * p.k_tiles * kActivationTileBytes;
 

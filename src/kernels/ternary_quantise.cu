@@ -1,11 +1,15 @@
 // Quantising on the GPU: rows of activations, and weights to I2_S by the sign rule. Each operation
 // rounds as the CPU's does, so that the bytes are the same.
 #include "kernels/ternary_device.cuh"
+#include "kernels/ternary_quantise.h"
 
 namespace gpuready::device {
 namespace {
 
+using ternary::activation_scale;
+using ternary::activation_step;
 using ternary::kNoColumn;
+using ternary::quantise_activation;
 using ternary::TernaryActivationParams;
 using ternary::TernarySignParams;
 
@@ -39,23 +43,6 @@ GPUREADY_DEVICE u32 reduce_block(u32 value, u32* scratch, u32 neutral, Pick pick
   return value;
 }
 
-struct Greatest {
-  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a > b ? a : b; }
-};
-struct Least {
-  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a < b ? a : b; }
-};
-struct Sum {
-  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a + b; }
-};
-
-// clamp(round-half-even(x * scale), -128, 127): adding 1.5 * 2^23 rounds.
-GPUREADY_DEVICE int code_of(float x, float scale) {
-  const float shifted = multiply(x, scale) + 12582912.0f;
-  const int q = static_cast<int>(bits_of(shifted)) - 0x4B400000;
-  return q > 127 ? 127 : q < -128 ? -128 : q;
-}
-
 // Four values that follow each other, as f32 bits; zeros beyond the row.
 template <u32 kType>
 GPUREADY_DEVICE void load_four(u64 row, u32 first, u32 cols, u32 (&bits)[4]) {
@@ -76,7 +63,7 @@ GPUREADY_DEVICE u32 quantise_four(const u32 (&bits)[4], float scale, u32& sum) {
   u32 four = 0;
 #pragma unroll
   for (u32 b = 0; b < 4; ++b) {
-    const u32 q = static_cast<u32>(code_of(float_of(bits[b]), scale));
+    const u32 q = static_cast<u32>(quantise_activation(float_of(bits[b]), scale));
     sum += q;
     four |= (q & 0xFF) << 8 * b;
   }
@@ -114,7 +101,7 @@ GPUREADY_DEVICE void quantise_row(const TernaryActivationParams& p, u32 row, u32
   const bool finite = bad == kNoColumn;
   const float limit = greatest > bits_of(1e-5f) ? float_of(greatest) : 1e-5f;
   // Codes of a row that is not finite are zeros.
-  const float scale = 127.0f / limit;
+  const float scale = activation_scale(limit);
   u32* codes = reinterpret_cast<u32*>(p.codes_address + static_cast<u64>(row) * p.stride);
   u32 sum = 0;
 #pragma unroll
@@ -129,7 +116,7 @@ GPUREADY_DEVICE void quantise_row(const TernaryActivationParams& p, u32 row, u32
   sum = reduce_block(sum, scratch, 0, Sum());
   if (thread_index() == 0)
     reinterpret_cast<GpuActivationRow*>(p.rows_address)[row] = GpuActivationRow{
-        finite ? limit / 127.0f : float_of(0x7FFFFFFFu), static_cast<int>(sum), bad, 0};
+        finite ? activation_step(limit) : float_of(0x7FFFFFFFu), static_cast<int>(sum), bad, 0};
 }
 
 template <u32 kType>

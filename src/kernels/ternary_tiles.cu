@@ -74,15 +74,6 @@ struct Row {
 
 GPUREADY_SHARED u32 exchange[3][kMostWarps];
 
-struct Greatest {
-  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a > b ? a : b; }
-};
-struct Least {
-  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a < b ? a : b; }
-};
-struct Sum {
-  GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a + b; }
-};
 // Over the block, for all threads; each with an exchange of its own.
 template <class Pick>
 GPUREADY_DEVICE u32 reduce(u32 value, u32 (&warps)[kMostWarps], Pick pick) {

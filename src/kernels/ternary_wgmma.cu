@@ -209,7 +209,7 @@ GPUREADY_DEVICE void finish(const GemmParams& p) {
   if (first == last) return;  // no part: that block had all of it
   const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, tile_index);
   Epilogue<kHalves, kColumns> epilogue{
-      p, address_in_shared(shared_memory) + thread_index() / 32 * kScratchBytes, lane,
+      p, shared_address(shared_memory) + thread_index() / 32 * kScratchBytes, lane,
       tile.token * kTokens + slice * 16, tile.feature * kFeatures + warp * 16 * kHalves};
   epilogue.fetch();
   u32 sums[kHalves][4 * kColumns] = {};
@@ -292,7 +292,7 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
 
 template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void run(const GemmParams& p) {
-  const u32 base = (address_in_shared(shared_memory) + 1023) & ~1023u;
+  const u32 base = (shared_address(shared_memory) + 1023) & ~1023u;
   if (thread_index() == 0) {
     Ring<kFeatures, kTokens> ring{base};
     for (; ring.index < Ring<kFeatures, kTokens>::kStages; ++ring.index) {
