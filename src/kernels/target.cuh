@@ -106,6 +106,13 @@ GPUREADY_DEVICE u64 clock_ticks_after(u64 value) {
   return ticks;
 }
 
+// Where it is in the block's shared memory, for instructions that want that.
+GPUREADY_DEVICE u32 shared_address(const void* generic) {
+  u64 address;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(generic));
+  return static_cast<u32>(address);
+}
+
 #endif
 
 // Sums over the warp, right in its lane 0. All lanes must take part.

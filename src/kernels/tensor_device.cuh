@@ -2,18 +2,12 @@
 // Compiled by clang without any CUDA header.
 #pragma once
 
+#include "kernels/target.cuh"
 #include "kernels/tensor_params.h"
-
-#define GPUREADY_DEVICE __attribute__((device, always_inline)) inline
-#define GPUREADY_KERNEL(threads) extern "C" __attribute__((global, launch_bounds(threads, 1)))
 
 namespace gpuready::device {
 
-using u64 = unsigned long long;
 typedef __attribute__((address_space(1))) unsigned GlobalWord;
-
-GPUREADY_DEVICE unsigned thread_index() { return __nvvm_read_ptx_sreg_tid_x(); }
-GPUREADY_DEVICE unsigned block_index() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 
 // Volatile: a block that is moved (preemption) must be seen to have been.
 GPUREADY_DEVICE unsigned unit_index() {

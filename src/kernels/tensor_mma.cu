@@ -133,7 +133,7 @@ GPUREADY_DEVICE void run(const TensorParams& p) {
 }  // namespace gpuready::device
 
 #define GPUREADY_TENSOR_KERNEL(name, Type)                \
-  GPUREADY_KERNEL(gpuready::kTensorWarps * 32)            \
+  GPUREADY_KERNEL(gpuready::kTensorWarps * 32, 1)         \
   void gpuready_tensor_##name(gpuready::TensorParams p) { \
     gpuready::device::run<gpuready::device::Type>(p);     \
   }

@@ -67,12 +67,6 @@ struct Fp8E5m2 {
 
 extern __attribute__((shared)) __attribute__((aligned(1024))) unsigned char shared_memory[];
 
-GPUREADY_DEVICE unsigned shared_address(const void* generic) {
-  u64 address;
-  asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(generic));
-  return static_cast<unsigned>(address);
-}
-
 // The matrix descriptor of PTX's wgmma for a K-major operand: start address, 1024 bytes from one
 // group of 8 rows to the next, swizzled over 128 bytes. All in units of 16 bytes.
 GPUREADY_DEVICE u64 matrix_descriptor(unsigned address) {
@@ -139,9 +133,9 @@ GPUREADY_DEVICE void run(const TensorParams& p) {
 }  // namespace
 }  // namespace gpuready::device
 
-#define GPUREADY_TENSOR_KERNEL(name, Type)                                             \
-  GPUREADY_KERNEL(256) void gpuready_tensor_##name##_wgmma(gpuready::TensorParams p) { \
-    gpuready::device::run<gpuready::device::Type>(p);                                  \
+#define GPUREADY_TENSOR_KERNEL(name, Type)                                                \
+  GPUREADY_KERNEL(256, 1) void gpuready_tensor_##name##_wgmma(gpuready::TensorParams p) { \
+    gpuready::device::run<gpuready::device::Type>(p);                                     \
   }
 GPUREADY_TENSOR_KERNEL(bf16, Bf16)
 GPUREADY_TENSOR_KERNEL(fp16, Fp16)

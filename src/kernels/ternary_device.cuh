@@ -81,12 +81,6 @@ struct Sum {
   GPUREADY_DEVICE u32 operator()(u32 a, u32 b) const { return a + b; }
 };
 
-GPUREADY_DEVICE u32 shared_address(const void* generic) {
-  u64 shared;
-  asm("cvta.to.shared.u64 %0, %1;" : "=l"(shared) : "l"(generic));
-  return static_cast<u32>(shared);
-}
-
 // A word from global to shared memory, or zero; there once await_copies() and a barrier are passed.
 // Many are in flight at once and hold no register.
 GPUREADY_DEVICE void copy_word(u32* target, u64 source, bool there) {
