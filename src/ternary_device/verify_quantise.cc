@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "ternary/floats.h"
-#include "ternary_device/verify_subject.h"
+#include "ternary_device/verify_compare.h"
 
 namespace gpuready::ternary {
 namespace {
