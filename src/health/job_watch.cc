@@ -28,6 +28,17 @@ milliseconds test_limit(const TestJob& job, const WorkerLimits& limits) {
   return by_level + milliseconds(static_cast<long>(options.duration_s.value_or(0) * 1000));
 }
 
+void tell_who(const TestJob& job, Verdict& verdict) {
+  verdict.test = job.test->name;
+  verdict.subject = job.subject;
+  const DeviceChoice& device = job.devices.front();
+  if (verdict.executor.empty()) verdict.executor = device.executor;
+  if (device.executor == "cuda" && !verdict.uuid) verdict.uuid = device.id;
+  if (!verdict.pci_address) verdict.pci_address = job.pci_address;
+  if (job.devices.size() > 1 && !verdict.peer_uuid) verdict.peer_uuid = job.devices[1].id;
+  if (job.options.inject) verdict.injected_fault = to_string(job.options.inject->kind);
+}
+
 JobWatch::JobWatch(const TestJob& job, std::size_t index, WorkerSession& session,
                    milliseconds start_limit, const WorkerLimits& limits, const WorkerHooks& hooks,
                    Clock::time_point began)
@@ -159,16 +170,8 @@ void JobWatch::kill(std::string why) {
   give_up_ = std::move(why);
 }
 
-// What the child told so far stays; who was tested is what the parent knows.
 void JobWatch::conclude(VerdictStatus status, std::string reason) {
-  verdict_.test = job_.test->name;
-  verdict_.subject = job_.subject;
-  const DeviceChoice& device = job_.devices.front();
-  if (verdict_.executor.empty()) verdict_.executor = device.executor;
-  if (device.executor == "cuda" && !verdict_.uuid) verdict_.uuid = device.id;
-  if (!verdict_.pci_address) verdict_.pci_address = job_.pci_address;
-  if (job_.devices.size() > 1 && !verdict_.peer_uuid) verdict_.peer_uuid = job_.devices[1].id;
-  if (job_.options.inject) verdict_.injected_fault = to_string(job_.options.inject->kind);
+  tell_who(job_, verdict_);
   verdict_.status = status;
   verdict_.reason = printable(reason);
   if (verdict_.duration_ms == 0) verdict_.duration_ms = elapsed_ms(started_);

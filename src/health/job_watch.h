@@ -15,6 +15,9 @@ namespace gpuready {
 // How long a job may take once the driver has started.
 std::chrono::milliseconds test_limit(const TestJob& job, const WorkerLimits& limits);
 
+// Who is tested, as the parent knows it, beside what a child has told of itself.
+void tell_who(const TestJob& job, Verdict& verdict);
+
 class JobWatch {
  public:
   // Gives the job to the session's child. All that is referred to outlives this.

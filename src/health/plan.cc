@@ -23,7 +23,7 @@ bool runs_on(const HealthTest& test, const DeviceChoice& device) {
          test.executors.end();
 }
 
-// The wave of a test of single devices.
+// A test of single devices: a job for each target.
 std::vector<TestJob> single_jobs(const HealthTest& test, const std::vector<Target>& targets) {
   std::vector<TestJob> jobs;
   for (const Target& target : targets)

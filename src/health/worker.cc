@@ -26,11 +26,7 @@ std::set<std::string> needs_of(const TestJob& job) {
 // A verdict on what was not run any more.
 Verdict never_begun(const TestJob& job) {
   Verdict verdict;
-  verdict.test = job.test->name;
-  verdict.subject = job.subject;
-  verdict.executor = job.devices.front().executor;
-  if (verdict.executor == "cuda") verdict.uuid = job.devices.front().id;
-  verdict.pci_address = job.pci_address;
+  tell_who(job, verdict);
   verdict.reason = "interrupted before it began";
   return verdict;
 }

@@ -5,7 +5,10 @@
 #include <cstring>
 #include <string>
 
+#include "base/c_text.h"
 #include "gpuready/gpu_info.h"
+
+using gpuready::copy_text;
 
 namespace {
 
@@ -26,17 +29,6 @@ gpuready_status guarded(Body&& body) noexcept {
     last_error.clear();
     return GPUREADY_INTERNAL_ERROR;
   }
-}
-
-template <std::size_t N>
-void copy_text(char (&to)[N], const std::string& from) {
-  std::size_t length = std::min(from.size(), N - 1);
-  // Not in the middle of a UTF-8 sequence.
-  while (length > 0 && length < from.size() &&
-         (static_cast<unsigned char>(from[length]) & 0xC0) == 0x80)
-    --length;
-  std::memcpy(to, from.data(), length);
-  std::memset(to + length, 0, N - length);
 }
 
 // Fills as much of the caller's struct as it knows of; its own `size` stays.

@@ -3,11 +3,13 @@
 #include <cstring>
 #include <string>
 
+#include "base/c_text.h"
 #include "gpuready/ternary_c.h"
 #include "gpuready/ternary_device.h"
 #include "ternary/error.h"
 
 using namespace gpuready::ternary;
+using gpuready::copy_text;
 
 struct gpuready_ternary_engine {
   DeviceEngine engine;
@@ -68,20 +70,6 @@ Status guarded(Body&& body) noexcept {
     last_error.clear();
     return GPUREADY_TERNARY_INTERNAL_ERROR;
   }
-}
-
-void copy_text(char* to, std::size_t capacity, std::string_view from) {
-  std::size_t length = std::min(from.size(), capacity - 1);
-  // Not in the middle of a UTF-8 sequence.
-  while (length > 0 && length < from.size() &&
-         (static_cast<unsigned char>(from[length]) & 0xC0) == 0x80)
-    --length;
-  std::memcpy(to, from.data(), length);
-  std::memset(to + length, 0, capacity - length);
-}
-template <std::size_t N>
-void copy_text(char (&to)[N], std::string_view from) {
-  copy_text(to, N, from);
 }
 
 std::optional<bool> choice(std::int32_t value) {
