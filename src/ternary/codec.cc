@@ -7,7 +7,9 @@
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
+#include "ternary/layout_tq.h"
 #include "ternary/levels.h"
+#include "ternary/share.h"
 #include "ternary/tiers.h"
 
 namespace gpuready::ternary {
@@ -15,7 +17,19 @@ namespace {
 
 constexpr std::size_t kScaleBytes = 32;  // of a tensor's f32 scale with its padding
 
-std::size_t tq_bytes(FormatId id) { return id == FormatId::tq1_0 ? 54 : 66; }
+std::size_t tq_bytes(FormatId id) { return id == FormatId::tq1_0 ? kTq1Bytes : kTq2Bytes; }
+
+// TQ1_0 and TQ2_0, whose blocks threads may share. Calls work(shape of a part,
+// its first code, its first byte).
+bool has_blocks(const Format& f) { return f.scales_inside && f.scale_block != 0; }
+template <class Work>
+void share_blocks(FormatId id, std::size_t count, unsigned threads, const Work& work) {
+  constexpr std::size_t kGrain = 1024;
+  share(count / kTqBlock, kGrain, threads, [&](std::size_t begin, std::size_t end) {
+    const Shape part{1, static_cast<std::int64_t>((end - begin) * kTqBlock)};
+    work(part, begin * kTqBlock, begin * tq_bytes(id));
+  });
+}
 
 Result<EncodedSize> checked_size(const EncodedView& from) {
   Result<EncodedSize> size = encoded_size(from.format, from.shape, from.tiling);
@@ -109,13 +123,10 @@ Result<std::size_t> check_codes(const Codes& codes) {
 }
 
 Result<void> check_values(const Codes& codes) {
-  for (std::size_t i = 0; i < codes.values.size(); ++i) {
-    if (codes.values[i] < -1 || codes.values[i] > 1) {
-      return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
-                                           std::to_string(codes.values[i]) + ", not -1, 0 or +1");
-    }
-  }
-  return {};
+  const std::size_t at = first_undefined(codes.values.data(), codes.values.size());
+  if (at == codes.values.size()) return {};
+  return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(at) + " is " +
+                                       std::to_string(codes.values[at]) + ", not -1, 0 or +1");
 }
 
 Result<void> write_f16_scales(std::span<const float> scales, std::size_t block_bytes, bool round,
@@ -200,6 +211,16 @@ Result<Codes> decode(const EncodedView& from, unsigned threads) {
       read_planes(width, codes.values.size(), threads, from.bytes.data(), codes.values.data())) {
     return codes;
   }
+  if (has_blocks(f)) {
+    std::atomic<bool> good{true};
+    share_blocks(from.format, codes.values.size(), threads,
+                 [&](Shape part, std::size_t first, std::size_t byte) {
+                   if (!read_codes(from.format, part, {}, from.bytes.data() + byte,
+                                   codes.values.data() + first))
+                     good = false;
+                 });
+    if (good) return codes;
+  }
   // Also to say which code is bad.
   const Result<void> read =
       read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.values.data());
@@ -232,7 +253,13 @@ Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& opt
   } else {
     const Result<void> good = check_values(codes);
     if (!good) return std::unexpected(good.error());
-    write_codes(to, codes.shape, encoded.tiling, codes.values.data(), encoded.bytes.data());
+    if (has_blocks(format(to)))
+      share_blocks(
+          to, *count, options.threads, [&](Shape part, std::size_t first, std::size_t byte) {
+            write_codes(to, part, {}, codes.values.data() + first, encoded.bytes.data() + byte);
+          });
+    else
+      write_codes(to, codes.shape, encoded.tiling, codes.values.data(), encoded.bytes.data());
   }
   const Result<void> finished = finish_encoded(encoded, encoded.bytes, *scales, options);
   if (!finished) return std::unexpected(finished.error());

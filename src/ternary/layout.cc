@@ -1,9 +1,10 @@
 // A layout is a visitor: it calls visit(weight, byte, shift) for each weight, which both directions
-// share. TQ1_0, whose trits have no bits of their own, and TL1 and TL2 are apart.
+// share. TQ1_0 and TQ2_0 (layout_tq.h) and TL1 and TL2 (layout_lut.h) are apart.
 #include "ternary/layout.h"
 
 #include "ternary/error.h"
 #include "ternary/layout_lut.h"
+#include "ternary/layout_tq.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -31,17 +32,6 @@ void visit_four_row(Shape shape, Visit visit) {
 template <class Visit>
 void visit_linear(Index count, Visit visit) {
   for (Index i = 0; i < count; ++i) visit(i, i / 4, static_cast<int>(2 * (i % 4)));
-}
-
-constexpr Index kTqBlock = 256, kTq1Bytes = 54, kTq2Bytes = 66;
-
-template <class Visit>
-void visit_tq2(Index count, Visit visit) {
-  for (Index i = 0; i < count; ++i) {
-    const Index n = i % kTqBlock;
-    visit(i, i / kTqBlock * kTq2Bytes + 32 * (n / 128) + n % 32,
-          static_cast<int>(2 * (n % 128 / 32)));
-  }
 }
 
 template <class Visit>
@@ -76,8 +66,6 @@ void visit_two_bit(FormatId id, Shape shape, Visit visit) {
       return visit_planar(count, 16, visit);
     case FormatId::i2s_four_row:
       return visit_four_row(shape, visit);
-    case FormatId::tq2_0:
-      return visit_tq2(count, visit);
     case FormatId::w2a8_gpu:
       return visit_w2a8(shape, visit);
     default:
@@ -94,41 +82,6 @@ Bits bits_of(FormatId id) {
   if (id == FormatId::i2s_bitnet_rs) return {{3, 0, 1}, {0, 1, 2, -1}};
   if (id == FormatId::w2a8_gpu) return {{1, 2, 3}, {2, -1, 0, 1}};
   return {{0, 1, 2}, {-1, 0, 1, 2}};
-}
-
-// Element of trit `t` (most significant first) of byte `byte` of a TQ1_0 block.
-Index tq1_element(Index byte, Index t) {
-  if (byte < 32) return byte + 32 * t;
-  if (byte < 48) return 160 + (byte - 32) + 16 * t;
-  return 240 + (byte - 48) + 4 * t;
-}
-Index tq1_trits(Index byte) { return byte < 48 ? 5 : 4; }
-
-void write_tq1(Index count, const std::int8_t* codes, std::uint8_t* bytes) {
-  for (Index block = 0; block < count / kTqBlock; ++block) {
-    const std::int8_t* w = codes + block * kTqBlock;
-    for (Index byte = 0; byte < 52; ++byte) {
-      int value = 0;
-      for (Index t = 0; t < 5; ++t) {
-        value = 3 * value + (t < tq1_trits(byte) ? w[tq1_element(byte, t)] + 1 : 0);
-      }
-      bytes[block * kTq1Bytes + byte] = static_cast<std::uint8_t>((value * 256 + 242) / 243);
-    }
-  }
-}
-
-// Every byte value has five digits, also the 13 that no encoder writes.
-void read_tq1(Index count, const std::uint8_t* bytes, std::int8_t* codes) {
-  for (Index block = 0; block < count / kTqBlock; ++block) {
-    for (Index byte = 0; byte < 52; ++byte) {
-      unsigned fraction = bytes[block * kTq1Bytes + byte];
-      for (Index t = 0; t < tq1_trits(byte); ++t) {
-        codes[block * kTqBlock + tq1_element(byte, t)] =
-            static_cast<std::int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);
-        fraction = fraction * 3 & 0xFF;
-      }
-    }
-  }
 }
 
 std::string multiple(const Format& f, Shape shape, const char* what) {
@@ -186,6 +139,19 @@ Tiling fitting_tiling(FormatId id, Shape shape) {
   return format(id).needs_tiling ? lut_tiling(id, shape) : Tiling{};
 }
 
+std::size_t first_undefined(const std::int8_t* codes, std::size_t count) {
+  const auto undefined = [](std::int8_t code) { return static_cast<std::uint8_t>(code + 1) > 2; };
+  constexpr std::size_t kStep = 64;  // by vectors; the place is looked for once there is one
+  std::size_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    std::uint8_t any = 0;
+    for (std::size_t j = 0; j < kStep; ++j) any |= undefined(codes[i + j]) ? 1 : 0;
+    if (any != 0) break;
+  }
+  while (i < count && !undefined(codes[i])) ++i;
+  return i;
+}
+
 std::size_t plane_width(FormatId id, Shape shape) {
   switch (id) {
     case FormatId::i2s_x86:
@@ -201,9 +167,9 @@ std::size_t plane_width(FormatId id, Shape shape) {
 
 void write_codes(FormatId id, Shape shape, Tiling tiling, const std::int8_t* codes,
                  std::uint8_t* bytes) {
-  if (id == FormatId::tq1_0) {
-    return write_tq1(static_cast<Index>(shape.rows * shape.cols), codes, bytes);
-  }
+  const Index tq_blocks = static_cast<Index>(shape.rows * shape.cols) / kTqBlock;
+  if (id == FormatId::tq1_0) return write_tq1(tq_blocks, codes, bytes);
+  if (id == FormatId::tq2_0) return write_tq2(tq_blocks, codes, bytes);
   if (format(id).needs_tiling) return write_lut(id, shape, tiling, codes, bytes);
   if (format(id).four_levels) {
     return visit_two_bit(id, shape, [&](Index i, Index byte, int shift) {
@@ -218,8 +184,20 @@ void write_codes(FormatId id, Shape shape, Tiling tiling, const std::int8_t* cod
 
 Result<void> read_codes(FormatId id, Shape shape, Tiling tiling, const std::uint8_t* bytes,
                         std::int8_t* codes) {
+  const Index count = static_cast<Index>(shape.rows * shape.cols);
+  const auto undefined = [&](Index weight) {
+    return fail(ErrorKind::bad_code, std::string(format(id).name) +
+                                         " does not define the bits of weight " +
+                                         std::to_string(weight));
+  };
   if (id == FormatId::tq1_0) {
-    read_tq1(static_cast<Index>(shape.rows * shape.cols), bytes, codes);
+    read_tq1(count / kTqBlock, bytes, codes);
+    return {};
+  }
+  if (id == FormatId::tq2_0) {
+    read_tq2(count / kTqBlock, bytes, codes);
+    const Index bad = first_undefined(codes, count);
+    if (bad != count) return undefined(bad);
     return {};
   }
   if (format(id).needs_tiling) return read_lut(id, shape, tiling, bytes, codes);
@@ -236,11 +214,7 @@ Result<void> read_codes(FormatId id, Shape shape, Tiling tiling, const std::uint
     codes[i] = bits.code_of[bytes[byte] >> shift & 3];
     if (codes[i] == 2) bad = true, where = i;
   });
-  if (bad) {
-    return fail(ErrorKind::bad_code, std::string(format(id).name) +
-                                         " does not define the bits of weight " +
-                                         std::to_string(where));
-  }
+  if (bad) return undefined(where);
   return {};
 }
 

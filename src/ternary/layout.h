@@ -23,6 +23,9 @@ void write_codes(FormatId id, Shape shape, Tiling tiling, const std::int8_t* cod
 Result<void> read_codes(FormatId id, Shape shape, Tiling tiling, const std::uint8_t* bytes,
                         std::int8_t* codes);
 
+// The first of `codes` that is not -1, 0 or +1, or `count`.
+std::size_t first_undefined(const std::int8_t* codes, std::size_t count);
+
 // Formats whose bytes are planes: codes in their order are [groups][4][width], and bytes
 // [groups][width] with the first of the four in the upper bits. 0: no such format.
 std::size_t plane_width(FormatId id, Shape shape);

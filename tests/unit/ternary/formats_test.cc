@@ -278,6 +278,34 @@ TEST(TernaryFormats, ShapesThatDoNotFillBlocksAreRefused) {
             ErrorKind::too_large);
 }
 
+TEST(TernaryFormats, TheFirstUndefinedCodeIsNamedWhateverTheThreads) {
+  Codes codes = recipe_codes({1031, 512});  // more blocks than one thread takes at once
+  codes.scales.assign(1, 0.5f);
+  EncodeOptions one, three;
+  one.threads = 1;
+  three.threads = 3;
+  const auto whole = encode(codes, FormatId::tq2_0, one);
+  ASSERT_TRUE(whole);
+  const auto shared = encode(codes, FormatId::tq2_0, three);
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(whole->bytes, shared->bytes);
+  EXPECT_EQ(decode(*shared, 3)->values, codes.values);
+  auto bad = *shared;
+  bad.bytes[2000 * 66 + 32 + 7] |= 0xC0;  // weight 128 + 96 + 7 of block 2000
+  for (const unsigned threads : {1u, 3u}) {
+    const auto decoded = decode(bad, threads);
+    ASSERT_FALSE(decoded);
+    EXPECT_EQ(decoded.error().kind, ErrorKind::bad_code);
+    EXPECT_NE(decoded.error().message.find("weight 512231"), std::string::npos)
+        << decoded.error().message;
+  }
+  codes.values[512231] = 2;
+  const auto refused = encode(codes, FormatId::tq1_0);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("weight 512231"), std::string::npos)
+      << refused.error().message;
+}
+
 TEST(TernaryFormats, UndefinedCodesAndScalesThatAreNotFiniteAreTold) {
   for (const FormatId id : kTernary) {
     if (id == FormatId::tq1_0) continue;  // every byte value is defined
