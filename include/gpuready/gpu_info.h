@@ -1,7 +1,7 @@
 // Which GPU backends this machine has, in a few calls. Each call inspects the machine anew,
 // vendors' libraries in child processes of the helper executable (GPUREADY_HELPER, else the
-// installed gpuready), and takes the fraction of a second that the drivers need to start: keep the
-// answer.
+// gpuready beside this program, of this installation, or in PATH), and takes the fraction of a
+// second that the drivers need to start: keep the answer.
 //
 // GPUREADY_FAKE and BITNET_GPU_FAKE claim backends; what is claimed says so (`faked`) and is no
 // device: list_cuda_devices() never lists a fake.

@@ -3,7 +3,8 @@
  * versions of the library fill no more than that. Text is UTF-8, cut to fit, and ends with NUL.
  *
  * Vendors' libraries run in child processes of the helper executable: GPUREADY_HELPER, else the
- * installed gpuready. Each call inspects the machine anew. */
+ * gpuready beside this program, of this installation, or in PATH. Each call inspects the machine
+ * anew. */
 #ifndef GPUREADY_GPUREADY_H
 #define GPUREADY_GPUREADY_H
 

@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,6 +12,22 @@ constexpr std::string_view kHelperNames[] = {"gpuready", "gpu_test"};
 constexpr const char* kInstallFolders[] = {"/usr/local/bin", "/usr/bin", "/opt/gpuready/bin"};
 
 bool executable(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+
+// Where an installation keeps it, seen from the folder that libgpuready.so was loaded from.
+constexpr const char* kFromLibrary[] = {"gpuready", "../bin/gpuready", "../../bin/gpuready"};
+std::string beside_library() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&helper_path), &info) == 0 || info.dli_fname == nullptr)
+    return {};
+  const std::string_view self(info.dli_fname);
+  const auto slash = self.rfind('/');
+  if (slash == std::string_view::npos) return {};
+  for (const char* name : kFromLibrary) {
+    std::string path = std::string(self.substr(0, slash + 1)) + name;
+    if (executable(path)) return path;
+  }
+  return {};
+}
 }  // namespace
 
 std::string helper_path() {
@@ -30,6 +47,7 @@ std::string helper_path() {
     const std::string beside = std::string(self.substr(0, slash + 1)) + "gpuready";
     if (executable(beside)) return beside;
   }
+  if (std::string path = beside_library(); !path.empty()) return path;
   for (const char* folder : kInstallFolders) {
     const std::string path = std::string(folder) + "/gpuready";
     if (executable(path)) return path;

@@ -78,7 +78,8 @@ void poll_children(std::vector<Child*> children, Deadline until);
 Result<ProcessResult> run_process(const Command& command);
 
 // The path of our own helper executable: GPUREADY_HELPER, else /proc/self/exe when that is
-// gpuready, else the installed one.
+// gpuready, else the one beside this program or of the installation that this library is part of,
+// else the installed one.
 std::string helper_path();
 
 }  // namespace gpuready

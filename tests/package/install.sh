@@ -20,8 +20,8 @@ if grep -rIl -e "$folder/first" -e "$source" "$folder/moved" >&2; then
   echo "install: these files name the folder of the source or of the first prefix" >&2
   exit 1
 fi
-export GPUREADY_FAKE=none GPUREADY_HELPER=$folder/moved/bin/gpuready
-expect "gpuready" "$GPUREADY_HELPER" --version
+export GPUREADY_FAKE=none
+expect "gpuready" "$folder/moved/bin/gpuready" --version
 
 cmake -S "$source/tests/package/consumer" -B "$folder/consumer" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$folder/moved" \
@@ -31,6 +31,14 @@ expect "No GPU backends available" bash -c '"$0" || [ $? = 1 ]' "$folder/consume
 expect "product: $product" "$folder/consumer/ternary_c"
 expect "CPU, scalar: $product" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/ternary_cc"
 expect "scalar: 6" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/cpu_only"
+
+# The library finds the program of its own installation, wherever that is, and asks drivers there.
+mv "$folder/moved/bin/gpuready" "$folder/program"
+printf '#!/bin/sh\necho "$@" >>"%s/asked"\nexec "%s/program" "$@"\n' "$folder" "$folder" >"$folder/moved/bin/gpuready"
+chmod +x "$folder/moved/bin/gpuready"
+env -u GPUREADY_FAKE -u GPUREADY_HELPER "$folder/consumer/list_gpus_c" >"$folder/log" 2>&1 || true
+[ -s "$folder/asked" ] || { echo "install: the installed program was not asked" >&2; cat "$folder/log" >&2; exit 1; }
+mv "$folder/program" "$folder/moved/bin/gpuready"
 
 command -v pkg-config >/dev/null || { echo "install: no pkg-config here, that part is skipped" >&2; exit 0; }
 export PKG_CONFIG_PATH
