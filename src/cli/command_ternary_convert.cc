@@ -23,7 +23,8 @@ struct Options {
   std::string in, out, to, rule = "of-format";
   std::vector<std::string> layouts;
   gguf::ConvertOptions convert;
-  bool force = false, quiet = false;
+  bool force = false;
+  Globals globals;  // --json, --quiet
 };
 
 // Names that lead to the same file, by whatever links.
@@ -38,6 +39,32 @@ Error bad(std::string message) { return {ErrorKind::bad_input, std::move(message
 void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
   for (const auto& note : notes)
     complain(fmt::format("{} {}: {}", what, one_line(note.name), printable(note.text)));
+}
+
+Json to_json(const std::vector<gguf::TensorNote>& notes) {
+  Json json = Json::array();
+  for (const auto& note : notes)
+    json.push_back({{"name", printable(note.name)}, {"reason", printable(note.text)}});
+  return json;
+}
+
+Json to_json(const Options& options, const gguf::ConvertReport& report, Exit exit) {
+  Json json;
+  json["schema"] = "gpuready.ternary-convert";
+  json["schema_version"] = 1;
+  json["tool"] = {{"name", "gpuready"}, {"version", GPUREADY_VERSION}};
+  json["from"] = printable(options.in);
+  json["format"] = ternary::format(options.convert.to).name;
+  if (exit == Exit::ok)
+    json["written"] = {{"path", printable(options.out)}, {"bytes", report.bytes}};
+  json["converted"] = Json::array();
+  for (const auto& name : report.converted) json["converted"].push_back(printable(name));
+  json["kept"] = to_json(report.kept);
+  json["failed"] = to_json(report.failed);
+  json["notes"] = Json::array();
+  for (const auto& note : report.notes) json["notes"].push_back(printable(note));
+  json["exit_code"] = static_cast<int>(exit);
+  return json;
 }
 
 int run(Options& options) {
@@ -68,18 +95,25 @@ int run(Options& options) {
       });
   if (!written) return complain(written.error());
   if (!report) return complain(as_error(report.error(), options.in));
+  const bool quiet = options.globals.quiet;
+  const bool whole = report->failed.empty() && !report->converted.empty();
   tell(report->failed, "cannot convert");
-  if (!report->failed.empty()) return complain(bad("nothing was written"));
-  if (!options.quiet || report->converted.empty()) tell(report->kept, "kept");
-  if (report->converted.empty())
-    return complain(bad(options.in + ": there is nothing to convert; nothing was written"));
-  if (const auto done = out->commit(); !done) return complain(done.error());
-  if (options.quiet) return static_cast<int>(Exit::ok);
-  for (const auto& note : report->notes) complain(note);
-  complain(fmt::format("{} of {} tensors are now {}; {} has {}", report->converted.size(),
-                       opened->file.tensors.size(), ternary::format(*to).name, options.out,
-                       format_bytes(report->bytes)));
-  return static_cast<int>(Exit::ok);
+  if (!quiet || !whole) tell(report->kept, "kept");
+  if (!whole)
+    complain(report->failed.empty()
+                 ? options.in + ": there is nothing to convert; nothing was written"
+                 : std::string("nothing was written"));
+  else if (const auto done = out->commit(); !done)
+    return complain(done.error());
+  if (whole && !quiet) {
+    for (const auto& note : report->notes) complain(note);
+    complain(fmt::format("{} of {} tensors are now {}; {} has {}", report->converted.size(),
+                         opened->file.tensors.size(), ternary::format(*to).name, options.out,
+                         format_bytes(report->bytes)));
+  }
+  const Exit exit = whole ? Exit::ok : Exit::usage;
+  return deliver(to_json(options, *report, exit), exit, options.globals,
+                 [](const TerminalStyle&) { return std::string(); });
 }
 
 }  // namespace
@@ -104,7 +138,7 @@ void add_ternary_convert(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"of-format", "absmean"}))
       ->type_name("RULE");
   app.add_flag("--force", options->force, "Replace OUT");
-  app.add_flag("--quiet,-q", options->quiet, "Say nothing when all went well");
+  add_output(app, options->globals);
   app.footer(
       "Nothing is lost, or nothing is written: each tensor that cannot be converted is named.\n"
       "Exit codes: 0 converted; 2 it cannot be, or OUT cannot be written.");

@@ -5,7 +5,7 @@ usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
 
 DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json,
 selftest.*.json, ternary-verify.*.json, ternary-bench.*.json; and ternary_documents.sh:
-ternary-inspect.*.json.
+ternary-inspect.*.json, ternary-convert.*.json.
 """
 import json
 import pathlib
@@ -74,7 +74,8 @@ def struct_fields(header):
 class Schemas(unittest.TestCase):
     def test_each_is_a_schema_that_describes_all_and_allows_no_other_key(self):
         self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
-                                        "ternary-verify", "ternary-bench", "ternary-inspect"})
+                                        "ternary-verify", "ternary-bench", "ternary-inspect",
+                                        "ternary-convert"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -131,7 +132,7 @@ class Documents(unittest.TestCase):
 
     def test_recordings_and_probes_are_valid(self):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
-                     "ternary-inspect"):
+                     "ternary-inspect", "ternary-convert"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:
