@@ -9,7 +9,7 @@ expect_exit 0 "$GPUREADY" ternary convert i2s.gguf d.gguf --to tq2_0 --layout i2
 cmp c.gguf d.gguf || die "the way by tq1_0 and i2_s gave other bytes"
 # All but the file type is as it was.
 [ "$(cmp -l tq2.gguf c.gguf | wc -l)" -eq 1 ] || die "more than the file type changed"
-expect_exit 0 "$GPUREADY" ternary convert tq2.gguf e.gguf --to tq1_0 --json
+expect_exit 0 "$GPUREADY" ternary convert tq2.gguf e.gguf --to tq1_0 --force --json
 jq -e '.converted == ["w.weight"] and .written.path == "e.gguf" and .failed == [] and .exit_code == 0' <<<"$out" >/dev/null ||
   die "the document does not tell what was done: $out"
 expect_exit 2 "$GPUREADY" ternary convert i2s.gguf f.gguf --to tq2_0 --json
