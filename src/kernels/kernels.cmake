@@ -77,6 +77,7 @@ target_sources(gpuready_device PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/tensor_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/ternary_gemm_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/ternary_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/ternary_quantise_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_cpu.cc
   ${CMAKE_CURRENT_LIST_DIR}/transfer_kernels.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
