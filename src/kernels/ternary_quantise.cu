@@ -145,6 +145,13 @@ struct Stored {
   }
 };
 
+// The upper bytes of the halves of `a` and `b`, as one word.
+GPUREADY_DEVICE u32 upper_bytes(u32 a, u32 b) {
+  u32 out;
+  asm("prmt.b32 %0, %1, %2, 0x7531;" : "=r"(out) : "r"(a), "r"(b));
+  return out;
+}
+
 GPUREADY_DEVICE double exchange(double value, u32 mask) {
   const u64 bits = __builtin_bit_cast(u64, value);
   const u32 low = shuffle_xor(static_cast<u32>(bits), mask);
@@ -250,12 +257,13 @@ GPUREADY_DEVICE void quantise_signs(const TernaryWeightsParams& p) {
     return;
   }
   // A thread makes kPerLoad bytes of a block's block / 4.
-  constexpr u32 kWords = S::kPerLoad / 4;
   const u32 plane = p.block / 4, parts_log2 = 31 - __builtin_clz(plane / S::kPerLoad);
   const u64 parts = p.count / 4 / S::kPerLoad;
   const u64 stride = static_cast<u64>(block_count()) * kSignThreads;
   const u32 threshold = p.absmean ? ternary::absmean_threshold<kType>(float_of(*scale))
                                   : ternary::kSignThreshold<kType>;
+  const u32 spare = kType == 0 ? 0 : ternary::spare_of(threshold);
+  const bool paired = p.out_address % 8 == 0;
   u32 greatest = 0;
   for (u64 next = static_cast<u64>(block_index()) * kSignThreads + thread_index(); next < parts;
        next += stride) {
@@ -268,20 +276,41 @@ GPUREADY_DEVICE void quantise_signs(const TernaryWeightsParams& p) {
     for (u32 f = 0; f < 4; ++f)
       w[f] = load_weights(
           reinterpret_cast<const char*>(p.values_address + (first + f * plane) * (S::kBits / 8)));
-    u32 out[kWords] = {};
     u32 greatest_here = 0;
+    if constexpr (kType == 0) {
+      u32 out = 0;
 #pragma unroll
-    for (u32 f = 0; f < 4; ++f) {
+      for (u32 f = 0; f < 4; ++f) {
 #pragma unroll
-      for (u32 i = 0; i < S::kPerLoad; ++i) {
-        const u32 bits = S::at(w[f], i);
-        out[i / 4] |= S::code(bits, threshold) << (8 * (i % 4) + 6 - 2 * f);
-        greatest_here = Greatest()(greatest_here, bits & S::kMagnitude);
+        for (u32 i = 0; i < 4; ++i) {
+          out |= S::code(w[f][i], threshold) << (8 * i + 6 - 2 * f);
+          greatest_here = Greatest()(greatest_here, w[f][i] & S::kMagnitude);
+        }
+      }
+      reinterpret_cast<u32*>(p.out_address)[part] = out;
+    } else {
+      // Two bytes in the upper ones of each half.
+      u32 pairs[4] = {}, low = 0, high = 0;
+#pragma unroll
+      for (u32 f = 0; f < 4; ++f) {
+#pragma unroll
+        for (u32 i = 0; i < 4; ++i) {
+          pairs[i] |= ternary::code_pair(w[f][i], spare) >> 2 * f;
+          const u32 magnitudes = w[f][i] & 0x7FFF7FFFu;
+          high = Greatest()(high, magnitudes);
+          low = Greatest()(low, magnitudes << 16);
+        }
+      }
+      greatest_here = Greatest()(high, low) >> 16;
+      const u32 first_out = upper_bytes(pairs[0], pairs[1]);
+      const u32 second_out = upper_bytes(pairs[2], pairs[3]);
+      if (paired)
+        reinterpret_cast<u64*>(p.out_address)[part] = u64{second_out} << 32 | first_out;
+      else {
+        reinterpret_cast<u32*>(p.out_address)[part * 2] = first_out;
+        reinterpret_cast<u32*>(p.out_address)[part * 2 + 1] = second_out;
       }
     }
-#pragma unroll
-    for (u32 i = 0; i < kWords; ++i)
-      reinterpret_cast<u32*>(p.out_address)[part * kWords + i] = out[i];
     greatest = Greatest()(greatest, greatest_here);
     if (greatest_here < S::kInfinity) continue;
     for (u32 f = 0; f < 4; ++f)

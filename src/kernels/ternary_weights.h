@@ -45,6 +45,14 @@ inline constexpr unsigned kSignThreshold = kType == kWeightsF32   ? 0x358637BDu
                                            : kType == kWeightsF16 ? 16u
                                                                   : 0x3586u;
 
+// The codes, w + 1, of the two 16-bit weights of a word, in bits 15-14 and 31-30. `spare` is 0x7FFF
+// less the threshold in either half: it carries a magnitude beyond that into the sign's bit.
+constexpr unsigned code_pair(unsigned word, unsigned spare) {
+  const unsigned beyond = (word & 0x7FFF7FFFu) + spare;
+  return (beyond & ~word & 0x80008000u) | (~beyond >> 1 & 0x40004000u);
+}
+constexpr unsigned spare_of(unsigned threshold) { return (0x7FFF - threshold) * 0x10001u; }
+
 // Magnitudes as f64 by their bits alone, less a power of two: kSummandUnit of them is one. With
 // the exponents' bits as they are subnormals become subnormals, so nothing is told apart; sums
 // down there are exact in either unit, and above round alike.

@@ -152,6 +152,23 @@ void check_rules() {
   }
 }
 
+TEST(TernaryWeights, CodesOfPairsAreThoseOfTheirHalves) {
+  std::mt19937 random(9);
+  for (const std::uint32_t threshold : {0u, 16u, 0x3586u, 0x7BFFu, 0x7FFFu}) {
+    for (int i = 0; i < 20000; ++i) {
+      std::uint32_t word = static_cast<std::uint32_t>(random());
+      if (i % 2 == 0) word = (word & 0x80038003u) + threshold * 0x10001u;  // about the threshold
+      const std::uint32_t codes = code_pair(word, spare_of(threshold));
+      for (const int half : {0, 1}) {
+        const std::uint32_t bits = word >> 16 * half & 0xFFFF;
+        const std::uint32_t code = (bits & 0x7FFF) <= threshold ? 1 : bits >> 15 ? 0 : 2;
+        ASSERT_EQ(codes >> (16 * half + 14) & 3, code) << word;
+      }
+      ASSERT_EQ(codes & 0x3FFF3FFFu, 0u);
+    }
+  }
+}
+
 TEST(TernaryWeights, ThresholdsAndSummandsByBitsAreTheRulesValues) {
   check_rules<kWeightsF32>();
   check_rules<kWeightsF16>();
