@@ -23,6 +23,6 @@ inline constexpr unsigned kGemvMatrixPaddingBytes = 16;  // behind a row of kTer
 inline constexpr unsigned kStreamWarps = 12;
 inline constexpr unsigned kGemvVulkanThreads = 128;
 inline constexpr unsigned kActivationThreads = 512, kActivationVulkanThreads = 128;
-inline constexpr unsigned kSumThreads = 64, kMeanThreads = 1024, kSignThreads = 256;
+inline constexpr unsigned kSumThreads = 128, kMeanThreads = 1024, kSignThreads = 256;
 
 }  // namespace gpuready::ternary

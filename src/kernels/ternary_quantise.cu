@@ -19,7 +19,7 @@ using ternary::quantise_activation;
 using ternary::TernaryActivationParams;
 using ternary::TernaryWeightsParams;
 
-inline constexpr u32 kRowThreads = 512, kSumThreads = 64, kMeanThreads = 1024, kSignThreads = 256;
+inline constexpr u32 kRowThreads = 512, kSumThreads = 128, kMeanThreads = 1024, kSignThreads = 256;
 
 template <u32 kType>
 GPUREADY_DEVICE float value_at(u64 values, u64 index) {
@@ -159,68 +159,93 @@ GPUREADY_DEVICE double exchange(double value, u32 mask) {
   return __builtin_bit_cast(double, u64{high} << 32 | low);
 }
 
-// The sums of a warp's pieces as one. A thread has four lanes of a piece, or eight: 16 bytes of
-// each step. Several steps' are asked for before the first is added.
+typedef double Pair __attribute__((ext_vector_type(2)));
+GPUREADY_DEVICE double* sums_of(const TernaryWeightsParams& p) {
+  return reinterpret_cast<double*>(ternary::sums_address(p.out_address));
+}
+
+// 16 bytes of each thread of four, of halves 64 bytes that are two steps: thread t has t % 2 of
+// step t / 2. After it thread t has four lanes of either step, those from 8 (t % 2) + 4 (t / 2) on.
+GPUREADY_DEVICE Words4 same_lanes(Words4 w) {
+  const bool first = (thread_index() & 2) == 0;
+  const u32 low = shuffle_xor(first ? w.z : w.x, 2), high = shuffle_xor(first ? w.w : w.y, 2);
+  return first ? Words4{w.x, w.y, low, high} : Words4{low, high, w.z, w.w};
+}
+
+// The sum of a block's pieces. Four threads have a piece, four lanes each. Several loads are asked
+// for before the first is added; the parts of a line that a warp asks for in turn meet in the
+// first-level cache.
 template <u32 kType>
 GPUREADY_DEVICE void sum_pieces(const TernaryWeightsParams& p) {
-  constexpr u32 kOwn = Stored<kType>::kPerLoad, kTogether = kSumLanes / kOwn;
-  constexpr u32 kPieces = 32 / kTogether, kStepBytes = kSumLanes * Stored<kType>::kBits / 8;
-  constexpr u32 kAtOnce = 8;
-  static_assert(kPieces == ternary::summed_pieces(kType) && kSumPiece / kSumLanes % kAtOnce == 0);
-  const u32 lane = thread_index() % 32;
-  const u64 warp = static_cast<u64>(block_index()) * (kSumThreads / 32) + thread_index() / 32;
-  const u64 first = (warp * kPieces + lane / kTogether) * kSumPiece;
-  const u64 left = first < p.count ? p.count - first : 0;
-  const u32 steps = static_cast<u32>(left < kSumPiece ? left : kSumPiece) / kSumLanes;
-  const char* at = reinterpret_cast<const char*>(
-      p.values_address + first * (Stored<kType>::kBits / 8) + lane % kTogether * 16);
-  double lanes[kOwn] = {};
-  const auto add = [&](Words4 w) {
-#pragma unroll
-    for (u32 i = 0; i < kOwn; ++i)
-      lanes[i] += ternary::summand<kType>(w[kType == 0 ? i : i / 2], kType == 0 ? 0 : i % 2);
+  constexpr u32 kBytes = Stored<kType>::kBits / 8, kLoads = kSumPiece * kBytes / 64, kAtOnce = 8;
+  static_assert(kLoads % kAtOnce == 0 && kSumThreads / 4 == ternary::kSummedPieces);
+  GPUREADY_SHARED static double of_warps[kSumThreads / 32];
+  const u64 piece = static_cast<u64>(block_index()) * (kSumThreads / 4) + thread_index() / 4;
+  const auto loads_of = [&p](u64 which) {
+    const u64 first = which * kSumPiece, left = first < p.count ? p.count - first : 0;
+    return static_cast<u32>(left < kSumPiece ? left : kSumPiece) / (kSumPiece / kLoads);
   };
-  u32 step = 0;
+  // What a piece does not have is zero: the warp goes on together.
+  const u32 loads = loads_of(piece), most = loads_of(piece & ~u64{7});
+  const Words4* at =
+      reinterpret_cast<const Words4*>(p.values_address + piece * kSumPiece * kBytes) +
+      thread_index() % 4;
+  double lanes[4] = {};
 #pragma unroll 1
-  for (; step + kAtOnce <= steps; step += kAtOnce, at += kAtOnce * kStepBytes) {
+  for (u32 load = 0; load < most; load += kAtOnce, at += kAtOnce * 4) {
     Words4 w[kAtOnce];
 #pragma unroll
-    for (u32 i = 0; i < kAtOnce; ++i) w[i] = load_weights(at + i * kStepBytes);
+    for (u32 i = 0; i < kAtOnce; ++i) w[i] = load + i < loads ? at[4 * i] : Words4{};
 #pragma unroll
-    for (u32 i = 0; i < kAtOnce; ++i) add(w[i]);
+    for (u32 i = 0; i < kAtOnce; ++i) {
+      if constexpr (kType == 0) {
+#pragma unroll
+        for (u32 j = 0; j < 4; ++j) lanes[j] += ternary::summand<kType>(w[i][j], 0);
+      } else {
+        const Words4 both = same_lanes(w[i]);
+#pragma unroll
+        for (u32 j = 0; j < 8; ++j) lanes[j % 4] += ternary::summand<kType>(both[j / 2], j % 2);
+      }
+    }
   }
-#pragma unroll 1
-  for (; step < steps; ++step, at += kStepBytes) add(load_weights(at));
+  // Lanes 8 apart, then 4: threads 2 and 1 apart, or of halves 1 and 2.
+  constexpr u32 kEight = kType == 0 ? 2 : 1;
 #pragma unroll
-  for (u32 mask = kTogether / 2; mask > 0; mask /= 2)
+  for (u32 i = 0; i < 4; ++i) lanes[i] += exchange(lanes[i], kEight);
 #pragma unroll
-    for (u32 i = 0; i < kOwn; ++i) lanes[i] += exchange(lanes[i], mask);
-#pragma unroll
-  for (u32 half = kOwn / 2; half > 0; half /= 2)
-#pragma unroll
-    for (u32 i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  double sum = lanes[0];
-  for (u32 mask = kTogether; mask < 32; mask *= 2) sum += exchange(sum, mask);
-  if (lane == 0 && warp < ternary::summed_runs(p.count, kType))
-    reinterpret_cast<double*>(ternary::sums_address(p.out_address))[warp] = sum;
+  for (u32 i = 0; i < 4; ++i) lanes[i] += exchange(lanes[i], 3 - kEight);
+  double sum = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+  for (u32 mask = 4; mask < 32; mask *= 2) sum += exchange(sum, mask);
+  if (thread_index() % 32 == 0) of_warps[thread_index() / 32] = sum;
+  block_barrier();
+  static_assert(kSumThreads / 32 == 4);
+  if (thread_index() == 0)
+    sums_of(p)[block_index()] = (of_warps[0] + of_warps[1]) + (of_warps[2] + of_warps[3]);
 }
 
 // In pairs, by one block: runs of kRun sums, each of which leaves its sum in front of those that
 // are still to be read, until one is left.
 GPUREADY_DEVICE void make_mean(const TernaryWeightsParams& p) {
-  constexpr u32 kOwn = 16;
+  constexpr u32 kOwn = 8;
   constexpr u64 kRun = u64{kMeanThreads} * kOwn;
   GPUREADY_SHARED static double of_warps[kMeanThreads / 32];
-  double* const sums = reinterpret_cast<double*>(ternary::sums_address(p.out_address));
+  double* const sums = sums_of(p);
   const u32 warp = thread_index() / 32, lane = thread_index() % 32;
   double total = 0;
-  for (u64 count = ternary::summed_runs(p.count, p.value_type);;
-       count = (count + kRun - 1) / kRun) {
+  for (u64 count = ternary::summed_runs(p.count);; count = (count + kRun - 1) / kRun) {
     for (u64 run = 0; run * kRun < count; ++run) {
       const u64 first = run * kRun + thread_index() * kOwn;
-      double own[kOwn];
+      double own[kOwn] = {};
 #pragma unroll
-      for (u32 i = 0; i < kOwn; ++i) own[i] = first + i < count ? sums[first + i] : 0;
+      for (u32 i = 0; i < kOwn; i += 2) {
+        if (first + i + 1 < count) {
+          const Pair pair = *reinterpret_cast<const Pair*>(sums + first + i);
+          own[i] = pair.x;
+          own[i + 1] = pair.y;
+        } else if (first + i < count) {
+          own[i] = sums[first + i];
+        }
+      }
 #pragma unroll
       for (u32 n = kOwn / 2; n > 0; n /= 2)
 #pragma unroll
@@ -238,11 +263,11 @@ GPUREADY_DEVICE void make_mean(const TernaryWeightsParams& p) {
   u32* const scale = reinterpret_cast<u32*>(p.out_address + p.count / 4);
   total *= p.value_type == ternary::kWeightsF16 ? ternary::kSummandUnit<ternary::kWeightsF16>
                                                 : ternary::kSummandUnit<ternary::kWeightsF32>;
-  if (thread_index() < 8)
-    scale[thread_index()] =
-        thread_index() == 0 ? bits_of(ternary::absmean_scale(total, static_cast<double>(p.count)))
-                            : 0;
-  if (thread_index() == 0) *reinterpret_cast<u64*>(p.bad_address) = ~0ull;
+  if (thread_index() < 8) scale[thread_index()] = 0;
+  if (thread_index() == 0) {
+    *scale = bits_of(ternary::absmean_scale(total, static_cast<double>(p.count)));
+    *reinterpret_cast<u64*>(p.bad_address) = ~0ull;
+  }
 }
 
 template <u32 kType>
@@ -271,11 +296,12 @@ GPUREADY_DEVICE void quantise_signs(const TernaryWeightsParams& p) {
     const u64 part = p.absmean ? parts - 1 - next : next;
     const u64 first =
         (part >> parts_log2) * p.block + (part & ((1u << parts_log2) - 1)) * u64{S::kPerLoad};
+    // By way of the first-level cache, where parts of a line that are asked for in turn meet.
     Words4 w[4];
 #pragma unroll
     for (u32 f = 0; f < 4; ++f)
-      w[f] = load_weights(
-          reinterpret_cast<const char*>(p.values_address + (first + f * plane) * (S::kBits / 8)));
+      w[f] =
+          *reinterpret_cast<const Words4*>(p.values_address + (first + f * plane) * (S::kBits / 8));
     u32 greatest_here = 0;
     if constexpr (kType == 0) {
       u32 out = 0;
@@ -338,7 +364,7 @@ GPUREADY_KERNEL(512, 2) void gpuready_ternary_activations(TernaryActivationParam
     quantise_rows<2>(p);
 }
 
-GPUREADY_KERNEL(64, 16) void gpuready_ternary_sums(TernaryWeightsParams p) {
+GPUREADY_KERNEL(128, 8) void gpuready_ternary_sums(TernaryWeightsParams p) {
   if (p.value_type == 0)
     sum_pieces<0>(p);
   else if (p.value_type == 1)

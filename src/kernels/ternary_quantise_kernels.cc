@@ -47,9 +47,8 @@ double add_pairs(std::vector<double>& sums) {
 template <unsigned kType>
 void sum_pieces(const TernaryWeightsParams& p, CpuSlice slice) {
   const auto* weights = at<const typename Stored<kType>::Word>(p.values_address);
-  const unsigned long long run_weights = kSumPiece * summed_pieces(kType);
-  for (unsigned long long run = slice.index; run < summed_runs(p.count, kType);
-       run += slice.count) {
+  const unsigned long long run_weights = kSumPiece * kSummedPieces;
+  for (unsigned long long run = slice.index; run < summed_runs(p.count); run += slice.count) {
     std::vector<double> pieces;
     const unsigned long long end = std::min((run + 1) * run_weights, p.count);
     for (unsigned long long first = run * run_weights; first < end; first += kSumPiece) {
@@ -65,7 +64,7 @@ void sum_pieces(const TernaryWeightsParams& p, CpuSlice slice) {
 }
 
 void make_mean(const TernaryWeightsParams& p) {
-  std::vector<double> sums(summed_runs(p.count, p.value_type));
+  std::vector<double> sums(summed_runs(p.count));
   std::memcpy(sums.data(), at<const double>(sums_address(p.out_address)), sums.size() * 8);
   const double unit =
       p.value_type == kWeightsF16 ? kSummandUnit<kWeightsF16> : kSummandUnit<kWeightsF32>;

@@ -70,12 +70,14 @@ constexpr double summand(unsigned word, unsigned half) {
   return __builtin_bit_cast(double, static_cast<unsigned long long>(high) << 32 | low);
 }
 
-// On a GPU a warp leaves the sum of so many pieces, where the codes will be.
-constexpr unsigned summed_pieces(unsigned type) { return type == kWeightsF32 ? 8 : 16; }
-constexpr unsigned long long summed_runs(unsigned long long count, unsigned type) {
-  const unsigned long long run = kSumPiece * summed_pieces(type);
-  return (count + run - 1) / run;
+// On a GPU a block leaves the sum of so many pieces, where the codes will be.
+inline constexpr unsigned kSummedPieces = 32;
+constexpr unsigned long long summed_runs(unsigned long long count) {
+  constexpr unsigned long long kRun = kSumPiece * kSummedPieces;
+  return (count + kRun - 1) / kRun;
 }
-constexpr unsigned long long sums_address(unsigned long long out) { return (out + 7) & ~7ull; }
+// Aligned for two at once. The first may lie over the scale's place, which is written after it was
+// read: a tensor has at least 64 weights, that is 16 bytes of codes and 32 behind them.
+constexpr unsigned long long sums_address(unsigned long long out) { return (out + 15) & ~15ull; }
 
 }  // namespace gpuready::ternary

@@ -15,8 +15,9 @@
 namespace gpuready::ternary {
 namespace {
 
-// Blocks of 256 threads that keep an SM's memory pipeline full.
-constexpr unsigned kSignBlocksPerUnit = 4;
+// Blocks of 256 threads that keep an SM's memory pipeline full, and so many that an SM which is
+// behind the others has few left to do.
+constexpr unsigned kSignBlocksPerUnit = 4, kManySignBlocksPerUnit = 32;
 
 Result<void> told(const Device& device, const gpuready::Result<void>& done) {
   if (!done) return std::unexpected(device_error(device, done.error()));
@@ -124,19 +125,21 @@ gpuready::Result<void> enqueue_weights_quantise(Device& device, StreamId stream,
   weights.begin = weights.absmean != 0 ? 0 : 1;
   gpuready::Result<void> done;
   if (weights.absmean != 0) {
-    constexpr std::uint64_t kRuns = kSumThreads / 32;
-    const std::uint64_t runs = summed_runs(weights.count, weights.value_type);
-    done = launch(kTernarySums, (runs + kRuns - 1) / kRuns, kSumThreads);
+    done = launch(kTernarySums, summed_runs(weights.count), kSumThreads);
     if (done) done = launch(kTernaryMean, 1, kMeanThreads);
   } else {
     done = launch(kTernarySigns, 1, kSignThreads);
   }
   if (!done) return done;
   weights.begin = 0;
+  // More blocks read the scale more often, which tells where the weights are still in the cache;
+  // and those of the sign rule all give their greatest magnitude.
+  const DeviceInfo& info = device.info();
+  const std::uint64_t bytes = weights.count * bytes_of(static_cast<FloatType>(weights.value_type));
+  const bool many = weights.absmean != 0 && bytes > info.l2_cache_bytes.value_or(0) / 2;
+  const std::uint64_t most = info.units * (many ? kManySignBlocksPerUnit : kSignBlocksPerUnit);
   const std::uint64_t needed = (weights.count / 16 + kSignThreads - 1) / kSignThreads;
-  return launch(kTernarySigns,
-                std::min<std::uint64_t>(needed, device.info().units * kSignBlocksPerUnit),
-                kSignThreads);
+  return launch(kTernarySigns, std::min(needed, most), kSignThreads);
 }
 
 Result<void> GpuEngine::quantise_weights(StreamId stream, AddressRange values, FloatType type,

@@ -90,7 +90,16 @@ TEST(TernaryWeights, SumsOfMagnitudesAreInTheDocumentedOrder) {
     for (const std::size_t count : {1, 1023, 1024, 1040, 2500}) {
       for (const WeightTable* table : tables()) {
         std::vector<double> sums(4, -1.0);
-        table->sums[static_cast<int>(type)](words.bytes.data() + 1, count, sums.data());
+        const std::uint32_t most =
+            table->sums[static_cast<int>(type)](words.bytes.data() + 1, count, sums.data());
+        std::uint32_t expected_most = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+          std::uint32_t bits = 0;
+          std::memcpy(&bits, words.bytes.data() + 1 + i * bytes_of(type), bytes_of(type));
+          expected_most =
+              std::max(expected_most, bits & (type == FloatType::f32 ? 0x7FFFFFFF : 0x7FFF));
+        }
+        EXPECT_EQ(most, expected_most);
         for (std::size_t piece = 0; piece * 1024 < count; ++piece) {
           double lanes[16] = {};
           for (std::size_t i = 0; i < std::min<std::size_t>(1024, count - piece * 1024); ++i) {
