@@ -207,8 +207,9 @@ bool check_weights_quantiser(Bench& b, t::Backend& gpu) {
           t::FloatView(t::FloatType::f16, std::as_bytes(std::span(halves))),
           t::FloatView(t::FloatType::bf16, std::as_bytes(std::span(halves)))})
       for (const t::FormatId to : {t::FormatId::i2s_x86, t::FormatId::i2s_arm})
-        wrong += must(t::quantise(view, shape, to)).bytes !=
-                 must(gpu.quantise(view, shape, to, {})).bytes;
+        for (const t::Rule rule : {t::Rule::of_format, t::Rule::absmean})
+          wrong += must(t::quantise(view, shape, to, {rule, {}})).bytes !=
+                   must(gpu.quantise(view, shape, to, {rule, {}})).bytes;
   }
   std::vector<float> bad(256, 1.0f);
   bad[130] = std::numeric_limits<float>::quiet_NaN();
@@ -368,18 +369,20 @@ void time_quantisers(Bench& b) {
                                           {t::FloatType::f16, 2, "f16"},
                                           {t::FloatType::bf16, 2, "bf16"}}) {
     const auto in = static_cast<std::uint64_t>(weights) * static_cast<std::uint64_t>(bytes);
-    must(b.engine.quantise_weights(b.stream, {values.address(), in}, type, shape,
-                                   t::FormatId::i2s_x86, {out.address(), size},
-                                   {bad.address(), 8}));
-    const double us = b.time_us(1, [&] {
-      must(b.engine.quantise_weights(b.stream, {values.address(), in}, type, shape,
-                                     t::FormatId::i2s_x86, {out.address(), size},
-                                     {bad.address(), 8}));
-    });
-    const double gbps = static_cast<double>(in + size) / us / 1e3;
-    fmt::print(
-        "{} to i2_s-x86: {:.0f} GB/s of reading and writing, {:.1f}% of the read bandwidth\n", name,
-        gbps, gbps / b.read_gbps * 100);
+    for (const t::Rule rule : {t::Rule::of_format, t::Rule::absmean}) {
+      const bool absmean = rule == t::Rule::absmean;
+      const auto quantise = [&] {
+        must(b.engine.quantise_weights(b.stream, {values.address(), in}, type, shape,
+                                       t::FormatId::i2s_x86, {out.address(), size},
+                                       {bad.address(), 8}, rule));
+      };
+      quantise();
+      const double us = b.time_us(1, quantise);
+      const double gbps = static_cast<double>((absmean ? 2 : 1) * in + size) / us / 1e3;
+      fmt::print(
+          "{} to i2_s-x86, {}: {:.0f} GB/s of reading and writing, {:.1f}% of the read bandwidth\n",
+          name, absmean ? "absmean" : "sign rule", gbps, gbps / b.read_gbps * 100);
+    }
   }
 }
 

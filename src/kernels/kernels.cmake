@@ -70,7 +70,7 @@ endfunction()
 
 # The kernels' CPU versions are optimised in every build: a matrix product has a billion steps.
 foreach(name compute_golden compute_kernel matmul_kernel memory_cpu memory_kernels tensor_kernels
-             ternary_gemm_kernels ternary_kernels transfer_cpu transfer_kernels)
+             ternary_gemm_kernels ternary_kernels ternary_quantise_kernels transfer_cpu transfer_kernels)
   target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${name}.cc)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/${name}.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_OPTIONS -O2)

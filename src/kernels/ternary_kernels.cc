@@ -4,11 +4,7 @@ GPUREADY_EMBEDDED(gpuready_ptx_ternary_gemv_sm_50)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_gemv_sm_61)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_gemv_sm_80)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_gemv_sm_90)
-GPUREADY_EMBEDDED(gpuready_ptx_ternary_quantise_sm_50)
-GPUREADY_EMBEDDED(gpuready_ptx_ternary_quantise_sm_80)
-GPUREADY_EMBEDDED(gpuready_ptx_ternary_quantise_sm_90)
 GPUREADY_EMBEDDED(gpuready_spirv_ternary_gemv)
-GPUREADY_EMBEDDED(gpuready_spirv_ternary_activations)
 
 namespace gpuready::ternary {
 namespace {
@@ -19,11 +15,6 @@ const KernelImage kGemv[] = {
     {gpuready_ptx_ternary_gemv_sm_80_begin, gpuready_ptx_ternary_gemv_sm_80_end, 80, false},
     {gpuready_ptx_ternary_gemv_sm_90_begin, gpuready_ptx_ternary_gemv_sm_90_end, 90, false}};
 const std::span<const KernelImage> kMatrixGemv = std::span(kGemv).subspan(2);
-const KernelImage kQuantise[] = {
-    {gpuready_ptx_ternary_quantise_sm_50_begin, gpuready_ptx_ternary_quantise_sm_50_end, 50, false},
-    {gpuready_ptx_ternary_quantise_sm_80_begin, gpuready_ptx_ternary_quantise_sm_80_end, 80, false},
-    {gpuready_ptx_ternary_quantise_sm_90_begin, gpuready_ptx_ternary_quantise_sm_90_end, 90,
-     false}};
 
 }  // namespace
 
@@ -36,8 +27,5 @@ const Kernel kTernaryGemv16{"gpuready_ternary_gemv_16", kMatrixGemv};
 const Kernel kTernaryStream1{"gpuready_ternary_stream_1", kMatrixGemv};
 const Kernel kTernaryStream8{"gpuready_ternary_stream_8", kMatrixGemv};
 const Kernel kTernaryStream16{"gpuready_ternary_stream_16", kMatrixGemv};
-const Kernel kTernaryActivations{"gpuready_ternary_activations", kQuantise, nullptr,
-                                 GPUREADY_SPIRV(gpuready_spirv_ternary_activations)};
-const Kernel kTernarySigns{"gpuready_ternary_signs", kQuantise};
 
 }  // namespace gpuready::ternary

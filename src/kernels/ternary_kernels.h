@@ -14,7 +14,8 @@ extern const Kernel kTernaryGemv1, kTernaryGemv2, kTernaryGemv4, kTernaryGemv8, 
 // From sm_80 on.
 extern const Kernel kTernaryStream1, kTernaryStream8, kTernaryStream16;
 extern const Kernel kTernaryActivations;  // TernaryActivationParams
-extern const Kernel kTernarySigns;        // TernarySignParams
+// TernaryWeightsParams, in the order of the absmean rule. The second is one block.
+extern const Kernel kTernarySums, kTernaryMean, kTernarySigns;
 
 // As compiled.
 inline constexpr unsigned kGemvWarps = 8, kGemvRing = 8;
@@ -22,6 +23,6 @@ inline constexpr unsigned kGemvMatrixPaddingBytes = 16;  // behind a row of kTer
 inline constexpr unsigned kStreamWarps = 12;
 inline constexpr unsigned kGemvVulkanThreads = 128;
 inline constexpr unsigned kActivationThreads = 512, kActivationVulkanThreads = 128;
-inline constexpr unsigned kSignThreads = 256;
+inline constexpr unsigned kSumThreads = 128, kMeanThreads = 1024, kSignThreads = 256;
 
 }  // namespace gpuready::ternary

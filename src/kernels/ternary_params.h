@@ -47,17 +47,19 @@ struct TernaryActivationParams {
   unsigned value_type;  // 0 f32, 1 f16, 2 bf16
 };
 
-// The I2_S bytes (planar, 128 or 64 weights a block) of values by the sign rule. The scale's place
-// and `bad_address` are first set by a launch with `begin`.
-struct TernarySignParams {
+// The I2_S bytes (planar, 128 or 64 weights a block) of values. The sign rule: the scale's place
+// and `bad_address` are set by a launch with `begin`, then all is done by one without. The absmean
+// rule: kTernarySums leaves sums at sums_address(out_address) (ternary_weights.h), kTernaryMean
+// makes the scale of them and sets `bad_address`, then kTernarySigns writes codes over them.
+struct TernaryWeightsParams {
   unsigned long long values_address;
   unsigned long long out_address;  // count / 4 bytes of codes, the scale, 28 bytes of padding
   unsigned long long bad_address;  // u64: the first value that is not finite; all ones for none
   unsigned long long count;        // of weights, whole blocks
   unsigned value_type;
-  unsigned block;  // 128 or 64
+  unsigned block;    // 128 or 64
+  unsigned absmean;  // 1: the rule; `begin` is 0
   unsigned begin;
-  unsigned reserved;
 };
 
 }  // namespace gpuready::ternary

@@ -1,4 +1,4 @@
-// AVX2: the two loops over floats by hand, the others by the compiler.
+// AVX2 and F16C: the two loops over floats by hand, the others by the compiler.
 #include <immintrin.h>
 
 #include "ternary/kernels_weights_common.h"
@@ -73,7 +73,7 @@ uint32_t codes_halves(const uint8_t* words, size_t count, uint32_t threshold, in
   return greatest;
 }
 
-// Magnitudes of eight weights; `greatest` is of their bits in 32-bit lanes.
+// Magnitudes of eight weights; `greatest` is of their bits, in lanes of 32 bits or, of f16, of 16.
 inline __m256i eight_halves(const uint8_t* words, __m256i& greatest) {
   const __m256i w = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words)));
   const __m256i m = _mm256_and_si256(w, _mm256_set1_epi32(0x7FFF));
@@ -91,12 +91,10 @@ struct F32 {
 struct F16 {
   static constexpr size_t kBytes = 2;
   static __m256 eight(const uint8_t* words, __m256i& greatest) {
-    const __m256i m = eight_halves(words, greatest);
-    const __m256i tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x400), m);
-    const __m256i exponent =
-        _mm256_sub_epi32(_mm256_set1_epi32(112 << 23), _mm256_slli_epi32(tiny, 23));
-    const __m256 value = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(m, 13), exponent));
-    return _mm256_sub_ps(value, _mm256_and_ps(_mm256_castsi256_ps(tiny), _mm256_set1_ps(0x1p-14f)));
+    const __m128i w = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
+    const __m128i m = _mm_and_si128(w, _mm_set1_epi16(0x7FFF));
+    greatest = _mm256_max_epi16(greatest, _mm256_zextsi128_si256(m));
+    return _mm256_cvtph_ps(m);
   }
 };
 struct Bf16 {
@@ -106,7 +104,7 @@ struct Bf16 {
   }
 };
 
-template <class Type, float magnitude(const uint8_t*, uint32_t&)>
+template <class Type, class Lane, float magnitude(const uint8_t*, uint32_t&)>
 uint32_t sums(const uint8_t* words, size_t count, double* sums) {
   __m256i greatest = _mm256_setzero_si256();
   size_t i = 0;
@@ -129,10 +127,10 @@ uint32_t sums(const uint8_t* words, size_t count, double* sums) {
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     *sums = _mm_cvtsd_f64(_mm_add_pd(two, _mm_unpackhi_pd(two, two)));
   }
-  alignas(32) uint32_t bits[8];
+  alignas(32) Lane bits[32 / sizeof(Lane)];
   _mm256_store_si256(reinterpret_cast<__m256i*>(bits), greatest);
   uint32_t most = plain_sums<magnitude, Type::kBytes>(words, count - i, sums);
-  for (const uint32_t lane : bits) most = lane > most ? lane : most;
+  for (const Lane lane : bits) most = lane > most ? lane : most;
   return most;
 }
 
@@ -140,7 +138,8 @@ uint32_t sums(const uint8_t* words, size_t count, double* sums) {
 
 const WeightTable kWeightsAvx2{
     {codes_f32, codes_halves, codes_halves},
-    {sums<F32, magnitude_f32>, sums<F16, magnitude_f16>, sums<Bf16, magnitude_bf16>},
+    {sums<F32, uint32_t, magnitude_f32>, sums<F16, uint16_t, magnitude_f16>,
+     sums<Bf16, uint32_t, magnitude_bf16>},
     join,
     split,
     raise,

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "kernels/ternary_weights.h"
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
@@ -16,7 +17,9 @@ namespace gpuready::ternary {
 namespace {
 
 constexpr std::size_t kGrain = std::size_t{1} << 18;  // weights that a thread takes at once
-static_assert(kGrain % kernels::kSumPiece == 0);
+constexpr std::size_t kGrainPieces = kGrain / kSumPiece;
+static_assert(kGrain % kSumPiece == 0 && std::has_single_bit(kGrainPieces));
+static_assert(kernels::kSumPiece == kSumPiece);
 
 Result<std::size_t> check(const FloatView& weights, Shape shape) {
   const Result<std::size_t> count = elements(shape);
@@ -39,17 +42,6 @@ float value_of(FloatType type, std::uint32_t bits) {
   return type == FloatType::f16 ? f16_to_f32(half) : bf16_to_f32(half);
 }
 
-// The greatest magnitude, as bits, that is not one; values from some magnitude on are.
-template <class IsOne>
-std::uint32_t threshold_of(FloatType type, IsOne is_one) {
-  std::uint32_t low = 0, high = kernels::kInfinity[static_cast<int>(type)];
-  while (high - low > 1) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    (is_one(value_of(type, middle)) ? high : low) = middle;
-  }
-  return low;
-}
-
 // The greatest of several threads.
 class Greatest {
  public:
@@ -65,27 +57,39 @@ class Greatest {
   std::atomic<std::uint32_t> bits_{0};
 };
 
-// The mean is of f64 sums in a fixed order: of each 1024 weights, 16 sums of every sixteenth
-// weight, added in a tree; these in turn.
-Result<float> absmean_scale(const FloatView& weights, std::size_t count, unsigned threads) {
+// Sums in pairs, in their own place.
+double add_pairs(std::span<double> sums) {
+  for (std::size_t count = sums.size(); count > 1; count = (count + 1) / 2) {
+    for (std::size_t i = 0; i < count / 2; ++i) sums[i] = sums[2 * i] + sums[2 * i + 1];
+    if (count % 2 != 0) sums[count / 2] = sums[count - 1];
+  }
+  return sums[0];
+}
+
+// What a thread takes at once is an aligned run of pieces, so that it has one sum.
+Result<float> scale_by_absmean(const FloatView& weights, std::size_t count, unsigned threads) {
   const auto sums_of = weight_table().sums[static_cast<int>(weights.type)];
-  std::vector<double> sums((count + kernels::kSumPiece - 1) / kernels::kSumPiece);
+  std::vector<double> sums((count + kGrain - 1) / kGrain);
   Greatest greatest;
   share(count, kGrain, threads, [&](std::size_t begin, std::size_t end) {
-    greatest.raise(
-        sums_of(word(weights, begin), end - begin, sums.data() + begin / kernels::kSumPiece));
+    double pieces[kGrainPieces];
+    greatest.raise(sums_of(word(weights, begin), end - begin, pieces));
+    sums[begin / kGrain] = add_pairs(std::span(pieces, (end - begin + kSumPiece - 1) / kSumPiece));
   });
   if (!greatest.finite(weights.type)) {
     return std::unexpected(not_finite(weights, 0, count));
   }
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return std::max(1e-5f, static_cast<float>(total / static_cast<double>(count)));
+  return absmean_scale(add_pairs(sums), static_cast<double>(count));
 }
 
-// Round half to even and clamp: beyond one half is one, and one half itself goes to zero.
-std::uint32_t absmean_threshold(FloatType type, float scale) {
-  return threshold_of(type, [scale](float x) { return x / scale > 0.5f; });
+template <unsigned type>
+std::uint32_t threshold(bool absmean, float scale) {
+  return absmean ? absmean_threshold<type>(scale) : kSignThreshold<type>;
+}
+std::uint32_t threshold_of(FloatType type, bool absmean, float scale = 0) {
+  constexpr decltype(&threshold<0>) kOf[] = {threshold<kWeightsF32>, threshold<kWeightsF16>,
+                                             threshold<kWeightsBf16>};
+  return kOf[static_cast<int>(type)](absmean, scale);
 }
 
 void write_signs(const FloatView& weights, std::size_t count, std::uint32_t threshold,
@@ -125,17 +129,13 @@ Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
   }
 
   const bool absmean = options.rule == Rule::absmean || to == FormatId::w2a8_gpu;
-  float scale = 0;
-  std::uint32_t threshold = 0;
-  if (absmean) {  // also microsoft/BitNet gpu/convert_checkpoint.py, for w2a8-gpu
-    const Result<float> mean = absmean_scale(weights, *count, threads);
+  float scale = 0;  // bitnet.cpp: the greatest magnitude is the scale of all
+  if (absmean) {    // also microsoft/BitNet gpu/convert_checkpoint.py, for w2a8-gpu
+    const Result<float> mean = scale_by_absmean(weights, *count, threads);
     if (!mean) return std::unexpected(mean.error());
     scale = *mean;
-    threshold = absmean_threshold(weights.type, scale);
-  } else {  // bitnet.cpp: zero below 1e-6; the greatest magnitude is the scale of all
-    threshold =
-        threshold_of(weights.type, [](float x) { return !(static_cast<double>(x) < 1e-6); });
   }
+  const std::uint32_t threshold = threshold_of(weights.type, absmean, scale);
   Greatest greatest;
   if (const std::size_t width = plane_width(to, shape); width != 0) {
     const auto codes_of = weight_table().codes[static_cast<int>(weights.type)];
@@ -165,14 +165,14 @@ Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
 Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned threads) {
   const Result<std::size_t> count = check(weights, shape);
   if (!count) return std::unexpected(count.error());
-  const Result<float> scale = absmean_scale(weights, *count, threads);
+  const Result<float> scale = scale_by_absmean(weights, *count, threads);
   if (!scale) return std::unexpected(scale.error());
   Codes codes;
   codes.shape = shape;
   codes.scales = {*scale};
   codes.values.resize(*count);
   Greatest greatest;
-  write_signs(weights, *count, absmean_threshold(weights.type, *scale), threads,
+  write_signs(weights, *count, threshold_of(weights.type, true, *scale), threads,
               codes.values.data(), greatest);
   return codes;
 }

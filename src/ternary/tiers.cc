@@ -174,7 +174,8 @@ const Table& vector_table() {
 
 const kernels::WeightTable& weight_table() {
 #if defined(__x86_64__)
-  static const bool avx2 = why_not(Tier::avx2).empty();
+  static const bool f16c = bit(cpuid(1, 0).c, 29);  // as every CPU with AVX2
+  static const bool avx2 = why_not(Tier::avx2).empty() && f16c;
   if (avx2) return kernels::kWeightsAvx2;
 #endif
   return kernels::kWeightsScalar;

@@ -214,8 +214,8 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView
 
 Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, FormatId to,
                                      const QuantiseOptions& options) {
-  if (options.rule != Rule::of_format || info_.kind != BackendKind::cuda)
-    return fail(ErrorKind::unsupported_tier, "this device does not quantise weights by that rule");
+  if (info_.kind != BackendKind::cuda)
+    return fail(ErrorKind::unsupported_tier, "this device does not quantise weights");
   if (to != FormatId::i2s_x86 && to != FormatId::i2s_arm)
     return fail(ErrorKind::unsupported_tier,
                 "this device does not quantise weights to " + std::string(format(to).name));
@@ -240,7 +240,7 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
       !done)
     return std::unexpected(done.error());
   if (auto done = engine_.quantise_weights(stream_->id(), range(*values), weights.type, shape, to,
-                                           range(*out), range(*bad));
+                                           range(*out), range(*bad), options.rule);
       !done)
     return std::unexpected(done.error());
   Encoded encoded;

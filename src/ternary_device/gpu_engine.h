@@ -93,7 +93,8 @@ class GpuEngine {
   // weights on the device. `out` has encoded_bytes(); the first that is not finite goes, as a u64
   // index (all ones for none), to `bad`, 8 bytes.
   Result<void> quantise_weights(StreamId stream, AddressRange values, FloatType type, Shape shape,
-                                FormatId to, AddressRange out, AddressRange bad);
+                                FormatId to, AddressRange out, AddressRange bad,
+                                Rule rule = Rule::of_format);
 
  private:
   explicit GpuEngine(Device& device) : device_(&device) {}

@@ -1,9 +1,12 @@
 // The engine's quantising: activations, and weights.
+#include "ternary_device/gpu_quantise.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "kernels/ternary_kernels.h"
+#include "kernels/ternary_weights.h"
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary_device/gpu_engine.h"
@@ -12,8 +15,9 @@
 namespace gpuready::ternary {
 namespace {
 
-// Blocks of 256 threads that keep an SM's memory pipeline full.
-constexpr unsigned kSignBlocksPerUnit = 4;
+// Blocks of 256 threads that keep an SM's memory pipeline full, and so many that an SM which is
+// behind the others has few left to do.
+constexpr unsigned kSignBlocksPerUnit = 4, kManySignBlocksPerUnit = 32;
 
 Result<void> told(const Device& device, const gpuready::Result<void>& done) {
   if (!done) return std::unexpected(device_error(device, done.error()));
@@ -111,9 +115,36 @@ Result<void> GpuEngine::check(StreamId stream, const GpuActivations& activations
   return check_activation_rows(known, weights ? weights->view().greatest_scale : 0);
 }
 
+gpuready::Result<void> enqueue_weights_quantise(Device& device, StreamId stream,
+                                                TernaryWeightsParams weights) {
+  const auto launch = [&](const Kernel& kernel, std::uint64_t blocks, unsigned threads) {
+    return device.launch(stream, kernel,
+                         {.blocks = static_cast<unsigned>(blocks), .threads = threads}, &weights,
+                         sizeof weights);
+  };
+  weights.begin = weights.absmean != 0 ? 0 : 1;
+  gpuready::Result<void> done;
+  if (weights.absmean != 0) {
+    done = launch(kTernarySums, summed_runs(weights.count), kSumThreads);
+    if (done) done = launch(kTernaryMean, 1, kMeanThreads);
+  } else {
+    done = launch(kTernarySigns, 1, kSignThreads);
+  }
+  if (!done) return done;
+  weights.begin = 0;
+  // More blocks read the scale more often, which tells where the weights are still in the cache;
+  // and those of the sign rule all give their greatest magnitude.
+  const DeviceInfo& info = device.info();
+  const std::uint64_t bytes = weights.count * bytes_of(static_cast<FloatType>(weights.value_type));
+  const bool many = weights.absmean != 0 && bytes > info.l2_cache_bytes.value_or(0) / 2;
+  const std::uint64_t most = info.units * (many ? kManySignBlocksPerUnit : kSignBlocksPerUnit);
+  const std::uint64_t needed = (weights.count / 16 + kSignThreads - 1) / kSignThreads;
+  return launch(kTernarySigns, std::min(needed, most), kSignThreads);
+}
+
 Result<void> GpuEngine::quantise_weights(StreamId stream, AddressRange values, FloatType type,
                                          Shape shape, FormatId to, AddressRange out,
-                                         AddressRange bad) {
+                                         AddressRange bad, Rule rule) {
   if (to != FormatId::i2s_x86 && to != FormatId::i2s_arm)
     return fail(ErrorKind::unsupported_tier,
                 "a GPU quantises to i2_s-x86 and i2_s-arm, not to " + std::string(format(to).name));
@@ -128,23 +159,15 @@ Result<void> GpuEngine::quantise_weights(StreamId stream, AddressRange values, F
                                            " for the codes and 8 for what is not finite");
   if (values.address % 16 != 0 || out.address % 4 != 0 || bad.address % 8 != 0)
     return fail(ErrorKind::wrong_size, "the weights' place is not aligned to 16 bytes");
-  TernarySignParams params{.values_address = values.address,
-                           .out_address = out.address,
-                           .bad_address = bad.address,
-                           .count = count,
-                           .value_type = static_cast<unsigned>(type),
-                           .block = static_cast<unsigned>(format(to).block),
-                           .begin = 1,
-                           .reserved = 0};
-  auto done = device_->launch(stream, kTernarySigns, {.blocks = 1, .threads = kSignThreads},
-                              &params, sizeof params);
-  params.begin = 0;
-  const std::uint64_t needed = (count / 16 + kSignThreads - 1) / kSignThreads;
-  const LaunchShape launch{.blocks = static_cast<unsigned>(std::min<std::uint64_t>(
-                               needed, device_->info().units * kSignBlocksPerUnit)),
-                           .threads = kSignThreads};
-  if (done) done = device_->launch(stream, kTernarySigns, launch, &params, sizeof params);
-  return told(*device_, done);
+  const TernaryWeightsParams weights{.values_address = values.address,
+                                     .out_address = out.address,
+                                     .bad_address = bad.address,
+                                     .count = count,
+                                     .value_type = static_cast<unsigned>(type),
+                                     .block = static_cast<unsigned>(format(to).block),
+                                     .absmean = rule == Rule::absmean ? 1u : 0u,
+                                     .begin = 0};
+  return told(*device_, enqueue_weights_quantise(*device_, stream, weights));
 }
 
 }  // namespace gpuready::ternary

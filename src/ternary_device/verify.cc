@@ -47,6 +47,14 @@ void small_checks(Runs& runs, const VerifyOptions& options) {
       for_each_alive(runs, [&](SubjectRun& run) { run.quantise(shape, type, seed); });
       ++seed;
     }
+  // Tails of steps, of pieces, of runs of pieces and of what a thread takes at once.
+  for (const FloatType type : {FloatType::f32, FloatType::f16, FloatType::bf16})
+    for (const Shape shape : {Shape{1, 64}, Shape{1, 128}, Shape{9, 128}, Shape{17, 192},
+                              Shape{130, 2112}, Shape{257, 1088}}) {
+      if (stopped(options)) return;
+      for_each_alive(runs, [&](SubjectRun& run) { run.absmean(shape, type, seed); });
+      ++seed;
+    }
   options.progress("accuracy and refusals");
   for (const Shape shape : {Shape{64, 4096}, Shape{96, 2560}, Shape{40, 300}}) {
     if (stopped(options)) return;

@@ -35,6 +35,7 @@ class SubjectRun {
   void packing(std::int64_t n, std::int64_t k, std::uint64_t seed);
   void values(const ProblemSpec& spec, FloatType type, std::uint64_t seed);
   void quantise(Shape shape, FloatType type, std::uint64_t seed);
+  void absmean(Shape shape, FloatType type, std::uint64_t seed);
   void accuracy(Shape shape, std::int64_t rows, std::uint64_t seed);
   void refusals();
   void against(Backend& cpu, Shape shape, std::int64_t rows, std::uint64_t seed);

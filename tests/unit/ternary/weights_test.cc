@@ -9,6 +9,7 @@
 #include <random>
 
 #include "gpuready/ternary.h"
+#include "kernels/ternary_weights.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
 #include "ternary/share.h"
@@ -89,7 +90,16 @@ TEST(TernaryWeights, SumsOfMagnitudesAreInTheDocumentedOrder) {
     for (const std::size_t count : {1, 1023, 1024, 1040, 2500}) {
       for (const WeightTable* table : tables()) {
         std::vector<double> sums(4, -1.0);
-        table->sums[static_cast<int>(type)](words.bytes.data() + 1, count, sums.data());
+        const std::uint32_t most =
+            table->sums[static_cast<int>(type)](words.bytes.data() + 1, count, sums.data());
+        std::uint32_t expected_most = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+          std::uint32_t bits = 0;
+          std::memcpy(&bits, words.bytes.data() + 1 + i * bytes_of(type), bytes_of(type));
+          expected_most =
+              std::max(expected_most, bits & (type == FloatType::f32 ? 0x7FFFFFFF : 0x7FFF));
+        }
+        EXPECT_EQ(most, expected_most);
         for (std::size_t piece = 0; piece * 1024 < count; ++piece) {
           double lanes[16] = {};
           for (std::size_t i = 0; i < std::min<std::size_t>(1024, count - piece * 1024); ++i) {
@@ -107,22 +117,103 @@ TEST(TernaryWeights, SumsOfMagnitudesAreInTheDocumentedOrder) {
   }
 }
 
+// As functions of a type that is known when the test runs.
+template <unsigned type>
+float value_of(std::uint32_t bits) {
+  const std::uint16_t half = static_cast<std::uint16_t>(bits);
+  return type == kWeightsF32   ? std::bit_cast<float>(bits)
+         : type == kWeightsF16 ? f16_to_f32(half)
+                               : bf16_to_f32(half);
+}
+template <unsigned type, class IsZero>
+void expect_last(std::uint32_t threshold, IsZero is_zero) {
+  EXPECT_TRUE(is_zero(value_of<type>(threshold))) << type << ' ' << threshold;
+  if (threshold + 1 < kernels::kInfinity[type]) {
+    EXPECT_FALSE(is_zero(value_of<type>(threshold + 1))) << type << ' ' << threshold;
+  }
+}
+template <unsigned type>
+void check_rules() {
+  expect_last<type>(kSignThreshold<type>, [](float w) { return static_cast<double>(w) < 1e-6; });
+  std::mt19937 random(7);
+  std::vector<float> scales = {
+      1e-5f, 131008.0f, 131007.99f, 1e30f, 3e38f, 0x1p-13f, std::nextafter(0x1p-13f, 0.0f)};
+  while (scales.size() < 20000) {
+    const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(random()) >> 1);
+    if (scale >= 1e-5f && std::isfinite(scale)) scales.push_back(scale);
+    scales.push_back(1e-5f * static_cast<float>(1 + random() % 100000));
+  }
+  for (const float scale : scales) {
+    expect_last<type>(absmean_threshold<type>(scale),
+                      [scale](float w) { return std::nearbyint(w / scale) == 0.0f; });
+  }
+  for (int i = 0; i < 20000; ++i) {
+    std::uint32_t word = random();
+    if (i % 3 == 0) word &= 0x807F001F;  // subnormals, also as halves
+    for (unsigned half = 0; half < (type == kWeightsF32 ? 1 : 2); ++half) {
+      const std::uint32_t bits = type == kWeightsF32 ? word : word >> 16 * half & 0xFFFF;
+      const float w = value_of<type>(bits);
+      if (std::isfinite(w)) {
+        EXPECT_EQ(summand<type>(word, half) * kSummandUnit<type>,
+                  std::fabs(static_cast<double>(w)));
+      }
+    }
+  }
+}
+
+TEST(TernaryWeights, CodesOfPairsAreThoseOfTheirHalves) {
+  std::mt19937 random(9);
+  for (const std::uint32_t threshold : {0u, 16u, 0x3586u, 0x7BFFu, 0x7FFFu}) {
+    for (int i = 0; i < 20000; ++i) {
+      std::uint32_t word = static_cast<std::uint32_t>(random());
+      if (i % 2 == 0) word = (word & 0x80038003u) + threshold * 0x10001u;  // about the threshold
+      const std::uint32_t codes = code_pair(word, spare_of(threshold));
+      for (const int half : {0, 1}) {
+        const std::uint32_t bits = word >> 16 * half & 0xFFFF;
+        const std::uint32_t code = (bits & 0x7FFF) <= threshold ? 1 : bits >> 15 ? 0 : 2;
+        ASSERT_EQ(codes >> (16 * half + 14) & 3, code) << word;
+      }
+      ASSERT_EQ(codes & 0x3FFF3FFFu, 0u);
+    }
+  }
+}
+
+TEST(TernaryWeights, ThresholdsAndSummandsByBitsAreTheRulesValues) {
+  check_rules<kWeightsF32>();
+  check_rules<kWeightsF16>();
+  check_rules<kWeightsBf16>();
+}
+
+// In units of a power of two, where the least are subnormal, sums round as they do in ones.
+TEST(TernaryWeights, SumsInTheUnitOfTheBitsRoundAsThoseOfTheValues) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 2000; ++round) {
+    double by_bits = 0, by_value = 0;
+    const unsigned exponents = 1 + random() % 40, first = random() % 200;
+    for (int i = 0; i < 64; ++i) {
+      const std::uint32_t word = (first + random() % exponents) << 23 | random() >> 9;
+      by_bits += summand<kWeightsF32>(word, 0);
+      by_value += static_cast<double>(std::bit_cast<float>(word));
+    }
+    ASSERT_EQ(by_bits * kSummandUnit<kWeightsF32>, by_value);
+  }
+}
+
 // The rules themselves, a weight at a time, for a tensor that several threads share.
 TEST(TernaryWeights, PlanesHoldEachRulesCodesWhateverTheThreads) {
   const Shape shape{256, 1152};
   const std::size_t count = 256 * 1152;  // more than a thread takes at once
   for (const FloatType type : kTypes) {
     const Words words(type, count, 3);
-    double total = 0;
-    for (std::size_t piece = 0; piece < count; piece += 1024) {
-      double sum = 0;
-      kernels::kWeightsScalar.sums[static_cast<int>(type)](
-          words.bytes.data() + 1 + piece * bytes_of(type), 1024, &sum);
-      total += sum;
+    std::vector<double> sums(512);  // 288 pieces, and zeros up to a power of two
+    kernels::kWeightsScalar.sums[static_cast<int>(type)](words.bytes.data() + 1, count,
+                                                         sums.data());
+    for (std::size_t n = sums.size(); n > 1; n /= 2) {
+      for (std::size_t i = 0; i < n / 2; ++i) sums[i] = sums[2 * i] + sums[2 * i + 1];
     }
     float greatest = 0;
     for (const float w : words.values) greatest = std::max(greatest, std::fabs(w));
-    const float mean = std::max(1e-5f, static_cast<float>(total / static_cast<double>(count)));
+    const float mean = std::max(1e-5f, static_cast<float>(sums[0] / static_cast<double>(count)));
     for (const Rule rule : {Rule::of_format, Rule::absmean}) {
       std::vector<std::uint8_t> expected(count / 4 + 32);
       for (std::size_t i = 0; i < count; ++i) {

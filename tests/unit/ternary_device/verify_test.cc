@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "fake_gpu.h"
+#include "ternary/floats.h"
 #include "ternary_device/verify_subject.h"
 
 namespace gpuready::ternary {
@@ -50,6 +52,7 @@ class Short {
     run_->values({4, 17, 129}, FloatType::f32, 1);
     run_->values({4, 17, 129}, FloatType::bf16, 2);
     run_->quantise({4, 512}, FloatType::f32, 3);
+    run_->absmean({9, 128}, FloatType::bf16, 3);
     run_->accuracy({16, 1024}, 2, 4);
     run_->refusals();
     run_->against(**cpu_, {64, 300}, 3, 9);
@@ -276,6 +279,51 @@ TEST(VerifySuite, wrong_quantised_bytes_are_found) {
       EXPECT_EQ(result.status, CheckStatus::failed);
       EXPECT_NE(result.reason.find("w2a8-gpu"), std::string::npos);
     }
+}
+
+TEST(VerifySuite, a_mean_whose_sums_are_in_another_order_is_found) {
+  class InTurn final : public Forwarding {
+    Result<Encoded> quantise(const FloatView& w, Shape s, FormatId to,
+                             const QuantiseOptions& o) override {
+      auto made = gpu_.quantise(w, s, to, o);
+      if (!made || o.rule != Rule::absmean || w.type != FloatType::f32) return made;
+      float total = 0;  // in f32, which tells them apart in any tensor
+      for (std::size_t i = 0; i < w.bytes.size() / 4; ++i) {
+        float value;
+        read_floats(w, i, 1, &value);
+        total += std::fabs(value);
+      }
+      const float scale = std::max(1e-5f, total / static_cast<float>(w.bytes.size() / 4));
+      std::memcpy(made->bytes.data() + made->bytes.size() - 32, &scale, 4);
+      return made;
+    }
+  };
+  Subject subject;
+  SubjectRun run(subject, std::make_unique<InTurn>());
+  run.absmean({9, 128}, FloatType::f32, 1);
+  const auto results = run.results();
+  const auto found = std::ranges::find(results, "quantise", &CheckResult::check);
+  ASSERT_NE(found, results.end());
+  EXPECT_EQ(found->status, CheckStatus::failed);
+  EXPECT_NE(found->reason.find("scale"), std::string::npos);
+}
+
+TEST(VerifySuite, a_wrong_place_of_what_is_not_finite_is_found) {
+  class Elsewhere final : public Forwarding {
+    Result<Encoded> quantise(const FloatView& w, Shape s, FormatId to,
+                             const QuantiseOptions& o) override {
+      auto made = gpu_.quantise(w, s, to, o);
+      if (!made) made.error().message = "weight 0 is NaN or infinite";
+      return made;
+    }
+  };
+  Subject subject;
+  SubjectRun run(subject, std::make_unique<Elsewhere>());
+  run.absmean({1, 64}, FloatType::f16, 1);
+  const auto results = run.results();
+  const auto found = std::ranges::find(results, "quantise", &CheckResult::check);
+  ASSERT_NE(found, results.end());
+  EXPECT_EQ(found->status, CheckStatus::failed);
 }
 
 TEST(VerifySuite, nan_that_is_accepted_is_found) {
