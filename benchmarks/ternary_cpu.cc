@@ -129,7 +129,7 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
   std::vector<Candidate> candidates;
   std::vector<CpuEngine> engines;
   std::vector<PackedWeights> packed;
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
     packed.push_back(*PackedWeights::pack(codes, form));
   }
   for (const TierStatus& status : tiers()) {
