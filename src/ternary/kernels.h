@@ -17,7 +17,7 @@ namespace gpuready::ternary::kernels {
 // Three trits: a block is 5 lines of 64 bytes, whose bytes at the same place hold 8 triples of five
 // bits: 9 c0 + 3 c1 + c2, which are 24 quad rows, triple t those from 3 t on. Triples 0 to 4 are
 // the lower bits of the lines; the upper bits of line 0, 1, ... are, lowest first,
-//   5 [2..4]; 5 [0..1], 7 [0]; 6 [2..4]; 6 [0..1], 7 [1]; 7 [2..4].
+//   5 [2..4]; 5 [0..1], 7 [1]; 6 [2..4]; 7 [0], 6 [0..1]; 7 [2..4].
 inline constexpr int kPanelRows = 16, kQuadBytes = 64, kForms = 2;
 inline constexpr int kBlockCols[kForms] = {16, 96}, kBlockBytes[kForms] = {64, 320};
 // Unpacked quad rows are padded with zeros to a multiple of this, the depth of an AMX tile.

@@ -29,12 +29,13 @@ inline __m256i triple(const uint8_t* place) {
   if constexpr (kind < 5) {
     return bits(line(kind), 0x1F);
   } else if constexpr (kind < 7) {
+    const __m256i lower = kind == 5 ? _mm256_srli_epi16(line(1), 5) : _mm256_srli_epi16(line(3), 6);
     return _mm256_or_si256(bits(_mm256_srli_epi16(line(kind == 5 ? 0 : 2), 3), 0x1C),
-                           bits(_mm256_srli_epi16(line(kind == 5 ? 1 : 3), 5), 0x03));
+                           bits(lower, 0x03));
   } else {
-    const __m256i low = _mm256_or_si256(bits(_mm256_srli_epi16(line(1), 7), 0x01),
-                                        bits(_mm256_srli_epi16(line(3), 6), 0x02));
-    return _mm256_or_si256(bits(_mm256_srli_epi16(line(4), 3), 0x1C), low);
+    const __m256i lower = _mm256_or_si256(bits(_mm256_srli_epi16(line(3), 5), 0x01),
+                                          bits(_mm256_srli_epi16(line(1), 6), 0x02));
+    return _mm256_or_si256(bits(_mm256_srli_epi16(line(4), 3), 0x1C), lower);
   }
 }
 

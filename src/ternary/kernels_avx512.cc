@@ -62,13 +62,30 @@ void gemv_two_bit(const GemvArgs& a) {
   if (panel < a.panels) gemv_two_bit_panels<1>(a, panel);
 }
 
+// The triples of one kind of a block, in the lowest five bits of each byte; those above are
+// anything. Words are shifted; the masks take no bit that came from another byte.
+template <int kind>
+inline __m512i triples_of(const uint8_t* block) {
+  if constexpr (kind < 5) {
+    return line(block, kind);
+  } else if constexpr (kind == 5) {
+    return select(_mm512_srli_epi16(line(block, 1), 5), _mm512_srli_epi16(line(block, 0), 3), 3);
+  } else if constexpr (kind == 6) {
+    return select(_mm512_srli_epi16(line(block, 3), 6), _mm512_srli_epi16(line(block, 2), 3), 3);
+  } else {
+    const __m512i upper =
+        select(_mm512_srli_epi16(line(block, 1), 6), _mm512_srli_epi16(line(block, 4), 3), 2);
+    return select(_mm512_srli_epi16(line(block, 3), 5), upper, 1);
+  }
+}
+
 // A permutation of words sees a triple in the word's lowest five bits: one for the even bytes, one
 // for the odd. They give the three digits as two-bit fields, which are masked and not shifted.
 struct Tables {
   alignas(64) uint16_t even[32] = {}, odd[32] = {};
   constexpr Tables() {
-    for (unsigned t = 0; t < 32; ++t) {
-      even[t] = static_cast<uint16_t>(t / 9 % 3 | t / 3 % 3 << 2 | t % 3 << 4);
+    for (unsigned t = 0; t < 27; ++t) {
+      even[t] = static_cast<uint16_t>(t / 9 | t / 3 % 3 << 2 | t % 3 << 4);
       odd[t] = static_cast<uint16_t>(even[t] << 8);
     }
   }
@@ -77,10 +94,14 @@ constexpr Tables kTables;
 
 struct Digits {
   static constexpr unsigned kShift = 2;
+  struct Joined {};
   __m512i even = load(kTables.even), odd = load(kTables.odd);
   __m512i masks[3] = {_mm512_set1_epi8(0x03), _mm512_set1_epi8(0x0C), _mm512_set1_epi8(0x30)};
-  void of(__m512i triples, __m512i (&digit)[3]) const {
+
+  template <int kind>
+  void of(const uint8_t* block, Joined&, __m512i (&digit)[3]) const {
     constexpr int kEitherAndMasked = 0xA8;  // (first | second) & third
+    const __m512i triples = triples_of<kind>(block);
     const __m512i low = _mm512_permutexvar_epi16(triples, even);
     const __m512i high = _mm512_permutexvar_epi16(_mm512_srli_epi16(triples, 8), odd);
     for (int f = 0; f < 3; ++f) {
@@ -106,8 +127,9 @@ void unpack_three_trits(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   const Digits digits;
   for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes[1], quads += 24 * kQuadBytes) {
     for_each_triple([&]<int kind>() {
+      Digits::Joined joined;
       __m512i digit[3];
-      digits.of(triple<kind>(packed), digit);
+      digits.of<kind>(packed, joined, digit);
       uint8_t* out = quads + 3 * kind * kQuadBytes;
       store(out, digit[0]);
       store(out + kQuadBytes, _mm512_srli_epi16(digit[1], 2));

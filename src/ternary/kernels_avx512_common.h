@@ -22,32 +22,20 @@ inline void prefetch(const uint8_t* p) {
   _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
 }
 
-// The triples of one kind of a block, in the lowest five bits of each byte; those above are
-// anything. The first five are the lines themselves, the others are joined of the lines' upper
-// bits: shifts of words, of which the masks take no bit that came from another byte.
-template <int kind>
-inline __m512i triple(const uint8_t* block) {
-  constexpr int kSelect = 0xE4;  // third ? first : second
-  const auto line = [&](int i) { return load(block + kQuadBytes * i); };
-  if constexpr (kind < 5) {
-    return line(kind);
-  } else if constexpr (kind < 7) {
-    const __m512i upper = _mm512_srli_epi16(line(kind == 5 ? 0 : 2), 3);
-    const __m512i lower = _mm512_srli_epi16(line(kind == 5 ? 1 : 3), 5);
-    return _mm512_ternarylogic_epi32(lower, upper, _mm512_set1_epi8(3), kSelect);
-  } else {
-    const __m512i upper = _mm512_ternarylogic_epi32(
-        _mm512_srli_epi16(line(3), 6), _mm512_srli_epi16(line(4), 3), _mm512_set1_epi8(2), kSelect);
-    return _mm512_ternarylogic_epi32(_mm512_srli_epi16(line(1), 7), upper, _mm512_set1_epi8(1),
-                                     kSelect);
-  }
+inline __m512i line(const uint8_t* block, int i) { return load(block + kQuadBytes * i); }
+// In each byte the bits of `first` where `mask` has ones, and those of `second` elsewhere.
+inline __m512i select(__m512i first, __m512i second, int mask) {
+  constexpr int kThirdChooses = 0xE4;
+  return _mm512_ternarylogic_epi32(first, second, _mm512_set1_epi8(static_cast<char>(mask)),
+                                   kThirdChooses);
 }
 
 // Blocks of each panel are asked for ahead.
-constexpr size_t kTripleBlocksAhead = 6;
+constexpr size_t kTripleBlocksAhead = 12;
 
-// `Digits` makes a triple's three digits, digit f as a number of units of 4^(f kShift / 2), of
-// which each has sums of its own: at most 16 * 8 * 2 * 512 a block.
+// `Digits` has the three digits of a block's triples. Digit f is in units of 2^(f kShift), so each
+// has a sum of its own: at most 16 * 8 * 2 * 512 a block. What it joins of a block's lines it keeps
+// in `Joined` for that block's later triples.
 template <class Digits, int streams>
 void gemv_three_trits_panels(const GemvArgs& a, const Digits& digits, size_t panel) {
   constexpr size_t kBlocks = 8192, kBytes = kBlockBytes[1];
@@ -66,6 +54,7 @@ void gemv_three_trits_panels(const GemvArgs& a, const Digits& digits, size_t pan
       // Behind a panel's end are the panels that come after these.
       const size_t ahead = kTripleBlocksAhead * kBytes +
                            (left - b > kTripleBlocksAhead ? 0 : (streams - 1) * panel_bytes);
+      typename Digits::Joined joined[streams];
       for_each_triple([&]<int kind>() {
         const int8_t* at = y + 12 * kind;
         const __m512i quads[3] = {broadcast(at), broadcast(at + 4), broadcast(at + 8)};
@@ -74,7 +63,7 @@ void gemv_three_trits_panels(const GemvArgs& a, const Digits& digits, size_t pan
           const uint8_t* block = w + s * panel_bytes;
           if (kind < 5) prefetch(block + kQuadBytes * kind + ahead);
           __m512i digit[3];
-          digits.of(triple<kind>(block), digit);
+          digits.template of<kind>(block, joined[s], digit);
           for (int f = 0; f < 3; ++f) sum[s][f] = dot(sum[s][f], digit[f], quads[f]);
         }
       });

@@ -45,12 +45,10 @@ inline void triples_at(const uint8_t* place, uint8x16_t (&triples)[8]) {
     line[i] = vld1q_u8(place + i * kQuadBytes);
     triples[i] = vandq_u8(line[i], vdupq_n_u8(31));
   }
-  // The upper bits, of which vsliq keeps as many of its first operand as it shifts the second by.
-  const uint8x16_t one = vshrq_n_u8(line[1], 5), three = vshrq_n_u8(line[3], 5);
-  const uint8x16_t low = vdupq_n_u8(3);
-  triples[5] = vsliq_n_u8(vandq_u8(one, low), vshrq_n_u8(line[0], 5), 2);
-  triples[6] = vsliq_n_u8(vandq_u8(three, low), vshrq_n_u8(line[2], 5), 2);
-  const uint8x16_t lowest = vsliq_n_u8(vshrq_n_u8(line[1], 7), vshrq_n_u8(line[3], 7), 1);
+  // VSLI keeps as many bits of its first operand as it shifts the second by.
+  const uint8x16_t lowest = vsliq_n_u8(vshrq_n_u8(line[3], 5), vshrq_n_u8(line[1], 7), 1);
+  triples[5] = vsliq_n_u8(vshrq_n_u8(line[1], 5), vshrq_n_u8(line[0], 5), 2);
+  triples[6] = vsliq_n_u8(vshrq_n_u8(line[3], 6), vshrq_n_u8(line[2], 5), 2);
   triples[7] = vsliq_n_u8(lowest, vshrq_n_u8(line[4], 5), 2);
 }
 

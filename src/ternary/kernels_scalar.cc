@@ -28,8 +28,8 @@ inline void codes_at(const uint8_t* place, uint8_t (&codes)[kBlockCols[form] / 4
       triples[i] = line[i] & 31;
     }
     triples[5] = (line[0] >> 5) << 2 | (line[1] >> 5 & 3);
-    triples[6] = (line[2] >> 5) << 2 | (line[3] >> 5 & 3);
-    triples[7] = (line[4] >> 5) << 2 | (line[3] >> 7) << 1 | line[1] >> 7;
+    triples[6] = (line[2] >> 5) << 2 | line[3] >> 6;
+    triples[7] = (line[4] >> 5) << 2 | (line[1] >> 7) << 1 | (line[3] >> 5 & 1);
     for (int t = 0; t < 8; ++t) {
       for (int f = 0; f < 3; ++f) codes[3 * t + f] = kDigits.of[triples[t]][f];
     }

@@ -153,9 +153,9 @@ void join_block(const uint8_t* quads, uint8_t* packed) {
             static_cast<uint8_t>(triple(line) | upper << 5);
       };
       join(0, t5 >> 2);
-      join(1, (t5 & 3) | (t7 & 1) << 2);
+      join(1, (t5 & 3) | (t7 & 2) << 1);
       join(2, t6 >> 2);
-      join(3, (t6 & 3) | (t7 & 2) << 1);
+      join(3, (t7 & 1) | (t6 & 3) << 1);
       join(4, t7 >> 2);
     }
   }

@@ -201,9 +201,9 @@ int three_trits_byte(std::size_t line, CodeOf code) {
     std::size_t triple;
     int bit;
   } kUpper[5][3] = {{{5, 2}, {5, 3}, {5, 4}},
-                    {{5, 0}, {5, 1}, {7, 0}},
+                    {{5, 0}, {5, 1}, {7, 1}},
                     {{6, 2}, {6, 3}, {6, 4}},
-                    {{6, 0}, {6, 1}, {7, 1}},
+                    {{7, 0}, {6, 0}, {6, 1}},
                     {{7, 2}, {7, 3}, {7, 4}}};
   int byte = triple(line);
   for (int i = 0; i < 3; ++i) {
