@@ -7,11 +7,10 @@
 
 namespace gpuready::ternary::kernels {
 
-// The packed layout, the same for all tiers. A panel is 16 rows. A "quad row" is 64 bytes: byte 4 *
-// r
-// + i is of row r of the panel and the quad's column i, so it is 16 rows by 4 columns, what one
-// dot-product instruction takes with 4 activations broadcast. Codes are w + 1; padding holds code
-// 1, and activations are padded with zeros.
+// The packed layout, the same for all tiers. A panel is 16 rows. A "quad row" is 64 bytes, of which
+// byte 4 * r + i is of row r of the panel and of the quad's column i: 16 rows by 4 columns, what
+// one dot-product instruction takes with 4 activations broadcast. Codes are w + 1; padding holds
+// code 1, and activations are padded with zeros.
 //
 // Two bits: a block is 64 bytes, whose two-bit fields, lowest first, are 4 quad rows.
 // Three trits: a block is 5 lines of 64 bytes, whose bytes at the same place hold 8 triples of five
