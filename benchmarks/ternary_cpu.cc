@@ -1,10 +1,12 @@
 // Products with ternary weights on this CPU: every tier and both forms, against the machine's read
 // bandwidth and, where given, against other libraries' kernels in the same run.
 //   bench_ternary_cpu [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] [--quick]
-//                     [--only cache|cold|matrix]
-// Times are the least of interleaved repetitions. "cold" evicts all caches before each repetition
-// by reading --cold-mib of other memory (twice the last cache if more); an engine's threads are
-// awake when its time begins, as those of the peers and of the reading are.
+//                     [--only cache|cold|matrix] [--tier NAME] [--seconds S]
+// Repetitions are interleaved, for --seconds each. Times in the cache are the least. "cold" evicts
+// all caches before each repetition by reading --cold-mib of other memory (four times the last
+// cache if more), and its times are medians, for what a last cache keeps all the same differs from
+// repetition to repetition; an engine's threads are awake when its time begins, as those of the
+// peers and of the reading are.
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,7 +68,8 @@ struct Candidate {
   std::function<void()> run;
   bool ours = false;
   std::function<void()> wake = {};  // its threads
-  double best = 1e9;                // s
+  double time = 0;                  // s
+  std::vector<double> times = {};
 };
 
 // Interleaved repetitions until `budget_s` is spent on each.
@@ -89,10 +92,14 @@ void measure(std::vector<Candidate>& candidates, double budget_s,
         if (evict) c.wake();
         const auto start = Clock::now();
         c.run();
-        c.best = std::min(c.best, seconds_since(start));
+        c.times.push_back(seconds_since(start));
       }
     }
     spent += seconds_since(round);
+  }
+  for (Candidate& c : candidates) {
+    std::sort(c.times.begin(), c.times.end());
+    c.time = c.times[evict ? c.times.size() / 2 : 0];
   }
 }
 
@@ -101,8 +108,8 @@ struct Options {
   std::vector<unsigned> threads;
   std::size_t cold_mib = 0;
   long rows = 512;
-  double budget_s = 0.6;
-  std::string only;
+  double budget_s = 0;
+  std::string only, tier;
 };
 
 struct Case {
@@ -129,12 +136,13 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
   std::vector<Candidate> candidates;
   std::vector<CpuEngine> engines;
   std::vector<PackedWeights> packed;
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
     packed.push_back(*PackedWeights::pack(codes, form));
   }
   for (const TierStatus& status : tiers()) {
     const bool same_as_avx512 = status.tier == Tier::amx && c.m == 1;
     if (!status.available || status.tier == Tier::scalar || same_as_avx512) continue;
+    if (!options.tier.empty() && options.tier != to_string(status.tier)) continue;
     auto engine = CpuEngine::create({status.tier, true, threads});
     if (engine) engines.push_back(std::move(*engine));
   }
@@ -215,23 +223,23 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
 
   double best_peer = 1e9;
   for (std::size_t i = 0; i < first_reading; ++i) {
-    if (!candidates[i].ours) best_peer = std::min(best_peer, candidates[i].best);
+    if (!candidates[i].ours) best_peer = std::min(best_peer, candidates[i].time);
   }
   const Candidate& reading = *std::min_element(
       candidates.begin() + static_cast<std::ptrdiff_t>(first_reading), candidates.end(),
-      [](const auto& a, const auto& b) { return a.best < b.best; });
-  const double bytes_per_s = static_cast<double>(reading.bytes) / reading.best;
+      [](const auto& a, const auto& b) { return a.time < b.time; });
+  const double bytes_per_s = static_cast<double>(reading.bytes) / reading.time;
   std::printf("\nM %ld, N %ld, K %ld, %s, %u thread%s: read bandwidth %.1f GB/s\n", c.m, c.n, c.k,
               c.cold ? "cold" : "in cache", threads, threads == 1 ? "" : "s", bytes_per_s * 1e-9);
   std::printf("  %-28s %10s %9s %9s %11s %11s\n", "", "us", "G mul/s", "GB/s", "of reading",
               "best peer/it");
   for (const Candidate& candidate : candidates) {
-    const double rate = static_cast<double>(candidate.bytes) / candidate.best;
+    const double rate = static_cast<double>(candidate.bytes) / candidate.time;
     const double products =
         static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    std::printf("  %-28s %10.1f %9.1f %9.2f %10.0f%%", candidate.name.c_str(), candidate.best * 1e6,
-                products / candidate.best * 1e-9, rate * 1e-9, 100 * rate / bytes_per_s);
-    if (best_peer < 1e9) std::printf(" %11.2f", best_peer / candidate.best);
+    std::printf("  %-28s %10.1f %9.1f %9.2f %10.0f%%", candidate.name.c_str(), candidate.time * 1e6,
+                products / candidate.time * 1e-9, rate * 1e-9, 100 * rate / bytes_per_s);
+    if (best_peer < 1e9) std::printf(" %11.2f", best_peer / candidate.time);
     std::printf("\n");
   }
   std::fflush(stdout);
@@ -256,10 +264,14 @@ int main(int argc, char** argv) {
       options.rows = std::max(2, std::atoi(argv[++i]));
     } else if (i + 1 < argc && option == "--only") {
       options.only = argv[++i];
+    } else if (i + 1 < argc && option == "--tier") {
+      options.tier = argv[++i];
+    } else if (i + 1 < argc && option == "--seconds") {
+      options.budget_s = std::atof(argv[++i]);
     } else {
       std::fprintf(stderr,
                    "usage: %s [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] "
-                   "[--quick] [--only cache|cold|matrix]\n",
+                   "[--quick] [--only cache|cold|matrix] [--tier NAME] [--seconds S]\n",
                    argv[0]);
       return 2;
     }
@@ -269,11 +281,11 @@ int main(int argc, char** argv) {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
     const long last = sysconf(_SC_LEVEL3_CACHE_SIZE);
     if (last > 0)
-      options.cold_mib = std::max<std::size_t>(256, static_cast<std::size_t>(last) >> 19);
+      options.cold_mib = std::max<std::size_t>(256, static_cast<std::size_t>(last) >> 18);
 #endif
   }
   if (options.threads.empty()) options.threads = {1, usable_cpus()};
-  if (quick) options.budget_s = 0.15;
+  if (options.budget_s <= 0) options.budget_s = quick ? 0.15 : 0.6;
   std::vector<Case> cases = {{1, 2560, 2560, false},
                              {1, 4096, 4096, false},
                              {1, 28672, 8192, true},

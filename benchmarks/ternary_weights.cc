@@ -95,8 +95,8 @@ void run(Shape shape, unsigned threads, double budget_s) {
                         [&] { (void)quantise(FloatView(all), shape, FormatId::i2s_x86, sign); }});
   candidates.push_back({"codes to i2_s, new bytes", 1.25 * n,
                         [&] { (void)encode(*codes, FormatId::i2s_x86, sign.encode); }});
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
-    const double packed = form == Form::two_bit ? 0.25 * n : 0.2 * n;
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
+    const double packed = form == Form::two_bit ? 0.25 * n : n / 4.8;
     const std::string name(to_string(form));
     candidates.push_back({"pack codes, " + name, n + packed,
                           [&, form] { (void)PackedWeights::pack(*codes, form, threads); }});

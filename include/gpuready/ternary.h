@@ -179,8 +179,8 @@ Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned t
 // ---- Products -----------------------------------------------------------------------------------
 
 enum class Form {
-  two_bit,     // 2 bits a weight
-  five_trits,  // 5 weights a byte, 1.6 bits: smaller; docs/ternary.md tells where it is quicker
+  two_bit,      // 2 bits a weight
+  three_trits,  // 3 weights in 5 bits: smaller; docs/ternary.md tells where it is quicker
 };
 std::string_view to_string(Form form);
 

@@ -21,9 +21,11 @@ Result<std::shared_ptr<detail::ActivationRows>> make_rows(std::int64_t rows, std
   auto result = std::make_shared<detail::ActivationRows>();
   result->rows = rows;
   result->cols = cols;
-  // Room for a whole group of quads behind the last column, for both forms; and no stride that is a
-  // multiple of 4096, for rows that share all their cache sets slow each other.
-  result->stride = (static_cast<std::size_t>(cols) + 63) / 64 * 64 + 64;
+  // Room for a whole block of either form and then a whole group of quads behind the last column;
+  // and no stride that is a multiple of 4096, for rows that share all their cache sets slow each
+  // other.
+  constexpr std::size_t kBehind = kernels::kBlockCols[1] + 4 * kernels::kQuadGroup;
+  result->stride = (static_cast<std::size_t>(cols) + kBehind + 63) / 64 * 64;
   if (result->stride % 4096 == 0) result->stride += 64;
   result->padded_rows = rows == 1 ? 1 : (static_cast<std::size_t>(rows) + 31) / 32 * 32;
   result->codes.reset(

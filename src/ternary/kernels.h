@@ -7,14 +7,18 @@
 
 namespace gpuready::ternary::kernels {
 
-// The packed layout, the same for all tiers. A panel is 16 rows. A block is 64 bytes: byte 4 * r +
-// i holds, for row r of the panel, the weights of columns first + 4 * f + i, where f counts the
-// fields of a byte: 4 of two bits (lowest first), or 5 trits (most significant first, as the
-// fraction ceil(v * 256 / 243) of v = sum c[f] * 3^(4 - f)). So field f of a block is a "quad row":
-// 16 rows by 4 columns, what one dot-product instruction takes with 4 activations broadcast. Codes
-// are w + 1; padding holds code 1, and activations are padded with zeros.
-inline constexpr int kPanelRows = 16, kBlockBytes = 64, kForms = 2;
-inline constexpr int kBlockCols[kForms] = {16, 20};
+// The packed layout, the same for all tiers. A panel is 16 rows. A "quad row" is 64 bytes, of which
+// byte 4 * r + i is of row r of the panel and of the quad's column i: 16 rows by 4 columns, what
+// one dot-product instruction takes with 4 activations broadcast. Codes are w + 1; padding holds
+// code 1, and activations are padded with zeros.
+//
+// Two bits: a block is 64 bytes, whose two-bit fields, lowest first, are 4 quad rows.
+// Three trits: a block is 5 lines of 64 bytes, whose bytes at the same place hold 8 triples of five
+// bits: 9 c0 + 3 c1 + c2, which are 24 quad rows, triple t those from 3 t on. Triples 0 to 4 are
+// the lower bits of the lines; the upper bits of line 0, 1, ... are, lowest first,
+//   5 [2..4]; 5 [0..1], 7 [1]; 6 [2..4]; 7 [0], 6 [0..1]; 7 [2..4].
+inline constexpr int kPanelRows = 16, kQuadBytes = 64, kForms = 2;
+inline constexpr int kBlockCols[kForms] = {16, 96}, kBlockBytes[kForms] = {64, 320};
 // Unpacked quad rows are padded with zeros to a multiple of this, the depth of an AMX tile.
 inline constexpr int kQuadGroup = 16;
 
@@ -64,8 +68,8 @@ struct Table {
 extern const Table kScalar;
 #if defined(__x86_64__)
 extern const Table kAvx2, kAvxVnni, kAvx512;
-void amx_gemm(const GemmArgs& a);              // the AMX tier is the AVX-512 tier with this
-void vbmi_gemv_five_trits(const GemvArgs& a);  // of both tiers, where the CPU has VBMI
+void amx_gemm(const GemmArgs& a);               // the AMX tier is the AVX-512 tier with this
+void vbmi_gemv_three_trits(const GemvArgs& a);  // of both tiers, where the CPU has VBMI
 #elif defined(__aarch64__)
 extern const Table kNeon, kDotprod, kI8mm;
 #endif

@@ -52,12 +52,12 @@ void amx_gemm(const GemmArgs& a) {
                      _MM_HINT_T0);
       }
       _tile_loadd(4, y0 + 4 * q, a.y_stride);
-      _tile_loadd(6, a.quads[0] + q * kBlockBytes, kBlockBytes);
+      _tile_loadd(6, a.quads[0] + q * kQuadBytes, kQuadBytes);
       _tile_dpbsud(0, 4, 6);
       _tile_loadd(5, y1 + 4 * q, a.y_stride);
       _tile_dpbsud(2, 5, 6);
       if (two) {
-        _tile_loadd(7, a.quads[1] + q * kBlockBytes, kBlockBytes);
+        _tile_loadd(7, a.quads[1] + q * kQuadBytes, kQuadBytes);
         _tile_dpbsud(1, 4, 7);
         _tile_dpbsud(3, 5, 7);
       }

@@ -1,7 +1,6 @@
 // The AVX2 tier. Sums of products of bytes are kept in 16 bits for as long as they surely fit (each
 // limit is derived where it stands), then widened.
-#include <immintrin.h>
-
+#include "ternary/kernels_avx2_common.h"
 #include "ternary/kernels_common.h"
 
 namespace gpuready::ternary::kernels {
@@ -9,16 +8,6 @@ namespace {
 
 // Bytes that are asked for ahead.
 constexpr size_t kAhead = 4096;
-
-inline __m256i load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
-inline void store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
-
-// Four activations in every 32-bit lane.
-inline __m256i broadcast(const int8_t* y) {
-  int32_t quad;
-  __builtin_memcpy(&quad, y, 4);
-  return _mm256_set1_epi32(quad);
-}
 
 inline __m256i widen(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
 
@@ -53,7 +42,7 @@ constexpr size_t kStreamAhead = 2048;
 
 template <int streams>
 void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
-  const size_t panel_bytes = a.blocks * kBlockBytes;
+  const size_t panel_bytes = a.blocks * kQuadBytes;
   const uint8_t* first = a.packed + panel * panel_bytes;
   const int8_t* y = a.y;
   __m256i total_of[streams][2];
@@ -62,11 +51,11 @@ void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
     const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
     // Behind a panel's end are the panels that come after these.
     const size_t ahead =
-        kStreamAhead + (left * kBlockBytes > kStreamAhead ? 0 : (streams - 1) * panel_bytes);
+        kStreamAhead + (left * kQuadBytes > kStreamAhead ? 0 : (streams - 1) * panel_bytes);
     for (size_t s = 0; s < streams; ++s) {
       const uint8_t* w = first + s * panel_bytes;
       TwoBitSums s0{_mm256_setzero_si256(), _mm256_setzero_si256()}, s1 = s0;
-      for (size_t b = 0; b < now; ++b, w += kBlockBytes) {
+      for (size_t b = 0; b < now; ++b, w += kQuadBytes) {
         _mm_prefetch(reinterpret_cast<const char*>(w) + ahead, _MM_HINT_T0);
         const int8_t* at = y + 16 * b;
         const __m256i quads[4] = {broadcast(at), broadcast(at + 4), broadcast(at + 8),
@@ -77,7 +66,7 @@ void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
       total_of[s][0] = _mm256_add_epi32(total_of[s][0], total(s0));
       total_of[s][1] = _mm256_add_epi32(total_of[s][1], total(s1));
     }
-    first += now * kBlockBytes;
+    first += now * kQuadBytes;
     y += 16 * now;
     left -= now;
   }
@@ -93,80 +82,45 @@ void gemv_two_bit(const GemvArgs& a) {
   for (; panel < a.panels; ++panel) gemv_two_bit_panels<1>(a, panel);
 }
 
-// Five trits: as the fraction x / 256 a byte's first digit is the integer part of 3 * x / 256, and
-// 3 * x mod 256 goes on to the next. In the signed form x - 128 the digit less one is
-// (x - 128 > 42) - (x - 128 < -42), and tripling mod 256 is the same. The digits are signed, so it
-// is the activations that are made unsigned, by adding 128; 128 * sum(w) is taken off at the end.
-inline __m256i digit(__m256i x) {
-  return _mm256_sub_epi8(_mm256_cmpgt_epi8(_mm256_set1_epi8(-42), x),
-                         _mm256_cmpgt_epi8(x, _mm256_set1_epi8(42)));
-}
-inline __m256i triple(__m256i x) { return _mm256_add_epi8(x, _mm256_add_epi8(x, x)); }
+// Three trits: digits are fields too, of which the middle one counts four times. A block has eight
+// triples: two blocks reach -32768 at the worst, which fits.
+constexpr size_t kThreeTritBlocks = 2;
 
-// A product is at most 2 * 255 = 510 and a block has five: twelve blocks reach 30600.
-constexpr size_t kFiveTritBlocks = 12;
-
-inline __m256i add_five_trits(const uint8_t* w, const __m256i (&y)[5], __m256i sum) {
-  __m256i x = _mm256_xor_si256(load(w), _mm256_set1_epi8(-128));
-  for (int f = 0; f < 5; ++f) {
-    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(y[f], digit(x)));
-    if (f < 4) x = triple(x);
-  }
-  return sum;
+inline void add_triple(__m256i fields, const __m256i (&y)[3], TwoBitSums& sums) {
+  const __m256i odd = _mm256_set1_epi8(0x0C);
+  const __m256i p0 = _mm256_maddubs_epi16(_mm256_and_si256(fields, _mm256_set1_epi8(3)), y[0]);
+  const __m256i p1 = _mm256_maddubs_epi16(_mm256_and_si256(fields, odd), y[1]);
+  const __m256i p2 = _mm256_maddubs_epi16(two_bit_field<2>(fields), y[2]);
+  sums.once = _mm256_add_epi16(sums.once, _mm256_add_epi16(p0, p2));
+  sums.four_times = _mm256_add_epi16(sums.four_times, p1);
 }
 
-void gemv_five_trits(const GemvArgs& a) {
-  const __m256i flip = _mm256_set1_epi8(-128);
+void gemv_three_trits(const GemvArgs& a) {
+  const uint8_t* w = a.packed;
   for (size_t panel = 0; panel < a.panels; ++panel) {
-    const uint8_t* w = a.packed + panel * a.blocks * kBlockBytes;
     const int8_t* y = a.y;
-    const int32_t* weight_sums = a.weight_sums + panel * kPanelRows;
-    __m256i sum0 =
-        _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(load(weight_sums), 7));
-    __m256i sum1 =
-        _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(load(weight_sums + 8), 7));
+    __m256i sum0 = _mm256_set1_epi32(-a.y_sum), sum1 = sum0;
     for (size_t left = a.blocks; left > 0;) {
-      const size_t now = left < kFiveTritBlocks ? left : kFiveTritBlocks;
-      __m256i s0 = _mm256_setzero_si256(), s1 = s0;
-      for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 20) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + kAhead, _MM_HINT_T0);
-        __m256i quads[5];
-        for (int f = 0; f < 5; ++f) quads[f] = _mm256_xor_si256(broadcast(y + 4 * f), flip);
-        s0 = add_five_trits(w, quads, s0);
-        s1 = add_five_trits(w + 32, quads, s1);
+      const size_t now = left < kThreeTritBlocks ? left : kThreeTritBlocks;
+      TwoBitSums s0{_mm256_setzero_si256(), _mm256_setzero_si256()}, s1 = s0;
+      for (size_t b = 0; b < now; ++b, w += kBlockBytes[1], y += kBlockCols[1]) {
+        for_each_triple([&]<int kind>() {
+          if (kind < 5) {
+            _mm_prefetch(reinterpret_cast<const char*>(w) + kQuadBytes * kind + kAhead,
+                         _MM_HINT_T0);
+          }
+          const int8_t* at = y + 12 * kind;
+          const __m256i quads[3] = {broadcast(at), broadcast(at + 4), broadcast(at + 8)};
+          add_triple(fields_of(triple<kind>(w)), quads, s0);
+          add_triple(fields_of(triple<kind>(w + 32)), quads, s1);
+        });
       }
-      sum0 = _mm256_add_epi32(sum0, widen(s0));
-      sum1 = _mm256_add_epi32(sum1, widen(s1));
+      sum0 = _mm256_add_epi32(sum0, total(s0));
+      sum1 = _mm256_add_epi32(sum1, total(s1));
       left -= now;
     }
     store(a.out + panel * kPanelRows, sum0);
     store(a.out + panel * kPanelRows + 8, sum1);
-  }
-}
-
-void unpack_two_bit(const uint8_t* packed, size_t blocks, uint8_t* quads) {
-  const __m256i low = _mm256_set1_epi8(3);
-  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes, quads += 4 * kBlockBytes) {
-    for (int half = 0; half < 64; half += 32) {
-      const __m256i w = load(packed + half);
-      store(quads + half, _mm256_and_si256(w, low));
-      store(quads + 64 + half, _mm256_and_si256(_mm256_srli_epi16(w, 2), low));
-      store(quads + 128 + half, _mm256_and_si256(_mm256_srli_epi16(w, 4), low));
-      store(quads + 192 + half, _mm256_and_si256(_mm256_srli_epi16(w, 6), low));
-    }
-  }
-}
-
-void unpack_five_trits(const uint8_t* packed, size_t blocks, uint8_t* quads) {
-  const __m256i one = _mm256_set1_epi8(1);
-  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes, quads += 5 * kBlockBytes) {
-    for (int half = 0; half < 64; half += 32) {
-      __m256i x = _mm256_xor_si256(load(packed + half), _mm256_set1_epi8(-128));
-      for (int f = 0; f < 5; ++f) {
-        store(quads + 64 * f + half, _mm256_add_epi8(digit(x), one));
-        x = triple(x);
-      }
-    }
   }
 }
 
@@ -188,7 +142,7 @@ void multiply_rows(const uint8_t* quads, size_t quad_count, const int8_t* y, siz
     __m256i sum[rows][2];
 #pragma GCC unroll 4
     for (int m = 0; m < rows; ++m) sum[m][0] = sum[m][1] = _mm256_setzero_si256();
-    for (size_t q = 0; q < now; ++q, quads += kBlockBytes, y += 4) {
+    for (size_t q = 0; q < now; ++q, quads += kQuadBytes, y += 4) {
       const __m256i w0 = load(quads), w1 = load(quads + 32);
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) {
@@ -223,8 +177,8 @@ void gemm(const GemmArgs& a) {
 
 }  // namespace
 
-const Table kAvx2{{gemv_two_bit, gemv_five_trits},
-                  {unpack_two_bit, unpack_five_trits},
+const Table kAvx2{{gemv_two_bit, gemv_three_trits},
+                  {unpack_two_bit, unpack_three_trits},
                   gemm,
                   finish_rows,
                   quantise_row};

@@ -1,20 +1,9 @@
 // The AVX-512 VNNI tier: a packed block, and a quad row, is one register.
-#include <immintrin.h>
-
+#include "ternary/kernels_avx512_common.h"
 #include "ternary/kernels_common.h"
 
 namespace gpuready::ternary::kernels {
 namespace {
-
-inline __m512i load(const void* p) { return _mm512_loadu_si512(p); }
-inline void store(void* p, __m512i v) { _mm512_storeu_si512(p, v); }
-inline __m512i broadcast(const int8_t* y) {
-  int32_t quad;
-  __builtin_memcpy(&quad, y, 4);
-  return _mm512_set1_epi32(quad);
-}
-inline __m512i dot(__m512i sum, __m512i w, __m512i y) { return _mm512_dpbusd_epi32(sum, w, y); }
-inline __m512i add(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
 
 // No field is shifted: field f counts 4^f times and has its own sum, at most 64 * 2 * 128 * 4 a
 // block. 16384 blocks would reach 2^30.
@@ -28,7 +17,7 @@ template <int streams>
 void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
   const __m512i masks[4] = {_mm512_set1_epi8(0x03), _mm512_set1_epi8(0x0C), _mm512_set1_epi8(0x30),
                             _mm512_set1_epi8(static_cast<char>(0xC0))};
-  const size_t panel_bytes = a.blocks * kBlockBytes;
+  const size_t panel_bytes = a.blocks * kQuadBytes;
   const uint8_t* w = a.packed + panel * panel_bytes;
   const int8_t* y = a.y;
   __m512i total[streams];
@@ -39,16 +28,16 @@ void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
     for (auto& stream : sum) {
       for (__m512i& field : stream) field = _mm512_setzero_si512();
     }
-    for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 16) {
+    for (size_t b = 0; b < now; ++b, w += kQuadBytes, y += 16) {
       // Behind a panel's end are the panels that come after these.
       const size_t ahead =
-          kBlocksAhead * kBlockBytes + (left - b > kBlocksAhead ? 0 : (streams - 1) * panel_bytes);
+          kBlocksAhead * kQuadBytes + (left - b > kBlocksAhead ? 0 : (streams - 1) * panel_bytes);
       const __m512i quads[4] = {broadcast(y), broadcast(y + 4), broadcast(y + 8),
                                 broadcast(y + 12)};
 #pragma GCC unroll 4
       for (size_t s = 0; s < streams; ++s) {
         const uint8_t* at = w + s * panel_bytes;
-        _mm_prefetch(reinterpret_cast<const char*>(at) + ahead, _MM_HINT_T0);
+        prefetch(at + ahead);
         const __m512i block = load(at);
 #pragma GCC unroll 4
         for (int f = 0; f < 4; ++f) {
@@ -73,45 +62,59 @@ void gemv_two_bit(const GemvArgs& a) {
   if (panel < a.panels) gemv_two_bit_panels<1>(a, panel);
 }
 
-// See kernels_avx_vnni.cc: the digits are never formed.
-constexpr size_t kFiveTritBlocks = 1600;
-// Bytes that are asked for ahead: far ones into the second cache, which can wait for more of them.
-constexpr size_t kFarAhead = 8192, kNearAhead = 1024;
-
-void gemv_five_trits(const GemvArgs& a) {
-  for (size_t panel = 0; panel < a.panels; ++panel) {
-    const uint8_t* w = a.packed + panel * a.blocks * kBlockBytes;
-    const int8_t* y = a.y;
-    __m512i total = _mm512_set1_epi32(-a.y_sum);
-    for (size_t left = a.blocks; left > 0;) {
-      const size_t now = left < kFiveTritBlocks ? left : kFiveTritBlocks;
-      __m512i before[5], after[5];
-      for (int f = 0; f < 5; ++f) before[f] = after[f] = _mm512_setzero_si512();
-      for (size_t b = 0; b < now; ++b, w += kBlockBytes, y += 20) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + kFarAhead, _MM_HINT_T1);
-        _mm_prefetch(reinterpret_cast<const char*>(w) + kNearAhead, _MM_HINT_T0);
-        __m512i r = load(w);
-#pragma GCC unroll 5
-        for (int f = 0; f < 5; ++f) {
-          const __m512i quad = broadcast(y + 4 * f);
-          before[f] = dot(before[f], r, quad);
-          r = _mm512_add_epi8(r, _mm512_add_epi8(r, r));
-          after[f] = dot(after[f], r, quad);
-        }
-      }
-      __m512i once = before[0], rest = after[0];
-      for (int f = 1; f < 5; ++f) once = add(once, before[f]), rest = add(rest, after[f]);
-      const __m512i sum = _mm512_sub_epi32(add(once, add(once, once)), rest);
-      total = add(total, _mm512_srai_epi32(sum, 8));
-      left -= now;
-    }
-    store(a.out + panel * kPanelRows, total);
+// The triples of one kind of a block, in the lowest five bits of each byte; those above are
+// anything. Words are shifted; the masks take no bit that came from another byte.
+template <int kind>
+inline __m512i triples_of(const uint8_t* block) {
+  if constexpr (kind < 5) {
+    return line(block, kind);
+  } else if constexpr (kind == 5) {
+    return select(_mm512_srli_epi16(line(block, 1), 5), _mm512_srli_epi16(line(block, 0), 3), 3);
+  } else if constexpr (kind == 6) {
+    return select(_mm512_srli_epi16(line(block, 3), 6), _mm512_srli_epi16(line(block, 2), 3), 3);
+  } else {
+    const __m512i upper =
+        select(_mm512_srli_epi16(line(block, 1), 6), _mm512_srli_epi16(line(block, 4), 3), 2);
+    return select(_mm512_srli_epi16(line(block, 3), 5), upper, 1);
   }
 }
 
+// A permutation of words sees a triple in the word's lowest five bits: one for the even bytes, one
+// for the odd. They give the three digits as two-bit fields, which are masked and not shifted.
+struct Tables {
+  alignas(64) uint16_t even[32] = {}, odd[32] = {};
+  constexpr Tables() {
+    for (unsigned t = 0; t < 27; ++t) {
+      even[t] = static_cast<uint16_t>(t / 9 | t / 3 % 3 << 2 | t % 3 << 4);
+      odd[t] = static_cast<uint16_t>(even[t] << 8);
+    }
+  }
+};
+constexpr Tables kTables;
+
+struct Digits {
+  static constexpr unsigned kShift = 2;
+  struct Joined {};
+  __m512i even = load(kTables.even), odd = load(kTables.odd);
+  __m512i masks[3] = {_mm512_set1_epi8(0x03), _mm512_set1_epi8(0x0C), _mm512_set1_epi8(0x30)};
+
+  template <int kind>
+  void of(const uint8_t* block, Joined&, __m512i (&digit)[3]) const {
+    constexpr int kEitherAndMasked = 0xA8;  // (first | second) & third
+    const __m512i triples = triples_of<kind>(block);
+    const __m512i low = _mm512_permutexvar_epi16(triples, even);
+    const __m512i high = _mm512_permutexvar_epi16(_mm512_srli_epi16(triples, 8), odd);
+    for (int f = 0; f < 3; ++f) {
+      digit[f] = _mm512_ternarylogic_epi32(low, high, masks[f], kEitherAndMasked);
+    }
+  }
+};
+
+void gemv_three_trits(const GemvArgs& a) { gemv_three_trits_with<Digits>(a); }
+
 void unpack_two_bit(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   const __m512i low = _mm512_set1_epi8(3);
-  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes, quads += 4 * kBlockBytes) {
+  for (size_t b = 0; b < blocks; ++b, packed += kQuadBytes, quads += 4 * kQuadBytes) {
     const __m512i w = load(packed);
     store(quads, _mm512_and_si512(w, low));
     store(quads + 64, _mm512_and_si512(_mm512_srli_epi16(w, 2), low));
@@ -120,17 +123,18 @@ void unpack_two_bit(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   }
 }
 
-// The digit is the number of thresholds, 86 and 171, that the fraction has reached.
-void unpack_five_trits(const uint8_t* packed, size_t blocks, uint8_t* quads) {
-  const __m512i one = _mm512_set1_epi8(1), two = _mm512_set1_epi8(2);
-  const __m512i first = _mm512_set1_epi8(86), second = _mm512_set1_epi8(static_cast<char>(171));
-  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes, quads += 5 * kBlockBytes) {
-    __m512i x = load(packed);
-    for (int f = 0; f < 5; ++f) {
-      const __m512i low = _mm512_maskz_mov_epi8(_mm512_cmpge_epu8_mask(x, first), one);
-      store(quads + 64 * f, _mm512_mask_mov_epi8(low, _mm512_cmpge_epu8_mask(x, second), two));
-      x = _mm512_add_epi8(x, _mm512_add_epi8(x, x));
-    }
+void unpack_three_trits(const uint8_t* packed, size_t blocks, uint8_t* quads) {
+  const Digits digits;
+  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes[1], quads += 24 * kQuadBytes) {
+    for_each_triple([&]<int kind>() {
+      Digits::Joined joined;
+      __m512i digit[3];
+      digits.of<kind>(packed, joined, digit);
+      uint8_t* out = quads + 3 * kind * kQuadBytes;
+      store(out, digit[0]);
+      store(out + kQuadBytes, _mm512_srli_epi16(digit[1], 2));
+      store(out + 2 * kQuadBytes, _mm512_srli_epi16(digit[2], 4));
+    });
   }
 }
 
@@ -146,7 +150,7 @@ void multiply_rows(const uint8_t* const (&quads)[2], size_t quad_count, const in
   }
   for (size_t q = 0; q < quad_count; ++q, y += 4) {
     __m512i w[panels];
-    for (int p = 0; p < panels; ++p) w[p] = load(quads[p] + q * kBlockBytes);
+    for (int p = 0; p < panels; ++p) w[p] = load(quads[p] + q * kQuadBytes);
 #pragma GCC unroll 12
     for (int m = 0; m < rows; ++m) {
       const __m512i quad = broadcast(y + static_cast<size_t>(m) * y_stride);
@@ -175,8 +179,8 @@ void gemm(const GemmArgs& a) { a.panels == 2 ? gemm_panels<2>(a) : gemm_panels<1
 
 }  // namespace
 
-const Table kAvx512{{gemv_two_bit, gemv_five_trits},
-                    {unpack_two_bit, unpack_five_trits},
+const Table kAvx512{{gemv_two_bit, gemv_three_trits},
+                    {unpack_two_bit, unpack_three_trits},
                     gemm,
                     finish_rows,
                     quantise_row};

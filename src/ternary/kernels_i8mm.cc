@@ -26,7 +26,7 @@ void multiply_four_rows(const uint8_t* quads, size_t quad_count, const int8_t* y
   for (auto& pair : sums) {
     for (auto& sum : pair) sum = vdupq_n_s32(0);
   }
-  for (size_t q = 0; q < quad_count; q += 2, quads += 2 * kBlockBytes, y += 8) {
+  for (size_t q = 0; q < quad_count; q += 2, quads += 2 * kQuadBytes, y += 8) {
     int8x16_t rows[2];
     for (int pair = 0; pair < 2; ++pair) {
       const int8_t* row = y + static_cast<size_t>(2 * pair) * y_stride;
@@ -34,7 +34,7 @@ void multiply_four_rows(const uint8_t* quads, size_t quad_count, const int8_t* y
     }
     for (int part = 0; part < 8; ++part) {
       const uint8_t* at = quads + 16 * (part / 2);
-      const int8x16_t w = zip_quads(at, at + kBlockBytes, part % 2 == 1);
+      const int8x16_t w = zip_quads(at, at + kQuadBytes, part % 2 == 1);
       for (int pair = 0; pair < 2; ++pair) {
         sums[pair][part] = vmmlaq_s32(sums[pair][part], rows[pair], w);
       }

@@ -23,37 +23,73 @@ inline uint8x16_t two_bit_field(uint8x16_t w, int f) {
   return vandq_u8(vshlq_u8(w, vdupq_n_s8(static_cast<int8_t>(-2 * f))), vdupq_n_u8(3));
 }
 
-// Minus the digit: each threshold that the fraction has reached is a byte of all ones.
-inline int8x16_t minus_digit(uint8x16_t x) {
-  return vreinterpretq_s8_u8(vaddq_u8(vcgeq_u8(x, vdupq_n_u8(86)), vcgeq_u8(x, vdupq_n_u8(171))));
+// A triple's digits by two registers of look-ups, for any of its 32 values.
+struct Digits {
+  uint8x16x2_t table[3];
+  Digits() {
+    for (int f = 0; f < 3; ++f) {
+      uint8_t bytes[32];
+      for (int t = 0; t < 32; ++t) {
+        bytes[t] = static_cast<uint8_t>(f == 0 ? t / 9 : f == 1 ? t / 3 % 3 : t % 3);
+      }
+      table[f] = {{vld1q_u8(bytes), vld1q_u8(bytes + 16)}};
+    }
+  }
+  uint8x16_t of(uint8x16_t triple, int f) const { return vqtbl2q_u8(table[f], triple); }
+};
+
+// The triples of sixteen places of a block.
+inline void triples_at(const uint8_t* place, uint8x16_t (&triples)[8]) {
+  uint8x16_t line[5];
+  for (int i = 0; i < 5; ++i) {
+    line[i] = vld1q_u8(place + i * kQuadBytes);
+    triples[i] = vandq_u8(line[i], vdupq_n_u8(31));
+  }
+  // VSLI keeps as many bits of its first operand as it shifts the second by.
+  const uint8x16_t lowest = vsliq_n_u8(vshrq_n_u8(line[3], 5), vshrq_n_u8(line[1], 7), 1);
+  triples[5] = vsliq_n_u8(vshrq_n_u8(line[1], 5), vshrq_n_u8(line[0], 5), 2);
+  triples[6] = vsliq_n_u8(vshrq_n_u8(line[3], 6), vshrq_n_u8(line[2], 5), 2);
+  triples[7] = vsliq_n_u8(lowest, vshrq_n_u8(line[4], 5), 2);
+}
+
+// The codes of sixteen places of a block, a quad row each.
+template <int form>
+inline void codes_at(const Digits& digits, const uint8_t* place,
+                     uint8x16_t (&codes)[kBlockCols[form] / 4]) {
+  if constexpr (form == 0) {
+    const uint8x16_t w = vld1q_u8(place);
+    for (int f = 0; f < 4; ++f) codes[f] = two_bit_field(w, f);
+  } else {
+    uint8x16_t triples[8];
+    triples_at(place, triples);
+    for (int t = 0; t < 8; ++t) {
+      for (int f = 0; f < 3; ++f) codes[3 * t + f] = digits.of(triples[t], f);
+    }
+  }
 }
 
 template <class Dot, int form>
 void gemv(const GemvArgs& a) {
   constexpr int kFields = kBlockCols[form] / 4;
+  const Digits digits;
   for (size_t panel = 0; panel < a.panels; ++panel) {
-    const uint8_t* block = a.packed + panel * a.blocks * kBlockBytes;
+    const uint8_t* block = a.packed + panel * a.blocks * kBlockBytes[form];
     const int8_t* y = a.y;
     typename Dot::Sum sums[4];
     for (auto& sum : sums) sum = Dot::zero();
-    for (size_t b = 0; b < a.blocks; ++b, block += kBlockBytes, y += kBlockCols[form]) {
+    for (size_t b = 0; b < a.blocks; ++b, block += kBlockBytes[form], y += kBlockCols[form]) {
       int8x16_t quads[kFields];
       for (int f = 0; f < kFields; ++f) quads[f] = broadcast(y + 4 * f);
       for (int part = 0; part < 4; ++part) {
-        uint8x16_t w = vld1q_u8(block + 16 * part);
+        uint8x16_t codes[kFields];
+        codes_at<form>(digits, block + 16 * part, codes);
         for (int f = 0; f < kFields; ++f) {
-          if constexpr (form == 0) {
-            sums[part] = Dot::dot(sums[part], vreinterpretq_s8_u8(two_bit_field(w, f)), quads[f]);
-          } else {
-            sums[part] = Dot::dot(sums[part], minus_digit(w), quads[f]);
-            w = vmulq_u8(w, vdupq_n_u8(3));
-          }
+          sums[part] = Dot::dot(sums[part], vreinterpretq_s8_u8(codes[f]), quads[f]);
         }
       }
     }
     for (int part = 0; part < 4; ++part) {
-      int32x4_t sum = Dot::total(sums[part]);
-      if (form == 1) sum = vnegq_s32(sum);
+      const int32x4_t sum = Dot::total(sums[part]);
       vst1q_s32(a.out + panel * kPanelRows + 4 * part, vsubq_s32(sum, vdupq_n_s32(a.y_sum)));
     }
   }
@@ -62,17 +98,12 @@ void gemv(const GemvArgs& a) {
 template <int form>
 void unpack(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   constexpr int kFields = kBlockCols[form] / 4;
-  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes, quads += kFields * kBlockBytes) {
-    for (int part = 0; part < 64; part += 16) {
-      uint8x16_t w = vld1q_u8(packed + part);
-      for (int f = 0; f < kFields; ++f) {
-        if constexpr (form == 0) {
-          vst1q_u8(quads + 64 * f + part, two_bit_field(w, f));
-        } else {
-          vst1q_u8(quads + 64 * f + part, vreinterpretq_u8_s8(vnegq_s8(minus_digit(w))));
-          w = vmulq_u8(w, vdupq_n_u8(3));
-        }
-      }
+  const Digits digits;
+  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes[form], quads += kFields * kQuadBytes) {
+    for (int part = 0; part < kQuadBytes; part += 16) {
+      uint8x16_t codes[kFields];
+      codes_at<form>(digits, packed + part, codes);
+      for (int f = 0; f < kFields; ++f) vst1q_u8(quads + kQuadBytes * f + part, codes[f]);
     }
   }
 }
@@ -85,7 +116,7 @@ void multiply_rows(const uint8_t* quads, size_t quad_count, const int8_t* y, siz
   for (auto& row : sums) {
     for (auto& sum : row) sum = Dot::zero();
   }
-  for (size_t q = 0; q < quad_count; ++q, quads += kBlockBytes, y += 4) {
+  for (size_t q = 0; q < quad_count; ++q, quads += kQuadBytes, y += 4) {
     int8x16_t w[4];
     for (int part = 0; part < 4; ++part) {
       w[part] = vreinterpretq_s8_u8(vld1q_u8(quads + 16 * part));

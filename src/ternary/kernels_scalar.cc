@@ -4,27 +4,51 @@
 namespace gpuready::ternary::kernels {
 namespace {
 
-// Code of field `f` of a byte, by form.
+struct TripleDigits {
+  uint8_t of[32][3] = {};
+  constexpr TripleDigits() {
+    for (int t = 0; t < 32; ++t) {
+      of[t][0] = static_cast<uint8_t>(t / 9);
+      of[t][1] = static_cast<uint8_t>(t / 3 % 3);
+      of[t][2] = static_cast<uint8_t>(t % 3);
+    }
+  }
+};
+constexpr TripleDigits kDigits;
+
+// The codes of one place of a block, a quad row each.
 template <int form>
-inline int field(uint8_t byte, int f) {
-  if (form == 0) return byte >> 2 * f & 3;
-  constexpr unsigned kPowers[5] = {1, 3, 9, 27, 81};
-  return static_cast<int>((byte * kPowers[f] & 0xFF) * 3 >> 8);
+inline void codes_at(const uint8_t* place, uint8_t (&codes)[kBlockCols[form] / 4]) {
+  if constexpr (form == 0) {
+    for (int f = 0; f < 4; ++f) codes[f] = place[0] >> 2 * f & 3;
+  } else {
+    int line[5], triples[8];
+    for (int i = 0; i < 5; ++i) {
+      line[i] = place[i * kQuadBytes];
+      triples[i] = line[i] & 31;
+    }
+    triples[5] = (line[0] >> 5) << 2 | (line[1] >> 5 & 3);
+    triples[6] = (line[2] >> 5) << 2 | line[3] >> 6;
+    triples[7] = (line[4] >> 5) << 2 | (line[1] >> 7) << 1 | (line[3] >> 5 & 1);
+    for (int t = 0; t < 8; ++t) {
+      for (int f = 0; f < 3; ++f) codes[3 * t + f] = kDigits.of[triples[t]][f];
+    }
+  }
 }
 
 template <int form>
 void gemv(const GemvArgs& a) {
   constexpr int kFields = kBlockCols[form] / 4;
+  const uint8_t* block = a.packed;
   for (size_t panel = 0; panel < a.panels; ++panel) {
     int32_t sums[kPanelRows] = {};
-    const uint8_t* block = a.packed + panel * a.blocks * kBlockBytes;
     const int8_t* y = a.y;
-    for (size_t b = 0; b < a.blocks; ++b, block += kBlockBytes, y += kBlockCols[form]) {
-      for (int byte = 0; byte < kBlockBytes; ++byte) {
+    for (size_t b = 0; b < a.blocks; ++b, block += kBlockBytes[form], y += kBlockCols[form]) {
+      for (int byte = 0; byte < kQuadBytes; ++byte) {
+        uint8_t codes[kFields];
+        codes_at<form>(block + byte, codes);
         int32_t sum = 0;
-        for (int f = 0; f < kFields; ++f) {
-          sum += field<form>(block[byte], f) * y[4 * f + byte % 4];
-        }
+        for (int f = 0; f < kFields; ++f) sum += codes[f] * y[4 * f + byte % 4];
         sums[byte / 4] += sum;
       }
     }
@@ -35,11 +59,11 @@ void gemv(const GemvArgs& a) {
 template <int form>
 void unpack(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   constexpr int kFields = kBlockCols[form] / 4;
-  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes) {
-    for (int f = 0; f < kFields; ++f, quads += kBlockBytes) {
-      for (int byte = 0; byte < kBlockBytes; ++byte) {
-        quads[byte] = static_cast<uint8_t>(field<form>(packed[byte], f));
-      }
+  for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes[form], quads += kFields * kQuadBytes) {
+    for (int byte = 0; byte < kQuadBytes; ++byte) {
+      uint8_t codes[kFields];
+      codes_at<form>(packed + byte, codes);
+      for (int f = 0; f < kFields; ++f) quads[f * kQuadBytes + byte] = codes[f];
     }
   }
 }
@@ -50,8 +74,8 @@ void gemm(const GemmArgs& a) {
     for (int panel = 0; panel < a.panels; ++panel) {
       int32_t sums[kPanelRows] = {};
       const uint8_t* quads = a.quads[panel];
-      for (size_t q = 0; q < a.quad_count; ++q, quads += kBlockBytes) {
-        for (int byte = 0; byte < kBlockBytes; ++byte) {
+      for (size_t q = 0; q < a.quad_count; ++q, quads += kQuadBytes) {
+        for (int byte = 0; byte < kQuadBytes; ++byte) {
           sums[byte / 4] += quads[byte] * y[4 * q + static_cast<size_t>(byte % 4)];
         }
       }

@@ -133,28 +133,36 @@ inline void transpose(const int8_t* codes, size_t stride, uint8_t* quads) {
                          __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
                          __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
                          __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-  for (size_t q = 0; q < 4; ++q) __builtin_memcpy(quads + q * kBlockBytes, &quad[q], 16);
+  for (size_t q = 0; q < 4; ++q) __builtin_memcpy(quads + q * kQuadBytes, &quad[q], 16);
 }
 
 template <int form>
 void join_block(const uint8_t* quads, uint8_t* packed) {
-  for (size_t i = 0; i < kBlockBytes; ++i) {
+  for (size_t i = 0; i < kQuadBytes; ++i) {
     const uint8_t* c = quads + i;
     if constexpr (form == 0) {
       packed[i] = static_cast<uint8_t>(c[0] | c[64] << 2 | c[128] << 4 | c[192] << 6);
     } else {
-      // ceil(v * 256 / 243) = v + (13 * v + 242) / 243, the quotient by a multiplication.
-      const uint8_t v =
-          static_cast<uint8_t>(81 * c[0] + 27 * c[64] + 9 * c[128] + 3 * c[192] + c[256]);
-      const uint16_t x = static_cast<uint16_t>(13 * v + 242);
-      const uint16_t high = static_cast<uint16_t>(x * 34522u >> 16);
-      packed[i] = static_cast<uint8_t>(v + (high >> 7));
+      const auto triple = [&](int t) {
+        const uint8_t* at = c + 3 * t * kQuadBytes;
+        return static_cast<uint8_t>(9 * at[0] + 3 * at[kQuadBytes] + at[2 * kQuadBytes]);
+      };
+      const uint8_t t5 = triple(5), t6 = triple(6), t7 = triple(7);
+      const auto join = [&](int line, int upper) {
+        packed[line * kQuadBytes + static_cast<int>(i)] =
+            static_cast<uint8_t>(triple(line) | upper << 5);
+      };
+      join(0, t5 >> 2);
+      join(1, (t5 & 3) | (t7 & 2) << 1);
+      join(2, t6 >> 2);
+      join(3, (t7 & 1) | (t6 & 3) << 1);
+      join(4, t7 >> 2);
     }
   }
 }
 
 // Columns that are taken at once: whole blocks of either form and whole transposed squares.
-constexpr size_t kPackCols = 320;
+constexpr size_t kPackCols = 288;
 
 template <int form>
 bool pack(const PackArgs& a) {
@@ -189,13 +197,13 @@ bool pack(const PackArgs& a) {
     }
     for (size_t q = 0; q < kPackCols / 4; q += 4) {
       for (size_t r = 0; r < kPanelRows; r += 4) {
-        transpose(codes + r * stride + 4 * q, stride, quads + q * kBlockBytes + 4 * r);
+        transpose(codes + r * stride + 4 * q, stride, quads + q * kQuadBytes + 4 * r);
       }
     }
     for (uint8_t& quad : quads) ++quad;
     const size_t blocks = (cols + kCols - 1) / kCols;
-    for (size_t b = 0; b < blocks; ++b, out += kBlockBytes) {
-      join_block<form>(quads + b * kFields * kBlockBytes, out);
+    for (size_t b = 0; b < blocks; ++b, out += kBlockBytes[form]) {
+      join_block<form>(quads + b * kFields * kQuadBytes, out);
     }
   }
   return good;

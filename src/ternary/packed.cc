@@ -35,8 +35,8 @@ void* allocate_aligned(std::size_t bytes, bool zeroed) {
 
 namespace {
 
-using kernels::kBlockBytes;
 using kernels::kPanelRows;
+using kernels::kQuadBytes;
 
 constexpr std::size_t kGrainBytes = 64 << 10;  // packed bytes that a thread makes at once
 
@@ -199,18 +199,18 @@ Codes PackedWeights::unpack() const {
   const std::size_t cols = static_cast<std::size_t>(w.shape.cols);
   codes.values.resize(rows * cols);
   const int cols_of_block = block_cols(w.form), fields = cols_of_block / 4;
-  std::uint8_t quads[5 * kBlockBytes];
+  std::uint8_t quads[24 * kQuadBytes];
   for (std::size_t panel = 0; panel < w.panels; ++panel) {
     for (std::size_t block = 0; block < w.blocks; ++block) {
-      const std::uint8_t* at = w.bytes.get() + (panel * w.blocks + block) * kBlockBytes;
+      const std::uint8_t* at = w.bytes.get() + (panel * w.blocks + block) * w.block_bytes();
       kernels::kScalar.unpack[static_cast<int>(w.form)](at, 1, quads);
-      for (int byte = 0; byte < kBlockBytes; ++byte) {
+      for (int byte = 0; byte < kQuadBytes; ++byte) {
         const std::size_t row = panel * kPanelRows + static_cast<std::size_t>(byte / 4);
         for (int f = 0; f < fields && row < rows; ++f) {
           const std::size_t col = column(block, f, byte, cols_of_block);
           if (col < cols) {
             codes.values[row * cols + col] =
-                static_cast<std::int8_t>(quads[f * kBlockBytes + byte] - 1);
+                static_cast<std::int8_t>(quads[f * kQuadBytes + byte] - 1);
           }
         }
       }
@@ -219,6 +219,6 @@ Codes PackedWeights::unpack() const {
   return codes;
 }
 
-std::string_view to_string(Form form) { return form == Form::two_bit ? "two-bit" : "five-trits"; }
+std::string_view to_string(Form form) { return form == Form::two_bit ? "two-bit" : "three-trits"; }
 
 }  // namespace gpuready::ternary

@@ -26,12 +26,15 @@ struct CpuWeights {
   Form form = Form::two_bit;
   std::size_t blocks = 0;  // a panel
   std::size_t panels = 0;
-  AlignedArray<std::uint8_t> bytes;  // [panels][blocks][64]
+  AlignedArray<std::uint8_t> bytes;  // [panels][blocks][block_bytes()]
   std::vector<std::int32_t> sums;    // of w, a row each; padded to whole panels
   std::vector<float> scales;         // a row each
   float greatest_scale = 0;          // in magnitude
 
-  std::size_t panel_bytes() const { return blocks * kernels::kBlockBytes; }
+  std::size_t block_bytes() const {
+    return static_cast<std::size_t>(kernels::kBlockBytes[static_cast<int>(form)]);
+  }
+  std::size_t panel_bytes() const { return blocks * block_bytes(); }
 };
 
 struct ActivationRows {

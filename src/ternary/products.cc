@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "ternary/engine.h"
 #include "ternary/error.h"
@@ -10,8 +11,8 @@
 namespace gpuready::ternary {
 namespace {
 
-using kernels::kBlockBytes;
 using kernels::kPanelRows;
+using kernels::kQuadBytes;
 
 // Columns that are unpacked at once for a matrix product, so that a panel's quad rows (two panels'
 // for AMX) stay in the first-level cache while all activation rows pass: 20 KiB, and 32.
@@ -87,17 +88,20 @@ void multiply_vector_shared(detail::CpuEngine& engine, const detail::CpuWeights&
   });
 }
 
-// Blocks that are unpacked at once, and the bytes that one panel's quad rows then take.
+// Blocks that are unpacked at once, whole groups of quads if there are as many, and the bytes that
+// one panel's quad rows then take.
 struct Depth {
   std::size_t blocks = 0, panel_bytes = 0;
 };
 Depth depth_of(Tier tier, const detail::CpuWeights& w) {
   const std::size_t cols = static_cast<std::size_t>(block_cols(w.form));
   Depth depth;
-  depth.blocks = std::min(w.blocks, (tier == Tier::amx ? kAmxDepth : kDepth) / cols);
+  const std::size_t whole = std::lcm(cols, std::size_t{4} * kernels::kQuadGroup) / cols;
+  depth.blocks =
+      std::min(w.blocks, (tier == Tier::amx ? kAmxDepth : kDepth) / cols / whole * whole);
   const std::size_t quads = depth.blocks * cols / 4;
   depth.panel_bytes =
-      (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup * kBlockBytes;
+      (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup * kQuadBytes;
   return depth;
 }
 
@@ -132,8 +136,8 @@ void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
         const std::size_t at = static_cast<std::size_t>(p);
         std::uint8_t* target = scratch.quads.get() + at * depth.panel_bytes;
         table.unpack[static_cast<int>(w.form)](
-            w.bytes.get() + ((panel + at) * w.blocks + block) * kBlockBytes, blocks, target);
-        std::memset(target + quads * kBlockBytes, 0, (args.quad_count - quads) * kBlockBytes);
+            w.bytes.get() + ((panel + at) * w.blocks + block) * w.block_bytes(), blocks, target);
+        std::memset(target + quads * kQuadBytes, 0, (args.quad_count - quads) * kQuadBytes);
       }
       table.gemm(args);
     }

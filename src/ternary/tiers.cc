@@ -69,7 +69,7 @@ std::string x86_lacks(bool has, const char* name, std::uint64_t state) {
 const Table& avx512_table() {
   static const Table table = [] {
     Table t = kernels::kAvx512;
-    if (features().vbmi) t.gemv[1] = kernels::vbmi_gemv_five_trits;
+    if (features().vbmi) t.gemv[1] = kernels::vbmi_gemv_three_trits;
     return t;
   }();
   return table;

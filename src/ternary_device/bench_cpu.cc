@@ -161,7 +161,7 @@ std::vector<BenchRow> bench_cpu(std::span<const Tier> wanted, const BenchOptions
     for (std::int8_t& q : y) q = static_cast<std::int8_t>(numbers.between(-127, 127));
     const auto activations = Activations::from_int8(y, shape.m, shape.k);
     std::vector<PackedWeights> packed;
-    for (const Form form : {Form::two_bit, Form::five_trits})
+    for (const Form form : {Form::two_bit, Form::three_trits})
       if (auto weights = PackedWeights::pack(codes, form)) packed.push_back(std::move(*weights));
     std::vector<float> out(static_cast<std::size_t>(shape.m * shape.n));
     std::vector<Candidate> candidates;

@@ -42,7 +42,7 @@ std::vector<std::uint32_t> tiles_from_two_bit(const detail::CpuWeights& weights)
   const std::uint64_t row_tiles = row_tiles_of(weights.shape),
                       col_tiles = col_tiles_of(weights.shape);
   std::vector<std::uint32_t> tiles(row_tiles * col_tiles * (kTileBytes / 4));
-  std::uint8_t beyond[kernels::kBlockBytes];
+  std::uint8_t beyond[kernels::kBlockBytes[0]];
   std::memset(beyond, kOnes & 0xFF, sizeof beyond);
   std::uint32_t* tile = tiles.data();
   for (std::uint64_t row_tile = 0; row_tile < row_tiles; ++row_tile) {
@@ -51,7 +51,7 @@ std::vector<std::uint32_t> tiles_from_two_bit(const detail::CpuWeights& weights)
       const std::uint8_t* blocks[kBlocksPerTile];
       for (std::size_t b = 0; b < kBlocksPerTile; ++b) {
         const std::size_t block = col_tile * kBlocksPerTile + b;
-        blocks[b] = block < weights.blocks ? panel + block * kernels::kBlockBytes : beyond;
+        blocks[b] = block < weights.blocks ? panel + block * weights.block_bytes() : beyond;
       }
       tile_from_blocks(blocks, tile);
     }

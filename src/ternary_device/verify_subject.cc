@@ -11,7 +11,7 @@ Result<PackedProblem> pack_problem(const Problem& problem) {
       Activations::from_int8(problem.y, problem.spec.m, problem.spec.k, problem.steps);
   if (!activations) return std::unexpected(activations.error());
   PackedProblem packed{problem, {}, std::move(*activations)};
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
     auto weights = PackedWeights::pack(problem.weights, form);
     if (!weights) return std::unexpected(weights.error());
     packed.forms.push_back(std::move(*weights));
@@ -93,7 +93,7 @@ void SubjectRun::packing(std::int64_t n, std::int64_t k, std::uint64_t seed) {
       want[i * height + row] = p.weights.values[row * width + i];
   }
   const auto activations = Activations::from_int8(units, k, k);
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
     if (!alive_) return;
     const std::string where = "unit rows, N " + std::to_string(n) + ", K " + std::to_string(k) +
                               ", " + std::string(to_string(form));

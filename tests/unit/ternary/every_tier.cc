@@ -20,7 +20,7 @@ struct Counts {
 
 void check(const CpuEngine& engine, const reference::Problem& p, Counts& counts) {
   const auto y = Activations::from_int8(p.y, p.m, p.k, p.steps);
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
     const auto packed = PackedWeights::pack(p.weights, form);
     const std::string text = packed && y ? reference::wrong(engine, p, *packed, *y) : "not packed";
     ++counts.products;

@@ -21,7 +21,7 @@ TEST_P(TernaryTier, ProductsAreExact) {
   const auto engine = CpuEngine::create({GetParam(), true, 2});
   if (!engine) GTEST_SKIP() << engine.error().message;
   unsigned seed = 0;
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
     for (const reference::Fill fill : reference::kFills) {
       for (const auto& [m, n, k] : {std::array{1, 37, 4099}, {2, 16, 63}, {33, 50, 1301}}) {
         const auto p = reference::make(m, n, k, fill, ++seed);
@@ -45,8 +45,8 @@ INSTANTIATE_TEST_SUITE_P(All, TernaryTier,
                          });
 
 TEST(TernaryMultiply, PackingLosesNothing) {
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
-    for (std::int64_t k = 1; k < 90; ++k) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
+    for (std::int64_t k = 1; k < 200; ++k) {
       const auto p =
           reference::make(1, k % 35 + 1, k, reference::Fill::random, static_cast<unsigned>(k));
       const auto packed = PackedWeights::pack(p.weights, form);
@@ -59,10 +59,10 @@ TEST(TernaryMultiply, PackingLosesNothing) {
   }
 }
 
-TEST(TernaryMultiply, FiveTritsTakeAtMostOnePointSixBits) {
-  const auto p = reference::make(1, 64, 2560, reference::Fill::random, 1);
-  EXPECT_EQ(PackedWeights::pack(p.weights, Form::two_bit)->bytes(), 64u * 2560 / 4);
-  EXPECT_EQ(PackedWeights::pack(p.weights, Form::five_trits)->bytes(), 64u * 2560 / 5);
+TEST(TernaryMultiply, ThreeTritsTakeFiveBits) {
+  const auto p = reference::make(1, 64, 2880, reference::Fill::random, 1);
+  EXPECT_EQ(PackedWeights::pack(p.weights, Form::two_bit)->bytes(), 64u * 2880 / 4);
+  EXPECT_EQ(PackedWeights::pack(p.weights, Form::three_trits)->bytes(), 64u * 2880 / 3 * 5 / 8);
 }
 
 // Above a size, threads take panels from each other.
@@ -77,7 +77,7 @@ TEST(TernaryMultiply, LargeProductsAreExactHoweverThreadsShareThem) {
     expected.push_back(static_cast<std::int32_t>(p.sums[static_cast<std::size_t>(row % patterns)]));
   }
   const auto rows = Activations::from_int8(p.y, 1, k);
-  for (const Form form : {Form::two_bit, Form::five_trits}) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
     const auto packed = PackedWeights::pack(codes, form);
     ASSERT_TRUE(packed && rows);
     EXPECT_GT(packed->bytes(), std::size_t{16} << 20);
@@ -95,11 +95,11 @@ TEST(TernaryMultiply, LargeProductsAreExactHoweverThreadsShareThem) {
 
 #if defined(__x86_64__)
 // The tier takes the one that the CPU has; here both are run.
-TEST(TernaryMultiply, FiveTritsAreTheSameWithVbmiAndWithoutIt) {
+TEST(TernaryMultiply, ThreeTritsAreTheSameWithVbmiAndWithoutIt) {
   if (!why_not(Tier::avx512_vnni).empty()) GTEST_SKIP() << why_not(Tier::avx512_vnni);
-  for (const std::int64_t k : {20, 37, 5121}) {
+  for (const std::int64_t k : {96, 37, 5121}) {
     const reference::Problem p = reference::make(1, 48, k, reference::Fill::random, 9);
-    const auto packed = PackedWeights::pack(p.weights, Form::five_trits);
+    const auto packed = PackedWeights::pack(p.weights, Form::three_trits);
     const auto y = Activations::from_int8(p.y, 1, k);
     ASSERT_TRUE(packed && y);
     const detail::CpuWeights& w = packed->cpu();

@@ -40,7 +40,7 @@ TEST(GpuLayout, is_the_same_from_codes_and_from_both_forms_of_the_cpu) {
     const auto expected = gpu_tiles(codes.values, shape);
     EXPECT_EQ(expected.size() * 4, gpu_tile_bytes(shape));
     EXPECT_EQ(gpu_tiles(*PackedWeights::pack(codes, Form::two_bit)), expected);
-    EXPECT_EQ(gpu_tiles(*PackedWeights::pack(codes, Form::five_trits)), expected);
+    EXPECT_EQ(gpu_tiles(*PackedWeights::pack(codes, Form::three_trits)), expected);
   }
 }
 
