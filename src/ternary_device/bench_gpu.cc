@@ -5,21 +5,14 @@
 #include "base/units.h"
 #include "device/cuda_device.h"
 #include "device/vulkan_device.h"
+#include "kernels/ternary_kernels.h"
 #include "ternary_device/bench.h"
 #include "ternary_device/gpu_backend.h"
 #include "ternary_device/gpu_engine.h"
 #include "ternary_device/verify_problems.h"
 
-GPUREADY_EMBEDDED(gpuready_ptx_ternary_read_sm_50)
-GPUREADY_EMBEDDED(gpuready_ptx_ternary_read_sm_80)
-
 namespace gpuready::ternary {
 namespace {
-
-const KernelImage kReadImages[] = {
-    {gpuready_ptx_ternary_read_sm_50_begin, gpuready_ptx_ternary_read_sm_50_end, 50, false},
-    {gpuready_ptx_ternary_read_sm_80_begin, gpuready_ptx_ternary_read_sm_80_end, 80, false}};
-const Kernel kRead{"gpuready_ternary_read", kReadImages};
 
 using Record = std::function<gpuready::Result<void>()>;
 
@@ -70,13 +63,14 @@ gpuready::Result<Samples> time_calls(Device& device, StreamId stream, unsigned c
 
 std::optional<double> read_rate(Device& device, StreamId stream, double budget_s) {
   const auto memory = DeviceBuffer::make(device, GiB);
-  if (!memory || device.info().executor != "cuda" || !device.prepare(kRead)) return std::nullopt;
+  if (!memory || device.info().executor != "cuda" || !device.prepare(kTernaryRead))
+    return std::nullopt;
   const std::uint64_t params[] = {memory->address(), GiB, memory->address()};
   std::optional<double> best;
   for (const unsigned per_unit : {4u, 8u, 32u}) {
     const LaunchShape shape{.blocks = device.info().units * per_unit, .threads = 256};
     const auto time = time_calls(device, stream, 1, budget_s / 3, [&] {
-      return device.launch(stream, kRead, shape, params, sizeof params);
+      return device.launch(stream, kTernaryRead, shape, params, sizeof params);
     });
     if (time) best = std::max(best.value_or(0), static_cast<double>(GiB) / time->least_us * 1e6);
   }
@@ -109,7 +103,7 @@ const GpuProduct* product_for(const Device& device, Shape weights, std::int64_t 
 // On the device alone, with weights that its cache does not hold.
 Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId stream,
                                const BenchShape& shape, const GpuWeights& weights,
-                               const Activations& y, double budget_s) {
+                               std::span<const std::int8_t> codes, Timed timed, double budget_s) {
   const auto told = [&](const gpuready::Error& error) {
     return std::unexpected(device_error(device, error));
   };
@@ -130,8 +124,19 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
   if (!workspace) return told(workspace.error());
   auto activations = engine.allocate_activations(shape.m, shape.k);
   if (!activations) return std::unexpected(activations.error());
-  if (auto done = engine.upload(stream, y, *activations); !done)
-    return std::unexpected(done.error());
+  // Their codes are the numbers themselves, or nearly: times do not depend on them.
+  const std::vector<float> numbers(codes.begin(), codes.end());
+  const auto values = DeviceBuffer::make(device, numbers.size() * sizeof(float));
+  if (!values) return told(values.error());
+  if (auto done = device.copy_to_device(stream, values->address(), numbers.data(), values->bytes());
+      !done)
+    return told(done.error());
+  const auto quantise = [&] {
+    return engine.quantise(stream, values->range(), FloatType::f32, shape.m, *activations);
+  };
+  if (auto done = quantise(); !done) return std::unexpected(done.error());
+  const bool fuses =
+      product->fuses != nullptr && product->fuses(device.info(), weights.shape(), shape.m);
   std::vector<GpuWeightsView> views(copies, view);
   for (std::uint64_t i = 0; i < copies; ++i) {
     views[i].tiles = memory->address() + i * bytes;
@@ -142,13 +147,19 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
     return told(done.error());
   const auto time = time_calls(device, stream, static_cast<unsigned>(copies), budget_s, [&] {
     for (const GpuWeightsView& copy : views) {
-      auto done = product->run({device,
-                                stream,
-                                copy,
-                                activations->view(),
-                                shape.m,
-                                {OutputType::f32, {out->address(), out_bytes}},
-                                {workspace->address(), room}});
+      if (timed == Timed::device_values && !fuses)
+        if (auto done = quantise(); !done)
+          return gpuready::Result<void>(
+              gpuready::fail(gpuready::ErrorKind::device, done.error().message));
+      auto done = product->run(
+          {device,
+           stream,
+           copy,
+           activations->view(),
+           shape.m,
+           {OutputType::f32, {out->address(), out_bytes}},
+           {workspace->address(), room},
+           {timed == Timed::device_values && fuses ? values->address() : 0, FloatType::f32}});
       if (!done) return done;
     }
     return gpuready::Result<void>();
@@ -212,23 +223,25 @@ std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options) 
     options.progress("M " + std::to_string(shape.m) + ", N " + std::to_string(shape.n) + ", K " +
                      std::to_string(shape.k));
     const Operands made = operands(shape);
-    const auto y = Activations::from_int8(made.y, shape.m, shape.k);
     const auto weights = engine->load(made.codes);
-    if (!y || !weights) {
-      refused(!y ? y.error().message : weights.error().message);
+    if (!weights) {
+      refused(weights.error().message);
       continue;
     }
     row.kernel = engine->kernel_for(weights->shape(), shape.m);
     row.weight_bytes =
         std::uint64_t{weights->view().row_tiles} * weights->view().col_tiles * kTileBytes;
-    const auto samples =
-        time_on_device(device, *engine, *stream, shape, *weights, *y, options.budget_s);
-    if (!samples) {
-      refused(samples.error().message);
-      continue;
+    for (const Timed timed : {Timed::device, Timed::device_values}) {
+      row.timed = timed;
+      const auto samples = time_on_device(device, *engine, *stream, shape, *weights, made.y, timed,
+                                          options.budget_s);
+      if (!samples) {
+        refused(samples.error().message);
+        continue;
+      }
+      take(row, *samples);
+      rows.push_back(row);
     }
-    take(row, *samples);
-    rows.push_back(row);
   }
   if (stream) (void)device.destroy_stream(*stream);
   return rows;

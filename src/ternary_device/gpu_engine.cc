@@ -153,6 +153,29 @@ Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& cho
   return {};
 }
 
+Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, AddressRange values,
+                                 FloatType type, const GpuActivations& activations,
+                                 std::int64_t rows, GpuOutput out, AddressRange workspace) {
+  const Product product{&weights, &activations, rows, out, workspace};
+  const GpuProduct& chosen = product_for(device_->info(), weights.shape(), rows);
+  if (auto fits = check_call(product, chosen); !fits) return fits;
+  if (!chosen.fuses || !chosen.fuses(device_->info(), weights.shape(), rows)) {
+    if (auto done = quantise(stream, values, type, rows, activations); !done) return done;
+    return multiply(stream, std::span(&product, 1));
+  }
+  if (auto fits = check_values(values, type, rows, activations); !fits) return fits;
+  const auto done = chosen.run({*device_,
+                                stream,
+                                weights.view(),
+                                activations.view(),
+                                rows,
+                                out,
+                                workspace,
+                                {values.address, type}});
+  if (!done) return std::unexpected(device_error(*device_, done.error()));
+  return {};
+}
+
 Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> products) {
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
@@ -160,9 +183,14 @@ Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> produ
   }
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
-    const auto done =
-        chosen.run({*device_, stream, product.weights->view(), product.activations->view(),
-                    product.rows, product.out, product.workspace});
+    const auto done = chosen.run({*device_,
+                                  stream,
+                                  product.weights->view(),
+                                  product.activations->view(),
+                                  product.rows,
+                                  product.out,
+                                  product.workspace,
+                                  {}});
     if (!done) return std::unexpected(device_error(*device_, done.error()));
   }
   return {};

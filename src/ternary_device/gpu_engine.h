@@ -14,6 +14,11 @@ namespace gpuready::ternary {
 // An Error of the device, as the ternary library tells it.
 Error device_error(const Device& device, const gpuready::Error& error);
 
+class GpuActivations;
+// Whether `values` holds so many rows for `target`.
+Result<void> check_values(AddressRange values, FloatType type, std::int64_t rows,
+                          const GpuActivations& target);
+
 // The first row that is not finite, or whose step times `greatest_scale` is not, as an error.
 Result<void> check_activation_rows(std::span<const GpuActivationRow> rows, float greatest_scale);
 
@@ -79,6 +84,11 @@ class GpuEngine {
   Result<void> multiply(StreamId stream, const GpuWeights& weights,
                         const GpuActivations& activations, std::int64_t rows, GpuOutput out,
                         AddressRange workspace = {});
+  // As quantise() and multiply(), but in one kernel where that is quicker. check() then tells of
+  // the activations what it tells after quantise(); their codes are no one's to use.
+  Result<void> multiply(StreamId stream, const GpuWeights& weights, AddressRange values,
+                        FloatType type, const GpuActivations& activations, std::int64_t rows,
+                        GpuOutput out, AddressRange workspace = {});
   // Several products in the order given, for instance of one layer.
   struct Product {
     const GpuWeights* weights;
