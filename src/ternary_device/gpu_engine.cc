@@ -64,6 +64,25 @@ Result<GpuWeights> GpuEngine::load(const Codes& codes) {
   return load(*packed);
 }
 
+Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked) {
+  if (stacked.empty()) return fail(ErrorKind::wrong_size, "there are no weights to load");
+  Shape all{0, stacked[0]->shape().cols};
+  std::vector<std::uint32_t> tiles;
+  std::vector<float> scales;
+  for (const PackedWeights* weights : stacked) {
+    const Shape shape = weights->shape();
+    if (shape.cols != all.cols || all.rows % kTileRows != 0)
+      return fail(ErrorKind::wrong_size,
+                  "weights of " + to_text(shape) + " cannot follow others of " + to_text(all));
+    all.rows += shape.rows;
+    const auto own = gpu_tiles(*weights);
+    tiles.insert(tiles.end(), own.begin(), own.end());
+    const auto own_scales = weights->row_scales();
+    scales.insert(scales.end(), own_scales.begin(), own_scales.end());
+  }
+  return load_tiles(all, tiles, scales);
+}
+
 Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
                                          std::span<const float> scales) {
   // The kernels count rows in 32 bits.

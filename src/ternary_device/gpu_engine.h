@@ -61,6 +61,9 @@ class GpuEngine {
   // Complete when they return. From the packed form of the CPU, or from codes.
   Result<GpuWeights> load(const PackedWeights& weights);
   Result<GpuWeights> load(const Codes& codes);
+  // Weights that meet the same activations, as one whose rows follow each other: one launch makes
+  // all their products. All but the last must have whole tiles of rows (kTileRows).
+  Result<GpuWeights> load(std::span<const PackedWeights* const> stacked);
   Result<GpuActivations> allocate_activations(std::int64_t rows, std::int64_t cols);
 
   // Loads the code for such a call; without it the first call does, which a capture forbids.
