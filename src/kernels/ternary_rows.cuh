@@ -165,18 +165,19 @@ struct RowQuantiser {
 #pragma unroll
       for (u32 i = 0; i < kHeld; ++i) {
         const u32 word = first + thread + i * threads;
-        u32 four = 0;  // as all of a row that is not finite
+        u32 four = 0;
 #pragma unroll
         for (u32 b = 0; b < 4; ++b) {
-          const u32 q = static_cast<u32>(
-              ternary::quantise_activation(float_of(Values::bits(held[i], b)), scale));
+          // A row that is not finite has codes of zero.
+          const u32 bits = finite ? Values::bits(held[i], b) : 0;
+          const u32 q = static_cast<u32>(ternary::quantise_activation(float_of(bits), scale));
           sum += q;
           four |= (q & 0xFF) << 8 * b;
         }
-        if (word < words) target[word / 32 * 32 + place_in_tile(word % 32)] = finite ? four : 0;
+        if (word < words) target[word / 32 * 32 + place_in_tile(word % 32)] = four;
       }
     }
-    sum = warp_total(finite ? sum : 0);
+    sum = warp_total(sum);
     if (lane == 0) add_shared(&known[row].sum, static_cast<int>(sum));
     if (thread == 0)
       known[row].step = finite ? ternary::activation_step(limit) : float_of(0x7FFFFFFFu);
