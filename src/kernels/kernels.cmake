@@ -98,7 +98,9 @@ gpuready_ptx(gpuready_device ternary_wgmma sm_90a 80)
 gpuready_ptx(gpuready_device ternary_gemv sm_50 60)
 gpuready_ptx(gpuready_device ternary_gemv sm_61 60)  # dp4a
 gpuready_ptx(gpuready_device ternary_gemv sm_80 74)  # loads past the first-level cache
-gpuready_ptx(gpuready_device ternary_gemv sm_90 80)  # launches that overlap, prefetches
+gpuready_ptx(gpuready_device ternary_gemv sm_90 80)  # launches that overlap
+gpuready_ptx(gpuready_device ternary_stream sm_80 74)
+gpuready_ptx(gpuready_device ternary_stream sm_90 80)  # bulk copies, prefetches
 gpuready_ptx(gpuready_device ternary_quantise sm_50 60)
 gpuready_ptx(gpuready_device ternary_quantise sm_80 74)
 gpuready_ptx(gpuready_device ternary_quantise sm_90 78)
@@ -160,6 +162,8 @@ add_executable(bench_ternary_gemm EXCLUDE_FROM_ALL
 target_link_libraries(bench_ternary_gemm PRIVATE gpuready_options gpuready_ternary_device)
 target_link_options(bench_ternary_gemm PRIVATE -static-libgcc -static-libstdc++)
 # Ternary products on a GPU, checked and timed: `ninja bench_ternary_gpu`.
-add_executable(bench_ternary_gpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu.cc)
+add_executable(bench_ternary_gpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu.cc
+  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu_check.cc
+  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu_times.cc)
 target_link_libraries(bench_ternary_gpu PRIVATE gpuready_options gpuready_ternary_device)
 target_link_options(bench_ternary_gpu PRIVATE -static-libgcc -static-libstdc++)

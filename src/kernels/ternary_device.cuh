@@ -101,6 +101,9 @@ GPUREADY_DEVICE void await_copies() {
 GPUREADY_DEVICE void add_shared(int* target, int value) {
   asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(shared_address(target)), "r"(value) : "memory");
 }
+GPUREADY_DEVICE void lower_shared(u32* target, u32 value) {
+  asm volatile("red.shared.min.u32 [%0], %1;" ::"r"(shared_address(target)), "r"(value) : "memory");
+}
 
 GPUREADY_DEVICE u32 shuffle_xor(u32 value, u32 mask) {
   return static_cast<u32>(

@@ -32,7 +32,7 @@ struct Place {
 
 // The activations of `count` column tiles of each slice, from its tile `first` on, so that a lane's
 // eight words of a tile follow each other; zeros for rows that are not there.
-template <u32 kRows, u32 kBlockWarps = kWarps>
+template <u32 kRows>
 GPUREADY_DEVICE void fill_activations(const TernaryGemvParams& p, u32 first_row, u32 first,
                                       u32 count, u32 row_words) {
   // Slices that are taken whole follow each other.
@@ -53,10 +53,10 @@ GPUREADY_DEVICE void fill_activations(const TernaryGemvParams& p, u32 first_row,
       const u32 end = left < piece_tiles ? left : piece_tiles;
       u64 source = row + (from + tile) * u64{kTileCols} + word * 4;
       u32* target = shared_words + m * row_words + (piece * count + tile) * 32 + t * 8 + h * 4 + j;
-      for (u32 i = tile; i < end; i += kBlockWarps) {
+      for (u32 i = tile; i < end; i += kWarps) {
         copy_word(target, source, there);
-        source += kBlockWarps * kTileCols;
-        target += kBlockWarps * 32;
+        source += kWarps * kTileCols;
+        target += kWarps * 32;
       }
     }
   }
@@ -140,121 +140,6 @@ GPUREADY_DEVICE void multiply_rows(const TernaryGemvParams& p) {
   }
 }
 
-#if __CUDA_ARCH__ >= 800
-inline constexpr u32 kStreamWarps = 12, kStreamThreads = 32 * kStreamWarps;
-
-// A piece of a row tile: up to kRing of its column tiles. A row tile is p.pieces of them, as even
-// as can be; pieces are counted over the row tiles of a block.
-struct Piece {
-  u32 row = 0, index;
-  u32 first, count;  // column tiles
-
-  GPUREADY_DEVICE Piece(const TernaryGemvParams& p, u32 number) : index(number) {
-    for (; index >= p.pieces; index -= p.pieces) ++row;
-    place(p);
-  }
-  // To the one that is as many further on as the block has warps.
-  GPUREADY_DEVICE void advance(const TernaryGemvParams& p) {
-    row += p.rows_per_turn;
-    index += p.pieces_per_turn;
-    if (index >= p.pieces) {
-      index -= p.pieces;
-      ++row;
-    }
-    place(p);
-  }
-  GPUREADY_DEVICE void place(const TernaryGemvParams& p) {
-    const u32 larger = p.col_tiles - p.pieces * p.piece_tiles;  // pieces with one more
-    first = index * p.piece_tiles + (index < larger ? index : larger);
-    count = p.piece_tiles + (index < larger ? 1 : 0);
-  }
-};
-
-// For many row tiles: a block an SM, which takes some that follow each other. Its warps take their
-// pieces in turn, so that the block reads one stretch of memory from end to end, and each loads its
-// next one while it works on one. Two blocks fit an SM: the next kernel's has its first pieces
-// while this one ends.
-template <class Products>
-GPUREADY_DEVICE void multiply_stream(const TernaryGemvParams& p) {
-  constexpr u32 kRows = Products::kRows;
-  GPUREADY_SHARED static GpuActivationRow known[kRows];
-  let_next_start();
-  const u32 lane = thread_index() % 32, warp = thread_index() / 32;
-  u32 first_row = 0, block = block_index();
-  for (; block >= p.groups; block -= p.groups) first_row += kRows;
-  const u32 first_tile = static_cast<u32>(static_cast<u64>(block) * p.row_tiles / p.groups);
-  const u32 end_tile = static_cast<u32>(static_cast<u64>(block + 1) * p.row_tiles / p.groups);
-  const u32 row_tiles = end_tile - first_tile;
-  const char* const tiles = reinterpret_cast<const char*>(p.tiles_address) +
-                            static_cast<u64>(first_tile) * p.col_tiles * kTileBytes + lane * 16;
-  Words4 ring[kRing];
-  Piece next(p, warp);
-  const auto begin_next = [&] {
-    if (next.row >= row_tiles) next.count = 0;
-    return tiles + (static_cast<u64>(next.row) * p.col_tiles + next.first) * kTileBytes;
-  };
-  const char* at = begin_next();
-#pragma unroll
-  for (u32 i = 0; i < kRing; ++i) {
-    ring[i] = Words4{0, 0, 0, 0};
-    if (i < next.count) ring[i] = load_weights(at + i * kTileBytes);
-  }
-  // What follows the first pieces comes into the second-level cache meanwhile.
-  if (thread_index() == 0)
-    prefetch(tiles + u64{kStreamWarps} * p.piece_tiles * kTileBytes,
-             tiles + static_cast<u64>(row_tiles) * p.col_tiles * kTileBytes, p.prefetch_bytes);
-  const u32 row_words = p.col_tiles * 32 + Products::kPadding;
-  int* const sums = reinterpret_cast<int*>(shared_words + kRows * row_words);
-  for (u32 i = thread_index(); i < kRows * row_tiles * kTileRows; i += kStreamThreads) sums[i] = 0;
-  await_previous();
-
-  if (thread_index() < kRows && first_row + thread_index() < p.activation_rows)
-    known[thread_index()] =
-        reinterpret_cast<const GpuActivationRow*>(p.rows_address)[first_row + thread_index()];
-  fill_activations<kRows, kStreamWarps>(p, first_row, 0, p.slice_tiles, row_words);
-  block_barrier();
-
-  const u32* const activations = Products::own_row(shared_words + lane % 4 * 8, row_words);
-#pragma unroll 1
-  while (next.count != 0) {
-    const u32 count = next.count;
-    const u32* const y = activations + next.first * 32;
-    int* const target = sums + next.row * kRows * kTileRows;
-    next.advance(p);
-    at = begin_next();
-    Products products;
-    if (count == kRing && next.count == kRing) {  // no branches among the products
-#pragma unroll
-      for (u32 i = 0; i < kRing; ++i) {
-        products.add(ring[i], y + i * 32, row_words);
-        ring[i] = load_weights(at + i * kTileBytes);
-      }
-    } else {
-#pragma unroll
-      for (u32 i = 0; i < kRing; ++i) {
-        if (i < count) products.add(ring[i], y + i * 32, row_words);
-        if (i < next.count) ring[i] = load_weights(at + i * kTileBytes);
-      }
-    }
-    products.end_chunk();
-    products.give_all(lane,
-                      [&](u32 m, u32 r, int sum) { add_shared(target + m * kTileRows + r, sum); });
-  }
-  block_barrier();
-
-  for (u32 i = thread_index(); i < row_tiles * kTileRows; i += kStreamThreads) {
-    const u32 weight_row = first_tile * kTileRows + i;
-    if (weight_row >= p.weight_rows) break;
-    const float scale = reinterpret_cast<const float*>(p.scales_address)[weight_row];
-    for (u32 m = 0; m < kRows && first_row + m < p.activation_rows; ++m)
-      store_result(p.out_address, p.output_type,
-                   static_cast<u64>(first_row + m) * p.weight_rows + weight_row,
-                   sums[(i / kTileRows * kRows + m) * kTileRows + i % kTileRows] - known[m].sum,
-                   known[m].step, scale);
-  }
-}
-#endif
-
 }  // namespace
 
 GPUREADY_KERNEL(256, 4) void gpuready_ternary_gemv_1(TernaryGemvParams p) {
@@ -272,15 +157,6 @@ GPUREADY_KERNEL(256, 3) void gpuready_ternary_gemv_8(TernaryGemvParams p) {
 }
 GPUREADY_KERNEL(256, 2) void gpuready_ternary_gemv_16(TernaryGemvParams p) {
   multiply_rows<MatrixProducts<2>>(p);
-}
-GPUREADY_KERNEL(384, 2) void gpuready_ternary_stream_1(TernaryGemvParams p) {
-  multiply_stream<DotProducts<1>>(p);
-}
-GPUREADY_KERNEL(384, 2) void gpuready_ternary_stream_8(TernaryGemvParams p) {
-  multiply_stream<MatrixProducts<1>>(p);
-}
-GPUREADY_KERNEL(384, 1) void gpuready_ternary_stream_16(TernaryGemvParams p) {
-  multiply_stream<MatrixProducts<2>>(p);
 }
 #endif
 

@@ -10,17 +10,21 @@ namespace gpuready::ternary {
 // TernaryGemvParams, for 1, 2 and 4 activation rows at once, and by matrix instructions, from sm_80
 // on, for up to 8 and 16. In Vulkan the first serves any number.
 extern const Kernel kTernaryGemv1, kTernaryGemv2, kTernaryGemv4, kTernaryGemv8, kTernaryGemv16;
-// The same for many weight rows: one block an SM, slice_tiles all column tiles, groups the blocks.
-// From sm_80 on.
+// TernaryStreamParams: the same for many weight rows, one block an SM. From sm_80 on.
 extern const Kernel kTernaryStream1, kTernaryStream8, kTernaryStream16;
+// From activations that are not quantised yet: no more rows than the kernel takes at once.
+extern const Kernel kTernaryStreamValues1, kTernaryStreamValues8;
 extern const Kernel kTernaryActivations;  // TernaryActivationParams
 // TernaryWeightsParams, in the order of the absmean rule. The second is one block.
 extern const Kernel kTernarySums, kTernaryMean, kTernarySigns;
+// Reads memory as fast as loads can be asked for: address, bytes and an address to write to, of 64
+// bits each; blocks of 256 threads.
+extern const Kernel kTernaryRead;
 
 // As compiled.
 inline constexpr unsigned kGemvWarps = 8, kGemvRing = 8;
 inline constexpr unsigned kGemvMatrixPaddingBytes = 16;  // behind a row of kTernaryGemv8 and 16
-inline constexpr unsigned kStreamWarps = 12;
+inline constexpr unsigned kStreamWarps = 12, kStreamPieceTiles = 8, kStreamMostStages = 4;
 inline constexpr unsigned kGemvVulkanThreads = 128;
 inline constexpr unsigned kActivationThreads = 512, kActivationVulkanThreads = 128;
 inline constexpr unsigned kSumThreads = 128, kMeanThreads = 1024, kSignThreads = 256;

@@ -31,11 +31,22 @@ struct TernaryGemvParams {
   unsigned chunk_tiles;  // of a slice, whose activations are in shared memory at once: all, or a
                          // multiple of 8
   unsigned output_type;  // 0 int32, 1 f32, 2 bf16
-  // Of the stream kernels: a row tile's pieces, of piece_tiles column tiles or one more; and how
-  // many row tiles and pieces follow for as many pieces as there are warps.
+};
+
+// The same, for many weight rows: a block takes row tiles `groups` apart.
+struct TernaryStreamParams {
+  unsigned long long tiles_address, scales_address, out_address;
+  unsigned long long rows_address;    // written, and not read, where values are given
+  unsigned long long codes_address;   // or
+  unsigned long long values_address;  // of the activations, [activation_rows][cols]
+  unsigned cols, value_type;          // of those, as in TernaryActivationParams
+  unsigned weight_rows, col_tiles, activation_rows, stride, groups, output_type;
+  unsigned block_tiles, larger_blocks;  // row tiles of a block; blocks that have one more
+  // A row tile's pieces, of piece_tiles column tiles or one more; and how many row tiles and pieces
+  // follow for as many pieces as there are warps.
   unsigned pieces, piece_tiles, rows_per_turn, pieces_per_turn;
+  unsigned stages;          // pieces that a warp has room for in shared memory; from sm_90 on
   unsigned prefetch_bytes;  // beyond a block's first pieces; a multiple of 16
-  unsigned reserved;
 };
 
 // Codes, steps and sums of rows of values, by the rule of Activations::quantise(); a block a row.

@@ -1,4 +1,4 @@
-// A yardstick for benchmarks/ternary_gpu.cc: reads memory as fast as loads can be asked for.
+// A yardstick for benchmarks: reads memory as fast as loads can be asked for.
 #include "kernels/ternary_device.cuh"
 
 namespace gpuready::device {

@@ -26,7 +26,8 @@ std::optional<BenchShape> parse_bench_shape(std::string_view text);  // "MxNxK",
 //   call    a product of quantised activations in host memory to f32 in host memory
 //   device  on a GPU, from and to its memory, by graph replay (launches one after the other where
 //           there are no graphs); the weights rotate over copies of four times its L2 cache
-enum class Timed { call, device };
+//   device_values  the same, but from activations in f32, which are quantised too
+enum class Timed { call, device, device_values };
 std::string_view to_string(Timed timed);
 
 struct BenchRow {

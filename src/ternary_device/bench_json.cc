@@ -65,7 +65,9 @@ std::optional<std::vector<BenchRow>> read_bench_rows(const Json& document) {
     row.form = get_string(item, "form").value_or("");
     row.shape = {get_int(item, "m").value_or(1), get_int(item, "n").value_or(0),
                  get_int(item, "k").value_or(0)};
-    row.timed = get_string(item, "timed") == "device" ? Timed::device : Timed::call;
+    const auto timed = get_string(item, "timed");
+    for (const Timed known : {Timed::call, Timed::device, Timed::device_values})
+      if (timed == to_string(known)) row.timed = known;
     row.least_us = get_double(item, "least_us").value_or(0);
     row.median_us = get_double(item, "median_us").value_or(0);
     row.samples = get_uint(item, "samples").value_or(0);

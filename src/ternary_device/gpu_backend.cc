@@ -81,6 +81,7 @@ class GpuBackend final : public Backend {
   Result<PoolBlock> room(std::uint64_t bytes);
   Result<void> room_for_rows(std::int64_t rows, std::int64_t cols);
   Result<PoolBlock> room_for_out(Shape weights, std::int64_t rows, OutputView out);
+  Result<PoolBlock> workspace_for(Shape weights, std::int64_t rows);
   Result<void> finish(const GpuWeights& weights, std::int64_t rows, AddressRange result,
                       OutputView out);
 
@@ -133,17 +134,14 @@ Result<PoolBlock> GpuBackend::room_for_out(Shape weights, std::int64_t rows, Out
   return room(out.bytes.size());
 }
 
-// From what was quantised or given to the caller's memory. Nothing is written there before all is
-// known to be finite.
+Result<PoolBlock> GpuBackend::workspace_for(Shape weights, std::int64_t rows) {
+  return room(std::max<std::uint64_t>(engine_.workspace_bytes(weights, rows), 1));
+}
+
+// From the product to the caller's memory. Nothing is written there before all is known to be
+// finite.
 Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, AddressRange result,
                                 OutputView out) {
-  const auto workspace =
-      room(std::max<std::uint64_t>(engine_.workspace_bytes(weights.shape(), rows), 1));
-  if (!workspace) return std::unexpected(workspace.error());
-  if (auto done = engine_.multiply(stream_->id(), weights, *activations_, rows, {out.type, result},
-                                   range(*workspace));
-      !done)
-    return done;
   const std::uint64_t known_bytes = static_cast<std::uint64_t>(rows) * sizeof(GpuActivationRow);
   const float greatest = out.type == OutputType::int32 ? 0 : weights.view().greatest_scale;
   if (result.bytes > kStagingBytes || known_bytes > kStagingBytes) {
@@ -179,7 +177,13 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const Activatio
   const auto result = room_for_out(loaded.shape(), activations.rows(), out);
   if (!result) return std::unexpected(result.error());
   if (auto made = room_for_rows(activations.rows(), activations.cols()); !made) return made;
+  const auto workspace = workspace_for(loaded.shape(), activations.rows());
+  if (!workspace) return std::unexpected(workspace.error());
   if (auto done = engine_.upload(stream_->id(), activations, *activations_); !done) return done;
+  if (auto done = engine_.multiply(stream_->id(), loaded, *activations_, activations.rows(),
+                                   {out.type, range(*result)}, range(*workspace));
+      !done)
+    return done;
   return finish(loaded, activations.rows(), range(*result), out);
 }
 
@@ -200,13 +204,16 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView
   const auto values = room(bytes);
   if (!values) return std::unexpected(values.error());
   if (auto made = room_for_rows(rows, cols); !made) return made;
+  const auto workspace = workspace_for(loaded.shape(), rows);
+  if (!workspace) return std::unexpected(workspace.error());
   const void* source = activations.bytes.data();
   if (bytes <= kStagingBytes) source = std::memcpy(staging_, source, bytes);
   if (auto done = told(device_->copy_to_device(stream_->id(), values->address(), source, bytes));
       !done)
     return done;
   if (auto done =
-          engine_.quantise(stream_->id(), range(*values), activations.type, rows, *activations_);
+          engine_.multiply(stream_->id(), loaded, {values->address(), bytes}, activations.type,
+                           *activations_, rows, {out.type, range(*result)}, range(*workspace));
       !done)
     return done;
   return finish(loaded, rows, range(*result), out);

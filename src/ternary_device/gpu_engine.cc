@@ -64,6 +64,25 @@ Result<GpuWeights> GpuEngine::load(const Codes& codes) {
   return load(*packed);
 }
 
+Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked) {
+  if (stacked.empty()) return fail(ErrorKind::wrong_size, "there are no weights to load");
+  Shape all{0, stacked[0]->shape().cols};
+  std::vector<std::uint32_t> tiles;
+  std::vector<float> scales;
+  for (const PackedWeights* weights : stacked) {
+    const Shape shape = weights->shape();
+    if (shape.cols != all.cols || all.rows % kTileRows != 0)
+      return fail(ErrorKind::wrong_size,
+                  "weights of " + to_text(shape) + " cannot follow others of " + to_text(all));
+    all.rows += shape.rows;
+    const auto own = gpu_tiles(*weights);
+    tiles.insert(tiles.end(), own.begin(), own.end());
+    const auto own_scales = weights->row_scales();
+    scales.insert(scales.end(), own_scales.begin(), own_scales.end());
+  }
+  return load_tiles(all, tiles, scales);
+}
+
 Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
                                          std::span<const float> scales) {
   // The kernels count rows in 32 bits.
@@ -153,6 +172,29 @@ Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& cho
   return {};
 }
 
+Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, AddressRange values,
+                                 FloatType type, const GpuActivations& activations,
+                                 std::int64_t rows, GpuOutput out, AddressRange workspace) {
+  const Product product{&weights, &activations, rows, out, workspace};
+  const GpuProduct& chosen = product_for(device_->info(), weights.shape(), rows);
+  if (auto fits = check_call(product, chosen); !fits) return fits;
+  if (!chosen.fuses || !chosen.fuses(device_->info(), weights.shape(), rows)) {
+    if (auto done = quantise(stream, values, type, rows, activations); !done) return done;
+    return multiply(stream, std::span(&product, 1));
+  }
+  if (auto fits = check_values(values, type, rows, activations); !fits) return fits;
+  const auto done = chosen.run({*device_,
+                                stream,
+                                weights.view(),
+                                activations.view(),
+                                rows,
+                                out,
+                                workspace,
+                                {values.address, type}});
+  if (!done) return std::unexpected(device_error(*device_, done.error()));
+  return {};
+}
+
 Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> products) {
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
@@ -160,9 +202,14 @@ Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> produ
   }
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
-    const auto done =
-        chosen.run({*device_, stream, product.weights->view(), product.activations->view(),
-                    product.rows, product.out, product.workspace});
+    const auto done = chosen.run({*device_,
+                                  stream,
+                                  product.weights->view(),
+                                  product.activations->view(),
+                                  product.rows,
+                                  product.out,
+                                  product.workspace,
+                                  {}});
     if (!done) return std::unexpected(device_error(*device_, done.error()));
   }
   return {};

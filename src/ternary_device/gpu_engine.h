@@ -14,6 +14,11 @@ namespace gpuready::ternary {
 // An Error of the device, as the ternary library tells it.
 Error device_error(const Device& device, const gpuready::Error& error);
 
+class GpuActivations;
+// Whether `values` holds so many rows for `target`.
+Result<void> check_values(AddressRange values, FloatType type, std::int64_t rows,
+                          const GpuActivations& target);
+
 // The first row that is not finite, or whose step times `greatest_scale` is not, as an error.
 Result<void> check_activation_rows(std::span<const GpuActivationRow> rows, float greatest_scale);
 
@@ -56,6 +61,9 @@ class GpuEngine {
   // Complete when they return. From the packed form of the CPU, or from codes.
   Result<GpuWeights> load(const PackedWeights& weights);
   Result<GpuWeights> load(const Codes& codes);
+  // Weights that meet the same activations, as one whose rows follow each other: one launch makes
+  // all their products. All but the last must have whole tiles of rows (kTileRows).
+  Result<GpuWeights> load(std::span<const PackedWeights* const> stacked);
   Result<GpuActivations> allocate_activations(std::int64_t rows, std::int64_t cols);
 
   // Loads the code for such a call; without it the first call does, which a capture forbids.
@@ -79,6 +87,11 @@ class GpuEngine {
   Result<void> multiply(StreamId stream, const GpuWeights& weights,
                         const GpuActivations& activations, std::int64_t rows, GpuOutput out,
                         AddressRange workspace = {});
+  // As quantise() and multiply(), but in one kernel where that is quicker. check() then tells of
+  // the activations what it tells after quantise(); their codes are no one's to use.
+  Result<void> multiply(StreamId stream, const GpuWeights& weights, AddressRange values,
+                        FloatType type, const GpuActivations& activations, std::int64_t rows,
+                        GpuOutput out, AddressRange workspace = {});
   // Several products in the order given, for instance of one layer.
   struct Product {
     const GpuWeights* weights;

@@ -22,17 +22,14 @@ bool is_vulkan(const DeviceInfo& device, Shape, std::int64_t) {
 }
 std::uint64_t no_workspace(const DeviceInfo&, Shape, std::int64_t) { return 0; }
 
-gpuready::Result<void> prepare_gemv(Device& device, Shape weights, std::int64_t rows) {
-  const GemvPlan plan = gemv_plan(device.info(), weights, rows);
-  if (auto ready = device.prepare(*plan.kernel); !ready) return ready;
-  // Which also allows it that much shared memory.
-  const auto blocks =
-      device.resident_blocks(*plan.kernel, plan.shape.threads, plan.shape.shared_bytes);
-  if (!blocks) return std::unexpected(blocks.error());
-  return {};
+gpuready::Result<void> prepare_planned(Device& device, Shape weights, std::int64_t rows) {
+  return prepare_gemv(device, gemv_plan(device.info(), weights, rows));
 }
-gpuready::Result<void> run_planned_gemv(const GpuCall& call) {
+gpuready::Result<void> run_planned(const GpuCall& call) {
   return run_gemv(call, gemv_plan(call.device.info(), call.weights.shape, call.rows));
+}
+bool fuses(const DeviceInfo& device, Shape weights, std::int64_t rows) {
+  return gemv_plan(device, weights, rows).values_kernel != nullptr;
 }
 
 }  // namespace
@@ -41,10 +38,10 @@ std::span<const GpuProduct> gpu_products() {
   static const std::array products = {
       gemm_products()[0],
       gemm_products()[1],
-      GpuProduct{"vulkan-gemv", is_vulkan, no_workspace, prepare_gemv, run_planned_gemv},
-      GpuProduct{"mma-gemv", has_mma, no_workspace, prepare_gemv, run_planned_gemv},
-      GpuProduct{"dp4a-gemv", has_dp4a, no_workspace, prepare_gemv, run_planned_gemv},
-      GpuProduct{"plain-gemv", any, no_workspace, prepare_gemv, run_planned_gemv},
+      GpuProduct{"vulkan-gemv", is_vulkan, no_workspace, prepare_planned, run_planned, fuses},
+      GpuProduct{"mma-gemv", has_mma, no_workspace, prepare_planned, run_planned, fuses},
+      GpuProduct{"dp4a-gemv", has_dp4a, no_workspace, prepare_planned, run_planned, fuses},
+      GpuProduct{"plain-gemv", any, no_workspace, prepare_planned, run_planned, fuses},
   };
   return products;
 }

@@ -33,8 +33,8 @@ Result<void> check_rows(const GpuActivations& target, std::int64_t rows) {
 
 }  // namespace
 
-Result<void> GpuEngine::quantise(StreamId stream, AddressRange values, FloatType type,
-                                 std::int64_t rows, const GpuActivations& target) {
+Result<void> check_values(AddressRange values, FloatType type, std::int64_t rows,
+                          const GpuActivations& target) {
   if (auto fits = check_rows(target, rows); !fits) return fits;
   const GpuActivationsView& view = target.view();
   const std::uint64_t bytes =
@@ -47,6 +47,13 @@ Result<void> GpuEngine::quantise(StreamId stream, AddressRange values, FloatType
   // Vulkan's kernel reads whole words.
   if (values.address % 4 != 0)
     return fail(ErrorKind::wrong_size, "the activations' place is not aligned to 4 bytes");
+  return {};
+}
+
+Result<void> GpuEngine::quantise(StreamId stream, AddressRange values, FloatType type,
+                                 std::int64_t rows, const GpuActivations& target) {
+  if (auto fits = check_values(values, type, rows, target); !fits) return fits;
+  const GpuActivationsView& view = target.view();
   if (view.tiles != 0 && rows >= kMatrixRows)
     return told(*device_,
                 enqueue_gemm_quantise(*device_, stream, values.address, type, rows, view));

@@ -31,6 +31,12 @@ struct GpuActivationsView {
 inline constexpr std::uint32_t kGpuRowPadding = 64;
 inline constexpr std::int64_t kMatrixRows = 17;  // from here on products go tile by tile
 
+// Activations that are not quantised yet, [rows][cols]; 0: they are.
+struct GpuValues {
+  DeviceAddress address = 0;
+  FloatType type = FloatType::f32;
+};
+
 // M * N elements, row-major.
 struct GpuOutput {
   OutputType type = OutputType::f32;
@@ -46,6 +52,8 @@ struct GpuCall {
   std::int64_t rows;  // M, the first of the activations'
   GpuOutput out;
   AddressRange workspace;  // at least what the product's workspace_bytes() said
+  // For a product that fuses() alone: it quantises these, and writes the activations' rows.
+  GpuValues values = {};
 };
 
 // A kernel that multiplies. gpu_products() lists them; the first that serves a call is taken.
@@ -56,6 +64,8 @@ struct GpuProduct {
   // Loads the code, so that run() does not: it may be called while a graph is captured.
   gpuready::Result<void> (*prepare)(Device& device, Shape weights, std::int64_t rows);
   gpuready::Result<void> (*run)(const GpuCall& call);  // asynchronous, without allocation
+  // Whether it quantises too, quicker than a kernel before it.
+  bool (*fuses)(const DeviceInfo& device, Shape weights, std::int64_t rows) = nullptr;
 };
 std::span<const GpuProduct> gpu_products();
 

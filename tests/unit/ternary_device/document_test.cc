@@ -82,12 +82,17 @@ TEST(TernaryDocument, of_times_is_written_and_read_back) {
   BenchRow missing;
   missing.subject = "cuda";
   missing.reason = "it is not here";
-  const std::vector<BenchRow> rows = {row, missing};
+  std::vector<BenchRow> rows = {row, missing};
+  for (const Timed timed : {Timed::device, Timed::device_values}) {
+    row.timed = timed;
+    rows.push_back(row);
+  }
   const Json document = to_json(rows, 2, 0, {"1.2.3", "2026-01-01T00:00:00Z"});
   write("ternary-bench.sample.json", document);
   const auto read = read_bench_rows(document);
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read, 2, 0, {"1.2.3", "2026-01-01T00:00:00Z"}), document);
+  EXPECT_EQ(read->back().timed, Timed::device_values);
 }
 
 TEST(BenchShape, is_read) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <set>
@@ -93,6 +94,61 @@ TEST(GemvPlan, shares_row_tiles_among_warps_where_there_are_few) {
   EXPECT_EQ(gemv_plan(device, {2560, 2560}, 1).slices, 8u);
   EXPECT_EQ(gemv_plan(device, {55296, 5120}, 1).slices, 1u);
   EXPECT_EQ(gemv_plan(device, {2560, 128}, 1).slices, 1u);
+}
+
+DeviceInfo nvidia(int capability) {
+  DeviceInfo device;
+  device.executor = "cuda";
+  device.units = 132;
+  device.compute_capability = capability;
+  return device;
+}
+
+TEST(GemvPlan, has_more_on_the_way_the_more_a_block_reads) {
+  const auto stages = [](int capability, Shape weights, std::int64_t rows) {
+    const GemvPlan plan = gemv_plan(nvidia(capability), weights, rows);
+    EXPECT_TRUE(plan.streams);
+    return plan.stages;
+  };
+  EXPECT_EQ(stages(90, {13824, 2560}, 1), 1u);
+  EXPECT_EQ(stages(90, {5120, 27648}, 1), 2u);
+  EXPECT_EQ(stages(90, {28672, 8192}, 1), 3u);
+  EXPECT_EQ(stages(90, {28672, 8192}, 8), 1u);  // its activations take the room
+  EXPECT_EQ(stages(80, {28672, 8192}, 1), 0u);  // in registers
+}
+
+TEST(GemvPlan, streams_as_long_as_a_stage_fits_beside_the_activations) {
+  constexpr unsigned kStage = kStreamWarps * kStreamPieceTiles * kTileBytes, kLimit = 226 * 1024;
+  unsigned streams = 0;
+  for (std::int64_t cols = 128; cols <= 1 << 18; cols += 128) {
+    const GemvPlan plan = gemv_plan(nvidia(90), {28672, cols}, 1);
+    if (!plan.streams) break;
+    ++streams;
+    EXPECT_GE(plan.stages, 1u) << cols;
+    EXPECT_GE(plan.shape.shared_bytes, plan.stages * kStage + cols) << cols;
+    EXPECT_LE(plan.shape.shared_bytes, kLimit) << cols;
+  }
+  EXPECT_EQ(streams, (kLimit - kStage - 64) / 128);
+}
+
+TEST(GemvPlan, quantises_in_the_product_where_that_is_quicker) {
+  const auto fuses = [](const DeviceInfo& device, Shape weights, std::int64_t rows) {
+    const auto products = gpu_products();
+    const auto product = std::find_if(products.begin(), products.end(),
+                                      [&](auto& p) { return p.serves(device, weights, rows); });
+    return product->fuses != nullptr && product->fuses(device, weights, rows);
+  };
+  EXPECT_TRUE(fuses(nvidia(90), {28672, 8192}, 1));
+  EXPECT_TRUE(fuses(nvidia(80), {2560, 27648}, 1));
+  EXPECT_TRUE(fuses(nvidia(90), {28672, 8192}, 2));
+  EXPECT_TRUE(fuses(nvidia(90), {2560, 2560}, 4));
+  EXPECT_FALSE(fuses(nvidia(90), {28672, 8192}, 4));
+  EXPECT_FALSE(fuses(nvidia(90), {2560, 128}, 5));
+  EXPECT_FALSE(fuses(nvidia(90), {16, 1 << 20}, 1));  // too long to stream
+  EXPECT_FALSE(fuses(nvidia(61), {2560, 2560}, 1));
+  DeviceInfo vulkan;
+  vulkan.executor = "vulkan";
+  EXPECT_FALSE(fuses(vulkan, {2560, 2560}, 1));
 }
 
 TEST(GpuProducts, name_the_instructions_that_a_device_has) {
