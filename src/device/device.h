@@ -206,6 +206,29 @@ class DeviceBuffer {
   AddressRange range_;
 };
 
+// A stream of its own, which waits for no other: copies on the default ones of two GPUs wait for
+// each other. What remembers it (a pool, a timer) must end before it.
+class DeviceStream {
+ public:
+  static Result<DeviceStream> make(Device& device) {
+    auto stream = device.create_stream();
+    if (!stream) return std::unexpected(stream.error());
+    return DeviceStream(device, *stream);
+  }
+  DeviceStream(DeviceStream&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), id_(other.id_) {}
+  DeviceStream& operator=(DeviceStream&&) = delete;
+  ~DeviceStream() {
+    if (device_) (void)device_->destroy_stream(id_);
+  }
+  StreamId id() const { return id_; }
+
+ private:
+  DeviceStream(Device& device, StreamId id) : device_(&device), id_(id) {}
+  Device* device_;
+  StreamId id_;
+};
+
 // Two events around work on one stream.
 class StreamTimer {
  public:

@@ -41,12 +41,6 @@ Result<void*> map_pages(std::uint64_t bytes) {
 
 }  // namespace
 
-Result<OwnStream> OwnStream::make(Device& device) {
-  auto stream = device.create_stream();
-  if (!stream) return std::unexpected(stream.error());
-  return OwnStream(device, *stream);
-}
-
 std::optional<RateEffort> effort_for(std::optional<RateEffort> effort, std::uint64_t bytes) {
   const double share = static_cast<double>(bytes) / static_cast<double>(kFullEffortBytes);
   if (effort) effort->batch_ms *= std::clamp(share, 0.02, 1.0);

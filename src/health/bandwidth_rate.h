@@ -13,24 +13,6 @@
 
 namespace gpuready {
 
-// A stream that waits for no other: copies on the default ones of two GPUs wait for each other.
-class OwnStream {
- public:
-  static Result<OwnStream> make(Device& device);
-  OwnStream(OwnStream&& other) noexcept
-      : device_(std::exchange(other.device_, nullptr)), id_(other.id_) {}
-  OwnStream& operator=(OwnStream&&) = delete;
-  ~OwnStream() {
-    if (device_) (void)device_->destroy_stream(id_);
-  }
-  StreamId id() const { return id_; }
-
- private:
-  OwnStream(Device& device, StreamId id) : device_(&device), id_(id) {}
-  Device* device_;
-  StreamId id_;
-};
-
 struct RateEffort {
   double batch_ms = 20;  // work enqueued back to back between two events; far above 50 us
   int batches = 3;

@@ -18,10 +18,10 @@ constexpr double kLeastOfSlot = 0.6;  // a slot of which less is left when joine
 
 // One way on one stream, timed by its own events.
 struct Direction {
-  OwnStream stream;
+  DeviceStream stream;
   StreamTimer timer;
   static Result<Direction> make(Device& device) {
-    auto stream = OwnStream::make(device);
+    auto stream = DeviceStream::make(device);
     if (!stream) return std::unexpected(stream.error());
     auto timer = StreamTimer::make(device, stream->id());
     if (!timer) return std::unexpected(timer.error());
@@ -80,7 +80,7 @@ Result<void> measure_together(Device& device, const HostBuffer& host, DeviceAddr
                                                       "both_ways_together_rate"};
   std::array<double, kSlots> slowest{};
   const std::uint64_t half = bytes / 2 / 16 * 16;
-  auto in = OwnStream::make(device), out = OwnStream::make(device);
+  auto in = DeviceStream::make(device), out = DeviceStream::make(device);
   if (!in) return std::unexpected(in.error());
   if (!out) return std::unexpected(out.error());
   auto* memory = static_cast<unsigned char*>(host.data());

@@ -87,9 +87,9 @@ Result<bool> PeersTest::transfer(PeerGpu& actor, PeerGpu& other, const PeerTrans
 // Each GPU writes to the other; by the clock of the host, from the first to the last.
 Result<void> PeersTest::both_ways(bool by_kernel) {
   const PeerWay way = by_kernel ? PeerWay::push_kernel : PeerWay::push_engine;
-  std::vector<OwnStream> streams;
+  std::vector<DeviceStream> streams;
   for (PeerGpu& side : sides_) {
-    auto stream = OwnStream::make(*side.device);
+    auto stream = DeviceStream::make(*side.device);
     if (!stream) return std::unexpected(stream.error());
     streams.push_back(std::move(*stream));
   }

@@ -186,11 +186,11 @@ std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options) 
   const auto shapes =
       options.shapes.empty() ? default_bench_shapes() : std::span<const BenchShape>(options.shapes);
   auto engine = GpuEngine::create(device);
-  const auto stream = device.create_stream();
+  const auto stream = DeviceStream::make(device);
   const std::string subject =
       device.info().executor + ":" + device.info().uuid.value_or(std::string());
   std::optional<double> reading;
-  if (stream) reading = read_rate(device, *stream, options.budget_s);
+  if (stream) reading = read_rate(device, stream->id(), options.budget_s);
   for (const BenchShape& shape : shapes) {
     if (options.stop != nullptr && options.stop->load()) break;
     BenchRow row;
@@ -222,7 +222,7 @@ std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options) 
     row.weight_bytes =
         std::uint64_t{weights->view().row_tiles} * weights->view().col_tiles * kTileBytes;
     const auto samples =
-        time_on_device(device, *engine, *stream, shape, *weights, *y, options.budget_s);
+        time_on_device(device, *engine, stream->id(), shape, *weights, *y, options.budget_s);
     if (!samples) {
       refused(samples.error().message);
       continue;
@@ -230,7 +230,6 @@ std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options) 
     take(row, *samples);
     rows.push_back(row);
   }
-  if (stream) (void)device.destroy_stream(*stream);
   return rows;
 }
 

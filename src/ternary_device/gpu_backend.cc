@@ -36,12 +36,11 @@ class GpuBackend final : public Backend {
   }
   ~GpuBackend() override {
     if (staging_) (void)device_->release_pinned(staging_);
-    if (stream_) (void)device_->destroy_stream(*stream_);
   }
   Result<void> open() {
-    auto stream = device_->create_stream();
+    auto stream = DeviceStream::make(*device_);
     if (!stream) return told(stream.error());
-    stream_ = *stream;
+    stream_.emplace(std::move(*stream));
     auto staging = device_->allocate_pinned(3 * kStagingBytes);
     if (!staging) return told(staging.error());
     staging_ = static_cast<std::byte*>(*staging);
@@ -88,7 +87,7 @@ class GpuBackend final : public Backend {
   std::unique_ptr<Device> device_;  // outlives what is below
   GpuEngine engine_;
   BackendInfo info_;
-  std::optional<StreamId> stream_;
+  std::optional<DeviceStream> stream_;
   std::byte* staging_ = nullptr;  // for values, for results and for what is known of rows
   DevicePool pool_;               // of what a call takes for its time
   std::optional<GpuActivations> activations_;  // kept from call to call, grown when one needs more
@@ -108,7 +107,7 @@ std::uint64_t GpuBackend::workspace_bytes(Shape weights, std::int64_t rows) cons
 }
 
 Result<PoolBlock> GpuBackend::room(std::uint64_t bytes) {
-  auto block = pool_.allocate(bytes, *stream_);
+  auto block = pool_.allocate(bytes, stream_->id());
   if (!block) return told(block.error());
   return std::move(*block);
 }
@@ -141,7 +140,7 @@ Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, Ad
   const auto workspace =
       room(std::max<std::uint64_t>(engine_.workspace_bytes(weights.shape(), rows), 1));
   if (!workspace) return std::unexpected(workspace.error());
-  if (auto done = engine_.multiply(*stream_, weights, *activations_, rows, {out.type, result},
+  if (auto done = engine_.multiply(stream_->id(), weights, *activations_, rows, {out.type, result},
                                    range(*workspace));
       !done)
     return done;
@@ -149,16 +148,19 @@ Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, Ad
   const float greatest = out.type == OutputType::int32 ? 0 : weights.view().greatest_scale;
   if (result.bytes > kStagingBytes || known_bytes > kStagingBytes) {
     const GpuWeights* scaled = out.type == OutputType::int32 ? nullptr : &weights;
-    if (auto finite = engine_.check(*stream_, *activations_, rows, scaled); !finite) return finite;
-    auto done = device_->copy_to_host(*stream_, out.bytes.data(), result.address, result.bytes);
-    if (done) done = device_->synchronize(*stream_);
+    if (auto finite = engine_.check(stream_->id(), *activations_, rows, scaled); !finite)
+      return finite;
+    auto done =
+        device_->copy_to_host(stream_->id(), out.bytes.data(), result.address, result.bytes);
+    if (done) done = device_->synchronize(stream_->id());
     return told(done);
   }
   std::byte* const staged = staging_ + kStagingBytes;
   auto* const known = reinterpret_cast<GpuActivationRow*>(staging_ + 2 * kStagingBytes);
-  auto done = device_->copy_to_host(*stream_, staged, result.address, result.bytes);
-  if (done) done = device_->copy_to_host(*stream_, known, activations_->view().rows, known_bytes);
-  if (done) done = device_->synchronize(*stream_);
+  auto done = device_->copy_to_host(stream_->id(), staged, result.address, result.bytes);
+  if (done)
+    done = device_->copy_to_host(stream_->id(), known, activations_->view().rows, known_bytes);
+  if (done) done = device_->synchronize(stream_->id());
   if (!done) return told(done);
   if (auto finite = check_activation_rows({known, static_cast<std::size_t>(rows)}, greatest);
       !finite)
@@ -177,7 +179,7 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const Activatio
   const auto result = room_for_out(loaded.shape(), activations.rows(), out);
   if (!result) return std::unexpected(result.error());
   if (auto made = room_for_rows(activations.rows(), activations.cols()); !made) return made;
-  if (auto done = engine_.upload(*stream_, activations, *activations_); !done) return done;
+  if (auto done = engine_.upload(stream_->id(), activations, *activations_); !done) return done;
   return finish(loaded, activations.rows(), range(*result), out);
 }
 
@@ -200,9 +202,11 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView
   if (auto made = room_for_rows(rows, cols); !made) return made;
   const void* source = activations.bytes.data();
   if (bytes <= kStagingBytes) source = std::memcpy(staging_, source, bytes);
-  if (auto done = told(device_->copy_to_device(*stream_, values->address(), source, bytes)); !done)
+  if (auto done = told(device_->copy_to_device(stream_->id(), values->address(), source, bytes));
+      !done)
     return done;
-  if (auto done = engine_.quantise(*stream_, range(*values), activations.type, rows, *activations_);
+  if (auto done =
+          engine_.quantise(stream_->id(), range(*values), activations.type, rows, *activations_);
       !done)
     return done;
   return finish(loaded, rows, range(*result), out);
@@ -231,11 +235,11 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
   if (!out) return std::unexpected(out.error());
   const auto bad = room(8);
   if (!bad) return std::unexpected(bad.error());
-  if (auto done = told(device_->copy_to_device(*stream_, values->address(), weights.bytes.data(),
-                                               weights.bytes.size()));
+  if (auto done = told(device_->copy_to_device(stream_->id(), values->address(),
+                                               weights.bytes.data(), weights.bytes.size()));
       !done)
     return std::unexpected(done.error());
-  if (auto done = engine_.quantise_weights(*stream_, range(*values), weights.type, shape, to,
+  if (auto done = engine_.quantise_weights(stream_->id(), range(*values), weights.type, shape, to,
                                            range(*out), range(*bad));
       !done)
     return std::unexpected(done.error());
@@ -244,9 +248,10 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
   encoded.shape = shape;
   encoded.bytes.resize(*size);
   std::uint64_t first_bad = 0;
-  auto done = device_->copy_to_host(*stream_, encoded.bytes.data(), out->address(), *size);
-  if (done) done = device_->copy_to_host(*stream_, &first_bad, bad->address(), sizeof first_bad);
-  if (done) done = device_->synchronize(*stream_);
+  auto done = device_->copy_to_host(stream_->id(), encoded.bytes.data(), out->address(), *size);
+  if (done)
+    done = device_->copy_to_host(stream_->id(), &first_bad, bad->address(), sizeof first_bad);
+  if (done) done = device_->synchronize(stream_->id());
   if (!done) return told(done.error());
   if (first_bad != ~std::uint64_t{0})
     return fail(ErrorKind::not_finite,

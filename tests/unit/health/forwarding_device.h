@@ -14,6 +14,7 @@ class ForwardingDevice : public Device {
       : inner_(make_cpu_device({.threads = threads,
                                 .memory_free_bytes = memory_bytes,
                                 .memory_total_bytes = memory_bytes})) {}
+  explicit ForwardingDevice(std::unique_ptr<Device> inner) : inner_(std::move(inner)) {}
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<DeviceMemory> memory() override { return inner_->memory(); }
   DeviceFault fault_of(const Error& e) const override { return inner_->fault_of(e); }

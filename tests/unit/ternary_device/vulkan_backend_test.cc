@@ -5,9 +5,45 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "../device/vulkan_fixture.h"
+#include "../health/forwarding_device.h"
 #include "ternary_device/gpu_backend.h"
+
+namespace gpuready {
+namespace {
+
+// CUDA's driver ends the process that waits for a stream which is no more.
+class StreamWatch final : public ForwardingDevice {
+ public:
+  StreamWatch(std::unique_ptr<Device> inner, std::vector<std::string>& told)
+      : ForwardingDevice(std::move(inner)), told_(told) {}
+  Result<StreamId> create_stream() override {
+    auto stream = ForwardingDevice::create_stream();
+    if (stream) alive_.insert(stream->value);
+    return stream;
+  }
+  Result<void> destroy_stream(StreamId stream) override {
+    if (alive_.erase(stream.value) == 0) told_.emplace_back("destroyed twice");
+    return ForwardingDevice::destroy_stream(stream);
+  }
+  Result<void> synchronize(StreamId stream) override {
+    if (stream.value != 0 && !alive_.contains(stream.value))
+      told_.emplace_back("waited for after its end");
+    return ForwardingDevice::synchronize(stream);
+  }
+  ~StreamWatch() override {
+    if (!alive_.empty()) told_.emplace_back("never destroyed");
+  }
+
+ private:
+  std::vector<std::string>& told_;
+  std::set<std::uint64_t> alive_;
+};
+
+}  // namespace
+}  // namespace gpuready
 
 namespace gpuready::ternary {
 namespace {
@@ -66,6 +102,18 @@ class VulkanBackendTest : public VulkanTest {
   std::mt19937 random_{1};
   std::unique_ptr<Backend> backend_;
 };
+
+TEST_F(VulkanBackendTest, its_stream_outlives_what_waits_for_it) {
+  std::vector<std::string> told;
+  auto made = make_gpu_backend(std::make_unique<StreamWatch>(open(), told));
+  ASSERT_TRUE(made) << made.error().message;
+  backend_ = std::move(*made);
+  const Activations activations =
+      *Activations::from_int8(std::vector<std::int8_t>(64, 3), 1, 64, std::vector<float>{1});
+  expect_equal<float>(codes_of({32, 64}), activations, 1);
+  backend_.reset();
+  EXPECT_EQ(told, std::vector<std::string>{});
+}
 
 TEST_F(VulkanBackendTest, gives_the_cpus_bits_for_every_tail) {
   for (const std::int64_t rows : {1, 17, 32})
