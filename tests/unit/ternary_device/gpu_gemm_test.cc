@@ -56,6 +56,52 @@ TEST(GpuGemm, tiles_lie_in_the_swizzle_of_128_bytes) {
   EXPECT_EQ(*places.rbegin(), gemm_tiles_bytes(256, 384) - 1);
 }
 
+TEST(GpuGemm, steps_copy_tokens_that_lie_in_one_tile_or_in_two) {
+  unsigned in_two = 0, cut = 0;
+  for (const unsigned all_rows : {120u, 300u})
+    for (const unsigned tokens : {32u, 64u, 96u, 128u})
+      for (unsigned token0 = 0; token0 < all_rows; token0 += tokens) {
+        constexpr unsigned kStep = 1, kSteps = 3;
+        GemmParams p{};
+        p.rows = all_rows;
+        p.k_tiles = kSteps;
+        const ActivationSlice slice = activation_slice(p, tokens, token0, kStep);
+        const unsigned rows = slice.first_rows + slice.next_rows;
+        ASSERT_LE(rows, tokens);
+        ASSERT_GE(rows, std::min(tokens, all_rows - token0));
+        in_two += slice.next_rows > 0;
+        cut += rows < tokens;  // where no memory is
+        for (unsigned row = 0; row < rows; ++row)
+          for (const unsigned col : {0u, 37u, 127u}) {
+            // A stage is swizzled as a tile of the memory's is.
+            const std::uint64_t at = tiled_activation(row, col, 1);
+            const std::uint64_t from = row < slice.first_rows
+                                           ? slice.first + at
+                                           : slice.next + at - slice.first_rows * 128;
+            ASSERT_EQ(from, tiled_activation(token0 + row, kStep * 128 + col, kSteps));
+            ASSERT_LT(from, gemm_tiles_bytes(all_rows, kSteps * 128));
+          }
+      }
+  EXPECT_GT(in_two, 0u);
+  EXPECT_GT(cut, 0u);
+}
+
+TEST(GpuGemm, rows_stay_in_the_registers_of_the_warps_that_share_them) {
+  GemmTilesParams p{};
+  for (const unsigned type : {kGemmF32, kGemmF16, kGemmBf16}) {
+    const unsigned bytes = type == kGemmF32 ? 4 : 2;
+    p.value_type = type;
+    for (p.k_tiles = 1; p.k_tiles < 400; ++p.k_tiles) {
+      const unsigned warps = gemm_tiles_warps(p), row = p.k_tiles * kActivationTileCols * bytes;
+      const auto held = [](unsigned count) { return count * 32 * kGemmTilesHeldWords * 4; };
+      ASSERT_GE(warps, 1u);
+      ASSERT_LE(warps * gemm_tiles_rows(warps), kGemmTilesMostWarps);
+      ASSERT_TRUE(held(warps) >= row || warps == kGemmTilesMostWarps);
+      ASSERT_LT(held(warps - 1), row);
+    }
+  }
+}
+
 TEST(GpuGemm, blocks_together_do_every_step_of_every_tile_once) {
   for (const GemmPlan& plan : many_plans()) {
     const GemmParams p = params_of(plan);
@@ -121,6 +167,8 @@ TEST(GpuGemm, plans_large_tiles_for_many_rows_and_splits_what_would_leave_units_
   EXPECT_EQ(plan(512, 13824, 2560).tile, (GemmTileSize{256, 128}));
   EXPECT_EQ(plan(512, 13824, 2560).workspace_bytes, 0u);
   EXPECT_EQ(plan(16, 28672, 8192).tile, (GemmTileSize{256, 32}));
+  // 80 tiles of 128 by 128 would leave 52 units without work.
+  EXPECT_EQ(plan(512, 2560, 2560).tile, (GemmTileSize{128, 96}));
   const GemmPlan narrow = plan(64, 2560, 28672);
   EXPECT_GT(narrow.split_tiles, 0u);
   EXPECT_EQ(narrow.blocks, 132u);
@@ -189,6 +237,8 @@ class GpuGemmOnCpu : public testing::Test {
     return view;
   }
 
+  void expect_engine_products(Shape shape, std::int64_t row_count);
+
   std::unique_ptr<Device> device_ = make_cpu_device({.threads = 2});
   std::vector<DeviceBuffer> buffers_;
 };
@@ -204,10 +254,9 @@ std::vector<T> engine_product(const PackedWeights& weights, const Activations& y
   return out;
 }
 
-TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
+// By every kernel and plan, from quantisation to output.
+void GpuGemmOnCpu::expect_engine_products(Shape shape, std::int64_t row_count) {
   std::mt19937 random(3);
-  const Shape shape{270, 600};
-  constexpr std::int64_t kRows = 34;
   Codes codes{shape, {}, shape.cols, {}};
   for (std::int64_t i = 0; i < shape.rows * shape.cols; ++i)
     codes.values.push_back(static_cast<std::int8_t>(static_cast<int>(random() % 3) - 1));
@@ -220,20 +269,22 @@ TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
   weights.tiles = put(words.data(), words.size() * 4);
   weights.scales = put(codes.scales.data(), codes.scales.size() * 4);
 
-  std::vector<float> values(static_cast<std::size_t>(kRows * shape.cols));
+  std::vector<float> values(static_cast<std::size_t>(row_count * shape.cols));
   std::normal_distribution<float> normal;
   for (float& v : values) v = normal(random);
-  const Activations y = *Activations::quantise(std::span<const float>(values), kRows, shape.cols);
-  const GpuActivationsView rows = room(kRows, shape.cols);
+  const Activations y =
+      *Activations::quantise(std::span<const float>(values), row_count, shape.cols);
+  const GpuActivationsView rows = room(row_count, shape.cols);
   ASSERT_TRUE(enqueue_gemm_quantise(*device_, {}, put(values.data(), values.size() * 4),
-                                    FloatType::f32, kRows, rows));
+                                    FloatType::f32, row_count, rows));
 
   const auto sums = engine_product<std::int32_t>(packed, y);
   const auto floats = engine_product<float>(packed, y);
   const auto halves = engine_product<std::uint16_t>(packed, y);
-  std::vector<GemmPlan> plans = {plan_gemm(GemmKernel::mma, 4, shape, kRows)};
+  std::vector<GemmPlan> plans = {plan_gemm(GemmKernel::mma, 4, shape, row_count)};
   for (const GemmTileSize tile : wgmma_tile_sizes())
-    for (const bool split : {false, true}) plans.push_back(plan_gemm(5, shape, kRows, tile, split));
+    for (const bool split : {false, true})
+      plans.push_back(plan_gemm(5, shape, row_count, tile, split));
   EXPECT_TRUE(std::ranges::any_of(plans, [](const GemmPlan& p) { return p.split_tiles > 0; }));
   for (const GemmPlan& plan : plans) {
     const DeviceAddress workspace = put(nullptr, plan.workspace_bytes);
@@ -249,6 +300,14 @@ TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
     ASSERT_TRUE(multiply(OutputType::bf16));
     EXPECT_EQ(get<std::uint16_t>(out, sums.size()), halves);
   }
+}
+
+TEST_F(GpuGemmOnCpu, multiplies_like_the_engine_whole_and_split_with_tails) {
+  expect_engine_products({270, 600}, 34);
+}
+
+TEST_F(GpuGemmOnCpu, multiplies_tokens_of_two_activation_tiles) {
+  expect_engine_products({20, 1300}, 200);
 }
 
 TEST_F(GpuGemmOnCpu, quantises_values_into_tiles_codes_and_facts_of_rows) {
