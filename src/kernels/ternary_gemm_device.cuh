@@ -69,38 +69,47 @@ GPUREADY_DEVICE u32 to_bf16_pair(float low, float high) {
   return pair;
 }
 
-// A warp's part of the output: kHalves tiles of 16 features by 8 * kColumns tokens.
+// The output of kWarps warps side by side: each has kHalves tiles of 16 features by 8 * kColumns
+// tokens, and together they store what of a token is contiguous. In a warp,
 // sums[h][4 * i + 2 * q + e] is feature 16 * h + 8 * q + lane / 4 of token 8 * i + 2 * (lane % 4) +
 // e.
-template <u32 kHalves, u32 kColumns>
+template <u32 kHalves, u32 kColumns, u32 kWarps = 1>
 struct Epilogue {
-  static constexpr u32 kFeatures = 16 * kHalves, kGroups = 2 * kHalves;  // of 8 features
+  static constexpr u32 kOwn = 16 * kHalves, kGroups = 2 * kHalves;  // features, and groups of 8
+  static constexpr u32 kFeatures = kWarps * kOwn, kThreads = kWarps * 32;
+  static constexpr u32 kRoom = kWarps * kStagingBytes;
   // Bytes of a token in the staging: no two lanes share a bank.
   static constexpr u32 kStride32 = kFeatures * 4 + 16, kStride16 = kFeatures * 2 + 16;
-  static_assert(16 * kStride32 <= kStagingBytes && 32 * kStride16 <= kStagingBytes);
+  // Columns that are turned around at once.
+  static constexpr u32 kChunk32 = 2;
+  static constexpr u32 kChunk16 = kColumns % 8 == 0 && 64 * kStride16 <= kRoom   ? 8
+                                  : kColumns % 6 == 0 && 48 * kStride16 <= kRoom ? 6
+                                  : kColumns % 4 == 0                            ? 4
+                                                                                 : 2;
+  static_assert(kColumns % kChunk32 == 0 && kColumns % kChunk16 == 0);
+  static_assert(8 * kChunk32 * kStride32 <= kRoom && 8 * kChunk16 * kStride16 <= kRoom);
 
   const GemmParams& p;
-  u32 staging, lane, token0, feature0;
+  u32 staging, thread, token0, feature0;  // of the warps together
+  u32 lane = kWarps == 1 ? thread : thread % 32;
+  u32 own = kWarps == 1 ? 0 : thread / 32 * kOwn;  // this warp's first feature among them
   float scales[kGroups] = {};
 
-  // What the tokens and features of this tile need, brought near while it is still multiplied:
-  // one wait for memory instead of one for each token.
+  // What the tokens and features of this tile need, on its way while the tile is multiplied.
   GPUREADY_DEVICE void fetch() {
 #pragma unroll
-    for (u32 i = 0; i < 8 * kColumns; i += 32) {
-      if (i + lane >= 8 * kColumns) continue;
-      const u32 m = token0 + i + lane < p.rows ? token0 + i + lane : p.rows - 1;
+    for (u32 i = 0; i < 8 * kColumns; i += kThreads) {
+      if (i + thread >= 8 * kColumns) continue;
+      const u32 m = token0 + i + thread < p.rows ? token0 + i + thread : p.rows - 1;
       asm volatile(
-          "{ .reg .b32 step, sum;\nld.global.nc.v2.b32 {step, sum}, [%0];\n"
-          "st.shared.v2.b32 [%1], {step, sum}; }" ::"l"(p.row_facts +
-                                                        u64{m} * sizeof(GpuActivationRow)),
-          "r"(staging + kStagingBytes + (i + lane) * 8)
+          "cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(staging + kRoom + (i + thread) * 8),
+          "l"(p.row_facts + u64{m} * sizeof(GpuActivationRow))
           : "memory");
     }
     if (p.output_type == kGemmOutInt32) return;
 #pragma unroll
     for (u32 q = 0; q < kGroups; ++q)
-      if (const u32 n = feature0 + 8 * q + lane / 4; n < p.features)
+      if (const u32 n = feature0 + own + 8 * q + lane / 4; n < p.features)
         scales[q] = global<const float>(p.scales)[n];
   }
   // Of this lane's two tokens of column i.
@@ -109,8 +118,16 @@ struct Epilogue {
     int sum[2];
   };
   GPUREADY_DEVICE Tokens tokens(u32 i) const {
-    const Words4 v = load_shared_4(staging + kStagingBytes + (8 * i + 2 * (lane % 4)) * 8);
+    const Words4 v = load_shared_4(staging + kRoom + (8 * i + 2 * (lane % 4)) * 8);
     return {{float_of(v.x), float_of(v.z)}, {static_cast<int>(v.y), static_cast<int>(v.w)}};
+  }
+
+  GPUREADY_DEVICE void barrier() const {
+    if constexpr (kWarps == 1)
+      warp_barrier();
+    else
+      asm volatile("bar.sync %0, %1;" ::"r"(1 + thread_index() / kThreads), "n"(kThreads)
+                   : "memory");
   }
 
   // `tokens` of the staging go out, from token0 + first on.
@@ -118,37 +135,46 @@ struct Epilogue {
   GPUREADY_DEVICE void copy_out(u32 first) const {
     constexpr u32 kStride = kElementBytes == 4 ? kStride32 : kStride16;
     const u64 row_bytes = static_cast<u64>(p.features) * kElementBytes;
-    warp_barrier();
+    barrier();
     if (((p.out | row_bytes) & 15) == 0) {
       constexpr u32 kLanes = kFeatures * kElementBytes / 16;  // a token
-      const u32 n = feature0 + lane % kLanes * (16 / kElementBytes);
+      const u32 n = feature0 + thread % kLanes * (16 / kElementBytes);
+      static_assert(kThreads % kLanes == 0 && kTokens % (kThreads / kLanes) == 0);
+      constexpr u32 kStep = kThreads / kLanes, kAtOnce = kWarps == 1 ? 1 : kTokens / kStep;
 #pragma unroll
-      for (u32 t = 0; t < kTokens; t += 32 / kLanes) {
-        const u32 local = t + lane / kLanes, m = token0 + first + local;
-        const Words4 v = load_shared_4(staging + local * kStride + lane % kLanes * 16);
-        if (m < p.rows && n < p.features)
-          store_global_4(p.out + m * row_bytes + static_cast<u64>(n) * kElementBytes, v);
+      for (u32 t = 0; t < kTokens; t += kAtOnce * kStep) {
+        const u32 local = t + thread / kLanes, m = token0 + first + local;
+        Words4 v[kAtOnce];
+#pragma unroll
+        for (u32 i = 0; i < kAtOnce; ++i)
+          v[i] = load_shared_4(staging + (local + i * kStep) * kStride + thread % kLanes * 16);
+#pragma unroll
+        for (u32 i = 0; i < kAtOnce; ++i)
+          if (m + i * kStep < p.rows && n < p.features)
+            store_global_4(
+                p.out + (m + i * kStep) * row_bytes + static_cast<u64>(n) * kElementBytes, v[i]);
       }
     } else {
-      const u32 n = feature0 + lane;
+      const u32 n = feature0 + thread;
       for (u32 t = 0; t < kTokens; ++t) {
         const u32 m = token0 + first + t;
-        if (lane >= kFeatures || m >= p.rows || n >= p.features) continue;
-        const u32 word = load_shared(staging + t * kStride + (lane * kElementBytes & ~3u));
+        if (thread >= kFeatures || m >= p.rows || n >= p.features) continue;
+        const u32 word = load_shared(staging + t * kStride + (thread * kElementBytes & ~3u));
         const u64 at = static_cast<u64>(m) * p.features + n;
         if constexpr (kElementBytes == 4) {
           global<u32>(p.out)[at] = word;
         } else {
-          global<unsigned short>(p.out)[at] = static_cast<unsigned short>(word >> lane % 2 * 16);
+          global<unsigned short>(p.out)[at] = static_cast<unsigned short>(word >> thread % 2 * 16);
         }
       }
     }
-    warp_barrier();
+    barrier();
   }
 
   GPUREADY_DEVICE void store(const u32 (&sums)[kHalves][4 * kColumns]) const {
     if (token0 >= p.rows || feature0 >= p.features) return;
-    warp_barrier();  // after fetch()
+    await_copies();
+    barrier();
     if (p.output_type == kGemmOutBf16)
       store_bf16(sums);
     else if (p.output_type == kGemmOutF32)
@@ -169,38 +195,44 @@ struct Epilogue {
       const Tokens of = tokens(i);
 #pragma unroll
       for (u32 e = 0; e < 2; ++e) {
-        const u32 local = 8 * i + 2 * (lane % 4) + e;
+        const u32 local = 8 * (i % kChunk32) + 2 * (lane % 4) + e;
 #pragma unroll
         for (u32 q = 0; q < kGroups; ++q) {
           const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum[e]);
           const u32 bits = kFloat ? bits_of(static_cast<float>(value) * (of.step[e] * scales[q]))
                                   : static_cast<u32>(value);
-          store_shared(staging + local % 16 * kStride32 + (8 * q + lane / 4) * 4, bits);
+          store_shared(staging + local * kStride32 + (own + 8 * q + lane / 4) * 4, bits);
         }
       }
-      if (i % 2 == 1) copy_out<16, 4>(8 * (i - 1));
+      if (i % kChunk32 == kChunk32 - 1) copy_out<8 * kChunk32, 4>(8 * (i + 1 - kChunk32));
     }
   }
 
   GPUREADY_DEVICE void store_bf16(const u32 (&sums)[kHalves][4 * kColumns]) const {
-    constexpr u32 kChunk = kColumns < 4 ? kColumns : 4;
+    // Loads that are under way before the first is waited for; mma.sync has no registers for more.
+    constexpr u32 kAhead = kWarps == 1 ? 1 : kChunk16;
+    Tokens of[kAhead];
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
-      const Tokens of = tokens(i);
+      if (i % kAhead == 0) {
+#pragma unroll
+        for (u32 c = 0; c < kAhead; ++c) of[c] = tokens(i + c);
+      }
       u32 pairs[kGroups];
 #pragma unroll
       for (u32 q = 0; q < kGroups; ++q) {
         float values[2];
 #pragma unroll
         for (u32 e = 0; e < 2; ++e) {
-          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of.sum[e]);
-          values[e] = static_cast<float>(value) * (of.step[e] * scales[q]);
+          const int value = product(sums[q / 2][4 * i + 2 * (q % 2) + e], of[i % kAhead].sum[e]);
+          values[e] = static_cast<float>(value) * (of[i % kAhead].step[e] * scales[q]);
         }
         pairs[q] = to_bf16_pair(values[0], values[1]);
       }
 #if __CUDA_ARCH__ >= 900
       // Lane 8 q + r has the address of token r of the features 8 q and on.
-      const u32 at = staging + (8 * (i % kChunk) + lane % 8) * kStride16 + lane / 8 % kGroups * 16;
+      const u32 at =
+          staging + (8 * (i % kChunk16) + lane % 8) * kStride16 + own * 2 + lane / 8 % kGroups * 16;
       if constexpr (kGroups == 4)
         asm volatile(
             "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
@@ -213,13 +245,13 @@ struct Epilogue {
 #else
 #pragma unroll
       for (u32 q = 0; q < kGroups; ++q) {
-        const u32 at =
-            staging + (8 * (i % kChunk) + 2 * (lane % 4)) * kStride16 + (8 * q + lane / 4) * 2;
+        const u32 at = staging + (8 * (i % kChunk16) + 2 * (lane % 4)) * kStride16 +
+                       (own + 8 * q + lane / 4) * 2;
         store_shared_16(at, static_cast<unsigned short>(pairs[q]));
         store_shared_16(at + kStride16, static_cast<unsigned short>(pairs[q] >> 16));
       }
 #endif
-      if (i % kChunk == kChunk - 1) copy_out<8 * kChunk, 2>(8 * (i - (kChunk - 1)));
+      if (i % kChunk16 == kChunk16 - 1) copy_out<8 * kChunk16, 2>(8 * (i + 1 - kChunk16));
     }
   }
 };

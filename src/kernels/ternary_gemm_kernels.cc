@@ -77,24 +77,39 @@ void cpu_tiles(const void* params, CpuSlice slice) {
   }
 }
 
-// Sums of code * activation of one piece of a tile, [token][feature].
+// Sums of code * activation of one piece of a tile, [feature][token].
 using Sums = std::vector<std::int32_t>;
+
+// One step's activations as a block has them in shared memory.
+using Stage = std::vector<std::int8_t>;
+void copy_in(const GemmParams& p, unsigned tokens, unsigned token0, unsigned k, Stage& stage) {
+  const ActivationSlice slice = activation_slice(p, tokens, token0, k);
+  const auto* tiles = at<const std::int8_t>(p.activations);
+  std::memcpy(stage.data(), tiles + slice.first, slice.first_rows * kActivationTileCols);
+  std::memcpy(stage.data() + slice.first_rows * kActivationTileCols, tiles + slice.next,
+              slice.next_rows * kActivationTileCols);
+}
 
 void multiply(const GemmParams& p, GemmPiece piece, GemmTile tile, unsigned tokens,
               unsigned features, Sums& sums) {
   std::fill(sums.begin(), sums.end(), 0);
   const auto* words = at<const std::uint32_t>(p.weights);
-  const auto* tiles = at<const std::int8_t>(p.activations);
-  for (unsigned f = 0; f < features; ++f) {
-    const unsigned n = tile.feature * features + f;
-    if (n >= p.features) break;
-    for (unsigned k = piece.k_begin * kTileCols; k < piece.k_end * kTileCols; ++k) {
-      const WeightPlace place = weight_place(n, k, p.k_tiles);
-      const int code = static_cast<int>(words[place.word] >> place.shift & 3);
-      for (unsigned t = 0; t < tokens; ++t) {
-        const unsigned m = tile.token * tokens + t;
-        if (m >= p.rows) break;
-        sums[t * features + f] += code * tiles[tiled_activation(m, k, p.k_tiles)];
+  const unsigned feature0 = tile.feature * features, token0 = tile.token * tokens;
+  const unsigned rows = std::min(tokens, p.rows - token0);
+  Stage stage(std::size_t{tokens} * kActivationTileCols);
+  for (unsigned step = piece.k_begin; step < piece.k_end; ++step) {
+    copy_in(p, tokens, token0, step, stage);
+    for (unsigned f = 0; f < features && feature0 + f < p.features; ++f) {
+      int codes[kTileCols];
+      for (unsigned k = 0; k < kTileCols; ++k) {
+        const WeightPlace place = weight_place(feature0 + f, step * kTileCols + k, p.k_tiles);
+        codes[k] = static_cast<int>(words[place.word] >> place.shift & 3);
+      }
+      for (unsigned t = 0; t < rows; ++t) {
+        for (unsigned k = 0; k < kTileCols; k += 16) {
+          const std::int8_t* sixteen = stage.data() + tiled_activation(t, k, 1);
+          for (unsigned i = 0; i < 16; ++i) sums[f * tokens + t] += codes[k + i] * sixteen[i];
+        }
       }
     }
   }
@@ -123,7 +138,7 @@ void store_tile(const GemmParams& p, GemmTile tile, unsigned tokens, unsigned fe
                 const Sums& sums) {
   for (unsigned t = 0; t < tokens && tile.token * tokens + t < p.rows; ++t) {
     for (unsigned f = 0; f < features && tile.feature * features + f < p.features; ++f)
-      store(p, tile.token * tokens + t, tile.feature * features + f, sums[t * features + f]);
+      store(p, tile.token * tokens + t, tile.feature * features + f, sums[f * tokens + t]);
   }
 }
 
@@ -178,6 +193,7 @@ const Kernel kGemmMma{"gpuready_ternary_mma", kMmaImages, cpu_multiply<kMmaFeatu
   }
 GPUREADY_TERNARY_WGMMA(256, 128);
 GPUREADY_TERNARY_WGMMA(128, 128);
+GPUREADY_TERNARY_WGMMA(128, 96);
 GPUREADY_TERNARY_WGMMA(256, 64);
 GPUREADY_TERNARY_WGMMA(256, 32);
 

@@ -33,19 +33,22 @@ struct GemmTilesParams {
   unsigned rows, cols, stride;
   unsigned k_tiles;  // of 128 columns; the last one is padded with zeros
   unsigned code_rows, value_type;
+  unsigned warps_a_row;  // that share a row, up to kGemmTilesMostWarps
 };
 static_assert(sizeof(GemmTilesParams) <= 128);
-inline constexpr unsigned kGemmTilesMostThreads = 512;
-// At least so many threads that each holds 64 columns of 16-bit values, or 32 of f32, between the
-// passes over a row; more, down to 16 columns each, while the device has room for all rows at once.
-constexpr unsigned gemm_tiles_threads(const GemmTilesParams& p, unsigned units) {
-  const unsigned cols = p.k_tiles * kActivationTileCols, held = p.value_type == kGemmF32 ? 32 : 64;
-  unsigned threads = 64;
-  while (threads < kGemmTilesMostThreads &&
-         (threads * held < cols ||
-          (threads * 16 < cols && 2ull * threads * p.rows <= 1024ull * units)))
-    threads *= 2;
-  return threads;
+// 32-bit words of a row that a thread holds between the two passes over it, and the warps that can
+// share a row.
+inline constexpr unsigned kGemmTilesHeldWords = 40, kGemmTilesMostWarps = 12;
+// So few that they hold the row: more would wait for each other.
+constexpr unsigned gemm_tiles_warps(const GemmTilesParams& p) {
+  const unsigned element_bytes = p.value_type == kGemmF32 ? 4 : p.value_type == kGemmInt8 ? 1 : 2;
+  const unsigned held = 32 * kGemmTilesHeldWords * 4 / element_bytes;
+  const unsigned warps = (p.k_tiles * kActivationTileCols + held - 1) / held;
+  return warps < kGemmTilesMostWarps ? warps : kGemmTilesMostWarps;
+}
+// Rows of a block: at least four warps, if they are not more for one row.
+constexpr unsigned gemm_tiles_rows(unsigned warps_a_row) {
+  return warps_a_row < 4 ? 4 / warps_a_row : 1;
 }
 
 // Tiles [0, split_tiles) are cut along K: their steps of 128 columns, one tile after the other, are
@@ -125,6 +128,27 @@ constexpr GemmTile gemm_tile(unsigned token_tiles, unsigned feature_tiles, unsig
   const unsigned left = token_tiles - band * kGemmBand;
   const unsigned width = left < kGemmBand ? left : kGemmBand;
   return {band * kGemmBand + rest % width, rest / width};
+}
+
+// What a step copies of a tile's activations, in bytes from their start. Where a tile of the
+// memory's ends before the tokens do, the rest is the first rows of the one below, if there is one:
+// rows beyond the last are stored nowhere, whatever they were multiplied with.
+struct ActivationSlice {
+  unsigned long long first = 0, next = 0;
+  unsigned first_rows = 0, next_rows = 0;
+};
+constexpr ActivationSlice activation_slice(const GemmParams& p, unsigned tokens, unsigned token0,
+                                           unsigned k) {
+  const unsigned row_tile = token0 / kActivationTileRows, row = token0 % kActivationTileRows;
+  const unsigned long long tile =
+      (static_cast<unsigned long long>(row_tile) * p.k_tiles + k) * kActivationTileBytes;
+  const unsigned left = kActivationTileRows - row;
+  ActivationSlice slice{tile + row * kActivationTileCols,
+                        tile + static_cast<unsigned long long>(p.k_tiles) * kActivationTileBytes,
+                        tokens < left ? tokens : left, 0};
+  if (tokens > left && (row_tile + 1) * kActivationTileRows < p.rows)
+    slice.next_rows = tokens - left;
+  return slice;
 }
 
 // ---- Kernels' shapes ----------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 // Ternary matrix products on Hopper (sm_90a): wgmma with the weights, decoded, in registers and the
-// activations in shared memory. A tile is 256 features by 32, 64 or 128 tokens, or 128 by 128 or
-// 256; two warp groups multiply half of the features each while a third copies a ring of stages
+// activations in shared memory. A tile is 256 features by 32, 64 or 128 tokens, or 128 by 96 or
+// 128; two warp groups multiply half of the features each while a third copies a ring of stages
 // ahead. A warp has features next to each other: two of the 16-row tiles in which weights are kept,
 // or one.
 #include "kernels/ternary_gemm_device.cuh"
+#include "kernels/ternary_wgmma.cuh"
 
 namespace gpuready::device {
 namespace {
@@ -13,90 +14,6 @@ extern __attribute__((shared)) __attribute__((aligned(1024))) unsigned char shar
 inline constexpr u32 kConsumers = 256, kConsumerWarps = 8, kProducerWarps = 4;
 // Slices whose multiplications may be under way while the next one is decoded, of the 4 in a stage.
 inline constexpr u32 kInFlight = 3;
-
-// ---- wgmma --------------------------------------------------------------------------------------
-
-// Ten operands of an asm statement: their places in its text, and the registers behind them.
-#define GPUREADY_TEN(t)                                                                            \
-  "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t \
-  "9, "
-#define GPUREADY_EIGHT(d, i)                                                                  \
-  "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3]), "+r"(d[i + 4]), "+r"(d[i + 5]), \
-      "+r"(d[i + 6]), "+r"(d[i + 7])
-#define GPUREADY_SIXTEEN(d, i) GPUREADY_EIGHT(d, i), GPUREADY_EIGHT(d, i + 8)
-#define GPUREADY_THIRTY_TWO(d, i) GPUREADY_SIXTEEN(d, i), GPUREADY_SIXTEEN(d, i + 16)
-#define GPUREADY_SIXTY_FOUR(d, i) GPUREADY_THIRTY_TWO(d, i), GPUREADY_THIRTY_TWO(d, i + 32)
-
-// D = A B (+ D when `add`): 64 features by kTokens tokens, 32 columns deep.
-template <u32 kTokens>
-struct Multiply;
-#define GPUREADY_MULTIPLY(tokens, places, registers, a0, a1, a2, a3, descriptor, scale)          \
-  template <>                                                                                    \
-  struct Multiply<tokens> {                                                                      \
-    static GPUREADY_DEVICE void issue(u32 (&d)[tokens / 2], const u32 (&a)[4], u64 b, u32 add) { \
-      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #scale                               \
-                   ", 0;\n"                                                                      \
-                   "wgmma.mma_async.sync.aligned.m64n" #tokens "k32.s32.s8.s8 {" places          \
-                   "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #descriptor ", add;\n}"      \
-                   : registers(d, 0)                                                             \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));              \
-    }                                                                                            \
-    /* All of the accumulators are there: nothing that reads them may go before this. */         \
-    static GPUREADY_DEVICE void settle(u32 (&d)[tokens / 2]) {                                   \
-      asm volatile("" : registers(d, 0)::"memory");                                              \
-    }                                                                                            \
-  }
-GPUREADY_MULTIPLY(128,
-                  GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) GPUREADY_TEN(3) GPUREADY_TEN(4)
-                      GPUREADY_TEN(5) "%60, %61, %62, %63",
-                  GPUREADY_SIXTY_FOUR, 64, 65, 66, 67, 68, 69);
-GPUREADY_MULTIPLY(64, GPUREADY_TEN() GPUREADY_TEN(1) GPUREADY_TEN(2) "%30, %31",
-                  GPUREADY_THIRTY_TWO, 32, 33, 34, 35, 36, 37);
-GPUREADY_MULTIPLY(32, GPUREADY_TEN() "%10, %11, %12, %13, %14, %15", GPUREADY_SIXTEEN, 16, 17, 18,
-                  19, 20, 21);
-
-GPUREADY_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-GPUREADY_DEVICE void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <u32 kLeft>
-GPUREADY_DEVICE void wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
-}
-
-// The matrix descriptor of PTX's wgmma for a K-major operand: start address, 1024 bytes from one
-// group of 8 rows to the next, swizzled over 128 bytes. All in units of 16 bytes.
-GPUREADY_DEVICE u64 matrix_descriptor(u32 address) {
-  return (address >> 4 & 0x3fff) | u64{1} << 16 | u64{1024 >> 4} << 32 | u64{1} << 62;
-}
-
-// ---- Barriers and copies ------------------------------------------------------------------------
-
-GPUREADY_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-GPUREADY_DEVICE void barrier_wait(u32 barrier, u32 parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-GPUREADY_DEVICE void barrier_arrive(u32 barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-GPUREADY_DEVICE void barrier_expect(u32 barrier, u32 bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-GPUREADY_DEVICE void copy_in(u32 target, u64 source, u32 bytes, u32 barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(target),
-      "l"(source), "r"(bytes), "r"(barrier)
-      : "memory");
-}
 
 // ---- The product --------------------------------------------------------------------------------
 
@@ -123,7 +40,7 @@ struct Ring {
   }
 };
 
-// Bulk copies are issued one lane after the other, about a hundred cycles each: one for the
+// Bulk copies are issued one lane after the other, about a hundred cycles each: one or two for the
 // activations, which are contiguous, but none for the 8 or 16 row tiles of weights.
 template <u32 kFeatures, u32 kTokens>
 GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
@@ -131,18 +48,31 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
   const u32 thread = thread_index() - kConsumers, lane = thread % 32, warp = thread / 32;
   const u32 last_row_tile = (p.features + 15) / 16 - 1;
   constexpr u32 kRowTiles = kFeatures / 16, kCopies = kRowTiles / kProducerWarps;
+  u64 weights[kCopies];
+  const auto copy_weights = [&](const Stages& ring) {
+    const u32 target = ring.stage() + Stages::kActivationBytes + warp * kCopies * 512 + lane * 16;
+#pragma unroll
+    for (u32 i = 0; i < kCopies; ++i) {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target + i * 512),
+                   "l"(weights[i])
+                   : "memory");
+      weights[i] += 512;
+    }
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring.full())
+                 : "memory");
+  };
+  // Weights of the first stages, which no kernel writes, come while the kernel before this one
+  // ends.
+  u32 early = 0;
+  bool waited = false;
   Stages ring{base};
   GemmWalk walk(p, block_index());
   GemmPiece piece;
   while (walk.next(piece)) {
     const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
-    const u32 row = tile.token * kTokens;
-    u64 activations = p.activations +
-                      (static_cast<u64>(row / kActivationTileRows) * p.k_tiles + piece.k_begin) *
-                          kActivationTileBytes +
-                      row % kActivationTileRows * kActivationTileCols;
+    const ActivationSlice slice = activation_slice(p, kTokens, tile.token * kTokens, piece.k_begin);
+    u64 activations = p.activations;
     // Rows of weights beyond the last are read as the last, and stored nowhere.
-    u64 weights[kCopies];
 #pragma unroll
     for (u32 i = 0; i < kCopies; ++i) {
       const u32 row_tile = tile.feature * kRowTiles + warp * kCopies + i;
@@ -152,23 +82,28 @@ GPUREADY_DEVICE void produce(const GemmParams& p, u32 base) {
            piece.k_begin) *
               512;
     }
+    if (!waited) {
+      const u32 steps = piece.k_end - piece.k_begin;
+      for (Stages ahead{base}; early < Stages::kStages && early < steps; ++early, ahead.advance())
+        copy_weights(ahead);
+      await_previous();
+      waited = true;
+    }
     for (u32 k = piece.k_begin; k < piece.k_end; ++k) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       if (thread == 0) {
-        barrier_expect(ring.full(), Stages::kActivationBytes);
-        copy_in(ring.stage(), activations, Stages::kActivationBytes, ring.full());
+        const u32 bytes = slice.first_rows * kActivationTileCols,
+                  next_bytes = slice.next_rows * kActivationTileCols;
+        barrier_expect(ring.full(), bytes + next_bytes);
+        copy_in(ring.stage(), activations + slice.first, bytes, ring.full());
+        if (kActivationTileRows % kTokens != 0 && next_bytes != 0)
+          copy_in(ring.stage() + bytes, activations + slice.next, next_bytes, ring.full());
         activations += kActivationTileBytes;
       }
-      const u32 target = ring.stage() + Stages::kActivationBytes + warp * kCopies * 512 + lane * 16;
-#pragma unroll
-      for (u32 i = 0; i < kCopies; ++i) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target + i * 512),
-                     "l"(weights[i])
-                     : "memory");
-        weights[i] += 512;
-      }
-      asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring.full())
-                   : "memory");
+      if (early != 0)
+        --early;
+      else
+        copy_weights(ring);
       ring.advance();
     }
   }
@@ -240,6 +175,13 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
   constexpr u32 kHalves = kFeatures / 128;
   u32 sums[kHalves][kTokens / 2];
   while (walk.next(piece)) {
+    const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
+    // Four warps have features next to each other; so have the two groups of them.
+    Epilogue<kHalves, kTokens / 8, 4> epilogue{
+        p, Stages::scratch(base) + warp / 4 * 4 * kScratchBytes, thread % 128, tile.token * kTokens,
+        tile.feature * kFeatures + warp / 4 * 64 * kHalves};
+    const bool whole = piece.k_end - piece.k_begin == p.k_tiles;
+    if (whole) epilogue.fetch();
     u32 done = 0;  // the stage before this one, which no multiplication reads any more
     for (u32 k = piece.k_begin; k < piece.k_end; ++k) {
       barrier_wait(ring.full(), ring.parity);
@@ -273,12 +215,6 @@ GPUREADY_DEVICE void consume(const GemmParams& p, u32 base) {
       done = ring.empty();
       ring.advance();
     }
-    const GemmTile tile = gemm_tile(p.token_tiles, p.feature_tiles, piece.tile);
-    Epilogue<kHalves, kTokens / 8> epilogue{p, Stages::scratch(base) + warp * kScratchBytes, lane,
-                                            tile.token * kTokens,
-                                            tile.feature * kFeatures + warp * 16 * kHalves};
-    const bool whole = piece.k_end - piece.k_begin == p.k_tiles;
-    if (whole) epilogue.fetch();
     wgmma_wait<0>();
 #pragma unroll
     for (u32 h = 0; h < kHalves; ++h) Multiply<kTokens>::settle(sums[h]);
@@ -303,13 +239,14 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   }
   __syncthreads();
   let_next_start();
-  await_previous();
-  // Registers go from the warp group that copies to those that multiply.
+  // For large tiles, registers go from the warp group that copies to those that multiply.
+  constexpr bool kLarge = kFeatures * kTokens > 128 * 128;
   if (thread_index() >= kConsumers) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if constexpr (kLarge) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     produce<kFeatures, kTokens>(p, base);
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    if constexpr (kLarge) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    await_previous();
     consume<kFeatures, kTokens>(p, base);
   }
 }
@@ -317,8 +254,10 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
 }  // namespace
 }  // namespace gpuready::device
 
-#define GPUREADY_TERNARY_WGMMA(features, tokens)                                        \
-  GPUREADY_KERNEL(gpuready::ternary::kWgmmaThreads, 1)                                  \
+// Registers are dealt out as if there were so many threads: with fewer of them a block can begin
+// while those of the kernel before it are still there.
+#define GPUREADY_TERNARY_WGMMA(features, tokens, threads)                               \
+  GPUREADY_KERNEL(threads, 1)                                                           \
   void gpuready_ternary_wgmma_##features##x##tokens(gpuready::ternary::GemmParams p) {  \
     gpuready::device::run<features, tokens>(p);                                         \
   }                                                                                     \
@@ -326,7 +265,8 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   void gpuready_ternary_finish_##features##x##tokens(gpuready::ternary::GemmParams p) { \
     gpuready::device::finish<features, tokens>(p);                                      \
   }
-GPUREADY_TERNARY_WGMMA(256, 128)
-GPUREADY_TERNARY_WGMMA(128, 128)
-GPUREADY_TERNARY_WGMMA(256, 64)
-GPUREADY_TERNARY_WGMMA(256, 32)
+GPUREADY_TERNARY_WGMMA(256, 128, gpuready::ternary::kWgmmaThreads)
+GPUREADY_TERNARY_WGMMA(128, 128, gpuready::ternary::kWgmmaThreads)
+GPUREADY_TERNARY_WGMMA(128, 96, 512)
+GPUREADY_TERNARY_WGMMA(256, 64, gpuready::ternary::kWgmmaThreads)
+GPUREADY_TERNARY_WGMMA(256, 32, gpuready::ternary::kWgmmaThreads)

@@ -19,10 +19,12 @@ struct WgmmaTile {
   double step_cycles, tile_cycles;
 };
 constexpr std::array kTileSizes = {GemmTileSize{256, 128}, GemmTileSize{128, 128},
-                                   GemmTileSize{256, 64}, GemmTileSize{256, 32}};
+                                   GemmTileSize{128, 96}, GemmTileSize{256, 64},
+                                   GemmTileSize{256, 32}};
 constexpr std::array kWgmmaTiles = {
     WgmmaTile{&kGemmWgmma256x128, &kGemmFinish256x128, 1140, 3500},
     WgmmaTile{&kGemmWgmma128x128, &kGemmFinish128x128, 600, 2500},
+    WgmmaTile{&kGemmWgmma128x96, &kGemmFinish128x96, 500, 2200},
     WgmmaTile{&kGemmWgmma256x64, &kGemmFinish256x64, 730, 2500},
     WgmmaTile{&kGemmWgmma256x32, &kGemmFinish256x32, 640, 1800},
 };
@@ -123,10 +125,20 @@ std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols) {
 
 namespace {
 
+// Shared memory that nobody uses, so that no SM has room for more than its share of few blocks: the
+// first SMs that are idle would take them all, while the kernel before still keeps the others busy.
+unsigned spreading_bytes(const DeviceInfo& device, unsigned blocks) {
+  if (gemm_kernel_of(device) != GemmKernel::wgmma) return 0;  // launches overlap there alone
+  // Of an SM's 227 KiB; the driver takes 1 KiB of them for each block, its own exchange is smaller.
+  constexpr unsigned kUnitBytes = 226 * 1024, kOtherBytes = 2 * 1024;
+  const unsigned share = ceil_div(blocks, device.units);
+  return share <= 2 ? kUnitBytes / share - kOtherBytes : 0;
+}
+
 gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddress values,
                                      GemmInput type, std::int64_t rows,
                                      const GpuActivationsView& view) {
-  const GemmTilesParams params{
+  GemmTilesParams params{
       .values = values,
       .tiles = view.tiles,
       .codes = view.codes,
@@ -137,9 +149,14 @@ gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddr
       .k_tiles = ceil_div(static_cast<unsigned>(view.cols), kActivationTileCols),
       .code_rows = static_cast<unsigned>(kMatrixRows),
       .value_type = type,
+      .warps_a_row = 0,
   };
-  const LaunchShape shape{.blocks = params.rows,
-                          .threads = gemm_tiles_threads(params, device.info().units),
+  params.warps_a_row = gemm_tiles_warps(params);
+  const unsigned rows_a_block = gemm_tiles_rows(params.warps_a_row);
+  const unsigned blocks = ceil_div(params.rows, rows_a_block);
+  const LaunchShape shape{.blocks = blocks,
+                          .threads = rows_a_block * params.warps_a_row * 32,
+                          .shared_bytes = spreading_bytes(device.info(), blocks),
                           .overlaps = true};
   return device.launch(stream, kGemmTiles, shape, &params, sizeof params);
 }
