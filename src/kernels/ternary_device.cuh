@@ -147,4 +147,16 @@ GPUREADY_DEVICE void store_result(u64 out, u32 type, u64 index, int sum, float s
     reinterpret_cast<unsigned short*>(out)[index] = to_bf16(value);
 }
 
+// What `pick` makes of the block's values, at all threads. `scratch` has 32 words.
+template <class Pick>
+GPUREADY_DEVICE u32 reduce_block(u32 value, u32* scratch, u32 neutral, Pick pick) {
+  for (u32 mask = 16; mask > 0; mask /= 2) value = pick(value, shuffle_xor(value, mask));
+  block_barrier();
+  if (thread_index() % 32 == 0) scratch[thread_index() / 32] = value;
+  block_barrier();
+  value = thread_index() % 32 < block_threads() / 32 ? scratch[thread_index() % 32] : neutral;
+  for (u32 mask = 16; mask > 0; mask /= 2) value = pick(value, shuffle_xor(value, mask));
+  return value;
+}
+
 }  // namespace gpuready::device
