@@ -14,10 +14,12 @@ void cpu_matmul(const void* params, CpuSlice slice) {
   const auto* b = reinterpret_cast<const float*>(p.b_address);
   auto* c = reinterpret_cast<float*>(p.c_address);
   for (unsigned long long row = slice.index; row < p.n; row += slice.count) {
-    for (unsigned long long j = 0; j < p.n; ++j) c[row * p.n + j] = 0;
-    for (unsigned long long k = 0; k < p.n; ++k) {
+    float* const out = c + row * p.n;
+    for (unsigned j = 0; j < p.n; ++j) out[j] = 0;
+    for (unsigned k = 0; k < p.n; ++k) {
       const float factor = a[row * p.n + k];
-      for (unsigned long long j = 0; j < p.n; ++j) c[row * p.n + j] += factor * b[k * p.n + j];
+      const float* const in = b + k * p.n;
+      for (unsigned j = 0; j < p.n; ++j) out[j] += factor * in[j];
     }
   }
 }

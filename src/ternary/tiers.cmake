@@ -1,9 +1,9 @@
 # One file a tier, each with its own instructions; the rest of the area is for any CPU. -O3: these
-# are the inner loops.
+# are the inner loops, whose steps no fuzzer counts.
 function(gpuready_tier name)
   target_sources(gpuready_ternary PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/kernels_${name}.cc)
   set_source_files_properties(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/kernels_${name}.cc PROPERTIES
-    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O3;${ARGN}")
+    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O3;$<$<BOOL:${GPUREADY_FUZZ}>:-fno-sanitize=fuzzer-no-link>;${ARGN}")
 endfunction()
 
 # gpuready_area() took every file; those of tiers are added back for this architecture.
