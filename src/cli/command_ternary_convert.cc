@@ -78,6 +78,10 @@ int run(Options& options) {
       options.rule == "absmean" ? ternary::Rule::absmean : ternary::Rule::of_format;
   if (same_file(options.in, options.out))
     return complain(bad(options.out + " is the file to be read; write to another"));
+  if (const auto& json = options.globals.json;
+      json && *json != "-" &&
+      (*json == options.out || same_file(*json, options.in) || same_file(*json, options.out)))
+    return complain(bad(*json + " is read or written already; write the JSON to another file"));
   struct stat facts{};
   if (!options.force && ::lstat(options.out.c_str(), &facts) == 0)
     return complain(bad(options.out + " exists; --force replaces it"));
@@ -96,22 +100,28 @@ int run(Options& options) {
   if (!written) return complain(written.error());
   if (!report) return complain(as_error(report.error(), options.in));
   const bool quiet = options.globals.quiet;
-  const bool whole = report->failed.empty() && !report->converted.empty();
+  bool whole = report->failed.empty() && !report->converted.empty();
   tell(report->failed, "cannot convert");
   if (!quiet || !whole) tell(report->kept, "kept");
-  if (!whole)
-    complain(report->failed.empty()
-                 ? options.in + ": there is nothing to convert; nothing was written"
-                 : std::string("nothing was written"));
-  else if (const auto done = out->commit(); !done)
-    return complain(done.error());
-  if (whole && !quiet) {
-    for (const auto& note : report->notes) complain(note);
+  if (!report->failed.empty()) {
+    complain("nothing was written");
+  } else if (report->converted.empty()) {
+    complain(options.in + ": there is nothing to convert; nothing was written");
+  } else if (const auto done = out->commit(); !done) {
+    complain(done.error());
+    whole = false;
+  } else {
+    if (!quiet)
+      for (const auto& note : report->notes) complain(note);
     complain(fmt::format("{} of {} tensors are now {}; {} has {}", report->converted.size(),
                          opened->file.tensors.size(), ternary::format(*to).name, options.out,
                          format_bytes(report->bytes)));
   }
   const Exit exit = whole ? Exit::ok : Exit::usage;
+  // A name that did not exist before may have turned out to be OUT's.
+  if (const auto& json = options.globals.json;
+      whole && json && *json != "-" && same_file(*json, options.out))
+    return complain(bad(*json + " is the new file; the JSON was not written"));
   return deliver(to_json(options, *report, exit), exit, options.globals,
                  [](const TerminalStyle&) { return std::string(); });
 }
@@ -141,7 +151,7 @@ void add_ternary_convert(CLI::App& app, int& exit_code) {
   add_output(app, options->globals);
   app.footer(
       "Nothing is lost, or nothing is written: each tensor that cannot be converted is named.\n"
-      "Exit codes: 0 converted; 2 it cannot be, or OUT cannot be written.");
+      "Exit codes: 0 converted; 2 it cannot be, or a file cannot be written.");
   app.callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -20,8 +20,8 @@ std::string beside_library() {
   if (dladdr(reinterpret_cast<void*>(&helper_path), &info) == 0 || info.dli_fname == nullptr)
     return {};
   const std::string_view self(info.dli_fname);
+  if (!self.starts_with('/')) return {};  // relative to a folder that may have changed
   const auto slash = self.rfind('/');
-  if (slash == std::string_view::npos) return {};
   for (const char* name : kFromLibrary) {
     std::string path = std::string(self.substr(0, slash + 1)) + name;
     if (executable(path)) return path;

@@ -147,6 +147,8 @@ GPUREADY_DEVICE void store_result(u64 out, u32 type, u64 index, int sum, float s
     reinterpret_cast<unsigned short*>(out)[index] = to_bf16(value);
 }
 
+GPUREADY_DEVICE void warp_barrier() { __nvvm_bar_warp_sync(0xffffffff); }
+
 // What `pick` makes of the block's values, at all threads. `scratch` has 32 words.
 template <class Pick>
 GPUREADY_DEVICE u32 reduce_block(u32 value, u32* scratch, u32 neutral, Pick pick) {

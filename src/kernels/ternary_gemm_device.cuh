@@ -37,7 +37,7 @@ GPUREADY_DEVICE Words4 load_global_4(u64 address) {
                : "memory");
   return v;
 }
-// Of what no kernel writes meanwhile.
+// Of weights: launches overlap, so all else may have been written while this kernel was there.
 GPUREADY_DEVICE Words4 load_constant_4(u64 address) {
   Words4 v;
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -54,7 +54,6 @@ template <class T>
 GPUREADY_DEVICE GPUREADY_GLOBAL_MEMORY T* global(u64 address) {
   return reinterpret_cast<GPUREADY_GLOBAL_MEMORY T*>(address);
 }
-GPUREADY_DEVICE void warp_barrier() { __nvvm_bar_warp_sync(0xffffffff); }
 
 // Register f of the A operand, of four weights each (kernels/ternary_layout.h).
 GPUREADY_DEVICE void decode(u32 word, u32 (&a)[4]) {
@@ -172,8 +171,8 @@ struct Epilogue {
   }
 
   GPUREADY_DEVICE void store(const u32 (&sums)[kHalves][4 * kColumns]) const {
-    if (token0 >= p.rows || feature0 >= p.features) return;
     await_copies();
+    if (token0 >= p.rows || feature0 >= p.features) return;
     barrier();
     if (p.output_type == kGemmOutBf16)
       store_bf16(sums);

@@ -8,8 +8,8 @@ namespace {
 
 using ternary::TernaryGemvParams;
 
-inline constexpr u32 kWarps = 8, kThreads = 32 * kWarps;
-inline constexpr u32 kRing = 8;  // loads of a lane in flight
+inline constexpr u32 kWarps = ternary::kGemvWarps, kThreads = 32 * kWarps;
+inline constexpr u32 kRing = ternary::kGemvRing;
 
 extern GPUREADY_SHARED __attribute__((aligned(16))) u32 shared_words[];
 
@@ -39,9 +39,7 @@ GPUREADY_DEVICE void fill_activations(const TernaryGemvParams& p, u32 first_row,
   const bool whole = count == p.slice_tiles;
   const u32 pieces = whole ? 1 : 1u << p.slices_log2, tiles = count << p.slices_log2;
   const u32 piece_tiles = whole ? tiles : count;
-  // Word `word` of a tile: lanes' quarter t, half h of 32 columns, group j of those.
   const u32 word = thread_index() % 32, tile = thread_index() / 32;
-  const u32 t = word & 3, h = word >> 2 & 1, j = word >> 3;
 #pragma unroll 1
   for (u32 m = 0; m < kRows; ++m) {
     const bool there = first_row + m < p.activation_rows;
@@ -52,7 +50,8 @@ GPUREADY_DEVICE void fill_activations(const TernaryGemvParams& p, u32 first_row,
       const u32 left = from < p.col_tiles ? p.col_tiles - from : 0;
       const u32 end = left < piece_tiles ? left : piece_tiles;
       u64 source = row + (from + tile) * u64{kTileCols} + word * 4;
-      u32* target = shared_words + m * row_words + (piece * count + tile) * 32 + t * 8 + h * 4 + j;
+      u32* target =
+          shared_words + m * row_words + (piece * count + tile) * 32 + place_in_tile(word);
       for (u32 i = tile; i < end; i += kWarps) {
         copy_word(target, source, there);
         source += kWarps * kTileCols;

@@ -21,12 +21,4 @@ extern const Kernel kTernarySums, kTernaryMean, kTernarySigns;
 // bits each; blocks of 256 threads.
 extern const Kernel kTernaryRead;
 
-// As compiled.
-inline constexpr unsigned kGemvWarps = 8, kGemvRing = 8;
-inline constexpr unsigned kGemvMatrixPaddingBytes = 16;  // behind a row of kTernaryGemv8 and 16
-inline constexpr unsigned kStreamWarps = 12, kStreamPieceTiles = 8, kStreamMostStages = 4;
-inline constexpr unsigned kGemvVulkanThreads = 128;
-inline constexpr unsigned kActivationThreads = 512, kActivationVulkanThreads = 128;
-inline constexpr unsigned kSumThreads = 128, kMeanThreads = 1024, kSignThreads = 256;
-
 }  // namespace gpuready::ternary

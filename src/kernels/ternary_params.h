@@ -5,6 +5,14 @@
 
 namespace gpuready::ternary {
 
+// Sizes of the kernels as compiled. A ring: loads of a lane in flight. Padding: behind a row of
+// activations where matrix instructions multiply, so that a column tile's rows lie in all banks.
+inline constexpr unsigned kGemvWarps = 8, kGemvRing = 8, kGemvMatrixPaddingBytes = 16;
+inline constexpr unsigned kStreamWarps = 12, kStreamPieceTiles = 8, kStreamMostStages = 4;
+inline constexpr unsigned kGemvVulkanThreads = 128;
+inline constexpr unsigned kActivationThreads = 512, kActivationVulkanThreads = 128;
+inline constexpr unsigned kSumThreads = 128, kMeanThreads = 1024, kSignThreads = 256;
+
 // What is known of a row of activations beside its codes.
 struct GpuActivationRow {
   float step;           // value of one unit; NaN when the row held a NaN or an infinity

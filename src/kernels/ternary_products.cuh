@@ -6,6 +6,13 @@
 
 namespace gpuready::device {
 
+// Word `word` of a column tile, of four columns, lies so that a lane's eight of a tile follow each
+// other: lanes' quarter t, half h of 32 columns, group j of those.
+GPUREADY_DEVICE u32 place_in_tile(u32 word) {
+  const u32 t = word & 3, h = word >> 2 & 1, j = word >> 3;
+  return t * 8 + h * 4 + j;
+}
+
 // 1, 2 or 4 rows by dp4a: 16 of them for a lane's 16 bytes. The codes are masked but never shifted:
 // field f counts 4^f times and has a sum of its own.
 template <u32 kCount>
@@ -57,7 +64,7 @@ struct DotProducts {
 template <u32 kCount>
 struct MatrixProducts {
   static constexpr u32 kRows = 8 * kCount;
-  static constexpr u32 kPadding = 4;  // words: the rows of a column tile then lie in all banks
+  static constexpr u32 kPadding = ternary::kGemvMatrixPaddingBytes / 4;
   int sums[kCount][4] = {}, totals[kCount][4] = {};
 
   static GPUREADY_DEVICE const u32* own_row(const u32* y, u32 row_words) {

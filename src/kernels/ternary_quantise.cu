@@ -16,7 +16,7 @@ using ternary::kNoColumn;
 using ternary::quantise_activation;
 using ternary::TernaryActivationParams;
 
-inline constexpr u32 kRowThreads = 512;
+inline constexpr u32 kRowThreads = ternary::kActivationThreads;
 
 template <u32 kType>
 GPUREADY_DEVICE float value_at(u64 values, u64 index) {

@@ -2,14 +2,16 @@
 // row tiles in turn, and each has asked for the next ones while it works on one.
 #pragma once
 
+#include "kernels/ternary_barrier.cuh"
 #include "kernels/ternary_device.cuh"
 
 namespace gpuready::device {
 
+using ternary::kStreamWarps;
 using ternary::TernaryStreamParams;
 
-inline constexpr u32 kStreamWarps = 12, kStreamThreads = 32 * kStreamWarps;
-inline constexpr u32 kPieceTiles = 8;  // at the most
+inline constexpr u32 kStreamThreads = 32 * kStreamWarps;
+inline constexpr u32 kPieceTiles = ternary::kStreamPieceTiles;  // at the most
 inline constexpr u32 kPieceBytes = kPieceTiles * kTileBytes;
 
 // Pieces are counted over the row tiles of a block.
@@ -68,11 +70,10 @@ class Queue {
         lane_(thread_index() % 32),
         room_(shared_address(shared) + thread_index() / 32 * p.stages * kPieceBytes),
         asked_(p, thread_index() / 32) {
-    GPUREADY_SHARED static u64 arrived[kStreamWarps][kMostStages];
+    GPUREADY_SHARED static u64 arrived[kStreamWarps][ternary::kStreamMostStages];
     arrived_ = shared_address(arrived[thread_index() / 32]);
     if (lane_ == 0) {
-      for (u32 s = 0; s < p.stages; ++s)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrived_ + 8 * s) : "memory");
+      for (u32 s = 0; s < p.stages; ++s) barrier_init(arrived_ + 8 * s, 1);
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
       asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(read_once_));
     }
@@ -86,12 +87,7 @@ class Queue {
 
   // The next piece into `tiles`; what lies behind its last is no one's. Asks for one more.
   GPUREADY_DEVICE void take() {
-    asm volatile(
-        "{\n.reg .pred done;\nagain:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@!done bra again;\n}" ::"r"(arrived_ + 8 * stage_),
-        "r"(turn_)
-        : "memory");
+    barrier_wait(arrived_ + 8 * stage_, turn_);
     const u32 from = room_ + stage_ * kPieceBytes + lane_ * 16;
 #pragma unroll
     for (u32 i = 0; i < kPieceTiles; ++i)
@@ -110,15 +106,11 @@ class Queue {
   Words4 tiles[kPieceTiles];
 
  private:
-  static GPUREADY_DEVICE void warp_barrier() { __nvvm_bar_warp_sync(0xffffffff); }
   GPUREADY_DEVICE void ask(u32 stage) {
     if (asked_.row >= rows_.count) return;
     if (lane_ == 0) {
       const u32 bytes = asked_.count * kTileBytes;
-      asm volatile(
-          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived_ + 8 * stage),
-          "r"(bytes)
-          : "memory");
+      barrier_expect(arrived_ + 8 * stage, bytes);
       asm volatile(
           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
           "[%1], %2, [%3], %4;" ::"r"(room_ + stage * kPieceBytes),
@@ -127,8 +119,6 @@ class Queue {
     }
     asked_.advance(p_);
   }
-
-  static constexpr u32 kMostStages = 4;
 
   const TernaryStreamParams& p_;
   const BlockRows& rows_;

@@ -9,13 +9,6 @@ namespace gpuready::device {
 
 using ternary::kNoColumn;
 
-// Word `word` of a column tile, of four columns, lies so that a lane's eight of a tile follow each
-// other: lanes' quarter t, half h of 32 columns, group j of those.
-GPUREADY_DEVICE u32 place_in_tile(u32 word) {
-  const u32 t = word & 3, h = word >> 2 & 1, j = word >> 3;
-  return t * 8 + h * 4 + j;
-}
-
 // Of the block's first threads.
 template <u32 kThreads>
 GPUREADY_DEVICE void barrier_of() {

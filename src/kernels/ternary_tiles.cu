@@ -111,7 +111,7 @@ struct Row {
     for (u32 i = 0; i < kWords; i += 4) {
       Words4 v{0, 0, 0, 0};
       if (piece * kPieceCols < cols)
-        v = load_constant_4(values + static_cast<u64>(piece) * (4 * kWords) + i * 4);
+        v = load_global_4(values + static_cast<u64>(piece) * (4 * kWords) + i * 4);
       words[i] = v.x;
       words[i + 1] = v.y;
       words[i + 2] = v.z;

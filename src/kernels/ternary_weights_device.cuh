@@ -9,10 +9,11 @@ namespace gpuready::device {
 namespace {
 
 using ternary::half_value;
+using ternary::kMeanThreads;
+using ternary::kSignThreads;
 using ternary::kSumPiece;
+using ternary::kSumThreads;
 using ternary::TernaryWeightsParams;
-
-inline constexpr u32 kSumThreads = 128, kMeanThreads = 1024, kSignThreads = 256;
 
 // Weights by their bits as they are stored: magnitudes of one type compare as integers do.
 template <u32 kType>

@@ -154,8 +154,7 @@ GPUREADY_DEVICE void finish(const GemmParams& p) {
     for (u32 h = 0; h < kFeatures / 128; ++h)
 #pragma unroll
       for (u32 i = 0; i < kColumns; ++i) {
-        const Words4 v =
-            load_constant_4(part + (h * kTokens / 8 + slice * kColumns + i) * kPartRow);
+        const Words4 v = load_global_4(part + (h * kTokens / 8 + slice * kColumns + i) * kPartRow);
         sums[h][4 * i] += v.x;
         sums[h][4 * i + 1] += v.y;
         sums[h][4 * i + 2] += v.z;

@@ -2,6 +2,7 @@
 // memory, and copies that end at them (sm_90a).
 #pragma once
 
+#include "kernels/ternary_barrier.cuh"
 #include "kernels/ternary_device.cuh"
 
 namespace gpuready::device {
@@ -65,26 +66,6 @@ GPUREADY_DEVICE u64 matrix_descriptor(u32 address) {
   return (address >> 4 & 0x3fff) | u64{1} << 16 | u64{1024 >> 4} << 32 | u64{1} << 62;
 }
 
-// ---- Barriers and copies ------------------------------------------------------------------------
-
-GPUREADY_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-GPUREADY_DEVICE void barrier_wait(u32 barrier, u32 parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-GPUREADY_DEVICE void barrier_arrive(u32 barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-GPUREADY_DEVICE void barrier_expect(u32 barrier, u32 bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
 GPUREADY_DEVICE void copy_in(u32 target, u64 source, u32 bytes, u32 barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::

@@ -68,12 +68,6 @@ std::optional<double> read_rate(Device& device, StreamId stream, double budget_s
   return best;
 }
 
-const GpuProduct* product_for(const Device& device, Shape weights, std::int64_t rows) {
-  for (const GpuProduct& product : gpu_products())
-    if (product.serves(device.info(), weights, rows)) return &product;
-  return nullptr;
-}
-
 // On the device alone, with weights that its cache does not hold.
 Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId stream,
                                const BenchShape& shape, const GpuWeights& weights,
@@ -81,9 +75,7 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
   const auto told = [&](const gpuready::Error& error) {
     return std::unexpected(device_error(device, error));
   };
-  const GpuProduct* product = product_for(device, weights.shape(), shape.m);
-  if (product == nullptr)
-    return std::unexpected(Error{ErrorKind::unsupported_tier, "no kernel serves this product"});
+  const GpuProduct& product = product_for(device.info(), weights.shape(), shape.m);
   const GpuWeightsView& view = weights.view();
   const std::uint64_t bytes = std::uint64_t{view.row_tiles} * view.col_tiles * kTileBytes;
   const std::uint64_t wanted = 4 * device.info().l2_cache_bytes.value_or(32 * MiB);
@@ -91,7 +83,7 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
   const auto memory = DeviceBuffer::make(device, copies * bytes);
   const std::uint64_t out_bytes = 4 * static_cast<std::uint64_t>(shape.m * shape.n);
   const auto out = DeviceBuffer::make(device, out_bytes);
-  const std::uint64_t room = product->workspace_bytes(device.info(), weights.shape(), shape.m);
+  const std::uint64_t room = product.workspace_bytes(device.info(), weights.shape(), shape.m);
   const auto workspace = DeviceBuffer::make(device, std::max<std::uint64_t>(room, 256));
   if (!memory) return told(memory.error());
   if (!out) return told(out.error());
@@ -110,14 +102,14 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
   };
   if (auto done = quantise(); !done) return std::unexpected(done.error());
   const bool fuses =
-      product->fuses != nullptr && product->fuses(device.info(), weights.shape(), shape.m);
+      product.fuses != nullptr && product.fuses(device.info(), weights.shape(), shape.m);
   std::vector<GpuWeightsView> views(copies, view);
   for (std::uint64_t i = 0; i < copies; ++i) {
     views[i].tiles = memory->address() + i * bytes;
     if (auto done = device.copy_on_device(stream, views[i].tiles, view.tiles, bytes); !done)
       return told(done.error());
   }
-  if (auto done = product->prepare(device, weights.shape(), shape.m); !done)
+  if (auto done = product.prepare(device, weights.shape(), shape.m); !done)
     return told(done.error());
   const auto time = time_calls(device, stream, static_cast<unsigned>(copies), budget_s, [&] {
     for (const GpuWeightsView& copy : views) {
@@ -125,7 +117,7 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
         if (auto done = quantise(); !done)
           return gpuready::Result<void>(
               gpuready::fail(gpuready::ErrorKind::device, done.error().message));
-      auto done = product->run(
+      auto done = product.run(
           {device,
            stream,
            copy,

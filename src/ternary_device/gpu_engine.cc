@@ -22,12 +22,6 @@ std::uint64_t aligned(std::uint64_t bytes) {
 
 std::size_t element_bytes(OutputType type) { return type == OutputType::bf16 ? 2 : 4; }
 
-const GpuProduct& product_for(const DeviceInfo& device, Shape weights, std::int64_t rows) {
-  const auto products = gpu_products();
-  return *std::find_if(products.begin(), products.end(),
-                       [&](const GpuProduct& p) { return p.serves(device, weights, rows); });
-}
-
 std::unexpected<Error> wrong_bytes(const char* what, std::uint64_t expected, std::uint64_t given) {
   return fail(ErrorKind::wrong_size, std::string(what) + " take " + std::to_string(expected) +
                                          " bytes, not " + std::to_string(given));

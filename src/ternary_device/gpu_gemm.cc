@@ -225,7 +225,7 @@ gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel) {
     const auto blocks = device.resident_blocks(each, threads, shared_bytes);
     return blocks ? gpuready::Result<void>() : std::unexpected(blocks.error());
   };
-  auto done = device.prepare(kGemmTiles);
+  auto done = prepare(kGemmTiles, kGemmTilesMostWarps * 32, spreading_bytes(device.info(), 1));
   if (done && kernel == GemmKernel::mma) done = prepare(kGemmMma, kMmaThreads, mma_shared_bytes());
   for (std::size_t i = 0; done && kernel == GemmKernel::wgmma && i < kWgmmaTiles.size(); ++i) {
     const GemmTileSize size = kTileSizes[i];

@@ -46,4 +46,11 @@ std::span<const GpuProduct> gpu_products() {
   return products;
 }
 
+const GpuProduct& product_for(const DeviceInfo& device, Shape weights, std::int64_t rows) {
+  const auto products = gpu_products();
+  return *std::find_if(products.begin(), products.end(), [&](const GpuProduct& product) {
+    return product.serves(device, weights, rows);
+  });
+}
+
 }  // namespace gpuready::ternary

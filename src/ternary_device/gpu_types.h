@@ -68,5 +68,6 @@ struct GpuProduct {
   bool (*fuses)(const DeviceInfo& device, Shape weights, std::int64_t rows) = nullptr;
 };
 std::span<const GpuProduct> gpu_products();
+const GpuProduct& product_for(const DeviceInfo& device, Shape weights, std::int64_t rows);
 
 }  // namespace gpuready::ternary
