@@ -33,35 +33,35 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
   const u32 feature0 = tile.feature * kMmaFeatures + warp / 2 * 32;
   const u32 token0 = tile.token * kMmaTokens + warp % 2 * 64;
   const u32 stages = shared_address(shared_memory);
-  const u64 source =
-      p.activations + static_cast<u64>(tile.token) * p.k_tiles * kActivationTileBytes;
+  u64 source = p.activations + static_cast<u64>(tile.token) * p.k_tiles * kActivationTileBytes;
 
   // Rows of weights beyond the last are read as the last, and stored nowhere.
   const u32 last_row_tile = (p.features + 15) / 16 - 1, row_tile = feature0 / 16;
   u64 weights =
       p.weights + lane * 16 +
       static_cast<u64>(row_tile < last_row_tile ? row_tile : last_row_tile) * p.k_tiles * 512;
-  const u64 other = row_tile < last_row_tile ? static_cast<u64>(p.k_tiles) * 512 : 0;
+  const u32 other = row_tile < last_row_tile ? p.k_tiles * 512 : 0;
 
 #pragma unroll
   for (u32 s = 0; s < kMmaStages - 1; ++s) {
-    if (s < p.k_tiles) copy_stage(stages + s * kStageBytes, source + u64{s} * kActivationTileBytes);
+    if (s < p.k_tiles) copy_stage(stages + s * kStageBytes, source);
+    source += kActivationTileBytes;
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   Words4 next[2] = {load_constant_4(weights), load_constant_4(weights + other)};
 
   // ldmatrix: lanes 8 i to 8 i + 7 have the rows of matrix i; two groups of 8 tokens, each with its
-  // two 16-byte pieces of a slice of 32 columns.
+  // two 16-byte pieces of a slice of 32 columns (slice j: the address with 2 j * 16 flipped).
   const u32 matrix_row = warp % 2 * 64 + lane / 16 * 8 + lane % 8;
-  const u32 piece = lane / 8 % 2;
+  const u32 lane_pieces = stages + matrix_row * 128 + (lane / 8 % 2 ^ matrix_row % 8) * 16;
 
   u32 sums[2][4 * kWarpColumns] = {};
   for (u32 k = 0; k < p.k_tiles; ++k) {
     asm volatile("cp.async.wait_group %0;" ::"n"(kMmaStages - 2) : "memory");
     __syncthreads();
     if (const u32 ahead = k + kMmaStages - 1; ahead < p.k_tiles)
-      copy_stage(stages + ahead % kMmaStages * kStageBytes,
-                 source + static_cast<u64>(ahead) * kActivationTileBytes);
+      copy_stage(stages + ahead % kMmaStages * kStageBytes, source);
+    source += kActivationTileBytes;
     asm volatile("cp.async.commit_group;" ::: "memory");
     weights += 512;
     u32 words[2][4];
@@ -73,7 +73,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
       words[h][3] = next[h].w;
       if (k + 1 < p.k_tiles) next[h] = load_constant_4(weights + h * other);
     }
-    const u32 stage = stages + k % kMmaStages * kStageBytes + matrix_row * 128;
+    const u32 stage = lane_pieces + k % kMmaStages * kStageBytes;
 #pragma unroll
     for (u32 j = 0; j < 4; ++j) {
       u32 a[2][4];
@@ -84,7 +84,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
         u32 b[4];
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                     : "r"(stage + i * 8 * 128 + ((2 * j + piece) ^ (matrix_row % 8)) * 16)
+                     : "r"((stage ^ 2 * j * 16) + i * 8 * 128)
                      : "memory");
 #pragma unroll
         for (u32 h = 0; h < 2; ++h) {
