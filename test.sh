@@ -23,7 +23,7 @@ scripts/check_binary.sh build/release/src/gpuready
 
 if [ "${1:-}" != --quick ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
-  cmake --preset asan -DGPUREADY_TESTS=ON >/dev/null
+  cmake --preset asan -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release" >/dev/null
   ninja -C build/asan --quiet
   [ "${1:-}" != --tidy ] || scripts/lint.sh build/asan
   ctest --test-dir build/asan --output-on-failure -j "$jobs" --progress

@@ -3,24 +3,37 @@
 find_program(GPUREADY_CLANG_CUDA NAMES clang++-19 clang++ REQUIRED)
 find_program(GPUREADY_ZSTD zstd REQUIRED)
 
+# Images are the same in every build, so one may take another's.
+set(GPUREADY_IMAGES "" CACHE PATH "A build folder whose device images are taken instead of compiled")
+set(images ${PROJECT_BINARY_DIR})
+if(GPUREADY_IMAGES)
+  set(images ${GPUREADY_IMAGES})
+endif()
+# gpuready_image(<output> ...): add_custom_command, unless the image is another build's.
+function(gpuready_image output)
+  if(NOT GPUREADY_IMAGES)
+    add_custom_command(OUTPUT ${output} ${ARGN} VERBATIM)
+  endif()
+endfunction()
+
 # gpuready_ptx(<target> <name> <arch> <ptx>): compiles <name>.cu for <arch> (such as sm_50) at the PTX
 # version <ptx> (such as 60) and embeds it as <symbol> = gpuready_ptx_<name>_<arch>. Images that are
 # shipped are also listed in the global property GPUREADY_PTX_IMAGES as "file=arch", for the test that
 # assembles them.
 function(gpuready_ptx target name arch ptx)
   set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.cu)
-  set(output ${PROJECT_BINARY_DIR}/ptx/${name}_${arch}.ptx)
-  add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/ptx
+  set(output ${images}/ptx/${name}_${arch}.ptx)
+  gpuready_image(${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${images}/ptx
     COMMAND ${GPUREADY_CLANG_CUDA} -x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc
       -nocudalib --cuda-gpu-arch=${arch} --cuda-feature=+ptx${ptx} -std=c++20 -O3 -ffp-contract=off
       -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src -S ${source} -o ${output}
       -MD -MF ${output}.d
-    DEPENDS ${source} DEPFILE ${output}.d VERBATIM
+    DEPENDS ${source} DEPFILE ${output}.d
     COMMENT "Compiling ${name}.cu to PTX for ${arch}")
   # Text shrinks to a tenth; device/kernel.h unpacks it when the image is loaded.
-  add_custom_command(OUTPUT ${output}.zst
-    COMMAND ${GPUREADY_ZSTD} -q -f -19 ${output} -o ${output}.zst DEPENDS ${output} VERBATIM
+  gpuready_image(${output}.zst
+    COMMAND ${GPUREADY_ZSTD} -q -f -19 ${output} -o ${output}.zst DEPENDS ${output}
     COMMENT "Packing ${name}.ptx for ${arch}")
   gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output}.zst)
   if(target STREQUAL gpuready_device)
@@ -54,13 +67,13 @@ const uint kComputeRecordBytes = ${compute_record_bytes};
 # GPUREADY_SPIRV_MODULES, for the test that validates them.
 function(gpuready_spirv target name)
   set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.comp)
-  set(output ${PROJECT_BINARY_DIR}/spirv/${name}.spv)
+  set(output ${images}/spirv/${name}.spv)
   file(GLOB included CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.glsl)
-  add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/spirv
+  gpuready_image(${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${images}/spirv
     COMMAND ${GPUREADY_GLSLANG} --quiet -V --target-env vulkan1.2 -g0
       -I${PROJECT_SOURCE_DIR}/src/kernels -I${PROJECT_BINARY_DIR}/spirv -o ${output} ${source}
-    DEPENDS ${source} ${included} ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl VERBATIM
+    DEPENDS ${source} ${included} ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl
     COMMENT "Compiling ${name}.comp to SPIR-V")
   gpuready_embed(${target} gpuready_spirv_${name} ${output})
   if(target STREQUAL gpuready_device)
@@ -124,15 +137,15 @@ set(GPUREADY_HIP_TARGETS
 set(hip_targets_inc "")
 foreach(arch ${GPUREADY_HIP_TARGETS})
   set(source ${CMAKE_CURRENT_LIST_DIR}/hip_kernels.cu)
-  set(output ${PROJECT_BINARY_DIR}/hip/${arch}.hsaco)
+  set(output ${images}/hip/${arch}.hsaco)
   # Denormals, division and square root as IEEE 754 wants them, whatever a target's default is.
-  add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/hip
+  gpuready_image(${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${images}/hip
     COMMAND ${GPUREADY_CLANG_CUDA} -x hip --offload-device-only --offload-arch=${arch}
       --no-gpu-bundle-output -fuse-cuid=none -nogpuinc -nogpulib -mcode-object-version=4 -std=c++20 -O3
       -ffp-contract=off -fno-gpu-flush-denormals-to-zero -fhip-fp32-correctly-rounded-divide-sqrt
       -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src ${source} -o ${output} -MD -MF ${output}.d
-    DEPENDS ${source} DEPFILE ${output}.d VERBATIM
+    DEPENDS ${source} DEPFILE ${output}.d
     COMMENT "Compiling hip_kernels.cu for ${arch}")
   gpuready_embed(gpuready_device gpuready_hip_${arch} ${output})
   string(APPEND hip_targets_inc "GPUREADY_HIP_TARGET(${arch})\n")

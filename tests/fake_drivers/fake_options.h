@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Copies the value of `key` and returns 1; 0 when the list has no such entry. */
-static int option(const char* key, char* value, size_t size) {
+static inline int option(const char* key, char* value, size_t size) {
   const char* list = getenv(FAKE_VARIABLE);
   const size_t length = strlen(key);
   while (list && *list) {
@@ -25,7 +25,7 @@ static int option(const char* key, char* value, size_t size) {
   return 0;
 }
 
-static uint64_t bytes_option(const char* key, uint64_t otherwise) {
+static inline uint64_t bytes_option(const char* key, uint64_t otherwise) {
   char text[64], *unit;
   if (!option(key, text, sizeof text)) return otherwise;
   const uint64_t number = strtoull(text, &unit, 0);

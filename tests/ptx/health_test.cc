@@ -1,0 +1,91 @@
+// The health tests with the kernels that ship, executed on the host for every architecture that has
+// images of its own: clean memory and units pass, faults are found, and nothing is reached beyond
+// what was allocated.
+#include <gtest/gtest.h>
+
+#include "../unit/health/verdicts.h"
+#include "health/bandwidth_test.h"
+#include "health/compute_test.h"
+#include "health/memory_test.h"
+#include "health/peer_test.h"
+#include "health/tensor_test.h"
+
+namespace gpuready {
+namespace {
+
+using Capability = std::string;
+
+// "8.0", and more that the fake driver is told, "8.0,sms=3".
+Verdict on(const Capability& capability, const TestOfDevice& test) {
+  return verdict_of(in_child(
+      "cc=" + capability + ",sms=1,guard=4KiB,memory=64MiB",
+      [&] { return run_and_tell(open_cuda_device(kFakeGpu0), test); }, "fake_cuda_ptx"));
+}
+
+TestOptions options(std::optional<FaultClass> fault = std::nullopt) {
+  TestOptions o;
+  o.seed = 5;
+  o.copy_traffic_bytes = MiB / 4;
+  o.max_bytes = MiB / 2;
+  o.duration_s = 0.001;
+  if (fault) o.inject = Fault{*fault, 3};
+  return o;
+}
+
+template <Verdict (*kTest)(Device&, const TestOptions&, const TestHooks&)>
+Verdict on(const Capability& capability, const TestOptions& o) {
+  return on(capability, [&](Device& device) { return kTest(device, o, {}); });
+}
+
+class PtxOf : public testing::TestWithParam<const char*> {};
+
+// ---- one image for all ----
+
+TEST(PtxMemory, EveryPatternPassesOnCleanMemory) {
+  auto o = options();
+  o.level = Level::standard;
+  const Verdict v = on<test_memory>("9.0", o);
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_GT(v.coverage->tested_bytes, 400 * KiB);
+}
+
+TEST(PtxMemory, EveryFaultIsFound) {
+  for (FaultClass fault : {FaultClass::bitflip, FaultClass::stuck, FaultClass::dropped_write,
+                           FaultClass::coupling, FaultClass::alias}) {
+    const Verdict v = on<test_memory>("9.0", options(fault));
+    EXPECT_EQ(v.status, VerdictStatus::failed) << to_string(fault) << ": " << v.reason;
+  }
+}
+
+TEST(PtxTransfers, CopiesByKernelsArriveWhole) {
+  const Verdict v =
+      on("9.0", [](Device& device) { return test_bandwidth(device, options(), TestHooks{}); });
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+}
+
+// ---- an image for each ----
+
+class PtxCompute : public PtxOf {};
+TEST_P(PtxCompute, CleanUnitsPass) {
+  const Verdict v = on<test_compute>(GetParam(), options());
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+}
+TEST_P(PtxCompute, AWrongUnitIsFound) {
+  const Verdict v = on<test_compute>(GetParam(), options(FaultClass::wrong_sm));
+  EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
+}
+INSTANTIATE_TEST_SUITE_P(Every, PtxCompute, testing::Values("5.0", "5.3", "6.1", "7.5"));
+
+class PtxTensor : public PtxOf {};
+TEST_P(PtxTensor, CleanUnitsPass) {
+  const Verdict v = on<test_tensor>(GetParam(), options());
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+}
+TEST_P(PtxTensor, AWrongUnitIsFound) {
+  const Verdict v = on<test_tensor>(GetParam(), options(FaultClass::wrong_sm));
+  EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
+}
+INSTANTIATE_TEST_SUITE_P(Every, PtxTensor, testing::Values("7.0", "7.5", "8.0", "8.9", "9.0"));
+
+}  // namespace
+}  // namespace gpuready
