@@ -37,6 +37,10 @@ int fake_enter(const char* symbol) {
   }
   if (strcmp(symbol, "cuInit") == 0 && option("init", text, sizeof text)) return atoi(text);
   if (strcmp(symbol, "cuInit") != 0 && !g_started) return 3;
+  /* What may stand between launches that overlap. */
+  if (strcmp(symbol, "cuLaunchKernelEx") != 0 && strcmp(symbol, "cuCtxSetCurrent") != 0) {
+    fake_end_launches();
+  }
   return fake_sticky;
 }
 

@@ -57,21 +57,26 @@ struct fake_launch_shape {
   unsigned blocks, threads, dynamic_shared_bytes;
   unsigned multiprocessors;         /* of the GPU */
   int cooperative;                  /* all blocks at once */
+  int overlaps;                     /* may begin before the launch before it has ended */
   int compute_capability;           /* of the GPU: 90 for 9.0 */
   const struct fake_memory* memory; /* of the GPU */
 };
 
-/* What runs kernels gives these four: fake_cuda_named.c, by name. A module is PTX text, ended by a
+/* What runs kernels gives these five: fake_cuda_named.c, by name. A module is PTX text, ended by a
  * 0, that the driver has looked at: it has a version and a target that the GPU takes. NULL: not
  * loaded, with the driver's code in `code` (218: invalid PTX), and why in `log`, which may be NULL.
  */
 void* fake_load_module(const char* image, char* log, size_t log_bytes, int* code);
 void fake_unload_module(void* module);
 int fake_has_kernel(void* module, const char* name);
-/* Runs it to its end. 0, or the driver's code; those of a kernel that ended in an error (700, 702,
- * 710, 714 to 719) are told by the calls that follow, as a driver does. */
+/* Runs it, at the latest when fake_finish() is called. 0, or the driver's code; those of a kernel
+ * that ended in an error (700, 702, 710, 714 to 719) are told by the calls that follow, as a driver
+ * does. */
 int fake_launch(void* module, const char* kernel, const struct fake_launch_shape* shape,
                 const void* params);
+
+/* Ends what was launched. 0, or the code of what went wrong. */
+int fake_finish(void);
 
 /* The memory around an address that kernels may reach: [begin, end) of one allocation of any GPU,
  * of pinned or registered host memory, or of a run of mapped addresses. 0: there is none. */

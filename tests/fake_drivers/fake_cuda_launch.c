@@ -217,6 +217,14 @@ static int is_of_kernel(int code) {
   return code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
 }
 
+static int told_later(int code) {
+  if (!is_of_kernel(code)) return code;
+  fake_sticky = code;
+  return 0;
+}
+
+void fake_end_launches(void) { told_later(fake_finish()); }
+
 int fake_start(const struct fake_work* work) {
   char text[64];
   const char* name = work->function->name;
@@ -235,12 +243,9 @@ int fake_start(const struct fake_work* work) {
     return 0;
   }
   const struct fake_launch_shape shape = {
-      work->blocks,      work->threads,     work->shared_bytes,   fake_multiprocessors(),
-      work->cooperative, fake_capability(), &fake_current->memory};
-  const int code = fake_launch(work->function->module->loaded, name, &shape, work->params);
-  if (!is_of_kernel(code)) return code;
-  fake_sticky = code;
-  return 0;
+      work->blocks,      work->threads,  work->shared_bytes, fake_multiprocessors(),
+      work->cooperative, work->overlaps, fake_capability(),  &fake_current->memory};
+  return told_later(fake_launch(work->function->module->loaded, name, &shape, work->params));
 }
 
 struct configuration { /* CUlaunchConfig */
@@ -257,7 +262,7 @@ struct configuration { /* CUlaunchConfig */
 };
 
 static int launch(const struct fake_function* function, const struct configuration* c,
-                  int cooperative, void** params) {
+                  int cooperative, int overlaps, void** params) {
   NEED_CONTEXT;
   if (c->grid[1] != 1 || c->grid[2] != 1 || c->block[1] != 1 || c->block[2] != 1) return 801;
   const struct fake_work work = {.function = function,
@@ -265,6 +270,7 @@ static int launch(const struct fake_function* function, const struct configurati
                                  .threads = c->block[0],
                                  .shared_bytes = c->shared_bytes,
                                  .cooperative = cooperative,
+                                 .overlaps = overlaps,
                                  .params = params ? params[0] : NULL};
   if (work.blocks == 0 || work.blocks > 0x7fffffff || work.threads == 0 ||
       work.threads > function->most_threads || work.shared_bytes > function->allowed_shared_bytes ||
@@ -283,7 +289,7 @@ API cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
   ENTER("cuLaunchKernel");
   if (extra) return 801;
   const struct configuration c = {{gx, gy, gz}, {bx, by, bz}, shared, stream, NULL, 0};
-  return launch(function, &c, 0, params);
+  return launch(function, &c, 0, 0, params);
 }
 
 API cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -291,13 +297,13 @@ API cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned
                               void** params) {
   ENTER("cuLaunchCooperativeKernel");
   const struct configuration c = {{gx, gy, gz}, {bx, by, bz}, shared, stream, NULL, 0};
-  return launch(function, &c, 1, params);
+  return launch(function, &c, 1, 0, params);
 }
 
-/* Of the attributes: 0 is none, 2 a cooperative launch, 6 one that may overlap the one before it,
- * which makes no difference here, as each runs to its end. */
+/* Of the attributes: 0 is none, 2 a cooperative launch, 6 one that may overlap the one before it.
+ */
 API cuLaunchKernelEx(const struct configuration* c, void* function, void** params, void** extra) {
-  int cooperative = 0;
+  int cooperative = 0, overlaps = 0;
   ENTER("cuLaunchKernelEx");
   if (extra) return 801;
   for (unsigned i = 0; i < c->attribute_count; ++i) {
@@ -305,7 +311,8 @@ API cuLaunchKernelEx(const struct configuration* c, void* function, void** param
     if (attribute->id != 0 && attribute->id != 2 && attribute->id != 6) return 1;
     if (attribute->id != 0 && (unsigned)attribute->value.number > 1) return 1;
     if (attribute->id == 2) cooperative = attribute->value.number;
-    if (attribute->id == 6 && fake_capability() < 90) return 801;
+    if (attribute->id == 6) overlaps = attribute->value.number;
+    if (overlaps && fake_capability() < 90) return 801;
   }
-  return launch(function, c, cooperative, params);
+  return launch(function, c, cooperative, overlaps, params);
 }

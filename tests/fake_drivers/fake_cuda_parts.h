@@ -98,7 +98,7 @@ struct fake_work {
   size_t bytes;
   const struct fake_function* function;
   unsigned blocks, threads, shared_bytes;
-  int cooperative;
+  int cooperative, overlaps;
   const void* params;
 };
 struct fake_graph {
@@ -112,5 +112,7 @@ struct fake_stream {
 int fake_submit(struct fake_stream* stream, const struct fake_work* work);
 int fake_copy(const struct fake_work* work);
 int fake_start(const struct fake_work* work);
+/* Whatever is not a launch finds those before it ended. */
+void fake_end_launches(void);
 
 #endif

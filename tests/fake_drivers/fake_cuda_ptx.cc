@@ -18,6 +18,13 @@ struct Allocations final : ptx::Memory {
   }
 };
 
+// A launch that awaits those that may overlap it.
+struct Begun {
+  ptx::Launch launch;
+  std::vector<ptx::u8> parameters;
+};
+std::vector<Begun> g_begun;
+
 constexpr int kInvalidPtx = 218, kLaunchFailed = 719;
 
 }  // namespace
@@ -41,18 +48,32 @@ int fake_has_kernel(void* module, const char* name) {
 
 int fake_launch(void* module, const char* name, const fake_launch_shape* shape,
                 const void* params) {
+  if (!shape->overlaps) {
+    if (const int code = fake_finish(); code != 0) return code;
+  }
   const ptx::Kernel& kernel =
       static_cast<ptx::Module*>(module)->kernels.find(std::string_view(name))->second;
-  ptx::Launch launch;
-  launch.kernel = &kernel;
-  launch.parameters = static_cast<const ptx::u8*>(params);
-  launch.blocks = shape->blocks;
-  launch.threads = shape->threads;
-  launch.dynamic_shared_bytes = shape->dynamic_shared_bytes;
-  launch.multiprocessors = shape->multiprocessors;
-  launch.cooperative = shape->cooperative != 0;
+  const auto* bytes = static_cast<const ptx::u8*>(params);
+  Begun& begun = g_begun.emplace_back();
+  begun.parameters.assign(bytes, bytes + kernel.parameter_bytes);
+  begun.launch.kernel = &kernel;
+  begun.launch.blocks = shape->blocks;
+  begun.launch.threads = shape->threads;
+  begun.launch.dynamic_shared_bytes = shape->dynamic_shared_bytes;
+  begun.launch.multiprocessors = shape->multiprocessors;
+  begun.launch.cooperative = shape->cooperative != 0;
+  return 0;
+}
+
+int fake_finish(void) {
+  const std::vector<Begun> begun = std::exchange(g_begun, {});
+  std::vector<ptx::Launch> launches;
+  for (const Begun& b : begun) {
+    launches.push_back(b.launch);
+    launches.back().parameters = b.parameters.data();
+  }
   try {
-    ptx::run(launch, Allocations());
+    ptx::run(launches, Allocations());
     return 0;
   } catch (const ptx::Fault& fault) {
     std::fprintf(stderr, "fake CUDA driver: %s\n", fault.what());

@@ -143,6 +143,13 @@ After try_wait(Warp& w, const Instruction& i) {
   return over == w.mask ? After::next : After::yield;
 }
 
+After await_launch(Warp& w, const Instruction&) {
+  return *w.block->before_is_done ? After::next : After::retry;
+}
+After let_next_start(Warp& w, const Instruction&) {
+  w.block->lets_next_start = true;
+  return After::yield;
+}
 After nothing(Warp&, const Instruction&) { return After::next; }
 
 bool make_copy(Builder& b, const Statement& s, Instruction& i) {
@@ -202,9 +209,12 @@ bool finish_bulk(Block& block) {
 bool make_async(Builder& b, const Statement& s, Instruction& i) {
   const auto op = s.opcode[0];
   if (op == "cp" && s.has("async")) return make_copy(b, s, i);
-  if (op == "createpolicy" || op == "setmaxnreg" || op == "griddepcontrol" || op == "fence" ||
-      op == "membar") {
-    i.run = &nothing;  // memory is one, and launches follow each other
+  if (op == "createpolicy" || op == "setmaxnreg" || op == "fence" || op == "membar") {
+    i.run = &nothing;  // there is one memory, in order
+    return true;
+  }
+  if (op == "griddepcontrol") {
+    i.run = s.has("wait") ? &await_launch : &let_next_start;
     return true;
   }
   if (op != "mbarrier") return false;

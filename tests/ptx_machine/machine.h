@@ -8,12 +8,14 @@
 //   when
 //     they are waited for
 //   - blocks run one after the other, or together where a launch is cooperative
+//   - a launch that may overlap the one before it begins as early as that allows
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -150,7 +152,8 @@ struct Launch {
   u32 blocks = 1, threads = 32, dynamic_shared_bytes = 0, multiprocessors = 1;
   bool cooperative = false;
 };
-void run(const Launch& launch, const Memory& memory);  // or Fault
+// In their order; each may overlap those before it as far as they let it.
+void run(std::span<const Launch> launches, const Memory& memory);  // or Fault
 
 struct PendingCopy {  // of cp.async by one lane; bytes 0: an arrival at the barrier `target`
   u64 source = 0;
@@ -173,7 +176,9 @@ struct Block {
   u32 index = 0;
   std::vector<u8> shared, local;
   std::vector<PendingBulk> bulk;
-  u64 instructions = 0;  // so far: the clock of its multiprocessor
+  const bool* before_is_done = nullptr;  // the launch before this
+  bool lets_next_start = false;          // the launch after this
+  u64 instructions = 0;                  // so far: the clock of its multiprocessor
   // The range of global memory that was reached last.
   mutable u64 begin = 0, end = 0;
 

@@ -21,9 +21,8 @@ struct OneAllocation final : Memory {
 
 // Runs the statements with %rd1 = the address of `words` and %r1 = the thread; they may use %r2 to
 // %r9, %rd2 to %rd9, %p1 to %p9, and 1 KiB of shared memory named `cells`.
-std::string run_body(const std::string& body, std::vector<u32>& words, u32 threads = 32,
-                     u32 blocks = 1, bool cooperative = false) {
-  const std::string text = R"(
+std::string module_of(const std::string& body) {
+  return R"(
 .version 8.0
 .target sm_90
 .address_size 64
@@ -37,24 +36,38 @@ std::string run_body(const std::string& body, std::vector<u32>& words, u32 threa
 	.shared .align 16 .b8 cells[1024];
 	ld.param.u64 %rd1, [test_param_0];
 	mov.u32 %r1, %tid.x;
-)" + body + "\n	ret;\n}\n";
+)" + body +
+         "\n	ret;\n}\n";
+}
+
+// The bodies as launches that overlap.
+std::string run_bodies(const std::vector<std::string>& bodies, std::vector<u32>& words,
+                       u32 threads = 32, u32 blocks = 1, bool cooperative = false) {
   OneAllocation memory;
   memory.begin = reinterpret_cast<u64>(words.data());
   memory.end = memory.begin + words.size() * 4;
   try {
-    const Module module = parse(text);
-    Launch launch;
-    launch.kernel = &module.kernels.at("test");
-    launch.parameters = reinterpret_cast<const u8*>(&memory.begin);
-    launch.threads = threads;
-    launch.blocks = blocks;
-    launch.multiprocessors = 4;
-    launch.cooperative = cooperative;
-    run(launch, memory);
+    std::vector<Module> modules;
+    for (const std::string& body : bodies) modules.push_back(parse(module_of(body)));
+    std::vector<Launch> launches;
+    for (const Module& module : modules) {
+      Launch& launch = launches.emplace_back();
+      launch.kernel = &module.kernels.at("test");
+      launch.parameters = reinterpret_cast<const u8*>(&memory.begin);
+      launch.threads = threads;
+      launch.blocks = blocks;
+      launch.multiprocessors = 4;
+      launch.cooperative = cooperative;
+    }
+    run(launches, memory);
     return "";
   } catch (const Fault& fault) {
     return fault.what();
   }
+}
+std::string run_body(const std::string& body, std::vector<u32>& words, u32 threads = 32,
+                     u32 blocks = 1, bool cooperative = false) {
+  return run_bodies({body}, words, threads, blocks, cooperative);
 }
 // %r9 of each thread goes to its word.
 const std::string kStore = R"(
@@ -200,6 +213,24 @@ end:
 )";
   EXPECT_EQ(run_body(body, words, 32, 4, true), "");
   EXPECT_EQ(words[0], 4u);
+}
+
+TEST(PtxMachine, ALaunchThatOverlapsGoesAheadUntilItWaits) {
+  const std::string at = "	mul.wide.u32 %rd2, %r1, 4;\n	add.s64 %rd2, %rd1, %rd2;\n";
+  const std::string let = "	griddepcontrol.launch_dependents;\n";
+  const std::string wait = "	griddepcontrol.wait;\n", write = at + "	st.global.u32 [%rd2], 5;\n";
+  const std::string twice =
+      at + "	ld.global.u32 %r9, [%rd2];\n	shl.b32 %r9, %r9, 1;\n" + kStore;
+  const auto after = [&](const std::vector<std::string>& bodies) {
+    std::vector<u32> words(32, 1);
+    EXPECT_EQ(run_bodies(bodies, words, 32, 1), "");
+    return words[7];
+  };
+  EXPECT_EQ(after({write, twice}), 10u) << "never let go";
+  EXPECT_EQ(after({let + write, wait + twice}), 10u);
+  EXPECT_EQ(after({let + write, twice}), 5u) << "it read and wrote before";
+  EXPECT_EQ(after({let + write, let + wait + twice, let + wait + twice, wait + twice}), 40u);
+  EXPECT_EQ(after({let + write, let + wait + twice, twice}), 10u) << "the third went first";
 }
 
 TEST(PtxMachine, WhatReachesBeyondMemoryIsRefusedWithItsLine) {
