@@ -55,6 +55,15 @@ inline std::vector<float> random_values(Bench& b, std::size_t count) {
   return values;
 }
 
+// All rows -1, 0 or 1 when `kind` says so, 2: any; with any scales.
+Codes random_codes(Bench& b, Shape shape, int kind);
+
+// A chain of products, in a graph that is launched three times.
+struct ChainCheck {
+  std::uint64_t products = 0, results = 0, wrong = 0;
+};
+ChainCheck check_chain(Bench& b, CpuEngine& cpu, std::int64_t size, std::int64_t rows);
+
 // Every result bit for bit against the CPU's.
 bool check_gpu(Bench& b, const std::string& uuid);
 

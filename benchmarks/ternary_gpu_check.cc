@@ -10,19 +10,6 @@
 namespace gpuready::ternary {
 namespace {
 
-Codes random_codes(Bench& b, Shape shape, int kind) {
-  Codes codes;
-  codes.shape = shape;
-  codes.values.resize(static_cast<std::size_t>(shape.rows * shape.cols));
-  for (auto& c : codes.values)
-    c = static_cast<std::int8_t>(kind <= 1 ? kind
-                                           : static_cast<int>((b.random() & 0xFFFF) * 3 >> 16) - 1);
-  codes.scale_block = shape.cols;
-  for (std::int64_t row = 0; row < shape.rows; ++row)
-    codes.scales.push_back(static_cast<float>(b.random() >> 8) * 0x1p-20f + 1e-3f);
-  return codes;
-}
-
 struct Checker {
   Backend& gpu;
   CpuEngine cpu;
@@ -157,64 +144,6 @@ void check_shape(Bench& b, Checker& c, Shape shape, std::initializer_list<std::i
   for (const std::int64_t m : rows) check_rows(b, c, packed, loaded.get(), m, q);
 }
 
-// Products that follow each other in one graph, each of the values that the one before it made,
-// with the same room for activations and the same workspace: launches overlap, and none may read or
-// write too early.
-void check_chain(Bench& b, Checker& c, std::int64_t size, std::int64_t rows) {
-  constexpr std::size_t kSteps = 12;
-  const Shape shape{size, size};
-  std::vector<PackedWeights> packed;
-  std::vector<GpuWeights> weights;
-  for (int i = 0; i < 2; ++i) {
-    Codes codes = random_codes(b, shape, 2);
-    for (float& scale : codes.scales)
-      scale = std::ldexp(scale, -7);  // values neither grow nor fade
-    packed.push_back(must(PackedWeights::pack(codes)));
-    weights.push_back(must(b.engine.load(packed.back())));
-  }
-  const auto count = static_cast<std::size_t>(rows * size);
-  const std::uint64_t bytes = count * sizeof(float);
-  auto values = random_values(b, count);
-  const auto all = must(DeviceBuffer::make(b.device, (kSteps + 1) * bytes));
-  const auto workspace = must(DeviceBuffer::make(
-      b.device, std::max<std::uint64_t>(b.engine.workspace_bytes(shape, rows), 256)));
-  const auto activations = must(b.engine.allocate_activations(rows, size));
-  must(b.device.copy_to_device(b.stream, all.address(), values.data(), bytes));
-  const auto steps = [&] {
-    for (std::size_t i = 0; i < kSteps; ++i)
-      must(b.engine.multiply(
-          b.stream, weights[i % 2], {all.address() + i * bytes, bytes}, FloatType::f32, activations,
-          rows, {OutputType::f32, {all.address() + (i + 1) * bytes, bytes}}, workspace.range()));
-  };
-  steps();  // loads the code, which a capture forbids
-  must(b.device.synchronize(b.stream));
-  const std::vector<std::byte> poison(kSteps * bytes, std::byte{0xAB});
-  must(b.device.copy_to_device(b.stream, all.address() + bytes, poison.data(), poison.size()));
-  must(b.device.synchronize(b.stream));
-  must(b.device.begin_capture(b.stream));
-  steps();
-  const GraphId graph = must(b.device.end_capture(b.stream));
-  for (int replay = 0; replay < 3; ++replay) must(b.device.launch_graph(b.stream, graph));
-  std::vector<float> actual(count), expected(count);
-  for (std::size_t i = 0; i < kSteps; ++i) {
-    must(b.device.copy_to_host(b.stream, actual.data(), all.address() + (i + 1) * bytes, bytes));
-    must(b.device.synchronize(b.stream));
-    const auto y = must(Activations::quantise(std::span<const float>(values), rows, size));
-    must(c.cpu.multiply(packed[i % 2], y, expected));
-    ++c.products;
-    c.results += count;
-    std::uint64_t differ = 0;
-    for (std::size_t at = 0; at < count; ++at)
-      differ += std::memcmp(&expected[at], &actual[at], sizeof(float)) != 0;
-    if (differ != 0)
-      fmt::print("WRONG: {} of {} results, step {} of a chain of {} x {}, M {} ({})\n", differ,
-                 count, i, size, size, rows, c.gpu.kernel_for(shape, rows));
-    c.wrong += differ;
-    values = expected;
-  }
-  must(b.device.destroy_graph(graph));
-}
-
 bool check_weights_quantiser(Bench& b, Backend& gpu) {
   std::uint64_t wrong = 0;
   for (const Shape shape : {Shape{1, 128}, Shape{3, 384}, Shape{1000, 2560}}) {
@@ -264,7 +193,10 @@ bool check_gpu(Bench& b, const std::string& uuid) {
     for (const Shape shape : {Shape{1, 1}, {17, 129}, {3000, 5000}, {40, 30000}})
       check_refusals(b, c, shape, m);
   for (const std::int64_t rows : {1, 3, 9, 40, 512})
-    for (const std::int64_t size : {2560, 3217, 8192}) check_chain(b, c, size, rows);
+    for (const std::int64_t size : {2560, 3217, 8192}) {
+      const ChainCheck done = check_chain(b, c.cpu, size, rows);
+      c.products += done.products, c.results += done.results, c.wrong += done.wrong;
+    }
   fmt::print("checked: {} products, {} results, {} differ from the CPU's ({})\n", c.products,
              c.results, c.wrong, to_string(c.cpu.tier()));
   return c.wrong == 0 && check_weights_quantiser(b, *gpu);

@@ -179,7 +179,7 @@ target_link_libraries(bench_ternary_gemm PRIVATE gpuready_options gpuready_terna
 target_link_options(bench_ternary_gemm PRIVATE -static-libgcc -static-libstdc++)
 # Ternary products on a GPU, checked and timed: `ninja bench_ternary_gpu`.
 add_executable(bench_ternary_gpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu.cc
-  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu_check.cc
+  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu_check.cc ${PROJECT_SOURCE_DIR}/benchmarks/ternary_chain.cc
   ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu_times.cc)
 target_link_libraries(bench_ternary_gpu PRIVATE gpuready_options gpuready_ternary_device)
 target_link_options(bench_ternary_gpu PRIVATE -static-libgcc -static-libstdc++)
