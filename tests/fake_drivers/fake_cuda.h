@@ -7,9 +7,9 @@
  *   memory=64MiB        of each GPU (a power of two for alias)
  *   free=10MiB          free memory told, when not all of it
  *   max_alloc=16MiB     a larger single allocation is refused
- *   guard=4KiB          so much memory after each allocation belongs to none
- *   fail=SYMBOL:CODE    this call returns CODE; init=CODE is fail=cuInit:CODE
- *   hang=SYMBOL, crash=SYMBOL
+ *   slice=1             where PTX is executed: a warp's turn is that many instructions (default
+ * 4096) guard=4KiB          so much memory after each allocation belongs to none fail=SYMBOL:CODE
+ * this call returns CODE; init=CODE is fail=cuInit:CODE hang=SYMBOL, crash=SYMBOL
  *   launch_error=214@3  the third launch ends in error 214, and everything after it
  *   launch_ms=50        each launch takes that long
  *   ptx=5.0             newer PTX is refused with 222

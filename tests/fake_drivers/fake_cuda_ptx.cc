@@ -5,6 +5,8 @@
 
 #include "../ptx_machine/machine.h"
 #include "fake_cuda.h"
+#define FAKE_VARIABLE "FAKE_CUDA"
+#include "fake_options.h"
 
 namespace {
 
@@ -62,6 +64,7 @@ int fake_launch(void* module, const char* name, const fake_launch_shape* shape,
   begun.launch.dynamic_shared_bytes = shape->dynamic_shared_bytes;
   begun.launch.multiprocessors = shape->multiprocessors;
   begun.launch.cooperative = shape->cooperative != 0;
+  begun.launch.slice = static_cast<ptx::u32>(bytes_option("slice", begun.launch.slice));
   return 0;
 }
 

@@ -31,7 +31,8 @@ TEST_P(PtxTernaryChain, EveryProductIsTheCpus) {
   EXPECT_EQ(outcome, "60 products, 0 wrong");
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, PtxTernaryChain, testing::Values("6.1", "8.0", "9.0", "10.0"));
+INSTANTIATE_TEST_SUITE_P(Every, PtxTernaryChain,
+                         testing::Values("6.1", "8.0", "9.0", "9.0,slice=1", "10.0"));
 
 }  // namespace
 }  // namespace gpuready::ternary

@@ -151,6 +151,7 @@ struct Launch {
   const u8* parameters = nullptr;
   u32 blocks = 1, threads = 32, dynamic_shared_bytes = 0, multiprocessors = 1;
   bool cooperative = false;
+  u32 slice = 4096;  // instructions of a warp before others have their turn
 };
 // In their order; each may overlap those before it as far as they let it.
 void run(std::span<const Launch> launches, const Memory& memory);  // or Fault

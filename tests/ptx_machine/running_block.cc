@@ -124,7 +124,7 @@ bool RunningBlock::advance(RunningWarp& running, std::size_t g) {
   const std::vector<Instruction>& code = launch_.kernel->code;
 
   bool went_on = false;
-  for (u32 budget = kSlice; budget-- > 0; went_on = true) {
+  for (u32 budget = launch_.slice; budget-- > 0; went_on = true) {
     if (at >= meet) break;
     ++block_.instructions;
     if (at >= code.size()) throw Fault("runs beyond the end of " + launch_.kernel->name);

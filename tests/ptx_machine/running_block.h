@@ -46,8 +46,6 @@ class RunningBlock {
   void release_if_complete(Barrier& barrier);
   void leave(Warp& warp, u32 lanes);
 
-  static constexpr u32 kSlice = 4096;  // instructions of a warp before others have their turn
-
   const Launch& launch_;
   Block block_;
   std::vector<RunningWarp> warps_;
