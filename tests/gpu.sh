@@ -41,6 +41,15 @@ judge "busy GPU is not tested" json busy "$binary"
 judge "standard level: all tests" json standard "$binary" "$results" "$gpus"
 judge "selftest: every fault is found" json selftest "$binary" "$results" "${GPUREADY_TRIALS:-50}"
 judge "ternary: exact on every GPU" json ternary "$binary" "$results" "$gpus"
+# In full, minutes each, where they were built beside it: ninja bench_ternary_gpu bench_ternary_gemm.
+uuid=cuda:$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["machine"]["gpus"][0]["uuid"])' "$results/detect.json")
+in_full() { # NAME PROGRAM ARGUMENTS...
+  local name=$1 program=${binary%/*}/$2
+  shift 2
+  [ ! -x "$program" ] || judge "$name" timeout 300 "$program" "$uuid" "$@"
+}
+in_full "ternary vectors, in full" bench_ternary_gpu --check-only
+in_full "ternary matrices, in full" bench_ternary_gemm check
 judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"
