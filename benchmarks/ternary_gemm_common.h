@@ -1,26 +1,15 @@
 // What the parts of bench_ternary_gemm share.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 #include "device/device.h"
 #include "kernels/ternary_layout.h"
+#include "ternary_common.h"
 #include "ternary_device/gpu_gemm.h"
 
 namespace gpuready::ternary {
-
-template <class T>
-T must(std::expected<T, gpuready::Error> result) {
-  if (!result) {
-    fmt::print(stderr, "{}\n", result.error().message);
-    std::exit(2);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 struct Problem {
   std::int64_t m = 0, n = 0, k = 0;
