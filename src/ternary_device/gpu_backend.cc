@@ -99,11 +99,7 @@ AddressRange range(const PoolBlock& block) { return {block.address(), block.byte
 std::uint64_t GpuBackend::workspace_bytes(Shape weights, std::int64_t rows) const {
   const auto m = static_cast<std::uint64_t>(rows), n = static_cast<std::uint64_t>(weights.rows),
              k = static_cast<std::uint64_t>(weights.cols);
-  const std::uint64_t padded = tiles_of(m, kGpuRowPadding) * kGpuRowPadding;
-  const std::uint64_t codes =
-      padded * (tiles_of(k, kTileCols) * kTileCols + sizeof(GpuActivationRow));
-  const bool matrix = rows >= kMatrixRows && gemm_kernel_of(device_->info());
-  return 4 * m * k + codes + (matrix ? gemm_tiles_bytes(rows, weights.cols) : 0) + 4 * m * n +
+  return 4 * m * k + engine_.activation_bytes(rows, weights.cols) + 4 * m * n +
          engine_.workspace_bytes(weights, rows);
 }
 

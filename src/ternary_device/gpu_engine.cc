@@ -27,6 +27,25 @@ std::unexpected<Error> wrong_bytes(const char* what, std::uint64_t expected, std
                                          " bytes, not " + std::to_string(given));
 }
 
+// Codes of rows of activations, what is known of each row, and for matrix products the codes once
+// more in tiles.
+struct ActivationRoom {
+  std::uint32_t padded_rows, stride;
+  std::uint64_t rows_at, tiles_at, bytes;
+};
+ActivationRoom room_for(const DeviceInfo& info, std::int64_t rows, std::int64_t cols) {
+  ActivationRoom room{};
+  room.padded_rows = static_cast<std::uint32_t>(
+      tiles_of(static_cast<std::uint64_t>(rows), kGpuRowPadding) * kGpuRowPadding);
+  room.stride =
+      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(cols), kTileCols) * kTileCols);
+  room.rows_at = aligned(std::uint64_t{room.padded_rows} * room.stride);
+  room.tiles_at = room.rows_at + aligned(room.padded_rows * sizeof(GpuActivationRow));
+  const bool matrix = rows >= kMatrixRows && gemm_kernel_of(info);
+  room.bytes = room.tiles_at + (matrix ? gemm_tiles_bytes(rows, cols) : 0);
+  return room;
+}
+
 }  // namespace
 
 Error device_error(const Device& device, const gpuready::Error& error) {
@@ -107,24 +126,22 @@ Result<GpuActivations> GpuEngine::allocate_activations(std::int64_t rows, std::i
   if (cols > kMostCols || rows > std::int64_t{1} << 31)
     return fail(ErrorKind::too_large,
                 "activations of " + to_text(Shape{rows, cols}) + " are too large");
+  const ActivationRoom room = room_for(device_->info(), rows, cols);
+  auto memory = DeviceBuffer::make(*device_, room.bytes);
+  if (!memory) return std::unexpected(device_error(*device_, memory.error()));
   GpuActivationsView view;
   view.capacity_rows = rows;
   view.cols = cols;
-  view.padded_rows = static_cast<std::uint32_t>(
-      tiles_of(static_cast<std::uint64_t>(rows), kGpuRowPadding) * kGpuRowPadding);
-  view.stride =
-      static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(cols), kTileCols) * kTileCols);
-  const std::uint64_t codes_bytes = std::uint64_t{view.padded_rows} * view.stride;
-  const std::uint64_t rows_at = aligned(codes_bytes);
-  const std::uint64_t tiles_at = rows_at + aligned(view.padded_rows * sizeof(GpuActivationRow));
-  const bool matrix = rows >= kMatrixRows && gemm_kernel_of(device_->info());
-  auto memory =
-      DeviceBuffer::make(*device_, tiles_at + (matrix ? gemm_tiles_bytes(rows, cols) : 0));
-  if (!memory) return std::unexpected(device_error(*device_, memory.error()));
+  view.padded_rows = room.padded_rows;
+  view.stride = room.stride;
   view.codes = memory->address();
-  view.rows = memory->address() + rows_at;
-  if (matrix) view.tiles = memory->address() + tiles_at;
+  view.rows = memory->address() + room.rows_at;
+  if (room.tiles_at < room.bytes) view.tiles = memory->address() + room.tiles_at;
   return GpuActivations(std::move(*memory), view);
+}
+
+std::uint64_t GpuEngine::activation_bytes(std::int64_t rows, std::int64_t cols) const {
+  return room_for(device_->info(), rows, cols).bytes;
 }
 
 Result<void> GpuEngine::prepare(Shape weights, std::int64_t rows) {

@@ -65,6 +65,8 @@ class GpuEngine {
   // all their products. All but the last must have whole tiles of rows (kTileRows).
   Result<GpuWeights> load(std::span<const PackedWeights* const> stacked);
   Result<GpuActivations> allocate_activations(std::int64_t rows, std::int64_t cols);
+  // What that takes of the device's memory.
+  std::uint64_t activation_bytes(std::int64_t rows, std::int64_t cols) const;
 
   // Loads the code for such a call; without it the first call does, which a capture forbids.
   Result<void> prepare(Shape weights, std::int64_t rows);
