@@ -19,9 +19,8 @@ Codes random_codes(Bench& b, Shape shape, int kind) {
   return codes;
 }
 
-// Each of the values that the one before it made,
-// with the same room for activations and the same workspace: launches overlap, and none may read or
-// write too early.
+// Each is of the values that the one before it made, with the same room for activations and the
+// same workspace: launches overlap, and none may read or write too early.
 ChainCheck check_chain(Bench& b, CpuEngine& cpu, std::int64_t size, std::int64_t rows) {
   ChainCheck check;
   constexpr std::size_t kSteps = 12;

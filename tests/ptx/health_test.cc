@@ -7,8 +7,8 @@
 #include "health/bandwidth_test.h"
 #include "health/compute_test.h"
 #include "health/memory_test.h"
-#include "health/peer_test.h"
 #include "health/tensor_test.h"
+#include "ptx_gpu.h"
 
 namespace gpuready {
 namespace {
@@ -17,9 +17,8 @@ using Capability = std::string;
 
 // "8.0", and more that the fake driver is told, "8.0,sms=3".
 Verdict on(const Capability& capability, const TestOfDevice& test) {
-  return verdict_of(in_child(
-      "cc=" + capability + ",sms=1,guard=4KiB,memory=64MiB",
-      [&] { return run_and_tell(open_cuda_device(kFakeGpu0), test); }, "fake_cuda_ptx"));
+  return verdict_of(on_ptx_gpu("cc=" + capability + ",sms=1,memory=64MiB",
+                               [&](Device& device) { return dump_line(to_json(test(device))); }));
 }
 
 TestOptions options(std::optional<FaultClass> fault = std::nullopt) {

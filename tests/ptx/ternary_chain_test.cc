@@ -2,8 +2,7 @@
 // launches overlap, and none may read or write too early.
 #include <gtest/gtest.h>
 
-#include "../unit/device/in_child.h"
-#include "device/cuda_device.h"
+#include "ptx_gpu.h"
 #include "ternary_gpu.h"
 
 namespace gpuready::ternary {
@@ -12,12 +11,9 @@ namespace {
 class PtxTernaryChain : public testing::TestWithParam<const char*> {};
 
 TEST_P(PtxTernaryChain, EveryProductIsTheCpus) {
-  const auto outcome = in_child(
-      std::string("sms=2,guard=4KiB,memory=256MiB,cc=") + GetParam(),
-      [] {
-        auto device = open_cuda_device(kFakeGpu0);
-        if (!device) return device.error().message;
-        Bench bench{**device, must(GpuEngine::create(**device)), must((*device)->create_stream())};
+  const auto outcome =
+      on_ptx_gpu(std::string("sms=2,memory=256MiB,cc=") + GetParam(), [](Device& device) {
+        Bench bench{device, must(GpuEngine::create(device)), must(device.create_stream())};
         CpuEngine cpu = must(CpuEngine::create());
         ChainCheck all;
         for (const std::int64_t rows : {1, 3, 9, 40, 130}) {
@@ -26,8 +22,7 @@ TEST_P(PtxTernaryChain, EveryProductIsTheCpus) {
           all.wrong += one.wrong;
         }
         return fmt::format("{} products, {} wrong", all.products, all.wrong);
-      },
-      "fake_cuda_ptx");
+      });
   EXPECT_EQ(outcome, "60 products, 0 wrong");
 }
 

@@ -94,14 +94,13 @@ u32 KernelParser::predicate(const Operand& operand) {
 u32 KernelParser::address(const Operand& operand, Instruction& instruction) {
   if (!operand.is_address) throw Fault("no address: " + std::string(operand.text));
   instruction.displacements.push_back(operand.displacement);
-  const u32 bytes = register_bytes(operand);
-  return place(operand, bytes ? bytes : 8);
+  return place(operand, address_bytes(operand));
 }
 
 void KernelParser::declare(std::string_view type, std::string_view names) {
   Register kind;
-  kind.bytes = bytes_of_type(type);
   kind.is_predicate = type == "pred";
+  kind.bytes = kind.is_predicate ? 0 : bytes_of(type);
   for (auto name : split(names, ',')) {
     const auto open = name.find('<');
     if (open == name.npos)
@@ -171,7 +170,7 @@ void KernelParser::statement(std::string_view text, u32 line) {
     text = trim(text.substr(end));
   }
   const auto end = text.find_first_of(" \t\n");
-  Statement s{split(text.substr(0, end), '.'), {}, line};
+  Statement s{split(text.substr(0, end), '.'), {}};
   const auto rest = end == text.npos ? std::string_view{} : trim(text.substr(end));
   const auto op = s.opcode[0];
   instruction.of_whole_warps = s.has("aligned");
@@ -185,13 +184,10 @@ void KernelParser::statement(std::string_view text, u32 line) {
   } else {
     s.operands = operands_of(rest);
     using Maker = bool (*)(Builder&, const Statement&, Instruction&);
-    for (Maker make : {make_bits, make_arithmetic, make_convert, make_memory, make_async, make_warp,
-                       make_matrix}) {
-      if (!make(*this, s, instruction)) continue;
-      kernel_.code.push_back(std::move(instruction));
-      return;
-    }
-    throw Fault("unknown instruction");
+    constexpr Maker kMakers[] = {make_bits,  make_arithmetic, make_convert, make_memory,
+                                 make_async, make_warp,       make_matrix};
+    if (std::ranges::none_of(kMakers, [&](Maker make) { return make(*this, s, instruction); }))
+      throw Fault("unknown instruction");
   }
   kernel_.code.push_back(std::move(instruction));
 }

@@ -46,11 +46,13 @@ struct BitsOf<double> {
 template <class T>
 using Bits = typename BitsOf<T>::type;  // unsigned, of the same size
 
+// "u32": 4.
 inline u32 bytes_of(std::string_view type) {
   if (type.ends_with("x2")) return 4;
   if (type.ends_with("64")) return 8;
   if (type.ends_with("32")) return 4;
   if (type.ends_with("16")) return 2;
+  if (type.ends_with("8")) return 1;
   throw Fault("unknown type " + std::string(type));
 }
 

@@ -2,11 +2,9 @@
 // where there is no GPU, for every architecture that they name. Follows NVIDIA's PTX ISA; what it
 // does not know it refuses by name. Slow, exact and strict:
 //   - a warp is 32 lanes; lanes that part ways go on by the lowest program counter first
-//   - every access is checked: global memory against the allocations, shared memory against its
-//   size
+//   - every access is checked: global memory against allocations, shared memory against its size
 //   - what may happen late happens as late as it may: asynchronous copies and wgmma take effect
-//   when
-//     they are waited for
+//     when they are waited for
 //   - blocks run one after the other, or together where a launch is cooperative
 //   - a launch that may overlap the one before it begins as early as that allows
 #pragma once
@@ -91,7 +89,6 @@ struct Kernel {
 };
 
 struct Module {
-  std::string target;  // "sm_90a"
   std::map<std::string, Kernel, std::less<>> kernels;
 };
 Module parse(std::string_view text);  // or Fault
@@ -106,7 +103,6 @@ struct Operand {
 struct Statement {
   std::vector<std::string_view> opcode;  // "mma", "sync", "aligned", "m16n8k32", ...
   std::vector<Operand> operands;         // vectors flattened
-  u32 line = 0;
   bool has(std::string_view part) const {
     for (auto p : opcode)
       if (p == part) return true;
@@ -123,6 +119,11 @@ class Builder {
   virtual u32 predicate(const Operand& operand) = 0;
   // Bytes of a register, 0 when the operand is none.
   virtual u32 register_bytes(const Operand& operand) const = 0;
+  // Of the base of an address: those of a name are of 8 bytes.
+  u32 address_bytes(const Operand& operand) const {
+    const u32 bytes = register_bytes(operand);
+    return bytes ? bytes : 8;
+  }
   // A place that nobody reads ("_").
   virtual u32 sink() = 0;
   // The base of an address, of 8 bytes a lane for global and generic and of 4 or 8 for shared

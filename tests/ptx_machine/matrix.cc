@@ -161,7 +161,7 @@ void make_move(Builder& builder, const Statement& statement, Instruction& instru
     for (const Operand& operand : operands.subspan(store ? 1 : 0, move.matrices))
       instruction.operands.push_back(builder.place(operand, 4));
     instruction.operands.push_back(builder.address(address, instruction));
-    instruction.immediate = builder.register_bytes(address) == 4 ? 4 : 8;
+    instruction.immediate = builder.address_bytes(address);
     instruction.run = move.run;
     return;
   }

@@ -60,7 +60,7 @@ Handler accesses(bool loads) {
                  : &store<kShared, Address, T, Register>;
 }
 
-// operands: what was there, the address, the value; the last place is of what goes there.
+// operands: what was there, the address, the value.
 template <bool kShared, class Address, class T, auto kOp>
 After atomic(Warp& w, const Instruction& i) {
   each_lane(w.mask, [&](u32 l) {
@@ -96,23 +96,13 @@ Handler by_space(bool shared, u32 address_bytes, F f) {
   return address_bytes == 8 ? f.template operator()<false, u64>() : nullptr;
 }
 
-u32 address_bytes(Builder& b, const Operand& operand) {
-  const u32 bytes = b.register_bytes(operand);
-  return bytes ? bytes : 8;
-}
-
-After to_generic(Warp& w, const Instruction& i) {
+// A shared address as a generic one, or back.
+template <bool kToShared>
+After change_space(Warp& w, const Instruction& i) {
   u64* d = w.at<u64>(i.operands[0]);
   const u64* a = w.at<u64>(i.operands[1]);
   const u64 base = reinterpret_cast<u64>(w.block->shared.data());
-  each_lane(w.mask, [&](u32 l) { d[l] = a[l] + base; });
-  return After::next;
-}
-After from_generic(Warp& w, const Instruction& i) {
-  u64* d = w.at<u64>(i.operands[0]);
-  const u64* a = w.at<u64>(i.operands[1]);
-  const u64 base = reinterpret_cast<u64>(w.block->shared.data());
-  each_lane(w.mask, [&](u32 l) { d[l] = a[l] - base; });
+  each_lane(w.mask, [&](u32 l) { d[l] = kToShared ? a[l] - base : a[l] + base; });
   return After::next;
 }
 
@@ -147,12 +137,12 @@ bool make_memory(Builder& b, const Statement& s, Instruction& i) {
   const bool shared = s.has("shared");
   if (op == "cvta" && shared) {
     i.operands = {b.place(s.operands[0], 8), b.place(s.operands[1], 8)};
-    i.run = s.has("to") ? &from_generic : &to_generic;
+    i.run = s.has("to") ? &change_space<true> : &change_space<false>;
     return true;
   }
   if (op == "ld" || op == "st") {
     const Operand& address = op == "ld" ? s.operands.back() : s.operands[0];
-    const u32 wide = address_bytes(b, address);
+    const u32 wide = b.address_bytes(address);
     const u32 held = b.register_bytes(op == "ld" ? s.operands[0] : s.operands.back());
     const u32 bytes = held ? held : bytes_of(type);
     for (const Operand& operand : s.operands)
@@ -173,7 +163,7 @@ bool make_memory(Builder& b, const Statement& s, Instruction& i) {
     if (s.operands.size() != first + 2) return false;  // compare and swap
     const u32 bytes = bytes_of(type);
     i.operands.push_back(first ? b.place(s.operands[0], bytes) : b.sink());
-    const u32 wide = address_bytes(b, s.operands[first]);
+    const u32 wide = b.address_bytes(s.operands[first]);
     i.operands.push_back(b.address(s.operands[first], i));
     i.operands.push_back(b.place(s.operands[first + 1], bytes));
     i.run = by_type(type, [&](auto t) -> Handler {

@@ -95,9 +95,8 @@ Module ModuleParser::parse() {
       advance(1);
     } else {
       const auto line = take_until("\n");
-      if (line.starts_with(".target"))
-        module_.target = split(trim(line.substr(7)), ',')[0];
-      else if (!line.starts_with(".version") && !line.starts_with(".address_size"))
+      if (!line.starts_with(".target") && !line.starts_with(".version") &&
+          !line.starts_with(".address_size"))
         throw Fault("line " + std::to_string(line_) + ": unknown directive " + std::string(line));
     }
   }

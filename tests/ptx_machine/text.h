@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "machine.h"
+#include "lanes.h"
 
 namespace ptx {
 
@@ -43,13 +43,6 @@ inline u64 immediate(std::string_view s) {
   return number<u64>(s);
 }
 
-inline u32 bytes_of_type(std::string_view type) {
-  if (type == "pred") return 0;
-  const auto digits = type.find_first_of("0123456789");
-  if (digits == type.npos) throw Fault("unknown type " + std::string(type));
-  return number<u32>(type.substr(digits)) / 8;
-}
-
 // "name[12]" or "name[]".
 inline std::pair<std::string_view, u32> sized(std::string_view s) {
   const auto open = s.find('[');
@@ -82,7 +75,7 @@ inline std::pair<std::string_view, Variable> variable(std::string_view s) {
       if (w == ".extern") v.dynamic = true;
       if (w == ".align") v.align = number<u32>(words[++i]);
       if (w.starts_with(".b") || w.starts_with(".u") || w.starts_with(".f"))
-        element = bytes_of_type(w.substr(1));
+        element = bytes_of(w.substr(1));
       if (!w.empty() && w.front() != '.') {
         const auto [n, count] = sized(w);
         name = n;

@@ -9,12 +9,10 @@ namespace {
 // Whether the lanes that are to take part are here; those that have left are not awaited.
 bool all_here(const Warp& w, u32 members) { return (members & w.alive & ~w.mask) == 0; }
 
-u32 members_of(Warp& w, const Instruction& i) {
-  const u32* members = w.at<u32>(i.operands.back());
-  for (u32 l = 0; l < kLanes; ++l)
-    if (w.mask >> l & 1) return members[l];
-  return 0;
-}
+// What all lanes have alike.
+u32 any(Warp& w, u32 place) { return w.at<u32>(place)[static_cast<u32>(__builtin_ctz(w.mask))]; }
+
+u32 members_of(Warp& w, const Instruction& i) { return any(w, i.operands.back()); }
 
 enum class Shuffle { up, down, bfly, idx };
 
@@ -91,8 +89,6 @@ After ballot(Warp& w, const Instruction& i) {
 After warp_barrier(Warp& w, const Instruction& i) {
   return all_here(w, members_of(w, i)) ? After::next : After::retry;
 }
-
-u32 any(Warp& w, u32 place) { return w.at<u32>(place)[static_cast<u32>(__builtin_ctz(w.mask))]; }
 
 // operands: barrier, threads or none.
 After block_barrier(Warp& w, const Instruction& i) {
