@@ -27,11 +27,11 @@ std::optional<std::uint32_t> u32_at(std::string_view bytes, std::size_t at) {
 }
 
 // The text at `at` up to its NUL; nothing when it has none.
-std::optional<std::string> string_at(std::string_view bytes, std::uint32_t at) {
+std::optional<std::string_view> string_at(std::string_view bytes, std::uint32_t at) {
   if (at >= bytes.size()) return std::nullopt;
   const auto end = bytes.find('\0', at);
   if (end == std::string_view::npos || end == at) return std::nullopt;
-  return std::string(bytes.substr(at, end - at));
+  return bytes.substr(at, end - at);
 }
 
 // Where the new format begins: at the start, or after the old one, on a multiple of eight.
@@ -96,9 +96,11 @@ Result<std::vector<LoaderCacheEntry>> parse_loader_cache(std::string_view bytes)
 }
 
 LibrarySearch::LibrarySearch(Host& host)
-    : host_(host), first_folders_(folders_of(host.environment("LD_LIBRARY_PATH"))) {
-  auto bytes = host.read_file("/etc/ld.so.cache", kCacheMaxBytes);
-  auto parsed = bytes ? parse_loader_cache(*bytes) : std::unexpected(bytes.error());
+    : host_(host),
+      first_folders_(folders_of(host.environment("LD_LIBRARY_PATH"))),
+      cache_bytes_(host.read_file("/etc/ld.so.cache", kCacheMaxBytes)) {
+  auto parsed =
+      cache_bytes_ ? parse_loader_cache(*cache_bytes_) : std::unexpected(cache_bytes_.error());
   if (parsed) {
     cache_ = std::move(*parsed);
   } else {
@@ -119,7 +121,8 @@ std::optional<std::string> LibrarySearch::find(const std::string& name) {
   };
   if (auto path = in(first_folders_)) return path;
   for (const auto& entry : cache_)
-    if (entry.name == name && is_64_bit(entry.flags) && host_.exists(entry.path)) return entry.path;
+    if (entry.name == name && is_64_bit(entry.flags))
+      if (std::string path(entry.path); host_.exists(path)) return path;
   return in(last_folders_);
 }
 

@@ -12,9 +12,10 @@
 
 namespace gpuready {
 
+// Views of the cache's bytes.
 struct LoaderCacheEntry {
-  std::string name;  // "libcuda.so.1"
-  std::string path;  // "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
+  std::string_view name;  // "libcuda.so.1"
+  std::string_view path;  // "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
   std::uint32_t flags = 0;
 };
 
@@ -25,6 +26,8 @@ Result<std::vector<LoaderCacheEntry>> parse_loader_cache(std::string_view bytes)
 class LibrarySearch {
  public:
   explicit LibrarySearch(Host& host);
+  LibrarySearch(const LibrarySearch&) = delete;
+  LibrarySearch& operator=(const LibrarySearch&) = delete;
   // The path that loading `name` would open; nothing when there is none.
   std::optional<std::string> find(const std::string& name);
   const std::optional<Error>& cache_error() const { return cache_error_; }
@@ -32,6 +35,7 @@ class LibrarySearch {
  private:
   Host& host_;
   std::vector<std::string> first_folders_, last_folders_;
+  Result<std::string> cache_bytes_;
   std::vector<LoaderCacheEntry> cache_;
   std::optional<Error> cache_error_;
 };

@@ -204,6 +204,8 @@ void apply_fields(const DeviceAnswers& answers, Gpu& gpu) {
   // 0 is told by boards whose memory has no sensor.
   if (const auto celsius = as_int(field_value(answers, "82")); celsius && *celsius > 0)
     gpu.thermal.memory_celsius = celsius;
+  take_if_absent(gpu.ecc.enabled_now, as_flag(field_value(answers, "1")));
+  take_if_absent(gpu.ecc.enabled_pending, as_flag(field_value(answers, "2")));
   take(gpu.recovery_action, name_of(kRecoveryActions, as_int(field_value(answers, "230"))));
   take_if_absent(gpu.pcie_errors.replays, as_u64(field_value(answers, "94")));
   take_if_absent(gpu.pcie_errors.correctable, as_u64(field_value(answers, "173")));

@@ -9,9 +9,12 @@ namespace gpuready::nvml {
 namespace {
 
 // Numbers: NVML API reference, "Field Value Enums".
-constexpr std::uint32_t kMemoryTemperature = 82;
-constexpr std::uint32_t kRecoveryAction = 230;
-constexpr std::uint32_t kBasic[] = {kMemoryTemperature, kRecoveryAction};
+constexpr std::uint32_t kBasic[] = {
+    1,    // ECC now; in a quarter of the time that nvmlDeviceGetEccMode takes
+    2,    // ECC after the next reset
+    82,   // the memory's temperature
+    230,  // recovery action
+};
 constexpr std::uint32_t kFull[] = {
     91,   // NVLinks present
     94,   // PCIe replays

@@ -57,7 +57,7 @@ constexpr DeviceQuery kDeviceQueries[] = {
     {{{{"nvmlDeviceGetTemperatureThreshold", number_of}}}, full, "mem_max", kMemoryMax},
     {{{{"nvmlDeviceGetUtilizationRates", utilization}}}, full},
     // memory errors
-    {{{{"nvmlDeviceGetEccMode", current_and_pending}}}},
+    {{{{"nvmlDeviceGetEccMode", current_and_pending}}}, full},
     {{{{"nvmlDeviceGetTotalEccErrors", ecc_total}}},
      basic,
      "corrected,volatile",

@@ -551,6 +551,10 @@ API int nvmlDeviceGetFieldValues(struct device* d, int count, struct field* fiel
     f->code = OK;
     f->type = 1;
     switch (f->id) {
+      case 1:
+      case 2:
+        f->value.u = f->id == 1;
+        break;
       case 82:
         f->value.u = 44;
         break;
