@@ -25,37 +25,46 @@ std::string folder_of(const std::string& path) {
 }
 
 // RFC 7396. The library's own is quadratic for objects of many members.
-void merge(Json& target, const Json& patch) {
+void merge(Json& target, Json&& patch) {
   if (!patch.is_object()) {
-    target = patch;
+    target = std::move(patch);
     return;
   }
   if (!target.is_object()) target = Json::object();
   auto& members = target.get_ref<Json::object_t&>();
-  std::unordered_map<std::string_view, std::size_t> index;
-  for (std::size_t i = 0; i < members.size(); ++i)
-    index.emplace((members.begin() + static_cast<std::ptrdiff_t>(i))->first, i);
-  Json::object_t merged;
-  merged.reserve(members.size() + patch.size());
-  std::vector<const Json*> changes(members.size(), nullptr);
-  std::vector<const Json::object_t::value_type*> additions;
-  for (const auto& entry : patch.get_ref<const Json::object_t&>()) {
-    if (const auto found = index.find(entry.first); found != index.end())
-      changes[found->second] = &entry.second;
-    else if (!entry.second.is_null())
-      additions.push_back(&entry);
-  }
-  std::size_t at = 0;
+  struct Change {
+    Json* value;
+    bool removes, made;
+  };
+  std::unordered_map<std::string_view, Change> changes;
+  for (auto& [key, value] : patch.get_ref<Json::object_t&>())
+    changes[key] = {&value, value.is_null(), false};
+  std::size_t made = 0, removed = 0;
   for (auto& [key, value] : members) {
-    const Json* change = changes[at++];
-    if (change != nullptr && change->is_null()) continue;
-    if (change != nullptr) merge(value, *change);
-    merged.Json::object_t::Container::emplace_back(key, std::move(value));
+    const auto found = changes.find(key);
+    if (found == changes.end()) continue;
+    auto& change = found->second;
+    change.made = true;
+    ++made;
+    if (change.removes)
+      ++removed;
+    else
+      merge(value, std::move(*change.value));
   }
-  for (const auto* entry : additions) {
+  if (removed == 0 && made == changes.size()) return;
+  Json::object_t merged;
+  merged.reserve(members.size() + changes.size() - made);  // growing would copy all values
+  const auto add = [&](const std::string& key, Json&& value) {
+    merged.Json::object_t::Container::emplace_back(key, std::move(value));
+  };
+  for (auto& [key, value] : members)
+    if (const auto found = changes.find(key); found == changes.end() || !found->second.removes)
+      add(key, std::move(value));
+  for (auto& [key, change] : patch.get_ref<Json::object_t&>()) {
+    if (changes[key].made || changes[key].removes) continue;
     Json value;
-    merge(value, entry->second);  // drops the nulls inside, as the RFC says
-    merged.Json::object_t::Container::emplace_back(entry->first, std::move(value));
+    merge(value, std::move(change));  // drops the nulls inside, as the RFC says
+    add(key, std::move(value));
   }
   members = std::move(merged);
 }
@@ -106,7 +115,7 @@ Result<Json> load_script(std::string_view text, std::string_view name, const std
     return fail(ErrorKind::bad_input, std::string(name) + ": \"extends\" is no text");
   auto base = load_base(extends.get<std::string>(), name, folder, chain);
   if (!base) return base;
-  merge(*base, *doc);
+  merge(*base, std::move(*doc));
   return base;
 }
 

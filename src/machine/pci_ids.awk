@@ -1,9 +1,14 @@
 # Keeps the vendors whose display controllers are met in servers; drops comments and subsystems
-# (two tabs), and the class list at the end ("C 00 ...").
+# (two tabs), and the class list at the end ("C 00 ..."). A line a device, "10de2330 Name", in rising order,
+# which is pci.ids' own.
 BEGIN {
   n = split("1002 1013 102b 106b 10de 1234 1414 15ad 1a03 1af4 1b36 1d0f 8086", list, " ")
   for (i = 1; i <= n; i++) wanted[list[i]] = 1
 }
 /^#/ || /^$/ || /^\t\t/ { next }
-/^\t/ { if (keep) print; next }
-{ keep = ($1 in wanted) && length($1) == 4; if (keep) print }
+!/^\t/ { vendor = ($1 in wanted) && length($1) == 4 ? $1 : ""; next }
+vendor != "" {
+  line = vendor substr($0, 2, 4) substr($0, 7)
+  if (line <= last) { print "pci.ids is not in order at: " $0 > "/dev/stderr"; exit 1 }
+  print last = line
+}

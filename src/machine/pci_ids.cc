@@ -33,21 +33,16 @@ std::string_view line_from(std::string_view text, std::size_t at) {
 
 std::optional<std::string_view> find_pci_name(std::string_view ids, std::uint16_t vendor,
                                               std::uint16_t device) {
-  const std::string vendor_line = hex4(vendor) + "  ";
-  std::size_t at = 0;
-  if (!ids.starts_with(vendor_line)) {
-    at = ids.find("\n" + vendor_line);
-    if (at == ids.npos) return std::nullopt;
-    ++at;
-  }
-  const std::string device_line = "\t" + hex4(device) + "  ";
-  for (at = ids.find('\n', at); at != ids.npos; at = ids.find('\n', at)) {
-    ++at;
-    if (at >= ids.size()) break;
-    if (ids[at] == '#') continue;
-    if (ids[at] != '\t') break;  // the next vendor
-    if (ids.substr(at).starts_with(device_line))
-      return line_from(ids, at).substr(device_line.size());
+  const std::string key = hex4(vendor) + hex4(device) + " ";
+  for (std::size_t low = 0, high = ids.size(); low < high;) {  // both where a line begins
+    const std::size_t before = ids.substr(0, low + (high - low) / 2).rfind('\n');
+    const std::size_t at = before == ids.npos ? 0 : before + 1;
+    const auto line = line_from(ids, at);
+    if (line.starts_with(key)) return line.substr(key.size());
+    if (line < key)
+      low = at + line.size() + 1;
+    else
+      high = at;
   }
   return std::nullopt;
 }

@@ -11,8 +11,7 @@ namespace gpuready {
 
 // "GH100 [H100 SXM5 80GB]"; nothing for a device newer than the list.
 std::optional<std::string_view> pci_device_name(std::uint16_t vendor, std::uint16_t device);
-// The same in a given text of the pci.ids format: vendor lines "10de  Name", device lines
-// "\t2330  Name", sorted or not, lower case.
+// The same in a given list: a line a device, "10de2330 Name", in rising order, lower case.
 std::optional<std::string_view> find_pci_name(std::string_view ids, std::uint16_t vendor,
                                               std::uint16_t device);
 // How people call the product: "NVIDIA H100 SXM5 80GB" (the bracketed marketing name where there is

@@ -60,12 +60,18 @@ TEST(PciIds, NamesOfTheEmbeddedList) {
   EXPECT_EQ(pci_device_name(0x14e4, 0x1639), std::nullopt) << "no vendor of GPUs";
 }
 
-TEST(PciIds, ADeviceOfTheNextVendorIsNotOurs) {
-  constexpr std::string_view kIds = "1002  AMD\n\t0001  One\n10de  NVIDIA\n\t0002  Two\n";
+TEST(PciIds, EveryLineOfAListIsFoundAndNoOther) {
+  constexpr std::string_view kIds =
+      "10020001 One\n10de0002 Two\n10de0003 A longer third\n10deffff Last";
   EXPECT_EQ(find_pci_name(kIds, 0x1002, 1), "One");
-  EXPECT_EQ(find_pci_name(kIds, 0x1002, 2), std::nullopt);
   EXPECT_EQ(find_pci_name(kIds, 0x10de, 2), "Two");
-  EXPECT_EQ(find_pci_name("10de  NVIDIA", 0x10de, 2), std::nullopt);
+  EXPECT_EQ(find_pci_name(kIds, 0x10de, 3), "A longer third");
+  EXPECT_EQ(find_pci_name(kIds, 0x10de, 0xffff), "Last");
+  for (const int device : {0, 1, 4, 0xfffe})
+    EXPECT_EQ(find_pci_name(kIds, 0x10de, device), std::nullopt);
+  EXPECT_EQ(find_pci_name(kIds, 0x1002, 2), std::nullopt);
+  EXPECT_EQ(find_pci_name("10de", 0x10de, 2), std::nullopt);
+  EXPECT_EQ(find_pci_name("", 0x10de, 2), std::nullopt);
 }
 
 TEST(PciIds, DisplayNamesAreTheMarketingNames) {
