@@ -28,14 +28,18 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_detect(CLI::App& app, int& exit_code) {
+void declare_detect(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  add_globals(app, options->globals, true);
-  add_require_gpu(app, options->require_gpu);
-  auto* full = app.add_flag("--full", options->full, "Also ask the CUDA driver, Vulkan and ROCm");
-  app.add_flag("--no-libraries", options->no_libraries, "Files only: load and start nothing")
-      ->excludes(full);
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  add_globals(command, options->globals, true);
+  add_require_gpu(command, options->require_gpu);
+  command.add({{.name = "--full",
+                .value = &options->full,
+                .help = "Also ask the CUDA driver, Vulkan and ROCm"}});
+  command.add({{.name = "--no-libraries",
+                .value = &options->no_libraries,
+                .help = "Files only: load and start nothing",
+                .excludes = "--full"}});
 }
 
 }  // namespace gpuready::cli

@@ -36,12 +36,12 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
+void declare_doctor(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  add_globals(app, options->globals, true);
-  add_require_gpu(app, options->require_gpu);
-  add_baseline(app, options->baseline);
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  add_globals(command, options->globals, true);
+  add_require_gpu(command, options->require_gpu);
+  add_baseline(command, options->baseline);
 }
 
 }  // namespace gpuready::cli

@@ -118,15 +118,21 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_gpu_test(CLI::App& app, int& exit_code) {
+void declare_gpu_test(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  app.add_option("--replay", options->globals.replay,
-                 "Read a recording instead of this machine (nothing is tested)");
-  app.add_option("--fake", options->globals.fake, "Claim backends for tests");
-  app.add_option("--timeout", options->globals.timeout_s,
-                 "Seconds that a driver may take to answer");
-  app.add_flag("--busy", options->busy, "Test GPUs that others use, too");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "--replay",
+       .value = &options->globals.replay,
+       .help = "Read a recording instead of this machine (nothing is tested)",
+       .type = "FILE"},
+      {.name = "--fake",
+       .value = &options->globals.fake,
+       .help = "Claim backends for tests",
+       .type = "SPEC"},
+      timeout_option(options->globals),
+      {.name = "--busy", .value = &options->busy, .help = "Test GPUs that others use, too"},
+  });
 }
 
 }  // namespace gpuready::cli

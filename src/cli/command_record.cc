@@ -42,19 +42,26 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_record(CLI::App& app, int& exit_code) {
+void declare_record(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  app.add_option("FILE", options->file, "The recording to write, usually NAME.tar.zst")->required();
-  app.add_flag(
-      "--redact", options->redact,
-      "Replace serials, UUIDs, addresses and host names, each by the same substitute everywhere");
-  app.add_option("--description", options->description,
-                 "A line about this machine, kept in the recording");
-  app.add_option("--timeout", options->globals.timeout_s,
-                 "Seconds that a driver may take to answer")
-      ->check(CLI::Range(0.1, 86400.0));
-  app.add_flag("--quiet,-q", options->globals.quiet, "Say nothing when all went well");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "FILE",
+       .value = &options->file,
+       .help = "The recording to write, usually NAME.tar.zst",
+       .required = true},
+      {.name = "--redact",
+       .value = &options->redact,
+       .help = "Replace serials, UUIDs, addresses and host names, each by the same substitute "
+               "everywhere"},
+      {.name = "--description",
+       .value = &options->description,
+       .help = "A line about this machine, kept in the recording"},
+      timeout_option(options->globals),
+      {.name = "--quiet,-q",
+       .value = &options->globals.quiet,
+       .help = "Say nothing when all went well"},
+  });
 }
 
 }  // namespace gpuready::cli

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -102,20 +101,28 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_selftest(CLI::App& app, int& exit_code) {
+void declare_selftest(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  add_globals(app, options->globals, false);
-  app.add_option("--inject", options->faults,
-                 fmt::format("Only these: {}", fmt::join(case_names(), ", ")))
-      ->delimiter(',')
-      ->check(CLI::IsMember(case_names()))
-      ->type_name("FAULT,...");
-  app.add_option("--trials", options->trials, "Of each fault class and test; 100 if not given")
-      ->check(CLI::Range(1, 1'000'000))
-      ->type_name("N");
-  app.add_option("--seed", options->seed, "Of the places; random if not given")->type_name("N");
-  app.add_flag("--busy", options->busy, "Also on GPUs that others use");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  add_globals(command, options->globals, false);
+  command.add({
+      {.name = "--inject",
+       .value = &options->faults,
+       .help = fmt::format("Only these: {}", fmt::join(case_names(), ", ")),
+       .type = "FAULT,...",
+       .one_of = case_names(),
+       .commas = true},
+      {.name = "--trials",
+       .value = &options->trials,
+       .help = "Of each fault class and test; 100 if not given",
+       .type = "N",
+       .range = Range{1, 1e6}},
+      {.name = "--seed",
+       .value = &options->seed,
+       .help = "Of the places; random if not given",
+       .type = "N"},
+      {.name = "--busy", .value = &options->busy, .help = "Also on GPUs that others use"},
+  });
 }
 
 }  // namespace gpuready::cli

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -151,16 +150,16 @@ int run(Options& options) {
 
 }  // namespace
 
-void add_ternary_bench(CLI::App& app, int& exit_code) {
+void declare_ternary_bench(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  add_output(app, options->globals);
-  add_subjects(app, options->subjects);
-  app.add_option("--shape", options->shapes,
-                 "Products to time: MxNxK, or NxK for M = 1; four common ones if not given")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  add_output(command, options->globals);
+  add_subjects(command, options->subjects);
+  command.add({{.name = "--shape",
+                .value = &options->shapes,
+                .help = "Products to time: MxNxK, or NxK for M = 1; four common ones if not given",
+                .type = "LIST",
+                .commas = true}});
 }
 
 }  // namespace gpuready::cli

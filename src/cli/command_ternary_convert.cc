@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -128,31 +127,45 @@ int run(Options& options) {
 
 }  // namespace
 
-void add_ternary_convert(CLI::App& app, int& exit_code) {
+void declare_ternary_convert(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  app.add_option("IN", options->in, "A GGUF file, version 2 or 3")->required();
-  app.add_option("OUT", options->out, "The file to write; it is whole or not there")->required();
-  app.add_option("--to", options->to,
-                 "tq1_0, tq2_0, i2_s-x86, i2_s-arm, i2_s-four-row, tl1-bitnet.cpp, tl2-bitnet.cpp")
-      ->required()
-      ->type_name("FORMAT");
-  add_layouts(app, options->layouts);
-  app.add_option("--tensor", options->convert.names,
-                 "Only tensors whose name matches, with * and ?; can be given several times")
-      ->type_name("GLOB");
-  app.add_flag("--round-scales", options->convert.round_scales,
-               "Round scales that the format cannot hold, instead of refusing");
-  app.add_flag("--from-float", options->convert.from_float,
-               "Quantise the f32, f16 and bf16 matrices that --tensor names");
-  app.add_option("--rule", options->rule, "How --from-float quantises: of-format or absmean")
-      ->check(CLI::IsMember({"of-format", "absmean"}))
-      ->type_name("RULE");
-  app.add_flag("--force", options->force, "Replace OUT");
-  add_output(app, options->globals);
-  app.footer(
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "IN",
+       .value = &options->in,
+       .help = "A GGUF file, version 2 or 3",
+       .required = true},
+      {.name = "OUT",
+       .value = &options->out,
+       .help = "The file to write; it is whole or not there",
+       .required = true},
+      {.name = "--to",
+       .value = &options->to,
+       .help = "tq1_0, tq2_0, i2_s-x86, i2_s-arm, i2_s-four-row, tl1-bitnet.cpp, tl2-bitnet.cpp",
+       .type = "FORMAT",
+       .required = true},
+      layout_option(options->layouts),
+      {.name = "--tensor",
+       .value = &options->convert.names,
+       .help = "Only tensors whose name matches, with * and ?; can be given several times",
+       .type = "GLOB"},
+      {.name = "--round-scales",
+       .value = &options->convert.round_scales,
+       .help = "Round scales that the format cannot hold, instead of refusing"},
+      {.name = "--from-float",
+       .value = &options->convert.from_float,
+       .help = "Quantise the f32, f16 and bf16 matrices that --tensor names"},
+      {.name = "--rule",
+       .value = &options->rule,
+       .help = "How --from-float quantises: of-format or absmean",
+       .type = "RULE",
+       .one_of = {"of-format", "absmean"}},
+      {.name = "--force", .value = &options->force, .help = "Replace OUT"},
+  });
+  add_output(command, options->globals);
+  command.footer =
       "Nothing is lost, or nothing is written: each tensor that cannot be converted is named.\n"
-      "Exit codes: 0 converted; 2 it cannot be, or a file cannot be written.");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+      "Exit codes: 0 converted; 2 it cannot be, or a file cannot be written.";
 }
 
 }  // namespace gpuready::cli

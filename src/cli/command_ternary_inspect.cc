@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -172,13 +171,19 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_ternary_inspect(CLI::App& app, int& exit_code) {
+void declare_ternary_inspect(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  app.add_option("FILE", options->file, "A GGUF file, version 2 or 3")->required();
-  add_layouts(app, options->layouts);
-  add_output(app, options->globals);
-  app.footer("Exit codes: 0 nothing is wrong; 1 the file or a tensor is; 2 it is no such file.");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "FILE",
+       .value = &options->file,
+       .help = "A GGUF file, version 2 or 3",
+       .required = true},
+      layout_option(options->layouts),
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 nothing is wrong; 1 the file or a tensor is; 2 it is no such file.";
 }
 
 }  // namespace gpuready::cli

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -272,17 +271,24 @@ int run(Options& options) {
 
 }  // namespace
 
-void add_ternary_verify(CLI::App& app, int& exit_code) {
+void declare_ternary_verify(CommandSpec& command) {
   auto options = std::make_shared<Options>();
-  add_output(app, options->globals);
-  add_subjects(app, options->subjects);
-  app.add_option("FILE", options->file, "Check the ternary tensors of this GGUF file instead");
-  add_layouts(app, options->layouts);
-  app.get_option("--layout")->allow_extra_args(false);  // FILE may follow
-  app.add_flag("--thorough", options->thorough, "More shapes: longer tails, longer rows");
-  app.add_option("--seed", options->seed, "Of the random numbers; random if not given")
-      ->type_name("N");
-  app.callback([options, &exit_code] { exit_code = run(*options); });
+  command.run = [options] { return run(*options); };
+  add_output(command, options->globals);
+  add_subjects(command, options->subjects);
+  command.add({
+      {.name = "FILE",
+       .value = &options->file,
+       .help = "Check the ternary tensors of this GGUF file instead"},
+      layout_option(options->layouts),
+      {.name = "--thorough",
+       .value = &options->thorough,
+       .help = "More shapes: longer tails, longer rows"},
+      {.name = "--seed",
+       .value = &options->seed,
+       .help = "Of the random numbers; random if not given",
+       .type = "N"},
+  });
 }
 
 }  // namespace gpuready::cli

@@ -1,18 +1,17 @@
-// One function a command: declares its options on `app` and says what to run. main.cc has the list.
+// One function a command: declares its options and says what to run. main.cc has the list.
 #pragma once
 
-#include <CLI/App.hpp>
+#include "cli/command_line.h"
 
 namespace gpuready::cli {
 
-// Each sets app.callback() to run the command and to put its exit code into `exit_code`.
-void add_check(CLI::App& app, int& exit_code);
-void add_test(CLI::App& app, int& exit_code);
-void add_selftest(CLI::App& app, int& exit_code);
-void add_detect(CLI::App& app, int& exit_code);
-void add_doctor(CLI::App& app, int& exit_code);
-void add_record(CLI::App& app, int& exit_code);
-void add_gpu_test(CLI::App& app, int& exit_code);
-void add_ternary(CLI::App& app, int& exit_code);
+void declare_check(CommandSpec& command);
+void declare_test(CommandSpec& command);
+void declare_selftest(CommandSpec& command);
+void declare_detect(CommandSpec& command);
+void declare_doctor(CommandSpec& command);
+void declare_record(CommandSpec& command);
+void declare_gpu_test(CommandSpec& command);
+void declare_ternary(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -62,42 +61,61 @@ int complain(const Error& error, Exit exit) {
   return static_cast<int>(exit);
 }
 
-void add_output(CLI::App& app, Globals& globals) {
-  app.add_option("--json", globals.json, "Write JSON to FILE; - or nothing: standard output")
-      ->expected(0, 1)
-      ->default_str("-")
-      ->type_name("[FILE]");
-  app.add_flag("--quiet,-q", globals.quiet, "Only the conclusion and what is wrong");
-  app.add_flag("--no-color,--no-colour", globals.no_color, "No colour, even on a terminal");
+void add_output(CommandSpec& command, Globals& globals) {
+  command.add({
+      {.name = "--json",
+       .value = &globals.json,
+       .help = "Write JSON to FILE; - or nothing: standard output",
+       .type = "[FILE]",
+       .if_bare = "-"},
+      {.name = "--quiet,-q",
+       .value = &globals.quiet,
+       .help = "Only the conclusion and what is wrong"},
+      {.name = "--no-color,--no-colour",
+       .value = &globals.no_color,
+       .help = "No colour, even on a terminal"},
+  });
 }
 
-void add_globals(CLI::App& app, Globals& globals, bool reports) {
-  app.add_option("--json", globals.json, "Write JSON to FILE; - or nothing: standard output")
-      ->expected(0, 1)
-      ->default_str("-")
-      ->type_name("[FILE]");
-  app.add_option("--replay", globals.replay,
-                 "Read a recording or a machine script instead of this machine")
-      ->type_name("FILE");
-  app.add_option("--fake", globals.fake,
-                 "Claim backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none")
-      ->type_name("SPEC");
-  app.add_option(
-         "--device", globals.devices,
-         "Only these GPUs: index, UUID or PCI address; or cpu; or all GPUs through cuda, hip "
-         "(not verified on hardware) or vulkan")
-      ->delimiter(',')
-      ->type_name("LIST");
-  app.add_option("--timeout", globals.timeout_s, "Seconds that a driver may take to answer")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->type_name("S");
-  app.add_flag("--quiet,-q", globals.quiet, "Only the conclusion and what is wrong");
-  app.add_flag("--no-color,--no-colour", globals.no_color, "No colour, even on a terminal");
+Option timeout_option(Globals& globals) {
+  return {.name = "--timeout",
+          .value = &globals.timeout_s,
+          .help = "Seconds that a driver may take to answer",
+          .type = "S",
+          .range = Range{0.1, 86400}};
+}
+
+void add_globals(CommandSpec& command, Globals& globals, bool reports) {
+  add_output(command, globals);
+  command.add({
+      {.name = "--replay",
+       .value = &globals.replay,
+       .help = "Read a recording or a machine script instead of this machine",
+       .type = "FILE"},
+      {.name = "--fake",
+       .value = &globals.fake,
+       .help = "Claim backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
+       .type = "SPEC"},
+      {.name = "--device",
+       .value = &globals.devices,
+       .help = "Only these GPUs: index, UUID or PCI address; or cpu; or all GPUs through cuda, "
+               "hip (not verified on hardware) or vulkan",
+       .type = "LIST",
+       .commas = true},
+      timeout_option(globals),
+  });
   if (!reports) return;
-  app.add_option("--html", globals.html, "Write one self-contained HTML page")->type_name("FILE");
-  app.add_option("--md", globals.markdown, "Write Markdown")->type_name("FILE");
-  app.add_option("--prom", globals.prometheus, "Write metrics for Prometheus' textfile collector")
-      ->type_name("FILE");
+  command.add({
+      {.name = "--html",
+       .value = &globals.html,
+       .help = "Write one self-contained HTML page",
+       .type = "FILE"},
+      {.name = "--md", .value = &globals.markdown, .help = "Write Markdown", .type = "FILE"},
+      {.name = "--prom",
+       .value = &globals.prometheus,
+       .help = "Write metrics for Prometheus' textfile collector",
+       .type = "FILE"},
+  });
 }
 
 Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
@@ -136,18 +154,20 @@ Result<Machine> inspect_recording(const std::string& path) {
   return inspect(*host, {.full = true});
 }
 
-void add_require_gpu(CLI::App& app, std::optional<int>& count) {
-  app.add_option("--require-gpu", count,
-                 "Exit 3 unless N usable GPUs are here (1 when no N is given)")
-      ->expected(0, 1)
-      ->default_str("1")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("[N]");
+void add_require_gpu(CommandSpec& command, std::optional<int>& count) {
+  command.add({{.name = "--require-gpu",
+                .value = &count,
+                .help = "Exit 3 unless N usable GPUs are here (1 when no N is given)",
+                .type = "[N]",
+                .range = Range{1, 1024},
+                .if_bare = "1"}});
 }
 
-void add_baseline(CLI::App& app, std::optional<std::string>& file) {
-  app.add_option("--baseline", file, "Compare with an earlier recording and tell what was lost")
-      ->type_name("FILE");
+void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
+  command.add({{.name = "--baseline",
+                .value = &file,
+                .help = "Compare with an earlier recording and tell what was lost",
+                .type = "FILE"}});
 }
 
 Report begin_report(std::string command, Machine machine) {

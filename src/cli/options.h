@@ -1,8 +1,6 @@
 // What every command shares: the global options, the host that they select, and how results leave.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/command_line.h"
 #include "host/host.h"
 #include "machine/inspect.h"
 #include "report/report.h"
@@ -27,12 +26,15 @@ struct Globals {
 };
 
 // --require-gpu[=N]: 1 when no number is given.
-void add_require_gpu(CLI::App& app, std::optional<int>& count);
+void add_require_gpu(CommandSpec& command, std::optional<int>& count);
 // --baseline FILE: an earlier recording to compare with.
-void add_baseline(CLI::App& app, std::optional<std::string>& file);
+void add_baseline(CommandSpec& command, std::optional<std::string>& file);
 
 // Adds the options that every command takes. `reports`: also --html, --md and --prom.
-void add_globals(CLI::App& app, Globals& globals, bool reports);
+void add_globals(CommandSpec& command, Globals& globals, bool reports);
+
+// --timeout alone.
+Option timeout_option(Globals& globals);
 
 // The live host, or the one that --replay names.
 Result<std::unique_ptr<Host>> open_host(const Globals& globals);
@@ -57,7 +59,7 @@ int deliver(const SelfTestReport& report, const Globals& globals);
 int deliver(const Json& document, Exit exit, const Globals& globals,
             const std::function<std::string(const TerminalStyle&)>& render);
 // --json, --quiet and --no-color alone.
-void add_output(CLI::App& app, Globals& globals);
+void add_output(CommandSpec& command, Globals& globals);
 
 // Writes the whole file or leaves what was there; devices and pipes under /dev are written to.
 Result<void> write_file(const std::string& path, std::string_view content);

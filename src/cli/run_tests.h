@@ -1,8 +1,6 @@
 // What `check` and `test` share: their options and the run itself.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,7 +23,7 @@ struct TestCommand {
 };
 
 // --level, --busy, --inject, --require-gpu, --baseline and the global options.
-void add_test_options(CLI::App& app, TestCommand& options, std::string default_level);
+void add_test_options(CommandSpec& command, TestCommand& options, std::string default_level);
 
 int run_tests(std::string command, const TestCommand& options);
 

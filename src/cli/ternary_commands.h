@@ -1,14 +1,13 @@
 // The subcommands of `gpuready ternary`; command_ternary.cc has the list.
 #pragma once
 
-#include <CLI/App.hpp>
+#include "cli/command_line.h"
 
 namespace gpuready::cli {
 
-// Each sets app.callback() to run the subcommand and to put its exit code into `exit_code`.
-void add_ternary_inspect(CLI::App& app, int& exit_code);
-void add_ternary_convert(CLI::App& app, int& exit_code);
-void add_ternary_verify(CLI::App& app, int& exit_code);
-void add_ternary_bench(CLI::App& app, int& exit_code);
+void declare_ternary_inspect(CommandSpec& command);
+void declare_ternary_convert(CommandSpec& command);
+void declare_ternary_verify(CommandSpec& command);
+void declare_ternary_bench(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -19,14 +19,15 @@ Result<TernaryFile> open_ternary_file(const std::string& path) {
   return TernaryFile{std::move(*mapped), std::move(*file)};
 }
 
-void add_layouts(CLI::App& app, std::vector<std::string>& names) {
-  app.add_option("--layout", names,
-                 "The layout of the file's I2_S, TL1 or TL2 tensors, which their type number does "
-                 "not tell: i2_s-x86, i2_s-arm, i2_s-four-row, i2_s-bitnet-rs, tl1-bitnet.cpp, "
-                 "tl2-bitnet.cpp")
-      ->delimiter(',')
-      ->allow_extra_args(false)  // what follows is a file
-      ->type_name("NAME");
+Option layout_option(std::vector<std::string>& names) {
+  return {
+      .name = "--layout",
+      .value = &names,
+      .help =
+          "The layout of the file's I2_S, TL1 or TL2 tensors, which their type number does not "
+          "tell: i2_s-x86, i2_s-arm, i2_s-four-row, i2_s-bitnet-rs, tl1-bitnet.cpp, tl2-bitnet.cpp",
+      .type = "NAME",
+      .commas = true};
 }
 
 Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names) {

@@ -1,12 +1,11 @@
 // What the subcommands on GGUF files share.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/command_line.h"
 #include "host/mapped_file.h"
 #include "ternary/gguf.h"
 
@@ -19,8 +18,7 @@ struct TernaryFile {
 };
 Result<TernaryFile> open_ternary_file(const std::string& path);
 
-// --layout NAME, which can be given several times.
-void add_layouts(CLI::App& app, std::vector<std::string>& names);
+Option layout_option(std::vector<std::string>& names);
 Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names);
 
 Error as_error(const ternary::Error& error, std::string_view where);

@@ -1,7 +1,6 @@
 #include "cli/ternary_subjects.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -15,27 +14,36 @@
 
 namespace gpuready::cli {
 
-void add_subjects(CLI::App& app, TernarySubjects& subjects) {
+void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
   std::vector<std::string> names;
   for (const ternary::TierStatus& tier : ternary::tiers()) names.emplace_back(to_string(tier.tier));
-  app.add_option("--tier", subjects.tier_names,
-                 fmt::format("Only these tiers of the CPU: {}", fmt::join(names, ", ")))
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(names))
-      ->type_name("LIST");
-  app.add_option("--device", subjects.device_names,
-                 "Only these: cpu, cuda, cuda:UUID or :INDEX, vulkan, vulkan:UUID or :INDEX")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  app.add_option("--threads", subjects.threads, "Of the CPU's tiers; all that may be used")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_option("--timeout", subjects.timeout_s, "Seconds that the GPUs may take; 300")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->type_name("S");
-  app.add_flag("--in-process", subjects.in_process, "Use the GPUs in this process")->group("");
+  command.add({
+      {.name = "--tier",
+       .value = &subjects.tier_names,
+       .help = fmt::format("Only these tiers of the CPU: {}", fmt::join(names, ", ")),
+       .type = "LIST",
+       .one_of = names,
+       .commas = true},
+      {.name = "--device",
+       .value = &subjects.device_names,
+       .help = "Only these: cpu, cuda, cuda:UUID or :INDEX, vulkan, vulkan:UUID or :INDEX",
+       .type = "LIST",
+       .commas = true},
+      {.name = "--threads",
+       .value = &subjects.threads,
+       .help = "Of the CPU's tiers; all that may be used",
+       .type = "N",
+       .range = Range{1, 1024}},
+      {.name = "--timeout",
+       .value = &subjects.timeout_s,
+       .help = "Seconds that the GPUs may take; 300",
+       .type = "S",
+       .range = Range{0.1, 86400}},
+      {.name = "--in-process",
+       .value = &subjects.in_process,
+       .help = "Use the GPUs in this process",
+       .hidden = true},
+  });
 }
 
 Result<void> check(TernarySubjects& subjects) {

@@ -2,8 +2,6 @@
 // in which GPUs are used (their drivers can hang or crash).
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +25,7 @@ struct TernarySubjects {
   std::vector<ternary::Target> targets;  // GPUs; empty: all that are here
   bool cpu = true, gpus = true;
 };
-void add_subjects(CLI::App& app, TernarySubjects& subjects);
+void add_subjects(CommandSpec& command, TernarySubjects& subjects);
 // Names that mean nothing are an error.
 Result<void> check(TernarySubjects& subjects);
 

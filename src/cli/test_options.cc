@@ -1,6 +1,5 @@
 // The command lines of `check` and `test`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
@@ -38,56 +37,75 @@ std::string describe_tests() {
 
 }  // namespace
 
-void add_test_options(CLI::App& app, TestCommand& options, std::string default_level) {
+void add_test_options(CommandSpec& command, TestCommand& options, std::string default_level) {
   options.level = std::move(default_level);
-  add_globals(app, options.globals, true);
-  add_require_gpu(app, options.require_gpu);
-  add_baseline(app, options.baseline);
-  app.add_option("--level", options.level,
-                 fmt::format("How much is tested: quick (about 2 s), standard (30 s), thorough "
-                             "(6 min); {} if not given",
-                             options.level))
-      ->check(CLI::IsMember({"quick", "standard", "thorough"}));
-  app.add_flag("--busy", options.busy,
-               "Test GPUs that others use, too; 2 GiB or 10% stays free for them");
-  app.add_option("--inject", options.inject,
-                 fmt::format("Prove the tests: make this fault on the device; exit 1 ({})",
-                             fmt::join(fault_names(), ", ")))
-      ->check(CLI::IsMember(fault_names()))
-      ->type_name("FAULT");
+  add_globals(command, options.globals, true);
+  add_require_gpu(command, options.require_gpu);
+  add_baseline(command, options.baseline);
+  command.add({
+      {.name = "--level",
+       .value = &options.level,
+       .help = fmt::format("How much is tested: quick (about 2 s), standard (30 s), thorough "
+                           "(6 min); {} if not given",
+                           options.level),
+       .one_of = {"quick", "standard", "thorough"}},
+      {.name = "--busy",
+       .value = &options.busy,
+       .help = "Test GPUs that others use, too; 2 GiB or 10% stays free for them"},
+      {.name = "--inject",
+       .value = &options.inject,
+       .help = fmt::format("Prove the tests: make this fault on the device; exit 1 ({})",
+                           fmt::join(fault_names(), ", ")),
+       .type = "FAULT",
+       .one_of = fault_names()},
+  });
 }
 
-void add_check(CLI::App& app, int& exit_code) {
+void declare_check(CommandSpec& command) {
   auto options = std::make_shared<TestCommand>();
-  add_test_options(app, *options, "quick");
-  app.add_flag(
-      "--fitness", options->fitness,
-      "Also a worker's fitness: memory, disk, CUDA version, a matrix product (RUNPOD_* variables)");
-  app.add_option("--network", options->network, "With --fitness: this TCP service must answer")
-      ->type_name("HOST:PORT");
-  app.callback([options, &exit_code] { exit_code = run_tests("check", *options); });
+  command.run = [options] { return run_tests("check", *options); };
+  add_test_options(command, *options, "quick");
+  command.add({
+      {.name = "--fitness",
+       .value = &options->fitness,
+       .help = "Also a worker's fitness: memory, disk, CUDA version, a "
+               "matrix product (RUNPOD_* variables)"},
+      {.name = "--network",
+       .value = &options->network,
+       .help = "With --fitness: this TCP service must answer",
+       .type = "HOST:PORT"},
+  });
 }
 
-void add_test(CLI::App& app, int& exit_code) {
+void declare_test(CommandSpec& command) {
   auto options = std::make_shared<TestCommand>();
-  add_test_options(app, *options, "standard");
-  app.add_option("--only", options->only, "Run these tests alone:" + describe_tests())
-      ->delimiter(',')
-      ->check(CLI::IsMember(test_names()))
-      ->type_name("TEST,...");
-  app.add_option("--duration", options->duration_s,
-                 "Go on for this many seconds, shared equally by the tests that can")
-      ->check(CLI::Range(0.001, kLongestDurationS))
-      ->type_name("SECONDS");
-  app.add_option("--seed", options->seed,
-                 "Of all patterns, data and injected faults; random if not given")
-      ->type_name("N");
-  app.add_option("--faults", options->faults, "With --inject: how many faults, at different places")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
-  app.add_flag("--hammer", options->hammer,
-               "Also repeated access in the memory test; the GPU must be yours alone");
-  app.callback([options, &exit_code] { exit_code = run_tests("test", *options); });
+  command.run = [options] { return run_tests("test", *options); };
+  add_test_options(command, *options, "standard");
+  command.add({
+      {.name = "--only",
+       .value = &options->only,
+       .help = "Run these tests alone:" + describe_tests(),
+       .type = "TEST,...",
+       .one_of = test_names(),
+       .commas = true},
+      {.name = "--duration",
+       .value = &options->duration_s,
+       .help = "Go on for this many seconds, shared equally by the tests that can",
+       .type = "SECONDS",
+       .range = Range{0.001, kLongestDurationS}},
+      {.name = "--seed",
+       .value = &options->seed,
+       .help = "Of all patterns, data and injected faults; random if not given",
+       .type = "N"},
+      {.name = "--faults",
+       .value = &options->faults,
+       .help = "With --inject: how many faults, at different places",
+       .type = "N",
+       .range = Range{1, 4096}},
+      {.name = "--hammer",
+       .value = &options->hammer,
+       .help = "Also repeated access in the memory test; the GPU must be yours alone"},
+  });
 }
 
 }  // namespace gpuready::cli

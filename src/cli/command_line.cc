@@ -1,0 +1,117 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <type_traits>
+
+#include "report/report.h"
+
+namespace gpuready::cli {
+namespace {
+
+template <class Value>
+CLI::Validator within(const Range& range) {
+  if constexpr (std::is_same_v<Value, double>)
+    return CLI::Range(range.least, range.most);
+  else
+    return CLI::Range(static_cast<std::int64_t>(range.least),
+                      static_cast<std::int64_t>(range.most));
+}
+
+template <class Value>
+struct ValueOf {
+  using type = Value;
+};
+template <class Value>
+struct ValueOf<std::optional<Value>> {
+  using type = Value;
+};
+
+template <class Value>
+CLI::Option* add_value(CLI::App& app, const Option& option, Value& value) {
+  CLI::Option* added = app.add_option(option.name, value, option.help);
+  if (option.range) added->check(within<typename ValueOf<Value>::type>(*option.range));
+  return added;
+}
+CLI::Option* add_value(CLI::App& app, const Option& option, bool& value) {
+  return app.add_flag(option.name, value, option.help);
+}
+CLI::Option* add_value(CLI::App& app, const Option& option, std::vector<std::string>& value) {
+  CLI::Option* added = app.add_option(option.name, value, option.help);
+  return added->allow_extra_args(false);  // what follows may be a file
+}
+
+void add(CLI::App& app, const Option& option) {
+  CLI::Option* added =
+      std::visit([&](auto* value) { return add_value(app, option, *value); }, option.value);
+  if (option.commas) added->delimiter(',');
+  if (option.if_bare != nullptr) added->expected(0, 1)->default_str(option.if_bare);
+  if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of));
+  if (option.type != nullptr) added->type_name(option.type);
+  if (option.excludes != nullptr) added->excludes(app.get_option(option.excludes));
+  if (option.hidden) added->group("");
+  added->required(option.required);
+}
+
+void declare(CLI::App& app, const CommandEntry& entry, int& exit_code) {
+  CommandSpec command;
+  entry.declare(command);
+  for (const Option& option : command.options) add(app, option);
+  if (!command.footer.empty()) app.footer(command.footer);
+  if (command.run) app.callback([run = command.run, &exit_code] { exit_code = run(); });
+  app.require_subcommand(command.subcommands.empty() ? 0 : 1);
+  for (const CommandEntry& sub : command.subcommands)
+    declare(*app.add_subcommand(sub.name, sub.summary), sub, exit_code);
+}
+
+void put_command_first(std::span<const CommandEntry> commands, std::vector<std::string>& args) {
+  constexpr std::string_view kOwn[] = {"-h", "--help", "--version"};
+  if (!args.empty() && !args.front().starts_with("-")) return;
+  for (const auto own : kOwn)
+    if (args.size() == 1 && args.front() == own) return;
+  const auto command = std::ranges::find_if(args, [&](const std::string& word) {
+    return std::ranges::any_of(commands, [&](const auto& known) { return word == known.name; });
+  });
+  if (command == args.end())
+    args.insert(args.begin(), commands.front().name);
+  else
+    std::rotate(args.begin(), command, command + 1);
+}
+
+// As CLI11 has it, but a subcommand that is not there is named.
+std::string failure(const CLI::App* app, const CLI::Error& error) {
+  const auto rest = app->remaining(true);
+  const bool unknown = error.get_name() == "RequiredError" && !rest.empty();
+  return (unknown ? "There is no such subcommand: " + rest.front() : error.what()) +
+         std::string("\nRun with --help for more information.\n");
+}
+
+}  // namespace
+
+int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args) {
+  int exit_code = 0;
+  CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
+  app.set_version_flag("--version", "gpuready " GPUREADY_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(failure);
+  app.footer(
+      "Exit codes: 0 all that was asked holds; 1 something is unhealthy; 2 wrong usage or bad\n"
+      "input; 3 what was required is absent; 4 it could not be found out.");
+  put_command_first(commands, args);
+  for (const CommandEntry& command : commands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    if (args.front() == command.name) declare(*sub, command, exit_code);  // all cost half a ms
+  }
+  std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    // Help and version succeed; everything else is wrong usage.
+    return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage);
+  }
+  return exit_code;
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,57 @@
+// Commands and their options, declared as data. command_line.cc alone knows the library that parses
+// them, whose headers take seconds to compile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace gpuready::cli {
+
+struct Range {
+  double least, most;
+};
+
+struct Option {
+  const char* name;  // "--json", "--quiet,-q"; "FILE" is told by its place
+  // Where the value goes. A bool is a flag; a list's option may be given several times.
+  std::variant<bool*, unsigned*, double*, std::uint64_t*, std::string*, std::optional<int>*,
+               std::optional<double>*, std::optional<std::uint64_t>*, std::optional<std::string>*,
+               std::vector<std::string>*>
+      value;
+  std::string help;
+  const char* type = nullptr;  // what help calls the value
+  std::optional<Range> range = {};
+  std::vector<std::string> one_of = {};
+  const char* if_bare = nullptr;   // the option's value when it is given without one
+  const char* excludes = nullptr;  // an option declared before
+  bool required = false, hidden = false;
+  bool commas = false;  // they separate the values of a list
+};
+
+struct CommandEntry;
+struct CommandSpec {
+  std::vector<Option> options = {};
+  void add(std::initializer_list<Option> more) {
+    options.insert(options.end(), more.begin(), more.end());
+  }
+  std::function<int()> run = {};  // gives the exit code
+  std::string footer = {};
+  std::span<const CommandEntry> subcommands = {};  // one of them must be given then
+};
+struct CommandEntry {
+  const char* name;
+  const char* summary;
+  void (*declare)(CommandSpec&);
+};
+
+// Runs the command that `args` name, and gives its exit code; help, the version and what is wrong
+// with `args` are told instead. Options may stand before the command; without one it is the first.
+int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args);
+
+}  // namespace gpuready::cli

@@ -1,0 +1,45 @@
+// gpuready: is every GPU in this machine ready for work?
+#include <csignal>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "health/worker.h"
+#include "probe/probe.h"
+#include "report/report.h"
+
+namespace {
+
+using namespace gpuready::cli;
+
+constexpr CommandEntry kCommands[] = {
+    {"check", "Find every GPU, diagnose it and test its memory (the default)", declare_check},
+    {"test", "Test every GPU in full: memory, arithmetic, tensor cores, links, endurance",
+     declare_test},
+    {"selftest", "Prove the tests: inject every fault class many times and count what is found",
+     declare_selftest},
+    {"detect", "List the GPUs and what surrounds them; nothing is started but NVML",
+     declare_detect},
+    {"doctor", "Name the one cause when something is wrong, with proof and cure", declare_doctor},
+    {"record", "Record everything that the other commands read, for --replay", declare_record},
+    {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test", declare_gpu_test},
+    {"ternary", "Ternary (1.58-bit) weights: GGUF files, and the kernels that multiply by them",
+     declare_ternary},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const std::string_view self = argc > 0 ? argv[0] : "gpuready";
+  if (self.substr(self.rfind('/') + 1) == "gpu_test") args.insert(args.begin(), "gpu-test");
+  // Our own children. Vendor libraries are loaded in these alone.
+  if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == "__worker")
+    return gpuready::run_worker(std::span(args).subspan(1));
+  return run_command_line(kCommands, std::move(args));
+}
