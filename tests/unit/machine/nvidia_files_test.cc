@@ -139,7 +139,8 @@ const std::vector<Entry> kEntries{{kI386, "libcuda.so.1", "/usr/lib32/libcuda.so
                                   {kX86_64, "libcuda.so.1", "/usr/lib64/libcuda.so.1"}};
 
 TEST(LoaderCache, EntriesInOrder) {
-  const auto entries = parse_loader_cache(cache_of(kEntries));
+  const auto bytes = cache_of(kEntries);
+  const auto entries = parse_loader_cache(bytes);
   ASSERT_TRUE(entries);
   ASSERT_EQ(entries->size(), 2u);
   EXPECT_EQ((*entries)[1].path, "/usr/lib64/libcuda.so.1");
@@ -151,7 +152,8 @@ TEST(LoaderCache, BehindTheOlderFormat) {
   append(old, 1);
   old.append(12, '\0');
   old.append((8 - old.size() % 8) % 8, '\0');
-  const auto entries = parse_loader_cache(old + cache_of(kEntries));
+  old += cache_of(kEntries);
+  const auto entries = parse_loader_cache(old);
   ASSERT_TRUE(entries);
   EXPECT_EQ(entries->size(), 2u);
 }
