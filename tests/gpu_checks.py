@@ -225,6 +225,12 @@ def replay(binary, results):
     print(f"same findings and facts; {os.path.getsize(path)} bytes redacted")
 
 
+def seconds(*command):
+    start = time.perf_counter()
+    run(*command, expect=0)
+    return time.perf_counter() - start
+
+
 def standard(binary, results, gpus):
     """Every test of the standard level passes, in at most 40 s."""
     start = time.perf_counter()
@@ -248,12 +254,11 @@ def standard(binary, results, gpus):
     need(metric(memory, "slowest_pass_to_copy") >= 0.95, "a pattern is slower than 0.95 of the copy rate")
     detail = f"{len(report['verdicts'])} verdicts passed in {wall:.1f} s"
     if int(gpus) > 1:
-        start = time.perf_counter()
-        run(binary, "test", "--level", "standard", "--device", "0", expect=0)
-        one = time.perf_counter() - start
-        detail += f", {wall / one:.2f} of one GPU's {one:.1f} s"
+        # Both again: by now the driver has compiled and kept every kernel.
+        one, both = (seconds(binary, "test", "--level", "standard", *only) for only in (["--device", "0"], []))
+        detail += f"; again {both:.1f} s, {both / one:.2f} of one GPU's {one:.1f} s"
         print(detail)
-        need(int(gpus) > 2 or wall <= 1.15 * one, "two GPUs take over 1.15 times as long as one")
+        need(int(gpus) > 2 or both <= 1.15 * one, "two GPUs take over 1.15 times as long as one")
     print(detail)
 
 
