@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs every test. Quick the second time.
-#   ./test.sh           format, release and sanitizer builds with all tests, fuzzing for seconds
-#   ./test.sh --quick   the release build's tests alone
+#   ./test.sh           format, release and sanitizer builds with all tests, fuzzing for seconds;
+#                       unit tests of what has no fast kernels run in the sanitizer build alone
+#   ./test.sh --quick   the release build's tests alone, with all unit tests
 #   ./test.sh --tidy    all of it, and clang-tidy, which takes as long again on two cores
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
 set -euo pipefail
@@ -17,7 +18,8 @@ step "format"
 scripts/format.sh
 
 step "release build"
-cmake --preset release -DGPUREADY_TESTS=ON >/dev/null
+[ "${1:-}" = --quick ] && logic=ON || logic=OFF
+cmake --preset release -DGPUREADY_TESTS=ON -DGPUREADY_LOGIC_TESTS=$logic >/dev/null
 ninja -C build/release --quiet
 scripts/check_binary.sh build/release/src/gpuready
 
