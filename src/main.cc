@@ -1,5 +1,9 @@
 // gpuready: is every GPU in this machine ready for work?
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -7,6 +11,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "health/worker.h"
 #include "probe/probe.h"
 #include "report/report.h"
@@ -30,9 +35,18 @@ constexpr CommandEntry kCommands[] = {
      declare_ternary},
 };
 
+// A descriptor that is closed would become that of the first file opened, and messages would land
+// in it.
+void open_standard_descriptors() {
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string_view self = argc > 0 ? argv[0] : "gpuready";
@@ -41,5 +55,10 @@ int main(int argc, char** argv) {
   if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__worker")
     return gpuready::run_worker(std::span(args).subspan(1));
-  return run_command_line(kCommands, std::move(args));
+  try {
+    return run_command_line(kCommands, std::move(args));
+  } catch (const std::bad_alloc&) {
+    complain("not enough memory");
+    return static_cast<int>(gpuready::Exit::unknown);
+  }
 }

@@ -274,7 +274,7 @@ class CpuEngine {
   // Why a better or demanded tier was not taken, one sentence each; empty when it was.
   const std::vector<std::string>& fallbacks() const;
 
-  // out[m * N + n] = sum over k of code(n, k) * q(m, k), exactly: K is at most 2^23.
+  // out[m * N + n] = sum over k of code(n, k) * q(m, k), exactly: K is at most 2^22.
   Result<void> multiply(const PackedWeights& weights, const Activations& activations,
                         std::span<std::int32_t> out) const;
   // out[m * N + n] = float(acc) *rn (step[m] *rn row_scale[n]); each a single rounded f32 operation

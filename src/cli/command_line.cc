@@ -6,10 +6,23 @@
 #include <string_view>
 #include <type_traits>
 
-#include "report/report.h"
+#include "base/text.h"
+#include "cli/options.h"
 
 namespace gpuready::cli {
 namespace {
+
+// What the library takes for a number, and is none that can be meant: NaN, -1 for a count.
+template <class Value>
+CLI::Validator a_number() {
+  return {[](std::string& text) -> std::string {
+            bool good = true;
+            if constexpr (std::is_same_v<Value, double>) good = parse_double(text).has_value();
+            if constexpr (std::is_same_v<Value, std::uint64_t>) good = parse_uint(text).has_value();
+            return good ? "" : text + " is no number that can be meant";
+          },
+          ""};
+}
 
 template <class Value>
 CLI::Validator within(const Range& range) {
@@ -31,8 +44,10 @@ struct ValueOf<std::optional<Value>> {
 
 template <class Value>
 CLI::Option* add_value(CLI::App& app, const Option& option, Value& value) {
+  using Plain = typename ValueOf<Value>::type;
   CLI::Option* added = app.add_option(option.name, value, option.help);
-  if (option.range) added->check(within<typename ValueOf<Value>::type>(*option.range));
+  added->check(a_number<Plain>());
+  if (option.range) added->check(within<Plain>(*option.range));
   return added;
 }
 CLI::Option* add_value(CLI::App& app, const Option& option, bool& value) {
@@ -51,6 +66,7 @@ void add(CLI::App& app, const Option& option) {
   if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of));
   if (option.type != nullptr) added->type_name(option.type);
   if (option.excludes != nullptr) added->excludes(app.get_option(option.excludes));
+  if (option.needs != nullptr) added->needs(app.get_option(option.needs));
   if (option.hidden) added->group("");
   added->required(option.required);
 }
@@ -66,13 +82,24 @@ void declare(CLI::App& app, const CommandEntry& entry, int& exit_code) {
     declare(*app.add_subcommand(sub.name, sub.summary), sub, exit_code);
 }
 
+// Whether what follows `word` belongs to it: the value of an option of this command.
+bool takes_next(const CommandEntry& command, const std::string& word) {
+  CommandSpec spec;
+  command.declare(spec);
+  return std::ranges::any_of(spec.options, [&](const Option& option) {
+    return word == option.name && option.if_bare == nullptr &&
+           !std::holds_alternative<bool*>(option.value);
+  });
+}
+
 void put_command_first(std::span<const CommandEntry> commands, std::vector<std::string>& args) {
   constexpr std::string_view kOwn[] = {"-h", "--help", "--version"};
   if (!args.empty() && !args.front().starts_with("-")) return;
   for (const auto own : kOwn)
     if (args.size() == 1 && args.front() == own) return;
   const auto command = std::ranges::find_if(args, [&](const std::string& word) {
-    return std::ranges::any_of(commands, [&](const auto& known) { return word == known.name; });
+    const auto known = std::ranges::find(commands, word, &CommandEntry::name);
+    return known != commands.end() && (&word == &args.front() || !takes_next(*known, *(&word - 1)));
   });
   if (command == args.end())
     args.insert(args.begin(), commands.front().name);
@@ -80,17 +107,34 @@ void put_command_first(std::span<const CommandEntry> commands, std::vector<std::
     std::rotate(args.begin(), command, command + 1);
 }
 
-// As CLI11 has it, but a subcommand that is not there is named.
+// As CLI11 has it, but what is missing may only have been misspelt.
 std::string failure(const CLI::App* app, const CLI::Error& error) {
   const auto rest = app->remaining(true);
-  const bool unknown = error.get_name() == "RequiredError" && !rest.empty();
-  return (unknown ? "There is no such subcommand: " + rest.front() : error.what()) +
-         std::string("\nRun with --help for more information.\n");
+  std::string text = error.what();
+  if (error.get_name() == "RequiredError" && !rest.empty()) {
+    const std::string& word = rest.front();
+    if (word.starts_with("-"))
+      text = "There is no such option: " + word;
+    else if (app->get_require_subcommand_min() > 0)
+      text = "There is no such subcommand: " + word;
+  }
+  return printable(text) + "\nRun with --help for more information.\n";
+}
+
+// An option with an empty value, or an empty argument.
+const std::string* empty_one(const std::vector<std::string>& args) {
+  const auto found = std::ranges::find_if(args, [](const std::string& word) {
+    return word.empty() || (word.starts_with("--") && word.ends_with("="));
+  });
+  return found == args.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
 int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args) {
+  if (const std::string* empty = empty_one(args))
+    return complain(Error{ErrorKind::bad_input, "an argument is empty (\"" + printable(*empty) +
+                                                    "\"): is a variable not set?"});
   int exit_code = 0;
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
   app.set_version_flag("--version", "gpuready " GPUREADY_VERSION);

@@ -30,6 +30,7 @@ struct Option {
   std::vector<std::string> one_of = {};
   const char* if_bare = nullptr;   // the option's value when it is given without one
   const char* excludes = nullptr;  // an option declared before
+  const char* needs = nullptr;     // as well
   bool required = false, hidden = false;
   bool commas = false;  // they separate the values of a list
 };
@@ -52,6 +53,8 @@ struct CommandEntry {
 
 // Runs the command that `args` name, and gives its exit code; help, the version and what is wrong
 // with `args` are told instead. Options may stand before the command; without one it is the first.
+// An empty argument is wrong: it comes from a variable that is not set, and would be taken for
+// nothing.
 int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args);
 
 }  // namespace gpuready::cli

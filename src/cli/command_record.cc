@@ -34,9 +34,9 @@ int run(const Options& options) {
   struct stat status{};
   const std::uint64_t size = ::stat(options.file.c_str(), &status) == 0 ? status.st_size : 0;
   if (!options.globals.quiet)
-    fmt::print(stderr, "gpuready: recorded {} GPUs, {} files and {} probes into {} ({}){}\n",
-               machine->gpus.size(), recording.files.size(), recording.probes.size(), options.file,
-               format_bytes(size), options.redact ? ", redacted" : "");
+    complain(fmt::format("recorded {} GPUs, {} files and {} probes into {} ({}){}",
+                         machine->gpus.size(), recording.files.size(), recording.probes.size(),
+                         options.file, format_bytes(size), options.redact ? ", redacted" : ""));
   return static_cast<int>(Exit::ok);
 }
 

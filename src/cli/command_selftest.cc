@@ -72,6 +72,8 @@ SelfTestRow untried(const Verdict& verdict) {
 
 int run(const Options& options) {
   const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals, {options.globals.replay.value_or("")}))
+    return complain(*bad);
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
@@ -106,6 +108,7 @@ void declare_selftest(CommandSpec& command) {
   command.run = [options] { return run(*options); };
   add_globals(command, options->globals, false);
   command.add({
+      device_option(options->globals),
       {.name = "--inject",
        .value = &options->faults,
        .help = fmt::format("Only these: {}", fmt::join(case_names(), ", ")),

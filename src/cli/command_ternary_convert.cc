@@ -26,13 +26,6 @@ struct Options {
   Globals globals;  // --json, --quiet
 };
 
-// Names that lead to the same file, by whatever links.
-bool same_file(const std::string& a, const std::string& b) {
-  struct stat left{}, right{};
-  return ::stat(a.c_str(), &left) == 0 && ::stat(b.c_str(), &right) == 0 &&
-         left.st_dev == right.st_dev && left.st_ino == right.st_ino;
-}
-
 Error bad(std::string message) { return {ErrorKind::bad_input, std::move(message)}; }
 
 void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
@@ -67,6 +60,8 @@ Json to_json(const Options& options, const gguf::ConvertReport& report, Exit exi
 }
 
 int run(Options& options) {
+  if (const auto bad = bad_output(options.globals, {options.in, options.out}))
+    return complain(*bad);
   const auto to = ternary::find_format(options.to);
   if (!to) return complain(as_error(to.error(), "--to"));
   const auto layouts = layouts_of(options.layouts);
@@ -77,10 +72,6 @@ int run(Options& options) {
       options.rule == "absmean" ? ternary::Rule::absmean : ternary::Rule::of_format;
   if (same_file(options.in, options.out))
     return complain(bad(options.out + " is the file to be read; write to another"));
-  if (const auto& json = options.globals.json;
-      json && *json != "-" &&
-      (*json == options.out || same_file(*json, options.in) || same_file(*json, options.out)))
-    return complain(bad(*json + " is read or written already; write the JSON to another file"));
   struct stat facts{};
   if (!options.force && ::lstat(options.out.c_str(), &facts) == 0)
     return complain(bad(options.out + " exists; --force replaces it"));
@@ -159,7 +150,8 @@ void declare_ternary_convert(CommandSpec& command) {
        .value = &options->rule,
        .help = "How --from-float quantises: of-format or absmean",
        .type = "RULE",
-       .one_of = {"of-format", "absmean"}},
+       .one_of = {"of-format", "absmean"},
+       .needs = "--from-float"},
       {.name = "--force", .value = &options->force, .help = "Replace OUT"},
   });
   add_output(command, options->globals);

@@ -159,6 +159,7 @@ Json to_json(const std::string& path, const gguf::File& file, const gguf::FileRe
 }
 
 int run(const Options& options) {
+  if (const auto bad = bad_output(options.globals, {options.file})) return complain(*bad);
   const auto layouts = layouts_of(options.layouts);
   if (!layouts) return complain(layouts.error());
   const auto opened = open_ternary_file(options.file);

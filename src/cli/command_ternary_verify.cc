@@ -14,6 +14,7 @@
 #include "cli/ternary_subjects.h"
 #include "report/terminal_text.h"
 #include "ternary/gguf_identify.h"
+#include "ternary/gguf_types.h"
 #include "ternary_device/verify.h"
 #include "ternary_device/verify_file.h"
 #include "ternary_device/verify_json.h"
@@ -226,10 +227,20 @@ gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
   if (!any)
     return fail(gpuready::ErrorKind::bad_input,
                 fmt::format("{}: it has no ternary tensor", printable(options.file)));
+  for (const auto& tensor : tensors)
+    if (gguf::may_be_ternary(tensor.type) && !gguf::format_is_certain(tensor.type) &&
+        !gguf::layout_for(tensor.type, to.layouts))
+      return fail(
+          gpuready::ErrorKind::bad_input,
+          fmt::format(
+              "{}: {} stands for several layouts (tensor {}): name one with --layout; `gpuready "
+              "ternary inspect` tells which fit",
+              printable(options.file), gguf::type_name(tensor.type), one_line(tensor.name)));
   return {};
 }
 
 int run(Options& options) {
+  if (const auto bad = bad_output(options.globals, {options.file})) return complain(*bad);
   if (const auto good = check(options.subjects); !good) return complain(good.error());
   const TernarySubjects& chosen = options.subjects;
   TensorFile tensors;
@@ -273,6 +284,8 @@ int run(Options& options) {
 
 void declare_ternary_verify(CommandSpec& command) {
   auto options = std::make_shared<Options>();
+  Option layout = layout_option(options->layouts);
+  layout.needs = "FILE";
   command.run = [options] { return run(*options); };
   add_output(command, options->globals);
   add_subjects(command, options->subjects);
@@ -280,7 +293,7 @@ void declare_ternary_verify(CommandSpec& command) {
       {.name = "FILE",
        .value = &options->file,
        .help = "Check the ternary tensors of this GGUF file instead"},
-      layout_option(options->layouts),
+      layout,
       {.name = "--thorough",
        .value = &options->thorough,
        .help = "More shapes: longer tails, longer rows"},

@@ -33,8 +33,9 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file);
 // Adds the options that every command takes. `reports`: also --html, --md and --prom.
 void add_globals(CommandSpec& command, Globals& globals, bool reports);
 
-// --timeout alone.
+// --timeout alone, and --device, which commands that test have.
 Option timeout_option(Globals& globals);
+Option device_option(Globals& globals);
 
 // The live host, or the one that --replay names.
 Result<std::unique_ptr<Host>> open_host(const Globals& globals);
@@ -50,6 +51,12 @@ Result<Machine> inspect_recording(const std::string& path);
 
 // Starts a report of `command` about `machine`.
 Report begin_report(std::string command, Machine machine);
+
+// The same file, by whatever links.
+bool same_file(const std::string& a, const std::string& b);
+// What cannot be written, told before any work: an input, a folder, a model, a place that refuses,
+// a second report on standard output.
+std::optional<Error> bad_output(const Globals& globals, const std::vector<std::string>& inputs);
 
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
 // written. The terminal report goes to standard output unless that carries JSON.

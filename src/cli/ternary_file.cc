@@ -35,6 +35,11 @@ Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>
   for (const std::string& name : names) {
     const auto found = ternary::find_format(name);
     if (!found) return std::unexpected(as_error(found.error(), "--layout"));
+    for (const auto other : layouts)
+      if (other != *found && ternary::format(other).family == ternary::format(*found).family)
+        return fail(ErrorKind::bad_input,
+                    fmt::format("--layout {} and {}: the {} tensors of a file have one layout",
+                                ternary::format(other).name, name, ternary::format(other).family));
     layouts.push_back(*found);
   }
   return layouts;

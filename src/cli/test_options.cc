@@ -43,6 +43,7 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
   add_require_gpu(command, options.require_gpu);
   add_baseline(command, options.baseline);
   command.add({
+      device_option(options.globals),
       {.name = "--level",
        .value = &options.level,
        .help = fmt::format("How much is tested: quick (about 2 s), standard (30 s), thorough "
@@ -73,7 +74,8 @@ void declare_check(CommandSpec& command) {
       {.name = "--network",
        .value = &options->network,
        .help = "With --fitness: this TCP service must answer",
-       .type = "HOST:PORT"},
+       .type = "HOST:PORT",
+       .needs = "--fitness"},
   });
 }
 
@@ -101,7 +103,8 @@ void declare_test(CommandSpec& command) {
        .value = &options->faults,
        .help = "With --inject: how many faults, at different places",
        .type = "N",
-       .range = Range{1, 4096}},
+       .range = Range{1, 4096},
+       .needs = "--inject"},
       {.name = "--hammer",
        .value = &options->hammer,
        .help = "Also repeated access in the memory test; the GPU must be yours alone"},

@@ -99,7 +99,10 @@ Exit exit_of(const Report& report, const Tally& tally, const Requirements& requi
   if (tally.failed || tally.errors > 0 || tally.usable < tally.gpus) return Exit::unhealthy;
   if (requirements.required_gpus && tally.usable < *requirements.required_gpus)
     return Exit::required_absent;
-  if (report.verdicts && (tally.unknown || tally.ready < tally.gpus)) return Exit::unknown;
+  const bool untested =
+      !requirements.devices.empty() && report.verdicts && report.verdicts->empty();
+  if (report.verdicts && (tally.unknown || untested || tally.ready < tally.gpus))
+    return Exit::unknown;
   return Exit::ok;
 }
 

@@ -187,6 +187,9 @@ Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
   if (f.scale_type == ScaleType::f16) {
     return write_f16_scales(scales, tq_bytes(encoded.format), options.round_scales, bytes.data());
   }
+  if (scales[0] < 0)  // what bitnet.cpp writes never is, by which such bytes are known
+    return fail(ErrorKind::not_representable,
+                std::string(f.name) + " has no negative scale: " + std::to_string(scales[0]));
   std::uint8_t* behind = bytes.data() + bytes.size() - kScaleBytes;
   std::memset(behind, 0, kScaleBytes);
   std::memcpy(behind, scales.data(), 4);

@@ -109,7 +109,6 @@ class Planner {
     return bytes.has_value();
   }
 
-  static bool format_is_certain(std::uint32_t type) { return type == kTq1 || type == kTq2; }
   bool is_target(const Tensor& tensor) const {
     return layout_for(tensor.type, options_.layouts) == options_.to;
   }

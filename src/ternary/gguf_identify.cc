@@ -138,6 +138,8 @@ bool may_be_ternary(std::uint32_t type) {
          type == kTl2New;
 }
 
+bool format_is_certain(std::uint32_t type) { return type == kTq1 || type == kTq2; }
+
 std::vector<Candidate> candidates(const File& file, const Tensor& tensor) {
   const std::uint64_t blocks = (tensor.elements() + 31) / 32;
   switch (tensor.type) {

@@ -23,6 +23,7 @@ std::vector<Candidate> candidates(const File& file, const Tensor& tensor);
 
 // True for type numbers whose tensors can be ternary.
 bool may_be_ternary(std::uint32_t type);
+bool format_is_certain(std::uint32_t type);  // of a ternary type: its number stands for one layout
 
 // The layout of `layouts` that is meant for tensors of this type.
 std::optional<FormatId> layout_for(std::uint32_t type, std::span<const FormatId> layouts);

@@ -92,7 +92,9 @@ void measure(std::vector<Candidate>& candidates, const BenchOptions& options) {
 
 std::optional<BenchShape> parse_bench_shape(std::string_view text) {
   const auto parts = split(text, "x*");
-  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  const auto separators = static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return c == 'x' || c == '*'; }));
+  if (parts.size() < 2 || parts.size() > 3 || separators != parts.size() - 1) return std::nullopt;
   std::vector<std::int64_t> numbers;
   for (const std::string_view part : parts) {
     const auto number = parse_int(part);

@@ -79,7 +79,11 @@ std::string_view to_string(BackendKind kind) {
 Result<std::unique_ptr<Backend>> make_cpu_backend(const EngineOptions& options) {
   auto engine = CpuEngine::create(options);
   if (!engine) return std::unexpected(engine.error());
-  return std::make_unique<CpuBackend>(std::move(*engine));
+  return make_cpu_backend(std::move(*engine));
+}
+
+std::unique_ptr<Backend> make_cpu_backend(CpuEngine engine) {
+  return std::make_unique<CpuBackend>(std::move(engine));
 }
 
 }  // namespace gpuready::ternary

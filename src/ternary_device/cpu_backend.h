@@ -2,10 +2,12 @@
 
 #include <memory>
 
+#include "gpuready/ternary.h"
 #include "ternary_device/backend.h"
 
 namespace gpuready::ternary {
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const EngineOptions& options = {});
+std::unique_ptr<Backend> make_cpu_backend(CpuEngine engine);
 
 }  // namespace gpuready::ternary

@@ -63,14 +63,16 @@ Result<DeviceEngine> DeviceEngine::create(const DeviceOptions& options) {
   parts.breaker = options.breaker;
   EngineOptions cpu = options.cpu;
   cpu.strict |= parts.strict && cpu.tier.has_value();
-  auto backend = make_cpu_backend(cpu);
-  if (!backend) return std::unexpected(backend.error());
-  parts.cpu = std::move(*backend);
+  auto engine = CpuEngine::create(cpu);
+  if (!engine) return std::unexpected(engine.error());
+  parts.fallbacks = engine->fallbacks();
+  parts.cpu = make_cpu_backend(std::move(*engine));
   if (parts.target.kind != TargetKind::cpu && !parts.forced) {
     Discovery found;
     if (const auto variable = faked_by()) {
       found.reasons.push_back(*variable + " is set: what is faked executes nothing");
-      if (parts.target.kind == TargetKind::automatic) parts.fallbacks = found.reasons;
+      if (parts.target.kind == TargetKind::automatic)
+        parts.fallbacks.insert(parts.fallbacks.end(), found.reasons.begin(), found.reasons.end());
     } else {
       found = discover_gpus(parts.target);
     }

@@ -13,3 +13,25 @@ for command in "" check test selftest detect doctor record gpu-test "ternary ins
   expect_exit 0 "$GPUREADY" $command --help
 done
 expect_exit 0 "$GPUREADY" --version
+# A variable that is not set drops no demand.
+for empty in "detect --require-gpu=" "ternary verify -q --seed=" ; do
+  expect_exit 2 "$GPUREADY" $empty
+  expect_in "an argument is empty" "$err"
+done
+expect_exit 2 "$GPUREADY" detect --require-gpu ""
+expect_exit 2 "$GPUREADY" ternary verify ""
+# Numbers that nobody can mean.
+for wrong in "detect --timeout nan" "test --device cpu --duration nan" "ternary verify --seed -1" \
+  "ternary verify --seed 18446744073709551616" "ternary bench --shape 64x256x" "detect --require-gpu=0"; do
+  expect_exit 2 "$GPUREADY" $wrong
+done
+# What is misspelt is named, and what would have no effect is refused.
+expect_exit 2 "$GPUREADY" record --redcat
+expect_in "no such option: --redcat" "$err"
+for idle in "check --network host:1" "test --faults 2" "ternary verify --layout i2_s-x86" "detect --device 0"; do
+  expect_exit 2 "$GPUREADY" $idle
+done
+# The value of an option is no command.
+expect_exit 0 "$GPUREADY" --no-libraries --html test detect -q
+grep -q "<html" test || die "the page is not in the file that was named"
+expect_exit 4 "$GPUREADY" test --device cuda --only compute

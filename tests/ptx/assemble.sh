@@ -1,5 +1,5 @@
 #!/bin/sh
-# Assembles every PTX image for every architecture that it claims, so that none fails at a user's.
+# Assembles every PTX image for every architecture that loads it, so that none fails at a user's.
 #   assemble.sh current|legacy FILE=ARCH...
 # current: sm_75 and newer, by ptxas of CUDA 13 (scripts/ptxas.sh's, else on PATH or in /usr/local/cuda).
 # legacy:  sm_50 to sm_72, which CUDA 13 dropped, by ptxas 12.9 (scripts/ptxas.sh's, or
@@ -49,6 +49,20 @@ assemble() {
   failed=$((failed + 1))
 }
 
+# An architecture loads the newest image of a name that is not newer than itself.
+superseded() { # FILE ARCH TARGET IMAGES...
+  prefix=${1%_sm_*} own=$2 at=$3
+  shift 3
+  for other in "$@"; do
+    newer=${other##*=sm_}
+    case $other in
+    *a) ;;
+    "$prefix"_sm_*) [ "$newer" -le "$own" ] || [ "$newer" -gt "$at" ] || return 0 ;;
+    esac
+  done
+  return 1
+}
+
 for image in "$@"; do
   file=${image%=*}
   arch=${image##*=sm_}
@@ -59,7 +73,7 @@ for image in "$@"; do
     ;;
   *)
     for target in $targets; do
-      [ "$target" -lt "$arch" ] || assemble "$file" "sm_$target"
+      [ "$target" -lt "$arch" ] || superseded "$file" "$arch" "$target" "$@" || assemble "$file" "sm_$target"
     done
     ;;
   esac

@@ -67,6 +67,10 @@ TEST(Conclude, NotTestedIsNeverPassed) {
   auto report = healthy(1);
   report.verdicts->clear();
   EXPECT_EQ(exit_of(report), Exit::unknown) << "no verdict at all";
+  auto none = healthy(0);
+  none.verdicts->clear();
+  conclude(none, {.devices = {"cuda"}});
+  EXPECT_EQ(none.exit, Exit::unknown) << "asked for, and not there";
 }
 
 TEST(Conclude, AnErrorFindingIsOneEvenWhenTheTestPassed) {

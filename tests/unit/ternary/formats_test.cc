@@ -245,6 +245,13 @@ TEST(TernaryFormats, ScalesThatDifferDoNotFitOneForTheTensor) {
   EXPECT_EQ(decode(*encoded)->scales[0], 2.0f);
 }
 
+TEST(TernaryFormats, I2sWithANegativeScaleWouldNotBeReadAgainAndIsRefused) {
+  const Codes codes = recipe_codes({1, 256}, -0.5f);
+  for (const FormatId id : {FormatId::i2s_x86, FormatId::i2s_arm, FormatId::i2s_four_row})
+    EXPECT_EQ(encode(codes, id).error().kind, ErrorKind::not_representable);
+  EXPECT_TRUE(encode(codes, FormatId::tq2_0));
+}
+
 TEST(TernaryFormats, ScaleThatIsNoF16NumberIsRefusedUnlessRoundingIsAsked) {
   const Codes codes = recipe_codes({1, 256}, 0.1f);
   EXPECT_EQ(encode(codes, FormatId::tq1_0).error().kind, ErrorKind::not_representable);

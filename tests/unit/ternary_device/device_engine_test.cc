@@ -453,4 +453,18 @@ TEST(DeviceEngine, a_forced_cpu_asks_no_driver) {
 }
 
 }  // namespace
+TEST(DeviceEngine, tells_that_a_tier_of_the_cpu_is_not_to_be_had) {
+  DeviceOptions options;
+  options.target = Target{TargetKind::cpu, {}};
+#if defined(__x86_64__)
+  options.cpu.tier = Tier::neon;
+#else
+  options.cpu.tier = Tier::avx2;
+#endif
+  const auto engine = DeviceEngine::create(options);
+  ASSERT_TRUE(engine);
+  ASSERT_EQ(engine->fallbacks().size(), 1u);
+  EXPECT_NE(engine->fallbacks()[0].find("another architecture"), std::string::npos);
+}
+
 }  // namespace gpuready::ternary
