@@ -28,6 +28,6 @@ echo KEEP >appended
 tail -n +2 appended | jq -e '.command == "detect"' >/dev/null || die "no JSON follows"
 # Messages never land in a file, whatever is closed.
 (exec 2>&-; "$GPUREADY" ternary convert model.gguf out.gguf --to tq1_0 --force) || die "exit $?"
-"$GPUREADY" ternary convert model.gguf again.gguf --to tq1_0 2>/dev/null || die "exit $?"
+"$GPUREADY" ternary convert model.gguf again.gguf --to tq1_0 --force 2>/dev/null || die "exit $?"
 cmp out.gguf again.gguf || die "a message is in the file"
 "$GPUREADY" record here.tar.zst 2>/dev/full || die "record: exit $?"

@@ -246,7 +246,7 @@ TEST(TernaryFormats, ScalesThatDifferDoNotFitOneForTheTensor) {
 }
 
 TEST(TernaryFormats, I2sWithANegativeScaleWouldNotBeReadAgainAndIsRefused) {
-  const Codes codes = recipe_codes({1, 256}, -0.5f);
+  const Codes codes = recipe_codes({4, 256}, -0.5f);
   for (const FormatId id : {FormatId::i2s_x86, FormatId::i2s_arm, FormatId::i2s_four_row})
     EXPECT_EQ(encode(codes, id).error().kind, ErrorKind::not_representable);
   EXPECT_TRUE(encode(codes, FormatId::tq2_0));
