@@ -44,16 +44,45 @@ double share(std::uint64_t part, const gguf::Census& census) {
   return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
 }
 
-std::string census_text(const std::optional<gguf::Census>& census) {
-  if (!census) return "-";
-  std::string text = fmt::format("{} {} {}", format_percent(share(census->minus, *census)),
-                                 format_percent(share(census->zero, *census)),
-                                 format_percent(share(census->plus, *census)));
-  if (census->scales == census->scales_not_finite) return text;
-  return text + (census->scale_least == census->scale_greatest
-                     ? fmt::format(", scale {:.6g}", census->scale_least)
-                     : fmt::format(", scales {:.6g} to {:.6g}", census->scale_least,
-                                   census->scale_greatest));
+std::string scales_text(const gguf::Census& census) {
+  if (census.scales == census.scales_not_finite) return "-";
+  if (census.scale_least == census.scale_greatest) return fmt::format("{:.6g}", census.scale_least);
+  return fmt::format("{:.6g} to {:.6g}", census.scale_least, census.scale_greatest);
+}
+
+Table tensor_table(const gguf::FileReport& report) {
+  Table table;
+  table.columns = {
+      {"Tensor", Align::left, true},     {"Shape"}, {"Type"}, {"Format"}, {"Bytes", Align::right},
+      {"bits/w", Align::right, false, 1}};
+  for (const auto& one : report.tensors)
+    table.rows.push_back({{std::string(one.tensor->name)},
+                          {shape_of(*one.tensor)},
+                          {std::string(one.type)},
+                          {text_of(one)},
+                          {format_bytes(one.bytes)},
+                          {fmt::format("{:.3f}", one.bits_per_weight)}});
+  return table;
+}
+
+// Shares of the codes, and scales.
+Table census_table(const gguf::FileReport& report) {
+  Table table;
+  table.columns = {{"Ternary", Align::left, true},
+                   {"-1", Align::right},
+                   {"0", Align::right},
+                   {"+1", Align::right},
+                   {"Scales"}};
+  for (const auto& one : report.tensors) {
+    if (!one.census) continue;
+    const gguf::Census& census = *one.census;
+    table.rows.push_back({{std::string(one.tensor->name)},
+                          {format_percent(share(census.minus, census))},
+                          {format_percent(share(census.zero, census))},
+                          {format_percent(share(census.plus, census))},
+                          {scales_text(census)}});
+  }
+  return table;
 }
 
 std::string render(const gguf::File& file, const gguf::FileReport& report,
@@ -62,24 +91,12 @@ std::string render(const gguf::File& file, const gguf::FileReport& report,
   for (const auto& problem : report.problems) out.paragraph(0, {"wrong: ", Ink::bad}, problem);
   if (style.quiet) return out.take();
   out.blank();
-  Table table;
-  table.columns = {{"Tensor", Align::left, true},
-                   {"Shape"},
-                   {"Type"},
-                   {"Format"},
-                   {"Bytes", Align::right},
-                   {"bits/w", Align::right, false, 1},
-                   {"-1 0 +1, scale", Align::left, true}};
-  for (const auto& one : report.tensors)
-    table.rows.push_back({{std::string(one.tensor->name)},
-                          {shape_of(*one.tensor)},
-                          {std::string(one.type)},
-                          {text_of(one)},
-                          {format_bytes(one.bytes)},
-                          {fmt::format("{:.3f}", one.bits_per_weight)},
-                          {census_text(one.census)}});
-  out.table(0, table);
+  out.table(0, tensor_table(report));
   out.blank();
+  if (const Table codes = census_table(report); !codes.rows.empty()) {
+    out.table(0, codes);
+    out.blank();
+  }
   out.paragraph(0, {""},
                 fmt::format("GGUF version {}, {} metadata entries, alignment {}; {} tensors of {} "
                             "weights in {}; {} ternary, {} of them ambiguous.",

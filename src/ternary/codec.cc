@@ -137,9 +137,9 @@ Result<void> write_f16_scales(std::span<const float> scales, std::size_t block_b
     // A scale that becomes zero or infinite is lost, not rounded.
     const bool lost = std::isinf(back) || (back == 0 && scales[block] != 0);
     if (lost || (back != scales[block] && !round)) {
-      return fail(ErrorKind::not_representable, "scale " + std::to_string(block) + ", " +
-                                                    std::to_string(scales[block]) +
-                                                    ", is no f16 number");
+      return fail(ErrorKind::not_representable,
+                  "scale " + std::to_string(block) + ", " + to_text(scales[block]) +
+                      (lost ? ", is beyond f16" : ", is no f16 number, and may not be rounded"));
     }
     std::memcpy(bytes + (block + 1) * block_bytes - 2, &bits, 2);
   }
@@ -189,7 +189,7 @@ Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
   }
   if (scales[0] < 0)  // what bitnet.cpp writes never is, by which such bytes are known
     return fail(ErrorKind::not_representable,
-                std::string(f.name) + " has no negative scale: " + std::to_string(scales[0]));
+                std::string(f.name) + " has no negative scale: " + to_text(scales[0]));
   std::uint8_t* behind = bytes.data() + bytes.size() - kScaleBytes;
   std::memset(behind, 0, kScaleBytes);
   std::memcpy(behind, scales.data(), 4);

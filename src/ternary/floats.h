@@ -4,8 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "gpuready/ternary.h"
 
@@ -51,6 +53,13 @@ inline void read_floats(const FloatView& view, std::size_t first, std::size_t co
     std::memcpy(&bits, at + 2 * i, 2);
     out[i] = view.type == FloatType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
   }
+}
+
+// For messages: six digits.
+inline std::string to_text(float value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", static_cast<double>(value));
+  return text;
 }
 
 }  // namespace gpuready::ternary

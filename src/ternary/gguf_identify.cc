@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 
 #include "ternary/error.h"
+#include "ternary/floats.h"
 #include "ternary/gguf_census.h"
 #include "ternary/gguf_types.h"
 
@@ -13,12 +13,6 @@ namespace gpuready::ternary::gguf {
 namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
-
-std::string number(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", static_cast<double>(value));
-  return text;
-}
 
 // What excludes a layout that takes `need` bytes; empty where they fit. Nothing says how long the
 // last tensor's padding is.
@@ -49,7 +43,7 @@ std::string not_bitnet_cpp(const File& file, const Tensor& tensor,
   if (codes[3] > 0) return "code 3 occurs " + number(codes[3]) + " times, and it writes none";
   float scale;
   std::memcpy(&scale, file.bytes.data() + tensor.offset + count / 4, 4);
-  if (!std::isfinite(scale) || scale < 0) return "the scale behind the codes is " + number(scale);
+  if (!std::isfinite(scale) || scale < 0) return "the scale behind the codes is " + to_text(scale);
   return {};
 }
 
@@ -64,7 +58,7 @@ Candidate bitnet_cpp(const File& file, const Tensor& tensor, FormatId id, const 
   const bool zeros =
       std::all_of(tail.begin() + 4, tail.end(), [](std::uint8_t byte) { return byte == 0; });
   return {name, id, true,
-          "size and codes fit; scale " + number(scale) + " behind the codes, padding " +
+          "size and codes fit; scale " + to_text(scale) + " behind the codes, padding " +
               (zeros ? "zero" : "not zero")};
 }
 
