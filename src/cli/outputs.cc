@@ -78,7 +78,7 @@ std::string wrong_with(const std::string& path, const std::vector<std::string>& 
   return {};
 }
 
-// The documents of one report that were asked for, whole ones first; then the terminal's text, in
+// The documents of one report that were asked for, then the terminal's text, in
 // any case, unless standard output was asked for.
 struct Document {
   const std::optional<std::string>& path;
