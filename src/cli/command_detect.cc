@@ -15,8 +15,7 @@ struct Options {
 
 int run(const Options& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.globals.replay.value_or("")}))
-    return complain(*bad);
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals,
@@ -37,8 +36,8 @@ void declare_detect(CommandSpec& command) {
   add_require_gpu(command, options->require_gpu);
   command.add({{.name = "--full",
                 .value = &options->full,
-                .help = "Also ask the CUDA driver, Vulkan and ROCm"}});
-  command.add({{.name = "--no-libraries",
+                .help = "Also ask the CUDA driver, Vulkan and ROCm"},
+               {.name = "--no-libraries",
                 .value = &options->no_libraries,
                 .help = "Files only: load and start nothing",
                 .excludes = "--full"}});

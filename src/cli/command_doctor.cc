@@ -17,8 +17,7 @@ struct Options {
 
 int run(const Options& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(
-          options.globals, {options.globals.replay.value_or(""), options.baseline.value_or("")}))
+  if (const auto bad = bad_output(options.globals, {options.baseline.value_or("")}))
     return complain(*bad);
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());

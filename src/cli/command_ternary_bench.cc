@@ -100,7 +100,7 @@ std::string render(const std::vector<BenchRow>& rows, const TerminalStyle& style
 }
 
 int run(Options& options) {
-  if (const auto bad = bad_output(options.globals, {})) return complain(*bad);
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   if (const auto good = check(options.subjects); !good) return complain(good.error());
   catch_interrupts();
   const TernarySubjects& chosen = options.subjects;

@@ -55,8 +55,8 @@ Report begin_report(std::string command, Machine machine);
 // The same file, by whatever links.
 bool same_file(const std::string& a, const std::string& b);
 // What cannot be written, told before any work: an input, a folder, a model, a place that refuses,
-// a second report on standard output.
-std::optional<Error> bad_output(const Globals& globals, const std::vector<std::string>& inputs);
+// a second report on standard output. `inputs`: what is read beside --replay.
+std::optional<Error> bad_output(const Globals& globals, std::vector<std::string> inputs = {});
 
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
 // written. The terminal report goes to standard output unless that carries JSON.

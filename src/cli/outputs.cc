@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "host/atomic_file.h"
+#include "host/recording_archive.h"
 
 namespace gpuready::cli {
 namespace {
@@ -57,7 +58,7 @@ std::string_view precious(const std::string& path) {
   std::ifstream(path, std::ios::binary).read(start.data(), start.size());
   const std::string_view magic(start.data(), start.size());
   if (magic == "GGUF") return "a GGUF file";
-  if (magic == "\x28\xB5\x2F\xFD") return "a recording";
+  if (magic == kZstdMagic) return "a recording";
   return {};
 }
 
@@ -109,7 +110,8 @@ bool same_file(const std::string& a, const std::string& b) {
          left.st_dev == right.st_dev && left.st_ino == right.st_ino;
 }
 
-std::optional<Error> bad_output(const Globals& globals, const std::vector<std::string>& inputs) {
+std::optional<Error> bad_output(const Globals& globals, std::vector<std::string> inputs) {
+  if (globals.replay) inputs.push_back(*globals.replay);
   const std::pair<const char*, const std::optional<std::string>&> outputs[] = {
       {"--json", globals.json},
       {"--html", globals.html},

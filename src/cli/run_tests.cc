@@ -111,8 +111,7 @@ Result<PlanOptions> plan_options(Host& host, const TestCommand& options) {
 
 int run_tests(std::string command, const TestCommand& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(
-          options.globals, {options.globals.replay.value_or(""), options.baseline.value_or("")}))
+  if (const auto bad = bad_output(options.globals, {options.baseline.value_or("")}))
     return complain(*bad);
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());

@@ -8,6 +8,8 @@
 
 namespace gpuready {
 
+inline constexpr std::string_view kZstdMagic{"\x28\xB5\x2F\xFD", 4};  // how FILE.tar.zst begins
+
 // The bytes of FILE.tar.zst: the same recording gives the same bytes.
 Result<std::string> recording_to_archive(const Recording& recording);
 // Whether `doc` says that it is of this schema, in a version that this program reads.

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kMaxExtends = 8;
 constexpr std::size_t kScriptMaxBytes = 32u << 20;
-constexpr std::string_view kZstdMagic{"\x28\xB5\x2F\xFD", 4};
 
 constexpr std::string_view kSections[] = {
     "schema",      "schema_version", "description", "source",   "extends", "files",
@@ -61,7 +60,8 @@ void merge(Json& target, Json&& patch) {
     if (const auto found = changes.find(key); found == changes.end() || !found->second.removes)
       add(key, std::move(value));
   for (auto& [key, change] : patch.get_ref<Json::object_t&>()) {
-    if (changes[key].made || changes[key].removes) continue;
+    const Change& known = changes.at(key);
+    if (known.made || known.removes) continue;
     Json value;
     merge(value, std::move(change));  // drops the nulls inside, as the RFC says
     add(key, std::move(value));

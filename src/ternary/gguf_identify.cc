@@ -128,8 +128,7 @@ Candidate lut(const File& file, const Tensor& tensor, FormatId id) {
 }  // namespace
 
 bool may_be_ternary(std::uint32_t type) {
-  return type == kTq1 || type == kTq2 || type == kI2s || type == kTl1 || type == kTl2 ||
-         type == kTl2New;
+  return format_is_certain(type) || type == kI2s || type == kTl1 || type == kTl2 || type == kTl2New;
 }
 
 bool format_is_certain(std::uint32_t type) { return type == kTq1 || type == kTq2; }
@@ -165,7 +164,7 @@ std::optional<FormatId> layout_for(std::uint32_t type, std::span<const FormatId>
 Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const FormatId> layouts) {
   Loaded loaded;
   loaded.shape = tensor.shape();
-  if (tensor.type == kTq1 || tensor.type == kTq2) {
+  if (format_is_certain(tensor.type)) {
     loaded.format = tensor.type == kTq1 ? FormatId::tq1_0 : FormatId::tq2_0;
     loaded.bytes = file.data(tensor).first(*tensor.size);
     return loaded;

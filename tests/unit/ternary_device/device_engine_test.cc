@@ -452,7 +452,6 @@ TEST(DeviceEngine, a_forced_cpu_asks_no_driver) {
   EXPECT_EQ(engine->stats().device_type, "cpu");
 }
 
-}  // namespace
 TEST(DeviceEngine, tells_that_a_tier_of_the_cpu_is_not_to_be_had) {
   DeviceOptions options;
   options.target = Target{TargetKind::cpu, {}};
@@ -466,5 +465,7 @@ TEST(DeviceEngine, tells_that_a_tier_of_the_cpu_is_not_to_be_had) {
   ASSERT_EQ(engine->fallbacks().size(), 1u);
   EXPECT_NE(engine->fallbacks()[0].find("another architecture"), std::string::npos);
 }
+
+}  // namespace
 
 }  // namespace gpuready::ternary
