@@ -11,8 +11,8 @@
 
 #include "base/units.h"
 #include "device/open_device.h"
-#include "health/compute_launch.h"
-#include "health/compute_test.h"
+#include "health/compute/launch.h"
+#include "health/compute/test_compute.h"
 
 namespace {
 

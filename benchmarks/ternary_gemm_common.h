@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "kernels/ternary_layout.h"
+#include "kernel_abi/ternary_layout.h"
 #include "ternary_common.h"
 #include "ternary_device/gpu_gemm.h"
 

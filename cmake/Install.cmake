@@ -10,7 +10,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INS
 install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # The device-aware layer with what it is made of.
-set(archives ternary ternary_device device base fmt)
+set(archives ternary ternary_device kernels device base fmt)
 foreach(name ${archives} zstd)
   set_target_properties(gpuready_${name} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS gpuready_${name} EXPORT gpureadyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

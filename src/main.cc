@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "health/worker.h"
+#include "health/worker/worker.h"
 #include "probe/probe.h"
 #include "report/report.h"
 

@@ -27,6 +27,8 @@ std::string_view to_string(ErrorKind kind) {
       return "unsupported";
     case ErrorKind::busy:
       return "busy";
+    case ErrorKind::cancelled:
+      return "cancelled";
     case ErrorKind::io:
       return "io";
     case ErrorKind::device:

@@ -20,6 +20,7 @@ enum class ErrorKind {
   crashed,        // a child died by a signal
   unsupported,    // this platform, driver or device cannot do it
   busy,           // somebody else is using it
+  cancelled,      // the caller asked to stop
   io,             // any other failure of the operating system
   device,         // a GPU driver's call failed; `code` is the vendor's number
 };
@@ -42,3 +43,15 @@ inline std::unexpected<Error> fail(ErrorKind kind, std::string message, int code
 std::unexpected<Error> fail_errno(std::string_view what, int error_number);
 
 }  // namespace gpuready
+
+// The value of a Result, or a return of its error from the function that it stands in:
+//   const auto text = TRY(host.read_file(path));
+// A statement expression, which g++ and clang both have.
+#define TRY(expression) GPUREADY_TRY_NAMED(expression, __COUNTER__)
+#define GPUREADY_TRY_NAMED(expression, number) GPUREADY_TRY(expression, number)
+#define GPUREADY_TRY(expression, number)                                                      \
+  ({                                                                                          \
+    auto try_result_##number = (expression);                                                  \
+    if (!try_result_##number) return std::unexpected(std::move(try_result_##number).error()); \
+    *std::move(try_result_##number);                                                          \
+  })

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "cli/terminal.h"
-#include "health/worker.h"
+#include "health/worker/worker.h"
 
 namespace gpuready::cli {
 namespace {

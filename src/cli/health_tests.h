@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "health/plan.h"
+#include "health/plan/plan.h"
 
 namespace gpuready::cli {
 

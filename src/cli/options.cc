@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "health/choose_executor.h"
-#include "health/survey.h"
+#include "health/plan/choose_executor.h"
+#include "health/plan/survey.h"
 #include "host/recording.h"
 #include "machine/fake.h"
 

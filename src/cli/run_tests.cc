@@ -13,7 +13,7 @@
 #include "cli/health_tests.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
-#include "health/fitness.h"
+#include "health/fitness/fitness.h"
 #include "health/samples.h"
 #include "health/siblings.h"
 #include "health/throttle.h"

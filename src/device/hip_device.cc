@@ -6,7 +6,7 @@
 #include "device/driver_device.h"
 #include "device/hip_driver.h"
 #include "device/hip_errors.h"
-#include "kernels/hip_images.h"
+#include "device/hip_images.h"
 
 namespace gpuready {
 namespace {

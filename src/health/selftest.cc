@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/clock.h"
-#include "health/memory_faults.h"
+#include "health/memory/faults.h"
 
 namespace gpuready {
 namespace {

@@ -1,13 +1,13 @@
 // The one list of health tests, in the order in which they run.
 #include <array>
 
-#include "health/bandwidth_test.h"
-#include "health/compute_test.h"
-#include "health/matmul_benchmark.h"
-#include "health/memory_test.h"
-#include "health/peer_test.h"
+#include "health/bandwidth/test_bandwidth.h"
+#include "health/compute/test_compute.h"
+#include "health/fitness/matmul_benchmark.h"
+#include "health/memory/test_memory.h"
+#include "health/peers/test_peers.h"
 #include "health/selftest.h"
-#include "health/tensor_test.h"
+#include "health/tensor/test_tensor.h"
 #include "health/test.h"
 
 namespace gpuready {

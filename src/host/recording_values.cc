@@ -29,7 +29,8 @@ constexpr std::pair<ProcessEnd, std::string_view> kProcessEnds[] = {
 constexpr ErrorKind kErrorKinds[] = {
     ErrorKind::not_found,   ErrorKind::no_permission, ErrorKind::not_recorded, ErrorKind::bad_input,
     ErrorKind::too_large,   ErrorKind::timed_out,     ErrorKind::hung,         ErrorKind::crashed,
-    ErrorKind::unsupported, ErrorKind::busy,          ErrorKind::io,           ErrorKind::device,
+    ErrorKind::unsupported, ErrorKind::busy,          ErrorKind::cancelled,    ErrorKind::io,
+    ErrorKind::device,
 };
 
 std::optional<ErrorKind> error_kind_from(std::string_view text) {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels/compute_golden.h"
+#include "kernels/cpu/compute_golden.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_compute_sm_50)
 GPUREADY_EMBEDDED(gpuready_ptx_compute_sm_53)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/kernel.h"
-#include "kernels/compute_params.h"
+#include "kernel_abi/compute_params.h"
 
 namespace gpuready {
 

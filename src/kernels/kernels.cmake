@@ -1,5 +1,5 @@
-# Device code: *.cu is compiled to PTX by clang without any CUDA header and embedded in the device
-# library, which also holds the CPU's versions of the same kernels.
+# Device code: cuda/*.cu is compiled to PTX by clang without any CUDA header and embedded in the library of
+# kernels, which also holds the CPU's versions of the same kernels.
 find_program(GPUREADY_CLANG_CUDA NAMES clang++-19 clang++ REQUIRED)
 find_program(GPUREADY_ZSTD zstd REQUIRED)
 
@@ -21,7 +21,7 @@ endfunction()
 # shipped are also listed in the global property GPUREADY_PTX_IMAGES as "file=arch", for the test that
 # assembles them.
 function(gpuready_ptx target name arch ptx)
-  set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.cu)
+  set(source ${PROJECT_SOURCE_DIR}/src/kernels/cuda/${name}.cu)
   set(output ${images}/ptx/${name}_${arch}.ptx)
   gpuready_image(${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${images}/ptx
@@ -36,7 +36,7 @@ function(gpuready_ptx target name arch ptx)
     COMMAND ${GPUREADY_ZSTD} -q -f -19 ${output} -o ${output}.zst DEPENDS ${output}
     COMMENT "Packing ${name}.ptx for ${arch}")
   gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output}.zst)
-  if(target STREQUAL gpuready_device)
+  if(target STREQUAL gpuready_kernels)
     set_property(GLOBAL APPEND PROPERTY GPUREADY_PTX_IMAGES "${output}=${arch}")
   endif()
 endfunction()
@@ -45,8 +45,8 @@ find_program(GPUREADY_GLSLANG glslangValidator REQUIRED)
 
 # The operations of the compute test are listed in C++ alone; GLSL gets their numbers, in that order.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/src/kernels/compute_ops.h)
-file(READ ${PROJECT_SOURCE_DIR}/src/kernels/compute_ops.h compute_ops)
+  ${PROJECT_SOURCE_DIR}/src/kernel_abi/compute_ops.h)
+file(READ ${PROJECT_SOURCE_DIR}/src/kernel_abi/compute_ops.h compute_ops)
 string(REGEX MATCHALL "  X\\([A-Za-z0-9]+, " compute_ops "${compute_ops}")
 set(compute_op_ids "")
 set(compute_op_count 0)
@@ -66,17 +66,17 @@ const uint kComputeRecordBytes = ${compute_record_bytes};
 # <symbol> = gpuready_spirv_<name>. Shipped modules are also listed in the global property
 # GPUREADY_SPIRV_MODULES, for the test that validates them.
 function(gpuready_spirv target name)
-  set(source ${PROJECT_SOURCE_DIR}/src/kernels/${name}.comp)
+  set(source ${PROJECT_SOURCE_DIR}/src/kernels/vulkan/${name}.comp)
   set(output ${images}/spirv/${name}.spv)
-  file(GLOB included CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.glsl)
+  file(GLOB included CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/vulkan/*.glsl)
   gpuready_image(${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${images}/spirv
     COMMAND ${GPUREADY_GLSLANG} --quiet -V --target-env vulkan1.2 -g0
-      -I${PROJECT_SOURCE_DIR}/src/kernels -I${PROJECT_BINARY_DIR}/spirv -o ${output} ${source}
+      -I${PROJECT_SOURCE_DIR}/src/kernels/vulkan -I${PROJECT_BINARY_DIR}/spirv -o ${output} ${source}
     DEPENDS ${source} ${included} ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl
     COMMENT "Compiling ${name}.comp to SPIR-V")
   gpuready_embed(${target} gpuready_spirv_${name} ${output})
-  if(target STREQUAL gpuready_device)
+  if(target STREQUAL gpuready_kernels)
     set_property(GLOBAL APPEND PROPERTY GPUREADY_SPIRV_MODULES "${output}")
   endif()
 endfunction()
@@ -84,47 +84,46 @@ endfunction()
 # The kernels' CPU versions are optimised in every build, and no fuzzer counts their steps: a matrix
 # product has a billion.
 set(cpu_kernel_options -O2 $<$<BOOL:${GPUREADY_FUZZ}>:-fno-sanitize=fuzzer-no-link>)
-foreach(name compute_golden compute_kernel matmul_kernel memory_cpu memory_kernels tensor_kernels
-             ternary_gemm_kernels ternary_kernels ternary_quantise_kernels transfer_cpu transfer_kernels)
-  target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${name}.cc)
-  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/${name}.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
-    COMPILE_OPTIONS "${cpu_kernel_options}")
-endforeach()
+get_target_property(cpu_kernels gpuready_kernels SOURCES)
+set_source_files_properties(${cpu_kernels} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+  COMPILE_OPTIONS "${cpu_kernel_options}")
+set(avx2_kernels ${CMAKE_CURRENT_LIST_DIR}/cpu/memory_cpu_avx2.cc)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc)
-  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/memory_cpu_avx2.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
-    COMPILE_OPTIONS "${cpu_kernel_options};-mavx2;-mclflushopt")
+  set_source_files_properties(${avx2_kernels} PROPERTIES COMPILE_OPTIONS "${cpu_kernel_options};-mavx2;-mclflushopt")
+else()
+  list(REMOVE_ITEM cpu_kernels ${avx2_kernels})
+  set_property(TARGET gpuready_kernels PROPERTY SOURCES ${cpu_kernels})
 endif()
-gpuready_ptx(gpuready_device memory sm_50 60)
-gpuready_ptx(gpuready_device matmul sm_50 60)
-gpuready_ptx(gpuready_device compute sm_50 60)
-gpuready_ptx(gpuready_device compute sm_53 60)  # fp16
-gpuready_ptx(gpuready_device compute sm_61 60)  # dp4a
-gpuready_ptx(gpuready_device compute sm_75 70)  # tanh
-gpuready_ptx(gpuready_device tensor_mma sm_70 64)
-gpuready_ptx(gpuready_device tensor_mma sm_75 65)
-gpuready_ptx(gpuready_device tensor_mma sm_80 70)
-gpuready_ptx(gpuready_device tensor_mma sm_89 84)
-gpuready_ptx(gpuready_device tensor_wgmma sm_90a 80)
-gpuready_ptx(gpuready_device ternary_tiles sm_80 74)
-gpuready_ptx(gpuready_device ternary_tiles sm_90 78)  # launches that overlap
-gpuready_ptx(gpuready_device ternary_mma sm_80 74)
-gpuready_ptx(gpuready_device ternary_wgmma sm_90a 80)
-gpuready_ptx(gpuready_device ternary_gemv sm_50 60)
-gpuready_ptx(gpuready_device ternary_gemv sm_61 60)  # dp4a
-gpuready_ptx(gpuready_device ternary_gemv sm_80 74)  # loads past the first-level cache
-gpuready_ptx(gpuready_device ternary_gemv sm_90 80)  # launches that overlap
-gpuready_ptx(gpuready_device ternary_stream sm_80 74)
-gpuready_ptx(gpuready_device ternary_stream sm_90 80)  # bulk copies, prefetches
-gpuready_ptx(gpuready_device ternary_quantise sm_50 60)
-gpuready_ptx(gpuready_device ternary_quantise sm_80 74)
-gpuready_ptx(gpuready_device ternary_quantise sm_90 78)
-gpuready_ptx(gpuready_device ternary_read sm_50 60)
-gpuready_ptx(gpuready_device ternary_read sm_80 74)
-gpuready_ptx(gpuready_device transfer sm_50 60)
-gpuready_ptx(gpuready_device transfer_atomics sm_60 60)
+gpuready_ptx(gpuready_kernels memory sm_50 60)
+gpuready_ptx(gpuready_kernels matmul sm_50 60)
+gpuready_ptx(gpuready_kernels compute sm_50 60)
+gpuready_ptx(gpuready_kernels compute sm_53 60)  # fp16
+gpuready_ptx(gpuready_kernels compute sm_61 60)  # dp4a
+gpuready_ptx(gpuready_kernels compute sm_75 70)  # tanh
+gpuready_ptx(gpuready_kernels tensor_mma sm_70 64)
+gpuready_ptx(gpuready_kernels tensor_mma sm_75 65)
+gpuready_ptx(gpuready_kernels tensor_mma sm_80 70)
+gpuready_ptx(gpuready_kernels tensor_mma sm_89 84)
+gpuready_ptx(gpuready_kernels tensor_wgmma sm_90a 80)
+gpuready_ptx(gpuready_kernels ternary_tiles sm_80 74)
+gpuready_ptx(gpuready_kernels ternary_tiles sm_90 78)  # launches that overlap
+gpuready_ptx(gpuready_kernels ternary_mma sm_80 74)
+gpuready_ptx(gpuready_kernels ternary_wgmma sm_90a 80)
+gpuready_ptx(gpuready_kernels ternary_gemv sm_50 60)
+gpuready_ptx(gpuready_kernels ternary_gemv sm_61 60)  # dp4a
+gpuready_ptx(gpuready_kernels ternary_gemv sm_80 74)  # loads past the first-level cache
+gpuready_ptx(gpuready_kernels ternary_gemv sm_90 80)  # launches that overlap
+gpuready_ptx(gpuready_kernels ternary_stream sm_80 74)
+gpuready_ptx(gpuready_kernels ternary_stream sm_90 80)  # bulk copies, prefetches
+gpuready_ptx(gpuready_kernels ternary_quantise sm_50 60)
+gpuready_ptx(gpuready_kernels ternary_quantise sm_80 74)
+gpuready_ptx(gpuready_kernels ternary_quantise sm_90 78)
+gpuready_ptx(gpuready_kernels ternary_read sm_50 60)
+gpuready_ptx(gpuready_kernels ternary_read sm_80 74)
+gpuready_ptx(gpuready_kernels transfer sm_50 60)
+gpuready_ptx(gpuready_kernels transfer_atomics sm_60 60)
 
-# AMD's GPUs: hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
+# AMD's GPUs: hip/hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
 # No header and no device library of ROCm is used. The targets are explicit ones: the generic targets
 # (gfx11-generic, ...) need code object version 6, which runtimes up to ROCm 6.2 do not know; version 4 is
 # known to all (ROCm 5.6 to 7 were read), and adds no hidden arguments to those of our struct.
@@ -136,7 +135,7 @@ set(GPUREADY_HIP_TARGETS
   gfx1200 gfx1201)                                 # RDNA 4
 set(hip_targets_inc "")
 foreach(arch ${GPUREADY_HIP_TARGETS})
-  set(source ${CMAKE_CURRENT_LIST_DIR}/hip_kernels.cu)
+  set(source ${CMAKE_CURRENT_LIST_DIR}/hip/hip_kernels.cu)
   set(output ${images}/hip/${arch}.hsaco)
   # Denormals, division and square root as IEEE 754 wants them, whatever a target's default is.
   gpuready_image(${output}
@@ -146,23 +145,22 @@ foreach(arch ${GPUREADY_HIP_TARGETS})
       -ffp-contract=off -fno-gpu-flush-denormals-to-zero -fhip-fp32-correctly-rounded-divide-sqrt
       -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src ${source} -o ${output} -MD -MF ${output}.d
     DEPENDS ${source} DEPFILE ${output}.d
-    COMMENT "Compiling hip_kernels.cu for ${arch}")
+    COMMENT "Compiling hip/hip_kernels.cu for ${arch}")
   gpuready_embed(gpuready_device gpuready_hip_${arch} ${output})
   string(APPEND hip_targets_inc "GPUREADY_HIP_TARGET(${arch})\n")
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_targets_inc}" @ONLY)
-target_sources(gpuready_device PRIVATE ${CMAKE_CURRENT_LIST_DIR}/hip_images.cc)
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/hip_images.cc PROPERTIES
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
 foreach(name memory_write memory_verify memory_invert memory_copy compute ternary_gemv ternary_activations)
-  gpuready_spirv(gpuready_device ${name})
+  gpuready_spirv(gpuready_kernels ${name})
 endforeach()
 
 # Beside the shipped kernels, the ones they were chosen from: `ninja bench_memory_variants`.
 add_executable(bench_memory_variants EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/benchmarks/memory_variants.cc)
-target_link_libraries(bench_memory_variants PRIVATE gpuready_options gpuready_device)
+target_link_libraries(bench_memory_variants PRIVATE gpuready_options gpuready_kernels)
 gpuready_ptx(bench_memory_variants memory_variants sm_50 60)
 
 # Trials of the compute test on a device: `ninja bench_compute_trials`.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/kernel.h"
-#include "kernels/matmul_params.h"
+#include "kernel_abi/matmul_params.h"
 
 namespace gpuready {
 

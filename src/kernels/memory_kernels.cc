@@ -1,6 +1,6 @@
 #include "kernels/memory_kernels.h"
 
-#include "kernels/memory_cpu.h"
+#include "kernels/cpu/memory_cpu.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_memory_sm_50)
 GPUREADY_EMBEDDED(gpuready_spirv_memory_write)

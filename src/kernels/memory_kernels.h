@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/kernel.h"
-#include "kernels/memory_params.h"
+#include "kernel_abi/memory_params.h"
 
 namespace gpuready {
 

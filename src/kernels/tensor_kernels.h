@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/kernel.h"
-#include "kernels/tensor_params.h"
+#include "kernel_abi/tensor_params.h"
 
 namespace gpuready {
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/ternary_layout.h"
-#include "kernels/ternary_params.h"
-#include "kernels/ternary_quantise.h"
+#include "kernel_abi/ternary_layout.h"
+#include "kernel_abi/ternary_params.h"
+#include "kernel_abi/ternary_quantise.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_tiles_sm_80)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_tiles_sm_90)

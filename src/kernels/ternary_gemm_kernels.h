@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/kernel.h"
-#include "kernels/ternary_gemm_params.h"
+#include "kernel_abi/ternary_gemm_params.h"
 
 namespace gpuready::ternary {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/kernel.h"
-#include "kernels/ternary_params.h"
+#include "kernel_abi/ternary_params.h"
 
 namespace gpuready::ternary {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
+#include "kernel_abi/ternary_quantise.h"
+#include "kernel_abi/ternary_weights.h"
 #include "kernels/ternary_kernels.h"
-#include "kernels/ternary_quantise.h"
-#include "kernels/ternary_weights.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_quantise_sm_50)
 GPUREADY_EMBEDDED(gpuready_ptx_ternary_quantise_sm_80)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/kernel.h"
-#include "kernels/transfer_params.h"
+#include "kernel_abi/transfer_params.h"
 
 namespace gpuready {
 

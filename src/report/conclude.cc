@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "health/survey.h"
+#include "health/plan/survey.h"
 
 namespace gpuready {
 namespace {

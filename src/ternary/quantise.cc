@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "kernels/ternary_weights.h"
+#include "kernel_abi/ternary_weights.h"
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"

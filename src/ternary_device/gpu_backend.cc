@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "device/cuda_device.h"
+#include "device/memory_pool.h"
 #include "device/vulkan_device.h"
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary_device/gpu_engine.h"
 #include "ternary_device/gpu_gemm.h"
-#include "ternary_device/pool.h"
 
 namespace gpuready::ternary {
 namespace {

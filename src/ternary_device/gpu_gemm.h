@@ -9,7 +9,7 @@
 
 #include "device/device.h"
 #include "gpuready/ternary.h"
-#include "kernels/ternary_gemm_params.h"
+#include "kernel_abi/ternary_gemm_params.h"
 #include "ternary_device/gpu_types.h"
 
 namespace gpuready::ternary {

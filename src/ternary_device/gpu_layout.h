@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gpuready/ternary.h"
-#include "kernels/ternary_layout.h"
+#include "kernel_abi/ternary_layout.h"
 
 namespace gpuready::ternary {
 

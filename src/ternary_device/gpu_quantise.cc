@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel_abi/ternary_weights.h"
 #include "kernels/ternary_kernels.h"
-#include "kernels/ternary_weights.h"
 #include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary_device/gpu_engine.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/device.h"
-#include "kernels/ternary_params.h"
+#include "kernel_abi/ternary_params.h"
 
 namespace gpuready::ternary {
 

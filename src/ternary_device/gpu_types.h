@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "device/device.h"
-#include "kernels/ternary_layout.h"
-#include "kernels/ternary_params.h"
+#include "kernel_abi/ternary_layout.h"
+#include "kernel_abi/ternary_params.h"
 #include "ternary_device/backend.h"
 
 namespace gpuready::ternary {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/compute_golden.h"
+#include "kernels/cpu/compute_golden.h"
 
 using namespace gpuready;
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "../unit/health/verdicts.h"
-#include "health/bandwidth_test.h"
-#include "health/compute_test.h"
-#include "health/memory_test.h"
-#include "health/tensor_test.h"
+#include "health/bandwidth/test_bandwidth.h"
+#include "health/compute/test_compute.h"
+#include "health/memory/test_memory.h"
+#include "health/tensor/test_tensor.h"
 #include "ptx_gpu.h"
 
 namespace gpuready {

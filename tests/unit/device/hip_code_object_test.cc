@@ -8,10 +8,10 @@
 #include <set>
 
 #include "base/json.h"
+#include "device/hip_images.h"
+#include "kernel_abi/memory_params.h"
 #include "kernels/compute_kernel.h"
-#include "kernels/hip_images.h"
 #include "kernels/memory_kernels.h"
-#include "kernels/memory_params.h"
 
 namespace gpuready {
 namespace {

@@ -7,8 +7,8 @@
 #include "device/open_device.h"
 #include "device_checks.h"
 #include "hip_fixture.h"
+#include "kernel_abi/memory_params.h"
 #include "kernels/memory_kernels.h"
-#include "kernels/memory_params.h"
 
 namespace gpuready {
 namespace {

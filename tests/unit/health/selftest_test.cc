@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "health/plan.h"
-#include "verdicts.h"
+#include "health/plan/plan.h"
+#include "unit/health/verdicts.h"
 
 namespace gpuready {
 namespace {

@@ -8,12 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "../device/hip_fixture.h"
 #include "base/units.h"
 #include "device/cpu_device.h"
 #include "device/cuda_device.h"
 #include "device/hip_device.h"
 #include "health/verdict_json.h"
+#include "unit/device/hip_fixture.h"
 
 namespace gpuready {
 

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "gpuready/ternary.h"
-#include "kernels/ternary_weights.h"
+#include "kernel_abi/ternary_weights.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
 #include "ternary/share.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "kernels/ternary_quantise.h"
+#include "kernel_abi/ternary_quantise.h"
 #include "ternary/floats.h"
 
 namespace gpuready::ternary {

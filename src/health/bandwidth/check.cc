@@ -1,0 +1,183 @@
+#include "health/bandwidth/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <thread>
+
+#include "base/units.h"
+
+namespace gpuready {
+namespace {
+
+constexpr std::uint64_t kHeaderBytes = offsetof(TransferResults, entries);
+constexpr unsigned kBlocksPerUnit = 8;
+constexpr unsigned kMostHostThreads = 8;
+constexpr std::uint64_t kWordsPerHostThread = MiB / 8;  // fewer are not worth a thread
+
+std::uint64_t split_mix(std::uint64_t& state) {  // Steele, Lea and Flood, 2014
+  std::uint64_t z = state += 0x9E3779B97F4A7C15;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+  z = (z ^ z >> 27) * 0x94D049BB133111EB;
+  return z ^ z >> 31;
+}
+
+TransferResults cleared() {
+  TransferResults results{};
+  results.first_bad_index = ~0ull;
+  return results;
+}
+
+TransferOutcome outcome_of(const TransferResults& results) {
+  TransferOutcome outcome{results.words_checked, results.sum, results.bad_words, {}};
+  const auto recorded = std::min<std::uint64_t>(results.recorded, kTransferBadWordCapacity);
+  outcome.bad.assign(results.entries, results.entries + recorded);
+  std::sort(outcome.bad.begin(), outcome.bad.end(),
+            [](const auto& a, const auto& b) { return a.index < b.index; });
+  return outcome;
+}
+
+void run_on_host(CpuKernel kernel, const void* params, std::uint64_t words) {
+  const unsigned count = static_cast<unsigned>(std::clamp<std::uint64_t>(
+      words / kWordsPerHostThread, 1,
+      std::clamp(std::thread::hardware_concurrency(), 1u, kMostHostThreads)));
+  std::vector<std::jthread> threads;
+  for (unsigned index = 1; index < count; ++index)
+    threads.emplace_back([=] { kernel(params, CpuSlice{index, count}); });
+  kernel(params, CpuSlice{0, count});
+}
+
+}  // namespace
+
+TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers, std::uint64_t words) {
+  std::uint64_t state = seed;
+  TransferFault fault;
+  fault.transfer = static_cast<std::size_t>(split_mix(state) % transfers);
+  fault.word = split_mix(state) % words;
+  const std::uint64_t draw = split_mix(state);
+  fault.bits = draw % 2 == 0 ? std::uint64_t{1} << (draw >> 1) % 64 : split_mix(state);
+  if (fault.bits == 0) fault.bits = 1;
+  return fault;
+}
+
+Result<TransferChecker> TransferChecker::make(Device& device, StreamId stream) {
+  for (const Kernel* kernel : {&kTransferFill, &kTransferCheck})
+    if (auto ready = device.prepare(*kernel); !ready) return std::unexpected(ready.error());
+  auto results = DeviceBuffer::make(device, sizeof(TransferResults));
+  if (!results) return std::unexpected(results.error());
+  return TransferChecker(device, stream, std::move(*results));
+}
+
+Result<void> TransferChecker::launch(const Kernel& kernel, std::uint64_t items, const void* params,
+                                     std::size_t params_bytes) {
+  LaunchShape shape;
+  shape.threads = kTransferKernelThreads;
+  shape.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(
+      items / kTransferKernelThreads, 1, std::uint64_t{device_->info().units} * kBlocksPerUnit));
+  return device_->launch(stream_, kernel, shape, params, params_bytes);
+}
+
+Result<void> TransferChecker::clear() {
+  static const TransferResults kCleared = cleared();
+  return device_->copy_to_device(stream_, results_.address(), &kCleared, kHeaderBytes);
+}
+
+Result<void> TransferChecker::fill(DeviceAddress target, std::uint64_t words, std::uint64_t salt) {
+  const TransferFillParams params{target, words, salt};
+  return launch(kTransferFill, words / 2, &params, sizeof params);
+}
+
+Result<TransferOutcome> TransferChecker::check(DeviceAddress base, std::uint64_t words,
+                                               std::uint64_t salt,
+                                               const std::optional<TransferFault>& fault) {
+  TransferCheckParams params{base, words, salt, results_.address(), 0, 0};
+  if (fault) params.fault_index = fault->word, params.fault_bits = fault->bits;
+  if (auto done = clear(); !done) return std::unexpected(done.error());
+  if (auto done = launch(kTransferCheck, words / 2, &params, sizeof params); !done)
+    return std::unexpected(done.error());
+  return finish();
+}
+
+Result<TransferOutcome> TransferChecker::check_sum(DeviceAddress base, std::uint64_t words,
+                                                   std::uint64_t salt_a, std::uint64_t salt_b,
+                                                   bool halves) {
+  const TransferSumParams params{
+      base, words, salt_a, salt_b, halves ? 1ull : 0ull, results_.address()};
+  if (auto done = clear(); !done) return std::unexpected(done.error());
+  if (auto done = launch(kTransferCheckSum, words, &params, sizeof params); !done)
+    return std::unexpected(done.error());
+  return finish();
+}
+
+Result<void> TransferChecker::start_atomics(DeviceAddress counters, std::uint64_t count,
+                                            std::uint64_t adds_each) {
+  const PeerAtomicsParams params{counters, count, adds_each, results_.address()};
+  if (auto done = clear(); !done) return done;
+  return launch(kPeerAtomics, count * adds_each, &params, sizeof params);
+}
+
+Result<TransferOutcome> TransferChecker::finish() {
+  TransferResults results{};
+  if (auto done = device_->copy_to_host(stream_, &results, results_.address(), kHeaderBytes); !done)
+    return std::unexpected(done.error());
+  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  if (results.recorded > 0) {
+    auto copied =
+        device_->copy_to_host(stream_, results.entries, results_.address() + kHeaderBytes,
+                              std::min<std::uint64_t>(results.recorded, kTransferBadWordCapacity) *
+                                  sizeof(TransferBadWord));
+    if (!copied) return std::unexpected(copied.error());
+    if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  }
+  return outcome_of(results);
+}
+
+void fill_host(void* target, std::uint64_t words, std::uint64_t salt) {
+  const TransferFillParams params{reinterpret_cast<std::uint64_t>(target), words, salt};
+  run_on_host(cpu_transfer_fill, &params, words);
+}
+
+TransferOutcome check_host(void* base, std::uint64_t words, std::uint64_t salt,
+                           const std::optional<TransferFault>& fault) {
+  TransferResults results = cleared();
+  TransferCheckParams params{reinterpret_cast<std::uint64_t>(base),     words, salt,
+                             reinterpret_cast<std::uint64_t>(&results), 0,     0};
+  if (fault) params.fault_index = fault->word, params.fault_bits = fault->bits;
+  run_on_host(cpu_transfer_check, &params, words);
+  return outcome_of(results);
+}
+
+bool judge_transfer(Verdict& verdict, std::string_view what, const TransferOutcome& outcome,
+                    std::uint64_t words, std::uint64_t sum, std::size_t max_reported) {
+  verdict.mismatches_total += outcome.bad_words;
+  for (const TransferBadWord& word : outcome.bad) {
+    if (verdict.mismatches.size() >= max_reported) break;
+    verdict.mismatches.push_back(
+        {std::string(what), std::nullopt, word.index, word.expected, word.actual});
+  }
+  if (outcome.bad_words > 0) {
+    verdict.reason =
+        fmt::format("{}: {} of {} words did not arrive as sent", what, outcome.bad_words, words);
+    if (!outcome.bad.empty()) {
+      const TransferBadWord& first = outcome.bad.front();
+      verdict.reason +=
+          fmt::format("; the first is word {} (offset {:#x}): {:#018x} instead of {:#018x}",
+                      first.index, first.index * 8, first.actual, first.expected);
+    }
+  } else if (outcome.words != words) {
+    verdict.reason =
+        fmt::format("{}: {} words were checked where {} were to be", what, outcome.words, words);
+  } else if (outcome.sum != sum) {
+    verdict.reason = fmt::format(
+        "{}: the checksum of what was read is {:#x}, not {:#x}, though no word was seen to be bad",
+        what, outcome.sum, sum);
+  } else {
+    return true;
+  }
+  verdict.status = VerdictStatus::failed;
+  return false;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,72 @@
+// Copies within the memory under test: block moves, and the yardstick of the copy rate.
+#include <algorithm>
+
+#include "base/units.h"
+#include "health/memory/pass.h"
+
+namespace gpuready {
+
+Result<void> MemoryPasses::copy(bool by_kernel, const MemoryCopyParams& params) {
+  if (by_kernel)
+    return device_->launch(stream_, kMemoryCopy,
+                           memory_launch_shape(*device_, kMemoryCopy, params.bytes), &params,
+                           sizeof params);
+  return device_->copy_on_device(stream_, params.target_address, params.source_address,
+                                 params.bytes);
+}
+
+Result<std::optional<double>> MemoryPasses::move(const MemoryRanges& ranges, WordSpan target,
+                                                 std::uint64_t source, bool by_kernel,
+                                                 const PassProgress& progress) {
+  double total_ms = 0;
+  for (std::uint64_t done = 0; done < target.words;) {
+    const auto budget_bytes =
+        std::max(64 * MiB, static_cast<std::uint64_t>(bytes_per_ms_ * max_launch_ms_));
+    if (auto started = timer_.start(); !started) return std::unexpected(started.error());
+    for (std::uint64_t moved_bytes = 0; moved_bytes < budget_bytes && done < target.words;) {
+      const std::uint64_t words =
+          std::min(target.words - done, (budget_bytes - moved_bytes) / 16 * 2);
+      const RangePiece to = ranges.piece_from(target.first + done, words),
+                       from = ranges.piece_from(source + done, to.words);
+      if (auto copied = copy(by_kernel, {to.address, from.address, from.words * 8}); !copied)
+        return std::unexpected(copied.error());
+      done += from.words;
+      moved_bytes += std::max<std::uint64_t>(from.words * 8, 16);
+    }
+    auto ms = timer_.stop_ms();
+    if (!ms) return std::unexpected(ms.error());
+    total_ms += *ms;
+    if (progress && !progress(done * 8)) return std::optional<double>();
+  }
+  return std::optional(total_ms);
+}
+
+Result<std::optional<double>> MemoryPasses::copy_rate(const MemoryRanges& ranges,
+                                                      std::uint64_t traffic_bytes, bool by_kernel) {
+  const auto largest = std::max_element(
+      ranges.buffers.begin(), ranges.buffers.end(),
+      [](const DeviceBuffer& a, const DeviceBuffer& b) { return a.bytes() < b.bytes(); });
+  if (largest == ranges.buffers.end()) return std::optional<double>();
+  // Lower half to upper half: each copy reads and writes `bytes`.
+  const std::uint64_t half = largest->bytes() / 2 / 4096 * 4096;
+  const std::uint64_t bytes = std::min(half, std::max(traffic_bytes / 2 / 4096 * 4096, MiB));
+  if (bytes == 0) return std::optional<double>();
+  const std::uint64_t repeats = (traffic_bytes + 2 * bytes - 1) / (2 * bytes);
+  const MemoryCopyParams params{largest->address() + half, largest->address(), bytes};
+
+  const auto copies = [&](std::uint64_t count) -> Result<double> {
+    if (auto started = timer_.start(); !started) return std::unexpected(started.error());
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (auto done = copy(by_kernel, params); !done) return std::unexpected(done.error());
+    }
+    return timer_.stop_ms();
+  };
+  if (auto warm = copies(1); !warm) return std::unexpected(warm.error());
+  auto ms = copies(std::max<std::uint64_t>(repeats, 1));
+  if (!ms) return std::unexpected(ms.error());
+  if (*ms <= 0) return std::optional<double>();
+  return std::optional(static_cast<double>(2 * bytes * std::max<std::uint64_t>(repeats, 1)) /
+                       (*ms / 1e3));
+}
+
+}  // namespace gpuready

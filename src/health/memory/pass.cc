@@ -1,0 +1,285 @@
+#include "health/memory/pass.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "base/units.h"
+
+namespace gpuready {
+namespace {
+
+constexpr std::uint64_t kHeaderBytes = offsetof(MemoryPassResults, entries);
+// Launches are cut at whole tiles of whatever kernel.
+constexpr std::uint64_t kTileWords = kMemoryVerifyWork.tile_bytes / 8;
+// No launch is made smaller than this (4 ms at 1 GB/s), or its fixed costs would be taken for a
+// slow memory, and the next made smaller still.
+constexpr std::uint64_t kLeastLaunchBytes = 4 * MiB;
+constexpr double kFirstGuessBytesPerMs = 4e6;  // 4 GB/s: slower than any GPU's memory
+
+}  // namespace
+
+MemoryPasses::MemoryPasses(Device& device, StreamId stream, StreamTimer timer, DeviceBuffer results,
+                           double max_launch_ms, std::size_t max_reported)
+    : device_(&device),
+      stream_(stream),
+      timer_(std::move(timer)),
+      results_(std::move(results)),
+      max_launch_ms_(max_launch_ms),
+      max_reported_(max_reported),
+      bytes_per_ms_(kFirstGuessBytesPerMs) {}
+
+Result<MemoryPasses> MemoryPasses::make(Device& device, StreamId stream, double max_launch_ms,
+                                        std::size_t max_reported) {
+  auto timer = StreamTimer::make(device, stream);
+  if (!timer) return std::unexpected(timer.error());
+  auto results = DeviceBuffer::make(device, sizeof(MemoryPassResults));
+  if (!results) return std::unexpected(results.error());
+  return MemoryPasses(device, stream, std::move(*timer), std::move(*results), max_launch_ms,
+                      max_reported);
+}
+
+Result<void> MemoryPasses::warm_up() {
+  MemoryPassParams nothing{};
+  nothing.results_address = results_.address();
+  const MemoryCopyParams no_copy{};
+  if (auto done = timer_.start(); !done) return done;
+  if (auto done = clear_results(); !done) return done;
+  for (const Kernel* kernel : {&kMemoryWrite, &kMemoryVerify, &kMemoryInvert}) {
+    auto done = device_->launch(stream_, *kernel, memory_launch_shape(*device_, *kernel, 0),
+                                &nothing, sizeof nothing);
+    if (!done) return done;
+  }
+  if (auto done = copy(true, no_copy); !done) return done;
+  const DeviceAddress half = results_.address() + sizeof(MemoryPassResults) / 2;
+  if (auto done = copy(false, {results_.address(), half, 1024}); !done) return done;
+  if (auto done = timer_.stop_ms(); !done) return std::unexpected(done.error());
+  if (auto header = read_header(); !header) return std::unexpected(header.error());
+  return {};
+}
+
+Result<void> MemoryPasses::set_faults(std::span<const MemoryFaultEntry> faults) {
+  if (faults.empty()) return {};
+  auto buffer = DeviceBuffer::make(*device_, faults.size_bytes());
+  if (!buffer) return std::unexpected(buffer.error());
+  auto copied =
+      device_->copy_to_device(stream_, buffer->address(), faults.data(), faults.size_bytes());
+  if (!copied) return copied;
+  faults_.emplace(std::move(*buffer));
+  fault_count_ = faults.size();
+  return device_->synchronize(stream_);
+}
+
+LaunchShape memory_launch_shape(const Device& device, const Kernel& kernel, std::uint64_t bytes) {
+  const std::uint64_t most_blocks = device.info().max_blocks.value_or(0x7fffffff);
+  const MemoryBlockWork& work = &kernel == &kMemoryWrite    ? kMemoryWriteWork
+                                : &kernel == &kMemoryCopy   ? kMemoryCopyWork
+                                : &kernel == &kMemoryInvert ? kMemoryInvertWork
+                                                            : kMemoryVerifyWork;
+  LaunchShape shape;
+  shape.threads = kMemoryKernelThreads;
+  shape.blocks =
+      static_cast<unsigned>(std::clamp<std::uint64_t>(bytes / work.bytes(), 1, most_blocks));
+  return shape;
+}
+
+// Runs `kernel` over `span`, launch by launch, in the direction that params tell.
+Result<std::optional<double>> MemoryPasses::run(const Kernel& kernel, const MemoryRanges& ranges,
+                                                MemoryPassParams params, WordSpan span,
+                                                const PassProgress& progress) {
+  params.results_address = results_.address();
+  double total_ms = 0;
+  std::uint64_t done_words = 0, unsynchronized_bytes = 0;
+  bool running = false;
+  const auto finish_launches = [&]() -> Result<void> {
+    auto ms = timer_.stop_ms();
+    if (!ms) return std::unexpected(ms.error());
+    total_ms += *ms;
+    // Learn from work that is long enough to say something, and never trust more than half of it.
+    if (*ms > 1) bytes_per_ms_ = static_cast<double>(unsynchronized_bytes) / *ms / 2;
+    running = false;
+    unsynchronized_bytes = 0;
+    return {};
+  };
+  const bool down = params.descending != 0;
+  while (done_words < span.words) {
+    const auto budget_bytes =
+        std::max(kLeastLaunchBytes, static_cast<std::uint64_t>(bytes_per_ms_ * max_launch_ms_));
+    const std::uint64_t left_bytes = budget_bytes - std::min(budget_bytes, unsynchronized_bytes);
+    const std::uint64_t fitting =
+        std::max(left_bytes / 8 / kTileWords, std::uint64_t{1}) * kTileWords;
+    const std::uint64_t left_words = std::min(span.words - done_words, fitting);
+    const RangePiece piece =
+        down ? ranges.piece_before(span.first + span.words - done_words, left_words)
+             : ranges.piece_from(span.first + done_words, left_words);
+    params.words = piece.words;
+    params.first_index = piece.first;
+    params.base_address = piece.address;
+    if (!running) {
+      if (auto started = timer_.start(); !started) return std::unexpected(started.error());
+      running = true;
+    }
+    auto launched =
+        device_->launch(stream_, kernel, memory_launch_shape(*device_, kernel, params.words * 8),
+                        &params, sizeof params);
+    if (!launched) return std::unexpected(launched.error());
+    done_words += params.words;
+    unsynchronized_bytes += params.words * 8;
+    if (unsynchronized_bytes + kTileWords * 8 > budget_bytes && done_words < span.words) {
+      if (auto finished = finish_launches(); !finished) return std::unexpected(finished.error());
+      if (progress && !progress(done_words * 8)) return std::optional<double>();
+    }
+  }
+  if (running) {
+    if (auto finished = finish_launches(); !finished) return std::unexpected(finished.error());
+  }
+  if (progress && !progress(done_words * 8)) return std::optional<double>();
+  return std::optional(total_ms);
+}
+
+void MemoryPasses::add_options(MemoryPassParams& params, const WriteOptions& options) const {
+  params.select = options.select;
+  params.descending = options.descending ? 1 : 0;
+  if (options.faulty && faults_) {
+    params.faults_address = faults_->address();
+    params.fault_count = fault_count_;
+  }
+}
+
+Result<std::optional<double>> MemoryPasses::write(const MemoryRanges& ranges,
+                                                  const MemoryPattern& pattern,
+                                                  const WriteOptions& options,
+                                                  const PassProgress& progress) {
+  MemoryPassParams params = params_for(pattern);
+  add_options(params, options);
+  return run(kMemoryWrite, ranges, params, {0, ranges.words()}, progress);
+}
+
+Result<std::optional<VerifyResult>> MemoryPasses::verify(const MemoryRanges& ranges,
+                                                         const MemoryPattern& pattern,
+                                                         WordSpan span,
+                                                         const PassProgress& progress) {
+  return run_verify(kMemoryVerify, ranges, params_for(pattern), span, progress);
+}
+
+Result<std::optional<VerifyResult>> MemoryPasses::invert(const MemoryRanges& ranges,
+                                                         const MemoryPattern& pattern,
+                                                         const WriteOptions& options,
+                                                         const PassProgress& progress) {
+  MemoryPassParams params = params_for(pattern);
+  add_options(params, options);
+  return run_verify(kMemoryInvert, ranges, params, {0, ranges.words()}, progress);
+}
+
+Result<std::optional<VerifyResult>> MemoryPasses::run_verify(const Kernel& kernel,
+                                                             const MemoryRanges& ranges,
+                                                             const MemoryPassParams& params,
+                                                             WordSpan span,
+                                                             const PassProgress& progress) {
+  if (auto cleared = clear_results(); !cleared) return std::unexpected(cleared.error());
+  auto ms = run(kernel, ranges, params, span, progress);
+  if (!ms) return std::unexpected(ms.error());
+  if (!*ms) return std::optional<VerifyResult>();
+  auto header = read_header();
+  if (!header) return std::unexpected(header.error());
+  VerifyResult result;
+  result.ms = **ms;
+  for (const MemoryCountSlot& slot : header->slots) {
+    result.words += slot.words_verified;
+    result.name_sum += slot.name_sum;
+  }
+  result.bad_words = header->bad_words;
+  if (header->recorded > 0) {
+    auto lowest = find_lowest(ranges, params, span, *header, &kernel == &kMemoryVerify);
+    if (!lowest) return std::unexpected(lowest.error());
+    result.lowest = std::move(*lowest);
+  }
+  return std::optional(std::move(result));
+}
+
+Result<void> MemoryPasses::clear_results() {
+  static const MemoryPassResults kCleared = [] {
+    MemoryPassResults results{};
+    results.first_bad_index = ~0ull;
+    return results;
+  }();
+  return device_->copy_to_device(stream_, results_.address(), &kCleared, kHeaderBytes);
+}
+
+Result<MemoryPassResults> MemoryPasses::read_header() {
+  MemoryPassResults results{};
+  auto copied = device_->copy_to_host(stream_, &results, results_.address(), kHeaderBytes);
+  if (!copied) return std::unexpected(copied.error());
+  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  return results;
+}
+
+Result<std::vector<MemoryBadWord>> MemoryPasses::read_entries(std::uint64_t recorded) {
+  std::vector<MemoryBadWord> entries(std::min<std::uint64_t>(recorded, kMemoryBadWordCapacity));
+  auto copied = device_->copy_to_host(stream_, entries.data(), results_.address() + kHeaderBytes,
+                                      entries.size() * sizeof(MemoryBadWord));
+  if (!copied) return std::unexpected(copied.error());
+  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  return entries;
+}
+
+// The bad words with the lowest offsets. Where more were bad than the buffer holds, it holds any of
+// them: then windows that start at the first bad word are read again, until enough are known. What
+// an inverting pass has read is gone; the lowest that it recorded must do.
+Result<std::vector<MemoryBadWord>> MemoryPasses::find_lowest(const MemoryRanges& ranges,
+                                                             const MemoryPassParams& params,
+                                                             WordSpan span,
+                                                             const MemoryPassResults& header,
+                                                             bool read_again) {
+  auto entries = read_entries(header.recorded);
+  if (!entries) return entries;
+  std::map<unsigned long long, MemoryBadWord> by_offset;
+  for (const MemoryBadWord& word : *entries) by_offset.emplace(word.index, word);
+
+  if (header.recorded > kMemoryBadWordCapacity && read_again) {
+    constexpr int kMaxWindows = 64;
+    // Even, as the kernels want it; a window of this size cannot overflow the buffer.
+    const std::uint64_t end = span.first + span.words;
+    std::uint64_t start = header.first_bad_index / 2 * 2, window = kMemoryBadWordCapacity;
+    std::size_t found = 0;
+    for (int i = 0; i < kMaxWindows && found < max_reported_ && start < end; ++i) {
+      const std::uint64_t size = std::min(window, end - start);
+      if (auto cleared = clear_results(); !cleared) return std::unexpected(cleared.error());
+      auto ran = run(kMemoryVerify, ranges, params, {start, size}, nullptr);
+      if (!ran) return std::unexpected(ran.error());
+      auto seen = read_header();
+      if (!seen) return std::unexpected(seen.error());
+      if (seen->recorded > kMemoryBadWordCapacity) {
+        window = kMemoryBadWordCapacity;  // too many at once: this part again, in small steps
+        continue;
+      }
+      auto more = read_entries(seen->recorded);
+      if (!more) return more;
+      for (const MemoryBadWord& word : *more) by_offset.emplace(word.index, word);
+      found += more->size();
+      start += size;
+      window *= 2;
+    }
+  }
+  std::vector<MemoryBadWord> lowest;
+  for (const auto& [offset, word] : by_offset) {
+    if (lowest.size() == max_reported_ && header.recorded > kMemoryBadWordCapacity) break;
+    lowest.push_back(word);
+  }
+  return lowest;
+}
+
+Result<std::vector<std::uint64_t>> MemoryPasses::read_again(const MemoryRanges& ranges,
+                                                            std::span<const MemoryBadWord> words) {
+  std::vector<std::uint64_t> values(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    auto copied =
+        device_->copy_to_host(stream_, &values[i], ranges.piece_from(words[i].index, 1).address, 8);
+    if (!copied) return std::unexpected(copied.error());
+  }
+  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  return values;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,78 @@
+// The peers test while it runs.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "health/bandwidth/check.h"
+#include "health/bandwidth/rate.h"
+#include "health/peers/test_peers.h"
+#include "health/test_run.h"
+
+namespace gpuready {
+
+inline constexpr std::uint64_t kPeerCounters = 1024;  // of the atomics, in each GPU's memory
+
+// One GPU of the pair.
+struct PeerGpu {
+  Device* device = nullptr;
+  std::optional<TransferChecker> checker = {};
+  std::optional<StreamTimer> timer = {};
+  std::optional<DeviceBuffer> source = {}, target = {};
+};
+
+enum class PeerWay { loads, stores, push_engine, pull_engine, push_kernel, pull_kernel };
+struct PeerTransfer {
+  PeerWay way;
+  std::string_view what, metric;  // of the acting GPU; no metric: not timed
+};
+
+// What is done is in peer_test.cc, each transfer in peer_transfer.cc.
+class PeersTest final : public TestRun {
+ public:
+  PeersTest(Device& first, Device& second, const TestOptions& options, const TestHooks& hooks)
+      : TestRun("peers", first, options, hooks),
+        sides_{PeerGpu{&first}, PeerGpu{&second}},
+        salts_(options.seed ? *options.seed : random_u64()) {
+    verdict_.peer_uuid = second.info().uuid;
+  }
+
+ private:
+  Result<void> steps() override;
+  void finish() override;
+  Result<bool> reach();
+  Result<bool> set_up();
+  Result<void> set_up(PeerGpu& side);
+  Result<bool> round();
+  Result<bool> sum();
+  std::string path() const;
+  void conclude();
+  bool nvlink_told() const { return options_.peer_path && options_.peer_path->starts_with("NV"); }
+
+  Result<bool> transfer(PeerGpu& actor, PeerGpu& other, const PeerTransfer& how, bool back,
+                        const std::optional<TransferFault>& fault);
+  Result<void> fill(PeerGpu& side, const DeviceBuffer& buffer, std::uint64_t salt);
+  Result<bool> check(PeerGpu& side, const DeviceBuffer& buffer, std::string_view what,
+                     std::uint64_t salt, const std::optional<TransferFault>& fault);
+  Result<void> copy(PeerGpu& actor, PeerGpu& other, PeerWay way, std::uint64_t bytes,
+                    StreamId stream);
+  Result<bool> atomics(PeerGpu& owner);
+  Result<bool> have_atomics();
+  Result<void> both_ways(bool by_kernel);
+
+  std::array<PeerGpu, 2> sides_;
+  TransferSalts salts_;
+  std::optional<RateEffort> rate_effort_;  // absent: nothing is timed
+  std::uint64_t verified_bytes_ = 0, bytes_ = 0;
+  double best_rate_ = 0;  // one way
+  bool atomics_tested_ = false, abandoned_ = false;
+  PeerFacts facts_;
+  std::optional<TransferFault> fault_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace gpuready

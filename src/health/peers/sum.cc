@@ -1,0 +1,167 @@
+#include "health/peers/sum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.h"
+#include "device/nccl.h"
+#include "kernel_abi/memory_mix.h"
+
+namespace gpuready {
+namespace {
+
+// What the thread and who waits for it share; it outlives both.
+template <class T>
+struct Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<T> value;
+};
+
+// Runs `work` on a thread that is left behind when it does not come back in time.
+template <class T>
+std::optional<T> within(double limit_ms, const std::function<bool()>& alive,
+                        std::function<T()> work) {
+  auto shared = std::make_shared<Shared<T>>();
+  std::thread([shared, work = std::move(work)] {
+    auto value = work();
+    const std::lock_guard lock(shared->mutex);
+    shared->value.emplace(std::move(value));
+    shared->changed.notify_all();
+  }).detach();
+  const auto start = Clock::now();
+  std::unique_lock lock(shared->mutex);
+  while (!shared->changed.wait_for(lock, std::chrono::milliseconds(100),
+                                   [&] { return shared->value.has_value(); })) {
+    if (elapsed_ms(start) > limit_ms || !alive()) return std::nullopt;
+  }
+  return std::move(shared->value);
+}
+
+std::uint64_t sum_of(std::uint64_t a, std::uint64_t b, bool halves) {
+  if (!halves) return a + b;
+  return ((a >> 32) + (b >> 32)) << 32 | static_cast<std::uint32_t>(a + b);
+}
+
+std::uint64_t predicted_sum(std::uint64_t words, std::uint64_t a, std::uint64_t b, bool halves) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < words; ++i)
+    sum += sum_of(mix_word(i + a, 0), mix_word(i + b, 0), halves);
+  return sum;
+}
+
+struct Addresses {
+  std::array<Device*, 2> devices;
+  std::array<DeviceAddress, 2> sources, targets;
+};
+
+// One sum, from the call to the last device's end.
+Result<double> one_sum(NcclGroup& group, const Addresses& at, std::uint64_t bytes, bool halves) {
+  const auto start = Clock::now();
+  if (auto done = group.sum(at.sources, at.targets, bytes / (halves ? 4 : 8),
+                            halves ? NcclType::int32 : NcclType::int64);
+      !done)
+    return std::unexpected(done.error());
+  for (Device* device : at.devices)
+    if (auto done = device->synchronize({}); !done) return std::unexpected(done.error());
+  return elapsed_ms(start);
+}
+
+// Enqueues the sums of a batch back to back: milliseconds for one.
+Result<double> fastest_sum_ms(NcclGroup& group, const Addresses& at, std::uint64_t bytes,
+                              const RateEffort& effort) {
+  auto once = one_sum(group, at, bytes, false);
+  if (!once) return once;
+  const int count = static_cast<int>(std::clamp(std::ceil(effort.batch_ms / *once), 1.0, 1000.0));
+  double best = *once;
+  for (int batch = 0; batch < effort.batches; ++batch) {
+    const auto start = Clock::now();
+    for (int i = 0; i < count; ++i)
+      if (auto done = group.sum(at.sources, at.targets, bytes / 8, NcclType::int64); !done)
+        return std::unexpected(done.error());
+    for (Device* device : at.devices)
+      if (auto done = device->synchronize({}); !done) return std::unexpected(done.error());
+    best = std::min(best, elapsed_ms(start) / count);
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<PeerSumOutcome> test_peer_sum(const PeerSide& first, const PeerSide& second,
+                                     std::uint64_t bytes, std::uint64_t timed_bytes,
+                                     TransferSalts& salts, const std::optional<RateEffort>& effort,
+                                     double limit_ms, const std::function<bool()>& alive,
+                                     std::size_t max_reported, Verdict& verdict) {
+  using enum VerdictStatus;
+  const Addresses at{
+      {first.device, second.device}, {first.source, second.source}, {first.target, second.target}};
+  const PeerSumOutcome given_up{
+      timed_out, fmt::format("NCCL did not come back within {:.0f} s", limit_ms / 1e3), true};
+  const auto ended = [](const Error& error) {
+    return PeerSumOutcome{inconclusive, "the sum through NCCL: " + error.message, false};
+  };
+  using Made = Result<std::shared_ptr<NcclGroup>>;
+  auto made = within<Made>(limit_ms, alive, [at]() -> Made {
+    auto group = NcclGroup::make(at.devices);
+    if (!group) return std::unexpected(group.error());
+    return std::shared_ptr<NcclGroup>(std::move(*group));
+  });
+  if (!made) return given_up;
+  if (!*made) {
+    const ErrorKind kind = made->error().kind;
+    if (kind != ErrorKind::not_found && kind != ErrorKind::unsupported) return ended(made->error());
+    return PeerSumOutcome{passed, "no sum through NCCL: " + made->error().message, false};
+  }
+  std::shared_ptr<NcclGroup> group = std::move(**made);
+
+  const std::uint64_t words = bytes / 8;
+  const std::array<const PeerSide*, 2> sides = {&first, &second};
+  for (const bool halves : {false, true}) {
+    const std::array<std::uint64_t, 2> salt = {salts.next(), salts.next()};
+    for (std::size_t i = 0; i < sides.size(); ++i)
+      for (const auto& [address, with] :
+           {std::pair(sides[i]->source, salt[i]), std::pair(sides[i]->target, salts.next())})
+        if (auto done = sides[i]->checker->fill(address, words, with); !done)
+          return std::unexpected(done.error());
+    auto ms =
+        within<Result<double>>(limit_ms, alive, [=] { return one_sum(*group, at, bytes, halves); });
+    if (!ms) return given_up;
+    if (!*ms) return ended(ms->error());
+    const std::uint64_t sum = predicted_sum(words, salt[0], salt[1], halves);
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      auto outcome =
+          sides[i]->checker->check_sum(sides[i]->target, words, salt[0], salt[1], halves);
+      if (!outcome) return std::unexpected(outcome.error());
+      const std::string what = fmt::format("sum of {} through NCCL, {} GPU",
+                                           halves ? "int32" : "int64", i == 0 ? "first" : "second");
+      if (!judge_transfer(verdict, what, *outcome, words, sum, max_reported))
+        return PeerSumOutcome{failed, {}, false};
+    }
+  }
+  if (effort) {
+    auto ms = within<Result<double>>(limit_ms, alive, [=, effort = *effort] {
+      return fastest_sum_ms(*group, at, timed_bytes, effort);
+    });
+    if (!ms) return given_up;
+    if (!*ms) return ended(ms->error());
+    // Over two GPUs each byte of the result crosses the link once each way.
+    verdict.metrics.push_back(
+        {"all_reduce_rate", static_cast<double>(timed_bytes) / (**ms / 1e3), "B/s", {}, {}});
+  }
+  const std::string version = group->version();
+  const auto closed = within<bool>(limit_ms, alive, [group = std::move(group)]() mutable {
+    group.reset();
+    return true;
+  });
+  return PeerSumOutcome{
+      passed, fmt::format("sums of int64 and int32 through NCCL {} are exact", version), !closed};
+}
+
+}  // namespace gpuready

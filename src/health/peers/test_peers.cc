@@ -1,0 +1,193 @@
+#include "health/peers/test_peers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "health/peers/run.h"
+#include "health/peers/sum.h"
+
+namespace gpuready {
+namespace {
+
+constexpr std::uint64_t kMostSumBytes = 64 * MiB;  // the host predicts each word's sum
+constexpr double kPcieMost = 130e9;  // no PCIe x16 up to generation 6 carries more one way
+constexpr double kSumLimitMs = 60'000;
+
+struct Effort {
+  std::uint64_t bytes;  // of each of two buffers on either GPU
+  std::optional<RateEffort> rate;
+};
+constexpr ByLevel<Effort> kEfforts = {
+    {{16 * MiB, {}}, {512 * MiB, RateEffort{20, 3}}, {GiB, RateEffort{60, 10}}}};
+
+// The GPU that acts reads or writes the memory of the other.
+constexpr std::array<PeerTransfer, kPeerTransfers / 2> kTransfers = {{
+    {PeerWay::loads, "peer loads", {}},
+    {PeerWay::stores, "peer stores", {}},
+    {PeerWay::push_engine, "copy to peer", "peer_write_rate"},
+    {PeerWay::pull_engine, "copy from peer", "peer_read_rate"},
+    {PeerWay::push_kernel, "copy to peer, by kernel", "peer_kernel_write_rate"},
+    {PeerWay::pull_kernel, "copy from peer, by kernel", "peer_kernel_read_rate"},
+}};
+
+}  // namespace
+
+Result<void> PeersTest::steps() {
+  if (!begin("access")) return interrupted(), Result<void>{};
+  for (auto step : {&PeersTest::reach, &PeersTest::set_up})
+    if (auto good = (this->*step)(); !good || !*good)
+      return good ? Result<void>{} : std::unexpected(good.error());
+  const auto start = Clock::now();
+  do {
+    auto good = round();
+    if (!good) return std::unexpected(good.error());
+    if (!*good) return {};
+    if (hooks_.partial) hooks_.partial(verdict_);
+  } while (elapsed_ms(start) < options_.duration_s.value_or(0) * 1e3);
+  if (!begin("sum through NCCL")) return interrupted(), Result<void>{};
+  if (auto good = sum(); !good || !*good)
+    return good ? Result<void>{} : std::unexpected(good.error());
+  conclude();
+  return {};
+}
+
+// Both ways are granted, or the verdict says why not.
+Result<bool> PeersTest::reach() {
+  // Between GPUs that NVLink joins, no access is a fault; elsewhere the platform may not have it.
+  const auto refused = [&](std::string why) {
+    return set(nvlink_told() ? VerdictStatus::failed : VerdictStatus::not_supported,
+               nvlink_told() ? why + ", though NVLink joins them" : std::move(why));
+  };
+  for (std::size_t i = 0; i < sides_.size(); ++i) {
+    Device& device = *sides_[i].device;
+    Device& peer = *sides_[1 - i].device;
+    const char* which = i == 0 ? "the first" : "the second";
+    auto can = device.can_access_peer(peer);
+    if (!can) return std::unexpected(can.error());
+    if (!*can)
+      return refused(
+          fmt::format("the driver grants {} GPU no access to the other's memory "
+                      "(cuDeviceCanAccessPeer)",
+                      which));
+    if (auto enabled = device.enable_peer_access(peer); !enabled) {
+      if (device.fault_of(enabled.error()) != DeviceFault::none)
+        return std::unexpected(enabled.error());
+      return refused(fmt::format("{} GPU gets no access to the other's memory: {}", which,
+                                 enabled.error().message));
+    }
+  }
+  auto facts = sides_[0].device->peer_facts(*sides_[1].device);
+  if (facts) facts_ = *facts;
+  return true;
+}
+
+Result<bool> PeersTest::set_up() {
+  const Effort& effort = at_level(kEfforts, options_.level);
+  std::uint64_t bytes = effort.bytes;
+  for (PeerGpu& side : sides_) {
+    auto may = memory_to_take(*side.device, options_);
+    if (!may) return std::unexpected(may.error());
+    bytes = std::min(bytes, *may / 2);
+  }
+  bytes_ = bytes / 4096 * 4096;
+  if (bytes_ < kPeerCounters * 8)
+    return set(VerdictStatus::not_tested, "out of memory: too little of it may be taken on both");
+  rate_effort_ = effort_for(effort.rate, bytes_);
+  if (options_.inject && options_.inject->kind == FaultClass::peer_copy)
+    fault_ = place_transfer_fault(options_.inject->seed, kPeerTransfers, bytes_ / 8);
+  for (PeerGpu& side : sides_)
+    if (auto done = set_up(side); !done) return std::unexpected(done.error());
+  return true;
+}
+
+Result<void> PeersTest::set_up(PeerGpu& side) {
+  auto checker = TransferChecker::make(*side.device);
+  if (!checker) return std::unexpected(checker.error());
+  side.checker.emplace(std::move(*checker));
+  if (auto ready = prepare_copy_kernel(*side.device); !ready) return ready;
+  auto timer = StreamTimer::make(*side.device, StreamId{});
+  if (!timer) return std::unexpected(timer.error());
+  side.timer.emplace(std::move(*timer));
+  for (auto* buffer : {&side.source, &side.target}) {
+    auto made = DeviceBuffer::make(*side.device, bytes_);
+    if (!made) return std::unexpected(made.error());
+    buffer->emplace(std::move(*made));
+  }
+  return {};
+}
+
+Result<bool> PeersTest::round() {
+  std::size_t number = 0;
+  for (const bool back : {false, true}) {
+    PeerGpu& actor = sides_[back ? 1 : 0];
+    PeerGpu& other = sides_[back ? 0 : 1];
+    for (const PeerTransfer& how : kTransfers) {
+      if (!begin(how.what)) return interrupted();
+      const bool here = fault_ && fault_->transfer == number++;
+      auto good = transfer(actor, other, how, back, here ? fault_ : std::nullopt);
+      if (!good || !*good) return good;
+    }
+  }
+  if (!begin("peer atomics")) return interrupted();
+  auto have = have_atomics();
+  if (!have) return have;
+  for (PeerGpu& owner : sides_) {
+    if (!*have) break;
+    if (auto good = atomics(owner); !good || !*good) return good;
+  }
+  if (!rate_effort_) return true;
+  for (const bool by_kernel : {false, true}) {
+    if (!begin("both ways")) return interrupted();
+    if (auto done = both_ways(by_kernel); !done) return std::unexpected(done.error());
+  }
+  return true;
+}
+
+Result<bool> PeersTest::sum() {
+  const auto side = [](PeerGpu& of) {
+    return PeerSide{of.device, &*of.checker, of.source->address(), of.target->address()};
+  };
+  const auto alive = [this] { return begin("sum through NCCL"); };
+  auto outcome =
+      test_peer_sum(side(sides_[0]), side(sides_[1]), std::min(bytes_, kMostSumBytes), bytes_,
+                    salts_, rate_effort_, kSumLimitMs, alive, options_.max_reported, verdict_);
+  if (!outcome) return std::unexpected(outcome.error());
+  abandoned_ = outcome->abandoned;
+  if (hooks_.cancelled()) return interrupted();
+  if (outcome->status == VerdictStatus::failed) return false;
+  if (outcome->status != VerdictStatus::passed)
+    return set(outcome->status, outcome->note + "; loads, stores and copies were good before");
+  notes_.push_back(outcome->note);
+  return true;
+}
+
+std::string PeersTest::path() const {
+  if (options_.peer_path) return *options_.peer_path;
+  // PCIe carries no more than this, and NVLink is what else there is.
+  if (best_rate_ > kPcieMost) return "NVLink, by its rate";
+  if (best_rate_ > 0 && !facts_.native_atomics.value_or(true)) return "PCIe, as it has no atomics";
+  return "a path that is not told";
+}
+
+void PeersTest::conclude() {
+  set_metric("verified_bytes", static_cast<double>(verified_bytes_), "B");
+  std::string reason =
+      fmt::format("loads, stores{} and copies from each to the other over {}: {} arrived as sent",
+                  atomics_tested_ ? ", atomics" : "", path(), format_bytes(verified_bytes_));
+  if (best_rate_ > 0) reason += fmt::format(", up to {} one way", format_rate(best_rate_));
+  for (const std::string& note : notes_) reason += "; " + note;
+  set(VerdictStatus::passed, std::move(reason));
+}
+
+// A thread in NCCL still uses the memory of both: it goes with the process.
+void PeersTest::finish() {
+  if (abandoned_) new std::array<PeerGpu, 2>(std::move(sides_));
+}
+
+Verdict test_peers(Device& first, Device& second, const TestOptions& options,
+                   const TestHooks& hooks) {
+  return PeersTest(first, second, options, hooks).run();
+}
+
+}  // namespace gpuready

@@ -1,0 +1,110 @@
+#include "health/tensor/run.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include "base/units.h"
+
+namespace gpuready {
+namespace {
+
+// Dynamic shared memory that leaves room for one block an SM, the least that does: half of what an
+// SM of some generation has, and a bit.
+constexpr std::array<unsigned, 5> kSharedSteps = {0, 33 * 1024, 51 * 1024, 84 * 1024, 115 * 1024};
+
+Result<unsigned> shared_for_one_block(Device& device, const TensorForm& form) {
+  if (form.shared_bytes() > 0) return form.shared_bytes();  // more than half of any SM's
+  for (const unsigned bytes : kSharedSteps) {
+    auto blocks = device.resident_blocks(*form.kernel, form.threads(), bytes);
+    if (!blocks || *blocks == 1) return blocks ? Result<unsigned>(bytes) : blocks;
+  }
+  return 0u;  // then two blocks may share an SM, which the coverage of SMs tells
+}
+
+}  // namespace
+
+TensorRunner::TensorRunner(Device& device, std::shared_ptr<const TensorCase> data,
+                           DeviceBuffer image, DeviceBuffer results, StreamTimer timer,
+                           LaunchShape shape)
+    : device_(&device),
+      data_(std::move(data)),
+      image_(std::move(image)),
+      results_(std::move(results)),
+      timer_(std::move(timer)),
+      shape_(shape),
+      host_(offsetof(TensorResults, units) + shape.blocks * sizeof(TensorUnit)) {}
+
+Result<TensorRunner> TensorRunner::make(Device& device, std::shared_ptr<const TensorCase> data) {
+  const TensorForm& form = data->form();
+  const DeviceInfo& info = device.info();
+  if (info.units > kTensorMaxUnits)
+    return fail(ErrorKind::unsupported, "the GPU has more SMs than the tensor test can record");
+  if (auto ready = device.prepare(*form.kernel); !ready) return std::unexpected(ready.error());
+  auto shared = shared_for_one_block(device, form);
+  if (!shared) return std::unexpected(shared.error());
+  auto image = DeviceBuffer::make(device, data->image().size());
+  if (!image) return std::unexpected(image.error());
+  auto results = DeviceBuffer::make(device, sizeof(TensorResults));
+  if (!results) return std::unexpected(results.error());
+  auto timer = StreamTimer::make(device, StreamId{});
+  if (!timer) return std::unexpected(timer.error());
+  if (auto copied = device.copy_to_device(StreamId{}, image->address(), data->image().data(),
+                                          data->image().size());
+      !copied)
+    return std::unexpected(copied.error());
+  if (auto done = device.synchronize(StreamId{}); !done) return std::unexpected(done.error());
+  const LaunchShape shape{info.units, form.threads(), *shared,
+                          info.cooperative_launch.value_or(false)};
+  return TensorRunner(device, std::move(data), std::move(*image), std::move(*results),
+                      std::move(*timer), shape);
+}
+
+std::uint64_t TensorRunner::rounded(std::uint64_t chains) {
+  return std::max<std::uint64_t>(1, (chains + kTensorRotations - 1) / kTensorRotations) *
+         kTensorRotations;
+}
+std::uint64_t TensorRunner::predicted(std::uint64_t chains) const {
+  return rounded(chains) * shape_.blocks * form().threads();
+}
+double TensorRunner::operations(std::uint64_t chains) const {
+  return static_cast<double>(rounded(chains)) * shape_.blocks * form().operations();
+}
+
+Result<TensorLaunch> TensorRunner::launch(std::uint64_t chains, const TensorFault& fault) {
+  const TensorParams params{
+      image_.address(), results_.address(), rounded(chains), form().rotations() - 1u, fault.kind,
+      fault.unit,       fault.thread,       fault.chain,     fault.element,           fault.bits};
+  const StreamId stream{};
+  std::fill(host_.begin(), host_.end(), std::uint8_t{0});
+  Result<void> done =
+      device_->copy_to_device(stream, results_.address(), host_.data(), host_.size());
+  if (done) done = timer_.start();
+  if (done) done = device_->launch(stream, *form().kernel, shape_, &params, sizeof params);
+  if (!done) return std::unexpected(done.error());
+  auto ms = timer_.stop_ms();
+  if (!ms) return std::unexpected(ms.error());
+  done = device_->copy_to_host(stream, host_.data(), results_.address(), host_.size());
+  if (done) done = device_->synchronize(stream);
+  if (!done) return std::unexpected(done.error());
+
+  TensorLaunch launch;
+  launch.ms = *ms;
+  std::memcpy(&launch.bad, host_.data() + offsetof(TensorResults, bad), sizeof launch.bad);
+  launch.units.resize(shape_.blocks);
+  std::memcpy(launch.units.data(), host_.data() + offsetof(TensorResults, units),
+              shape_.blocks * sizeof(TensorUnit));
+  for (const TensorUnit& unit : launch.units) launch.good += unit.good;
+  const auto recorded = std::min<std::uint64_t>(launch.bad, kTensorMismatchCapacity);
+  if (recorded == 0) return launch;
+  launch.mismatches.resize(recorded);
+  done = device_->copy_to_host(stream, launch.mismatches.data(),
+                               results_.address() + offsetof(TensorResults, mismatches),
+                               recorded * sizeof(TensorMismatch));
+  if (done) done = device_->synchronize(stream);
+  if (!done) return std::unexpected(done.error());
+  return launch;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,157 @@
+// The parent side: who runs when, in which child.
+#include "health/worker/worker.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "base/clock.h"
+#include "health/worker/job_watch.h"
+#include "health/worker/worker_session.h"
+
+namespace gpuready {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPollEvery{100};
+
+std::set<std::string> needs_of(const TestJob& job) {
+  std::set<std::string> needs;
+  for (const DeviceChoice& device : job.devices) needs.insert(to_string(device));
+  if (job.exclusive) needs.insert(*job.exclusive);
+  return needs;
+}
+
+// A verdict on what was not run any more.
+Verdict never_begun(const TestJob& job) {
+  Verdict verdict;
+  tell_who(job, verdict);
+  verdict.reason = "interrupted before it began";
+  return verdict;
+}
+
+// The children, and the jobs that they have been given.
+class Crew {
+ public:
+  Crew(const std::vector<std::vector<TestJob>>& waves, const WorkerHooks& hooks,
+       const WorkerLimits& limits)
+      : hooks_(hooks), limits_(limits) {
+    std::set<std::string> gpus;
+    for (std::size_t wave = 0; wave < waves.size(); ++wave)
+      for (const TestJob& job : waves[wave]) {
+        entries_.push_back({job, wave, nullptr});
+        for (const DeviceChoice& device : job.devices)
+          if (device.executor != "cpu") gpus.insert(device.id);
+      }
+    start_limit_ = limits.start + limits.start_per_gpu * static_cast<int>(gpus.size());
+  }
+
+  std::vector<Verdict> run() {
+    for (; !entries_.empty() && wave_ <= entries_.back().wave; ++wave_) {
+      do {
+        if (!cancelled()) start_what_can_run();
+        listen();
+      } while (!wave_is_over());
+    }
+    std::vector<Verdict> verdicts;
+    for (const Entry& entry : entries_)
+      verdicts.push_back(entry.watch ? entry.watch->take() : never_begun(entry.job));
+    return verdicts;
+  }
+
+ private:
+  struct Entry {
+    const TestJob& job;
+    std::size_t wave;
+    std::unique_ptr<JobWatch> watch;  // none yet for what is to come
+    bool runs() const { return watch && !watch->done(); }
+  };
+
+  bool cancelled() const { return hooks_.cancel && hooks_.cancel->load(); }
+
+  void start_what_can_run() {
+    std::set<std::string> taken;
+    for (const Entry& entry : entries_)
+      if (entry.runs()) taken.merge(needs_of(entry.job));
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      Entry& entry = entries_[i];
+      if (entry.watch || entry.wave != wave_) continue;
+      auto needs = needs_of(entry.job);
+      if (std::any_of(needs.begin(), needs.end(),
+                      [&](const std::string& need) { return taken.contains(need); }))
+        continue;
+      entry.watch = std::make_unique<JobWatch>(entry.job, i, session_for(entry.job.devices),
+                                               start_limit_, limits_, hooks_, began_);
+      if (entry.runs()) taken.merge(std::move(needs));
+    }
+  }
+
+  WorkerSession& session_for(const std::vector<DeviceChoice>& devices) {
+    for (const auto& session : sessions_)
+      if (session->devices == devices && session->running() && !session->busy && !session->closed)
+        return *session;
+    milliseconds limit = start_limit_;  // each job has its own; this one is the last resort
+    for (const Entry& entry : entries_)
+      if (entry.job.devices == devices) limit += start_limit_ + test_limit(entry.job, limits_);
+    sessions_.push_back(start_session(devices, limit));
+    return *sessions_.back();
+  }
+
+  bool has_work_to_come(const WorkerSession& session) const {
+    return !cancelled() && std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return !entry.watch && entry.job.devices == session.devices;
+    });
+  }
+
+  // Until something happened.
+  void listen() {
+    std::vector<Child*> running;
+    for (const auto& session : sessions_) {
+      if (!session->busy && !has_work_to_come(*session)) session->close();
+      if (!session->running()) continue;
+      if (!session->busy && session->closed &&
+          Clock::now() > session->closed_at + limits_.no_progress)
+        session->child->let_go();
+      else
+        running.push_back(&*session->child);
+    }
+    if (running.empty()) return;
+    poll_children(running, deadline_in(kPollEvery));
+    for (const Entry& entry : entries_)
+      if (entry.watch) entry.watch->look();
+  }
+
+  // All its jobs have their verdicts, and the children that have nothing left to do have ended.
+  bool wave_is_over() const {
+    return std::none_of(entries_.begin(), entries_.end(),
+                        [&](const Entry& entry) {
+                          return entry.wave == wave_ && (entry.watch ? entry.runs() : !cancelled());
+                        }) &&
+           std::none_of(sessions_.begin(), sessions_.end(), [&](const auto& session) {
+             return session->running() && (session->closed || !has_work_to_come(*session));
+           });
+  }
+
+  const WorkerHooks& hooks_;
+  const WorkerLimits& limits_;
+  const Clock::time_point began_ = hooks_.began.value_or(Clock::now());
+  milliseconds start_limit_{};
+  std::vector<Entry> entries_;
+  std::size_t wave_ = 0;
+  std::vector<std::unique_ptr<WorkerSession>> sessions_;
+};
+
+}  // namespace
+
+std::vector<Verdict> run_waves(const std::vector<std::vector<TestJob>>& waves,
+                               const WorkerHooks& hooks, const WorkerLimits& limits) {
+  return Crew(waves, hooks, limits).run();
+}
+
+std::vector<Verdict> run_workers(const std::vector<TestJob>& jobs, const WorkerHooks& hooks,
+                                 const WorkerLimits& limits) {
+  return run_waves({jobs}, hooks, limits);
+}
+
+}  // namespace gpuready

@@ -1,0 +1,274 @@
+// The bandwidth test on the CPU and against the fake CUDA driver: what arrives whole passes, and
+// nothing else does.
+#include "health/bandwidth/test_bandwidth.h"
+
+#include <map>
+
+#include "base/clock.h"
+#include "health/bandwidth/check.h"
+#include "health/bandwidth/together.h"
+#include "unit/health/verdicts.h"
+#include "unit/machine/scripted.h"
+
+namespace gpuready {
+namespace {
+
+TestOptions small(Level level = Level::quick, std::uint64_t bytes = MiB) {
+  TestOptions options;
+  options.level = level;
+  options.max_bytes = bytes;
+  options.copy_traffic_bytes = 4 * MiB;
+  return options;
+}
+
+std::unique_ptr<Device> cpu() { return cpu_with(256 * MiB); }
+
+// The fake GPU's slot: generation and width now, and at most.
+std::string link(const char* speed, const char* width) {
+  return std::string(R"("files":{"/sys/bus/pci/devices/0000:17:00.0/current_link_speed":")") +
+         speed + R"( GT/s PCIe","/sys/bus/pci/devices/0000:17:00.0/current_link_width":")" + width +
+         R"(","/sys/bus/pci/devices/0000:17:00.0/max_link_speed":"32.0 GT/s PCIe",)" +
+         R"("/sys/bus/pci/devices/0000:17:00.0/max_link_width":"16"})";
+}
+
+Verdict on_fake(const std::string& fake, const TestOptions& options = small(),
+                const std::string& machine = R"("files":{})") {
+  return on_fake_cuda("memory=128MiB" + fake, [&](Device& device) {
+    return test_bandwidth(device, *scripted(machine), options, {});
+  });
+}
+
+TEST(BandwidthTest, WhatArrivesAsSentPassesWithoutTimingAtQuick) {
+  auto device = cpu();
+  const Verdict v = test_bandwidth(*device, small());
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  // Six transfers with the host and two within the device, of half a MiB each.
+  ASSERT_TRUE(find_metric(v, "verified_bytes"));
+  EXPECT_EQ(find_metric(v, "verified_bytes")->value, 8 * 512.0 * KiB);
+  EXPECT_EQ(find_metric(v, "h2d_pinned_rate"), nullptr);
+}
+
+TEST(BandwidthTest, StandardReportsEveryRateAndLatency) {
+  const Verdict v = on_fake("", small(Level::standard));
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  for (const char* name :
+       {"h2d_pinned_rate", "d2h_pinned_rate", "h2d_kernel_rate", "d2h_kernel_rate",
+        "h2d_pageable_rate", "d2h_pageable_rate", "dram_copy_engine_rate", "dram_copy_kernel_rate",
+        "dram_copy_rate", "both_ways_rate", "h2d_latency", "d2h_latency", "kernel_round_trip"}) {
+    ASSERT_TRUE(find_metric(v, name)) << name;
+    EXPECT_GT(find_metric(v, name)->value, 0) << name;
+  }
+}
+
+TEST(BandwidthTest, EveryInjectedFaultIsFoundWhereItWasPut) {
+  auto device = cpu();
+  const std::uint64_t words = 32 * KiB / 8;
+  std::map<std::string, int> seen;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    TestOptions options = small(Level::quick, 64 * KiB);
+    options.inject = Fault{FaultClass::copy, seed};
+    const Verdict v = test_bandwidth(*device, options);
+    const TransferFault fault = place_transfer_fault(seed, kHostTransfers, words);
+    ASSERT_EQ(v.status, VerdictStatus::failed) << seed;
+    ASSERT_EQ(v.mismatches_total, 1u) << seed;
+    EXPECT_EQ(v.injected_fault, "copy");
+    EXPECT_EQ(v.mismatches[0].index, fault.word);
+    EXPECT_EQ(v.mismatches[0].expected ^ v.mismatches[0].actual, fault.bits);
+    ++seen[v.mismatches[0].what];
+  }
+  EXPECT_EQ(seen.size(), kHostTransfers) << "every kind of transfer is hit";
+  EXPECT_GT(seen["host to device"], 0);
+}
+
+TEST(BandwidthTest, AnInjectedFaultIsFoundOnAGpuToo) {
+  for (const Level level : {Level::quick, Level::standard})
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      TestOptions options = small(level);
+      options.inject = Fault{FaultClass::copy, seed};
+      const Verdict v = on_fake("", options);
+      EXPECT_EQ(v.status, VerdictStatus::failed) << seed;
+      EXPECT_EQ(v.mismatches_total, 1u) << seed << v.reason;
+    }
+}
+
+TEST(BandwidthTest, ACorruptedCopyFailsWithItsPlace) {
+  for (const auto& [call, what] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"cuMemcpyHtoDAsync_v2", "host to device"},
+           {"cuMemcpyDtoHAsync_v2", "device to host"},
+           {"cuMemcpyDtoDAsync_v2", "device copy"}}) {
+    const Verdict v = on_fake(std::string(",corrupt=") + call + ":0x12348");
+    EXPECT_EQ(v.status, VerdictStatus::failed) << call;
+    ASSERT_EQ(v.mismatches.size(), 1u) << call << v.reason;
+    EXPECT_EQ(v.mismatches[0].what, what);
+    EXPECT_EQ(v.mismatches[0].index, 0x12348u / 8);
+    EXPECT_EQ(v.mismatches[0].expected ^ v.mismatches[0].actual, 4u);
+    EXPECT_TRUE(says(v, "offset 0x12348")) << v.reason;
+  }
+}
+
+TEST(BandwidthTest, ACopyThatDoesNothingFails) {
+  for (const char* call : {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2"})
+    EXPECT_EQ(on_fake(std::string(",lost=") + call).status, VerdictStatus::failed) << call;
+  EXPECT_EQ(on_fake(",lost=cuMemcpyHtoDAsync_v2", small(Level::standard)).status,
+            VerdictStatus::failed);
+}
+
+TEST(BandwidthTest, AKernelThatDoesNothingFails) {
+  const Verdict no_check = on_fake(",noop=transfer_check");
+  EXPECT_EQ(no_check.status, VerdictStatus::failed);
+  EXPECT_TRUE(says(no_check, "0 words were checked")) << no_check.reason;
+  EXPECT_EQ(on_fake(",noop=transfer_fill").status, VerdictStatus::failed);
+  const Verdict no_copy = on_fake(",noop=memory_copy");
+  EXPECT_EQ(no_copy.status, VerdictStatus::failed);
+  EXPECT_EQ(no_copy.mismatches[0].what, "host to device, by kernel");
+}
+
+TEST(BandwidthTest, AHiddenLinkIsNotJudgedAndThatIsSaid) {
+  TestOptions options = small(Level::standard, 40 * MiB);
+  options.copy_traffic_bytes = 0;
+  const Verdict v = on_fake("", options);
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_FALSE(find_metric(v, "h2d_pinned_rate")->threshold);
+  EXPECT_FALSE(find_metric(v, "dram_copy_rate"));
+  EXPECT_TRUE(says(v, "generation and width are hidden")) << v.reason;
+}
+
+TEST(BandwidthTest, ThresholdsComeFromTheLinkAndTheMemoryClock) {
+  // The fake is slower than its 5120 bits at 2619 MHz: 0.8 of them cannot be reached.
+  const Verdict v = on_fake("", small(Level::standard, 40 * MiB), link("2.5", "1"));
+  const Metric* pinned = find_metric(v, "h2d_pinned_rate");
+  ASSERT_TRUE(pinned && pinned->threshold);
+  EXPECT_DOUBLE_EQ(*pinned->threshold, 0.75 * 0.25e9);
+  const Metric* copy = find_metric(v, "dram_copy_rate");
+  ASSERT_TRUE(copy && copy->threshold);
+  EXPECT_DOUBLE_EQ(*copy->threshold, 0.80 * 5120 / 8 * 2 * 2619e6);
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_TRUE(says(v, "dram_copy_rate is")) << v.reason;
+  EXPECT_TRUE(says(v, "the link runs at PCIe 1.0 x1 under load, where both ends can do PCIe 5.0"))
+      << v.reason;
+}
+
+TEST(BandwidthTest, ASharedGpuOrASliceIsNotJudged) {
+  TestOptions options = small(Level::standard, 40 * MiB);
+  options.reserve_free_bytes = MiB;
+  EXPECT_EQ(on_fake("", options, link("64.0", "32")).status, VerdictStatus::passed);
+}
+
+TEST(BandwidthTest, ASlowLinkFails) {
+  TestOptions options = small(Level::standard, 40 * MiB);
+  options.copy_traffic_bytes = 0;
+  const Verdict v = on_fake("", options, link("64.0", "32"));  // faster than any memcpy
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_TRUE(says(v, "h2d_pinned_rate is")) << v.reason;
+  EXPECT_TRUE(says(v, "d2h_pinned_rate is")) << v.reason;
+}
+
+TEST(BandwidthTest, SmallCopiesAreNotJudged) {
+  const Verdict v = on_fake("", small(Level::standard, 4 * MiB), link("32.0", "16"));
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_FALSE(find_metric(v, "dram_copy_rate")->threshold);
+}
+
+TEST(BandwidthTest, EachNumaNodeThatGrantsMemoryIsMeasured) {
+  const Verdict v = on_fake("", small(Level::standard),
+                            R"("files":{"/sys/devices/system/node/has_memory":"0,1000"})");
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_TRUE(says(v, "NUMA node 1000 not measured")) << v.reason;
+  EXPECT_TRUE(find_metric(v, "h2d_pinned_rate_node0") || says(v, "NUMA node 0 not measured"))
+      << v.reason;
+}
+
+TEST(BandwidthTest, AllTogetherReportsRatesOfItsOwn) {
+  TestOptions options = small(Level::standard, 4 * MiB);
+  options.all_together = true;
+  const Verdict v = on_fake("", options);
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  for (const char* name : {"h2d_together_rate", "d2h_together_rate", "both_ways_together_rate"})
+    EXPECT_TRUE(find_metric(v, name)) << name;
+}
+
+TEST(BandwidthTest, ErrorsMidwayAreJudgedByTheirMeaning) {
+  EXPECT_EQ(on_fake(",launch_error=719@3").status, VerdictStatus::failed);
+  EXPECT_EQ(on_fake(",launch_error=999@3").status, VerdictStatus::inconclusive);
+  EXPECT_EQ(on_fake(",ptx=5.0").status, VerdictStatus::not_supported);
+  EXPECT_EQ(on_fake(",free=4KiB").status, VerdictStatus::not_tested);
+}
+
+TEST(BandwidthTest, CancellingIsNoPass) {
+  auto device = cpu();
+  std::atomic<bool> cancel{false};
+  TestHooks hooks;
+  hooks.cancel = &cancel;
+  hooks.progress = [&](const TestProgress& p) { cancel = p.phase == "device to host"; };
+  const Verdict v = test_bandwidth(*device, small(), hooks);
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive);
+  EXPECT_TRUE(says(v, "interrupted before device to host")) << v.reason;
+}
+
+TEST(BandwidthTest, GoesOnForTheTimeAskedFor) {
+  auto device = cpu();
+  TestOptions options = small(Level::quick, 64 * KiB);
+  options.duration_s = 0.25;
+  const Verdict v = test_bandwidth(*device, options);
+  EXPECT_EQ(v.status, VerdictStatus::passed);
+  EXPECT_GE(v.duration_ms, 250);
+  EXPECT_GT(find_metric(v, "verified_bytes")->value, 16 * 32.0 * KiB);
+}
+
+TEST(SharedSlots, AreTheSameForAllAndTakeTurns) {
+  const auto start = Clock::time_point(std::chrono::milliseconds(750));
+  EXPECT_EQ(slot_at(start), SharedSlot::to_device);
+  EXPECT_EQ(end_of_slot(start), start + std::chrono::milliseconds(125));
+  EXPECT_EQ(slot_at(end_of_slot(start)), SharedSlot::to_host);
+  EXPECT_EQ(slot_at(start + std::chrono::milliseconds(749)), SharedSlot::both_ways);
+}
+
+TEST(TransferFaults, FallAnywhereAndFlipAtLeastABit) {
+  std::map<std::size_t, int> transfers;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const TransferFault fault = place_transfer_fault(seed, 3, 100);
+    EXPECT_LT(fault.word, 100u);
+    EXPECT_NE(fault.bits, 0u);
+    ++transfers[fault.transfer];
+  }
+  ASSERT_EQ(transfers.size(), 3u);
+  for (const auto& [transfer, count] : transfers) EXPECT_GT(count, 250) << transfer;
+}
+
+TEST(TransferCheck, ManyBadWordsAreCountedAndTheFirstListed) {
+  auto device = cpu();
+  auto checker = TransferChecker::make(*device);
+  auto buffer = DeviceBuffer::make(*device, MiB);
+  ASSERT_TRUE(checker && buffer);
+  ASSERT_TRUE(checker->fill(buffer->address(), MiB / 8, 7));
+  const auto good = checker->check(buffer->address(), MiB / 8, 7);
+  ASSERT_TRUE(good);
+  EXPECT_EQ(good->bad_words, 0u);
+  const auto wrong = checker->check(buffer->address(), MiB / 8, 8);
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->bad_words, MiB / 8);
+  EXPECT_EQ(wrong->bad.size(), kTransferBadWordCapacity);
+}
+
+TEST(TransferCheck, SumsOfWordsAndOfTheirHalvesAreChecked) {
+  auto device = cpu();
+  auto checker = TransferChecker::make(*device);
+  auto buffer = DeviceBuffer::make(*device, 64);
+  ASSERT_TRUE(checker && buffer);
+  auto* words = reinterpret_cast<std::uint64_t*>(buffer->address());
+  for (const bool halves : {false, true}) {
+    std::uint64_t a[8], b[8];
+    fill_host(a, 8, 5);
+    fill_host(b, 8, 1u << 20);
+    for (int i = 0; i < 8; ++i)
+      words[i] = halves
+                     ? ((a[i] >> 32) + (b[i] >> 32)) << 32 | static_cast<std::uint32_t>(a[i] + b[i])
+                     : a[i] + b[i];
+    EXPECT_EQ(checker->check_sum(buffer->address(), 8, 5, 1u << 20, halves)->bad_words, 0u);
+    words[3] += 1;
+    EXPECT_EQ(checker->check_sum(buffer->address(), 8, 5, 1u << 20, halves)->bad_words, 1u);
+  }
+}
+
+}  // namespace
+}  // namespace gpuready
