@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Times of whole commands, beside nvidia-smi where it is here. Runs are interleaved, so that noise
-hits all alike; the median and the ratio to nvidia-smi are printed.
+"""Times of whole commands, beside nvidia-smi where it is here, and beside a process that makes just
+the NVML calls of `detect` (nvml_floor.c, compiled here). Runs are interleaved, so that noise hits all
+alike; the median and the ratio to nvidia-smi are printed.
 
 Usage: benchmarks/command_times.py GPUREADY [RUNS]
 """
+import os
 import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 gpuready, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 15
@@ -30,6 +33,11 @@ commands = {
     "gpuready doctor": [gpuready, "doctor"],
     "gpuready check": [gpuready, "check"],
 }
+floor = os.path.join(tempfile.mkdtemp(), "nvml_floor")
+source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "nvml_floor.c")
+if shutil.which("cc") and subprocess.run(["cc", "-O2", "-o", floor, source, "-ldl"]).returncode == 0:
+    if subprocess.run([floor]).returncode == 0:
+        commands["the NVML calls of detect alone"] = [floor]
 if shutil.which("nvidia-smi") is None:
     commands = {name: c for name, c in commands.items() if not name.startswith("nvidia-smi")}
 

@@ -3,7 +3,7 @@
 // what was allocated.
 #include <gtest/gtest.h>
 
-#include "../unit/health/verdicts.h"
+#include "unit/health/verdicts.h"
 #include "health/bandwidth/test_bandwidth.h"
 #include "health/compute/test_compute.h"
 #include "health/memory/test_memory.h"
