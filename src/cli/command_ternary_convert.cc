@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cstdio>
 #include <memory>
@@ -9,9 +8,7 @@
 #include "cli/options.h"
 #include "cli/ternary_commands.h"
 #include "cli/ternary_file.h"
-#include "host/atomic_file.h"
 #include "report/text_layout.h"
-#include "ternary/gguf_convert.h"
 
 namespace gpuready::cli {
 namespace {
@@ -72,34 +69,20 @@ int run(Options& options) {
       options.rule == "absmean" ? ternary::Rule::absmean : ternary::Rule::of_format;
   if (same_file(options.in, options.out))
     return complain(bad(options.out + " is the file to be read; write to another"));
-  struct stat facts{};
-  if (!options.force && ::lstat(options.out.c_str(), &facts) == 0)
-    return complain(bad(options.out + " exists; --force replaces it"));
 
   const auto opened = open_ternary_file(options.in);
   if (!opened) return complain(opened.error());
-  auto out = AtomicFile::create(options.out);
-  if (!out) return complain(out.error());
-  Result<void> written;
-  const auto report =
-      gguf::convert(opened->file, options.convert, [&](gguf::Bytes bytes) -> ternary::Result<void> {
-        written = out->write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-        if (written) return {};
-        return std::unexpected(ternary::Error{ternary::ErrorKind::output, written.error().message});
-      });
-  if (!written) return complain(written.error());
-  if (!report) return complain(as_error(report.error(), options.in));
+  const auto report = convert_into(options.out, opened->file, options.in, options.convert,
+                                   options.force ? OnExisting::replace : OnExisting::fail);
+  if (!report) return complain(report.error());
   const bool quiet = options.globals.quiet;
-  bool whole = report->failed.empty() && !report->converted.empty();
+  const bool whole = report->failed.empty() && !report->converted.empty();
   tell(report->failed, "cannot convert");
   if (!quiet || !whole) tell(report->kept, "kept");
   if (!report->failed.empty()) {
     complain("nothing was written");
   } else if (report->converted.empty()) {
     complain(options.in + ": there is nothing to convert; nothing was written");
-  } else if (const auto done = out->commit(); !done) {
-    complain(done.error());
-    whole = false;
   } else {
     if (!quiet)
       for (const auto& note : report->notes) complain(note);

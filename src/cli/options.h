@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "cli/command_line.h"
 #include "host/host.h"
+#include "host/storage.h"
 #include "machine/inspect.h"
 #include "report/report.h"
 #include "report/selftest_report.h"
@@ -59,7 +60,8 @@ bool same_file(const std::string& a, const std::string& b);
 std::optional<Error> bad_output(const Globals& globals, std::vector<std::string> inputs = {});
 
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
-// written. The terminal report goes to standard output unless that carries JSON.
+// written and the report is not of something unhealthy. A reader that closes its pipe early is no
+// failure. The terminal report goes to standard output unless that carries JSON.
 int deliver(const Report& report, const Globals& globals);
 int deliver(const SelfTestReport& report, const Globals& globals);
 // Any other document, and how a terminal shows it.
@@ -68,8 +70,10 @@ int deliver(const Json& document, Exit exit, const Globals& globals,
 // --json, --quiet and --no-color alone.
 void add_output(CommandSpec& command, Globals& globals);
 
-// Writes the whole file or leaves what was there; devices and pipes under /dev are written to.
-Result<void> write_file(const std::string& path, std::string_view content);
+// Writes the whole file or leaves what was there. Devices and pipes are written to as they are, and
+// so is an open descriptor: "-", /dev/stdout, /dev/stderr, /dev/fd/N.
+Result<void> write_file(const std::string& path, std::string_view content,
+                        Storage& storage = live_storage());
 
 // "gpuready: <message>" to standard error.
 void complain(std::string_view message);

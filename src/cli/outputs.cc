@@ -1,11 +1,11 @@
 // Where results go: files, standard output, the terminal.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,14 +18,14 @@
 namespace gpuready::cli {
 namespace {
 
-bool write_all(int descriptor, std::string_view text) {
+Result<void> write_all(int descriptor, std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const auto written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
+    if (written < 0) return fail_errno(fmt::format("cannot write to {}", name), errno);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  return true;
+  return {};
 }
 
 TerminalStyle style_of(const Globals& globals) {
@@ -48,9 +48,18 @@ TerminalStyle style_of(const Globals& globals) {
   return style;
 }
 
-bool is_stdout(const std::string& path) {
-  return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
+// The number of the open descriptor that a path names. Such a path is not opened anew: sockets
+// cannot be, and a file would be written from its start.
+std::optional<int> descriptor_named_by(std::string_view path) {
+  if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"})
+    if (const auto name = after_prefix(path, folder))
+      if (const auto number = parse_uint(*name); number && *number <= INT_MAX)
+        return static_cast<int>(*number);
+  return std::nullopt;
 }
+bool is_stdout(const std::string& path) { return descriptor_named_by(path) == STDOUT_FILENO; }
 
 // What stands there already and is nobody's report: a model or a recording, given by mistake.
 std::string_view precious(const std::string& path) {
@@ -69,6 +78,8 @@ std::string wrong_with(const std::string& path, const std::vector<std::string>& 
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) return "it is a folder";
   if (exists && !S_ISREG(there.st_mode)) return {};  // a pipe or device
+  if (const auto descriptor = descriptor_named_by(path))
+    return exists ? "" : fmt::format("descriptor {} is not open", *descriptor);
   if (exists)
     if (const auto what = precious(path); !what.empty())
       return fmt::format("it holds {}, which is not replaced", what);
@@ -88,18 +99,20 @@ struct Document {
 int deliver_all(std::span<const Document> documents, Exit exit,
                 const std::function<std::string()>& terminal) {
   bool stdout_taken = false, lost = false;
+  const auto send = [&](const std::string& path, const std::string& text) {
+    const auto written = write_file(path, text);
+    if (written || written.error().code == EPIPE) return;  // `| head` has read all that it wanted
+    complain(written.error());
+    lost = true;
+  };
   for (const auto& [path, render] : documents) {
     if (!path) continue;
-    if (is_stdout(*path)) {
-      stdout_taken = true;
-      lost |= !write_all(STDOUT_FILENO, render());
-    } else if (const auto written = write_file(*path, render()); !written) {
-      complain(written.error());
-      lost = true;
-    }
+    stdout_taken |= is_stdout(*path);
+    send(*path, render());
   }
-  if (!stdout_taken) lost |= !write_all(STDOUT_FILENO, terminal());
-  return static_cast<int>(lost ? Exit::usage : exit);
+  if (!stdout_taken) send("-", terminal());
+  // Of two bad results the worse is told: a lost report does not hide an unhealthy GPU.
+  return static_cast<int>(lost && exit != Exit::unhealthy ? Exit::usage : exit);
 }
 
 }  // namespace
@@ -132,7 +145,8 @@ std::optional<Error> bad_output(const Globals& globals, std::vector<std::string>
 }
 
 void complain(std::string_view message) {
-  write_all(STDERR_FILENO, fmt::format("gpuready: {}\n", printable(message)));
+  // There is nowhere left to report a failure of this.
+  (void)write_all(STDERR_FILENO, fmt::format("gpuready: {}\n", printable(message)), "stderr");
 }
 
 int complain(const Error& error, Exit exit) {
@@ -140,15 +154,15 @@ int complain(const Error& error, Exit exit) {
   return static_cast<int>(exit);
 }
 
-Result<void> write_file(const std::string& path, std::string_view content) {
-  if (!path.starts_with("/dev/")) return write_file_atomically(path, content);
-  // A pipe or device is written to as it is, and a file behind it (/dev/fd/5) at its end.
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor < 0) return fail_errno(path, errno);
-  const int error_number = write_all(descriptor, content) ? 0 : errno;
-  ::close(descriptor);
-  if (error_number != 0) return fail_errno(path, error_number);
-  return {};
+Result<void> write_file(const std::string& path, std::string_view content, Storage& storage) {
+  if (const auto descriptor = descriptor_named_by(path))
+    return write_all(*descriptor, content, path == "-" ? "standard output" : path);
+  if (const auto there = storage.status(path); there && there->kind != FileKind::regular) {
+    const auto written = storage.append(path, content);
+    if (written || written.error().code == 0) return written;
+    return fail_errno("cannot write to " + path, written.error().code);
+  }
+  return write_file_atomically(path, content, {}, storage);
 }
 
 int deliver(const Report& report, const Globals& globals) {

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+
 #include "base/text.h"
+#include "host/atomic_file.h"
 
 namespace gpuready::cli {
+
+namespace gguf = ternary::gguf;
 
 Error as_error(const ternary::Error& error, std::string_view where) {
   return {ErrorKind::bad_input, fmt::format("{}: {} ({})", printable(where),
@@ -17,6 +22,29 @@ Result<TernaryFile> open_ternary_file(const std::string& path) {
   auto file = ternary::gguf::read(mapped->bytes());
   if (!file) return std::unexpected(as_error(file.error(), path));
   return TernaryFile{std::move(*mapped), std::move(*file)};
+}
+
+Result<gguf::ConvertReport> convert_into(const std::string& path, const gguf::File& file,
+                                         std::string_view name, const gguf::ConvertOptions& options,
+                                         OnExisting existing, Storage& storage) {
+  const auto explain = [&](const Error& error) {
+    return error.code == EEXIST ? fail(ErrorKind::bad_input, path + " exists; --force replaces it")
+                                : std::unexpected(error);
+  };
+  auto out = AtomicFile::create(path, {.on_existing = existing}, storage);
+  if (!out) return explain(out.error());
+  Result<void> written;
+  const auto write = [&](gguf::Bytes bytes) -> ternary::Result<void> {
+    written = out->write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (written) return {};
+    return std::unexpected(ternary::Error{ternary::ErrorKind::output, written.error().message});
+  };
+  auto report = gguf::convert(file, options, write);
+  if (!written) return std::unexpected(written.error());
+  if (!report) return std::unexpected(as_error(report.error(), name));
+  if (!report->failed.empty() || report->converted.empty()) return std::move(*report);
+  if (const auto done = out->commit(); !done) return explain(done.error());
+  return std::move(*report);
 }
 
 Option layout_option(std::vector<std::string>& names) {

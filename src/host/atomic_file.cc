@@ -1,142 +1,167 @@
 #include "host/atomic_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 namespace gpuready {
 namespace {
 
+constexpr int kNamesTried = 10'000;
+
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
-// A file without a name, which is gone with the process however that ends; where the filesystem has
-// none, one that is removed unless it was renamed away.
-class Temporary {
- public:
-  explicit Temporary(const std::string& beside) : path_(beside + ".tmp-XXXXXX") {
-    if (access("/proc/self/fd", X_OK) == 0)
-      fd_ = open(folder_of(beside).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd_ >= 0) return;
-    fd_ = mkostemp(path_.data(), O_CLOEXEC);
-    named_ = fd_ >= 0;
-  }
-  ~Temporary() {
-    if (fd_ >= 0) close(fd_);
-    if (named_) unlink(path_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  int fd() const { return fd_; }
-  bool rename_to(const std::string& path) {
-    if (!named_ && !give_name()) return false;
-    named_ = std::rename(path_.c_str(), path.c_str()) != 0;
-    return !named_;
-  }
-
- private:
-  // rename() alone replaces a file, and it wants a name.
-  bool give_name() {
-    const std::string self = "/proc/self/fd/" + std::to_string(fd_);
-    const std::string stem = path_.substr(0, path_.size() - 6) + std::to_string(getpid());
-    for (int i = 0; i < 1000 && !named_; ++i) {
-      path_ = stem + '-' + std::to_string(i);
-      named_ = linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0;
-      if (!named_ && errno != EEXIST) return false;
-    }
-    return named_;
-  }
-
-  std::string path_;
-  int fd_ = -1;
-  bool named_ = false;
-};
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t size = write(fd, bytes.data(), bytes.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return true;
-}
-
-// The permissions of the file to be replaced, else those that open() would give a new one.
-mode_t mode_for(const struct stat* existing) {
-  if (existing != nullptr) return existing->st_mode & 07777;
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
-}
-
-void sync_folder_of(const std::string& path) {
-  const int fd = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);  // some filesystems cannot; the content itself is synced
-  close(fd);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 }  // namespace
 
 struct AtomicFile::State {
-  State(const std::string& shown, std::string to, std::optional<struct stat> existing)
-      : path(shown), target(std::move(to)), old(existing), file(target) {}
-  std::string path, target;  // as it was asked for; with links followed
-  std::optional<struct stat> old;
-  Temporary file;
+  State(Storage& to, std::string shown, WriteOptions how)
+      : storage(to), options(how), path(std::move(shown)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    file.reset();
+    if (!temporary.empty()) (void)storage.unlink(temporary);
+  }
+
+  Result<void> open();
+  Result<void> commit();
+
+ private:
+  // Calls `take` with names until one was free, which is then the temporary's.
+  template <class Take>
+  Result<void> take_temporary_name(Take take);
+  Result<void> publish_unnamed();
+  Result<void> publish_named();
+  Result<void> rename_to_target(OnExisting existing);
+  // What the caller is told: the file that it asked for, not a temporary.
+  std::unexpected<Error> cannot_write(const Error& error) const {
+    if (error.code == 0) return std::unexpected(error);
+    return fail_errno("cannot write " + path, error.code);
+  }
+
+ public:
+  Storage& storage;
+  WriteOptions options;
+  std::string path, target, folder;  // as it was asked for; with links followed; of the target
+  std::optional<FileStatus> old;
+  std::unique_ptr<Storage::File> file;
+  std::string temporary;  // while the new file has such a name
 };
+
+template <class Take>
+Result<void> AtomicFile::State::take_temporary_name(Take take) {
+  const std::string stem = folder + "/.gpuready-" + std::to_string(getpid()) + "-";
+  Result<void> taken;
+  for (int i = 0; i < kNamesTried; ++i) {
+    const std::string name = stem + std::to_string(i) + ".tmp";
+    taken = take(name);
+    if (taken) temporary = name;
+    if (taken || taken.error().code != EEXIST) break;
+  }
+  return taken;
+}
+
+Result<void> AtomicFile::State::open() {
+  const auto found = storage.status(path);
+  if (!found && found.error().kind != ErrorKind::not_found) return cannot_write(found.error());
+  target = path;
+  if (found) {
+    if (found->kind != FileKind::regular)
+      return fail(ErrorKind::bad_input, path + ": not a regular file, so it is not written over");
+    if (options.on_existing == OnExisting::fail) return fail_errno("cannot write " + path, EEXIST);
+    old = *found;
+    const auto real = storage.real_path(path);
+    if (!real) return cannot_write(real.error());
+    target = *real;
+  }
+  folder = folder_of(target);
+  const std::uint32_t mode = old || options.private_to_user ? 0600 : 0666;
+  auto unnamed = storage.create_unnamed(folder, mode);
+  if (unnamed) {
+    file = std::move(*unnamed);
+    return {};
+  }
+  if (unnamed.error().code != EOPNOTSUPP) return cannot_write(unnamed.error());
+  const auto created = take_temporary_name([&](const std::string& name) -> Result<void> {
+    file = TRY(storage.create(name, mode));
+    return {};
+  });
+  if (!created) return cannot_write(created.error());
+  return {};
+}
+
+Result<void> AtomicFile::State::commit() {
+  Result<void> done;
+  if (old && !options.private_to_user) done = file->set_mode(old->mode);
+  if (done) done = file->sync();
+  if (done) done = temporary.empty() ? publish_unnamed() : publish_named();
+  if (!done) return cannot_write(done.error());
+  const auto synced = storage.sync_folder(folder);
+  if (synced || synced.error().code == 0) return synced;
+  return fail_errno(path + " is written, but a loss of power may undo that", synced.error().code);
+}
+
+Result<void> AtomicFile::State::publish_unnamed() {
+  if (!old) {
+    const auto linked = file->link(target);
+    if (linked || options.on_existing == OnExisting::fail || linked.error().code != EEXIST)
+      return linked;
+  }
+  // rename() alone replaces a file, and it wants a name.
+  TRY(take_temporary_name([&](const std::string& name) { return file->link(name); }));
+  return rename_to_target(OnExisting::replace);
+}
+
+Result<void> AtomicFile::State::publish_named() {
+  const auto renamed = rename_to_target(options.on_existing);
+  if (renamed || options.on_existing == OnExisting::replace || renamed.error().code != EOPNOTSUPP)
+    return renamed;
+  const auto linked = storage.link(temporary, target);
+  if (linked && storage.unlink(temporary)) temporary.clear();
+  if (linked || linked.error().code != EOPNOTSUPP) return linked;
+  const auto taken = storage.status(target);
+  if (taken) return fail_errno(target, EEXIST);
+  if (taken.error().kind != ErrorKind::not_found) return std::unexpected(taken.error());
+  return rename_to_target(OnExisting::replace);
+}
+
+Result<void> AtomicFile::State::rename_to_target(OnExisting existing) {
+  TRY(storage.rename(temporary, target, existing));
+  temporary.clear();
+  return {};
+}
 
 AtomicFile::AtomicFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
 AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
 AtomicFile& AtomicFile::operator=(AtomicFile&&) noexcept = default;
 AtomicFile::~AtomicFile() = default;
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
-  std::string target = path;
-  std::optional<struct stat> old;
-  if (struct stat facts{}; stat(path.c_str(), &facts) == 0) {
-    if (!S_ISREG(facts.st_mode))
-      return fail(ErrorKind::bad_input, path + ": not a regular file, so it is not written over");
-    old = facts;
-    if (char* real = realpath(path.c_str(), nullptr); real != nullptr) {
-      target = real;
-      std::free(real);
-    }
-  }
-  auto state = std::make_unique<State>(path, std::move(target), old);
-  if (state->file.fd() < 0) return fail_errno("cannot write beside " + path, errno);
+Result<AtomicFile> AtomicFile::create(const std::string& path, WriteOptions options,
+                                      Storage& storage) {
+  auto state = std::make_unique<State>(storage, path, options);
+  TRY(state->open());
   return AtomicFile(std::move(state));
 }
 
 Result<void> AtomicFile::write(std::string_view bytes) {
-  if (write_all(state_->file.fd(), bytes)) return {};
-  return fail_errno("cannot write " + state_->path, errno);
+  const auto written = state_->file->write(bytes);
+  if (written || written.error().code == 0) return written;
+  return fail_errno("cannot write " + state_->path, written.error().code);
 }
 
-Result<void> AtomicFile::commit() {
-  const int fd = state_->file.fd();
-  if (fchmod(fd, mode_for(state_->old ? &*state_->old : nullptr)) != 0 || fsync(fd) != 0 ||
-      !state_->file.rename_to(state_->target))
-    return fail_errno("cannot write " + state_->path, errno);
-  sync_folder_of(state_->target);
-  return {};
-}
+Result<void> AtomicFile::commit() { return state_->commit(); }
 
-Result<void> write_file_atomically(const std::string& path, std::string_view bytes) {
-  auto file = AtomicFile::create(path);
-  if (!file) return std::unexpected(file.error());
-  const auto written = file->write(bytes);
-  return written ? file->commit() : written;
+Result<void> write_file_atomically(const std::string& path, std::string_view bytes,
+                                   WriteOptions options, Storage& storage) {
+  auto file = TRY(AtomicFile::create(path, options, storage));
+  TRY(file.write(bytes));
+  return file.commit();
 }
 
 }  // namespace gpuready

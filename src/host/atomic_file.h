@@ -1,4 +1,4 @@
-// Writing a file so that it is whole or untouched.
+// Writing a file so that it is whole or untouched, whatever fails and whenever the writer dies.
 #pragma once
 
 #include <memory>
@@ -6,19 +6,34 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "host/storage.h"
 
 namespace gpuready {
 
-// Writes a temporary file in the same folder, syncs it and renames it over `path`. On any failure
-// the old file is untouched and the temporary one gone, as it is when the process is killed on a
-// filesystem that has files without a name. A symbolic link is followed; anything
-// that is no regular file (a device, a folder) is refused, since renaming would replace it.
-Result<void> write_file_atomically(const std::string& path, std::string_view bytes);
+struct WriteOptions {
+  // `fail`: a file that exists when the new one is whole is not replaced (EEXIST), however late it
+  // came. Where a filesystem has neither hard links nor a rename that refuses to replace, that is
+  // looked up just before the rename.
+  OnExisting on_existing = OnExisting::replace;
+  // Mode 0600, also over a file that others could read. Else the old file's mode, or that of any
+  // new file.
+  bool private_to_user = false;
+};
+
+// Writes a temporary file in the same folder, syncs it and gives it the name `path`. On any failure
+// the old file is untouched and the temporary one gone. It has no name while it is written, so that
+// it is gone with a process that is killed, too; but for the moment of replacing an old file, and
+// on filesystems without such files, it is `.gpuready-PID-N.tmp`. A symbolic link is followed;
+// anything that is no regular file (a device, a folder) is refused, since renaming would replace
+// it.
+Result<void> write_file_atomically(const std::string& path, std::string_view bytes,
+                                   WriteOptions options = {}, Storage& storage = live_storage());
 
 // The same for a file that is made piece by piece. Without commit() nothing is left of it.
 class AtomicFile {
  public:
-  static Result<AtomicFile> create(const std::string& path);
+  static Result<AtomicFile> create(const std::string& path, WriteOptions options = {},
+                                   Storage& storage = live_storage());
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) noexcept;
   ~AtomicFile();

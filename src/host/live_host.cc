@@ -13,26 +13,13 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "host/descriptor.h"
 #include "host/host.h"
 #include "host/kernel_log.h"
 #include "host/probe_children.h"
 
 namespace gpuready {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // No terminal is taken over, no FIFO waited for, nothing leaks into a child.
 constexpr int kOpenFlags = O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "host/host.h"
+#include "host/storage.h"
 
 namespace gpuready {
 
@@ -63,8 +64,10 @@ Result<Recording> recording_from_archive(std::string_view bytes, std::string_vie
 // `folder` is where "extends" is looked up.
 Result<Recording> recording_from_script(std::string_view text, std::string_view name,
                                         const std::string& folder);
-// Writes to a temporary file beside `path` and renames it, so that `path` is whole or untouched.
-Result<void> save_recording(const Recording& recording, const std::string& path);
+// `path` is whole or untouched (atomic_file.h), and only this user can read it: even a redacted
+// recording tells much about a machine.
+Result<void> save_recording(const Recording& recording, const std::string& path,
+                            Storage& storage = live_storage());
 // Replaces serials, UUIDs, MAC addresses, host and user names consistently: the same secret
 // becomes the same substitute everywhere, so joins still hold.
 Recording redact(Recording recording);

@@ -176,10 +176,9 @@ Result<std::string> recording_to_archive(const Recording& recording) {
   return packed;
 }
 
-Result<void> save_recording(const Recording& recording, const std::string& path) {
-  const auto packed = recording_to_archive(recording);
-  if (!packed) return std::unexpected(packed.error());
-  return write_file_atomically(path, *packed);
+Result<void> save_recording(const Recording& recording, const std::string& path, Storage& storage) {
+  const auto packed = TRY(recording_to_archive(recording));
+  return write_file_atomically(path, packed, {.private_to_user = true}, storage);
 }
 
 }  // namespace gpuready

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include "unit/host/storage_walk.h"
 
 namespace gpuready {
 namespace {
@@ -68,6 +71,76 @@ TEST_F(AtomicFiles, OfAKilledWriterLeaveNothing) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   EXPECT_EQ(files(), 0);
+}
+
+TEST_F(AtomicFiles, KeepTheModeOfTheOldOneUnlessTheyArePrivate) {
+  std::ofstream(path("f")) << "old";
+  ASSERT_EQ(::chmod(path("f").c_str(), 0644), 0);
+  const auto mode = [&](const char* name) { return live_storage().status(path(name))->mode; };
+  ASSERT_TRUE(write_file_atomically(path("f"), "new"));
+  EXPECT_EQ(mode("f"), 0644u);
+  ASSERT_TRUE(write_file_atomically(path("f"), "new", {.private_to_user = true}));
+  EXPECT_EQ(mode("f"), 0600u);
+  ASSERT_TRUE(write_file_atomically(path("g"), "new", {.private_to_user = true}));
+  EXPECT_EQ(mode("g"), 0600u);
+  const mode_t mask = ::umask(027);
+  ASSERT_TRUE(write_file_atomically(path("h"), "new"));
+  ::umask(mask);
+  EXPECT_EQ(mode("h"), 0640u);
+}
+
+TEST_F(AtomicFiles, FollowALinkAndReplaceNoDevice) {
+  std::ofstream(path("f")) << "old";
+  ASSERT_EQ(::symlink("f", path("link").c_str()), 0);
+  ASSERT_TRUE(write_file_atomically(path("link"), "new"));
+  EXPECT_EQ(content("f"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(write_file_atomically(path("pipe"), "new"));
+  EXPECT_FALSE(write_file_atomically(path("."), "new"));
+}
+
+// Whatever the moment at which somebody makes the file, it is theirs.
+TEST(AtomicFile, MadeMeanwhileBySomebodyElseStays) {
+  for (const auto& unsupported : kPoorFilesystems)
+    for (std::size_t at = 1;; ++at) {
+      MemoryPlace place;
+      place.reset(std::nullopt);
+      FailingStorage storage(place.storage(), {}, unsupported);
+      bool looked_up_last = false;
+      storage.before_call = [&](StorageCall call) {
+        if (storage.calls() != at) return;
+        looked_up_last = call == StorageCall::rename;
+        const auto theirs = place.storage().create(place.target(), 0600);
+        if (theirs) {
+          ASSERT_TRUE((*theirs)->write("theirs"));
+        }
+      };
+      const auto written =
+          write_file_atomically(place.target(), "ours", {.on_existing = OnExisting::fail}, storage);
+      if (storage.calls() < at) {
+        EXPECT_TRUE(written);
+        break;
+      }
+      SCOPED_TRACE("call " + std::to_string(at));
+      // Without links and without a rename that refuses there is a moment that nobody can close.
+      if (looked_up_last) continue;
+      const bool ours_was_first = written.has_value();
+      EXPECT_EQ(place.content(), ours_was_first ? "ours" : "theirs");
+      if (!written) {
+        EXPECT_EQ(written.error().code, EEXIST);
+      }
+      EXPECT_EQ(place.names(), std::vector<std::string>{"target"});
+    }
+}
+
+TEST(AtomicFile, IsWholeOrUntouchedWhateverFails) {
+  walk_storage([](Storage& storage, const std::string& path) -> Result<void> {
+    auto file = TRY(AtomicFile::create(path, {}, storage));
+    TRY(file.write("the new "));
+    TRY(file.write("file"));
+    return file.commit();
+  });
 }
 
 }  // namespace
