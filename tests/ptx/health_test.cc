@@ -3,12 +3,12 @@
 // what was allocated.
 #include <gtest/gtest.h>
 
-#include "unit/health/verdicts.h"
 #include "health/bandwidth/test_bandwidth.h"
 #include "health/compute/test_compute.h"
 #include "health/memory/test_memory.h"
 #include "health/tensor/test_tensor.h"
 #include "ptx_gpu.h"
+#include "unit/health/verdicts.h"
 
 namespace gpuready {
 namespace {
