@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ namespace gpuready::doctor {
 struct Facts {
   const Machine& machine;
   const DiagnoseOptions& options;
+  const std::set<int>& blamed;  // GPUs that an error of an earlier row concerns
 };
 
 // One place where a cause was seen. Texts that are set replace the row's.

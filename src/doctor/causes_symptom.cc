@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/xid_table.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -46,8 +47,7 @@ std::vector<Match> not_listed(const Facts& facts) {
   for (const auto& gpu : machine.gpus) {
     if (gpu.vendor != Vendor::nvidia || gpu.faked || gpu.suspended || !gpu.pci) continue;
     if (gpu.nvml_index || gpu.driver != "nvidia") continue;
-    // A container is often given some of the host's GPUs.
-    if (in_container(machine) && nvidia.nvml_device_count.value_or(0) > 0) continue;
+    if (access_to(machine, gpu).use != GpuUse::unusable) continue;  // another container's
     Match match = about(gpu);
     match.evidence.push_back(
         evidence("nvmlDeviceGetCount_v2()",
@@ -126,13 +126,36 @@ std::vector<Match> xid_events(const Facts& facts) {
   return matches;
 }
 
-bool usable(const Machine& machine, const Gpu& gpu) {
-  if (gpu.faked || gpu.excluded.value_or(false)) return false;
-  if (gpu.vendor == Vendor::nvidia && machine.nvidia.nvml_start && !machine.system.jetson_release &&
-      !gpu.suspended)
-    return answers(machine, gpu) && (!machine.nvidia.cuda_start || machine.nvidia.cuda_start->ok());
-  if (gpu.pci && !machine.system.wsl2) return gpu.driver.has_value();
-  return true;
+std::string name_of(const Gpu& gpu) {
+  return gpu.pci ? gpu.pci->text() : fmt::format("GPU {}", gpu.index);
+}
+
+// What could not be looked at may hide the cause.
+std::string what_was_not_seen(const Machine& machine) {
+  std::vector<std::string> parts;
+  if (!machine.kernel_log.readable) parts.emplace_back("the kernel log");
+  for (const auto& unseen : machine.unseen)
+    if (parts.size() < 4 && !contains(unseen.what, "kernel log"))
+      parts.push_back(quote(unseen.what));
+  return parts.empty() ? "Everything that a diagnosis reads was read, and none of it names a cause."
+                       : fmt::format("What could not be read may hold the cause: {}.",
+                                     fmt::join(parts, ", "));
+}
+
+std::vector<Match> unexplained(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& gpu : machine.gpus) {
+    if (facts.blamed.contains(gpu.index)) continue;
+    const auto access = access_to(machine, gpu);
+    if (access.use != GpuUse::unusable) continue;
+    Match match = about(gpu);
+    match.explanation = fmt::format("No cause is known. {}", what_was_not_seen(machine));
+    match.evidence.push_back(
+        evidence(access.source, fmt::format("{}: {}", name_of(gpu), access.reason)));
+    matches.push_back(std::move(match));
+  }
+  return matches;
 }
 
 std::vector<Match> count_missed(const Facts& facts) {
@@ -141,23 +164,24 @@ std::vector<Match> count_missed(const Facts& facts) {
   int found = 0;
   Match match;
   for (const auto& gpu : machine.gpus) {
-    if (usable(machine, gpu)) {
+    const auto access = access_to(machine, gpu);
+    const bool blamed = facts.blamed.contains(gpu.index);
+    if (access.use == GpuUse::usable && !blamed) {
       ++found;
       continue;
     }
-    const auto state = gpu.faked ? "faked" : "unusable";
     match.evidence.push_back(evidence(
-        gpu.pci ? gpu.pci->text() : fmt::format("GPU {}", gpu.index),
-        fmt::format("{}, {}", gpu.name.empty() ? "GPU of unknown name" : gpu.name, state)));
+        name_of(gpu), fmt::format("{}: {}", gpu.name.empty() ? "GPU of unknown name" : gpu.name,
+                                  access.reason.empty() ? "an error was found" : access.reason)));
     match.gpus.push_back(gpu.index);
     if (gpu.pci) match.pci.push_back(*gpu.pci);
   }
   if (found >= expected) return {};
   match.title =
-      fmt::format("Expected {} GPU{}, found {}", expected, expected == 1 ? "" : "s", found);
+      fmt::format("{} GPU{} required, {} usable", expected, expected == 1 ? " is" : "s are", found);
   if (match.evidence.empty())
     match.evidence.push_back(
-        evidence("--require-gpu", fmt::format("{} expected, {} found", expected, found)));
+        evidence("--require-gpu", fmt::format("{} required, {} usable", expected, found)));
   return {match};
 }
 
@@ -209,10 +233,19 @@ std::vector<Cause> symptom_causes() {
        .command = {},
        .explains = {},
        .match = xid_events},
+      {.id = "gpu-unusable",
+       .severity = Severity::error,
+       .title = "The GPU cannot be used, and no cause was found",
+       .explanation = "No cause is known.",
+       .cure = "Run it again as root on the host, where the kernel log can be read; restart the "
+               "machine if it still names no cause.",
+       .command = "sudo gpuready doctor",
+       .explains = {"expected-gpu-count"},
+       .match = unexplained},
       {.id = "expected-gpu-count",
        .severity = Severity::error,
-       .title = "Fewer GPUs than expected",
-       .explanation = "Fewer GPUs can be used than were asked for.",
+       .title = "Fewer GPUs are usable than required",
+       .explanation = "Fewer GPUs can be used than --require-gpu asks for.",
        .cure = "Look for what is missing: on the bus, at its power, or in this container's GPUs.",
        .command = {},
        .explains = {},

@@ -2,6 +2,7 @@
 #include "doctor/diagnose.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/text.h"
@@ -137,17 +138,32 @@ void merge(Finding& into, Finding from) {
 
 std::vector<Told> run_table(const Machine& machine, const DiagnoseOptions& options) {
   std::vector<Told> told;
-  const doctor::Facts facts{machine, options};
+  std::set<int> blamed;
+  const doctor::Facts facts{machine, options, blamed};
   for (const auto& cause : doctor::causes()) {
     for (auto& match : cause.match(facts)) {
       if (match.evidence.empty()) continue;  // nothing is told without proof
       told.push_back({&cause, finding_of(cause, std::move(match), machine), 0});
     }
+    for (const auto& gpu : machine.gpus)
+      for (const auto& each : told)
+        if (each.cause == &cause && blames(each.finding, gpu)) blamed.insert(gpu.index);
   }
   return told;
 }
 
 }  // namespace
+
+bool blames(const Finding& finding, const Gpu& gpu) {
+  if (finding.id == kExpectedGpuCount) return false;
+  const auto in = [](const auto& list, const auto& item) {
+    return std::ranges::find(list, item) != list.end();
+  };
+  const bool about_it = in(finding.gpus, gpu.index) || (gpu.pci && in(finding.pci, *gpu.pci));
+  if (about_it && finding.severity == Severity::error) return true;
+  return std::ranges::any_of(finding.explains,
+                             [&](const Finding& inner) { return blames(inner, gpu); });
+}
 
 std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& options) {
   auto told = run_table(machine, options);

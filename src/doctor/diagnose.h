@@ -2,12 +2,17 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "gpuready/finding.h"
 #include "gpuready/machine.h"
 
 namespace gpuready {
+
+// The finding that --require-gpu is not met. It tells what was asked for and no fault, so it counts
+// as no error.
+inline constexpr std::string_view kExpectedGpuCount = "expected-gpu-count";
 
 struct DiagnoseOptions {
   std::optional<int> expected_gpus;  // --require-gpu=N; 1 for a bare --require-gpu
@@ -16,6 +21,10 @@ struct DiagnoseOptions {
 // Root causes, most severe first; what a cause explains is folded under it. Empty on a healthy
 // machine.
 std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& options = {});
+
+// An error that concerns this GPU, here or folded under it. One about the whole machine blames no
+// GPU: those that it keeps from work say so themselves (access_to in machine/gpu_use.h).
+bool blames(const Finding& finding, const Gpu& gpu);
 
 // What was lost or changed between an earlier machine and this one: count, models, driver, links,
 // ECC, NVLinks, memory.

@@ -4,23 +4,19 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+#include "doctor/diagnose.h"
 #include "health/plan/survey.h"
 
 namespace gpuready {
 namespace {
 
-constexpr std::string_view kExpectedCount = "expected-gpu-count";
-
-bool concerns(const Finding& finding, const Gpu& gpu) {
-  if (finding.id == kExpectedCount) return false;
-  if (finding.severity == Severity::error &&
-      (std::find(finding.gpus.begin(), finding.gpus.end(), gpu.index) != finding.gpus.end() ||
-       (finding.gpus.empty() && finding.pci.empty()) ||
-       (gpu.pci &&
-        std::find(finding.pci.begin(), finding.pci.end(), *gpu.pci) != finding.pci.end())))
-    return true;
-  return std::any_of(finding.explains.begin(), finding.explains.end(),
-                     [&](const Finding& inner) { return concerns(inner, gpu); });
+// The most severe of the finding and of what is folded under it. Too few GPUs are no fault.
+Severity worst(const Finding& finding) {
+  if (finding.id == kExpectedGpuCount) return Severity::info;
+  Severity severity = finding.severity;
+  for (const Finding& inner : finding.explains) severity = std::max(severity, worst(inner));
+  return severity;
 }
 
 bool concerns(const Verdict& verdict, const Gpu& gpu) {
@@ -45,42 +41,58 @@ bool passed_all(const Report& report, const Gpu& gpu) {
   return has_verdict(report, gpu, passed);
 }
 
-// A driver that was asked and did not start makes its GPUs unusable.
-bool driver_refused(const Machine& machine, const Gpu& gpu) {
-  if (gpu.vendor != Vendor::nvidia) return false;
-  const auto& nvidia = machine.nvidia;
-  if (nvidia.cuda_start) return !nvidia.cuda_start->ok() && nvidia.cuda_start->code != 100;
-  return nvidia.nvml_start && !nvidia.nvml_start->ok();
-}
-
-// On the bus, and nothing drives it. Platforms without PCI (Jetson, Apple, WSL2) tell no driver.
-bool driverless(const Machine& machine, const Gpu& gpu) {
-  if (!gpu.pci || gpu.driver || machine.system.wsl2) return false;
-  const auto it = std::find_if(machine.pci.begin(), machine.pci.end(),
-                               [&](const PciDevice& device) { return device.address == *gpu.pci; });
-  return it != machine.pci.end() && !it->driver;
+std::string count(std::ptrdiff_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
 struct Tally {
   int gpus = 0, usable = 0, ready = 0, errors = 0, warnings = 0;
+  int hidden = 0, not_ours = 0;  // on the bus, and not counted in `gpus`
   bool failed = false, unknown = false;
+  std::string unusable;  // the first one and why: "GPU 3: NVML has lost it"
+  std::string in_part;   // GPUs of which only MIG instances were tested
 };
+
+// "GPU 0 by 2 MIG instances, 30.0 of 79.6 GiB"
+std::string share_of(const Gpu& gpu) {
+  std::uint64_t bytes = 0;
+  for (const MigInstance& instance : gpu.mig) bytes += instance.memory_total_bytes.value_or(0);
+  std::string text =
+      fmt::format("GPU {} by {}", gpu.index, count(std::ssize(gpu.mig), "MIG instance"));
+  if (bytes > 0 && gpu.memory.total_bytes)
+    text +=
+        fmt::format(", {} of its {}", format_bytes(bytes), format_bytes(*gpu.memory.total_bytes));
+  return text;
+}
 
 Tally tally(const Report& report, const Requirements& requirements) {
   Tally tally;
-  for (const auto& gpu : report.machine.gpus) {
-    if (gpu.faked) continue;
-    if (!requirements.devices.empty() && !names_gpu(requirements.devices, gpu)) continue;
+  const auto access = usability(report);
+  for (std::size_t i = 0; i < access.size(); ++i) {
+    const Gpu& gpu = report.machine.gpus[i];
+    const GpuUse use = access[i].use;
+    const bool named = !requirements.devices.empty();
+    if (use == GpuUse::faked || (named && !names_gpu(requirements.devices, gpu))) continue;
+    tally.hidden += use == GpuUse::hidden;
+    tally.not_ours += use == GpuUse::not_ours;
+    const bool asked_for = use == GpuUse::hidden && names_this_gpu(requirements.devices, gpu);
+    if (!is_given(use) && !asked_for) continue;
     ++tally.gpus;
-    if (!is_usable(report, gpu)) continue;
+    if (use == GpuUse::unusable) {
+      if (tally.unusable.empty())
+        tally.unusable = fmt::format("GPU {}: {}", gpu.index, access[i].reason);
+      continue;
+    }
     ++tally.usable;
-    tally.ready += passed_all(report, gpu);
+    if (!passed_all(report, gpu)) continue;
+    ++tally.ready;
+    if (gpu.mig_enabled.value_or(false))
+      tally.in_part += (tally.in_part.empty() ? "" : "; ") + share_of(gpu);
   }
   if (report.findings)
     for (const auto& finding : *report.findings) {
-      if (finding.id == kExpectedCount) continue;
-      tally.errors += finding.severity == Severity::error;
-      tally.warnings += finding.severity == Severity::warning;
+      tally.errors += worst(finding) == Severity::error;
+      tally.warnings += worst(finding) == Severity::warning;
     }
   const auto judge = [&](VerdictStatus status) {
     tally.failed |= status == VerdictStatus::failed;
@@ -106,10 +118,6 @@ Exit exit_of(const Report& report, const Tally& tally, const Requirements& requi
   return Exit::ok;
 }
 
-std::string count(int number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
-
 // A GPU's test where there is no GPU.
 bool beside_the_point(const Report& report, const Verdict& verdict) {
   return verdict.status == VerdictStatus::not_supported && report.machine.gpus.empty();
@@ -123,7 +131,8 @@ std::string first_problem(const Report& report) {
         return fmt::format("{} failed the {} test", verdict.subject, verdict.test);
   if (report.findings)
     for (const auto& finding : *report.findings)
-      if (finding.severity == Severity::error && finding.id != kExpectedCount) return finding.title;
+      if (worst(finding) == Severity::error && finding.id != kExpectedGpuCount)
+        return finding.title;
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts)
       if (verdict.status != VerdictStatus::passed && !beside_the_point(report, verdict))
@@ -148,19 +157,22 @@ std::string conclude_check(const Report& report, const Tally& tally) {
                                 report.verdicts->front().subject),
                     problem);
   }
-  return sentence(fmt::format("{} of {} {} ready for work", tally.ready, count(tally.gpus, "GPU"),
-                              tally.ready == 1 ? "is" : "are"),
-                  problem);
+  const std::string share =
+      tally.in_part.empty() ? "" : fmt::format(" in part ({})", tally.in_part);
+  return sentence(fmt::format("{} of {} {} ready for work{}", tally.ready, count(tally.gpus, "GPU"),
+                              tally.ready == 1 || tally.gpus == 1 ? "is" : "are", share),
+                  problem.empty() ? tally.unusable : problem);
 }
 
 std::string conclude_doctor(const Report& report, const Tally& tally) {
-  if (tally.errors + tally.warnings == 0)
-    return tally.gpus == 0 ? "No GPU in this machine, and nothing wrong to tell of."
-                           : fmt::format("Nothing is wrong with the {} here.",
-                                         tally.gpus == 1 ? "GPU" : count(tally.gpus, "GPU"));
-  return sentence(
-      fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
-      first_problem(report));
+  if (tally.errors + tally.warnings > 0 || tally.failed)
+    return sentence(
+        fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
+        first_problem(report));
+  if (report.exit == Exit::required_absent) return "Fewer GPUs are usable here than required.";
+  if (tally.gpus == 0) return "No GPU in this machine, and no error was found.";
+  return fmt::format("Nothing is wrong with the {} here.",
+                     tally.gpus == 1 ? "GPU" : count(tally.gpus, "GPU"));
 }
 
 std::string conclude_detect(const Report& report, const Tally& tally) {
@@ -169,19 +181,47 @@ std::string conclude_detect(const Report& report, const Tally& tally) {
         "Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
   if (tally.gpus == 0) return "No GPU found.";
   if (tally.usable == tally.gpus) return count(tally.gpus, "GPU") + " found.";
-  return fmt::format("{} found, {} of them usable: `gpuready doctor` names the cause.",
-                     count(tally.gpus, "GPU"), tally.usable);
+  return fmt::format("{} found, {} usable. {}; `gpuready doctor` names the cause.",
+                     count(tally.gpus, "GPU"), tally.usable, tally.unusable);
+}
+
+// What is on the bus and does not count.
+std::string others(const Report& report, const Tally& tally) {
+  const auto told = [](int number, std::string_view why) {
+    return number == 0
+               ? ""
+               : fmt::format(" {} more on the bus {} {}.", number, number == 1 ? "is" : "are", why);
+  };
+  return told(tally.not_ours,
+              report.machine.container.runtime ? "not this container's" : "not this job's") +
+         told(tally.hidden, "hidden by CUDA_VISIBLE_DEVICES");
 }
 
 }  // namespace
 
-bool is_usable(const Report& report, const Gpu& gpu) {
-  if (gpu.faked || gpu.excluded.value_or(false)) return false;
-  if (driver_refused(report.machine, gpu) || driverless(report.machine, gpu)) return false;
-  if (report.findings)
-    for (const auto& finding : *report.findings)
-      if (concerns(finding, gpu)) return false;
-  return !has_verdict(report, gpu, VerdictStatus::failed);
+std::vector<GpuAccess> usability(const Report& report) {
+  const Machine& machine = report.machine;
+  const auto findings = report.findings ? *report.findings : diagnose(machine);
+  std::vector<GpuAccess> out;
+  for (const Gpu& gpu : machine.gpus) {
+    GpuAccess access = access_to(machine, gpu);
+    const auto because = [&](std::string source, std::string reason) {
+      access = {GpuUse::unusable, std::move(source), std::move(reason)};
+    };
+    if (access.use == GpuUse::usable || access.use == GpuUse::unusable)
+      if (const auto it = std::ranges::find_if(
+              findings, [&](const Finding& finding) { return blames(finding, gpu); });
+          it != findings.end())
+        because(it->id, it->title);
+    if (access.use != GpuUse::faked && report.verdicts)
+      for (const Verdict& verdict : *report.verdicts)
+        if (verdict.status == VerdictStatus::failed && concerns(verdict, gpu)) {
+          because(verdict.test, fmt::format("it failed the {} test", verdict.test));
+          break;
+        }
+    out.push_back(std::move(access));
+  }
+  return out;
 }
 
 void conclude(Report& report, const Requirements& requirements) {
@@ -193,6 +233,7 @@ void conclude(Report& report, const Requirements& requirements) {
   if (requirements.required_gpus && counts.usable < *requirements.required_gpus)
     text += fmt::format(" Required: {}; found and usable: {}.",
                         count(*requirements.required_gpus, "GPU"), counts.usable);
+  text += others(report, counts);
   report.conclusion = std::move(text);
 }
 

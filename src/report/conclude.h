@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "machine/gpu_use.h"
 #include "report/report.h"
 
 namespace gpuready {
@@ -15,9 +16,10 @@ struct Requirements {
   std::vector<std::string> devices = {};  // --device: only these were asked about; empty: all
 };
 
-// A GPU that work could be given to as far as is known: bound to its driver, started, not excluded,
-// not faked, and no error finding or failed verdict about it.
-bool is_usable(const Report& report, const Gpu& gpu);
+// One entry a GPU: may work be given to it? What the machine tells (access_to in
+// machine/gpu_use.h), then error findings and failed verdicts about it. A report without findings
+// is diagnosed for this, so that `detect` counts as `doctor` does.
+std::vector<GpuAccess> usability(const Report& report);
 
 // Sets report.exit and report.conclusion.
 void conclude(Report& report, const Requirements& requirements);

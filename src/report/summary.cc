@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "health/plan/survey.h"
 #include "report/conclude.h"
 #include "report/test_summary.h"
 
@@ -27,21 +28,24 @@ bool any_test(const GpuSummary& gpu, const Summary& summary,
   });
 }
 
-GpuState state_of(const Report& report, const Summary& summary, const GpuSummary& gpu,
+GpuState state_of(const Report& report, const Summary& summary, const GpuSummary& gpu, GpuUse use,
                   bool warned) {
   using enum VerdictStatus;
-  if (gpu.gpu->faked) return GpuState::faked;
-  if (any_test(gpu, summary, {failed}) || !is_usable(report, *gpu.gpu)) return GpuState::not_ready;
+  if (use == GpuUse::faked) return GpuState::faked;
+  if (use == GpuUse::unusable) return GpuState::not_ready;
+  if (use == GpuUse::not_ours) return GpuState::not_ours;
+  if (use == GpuUse::hidden && gpu.tests.empty()) return GpuState::hidden;
   if (any_test(gpu, summary, {timed_out, inconclusive})) return GpuState::unknown;
   for (const std::size_t index : gpu.tests)
     if (summary.tests[index].verdict->injected_fault) return GpuState::unknown;
   if (any_test(gpu, summary, {passed})) {
     // One passed test does not speak for another that did not happen.
     if (any_test(gpu, summary, {not_tested})) return GpuState::not_tested;
-    return warned ? GpuState::attention : GpuState::ready;
+    if (warned) return GpuState::attention;
+    return gpu.gpu->mig_enabled.value_or(false) ? GpuState::in_part : GpuState::ready;
   }
   if (gpu.gpu->suspended) return GpuState::suspended;
-  if (report.verdicts) return GpuState::not_tested;
+  if (report.verdicts) return why_busy(*gpu.gpu) ? GpuState::in_use : GpuState::not_tested;
   if (report.findings) return warned ? GpuState::warned : GpuState::no_problem;
   return GpuState::found;
 }
@@ -55,7 +59,15 @@ const Verdict* worst_of(const Summary& summary, const GpuSummary& gpu) {
   return nullptr;
 }
 
-GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu& gpu) {
+// A clause as a sentence: "NVML has lost it" -> "NVML has lost it."
+std::string as_sentence(std::string text) {
+  if (text.empty()) return text;
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text.ends_with('.') ? text : text + ".";
+}
+
+GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu& gpu,
+                         const GpuAccess& access) {
   GpuSummary out;
   out.gpu = &gpu;
   for (std::size_t i = 0; i < summary.tests.size(); ++i)
@@ -68,12 +80,15 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
         warned |= finding.severity != Severity::info;
         out.problems.push_back(finding.title);
       }
-  out.state = state_of(report, summary, out, warned);
-  if (const Verdict* worst = worst_of(summary, out))
+  out.state = state_of(report, summary, out, access.use, warned);
+  const Verdict* worst = worst_of(summary, out);
+  // What makes a GPU unusable comes before a test that could therefore not be run.
+  if (worst != nullptr && access.use == GpuUse::unusable && worst->status != VerdictStatus::failed)
+    worst = nullptr;
+  if (worst != nullptr)
     out.reason = summary.test_names.size() > 1 ? worst->test + ": " + worst->reason : worst->reason;
+  if (out.reason.empty()) out.reason = as_sentence(access.reason);
   if (out.reason.empty() && !out.problems.empty()) out.reason = out.problems.front();
-  if (gpu.excluded.value_or(false) && out.reason.empty())
-    out.reason = "The driver was told to leave this GPU out.";
   if (gpu.suspended && out.reason.empty())
     out.reason = "It is suspended to save power, and was not woken.";
   return out;
@@ -109,10 +124,10 @@ Summary summarize(const Report& report) {
       (verdict.executor == "host" ? summary.fitness : summary.tests)
           .push_back(summarize_test(machine, verdict));
   add_rows(summary);
-  for (const Gpu& gpu : machine.gpus) {
-    summary.gpus.push_back(summarize_gpu(report, summary, gpu));
-    const auto state = summary.gpus.back().state;
-    summary.ready += state == GpuState::ready || state == GpuState::attention;
+  const auto access = usability(report);
+  for (std::size_t i = 0; i < access.size(); ++i) {
+    summary.gpus.push_back(summarize_gpu(report, summary, machine.gpus[i], access[i]));
+    summary.ready += is_ready(summary.gpus.back().state);
   }
   if (report.findings)
     for (const Finding& finding : *report.findings)

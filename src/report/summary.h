@@ -18,17 +18,22 @@ enum class Tone { good, warn, bad, neutral };
 enum class GpuState {
   ready,       // a test passed on it and nothing speaks against it
   attention,   // ready, but with a warning
+  in_part,     // its MIG instances here are ready; nothing is known of the rest
   not_ready,   // unusable, failed, or an error is known
   unknown,     // a test timed out or was inconclusive
   not_tested,  // a test was asked for and did not happen
+  in_use,      // not tested, because others use it
   suspended,   // asleep, and left so
   no_problem,  // diagnosed without a finding; nothing was tested
   warned,      // diagnosed with a warning; nothing was tested
   found,       // detected; nothing more was asked
+  hidden,      // CUDA_VISIBLE_DEVICES gives this environment other GPUs
+  not_ours,    // on the host's bus, and not given to this container or job
   faked,
 };
 std::string_view to_text(GpuState state);   // for people: "ready", "not ready", ...
 std::string_view to_label(GpuState state);  // for machines: "ready", "not_ready", ...
+bool is_ready(GpuState state);              // work can be given to it: ready, attention, in_part
 Tone tone_of(GpuState state);
 Tone tone_of(VerdictStatus status);
 Tone tone_of(Severity severity);
@@ -90,7 +95,7 @@ struct Summary {
   std::vector<TestRow> test_rows;
   std::optional<std::string> injected;      // "FAULT INJECTED (bitflip): ..." to be told first
   std::vector<TestSummary> fitness;         // of the host: memory, disk, versions, network
-  int ready = 0;                            // GPUs in state ready or attention
+  int ready = 0;                            // GPUs in state ready, attention or in_part
   int errors = 0, warnings = 0, infos = 0;  // root findings
   std::vector<const VulkanDevice*> software_devices;  // llvmpipe and its like
 };

@@ -83,6 +83,28 @@ void write_gpu_table(const Summary& summary, TerminalText& out) {
   out.table(0, table);
 }
 
+namespace {
+
+// Why GPUs are not ready, where nothing below says it; GPUs of one reason stand together.
+void write_reasons(const Summary& summary, TerminalText& out) {
+  std::vector<std::pair<std::string, std::string>> reasons;  // reason -> "GPU 2, GPU 3"
+  for (const GpuSummary& row : summary.gpus) {
+    const bool apart = row.state == GpuState::not_ours || row.state == GpuState::hidden;
+    if (row.reason.empty() || (row.state != GpuState::not_ready && !apart)) continue;
+    const std::string name = fmt::format("GPU {}", row.gpu->index);
+    const auto known =
+        std::ranges::find(reasons, row.reason, &decltype(reasons)::value_type::first);
+    if (known == reasons.end())
+      reasons.emplace_back(row.reason, name);
+    else
+      known->second += ", " + name;
+  }
+  for (const auto& [reason, names] : reasons)
+    out.paragraph(2, {names + ": ", Ink::bold}, reason, Ink::dim);
+}
+
+}  // namespace
+
 std::string render_terminal(const Report& report, const TerminalStyle& style) {
   const Summary summary = summarize(report);
   TerminalText out(style);
@@ -91,6 +113,7 @@ std::string render_terminal(const Report& report, const TerminalStyle& style) {
     if (const std::string text = headline(report); !text.empty())
       out.paragraph(0, {}, text, Ink::dim);
     write_gpu_table(summary, out);
+    write_reasons(summary, out);
     if (report.command != "detect" && !summary.software_devices.empty()) {
       out.blank();
       write_software_devices(summary, out);

@@ -19,19 +19,23 @@ struct StateWords {
 constexpr std::array kStates{
     StateWords{GpuState::ready, "ready", "ready", Tone::good},
     StateWords{GpuState::attention, "ready, warning", "attention", Tone::warn},
+    StateWords{GpuState::in_part, "ready in part", "ready_in_part", Tone::good},
     StateWords{GpuState::not_ready, "not ready", "not_ready", Tone::bad},
     StateWords{GpuState::unknown, "unknown", "unknown", Tone::warn},
     StateWords{GpuState::not_tested, "not tested", "not_tested", Tone::warn},
+    StateWords{GpuState::in_use, "in use", "in_use", Tone::warn},
     StateWords{GpuState::suspended, "suspended", "suspended", Tone::neutral},
     StateWords{GpuState::no_problem, "no finding", "no_problem", Tone::good},
     StateWords{GpuState::warned, "warning", "warned", Tone::warn},
     StateWords{GpuState::found, "found", "found", Tone::neutral},
+    StateWords{GpuState::hidden, "hidden", "hidden", Tone::neutral},
+    StateWords{GpuState::not_ours, "not ours", "not_ours", Tone::neutral},
     StateWords{GpuState::faked, "faked", "faked", Tone::warn},
 };
 const StateWords& words(GpuState state) {
   for (const auto& entry : kStates)
     if (entry.state == state) return entry;
-  return kStates[3];
+  return kStates.back();
 }
 
 }  // namespace
@@ -54,6 +58,9 @@ std::string_view exit_meaning(Exit exit) {
 
 std::string_view to_text(GpuState state) { return words(state).text; }
 std::string_view to_label(GpuState state) { return words(state).label; }
+bool is_ready(GpuState state) {
+  return state == GpuState::ready || state == GpuState::attention || state == GpuState::in_part;
+}
 Tone tone_of(GpuState state) { return words(state).tone; }
 
 Tone tone_of(VerdictStatus status) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "health/plan/choose_executor.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready {
 namespace {
@@ -22,22 +23,6 @@ constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes
 constexpr double kVulkanLaunchMs = 500;
 constexpr unsigned kVulkanBlocksPerUnit = 64;  // 16 write 4% slower (docs/vulkan.md)
 constexpr std::uint64_t kHostMemoryBytes = 256 * MiB, kSoftwareBytes = 64 * MiB;
-
-std::optional<std::string> why_busy(const Gpu& gpu) {
-  if (!gpu.processes.empty()) {
-    const auto& process = gpu.processes.front();
-    return fmt::format("busy: {} {} use{} it (first: pid {}{}); --busy tests what they leave free",
-                       gpu.processes.size(), gpu.processes.size() == 1 ? "process" : "processes",
-                       gpu.processes.size() == 1 ? "s" : "", process.pid,
-                       process.name ? " " + *process.name : "");
-  }
-  if (gpu.memory.used_bytes.value_or(0) > kUnexplainedBytes)
-    return fmt::format(
-        "busy: {} of its memory is in use by processes that cannot be seen from here; "
-        "--busy tests what they leave free",
-        format_bytes(*gpu.memory.used_bytes));
-  return std::nullopt;
-}
 
 // Why this GPU is not to be tested at all, if so.
 std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu,
@@ -139,10 +124,23 @@ bool host_is_tested(const Machine& machine, const SurveyOptions& options) {
 
 }  // namespace
 
-bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
-  if (std::all_of(devices.begin(), devices.end(),
-                  [](const std::string& name) { return is_executor_name(name) && name != "cpu"; }))
-    return !devices.empty();
+std::optional<std::string> why_busy(const Gpu& gpu) {
+  if (!gpu.processes.empty()) {
+    const auto& process = gpu.processes.front();
+    return fmt::format("busy: {} {} use{} it (first: pid {}{}); --busy tests what they leave free",
+                       gpu.processes.size(), gpu.processes.size() == 1 ? "process" : "processes",
+                       gpu.processes.size() == 1 ? "s" : "", process.pid,
+                       process.name ? " " + *process.name : "");
+  }
+  if (gpu.memory.used_bytes.value_or(0) > kUnexplainedBytes)
+    return fmt::format(
+        "busy: {} of its memory is in use by processes that cannot be seen from here; "
+        "--busy tests what they leave free",
+        format_bytes(*gpu.memory.used_bytes));
+  return std::nullopt;
+}
+
+bool names_this_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
   return std::any_of(devices.begin(), devices.end(), [&](const std::string& name) {
     if (parse_int(name) == gpu.index) return true;
     if (gpu.pci && parse_pci_address(name) == gpu.pci) return true;
@@ -150,11 +148,25 @@ bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
   });
 }
 
+bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
+  if (std::all_of(devices.begin(), devices.end(),
+                  [](const std::string& name) { return is_executor_name(name) && name != "cpu"; }))
+    return !devices.empty();
+  return names_this_gpu(devices, gpu);
+}
+
 Survey survey_devices(const Machine& machine, const SurveyOptions& options) {
   Survey survey;
   for (const Gpu& gpu : machine.gpus) {
     if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
+    const GpuAccess access = access_to(machine, gpu);
+    const bool another = access.use == GpuUse::hidden || access.use == GpuUse::not_ours;
+    if (another && !names_this_gpu(options.devices, gpu)) continue;
     const std::string subject = fmt::format("GPU {}", gpu.index);
+    if (access.use == GpuUse::not_ours) {
+      survey.refused.push_back({subject, &gpu, {VerdictStatus::not_tested, access.reason}});
+      continue;
+    }
     if (auto why = refusal(machine, gpu, options)) {
       survey.refused.push_back({subject, &gpu, std::move(*why)});
       continue;

@@ -52,5 +52,10 @@ Verdict not_run(const HealthTest& test, std::string subject, const Gpu* gpu, Ref
 // Does the list name this GPU, by index, PCI address, UUID or a UUID's unambiguous beginning? A
 // list that names no GPU but executors only ("cuda") means every GPU.
 bool names_gpu(const std::vector<std::string>& devices, const Gpu& gpu);
+// By itself, so that "cuda" names none.
+bool names_this_gpu(const std::vector<std::string>& devices, const Gpu& gpu);
+
+// What uses this GPU, as a reason not to test it; nothing when it is idle.
+std::optional<std::string> why_busy(const Gpu& gpu);
 
 }  // namespace gpuready

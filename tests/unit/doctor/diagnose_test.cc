@@ -110,7 +110,7 @@ TEST(Diagnose, FakedGpusCountForNothing) {
 TEST(Diagnose, TooFewGpusAreNamed) {
   const auto findings = diagnose(healthy(2), {.expected_gpus = 8});
   ASSERT_EQ(ids(findings), Ids{"expected-gpu-count"});
-  EXPECT_EQ(findings[0].title, "Expected 8 GPUs, found 2");
+  EXPECT_EQ(findings[0].title, "8 GPUs are required, 2 usable");
   EXPECT_EQ(findings[0].severity, Severity::error);
 }
 

@@ -190,7 +190,7 @@ TEST(MachineFolders, EveryCauseHasAMachineThatShowsIt) {
   const auto told = told_ids();
   // Shown by unit tests: they depend on an option, or on a recording that lacks something.
   const std::set<std::string> elsewhere = {"xid", "expected-gpu-count", "not-recorded",
-                                           "probe-not-started"};
+                                           "probe-not-started", "gpu-unusable"};
   for (const auto& cause : doctor::causes()) {
     const std::string id(cause.id);
     EXPECT_TRUE(told.contains(id) || elsewhere.contains(id)) << id;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/summary.h"
+
 namespace gpuready {
 namespace {
 
@@ -125,6 +127,59 @@ TEST(Conclude, ADriverThatRefusesToStartIsUnhealthy) {
   report.machine.nvidia.nvml_start =
       ApiStatus{"nvmlInit_v2()", 18, "NVML_ERROR_LIB_RM_VERSION_MISMATCH"};
   EXPECT_EQ(exit_of(report), Exit::unhealthy);
+}
+
+TEST(Conclude, OnlyWhatThisContainerWasGivenCounts) {
+  auto report = healthy(8);
+  report.command = "doctor";
+  report.machine.container.runtime = "docker";
+  report.machine.nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 0, "NVML_SUCCESS"};
+  report.machine.gpus[0].nvml_index = 0;
+  report.machine.gpus[1].nvml_index = 1;
+  report.verdicts.reset();
+  conclude(report, {2});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(report.conclusion,
+            "Nothing is wrong with the 2 GPUs here. 6 more on the bus are not this container's.");
+  conclude(report, {3});
+  EXPECT_EQ(report.exit, Exit::required_absent);
+  EXPECT_TRUE(report.conclusion->starts_with("Fewer GPUs are usable")) << *report.conclusion;
+}
+
+TEST(Conclude, AFoldedErrorCountsAsOne) {
+  auto report = healthy(1);
+  report.command = "doctor";
+  report.findings->push_back(error_about(0));
+  report.findings->at(0).severity = Severity::warning;
+  report.findings->at(0).explains = {error_about(0)};
+  report.verdicts.reset();
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::unhealthy);
+  EXPECT_TRUE(report.conclusion->starts_with("1 error, 0 warnings")) << *report.conclusion;
+}
+
+TEST(Conclude, AnErrorAboutTheWholeMachineBlamesNoGpu) {
+  auto report = healthy(2);
+  report.findings->push_back(error_about(0));
+  report.findings->at(0).gpus.clear();
+  conclude(report, {2});
+  EXPECT_EQ(report.exit, Exit::unhealthy);
+  EXPECT_EQ(report.conclusion, "2 of 2 GPUs are ready for work: Something is wrong.");
+}
+
+TEST(Conclude, MigInstancesDoNotStandForTheirWholeGpu) {
+  auto report = healthy(1);
+  Gpu& gpu = report.machine.gpus[0];
+  gpu.mig_enabled = true;
+  gpu.memory.total_bytes = std::uint64_t{80} << 30;
+  gpu.mig.resize(1);
+  gpu.mig[0].memory_total_bytes = std::uint64_t{10} << 30;
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(
+      report.conclusion,
+      "1 of 1 GPU is ready for work in part (GPU 0 by 1 MIG instance, 10 GiB of its 80 GiB).");
+  EXPECT_EQ(summarize(report).gpus[0].state, GpuState::in_part);
 }
 
 TEST(Conclude, NoGpuAndTheHostPassedIsZeroAndSaysSo) {

@@ -1,0 +1,203 @@
+#include "machine/gpu_use.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+
+#include "base/text.h"
+#include "machine/cuda_visibility.h"
+
+namespace gpuready {
+namespace {
+
+using Answer = std::optional<GpuAccess>;
+
+constexpr int kCudaNoDevice = 100;
+// NVML's codes of a GPU that is there no longer: not found, is lost, unknown error.
+constexpr int kNvmlNoPermission = 4;
+constexpr int kNvmlLost[] = {15, 16, 999};
+
+Answer unusable(std::string source, std::string reason) {
+  return GpuAccess{GpuUse::unusable, std::move(source), std::move(reason)};
+}
+
+const DeviceNode* node_of(const Machine& machine, const Gpu& gpu) {
+  if (gpu.vendor != Vendor::nvidia || !gpu.minor_number) return nullptr;
+  const std::string path = fmt::format("/dev/nvidia{}", *gpu.minor_number);
+  for (const auto& node : machine.nodes)
+    if (node.path == path) return &node;
+  return nullptr;
+}
+
+const ApiStatus* nvml_error(const Gpu& gpu, int code) {
+  for (const auto& status : gpu.errors)
+    if (status.code == code && status.call.starts_with("nvml")) return &status;
+  return nullptr;
+}
+
+bool nvml_started(const Machine& machine) {
+  return machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
+}
+
+// On these platforms GPUs are on no PCI bus that we see, and NVML knows little.
+bool odd_platform(const Machine& machine) {
+  return machine.system.wsl2 || machine.system.jetson_release.has_value();
+}
+
+Answer of_a_claim(const Machine&, const Gpu& gpu) {
+  if (gpu.faked) return GpuAccess{GpuUse::faked, "--fake", "it exists nowhere"};
+  if (gpu.excluded.value_or(false))
+    return unusable("/proc/driver/nvidia",
+                    "the driver was told to leave it out (NVreg_ExcludedGpus)");
+  return std::nullopt;
+}
+
+bool has_source(const Gpu& gpu, std::string_view source) {
+  return std::ranges::find(gpu.sources, source) != gpu.sources.end();
+}
+
+GpuAccess not_ours(std::string source, std::string reason) {
+  return {GpuUse::not_ours, std::move(source), std::move(reason)};
+}
+
+// Containers and batch jobs see the host's whole bus, and may use the GPUs that they were given.
+// Where none was given, that is a fault, and the doctor's to name.
+Answer of_another(const Machine& machine, const Gpu& gpu) {
+  if (gpu.vendor != Vendor::nvidia || gpu.nvml_index || gpu.suspended || odd_platform(machine) ||
+      !nvml_started(machine))
+    return std::nullopt;
+  if (std::ranges::none_of(machine.gpus,
+                           [](const Gpu& other) { return other.nvml_index.has_value(); }))
+    return std::nullopt;
+  if (const auto* refused = nvml_error(gpu, kNvmlNoPermission))
+    return not_ours(refused->call, "not given to us: NVML refuses to tell of it");
+  const bool container = machine.container.runtime.has_value();
+  const DeviceNode* node = node_of(machine, gpu);
+  if (node != nullptr && node->exists && node->open_error == "EPERM")
+    return not_ours(node->path, "not given to us: the device cgroup refuses it");
+  if (node != nullptr && !node->exists && container)
+    return not_ours(node->path, "not given to us: it has no device node here");
+  const bool job = contains(machine.container.cgroup_path.value_or(""), "slurm");
+  // One whose node can be opened was given to us, and that NVML does not list it is a fault.
+  const bool reachable = node != nullptr && node->exists && node->openable.value_or(container);
+  if ((container || job) && !reachable)
+    return not_ours("nvmlDeviceGetCount_v2()", "not given to us: NVML does not list it here");
+  return std::nullopt;
+}
+
+// amdgpu refuses a container the KFD nodes of GPUs whose render nodes it was not given.
+Answer of_another_amd(const Machine& machine, const Gpu& gpu) {
+  if (gpu.vendor != Vendor::amd || !machine.container.runtime || gpu.suspended) return std::nullopt;
+  for (const auto& [source, call] : {std::pair{"rocm", "hipGetDeviceCount()"},
+                                     std::pair{"kfd", "/sys/class/kfd/kfd/topology/nodes"}}) {
+    const bool any = std::ranges::any_of(machine.gpus, [&](const Gpu& other) {
+      return other.vendor == Vendor::amd && has_source(other, source);
+    });
+    if (any && !has_source(gpu, source))
+      return not_ours(call, "not given to us: it is not listed here");
+  }
+  return std::nullopt;
+}
+
+Answer of_the_bus(const Machine& machine, const Gpu& gpu) {
+  if (!gpu.pci || gpu.driver || machine.system.wsl2) return std::nullopt;
+  const bool on_bus = std::ranges::any_of(
+      machine.pci, [&](const PciDevice& device) { return device.address == *gpu.pci; });
+  if (!on_bus) return std::nullopt;
+  return unusable(fmt::format("/sys/bus/pci/devices/{}/driver", gpu.pci->text()),
+                  "no kernel driver is bound to it");
+}
+
+// "the CUDA driver does not start: CUDA_ERROR_UNKNOWN (999)"
+std::string does_not_start(std::string_view what, const ApiStatus& status) {
+  return fmt::format("{} does not start: {}", what,
+                     status.name.empty() ? fmt::format("code {}", status.code)
+                                         : fmt::format("{} ({})", status.name, status.code));
+}
+
+// How a probe ended, where that speaks against the driver. One that could not be started does not.
+std::optional<std::string> probe_failure(std::string_view what, std::string_view library,
+                                         const std::optional<std::string>& outcome) {
+  if (!outcome || *outcome == "completed" || *outcome == "not_asked") return std::nullopt;
+  if (*outcome == "no_library") return fmt::format("{} was not found", library);
+  if (*outcome == "timed_out" || *outcome == "hung")
+    return fmt::format("{} did not answer in time", what);
+  if (*outcome == "crashed") return fmt::format("{} crashed", what);
+  return std::nullopt;
+}
+
+Answer of_cuda(const Machine& machine, const Gpu& gpu) {
+  const auto& nvidia = machine.nvidia;
+  if (gpu.vendor != Vendor::nvidia) return std::nullopt;
+  const auto& start = nvidia.cuda_start;
+  const bool hidden_ones = machine.visibility.cuda_visible_devices.has_value();
+  if (start && !start->ok() && !(start->code == kCudaNoDevice && hidden_ones))
+    return unusable(start->call, does_not_start("the CUDA driver", *start));
+  if (start || gpu.suspended) return std::nullopt;
+  if (const auto why = probe_failure("the CUDA driver", "libcuda.so.1", nvidia.cuda_outcome))
+    return unusable("the CUDA driver's probe", *why);
+  return std::nullopt;
+}
+
+Answer of_nvml(const Machine& machine, const Gpu& gpu) {
+  const auto& nvidia = machine.nvidia;
+  if (gpu.vendor != Vendor::nvidia || odd_platform(machine) || gpu.suspended) return std::nullopt;
+  if (!nvidia.nvml_start) {
+    const bool cuda_works = nvidia.cuda_start && nvidia.cuda_start->ok();
+    const auto why = probe_failure("NVML", "libnvidia-ml.so.1", nvidia.nvml_outcome);
+    return why && !cuda_works ? unusable("NVML's probe", *why) : std::nullopt;
+  }
+  if (!nvidia.nvml_start->ok())
+    return unusable(nvidia.nvml_start->call, does_not_start("NVML", *nvidia.nvml_start));
+  for (const int code : kNvmlLost)
+    if (const auto* status = nvml_error(gpu, code))
+      return unusable(status->call, fmt::format("NVML has lost it: {} ({})",
+                                                printable(status->name), status->code));
+  if (gpu.nvml_index) return std::nullopt;
+  if (gpu.driver && *gpu.driver != "nvidia")
+    return unusable("driver",
+                    fmt::format("{} holds it, not NVIDIA's driver", printable(*gpu.driver)));
+  return unusable("nvmlDeviceGetCount_v2()", "NVML does not list it");
+}
+
+// As the driver told it; where it was not asked, as it would read the variable.
+bool visible(const Machine& machine, const Gpu& gpu) {
+  if (gpu.visible_to_cuda) return *gpu.visible_to_cuda;
+  const auto read = cuda_visibility(machine);
+  return !read.order_known || std::ranges::find(read.visible, gpu.index) != read.visible.end();
+}
+
+Answer of_visibility(const Machine& machine, const Gpu& gpu) {
+  const auto& variable = machine.visibility.cuda_visible_devices;
+  if (gpu.vendor != Vendor::nvidia || !variable || !gpu.nvml_index || visible(machine, gpu))
+    return std::nullopt;
+  // A variable that leaves none is a mistake rather than a choice.
+  const bool any = std::ranges::any_of(machine.gpus, [&](const Gpu& other) {
+    return other.vendor == Vendor::nvidia && other.nvml_index && visible(machine, other);
+  });
+  return GpuAccess{any ? GpuUse::hidden : GpuUse::unusable,
+                   "CUDA_VISIBLE_DEVICES=" + printable(*variable), "CUDA_VISIBLE_DEVICES hides it"};
+}
+
+// The first that has an answer decides: what lies below a driver comes before the driver.
+constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
+    of_a_claim, of_another, of_another_amd, of_the_bus, of_nvml, of_cuda, of_visibility};
+
+}  // namespace
+
+std::string_view to_string(GpuUse use) {
+  constexpr std::string_view kNames[] = {"usable", "unusable", "hidden", "not_ours", "faked"};
+  return kNames[static_cast<std::size_t>(use)];
+}
+
+GpuAccess access_to(const Machine& machine, const Gpu& gpu) {
+  for (const auto question : kQuestions)
+    if (auto answer = question(machine, gpu)) return *answer;
+  return {};
+}
+
+bool is_given(GpuUse use) { return use == GpuUse::usable || use == GpuUse::unusable; }
+
+}  // namespace gpuready

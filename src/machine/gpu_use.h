@@ -1,0 +1,32 @@
+// May work be given to a GPU, as far as the machine's own facts say? One answer for what counts as
+// "found", for --require-gpu and for what is tested. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gpuready/machine.h"
+
+namespace gpuready {
+
+enum class GpuUse {
+  usable,    // nothing that was read speaks against it
+  unusable,  // it is here, and no program can use it
+  hidden,    // CUDA_VISIBLE_DEVICES gives this environment other GPUs
+  not_ours,  // on the host's bus, and not given to this container or job
+  faked,     // it exists nowhere
+};
+std::string_view to_string(GpuUse use);  // "usable", "not_ours", ...
+
+struct GpuAccess {
+  GpuUse use = GpuUse::usable;
+  std::string source;  // what tells it: "nvmlInit_v2()", "/dev/nvidia3"
+  std::string reason;  // a clause: "no kernel driver is bound to it"; empty for a usable GPU
+};
+GpuAccess access_to(const Machine& machine, const Gpu& gpu);
+
+// A GPU that this environment was given, usable or not. The others are neither counted nor tested,
+// and that they are there is no error.
+bool is_given(GpuUse use);
+
+}  // namespace gpuready

@@ -1,0 +1,158 @@
+// What must hold on every machine: those under tests/machines, and each of them with something
+// changed at random. GPUREADY_MUTANTS=N tries N changes of each machine instead of a few.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.h"
+#include "doctor/diagnose.h"
+#include "health/plan/survey.h"
+#include "machine/inspect.h"
+#include "report/conclude.h"
+#include "report/summary.h"
+#include "unit/report/mutants.h"
+
+namespace gpuready {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Named {
+  std::string name;
+  Recording recording;
+};
+
+std::vector<Named> machines() {
+  std::vector<Named> out;
+  for (const auto& folder : fs::directory_iterator(GPUREADY_SOURCE_DIR "/tests/machines")) {
+    if (!folder.is_directory()) continue;
+    for (const auto& file : fs::directory_iterator(folder.path())) {
+      const std::string path = file.path().string();
+      if (!path.ends_with("/machine.json") && !path.ends_with(".tar.zst")) continue;
+      auto recording = load_recording(path);
+      if (!recording) continue;  // a damaged one, which is another test's
+      out.push_back({folder.path().filename().string(), std::move(*recording)});
+    }
+  }
+  std::ranges::sort(out, {}, &Named::name);
+  return out;
+}
+
+bool is_error(const Finding& finding) {
+  return finding.id != kExpectedGpuCount &&
+         (finding.severity == Severity::error || std::ranges::any_of(finding.explains, is_error));
+}
+
+bool any_failed(const Report& report) {
+  return report.verdicts && std::ranges::any_of(*report.verdicts, [](const Verdict& verdict) {
+           return verdict.status == VerdictStatus::failed;
+         });
+}
+
+Report report_of(std::string command, Machine machine, std::optional<int> required) {
+  Report report;
+  report.command = std::move(command);
+  report.machine = std::move(machine);
+  if (report.command != "detect")
+    report.findings = diagnose(report.machine, {.expected_gpus = required});
+  if (report.command == "check") {  // whatever may be tested passes
+    Machine live = report.machine;
+    live.source = "live";
+    report.verdicts.emplace();
+    for (const Target& target : survey_devices(live, {}).targets) {
+      Verdict& verdict = report.verdicts->emplace_back();
+      verdict.test = "memory";
+      verdict.subject = target.subject;
+      if (target.gpu != nullptr) verdict.uuid = target.gpu->uuid;
+      verdict.pci_address = target.pci_address;
+      verdict.executor = target.device.executor;
+      verdict.status = VerdictStatus::passed;
+    }
+  }
+  conclude(report, {.required_gpus = required});
+  return report;
+}
+
+int usable(const Report& report) {
+  const auto access = usability(report);
+  return static_cast<int>(std::ranges::count(access, GpuUse::usable, &GpuAccess::use));
+}
+
+void expect_a_cause(const Report& report) {
+  if (report.exit != Exit::unhealthy) return;
+  const std::string& headline = *report.conclusion;
+  EXPECT_FALSE(contains(headline, "0 errors")) << headline;
+  const bool named = report.findings
+                         ? std::ranges::any_of(*report.findings, is_error) || any_failed(report)
+                         : contains(headline, "GPU ") && contains(headline, ": ");
+  EXPECT_TRUE(named) << headline;
+}
+
+void expect_reasons(const Report& report) {
+  const Summary summary = summarize(report);
+  for (const GpuSummary& gpu : summary.gpus) {
+    if (gpu.state != GpuState::not_ready) continue;
+    EXPECT_FALSE(gpu.reason.empty()) << gpu.gpu->index;
+    EXPECT_NE(report.exit, Exit::ok) << gpu.reason;
+  }
+}
+
+void expect_requirement(const Machine& machine, const std::string& command) {
+  const Report asked_nothing = report_of(command, machine, std::nullopt);
+  const int have = usable(asked_nothing);
+  if (have > 0) {
+    EXPECT_NE(report_of(command, machine, have).exit, Exit::required_absent) << have;
+  }
+  const Report more = report_of(command, machine, have + 1);
+  const bool unhealthy = asked_nothing.exit == Exit::unhealthy;
+  EXPECT_EQ(more.exit, unhealthy ? Exit::unhealthy : Exit::required_absent) << *more.conclusion;
+  EXPECT_FALSE(more.conclusion->starts_with("Nothing is wrong")) << *more.conclusion;
+}
+
+Machine inspected(const Recording& recording, bool full) {
+  const auto host = make_recorded_host(recording);
+  return inspect(*host, {.full = full});
+}
+
+void expect_all(const Recording& recording) {
+  const Machine full = inspected(recording, true), quick = inspected(recording, false);
+  for (const std::string command : {"detect", "doctor", "check"}) {
+    SCOPED_TRACE(command);
+    const Machine& machine = command == "detect" ? quick : full;
+    const Report report = report_of(command, machine, std::nullopt);
+    ASSERT_TRUE(report.conclusion);
+    EXPECT_NE(report.exit, Exit::required_absent);
+    if (report.exit != Exit::ok) {
+      EXPECT_FALSE(contains(*report.conclusion, "Nothing is wrong"));
+    }
+    expect_a_cause(report);
+    expect_reasons(report);
+    expect_requirement(machine, command);
+  }
+}
+
+TEST(EveryMachine, SaysWhyItIsNotReady) {
+  const auto all = machines();
+  EXPECT_GT(all.size(), 80u);
+  for (const auto& [name, recording] : all) {
+    SCOPED_TRACE(name);
+    expect_all(recording);
+  }
+}
+
+TEST(EveryMachine, SaysWhyItIsNotReadyWhenChangedAtRandom) {
+  const char* asked = std::getenv("GPUREADY_MUTANTS");
+  const std::uint64_t mutants = asked == nullptr ? 3 : parse_uint(asked).value_or(3);
+  std::uint64_t seed = 0;
+  for (const auto& [name, recording] : machines())
+    for (std::uint64_t i = 0; i < mutants; ++i, ++seed) {
+      SCOPED_TRACE(name + ", seed " + std::to_string(seed));
+      expect_all(test::Mutator(seed).mutate(recording));
+      if (testing::Test::HasFailure() && asked == nullptr) return;  // one is enough to start with
+    }
+}
+
+}  // namespace
+}  // namespace gpuready
