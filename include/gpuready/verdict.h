@@ -67,6 +67,9 @@ struct Verdict {
   std::string executor;                    // "cuda", "vulkan", "cpu"
   VerdictStatus status = VerdictStatus::not_tested;
   std::string reason;  // one sentence; for passed: what was proven
+  // The number that the driver gave, in its API's own numbering (cuda: CUresult, hip: hipError_t,
+  // vulkan: VkResult); absent: the verdict does not come from an error of the driver.
+  std::optional<int> error_code;
   std::optional<Coverage> coverage;
   std::optional<UnitCoverage> units;
   std::vector<Metric> metrics;

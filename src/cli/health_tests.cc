@@ -8,7 +8,6 @@
 
 #include "base/units.h"
 #include "cli/terminal.h"
-#include "health/worker/worker.h"
 
 namespace gpuready::cli {
 namespace {
@@ -53,7 +52,8 @@ void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
 
 }  // namespace
 
-std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began) {
+std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began,
+                              const WorkerLimits& limits) {
   catch_interrupts();
   ProgressLine line(quiet);
   std::vector<const TestJob*> jobs;
@@ -78,14 +78,15 @@ std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began
     line.show(progress_text(jobs, running));
   };
   std::vector<Verdict> verdicts = std::move(plan.not_run);
-  auto more = run_waves(plan.waves, hooks);
+  auto more = run_waves(plan.waves, hooks, limits);
   std::move(more.begin(), more.end(), std::back_inserter(verdicts));
   return verdicts;
 }
 
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
-                                      bool quiet, Clock::time_point began) {
-  auto verdicts = run_plan(plan_tests(machine, options), quiet, began);
+                                      bool quiet, Clock::time_point began,
+                                      const WorkerLimits& limits) {
+  auto verdicts = run_plan(plan_tests(machine, options), quiet, began, limits);
   add_reserves(machine, verdicts);
   sort_by_subject(verdicts);
   return verdicts;

@@ -56,20 +56,27 @@ void note_absence(Report& report) {
 }
 
 // The fitness checks of the host; the GPU's are the workers' verdicts.
-Result<void> add_fitness(Host& host, const TestCommand& options, Report& report) {
-  const auto limits = fitness_limits(host);
-  if (!limits) return std::unexpected(limits.error());
+void add_fitness(Host& host, const TestCommand& options, const FitnessLimits& limits,
+                 Report& report) {
+  if (limits.skip_gpus)
+    report.notes.push_back("No GPU was tested: RUNPOD_SKIP_GPU_CHECK is set to true.");
+  if (limits.skip_system) {
+    report.notes.push_back(
+        "Memory, disk, network and CUDA version were not checked: RUNPOD_SKIP_AUTO_SYSTEM_CHECKS "
+        "is "
+        "set to true.");
+    return;
+  }
   auto& verdicts = *report.verdicts;
-  verdicts.push_back(memory_fitness(report.machine, *limits));
-  verdicts.push_back(disk_fitness(host.space("/"), *limits));
-  verdicts.push_back(cuda_version_fitness(report.machine, *limits));
+  verdicts.push_back(memory_fitness(report.machine, limits));
+  verdicts.push_back(disk_fitness(host.space("/"), limits));
+  verdicts.push_back(cuda_version_fitness(report.machine, limits));
   if (options.network) {
     const auto timeout =
-        std::chrono::milliseconds(static_cast<long>(limits->network_timeout_s * 1000));
+        std::chrono::milliseconds(static_cast<long>(limits.network_timeout_s * 1000));
     verdicts.push_back(
-        network_fitness(*options.network, tcp_connect_ms(*options.network, timeout), *limits));
+        network_fitness(*options.network, tcp_connect_ms(*options.network, timeout), limits));
   }
-  return {};
 }
 
 // The names of the tests to run.
@@ -82,7 +89,8 @@ std::vector<std::string> chosen_tests(const TestCommand& options) {
   return tests_of(*level_from(options.level));
 }
 
-Result<PlanOptions> plan_options(Host& host, const TestCommand& options) {
+PlanOptions plan_options(const TestCommand& options, const Machine& machine,
+                         const std::optional<FitnessLimits>& fitness) {
   PlanOptions plan;
   plan.survey.busy = options.busy;
   plan.survey.devices = options.globals.devices;
@@ -97,13 +105,13 @@ Result<PlanOptions> plan_options(Host& host, const TestCommand& options) {
   if (options.inject)
     test.inject = Fault{*fault_class_from(*options.inject), options.seed.value_or(random_u64()),
                         options.faults};
-  if (options.fitness) {
-    const auto limits = fitness_limits(host);
-    if (!limits) return std::unexpected(limits.error());
-    test.limit_ms = limits->benchmark_limit_s * 1000;
-    test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
+  if (!fitness) return plan;
+  test.limit_ms = fitness->benchmark_limit_s * 1000;
+  test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
+  if (fitness->skip_gpus)
+    plan.tests.clear();
+  else if (!machine.gpus.empty())  // a worker without a GPU has no product to be judged by
     plan.tests.push_back("benchmark");
-  }
   return plan;
 }
 
@@ -127,13 +135,18 @@ int run_tests(std::string command, const TestCommand& options) {
     if (!earlier) return complain(earlier.error());
     append(*report.findings, compare_with_baseline(*earlier, report.machine));
   }
-  const auto tests = plan_options(**host, options);
-  if (!tests) return complain(tests.error());
+  std::optional<FitnessLimits> fitness;
+  if (options.fitness) {
+    auto limits = fitness_limits(**host);
+    if (!limits) return complain(limits.error());
+    fitness = std::move(*limits);
+  }
+  const PlanOptions tests = plan_options(options, report.machine, fitness);
   const bool listens = report.machine.source == "live" && report.machine.fakes.empty() &&
                        report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
-  report.verdicts = run_health_tests(report.machine, *tests, options.globals.quiet, start);
+  report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start);
   note_absence(report);
   append(*report.findings, compare_siblings(report.machine, *report.verdicts));
   std::optional<ProbeDocument> heard;
@@ -148,12 +161,12 @@ int run_tests(std::string command, const TestCommand& options) {
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
-  if (options.fitness)
-    if (const auto added = add_fitness(**host, options, report); !added)
-      return complain(added.error());
+  if (fitness) add_fitness(**host, options, *fitness, report);
 
   report.duration_ms = elapsed_ms(start);
-  conclude(report, {.required_gpus = options.require_gpu, .devices = options.globals.devices});
+  conclude(report, {.required_gpus = options.require_gpu,
+                    .devices = options.globals.devices,
+                    .test_gpus = !(fitness && fitness->skip_gpus)});
   return deliver(report, options.globals);
 }
 

@@ -91,11 +91,17 @@ std::string reason_of(DeviceFault fault, const Error& error, std::string_view ph
   return fmt::format("{} ({}): {}", describe(fault), phase, error.message);
 }
 
+std::optional<int> error_code_of(const Error& error) {
+  if (error.kind != ErrorKind::device || error.code == 0) return std::nullopt;
+  return error.code;
+}
+
 void conclude_with_error(Verdict& verdict, const Device& device, const Error& error,
                          std::string_view phase) {
   const DeviceFault fault = device.fault_of(error);
   verdict.status = status_of(fault);
   verdict.reason = reason_of(fault, error, phase);
+  verdict.error_code = error_code_of(error);
 }
 
 Json to_json(const TestOptions& options) {
@@ -106,6 +112,7 @@ Json to_json(const TestOptions& options) {
   doc["max_reported"] = options.max_reported;
   put(doc, "max_bytes", options.max_bytes);
   doc["reserve_free_bytes"] = options.reserve_free_bytes;
+  put(doc, "max_host_bytes", options.max_host_bytes);
   doc["max_launch_ms"] = options.max_launch_ms;
   doc["copy_traffic_bytes"] = options.copy_traffic_bytes;
   doc["blocks_per_unit"] = options.blocks_per_unit;
@@ -136,6 +143,7 @@ Result<TestOptions> test_options_from_json(const Json& doc) {
       std::min<std::uint64_t>(get_uint(doc, "max_reported").value_or(options.max_reported), 4096);
   options.max_bytes = get_uint(doc, "max_bytes");
   options.reserve_free_bytes = get_uint(doc, "reserve_free_bytes").value_or(0);
+  options.max_host_bytes = get_uint(doc, "max_host_bytes");
   options.max_launch_ms = get_double(doc, "max_launch_ms").value_or(options.max_launch_ms);
   options.copy_traffic_bytes =
       get_uint(doc, "copy_traffic_bytes").value_or(options.copy_traffic_bytes);

@@ -31,9 +31,10 @@ struct TestOptions {
   std::optional<Fault> inject = std::nullopt;        // a fault on purpose
   std::size_t max_reported = 64;                     // bad words or mismatches listed
   // Do no harm.
-  std::optional<std::uint64_t> max_bytes = std::nullopt;  // take no more memory than this
-  std::uint64_t reserve_free_bytes = 0;                   // leave this much of the free memory
-  double max_launch_ms = 2000;                            // no kernel runs (much) longer
+  std::optional<std::uint64_t> max_bytes = std::nullopt;       // take no more memory than this
+  std::uint64_t reserve_free_bytes = 0;                        // leave this much of the free memory
+  std::optional<std::uint64_t> max_host_bytes = std::nullopt;  // of the host's memory, likewise
+  double max_launch_ms = 2000;                                 // no kernel runs (much) longer
   // Memory.
   std::uint64_t copy_traffic_bytes = 8 * GiB;  // moved to measure the copy rate; 0: not measured
   unsigned blocks_per_unit = 16;               // blocks launched per SM
@@ -84,6 +85,7 @@ Verdict begin_verdict(std::string_view test, const Device& device, const TestOpt
 // the test. `fault` is Device::fault_of(error).
 VerdictStatus status_of(DeviceFault fault);
 std::string reason_of(DeviceFault fault, const Error& error, std::string_view phase);
+std::optional<int> error_code_of(const Error& error);  // the driver's number, where it gave one
 void conclude_with_error(Verdict& verdict, const Device& device, const Error& error,
                          std::string_view phase);
 

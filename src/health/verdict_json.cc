@@ -69,6 +69,7 @@ Json to_json(const Verdict& verdict) {
   put(doc, "executor", verdict.executor);
   doc["status"] = std::string(to_string(verdict.status));
   doc["reason"] = verdict.reason;
+  put(doc, "error_code", verdict.error_code);
   if (verdict.coverage) {
     Json coverage = {{"tested_bytes", verdict.coverage->tested_bytes},
                      {"free_bytes", verdict.coverage->free_bytes},
@@ -115,6 +116,7 @@ Result<Verdict> verdict_from_json(const Json& doc, std::string_view name) {
   verdict.peer_uuid = get_string(doc, "peer_uuid");
   verdict.executor = get_string(doc, "executor").value_or("");
   verdict.reason = get_string(doc, "reason").value_or("");
+  if (const auto code = get_int(doc, "error_code")) verdict.error_code = static_cast<int>(*code);
   verdict.bad_words_total = get_uint(doc, "bad_words_total").value_or(0);
   verdict.duration_ms = get_double(doc, "duration_ms").value_or(0);
   verdict.started_ms = get_double(doc, "started_ms");

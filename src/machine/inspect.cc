@@ -75,10 +75,11 @@ bool has_gpu_of(const Machine& machine, Vendor vendor) {
 }
 
 // Without any sign of NVIDIA no child is started for it. A library is a sign: some sandboxes hide
-// /sys and still hand in the driver.
-bool nvidia_is_plausible(const Machine& machine) {
+// /sys and still hand in the driver. So is a variable that names one.
+bool nvidia_is_plausible(Host& host, const Machine& machine) {
   return has_gpu_of(machine, Vendor::nvidia) || machine.nvidia.module_loaded ||
-         !machine.nvidia.libraries.empty() || machine.system.wsl2 || machine.system.jetson_release;
+         !machine.nvidia.libraries.empty() || machine.system.wsl2 ||
+         machine.system.jetson_release || host.environment("GPUREADY_LIBNVML");
 }
 
 bool amd_is_plausible(const Machine& machine) {
@@ -89,7 +90,7 @@ std::vector<Probe> choose_probes(Host& host, const Machine& machine,
                                  const InspectOptions& options) {
   std::vector<Probe> probes;
   if (!options.libraries && !options.full) return probes;
-  const bool nvidia = nvidia_is_plausible(machine);
+  const bool nvidia = nvidia_is_plausible(host, machine);
   if (nvidia) probes.push_back(kNvml);
   if (runs_darwin(host)) probes.push_back(kMetal);
   if (!options.full) return probes;

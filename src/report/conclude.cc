@@ -113,8 +113,8 @@ Exit exit_of(const Report& report, const Tally& tally, const Requirements& requi
     return Exit::required_absent;
   const bool untested =
       !requirements.devices.empty() && report.verdicts && report.verdicts->empty();
-  if (report.verdicts && (tally.unknown || untested || tally.ready < tally.gpus))
-    return Exit::unknown;
+  const bool unproven = requirements.test_gpus && (untested || tally.ready < tally.gpus);
+  if (report.verdicts && (tally.unknown || unproven)) return Exit::unknown;
   return Exit::ok;
 }
 
@@ -230,6 +230,8 @@ void conclude(Report& report, const Requirements& requirements) {
   std::string text = report.command == "doctor"   ? conclude_doctor(report, counts)
                      : report.command == "detect" ? conclude_detect(report, counts)
                                                   : conclude_check(report, counts);
+  if (!requirements.test_gpus && counts.gpus > 0)
+    text = sentence("No GPU was tested, as asked", first_problem(report));
   if (requirements.required_gpus && counts.usable < *requirements.required_gpus)
     text += fmt::format(" Required: {}; found and usable: {}.",
                         count(*requirements.required_gpus, "GPU"), counts.usable);

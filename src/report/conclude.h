@@ -14,6 +14,7 @@ namespace gpuready {
 struct Requirements {
   std::optional<int> required_gpus = std::nullopt;  // --require-gpu[=N]
   std::vector<std::string> devices = {};  // --device: only these were asked about; empty: all
+  bool test_gpus = true;                  // false: the user asked for no test of a GPU
 };
 
 // One entry a GPU: may work be given to it? What the machine tells (access_to in

@@ -173,7 +173,7 @@ API int nvmlDeviceGetName(struct device* d, char* out, unsigned size) {
 API int nvmlDeviceGetUUID(struct device* d, char* out, unsigned size) {
   BEGIN(d);
   char text[64];
-  snprintf(text, sizeof text, "%s-00000000-0000-0000-0000-%04d%08d", d->mig < 0 ? "GPU" : "MIG",
+  snprintf(text, sizeof text, "%s-fa4e0000-0000-0000-0000-%04d%08d", d->mig < 0 ? "GPU" : "MIG",
            d->mig + 1, d->index);
   return put(out, size, text);
 }

@@ -49,9 +49,11 @@ Result<void> BandwidthTest::steps() {
   return {};
 }
 
-// Two buffers of the host's memory are taken; both together at most a quarter of what is free.
+// Two buffers of the host's memory are taken; both together at most a quarter of what is free, and
+// no more than this test's share of what the machine or the container has.
 std::uint64_t BandwidthTest::host_bytes_to_take() const {
   std::uint64_t bytes = at_level(kEfforts, options_.level).host_bytes;
+  if (options_.max_host_bytes) bytes = std::min(bytes, *options_.max_host_bytes / 2);
   if (const auto meminfo = host_.read_file("/proc/meminfo"))
     for (const auto line : lines(*meminfo))
       if (const auto rest = after_prefix(line, "MemAvailable:"))

@@ -58,6 +58,11 @@ Result<FitnessLimits> fitness_limits(Host& host) {
           fmt::format("RUNPOD_MIN_CUDA_VERSION={}: give a version such as 12.4", printable(*text)));
     limits.min_cuda_version = trim(*text);
   }
+  const auto is_true = [&](const char* name) {
+    return equals_ignore_case(trim(host.environment(name).value_or("")), "true");
+  };
+  limits.skip_gpus = is_true("RUNPOD_SKIP_GPU_CHECK");
+  limits.skip_system = is_true("RUNPOD_SKIP_AUTO_SYSTEM_CHECKS");
   return limits;
 }
 

@@ -23,6 +23,33 @@ constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes
 constexpr double kVulkanLaunchMs = 500;
 constexpr unsigned kVulkanBlocksPerUnit = 64;  // 16 write 4% slower (docs/vulkan.md)
 constexpr std::uint64_t kHostMemoryBytes = 256 * MiB, kSoftwareBytes = 64 * MiB;
+// Of the host's available memory, all tests that run at once take at most this part.
+constexpr std::uint64_t kHostShare = 2;
+
+// A driver that tells how much of the memory is in use was there to be asked, and did not tell:
+// NVML is hidden in this container, say. Integrated GPUs have no memory of their own.
+bool use_is_unknown(const Gpu& gpu) {
+  const bool tells = gpu.vendor == Vendor::nvidia || gpu.vendor == Vendor::amd;
+  return tells && !gpu.integrated && !gpu.memory.used_bytes && gpu.processes.empty();
+}
+
+std::optional<std::string> why_not_idle(const Gpu& gpu) {
+  if (auto why = why_busy(gpu)) return why;
+  if (!use_is_unknown(gpu)) return std::nullopt;
+  return fmt::format(
+      "busy or not, it cannot be seen: {} does not tell who uses it; --busy tests what is free",
+      gpu.vendor == Vendor::nvidia ? "NVML" : "the kernel driver");
+}
+
+// The memory that this machine, or the container's limit, leaves to one test while all GPUs are
+// tested at once.
+std::uint64_t host_share_bytes(const Machine& machine) {
+  std::uint64_t available = machine.system.memory_available_bytes.value_or(GiB);
+  if (const auto limit = machine.container.memory_limit_bytes)
+    available = std::min(
+        available, *limit - std::min(*limit, machine.container.memory_used_bytes.value_or(0)));
+  return available / kHostShare / std::max<std::size_t>(1, machine.gpus.size());
+}
 
 // Why this GPU is not to be tested at all, if so.
 std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu,
@@ -42,7 +69,7 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu,
   if (gpu.mig_enabled.value_or(false) && gpu.mig.empty())
     return Refusal{not_tested, "MIG is on and has no instances to run on"};
   if (!options.busy)
-    if (const auto why = why_busy(gpu)) return Refusal{not_tested, *why};
+    if (const auto why = why_not_idle(gpu)) return Refusal{not_tested, *why};
   return std::nullopt;
 }
 
@@ -50,6 +77,7 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu,
 TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& device,
                     const SurveyOptions& options) {
   TestOptions test = options.test;
+  test.max_host_bytes = host_share_bytes(machine);
   const auto limit = [&](std::uint64_t bytes) {
     test.max_bytes = std::min(bytes, test.max_bytes.value_or(bytes));
   };
@@ -62,7 +90,9 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& 
     test.max_launch_ms = std::min(test.max_launch_ms, kVulkanLaunchMs);
     test.blocks_per_unit = std::max(test.blocks_per_unit, kVulkanBlocksPerUnit);
   }
-  if (options.busy && why_busy(gpu))
+  if (options.half_of_free)
+    limit(gpu.memory.free_bytes.value_or(GiB) / 2);
+  else if (options.busy && why_not_idle(gpu))
     test.reserve_free_bytes = std::max(kLeastLeftToOthers, gpu.memory.total_bytes.value_or(0) / 10);
   return test;
 }
@@ -84,8 +114,9 @@ std::vector<Target> targets_of(const Machine& machine, const Gpu& gpu, const Dev
   return instances;
 }
 
-Target host_target(const SurveyOptions& options) {
+Target host_target(const Machine& machine, const SurveyOptions& options) {
   Target target{"the host", nullptr, {"cpu"}, std::nullopt, options.test};
+  target.options.max_host_bytes = host_share_bytes(machine);
   target.options.max_bytes = options.test.max_bytes.value_or(kHostMemoryBytes);
   target.options.copy_traffic_bytes = 2 * *target.options.max_bytes;
   return target;
@@ -183,7 +214,7 @@ Survey survey_devices(const Machine& machine, const SurveyOptions& options) {
     for (Target& target : targets_of(machine, gpu, *device, options))
       survey.targets.push_back(std::move(target));
   }
-  if (host_is_tested(machine, options)) survey.targets.push_back(host_target(options));
+  if (host_is_tested(machine, options)) survey.targets.push_back(host_target(machine, options));
   if (is_live(machine) && !has_hardware(machine) && forced_executor(options.devices) == "vulkan") {
     auto software = software_targets(machine, options);
     if (software.empty())

@@ -16,6 +16,7 @@ namespace gpuready {
 struct SurveyOptions {
   TestOptions test = {};                  // what every target's options start from
   bool busy = false;                      // test GPUs that others use, too, leaving memory to them
+  bool half_of_free = false;              // with busy: half of the free memory is left, not more
   std::vector<std::string> devices = {};  // --device; empty: all
 };
 

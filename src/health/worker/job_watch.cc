@@ -20,6 +20,16 @@ constexpr std::string_view kStartPhase = "driver start", kNextPhase = "start";
 
 }  // namespace
 
+WorkerLimits WorkerLimits::within(milliseconds total) {
+  const milliseconds left = total > 2 * kTimeToDie ? total - kTimeToDie : kTimeToDie;
+  WorkerLimits limits;
+  limits.start = left * 6 / 10;
+  limits.start_per_gpu = milliseconds{0};
+  limits.quick = limits.standard = limits.thorough = left - limits.start;
+  limits.no_progress = std::min(limits.no_progress, limits.quick);
+  return limits;
+}
+
 milliseconds test_limit(const TestJob& job, const WorkerLimits& limits) {
   const TestOptions& options = job.options;
   const milliseconds by_level = options.level == Level::quick      ? limits.quick

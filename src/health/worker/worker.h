@@ -35,6 +35,9 @@ struct WorkerLimits {
   std::chrono::milliseconds no_progress{20'000};  // between two lines, once the driver has started
   // For the whole test, beside the start and what duration_s asks for.
   std::chrono::milliseconds quick{120'000}, standard{300'000}, thorough{1'800'000};
+
+  // All verdicts of tests that run at once are there after `total`, whatever hangs.
+  static WorkerLimits within(std::chrono::milliseconds total);
 };
 
 struct WorkerHooks {

@@ -96,7 +96,8 @@ Result<CpuDeviceOptions> bound_host_memory(TestOptions& options) {
   if (!available || !total) {
     return fail(ErrorKind::unsupported, "/proc/meminfo does not tell how much memory is available");
   }
-  options.max_bytes = std::min(options.max_bytes.value_or(kDefaultHostBytes), *available / 2);
+  options.max_bytes = std::min({options.max_bytes.value_or(kDefaultHostBytes), *available / 2,
+                                options.max_host_bytes.value_or(UINT64_MAX)});
   // At the rates of host memory 8 GiB would take seconds.
   options.copy_traffic_bytes = std::min(options.copy_traffic_bytes, 4 * *options.max_bytes);
   CpuDeviceOptions device_options;
@@ -114,6 +115,7 @@ Verdict not_opened(const HealthTest& test, const DeviceChoice& device, const Err
   const VerdictStatus status = status_of(fault);
   verdict.status = status == VerdictStatus::inconclusive ? VerdictStatus::not_tested : status;
   verdict.reason = reason_of(fault, error, "start");
+  verdict.error_code = error_code_of(error);
   return verdict;
 }
 

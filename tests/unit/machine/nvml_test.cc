@@ -33,7 +33,7 @@ TEST(ApplyNvml, EveryFieldArrives) {
   const auto& gpu = machine.gpus[0];
   EXPECT_EQ(gpu.pci->text(), "0000:10:00.0");
   EXPECT_EQ(gpu.name, "NVIDIA H200");
-  EXPECT_EQ(gpu.uuid, "GPU-00000000-0000-0000-0000-000000000000");
+  EXPECT_EQ(gpu.uuid, "GPU-fa4e0000-0000-0000-0000-000000000000");
   EXPECT_EQ(gpu.serial, "165002400001");
   EXPECT_EQ(gpu.part_number, "692-2G520");
   EXPECT_EQ(gpu.vbios_version, "96.00.BC.00.01");
@@ -147,7 +147,7 @@ TEST(ApplyNvml, MigInstancesArrive) {
   const auto& gpu = machine.gpus.at(0);
   EXPECT_EQ(gpu.mig_enabled, true);
   ASSERT_EQ(gpu.mig.size(), 2u);
-  EXPECT_EQ(gpu.mig[1].uuid, "MIG-00000000-0000-0000-0000-000200000000");
+  EXPECT_EQ(gpu.mig[1].uuid, "MIG-fa4e0000-0000-0000-0000-000200000000");
   EXPECT_EQ(gpu.mig[1].name, "1g.18gb");
   EXPECT_EQ(gpu.mig[1].gpu_instance_id, 8);
   EXPECT_EQ(gpu.mig[1].compute_instance_id, 0);

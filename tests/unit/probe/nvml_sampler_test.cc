@@ -59,7 +59,7 @@ TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
   EXPECT_EQ(get_double(document.value("series(1,utilization)"), "mean"), 0.07);
   EXPECT_EQ(get_string(document.value("series(1,power)"), "pci"), "00000000:11:00.0");
   EXPECT_EQ(get_string(document.value("series(1,power)"), "uuid"),
-            "GPU-00000000-0000-0000-0000-000000000001");
+            "GPU-fa4e0000-0000-0000-0000-000000000001");
 }
 
 TEST(NvmlSampler, FollowsWhatChanges) {

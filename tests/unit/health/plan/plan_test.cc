@@ -77,6 +77,38 @@ TEST(Plan, MemoryThatNoProcessExplainsIsBusy) {
   EXPECT_TRUE(reason(machine).starts_with("busy"));
 }
 
+// NVML is hidden, or the driver does not tell: a neighbour may hold most of the memory.
+TEST(Plan, UseThatCannotBeSeenIsNotIdle) {
+  auto machine = live_machine();
+  machine.gpus[0].memory.used_bytes.reset();
+  EXPECT_TRUE(reason(machine).starts_with("busy or not")) << reason(machine);
+  EXPECT_EQ(memory_jobs(machine, {.busy = true}).at(0).options.reserve_free_bytes, 8 * GiB);
+  machine.gpus[0].integrated = true;
+  EXPECT_EQ(memory_jobs(machine).size(), 1u);
+}
+
+TEST(Plan, HalfOfTheFreeMemoryIsTakenBesideALoadedModel) {
+  auto machine = live_machine();
+  machine.gpus[0].memory.free_bytes = 300 * MiB;
+  machine.gpus[0].memory.used_bytes = 79 * GiB;
+  SurveyOptions options{.busy = true, .half_of_free = true};
+  options.test.max_bytes = GiB;
+  const auto jobs = memory_jobs(machine, options);
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].options.max_bytes, 150 * MiB);
+  EXPECT_EQ(jobs[0].options.reserve_free_bytes, 0u);
+}
+
+// Eight GPUs are tested at once: together they take half of what the container has left.
+TEST(Plan, HostMemoryIsSharedWithinTheContainersLimit) {
+  auto machine = live_machine();
+  machine.system.memory_available_bytes = 2048 * GiB;
+  machine.container.memory_limit_bytes = 8 * GiB;
+  machine.container.memory_used_bytes = 4 * GiB;
+  while (machine.gpus.size() < 8) machine.gpus.push_back(machine.gpus.front());
+  EXPECT_EQ(memory_jobs(machine).at(0).options.max_host_bytes, 256 * MiB);
+}
+
 TEST(Plan, BusyOnRequestLeavesTenPercentOrTwoGiBToOthers) {
   auto machine = live_machine();
   machine.gpus[0].memory.used_bytes = 500 * MiB;

@@ -1,0 +1,19 @@
+// What the gpu_test contract says of a machine: pure, from what was found and what was tested.
+#pragma once
+
+#include <vector>
+
+#include "cli/gpu_test_text.h"
+#include "gpuready/machine.h"
+#include "gpuready/verdict.h"
+
+namespace gpuready::cli {
+
+// The GPUs are NVML's, by its indices: in a container these are the GPUs that it was given, however
+// many the bus shows. An index whose handle NVML refuses belongs to the next lost GPU, in the order
+// of PCI addresses, in which the driver counts. Error numbers and texts are CUDA's and NVML's; what
+// no driver gave a number for (a wrong word, a missed deadline) is CUDA_ERROR_UNKNOWN with our
+// text.
+GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>& verdicts);
+
+}  // namespace gpuready::cli

@@ -1,0 +1,92 @@
+#include "cli/gpu_test_result.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace gpuready::cli {
+namespace {
+
+Gpu nvidia_gpu(int bus) {
+  Gpu gpu;
+  gpu.vendor = Vendor::nvidia;
+  gpu.pci = PciAddress{0, static_cast<std::uint8_t>(bus), 0, 0};
+  gpu.name = "NVIDIA H100";
+  gpu.uuid = "GPU-" + std::to_string(bus);
+  return gpu;
+}
+
+// The bus shows `gpus`; NVML lists those of `given`, in this order.
+Machine machine_with(int gpus, const std::vector<int>& given) {
+  Machine machine;
+  machine.system.kernel_release = "6.8.0";
+  machine.nvidia.cuda_version = "12.4";
+  machine.nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 0, ""};
+  machine.nvidia.nvml_device_count = static_cast<int>(given.size());
+  for (int i = 0; i < gpus; ++i) machine.gpus.push_back(nvidia_gpu(i));
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (given[i] >= 0)
+      machine.gpus[static_cast<std::size_t>(given[i])].nvml_index = static_cast<int>(i);
+  return machine;
+}
+
+Verdict memory_verdict(const Gpu& gpu, VerdictStatus status, std::string reason = "ok") {
+  Verdict verdict;
+  verdict.test = "memory";
+  verdict.uuid = gpu.uuid;
+  verdict.status = status;
+  verdict.reason = std::move(reason);
+  return verdict;
+}
+
+TEST(GpuTestResult, AContainerPassesForTheTwoOfEightThatItWasGiven) {
+  const Machine machine = machine_with(8, {3, 5});
+  const auto result =
+      gpu_test_result(machine, {memory_verdict(machine.gpus[3], VerdictStatus::passed),
+                                memory_verdict(machine.gpus[5], VerdictStatus::passed)});
+  ASSERT_EQ(result.gpus.size(), 2u);
+  EXPECT_EQ(result.gpus[1].uuid, "GPU-5");
+  EXPECT_TRUE(gpu_test_passed(result));
+}
+
+TEST(GpuTestResult, ALostGpuKeepsItsIndexAndNvmlsCode) {
+  Machine machine = machine_with(4, {0, -1, 2, 3});
+  machine.gpus[1].errors.push_back(
+      {"nvmlDeviceGetHandleByPciBusId_v2(0000:01:00.0)", 15, "NVML_ERROR_GPU_IS_LOST"});
+  const auto result = gpu_test_result(machine, {});
+  ASSERT_EQ(result.gpus.size(), 4u);
+  ASSERT_TRUE(result.gpus[1].handle_failure);
+  EXPECT_EQ(result.gpus[1].handle_failure->code, 15);
+  EXPECT_FALSE(result.gpus[2].handle_failure);
+  EXPECT_EQ(result.gpus[3].uuid, "GPU-3");
+}
+
+TEST(GpuTestResult, FailuresHaveCudasNumberOrAreUnknown) {
+  const Machine machine = machine_with(2, {0, 1});
+  Verdict refused = memory_verdict(machine.gpus[0], VerdictStatus::not_tested, "(allocate)");
+  refused.error_code = 2;
+  const auto result = gpu_test_result(
+      machine,
+      {refused, memory_verdict(machine.gpus[1], VerdictStatus::failed, "1 word is wrong")});
+  EXPECT_EQ(result.gpus[0].failure->code, 2);
+  EXPECT_TRUE(contains(result.gpus[0].failure->text, "CUDA_ERROR_OUT_OF_MEMORY"));
+  EXPECT_EQ(result.gpus[1].failure->code, 999);
+  EXPECT_EQ(result.gpus[1].failure->text, "1 word is wrong");
+}
+
+// One MIG instance that failed fails its GPU, and a GPU without a verdict has not passed.
+TEST(GpuTestResult, EveryInstanceCountsAndNothingPassesUntested) {
+  const Machine machine = machine_with(2, {0, 1});
+  Verdict good = memory_verdict(machine.gpus[0], VerdictStatus::passed);
+  Verdict bad = memory_verdict(machine.gpus[0], VerdictStatus::failed, "bad instance");
+  for (Verdict* verdict : {&good, &bad}) {
+    verdict->uuid = "MIG-1";
+    verdict->pci_address = machine.gpus[0].pci->text();
+  }
+  const auto result = gpu_test_result(machine, {good, bad});
+  EXPECT_EQ(result.gpus[0].failure->text, "bad instance");
+  EXPECT_EQ(result.gpus[1].failure->text, "not tested");
+}
+
+}  // namespace
+}  // namespace gpuready::cli
