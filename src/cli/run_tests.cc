@@ -13,6 +13,7 @@
 #include "cli/health_tests.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
+#include "health/clocks.h"
 #include "health/fitness/fitness.h"
 #include "health/samples.h"
 #include "health/siblings.h"
@@ -153,7 +154,11 @@ int run_tests(std::string command, const TestCommand& options) {
   if (listener) heard = listener->stop();
   report.samples = heard ? samples_from(*heard, report.machine, *report.verdicts, start)
                          : not_sampled(report.machine);
-  if (report.samples) explain_low_figures(*report.samples, *report.verdicts);
+  if (report.samples) {
+    explain_low_figures(*report.samples, *report.verdicts);
+    auto clocks = judge_clocks(report.machine, *report.samples, *report.verdicts);
+    std::move(clocks.begin(), clocks.end(), std::back_inserter(*report.verdicts));
+  }
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
     Machine after = inspect(**host, {.kernel_log = true, .counters = true});
