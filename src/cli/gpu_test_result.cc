@@ -24,7 +24,10 @@ GpuTestFailure cuda_failure(int code, std::string_view more = {}) {
   return {code, text};
 }
 
-GpuTestFailure nvml_failure(int code) { return {code, nvml_error_text(code)}; }
+std::string nvml_text(int code) {
+  return fmt::format("{}: {}", nvml_error_name(code), nvml_error_text(code));
+}
+GpuTestFailure nvml_failure(int code) { return {code, nvml_text(code)}; }
 
 // Why the CUDA driver gives no version.
 GpuTestFailure cuda_start_failure(const NvidiaDriver& nvidia) {
@@ -37,7 +40,7 @@ GpuTestFailure cuda_start_failure(const NvidiaDriver& nvidia) {
 
 std::optional<std::string> nvml_start_failure(const NvidiaDriver& nvidia) {
   if (nvidia.nvml_start && nvidia.nvml_start->ok()) return std::nullopt;
-  if (nvidia.nvml_start) return nvml_error_text(nvidia.nvml_start->code);
+  if (nvidia.nvml_start) return nvml_text(nvidia.nvml_start->code);
   const std::string outcome = nvidia.nvml_outcome.value_or("no NVIDIA driver is here");
   return nvidia.nvml_stopped_in ? fmt::format("{} in {}", outcome, *nvidia.nvml_stopped_in)
                                 : "NVML gave no answer: " + outcome;

@@ -109,10 +109,8 @@ PlanOptions plan_options(const TestCommand& options, const Machine& machine,
   if (!fitness) return plan;
   test.limit_ms = fitness->benchmark_limit_s * 1000;
   test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
-  if (fitness->skip_gpus)
-    plan.tests.clear();
-  else if (!machine.gpus.empty())  // a worker without a GPU has no product to be judged by
-    plan.tests.push_back("benchmark");
+  // A worker without a GPU has no product to be judged by.
+  if (!machine.gpus.empty()) plan.tests.push_back("benchmark");
   return plan;
 }
 
@@ -147,7 +145,10 @@ int run_tests(std::string command, const TestCommand& options) {
                        report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace();
-  report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start);
+  const bool test_gpus = !(fitness && fitness->skip_gpus);
+  report.verdicts.emplace();
+  if (test_gpus)
+    report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start);
   note_absence(report);
   append(*report.findings, compare_siblings(report.machine, *report.verdicts));
   std::optional<ProbeDocument> heard;
@@ -171,7 +172,7 @@ int run_tests(std::string command, const TestCommand& options) {
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
                     .devices = options.globals.devices,
-                    .test_gpus = !(fitness && fitness->skip_gpus)});
+                    .test_gpus = test_gpus});
   return deliver(report, options.globals);
 }
 

@@ -10,8 +10,8 @@ expect_in "GPU 1 memory allocation test passed." "$out"
 FAKE_NVML="devices=3;nvmlDeviceGetHandleByIndex_v2@1=15" FAKE_CUDA="devices=3" \
   expect_exit 1 "$GPUREADY" gpu-test
 expect_in "Found 3 GPUs:" "$out"
-expect_in "Failed to get handle for GPU 1: GPU is lost (Error code: 15)" "$out"
+expect_in "Failed to get handle for GPU 1: NVML_ERROR_GPU_IS_LOST: the GPU has fallen off the bus (Error code: 15)" "$out"
 expect_in "GPU 2 memory allocation test passed." "$out"
 # CUDA's own number and name.
-FAKE_CUDA="devices=2,fail=cuCtxCreate_v2:2" expect_exit 1 "$GPUREADY" gpu-test
+FAKE_CUDA="devices=2,fail=cuDevicePrimaryCtxRetain:2" expect_exit 1 "$GPUREADY" gpu-test
 expect_in "GPU 0 memory allocation test failed. Error code: 2 (CUDA_ERROR_OUT_OF_MEMORY" "$out"

@@ -8,12 +8,12 @@ namespace gpuready {
 namespace {
 
 // A GPU that may run at 1980 MHz and was loaded by the tensor test from 1 s to 6 s.
-struct Run {
+struct LoadedRun {
   Machine machine;
   Samples samples;
   std::vector<Verdict> verdicts;
 
-  explicit Run(double clock_mhz) {
+  explicit LoadedRun(double clock_mhz) {
     Gpu gpu;
     gpu.uuid = "GPU-1";
     gpu.clocks.max_sm_mhz = 1980;
@@ -44,19 +44,19 @@ struct Run {
 };
 
 TEST(Clocks, AGpuAtItsClockPasses) {
-  const Verdict verdict = Run(1755).judged();
+  const Verdict verdict = LoadedRun(1755).judged();
   EXPECT_EQ(verdict.status, VerdictStatus::passed) << verdict.reason;
   EXPECT_EQ(verdict.reason, "1755 of 1980 MHz while loaded");
 }
 
 TEST(Clocks, AThirdOfTheClockWithoutACauseFails) {
-  const Verdict verdict = Run(660).judged();
+  const Verdict verdict = LoadedRun(660).judged();
   EXPECT_EQ(verdict.status, VerdictStatus::failed);
   EXPECT_TRUE(contains(verdict.reason, "names no cause")) << verdict.reason;
 }
 
 TEST(Clocks, ThePowerLimitExplainsALowClock) {
-  Run run(1000);
+  LoadedRun run(1000);
   run.add("clock_event_sw_power_cap", 1);
   EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
   EXPECT_TRUE(contains(run.judged().reason, "SW power cap during 100%"));
@@ -66,7 +66,7 @@ TEST(Clocks, ThePowerLimitExplainsALowClock) {
 TEST(Clocks, HardwareSlowdownUnderLoadFailsWhateverTheClock) {
   for (const char* event : {"clock_event_hw_thermal_slowdown", "clock_event_hw_power_brake",
                             "clock_event_hw_slowdown"}) {
-    Run run(1700);
+    LoadedRun run(1700);
     run.add("clock_event_sw_power_cap", 1);
     run.add(event, 0.5);
     EXPECT_EQ(run.judged().status, VerdictStatus::failed) << event;
@@ -75,19 +75,19 @@ TEST(Clocks, HardwareSlowdownUnderLoadFailsWhateverTheClock) {
 
 // What happened before and after the load is no statement on the load.
 TEST(Clocks, OnlyTheLoadedTimeCounts) {
-  Run run(1900);
+  LoadedRun run(1900);
   run.add("clock_event_hw_power_brake", 0, 1);
   EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
 }
 
 TEST(Clocks, WhatWasNotMeasuredIsNotJudged) {
-  Run short_run(660);
+  LoadedRun short_run(660);
   short_run.verdicts[0].duration_ms = 500;
   EXPECT_TRUE(judge_clocks(short_run.machine, short_run.samples, short_run.verdicts).empty());
-  Run no_limit(660);
+  LoadedRun no_limit(660);
   no_limit.machine.gpus[0].clocks.max_sm_mhz.reset();
   EXPECT_TRUE(judge_clocks(no_limit.machine, no_limit.samples, no_limit.verdicts).empty());
-  Run copies(660);
+  LoadedRun copies(660);
   copies.verdicts[0].test = "bandwidth";
   EXPECT_TRUE(judge_clocks(copies.machine, copies.samples, copies.verdicts).empty());
 }

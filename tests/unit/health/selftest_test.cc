@@ -63,6 +63,7 @@ TEST(SelfTest, PairsAreTriedWherePairsAre) {
     gpu.index = static_cast<int>(machine.gpus.size());
     gpu.vendor = Vendor::nvidia;
     gpu.uuid = uuid;
+    gpu.memory.used_bytes = 0;
     machine.gpus.push_back(gpu);
   }
   SurveyOptions options;

@@ -22,6 +22,7 @@ Machine machine_with(const std::vector<std::string>& bridges) {
     gpu.vendor = Vendor::nvidia;
     gpu.pci = PciAddress{0, static_cast<std::uint8_t>(16 + i), 0, 0};
     gpu.uuid = "GPU-0000000" + std::to_string(i);
+    gpu.memory.used_bytes = 0;
     PciDevice device;
     device.address = *gpu.pci;
     device.host_bridge = bridges[i];
