@@ -27,9 +27,7 @@ constexpr int kOverlapDriverVersion = 12030, kOverlapCapability = 90;
 const KernelImage* best_image(std::span<const KernelImage> images, int capability) {
   const KernelImage* best = nullptr;
   for (const KernelImage& image : images) {
-    const bool loads = image.architecture_exact ? image.compute_capability == capability
-                                                : image.compute_capability <= capability;
-    if (loads &&
+    if (image.loads_on(capability) &&
         (!best || image.compute_capability > best->compute_capability || image.architecture_exact))
       best = &image;
   }
@@ -220,7 +218,7 @@ Result<void> CudaDevice::read_cuda_info() {
 
 Result<CudaHandle> CudaDevice::module_of(const KernelImage& image) {
   if (auto found = modules_.find(image.begin); found != modules_.end()) return found->second;
-  const auto text = unpack_ptx(image);
+  const auto text = unpack_image(image.begin, image.end);
   if (!text) return std::unexpected(text.error());
   std::string log(4096, '\0');
   int options[] = {kJitErrorLogBuffer, kJitErrorLogBytes};

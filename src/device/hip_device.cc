@@ -17,8 +17,8 @@ constexpr std::size_t kPciAddressBytes = 32;  // HIP asks for 13 at least
 class HipDevice final : public DriverDevice<HipDriver> {
  public:
   HipDevice(const HipDriver& driver, HipDeviceNumber number, std::string pci_address,
-            const HipImage& image)
-      : DriverDevice(driver, number), image_(image) {
+            std::string_view target, std::string image)
+      : DriverDevice(driver, number), target_(target), image_(std::move(image)) {
     info_.executor = "hip";
     info_.pci_address = std::move(pci_address);
   }
@@ -41,7 +41,8 @@ class HipDevice final : public DriverDevice<HipDriver> {
   Result<void> start(HipHandle function, StreamId stream, const LaunchShape& shape,
                      const void* params, std::size_t params_bytes) override;
 
-  const HipImage& image_;
+  const std::string target_;
+  const std::string image_;  // the ELF file; the runtime may read it later than at its load
   HipHandle module_ = nullptr;
 };
 
@@ -63,10 +64,10 @@ Result<void> HipDevice::start(HipHandle function, StreamId stream, const LaunchS
 
 Result<HipHandle> HipDevice::load(const Kernel& kernel) {
   if (!module_) {
-    auto done = call(driver_.module_load, &module_, image_.begin);
+    auto done = call(driver_.module_load, &module_, image_.data());
     if (!done) {
       Error error = done.error();
-      error.message += fmt::format(" (the embedded code for {})", image_.target);
+      error.message += fmt::format(" (the embedded code for {})", target_);
       return std::unexpected(error);
     }
   }
@@ -75,7 +76,7 @@ Result<HipHandle> HipDevice::load(const Kernel& kernel) {
   auto done = call(driver_.module_function, &function, module_, name.c_str());
   if (!done && done.error().kind == ErrorKind::device && done.error().code == kNotFound)
     return fail(ErrorKind::unsupported,
-                fmt::format("kernel {} has no code for {}", kernel.name, image_.target));
+                fmt::format("kernel {} has no code for {}", kernel.name, target_));
   if (!done) return std::unexpected(done.error());
   return function;
 }
@@ -115,18 +116,14 @@ Result<std::unique_ptr<Device>> open_hip_device(std::string_view id) {
                             printable(id)));
   const std::string pci_address = to_lower(id.substr(0, slash));
   const std::string_view target = id.substr(slash + 1);
-  const HipImage* image = find_hip_image(target);
-  if (!image) {
-    std::vector<std::string> targets;
-    for (const HipImage& embedded : hip_images()) targets.emplace_back(embedded.target);
-    return fail(ErrorKind::unsupported, fmt::format("no code for {} is embedded, only for {}",
-                                                    printable(target), join(targets, ", ")));
-  }
+  auto image = hip_image(target);
+  if (!image) return std::unexpected(image.error());
   auto driver = HipDriver::start();
   if (!driver) return std::unexpected(driver.error());
   auto number = find_device(**driver, pci_address);
   if (!number) return std::unexpected(number.error());
-  auto device = std::make_unique<HipDevice>(**driver, *number, pci_address, *image);
+  auto device =
+      std::make_unique<HipDevice>(**driver, *number, pci_address, target, std::move(*image));
   if (auto opened = device->open(); !opened) return std::unexpected(opened.error());
   return device;
 }

@@ -1,31 +1,52 @@
 #include "device/hip_images.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
 #include "device/kernel.h"
 
-// hip_targets.inc is a line GPUREADY_HIP_TARGET(gfx...) for each target of kernels.cmake.
-#define GPUREADY_HIP_TARGET(target) GPUREADY_EMBEDDED(gpuready_hip_##target)
-#include "hip_targets.inc"
-#undef GPUREADY_HIP_TARGET
+GPUREADY_EMBEDDED(gpuready_hip)  // by kernels/hip/pack.sh
 
 namespace gpuready {
 namespace {
 
-#define GPUREADY_HIP_TARGET(target) \
-  {#target, gpuready_hip_##target##_begin, gpuready_hip_##target##_end},
-constexpr HipImage kImages[] = {
+// hip_targets.inc is a line GPUREADY_HIP_TARGET(gfx...) for each target of kernels.cmake.
+#define GPUREADY_HIP_TARGET(target) #target,
+constexpr std::string_view kTargets[] = {
 #include "hip_targets.inc"
 };
 #undef GPUREADY_HIP_TARGET
 
+std::string_view without_features(std::string_view target) {
+  return target.substr(0, target.find(':'));
+}
+
 }  // namespace
 
-std::span<const HipImage> hip_images() { return kImages; }
+std::span<const std::string_view> hip_targets() { return kTargets; }
 
-const HipImage* find_hip_image(std::string_view target) {
-  target = target.substr(0, target.find(':'));
-  for (const HipImage& image : kImages)
-    if (image.target == target) return &image;
-  return nullptr;
+bool has_hip_image(std::string_view target) {
+  return std::ranges::find(kTargets, without_features(target)) != std::end(kTargets);
+}
+
+Result<std::string> hip_image(std::string_view target) {
+  target = without_features(target);
+  const auto images = TRY(unpack_image(gpuready_hip_begin, gpuready_hip_end));
+  std::string_view index(images);
+  index = index.substr(0, index.find("\n\n") + 1);
+  std::size_t at = index.size() + 1;
+  for (const std::string_view line : split(index, "\n")) {
+    const auto space = line.find(' ');
+    if (space == line.npos) continue;
+    const auto bytes = parse_uint(line.substr(space + 1)).value_or(0);
+    if (line.substr(0, space) == target) return images.substr(at, bytes);
+    at += bytes;
+  }
+  return fail(ErrorKind::unsupported,
+              fmt::format("no code for {} is embedded, only for {}", printable(target),
+                          join({std::begin(kTargets), std::end(kTargets)}, ", ")));
 }
 
 }  // namespace gpuready

@@ -2,19 +2,21 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace gpuready {
 
-struct HipImage {
-  std::string_view target;     // "gfx90a"
-  const unsigned char* begin;  // an ELF file, code object version 4
-  const unsigned char* end;
-};
+// What code is embedded for: "gfx90a".
+std::span<const std::string_view> hip_targets();
 
-std::span<const HipImage> hip_images();
-// The one for this target, exactly; nullptr when there is none. What follows a colon (the features
-// of "gfx90a:sramecc+:xnack-") does not matter: the code serves whether they are on or off.
-const HipImage* find_hip_image(std::string_view target);
+// What follows a colon (the features of "gfx90a:sramecc+:xnack-") does not matter: the code serves
+// whether they are on or off.
+bool has_hip_image(std::string_view target);
+
+// The ELF file for exactly this target, code object version 4. All are unpacked for it: 1.2 MB.
+Result<std::string> hip_image(std::string_view target);
 
 }  // namespace gpuready

@@ -13,23 +13,29 @@ namespace gpuready {
 
 inline constexpr std::size_t kMaxKernelParameterBytes = 128;
 
-// PTX text, embedded in the binary: as it is, or packed by zstd.
+// PTX text, embedded in the binary: as it is, or packed by zstd as all images are.
 struct KernelImage {
   const unsigned char* begin;
   const unsigned char* end;
   int compute_capability;   // the least that it loads on: 50 for sm_50
   bool architecture_exact;  // an "a" target such as sm_90a: loads on that capability alone
+
+  // An image that the compiler of the build could not make is empty.
+  bool loads_on(int capability) const {
+    return begin != end && (architecture_exact ? compute_capability == capability
+                                               : compute_capability <= capability);
+  }
 };
 
-// A SPIR-V module with the entry point "main" and a fixed work group size in x alone, for
-// Vulkan 1.2 with buffer device addresses; the parameters are its push constants.
+// A SPIR-V module, packed too, with the entry point "main" and a fixed work group size in x alone,
+// for Vulkan 1.2 with buffer device addresses; the parameters are its push constants.
 struct SpirvImage {
   const unsigned char* begin = nullptr;
   const unsigned char* end = nullptr;
 };
 
-// The text of an image.
-Result<std::string> unpack_ptx(const KernelImage& image);
+// An image as its compiler wrote it.
+Result<std::string> unpack_image(const unsigned char* begin, const unsigned char* end);
 
 // The share of a launch that one CPU thread does: `index` of `count`.
 struct CpuSlice {

@@ -23,13 +23,13 @@ enum Capability : std::uint32_t {
 
 Result<SpirvFacts> read_spirv(const SpirvImage& image) {
   SpirvFacts facts;
-  const auto bytes = static_cast<std::size_t>(image.end - image.begin);
   const auto broken = [] {
     return fail(ErrorKind::bad_input, "a kernel that is no SPIR-V module");
   };
-  if (bytes % 4 != 0 || bytes < kHeaderWords * 4) return broken();
-  facts.words.resize(bytes / 4);
-  std::memcpy(facts.words.data(), image.begin, bytes);
+  const auto module = TRY(unpack_image(image.begin, image.end));
+  if (module.size() % 4 != 0 || module.size() < kHeaderWords * 4) return broken();
+  facts.words.resize(module.size() / 4);
+  std::memcpy(facts.words.data(), module.data(), module.size());
   if (facts.words[0] != kMagic) return broken();
   for (std::size_t at = kHeaderWords; at < facts.words.size();) {
     const std::uint32_t opcode = facts.words[at] & 0xffff, length = facts.words[at] >> 16;

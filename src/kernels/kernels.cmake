@@ -1,6 +1,6 @@
 # Device code: cuda/*.cu is compiled to PTX by clang without any CUDA header and embedded in the library of
 # kernels, which also holds the CPU's versions of the same kernels.
-find_program(GPUREADY_CLANG_CUDA NAMES clang++-19 clang++ REQUIRED)
+include(${PROJECT_SOURCE_DIR}/cmake/DeviceCompiler.cmake)
 find_program(GPUREADY_ZSTD zstd REQUIRED)
 
 # Images are the same in every build, so one may take another's.
@@ -23,12 +23,29 @@ endfunction()
 function(gpuready_ptx target name arch ptx)
   set(source ${PROJECT_SOURCE_DIR}/src/kernels/cuda/${name}.cu)
   set(output ${images}/ptx/${name}_${arch}.ptx)
+  set(as_cuda -x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nocudalib)
+  set(for_target --cuda-gpu-arch=${arch} --cuda-feature=+ptx${ptx})
+  set(renamed "")
+  string(REGEX REPLACE "(.)$" ".\\1" version ${ptx})
+  gpuready_device_compiles(known "${arch}_${ptx}" ".version ${version};.target ${arch}" ${as_cuda} ${for_target})
+  if(NOT known AND arch MATCHES "a$")
+    # Older than clang 18: wgmma would wait after each instruction, right and slow.
+    gpuready_left_out(${name}_${arch})
+    gpuready_embed(${target} gpuready_ptx_${name}_${arch} "")
+    return()
+  elseif(NOT known)
+    # What newer targets add stands in the sources as PTX, so an older compiler serves: under its newest name.
+    string(REGEX REPLACE "sm_([0-9]+)" "\\10" number ${arch})
+    set(for_target --cuda-gpu-arch=sm_80 --cuda-feature=+ptx74 -U__CUDA_ARCH__ -D__CUDA_ARCH__=${number})
+    set(renamed COMMAND sed -i
+      -e "s/^\\.version 7\\.4/.version ${version}/" -e "s/^\\.target sm_80/.target ${arch}/" ${output})
+  endif()
   gpuready_image(${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${images}/ptx
-    COMMAND ${GPUREADY_CLANG_CUDA} -x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc
-      -nocudalib --cuda-gpu-arch=${arch} --cuda-feature=+ptx${ptx} -std=c++20 -O3 -ffp-contract=off
+    COMMAND ${GPUREADY_CLANG_CUDA} ${as_cuda} ${for_target} -std=c++20 -O3 -ffp-contract=off
       -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src -S ${source} -o ${output}
       -MD -MF ${output}.d
+    ${renamed}
     DEPENDS ${source} DEPFILE ${output}.d
     COMMENT "Compiling ${name}.cu to PTX for ${arch}")
   # Text shrinks to a tenth; device/kernel.h unpacks it when the image is loaded.
@@ -75,7 +92,10 @@ function(gpuready_spirv target name)
       -I${PROJECT_SOURCE_DIR}/src/kernels/vulkan -I${PROJECT_BINARY_DIR}/spirv -o ${output} ${source}
     DEPENDS ${source} ${included} ${PROJECT_BINARY_DIR}/spirv/compute_op_ids.glsl
     COMMENT "Compiling ${name}.comp to SPIR-V")
-  gpuready_embed(${target} gpuready_spirv_${name} ${output})
+  set(packed ${PROJECT_BINARY_DIR}/spirv/${name}.spv.zst)
+  add_custom_command(OUTPUT ${packed} COMMAND ${GPUREADY_ZSTD} -q -f -19 ${output} -o ${packed}
+    DEPENDS ${output} COMMENT "Packing ${name}.spv" VERBATIM)
+  gpuready_embed(${target} gpuready_spirv_${name} ${packed})
   if(target STREQUAL gpuready_kernels)
     set_property(GLOBAL APPEND PROPERTY GPUREADY_SPIRV_MODULES "${output}")
   endif()
@@ -123,32 +143,46 @@ gpuready_ptx(gpuready_kernels ternary_read sm_80 74)
 gpuready_ptx(gpuready_kernels transfer sm_50 60)
 gpuready_ptx(gpuready_kernels transfer_atomics sm_60 60)
 
-# AMD's GPUs: hip/hip_kernels.cu for each target, embedded as gpuready_hip_<target>; clang links with lld.
+# AMD's GPUs: hip/hip_kernels.cu for each target, all packed as one (they are much alike) and embedded as
+# gpuready_hip; clang links with lld.
 # No header and no device library of ROCm is used. The targets are explicit ones: the generic targets
 # (gfx11-generic, ...) need code object version 6, which runtimes up to ROCm 6.2 do not know; version 4 is
 # known to all (ROCm 5.6 to 7 were read), and adds no hidden arguments to those of our struct.
-find_program(GPUREADY_LLD NAMES ld.lld-19 ld.lld REQUIRED)
+find_program(GPUREADY_LLD NAMES ld.lld-19 ld.lld-20 ld.lld-21 ld.lld-18 ld.lld-17 ld.lld-16 ld.lld-15 ld.lld REQUIRED)
 set(GPUREADY_HIP_TARGETS
   gfx900 gfx906 gfx908 gfx90a gfx942               # Vega and Instinct: 64 threads a wave
   gfx1010 gfx1030 gfx1031 gfx1032                  # RDNA 1 and 2: 32, as all that follow
   gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151  # RDNA 3
   gfx1200 gfx1201)                                 # RDNA 4
 set(hip_targets_inc "")
+set(hip_images "")
 foreach(arch ${GPUREADY_HIP_TARGETS})
   set(source ${CMAKE_CURRENT_LIST_DIR}/hip/hip_kernels.cu)
   set(output ${images}/hip/${arch}.hsaco)
+  set(as_hip -x hip --offload-device-only --offload-arch=${arch} --no-gpu-bundle-output -fuse-cuid=none
+    -nogpuinc -nogpulib -mcode-object-version=4)
+  # Before clang 18 a square root is the instruction alone, which is not rounded as IEEE 754 wants it.
+  gpuready_device_compiles(known ${arch} "${arch};v_fma" ${as_hip})
+  if(NOT known)
+    gpuready_left_out(${arch})
+    continue()
+  endif()
   # Denormals, division and square root as IEEE 754 wants them, whatever a target's default is.
   gpuready_image(${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${images}/hip
-    COMMAND ${GPUREADY_CLANG_CUDA} -x hip --offload-device-only --offload-arch=${arch}
-      --no-gpu-bundle-output -fuse-cuid=none -nogpuinc -nogpulib -mcode-object-version=4 -std=c++20 -O3
-      -ffp-contract=off -fno-gpu-flush-denormals-to-zero -fhip-fp32-correctly-rounded-divide-sqrt
+    COMMAND ${GPUREADY_CLANG_CUDA} ${as_hip} -std=c++20 -O3 -ffp-contract=off
+      -fno-gpu-flush-denormals-to-zero -fhip-fp32-correctly-rounded-divide-sqrt
       -Wall -Wextra -Werror -I${PROJECT_SOURCE_DIR}/src ${source} -o ${output} -MD -MF ${output}.d
     DEPENDS ${source} DEPFILE ${output}.d
     COMMENT "Compiling hip/hip_kernels.cu for ${arch}")
-  gpuready_embed(gpuready_device gpuready_hip_${arch} ${output})
+  list(APPEND hip_images ${output})
   string(APPEND hip_targets_inc "GPUREADY_HIP_TARGET(${arch})\n")
 endforeach()
+set(packed ${PROJECT_BINARY_DIR}/hip/images.zst)
+add_custom_command(OUTPUT ${packed}
+  COMMAND ${CMAKE_CURRENT_LIST_DIR}/hip/pack.sh ${GPUREADY_ZSTD} ${packed} ${hip_images}
+  DEPENDS ${hip_images} ${CMAKE_CURRENT_LIST_DIR}/hip/pack.sh COMMENT "Packing the HIP images" VERBATIM)
+gpuready_embed(gpuready_device gpuready_hip ${packed})
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_targets_inc}" @ONLY)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)

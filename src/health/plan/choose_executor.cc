@@ -44,7 +44,7 @@ Result<DeviceChoice> through_hip(const Machine& machine, const Gpu& gpu) {
   if (!gpu.pci || !gpu.gfx_target)
     return fail(ErrorKind::not_found,
                 "the kernel driver does not tell its gfx target, which its code is chosen by");
-  if (!find_hip_image(*gpu.gfx_target))
+  if (!has_hip_image(*gpu.gfx_target))
     return fail(ErrorKind::not_found,
                 fmt::format("no HIP code for {} is embedded", *gpu.gfx_target));
   return DeviceChoice{"hip", gpu.pci->text() + "/" + *gpu.gfx_target};

@@ -136,10 +136,7 @@ std::span<const TensorForm> tensor_forms() { return kForms; }
 std::vector<const TensorForm*> tensor_forms_for(int capability) {
   const auto loads = [&](const TensorForm& form) {
     return std::any_of(form.kernel->cuda.begin(), form.kernel->cuda.end(),
-                       [&](const KernelImage& image) {
-                         return image.architecture_exact ? image.compute_capability == capability
-                                                         : image.compute_capability <= capability;
-                       });
+                       [&](const KernelImage& image) { return image.loads_on(capability); });
   };
   std::vector<const TensorForm*> forms;
   for (const TensorForm& form : kForms) {

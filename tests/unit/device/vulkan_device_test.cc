@@ -165,11 +165,15 @@ TEST(Spirv, SomethingElseIsNoModule) {
   const std::vector<unsigned char> bytes(64, 1);
   EXPECT_FALSE(read_spirv({bytes.data(), bytes.data() + bytes.size()}));
   EXPECT_FALSE(read_spirv({bytes.data(), bytes.data() + 3}));
-  const SpirvImage whole = kMemoryCopy.vulkan;
-  ASSERT_TRUE(read_spirv(whole));
-  EXPECT_EQ(read_spirv(whole)->threads, kMemoryKernelThreads);
-  EXPECT_FALSE(read_spirv({whole.begin, whole.begin + 24})) << "the first instruction cut short";
-  EXPECT_FALSE(read_spirv({whole.begin, whole.begin + 28})) << "nothing tells the block's threads";
+  const SpirvImage packed = kMemoryCopy.vulkan;
+  ASSERT_TRUE(read_spirv(packed));
+  EXPECT_EQ(read_spirv(packed)->threads, kMemoryKernelThreads);
+  EXPECT_FALSE(read_spirv({packed.begin, packed.end - 1})) << "the packed module cut short";
+  const auto module = unpack_image(packed.begin, packed.end);
+  ASSERT_TRUE(module);
+  const auto* whole = reinterpret_cast<const unsigned char*>(module->data());
+  EXPECT_FALSE(read_spirv({whole, whole + 24})) << "the first instruction cut short";
+  EXPECT_FALSE(read_spirv({whole, whole + 28})) << "nothing tells the block's threads";
 }
 
 // The time between two events holds the work between them, and no more than the host saw.

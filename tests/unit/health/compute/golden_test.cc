@@ -233,7 +233,7 @@ std::map<std::string, int> arithmetic_of(std::string_view text) {
 TEST(ComputePtx, ArithmeticIsRoundedToNearestAndNothingIsFlushed) {
   ASSERT_EQ(kCompute.cuda.size(), 4u);
   for (const KernelImage& image : kCompute.cuda) {
-    const auto unpacked = unpack_ptx(image);
+    const auto unpacked = unpack_image(image.begin, image.end);
     ASSERT_TRUE(unpacked);
     const std::string_view text = *unpacked;
     EXPECT_EQ(text.find(".ftz"), std::string_view::npos) << image.compute_capability;
