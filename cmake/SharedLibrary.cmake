@@ -14,4 +14,5 @@ if(NOT GPUREADY_SANITIZE)
   # No exception crosses the C interface, so a program may have a C++ library of its own.
   target_link_options(gpuready_shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL
     -static-libgcc -static-libstdc++ -Wl,--gc-sections)
+  gpuready_glibc_floor(gpuready_shared)
 endif()

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/man_pages.h"
 #include "cli/options.h"
 #include "health/worker/worker.h"
 #include "probe/probe.h"
@@ -55,6 +56,8 @@ int main(int argc, char** argv) {
   if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__worker")
     return gpuready::run_worker(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == "__pages")
+    return print_pages(kCommands, std::span(args).subspan(1));
   try {
     return run_command_line(kCommands, std::move(args));
   } catch (const std::bad_alloc&) {

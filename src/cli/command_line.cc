@@ -137,12 +137,10 @@ int run_command_line(std::span<const CommandEntry> commands, std::vector<std::st
                                                     "\"): is a variable not set?"});
   int exit_code = 0;
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
-  app.set_version_flag("--version", "gpuready " GPUREADY_VERSION);
+  app.set_version_flag("--version", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
   app.require_subcommand(1);
   app.failure_message(failure);
-  app.footer(
-      "Exit codes: 0 all that was asked holds; 1 something is unhealthy; 2 wrong usage or bad\n"
-      "input; 3 what was required is absent; 4 it could not be found out.");
+  app.footer(kExitCodesHelp);
   put_command_first(commands, args);
   for (const CommandEntry& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);

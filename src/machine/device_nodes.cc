@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "host/errno_names.h"
 #include "machine/sources.h"
 
 namespace gpuready {
@@ -47,8 +48,7 @@ DeviceNode& add_node(Host& host, Machine& machine, const std::string& path) {
 }
 
 std::string error_name(const Error& error) {
-  if (error.code > 0)
-    if (const char* name = strerrorname_np(error.code)) return name;
+  if (const auto name = errno_name(error.code); !name.empty()) return std::string(name);
   return error.kind == ErrorKind::no_permission ? "EACCES" : error.message;
 }
 

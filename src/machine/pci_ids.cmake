@@ -1,7 +1,6 @@
 # Cuts pci.ids (Debian package pci.ids) to the vendors of display controllers, without subsystems,
 # and embeds it.
 find_file(GPUREADY_PCI_IDS pci.ids PATHS /usr/share/misc /usr/share/hwdata NO_DEFAULT_PATH REQUIRED)
-find_program(GPUREADY_AWK NAMES awk mawk gawk REQUIRED)
 set(pci_ids ${CMAKE_CURRENT_BINARY_DIR}/embed/pci.ids)
 add_custom_command(OUTPUT ${pci_ids}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/embed

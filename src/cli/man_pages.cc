@@ -1,0 +1,155 @@
+#include "cli/man_pages.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/text.h"
+#include "cli/options.h"
+
+namespace gpuready::cli {
+namespace {
+
+// Text as man(7) wants it: no backslash or hyphen of its own, no line that looks like a request.
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (out.empty() || out.back() == '\n')
+      if (c == '.' || c == '\'') out += "\\&";
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
+  }
+  return out;
+}
+
+bool takes_value(const Option& option) { return !std::holds_alternative<bool*>(option.value); }
+
+bool is_named(const Option& option) { return option.name[0] == '-'; }
+
+std::string value_name(const Option& option) {
+  if (option.type != nullptr) return option.type;
+  if (!option.one_of.empty()) return join(option.one_of, "|");
+  return std::holds_alternative<std::string*>(option.value) ||
+                 std::holds_alternative<std::optional<std::string>*>(option.value) ||
+                 std::holds_alternative<std::vector<std::string>*>(option.value)
+             ? "TEXT"
+             : "NUMBER";
+}
+
+// "--quiet, -q", "--json[=FILE]": what is typed.
+std::string tag(const Option& option) {
+  if (!is_named(option)) return fmt::format("\\fI{}\\fR", roff(option.name));
+  std::vector<std::string> names;
+  for (const std::string_view name : split(option.name, ","))
+    names.push_back(fmt::format("\\fB{}\\fR", roff(name)));
+  std::string text = join(names, ", ");
+  if (!takes_value(option)) return text;
+  const std::string value = fmt::format("\\fI{}\\fR", roff(value_name(option)));
+  return text + (option.if_bare != nullptr ? "[=" + value + "]" : " " + value);
+}
+
+std::string explanation(const Option& option) {
+  std::string text = option.help;
+  if (option.range) text += fmt::format("; from {} to {}", option.range->least, option.range->most);
+  if (option.type != nullptr && !option.one_of.empty())
+    text += "; one of " + join(option.one_of, ", ");
+  if (option.if_bare != nullptr && option.if_bare[0] != '\0')
+    text += fmt::format("; without a value: {}", option.if_bare);
+  if (option.needs != nullptr) text += fmt::format("; only with {}", option.needs);
+  if (option.excludes != nullptr) text += fmt::format("; not with {}", option.excludes);
+  return text;
+}
+
+std::string head(const std::string& name, std::string_view summary) {
+  return fmt::format(".TH {} 1 \"\" \"gpuready " GPUREADY_VERSION
+                     "\" \"User Commands\"\n.SH NAME\n{} \\- {}\n",
+                     roff(name), roff(name), roff(summary));
+}
+
+std::string tail(const std::string& see_also) {
+  return fmt::format(".SH EXIT STATUS\n{}\n.SH SEE ALSO\n{}\n", roff(kExitCodesHelp), see_also);
+}
+
+// A name, as another page refers to it.
+std::string reference(std::string_view name) { return fmt::format("\\fB{}\\fR(1)", roff(name)); }
+
+struct Writer {
+  std::vector<Page> made = {};
+  std::string completion = {};  // bash: a line of a `case` for each command
+
+  void command(const std::string& parent, const CommandEntry& entry) {
+    CommandSpec spec;
+    entry.declare(spec);
+    const std::string name = parent + "-" + entry.name;
+    std::string typed = name, text = head(name, entry.summary), words;
+    for (char& c : typed)
+      if (c == '-' && &c < typed.data() + parent.size() + 1) c = ' ';
+    text += fmt::format(".SH SYNOPSIS\n\\fB{}\\fR", roff(typed));
+    text += spec.subcommands.empty() ? " [\\fIOPTION\\fR]..." : " \\fICOMMAND\\fR";
+    for (const Option& option : spec.options)
+      if (!is_named(option)) text += option.required ? " " + tag(option) : " [" + tag(option) + "]";
+    text += "\n";
+    if (!spec.options.empty()) text += ".SH OPTIONS\n";
+    for (const Option& option : spec.options) {
+      if (option.hidden) continue;
+      text += fmt::format(".TP\n{}\n{}\n", tag(option), roff(explanation(option)));
+      if (is_named(option))
+        for (const std::string_view word : split(option.name, ","))
+          words += fmt::format(" {}", word);
+    }
+    if (!spec.subcommands.empty()) text += ".SH COMMANDS\n";
+    for (const CommandEntry& sub : spec.subcommands) {
+      text += fmt::format(".TP\n{}\n{}\n", reference(name + "-" + sub.name), roff(sub.summary));
+      words += fmt::format(" {}", sub.name);
+    }
+    if (!spec.footer.empty()) text += fmt::format(".SH NOTES\n.nf\n{}\n.fi\n", roff(spec.footer));
+    made.push_back({name + ".1", text + tail(reference(parent))});
+    completion += fmt::format("    {}) words='{}' ;;\n", name, words);
+    for (const CommandEntry& sub : spec.subcommands) command(name, sub);
+  }
+};
+
+}  // namespace
+
+std::vector<Page> pages(std::span<const CommandEntry> commands) {
+  Writer writer;
+  std::string all, words = " --help --version";
+  std::string text = head("gpuready", "is every GPU in this machine ready for work?");
+  text += ".SH SYNOPSIS\n\\fBgpuready\\fR [\\fICOMMAND\\fR] [\\fIOPTION\\fR]...\n.SH COMMANDS\n";
+  for (const CommandEntry& entry : commands) {
+    const std::string name = fmt::format("gpuready-{}", entry.name);
+    text += fmt::format(".TP\n{}\n{}\n", reference(name), roff(entry.summary));
+    words += fmt::format(" {}", entry.name);
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", reference(name));
+    writer.command("gpuready", entry);
+  }
+  writer.made.push_back({"gpuready.1", text + tail(all)});
+  // The longest command that was typed so far decides which words may follow.
+  writer.made.push_back(
+      {"gpuready.bash",
+       fmt::format(
+           "_gpuready() {{\n  local words='{}' command=gpuready word\n"
+           "  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n"
+           "    case $word in -*) continue ;; esac\n"
+           "    case $command-$word in\n{}    *) continue ;;\n    esac\n"
+           "    command=$command-$word\n  done\n"
+           "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\")\n"
+           "}}\ncomplete -o default -F _gpuready gpuready\n",
+           words, writer.completion)});
+  return std::move(writer.made);
+}
+
+int print_pages(std::span<const CommandEntry> commands, std::span<const std::string> args) {
+  for (const Page& page : pages(commands)) {
+    if (args.empty()) std::printf("%s\n", page.file.c_str());
+    if (!args.empty() && page.file == args.front())
+      return std::fwrite(page.text.data(), 1, page.text.size(), stdout) == page.text.size() ? 0 : 4;
+  }
+  return args.empty() ? 0 : static_cast<int>(Exit::usage);
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,25 @@
+// Manual pages and the shell's completion, from the commands' options as data.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+
+namespace gpuready::cli {
+
+struct Page {
+  std::string
+      file;  // "gpuready-check.1", in the format of man(7); "gpuready.bash" for bash-completion
+  std::string text;
+};
+
+// One page for the program and one for each command and subcommand, and the completion.
+std::vector<Page> pages(std::span<const CommandEntry> commands);
+
+// `gpuready __pages`: prints the files' names; `gpuready __pages FILE`: that file. Gives the exit
+// code.
+int print_pages(std::span<const CommandEntry> commands, std::span<const std::string> args);
+
+}  // namespace gpuready::cli

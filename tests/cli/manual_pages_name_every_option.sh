@@ -1,0 +1,21 @@
+. "$LIB"
+pages=$("$GPUREADY" __pages)
+expect_in "gpuready.1" "$pages"
+count=0
+for page in $(grep '^gpuready-.*\.1$' <<<"$pages"); do
+  "$GPUREADY" __pages "$page" | sed 's/\\-/-/g; s/\\f[BIR]//g' >page
+  command=$(sed -n '/^\.SH SYNOPSIS/{n;p}' page | sed 's/^gpuready //; s/ [[A-Z].*//')
+  read -ra words <<<"$command"
+  for option in $("$GPUREADY" "${words[@]}" --help | grep -oE '^ +(-[a-zA-Z],)?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
+    [ "$option" != --help ] || continue
+    grep -qE -- "^(.*, )?$option\b" page || die "$page has no $option"
+    count=$((count + 1))
+  done
+done
+[ "$count" -ge 40 ] || die "only $count options were compared"
+completion=$("$GPUREADY" __pages gpuready.bash)
+completed() { bash -c "$completion"$'\n''COMP_WORDS=(gpuready "$@"); COMP_CWORD=$#; _gpuready; echo "${COMPREPLY[*]}"' _ "$@"; }
+[ "$(completed det)" = detect ] || die "det: $(completed det)"
+expect_in "--replay" "$(completed doctor --rep)"
+[ "$(completed ternary ver)" = verify ] || die "ternary ver: $(completed ternary ver)"
+expect_exit 2 "$GPUREADY" __pages no-such-page
