@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 scripts/setup.sh
-[ -f build/release/build.ninja ] || cmake --preset release -DGPUREADY_TESTS=OFF >/dev/null
-ninja -C build/release --quiet gpuready
+first=()
+[ -f build/release/build.ninja ] || first=(-- -DGPUREADY_TESTS=OFF)
+scripts/build.sh release gpuready "${first[@]}"
 exec build/release/src/gpuready "$@"

@@ -1,14 +1,28 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test. Quick the second time.
-#   ./test.sh           format, release and sanitizer builds with all tests, fuzzing for seconds;
+# Sets up, builds and runs the tests. Quick the second time. docs/building.md says where the time goes.
+#   ./test.sh           format, release and sanitizer builds with their tests, fuzzing for seconds;
 #                       unit tests of what has no fast kernels run in the sanitizer build alone
 #   ./test.sh --quick   the release build's tests alone, with all unit tests
-#   ./test.sh --tidy    all of it, and clang-tidy, which takes as long again on two cores
+#   ./test.sh --full    besides, what is slow and rarely breaks: other systems and processors (tests labelled
+#                       "full"). Continuous integration runs this
+#   ./test.sh --tidy    besides, clang-tidy, which takes as long again on two cores
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-step() { printf '\n== %s\n' "$*" >&2; }
-jobs=$(nproc)
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+quick='' full='' tidy=''
+for option in "$@"; do
+  case $option in
+    --quick) quick=1 ;;
+    --full) full=1 ;;
+    --tidy) tidy=1 ;;
+    *) usage ;;
+  esac
+done
+step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS" >&2; }
+tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" --progress "${@:2}"; }
+some=(-LE full)
+[ -z "$full" ] || some=()
 
 step "set up"
 scripts/setup.sh --tests
@@ -18,18 +32,26 @@ step "format"
 scripts/format.sh
 
 step "release build"
-[ "${1:-}" = --quick ] && logic=ON || logic=OFF
-cmake --preset release -DGPUREADY_TESTS=ON -DGPUREADY_LOGIC_TESTS=$logic >/dev/null
-ninja -C build/release --quiet
+[ -n "$quick" ] && logic=ON || logic=OFF
+scripts/build.sh release -- -DGPUREADY_TESTS=ON -DGPUREADY_LOGIC_TESTS=$logic
 scripts/check_binary.sh build/release/src/gpuready
 
-if [ "${1:-}" != --quick ]; then
+if [ -z "$quick" ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
-  cmake --preset asan -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release" >/dev/null
-  ninja -C build/asan --quiet
-  [ "${1:-}" != --tidy ] || scripts/lint.sh build/asan
-  ctest --test-dir build/asan --output-on-failure -j "$jobs" --progress
+  scripts/build.sh asan -- -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release"
+  [ -z "$tidy" ] || scripts/lint.sh
+  tests build/asan "${some[@]}"
 fi
 
-step "tests"
-ctest --test-dir build/release --output-on-failure -j "$jobs" --progress
+if [ -n "$full" ]; then
+  step "aarch64, cross-compiled, in an emulator"
+  if scripts/aarch64.sh; then
+    STRIP=aarch64-linux-gnu-strip scripts/check_binary.sh build/aarch64/src/gpuready
+    tests build/aarch64
+  else
+    [ $? = 77 ] && echo "SKIPPED: the tests for aarch64" >&2 || exit 1
+  fi
+fi
+
+step "tests of the release build"
+tests build/release "${some[@]}"

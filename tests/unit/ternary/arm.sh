@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The ternary kernels' ARM tiers on another machine: cross-compiled with UndefinedBehaviorSanitizer, then
 # run by qemu-user on a CPU that has them all and on one without dot products. Needs
-# g++-aarch64-linux-gnu and qemu-user; exit 77 without them.
+# g++-aarch64-linux-gnu and qemu-user; exit 77 without them. Compiled again only when a source changed.
 # Usage: tests/unit/ternary/arm.sh [build folder]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
@@ -12,20 +12,27 @@ done
 mkdir -p "$build"
 flags=(-std=c++23 -O1 -Wall -Wextra -Werror -ffp-contract=off -fsanitize=undefined -fno-sanitize=vptr
   -fno-sanitize-recover=all -Isrc -Iinclude)
-objects=()
-for source in src/ternary/*.cc tests/unit/ternary/every_tier.cc; do
-  name=$(basename "$source" .cc)
+compile() {  # compile SOURCE BUILD FLAGS...
+  local name extra=()
+  name=$(basename "$1" .cc)
   case $name in
     kernels_scalar|kernels_neon|kernels_weights_scalar) extra=(-O2) ;;
     kernels_dotprod) extra=(-O2 -march=armv8.2-a+dotprod) ;;
     kernels_i8mm) extra=(-O2 -march=armv8.2-a+dotprod+i8mm) ;;
-    kernels_*) continue ;;
-    *) extra=() ;;
+    kernels_*) return ;;
   esac
-  aarch64-linux-gnu-g++ "${flags[@]}" "${extra[@]}" -c "$source" -o "$build/$name.o"
-  objects+=("$build/$name.o")
-done
-aarch64-linux-gnu-g++ -fsanitize=undefined "${objects[@]}" -o "$build/every_tier"
+  aarch64-linux-gnu-g++ "${@:3}" "${extra[@]}" -c "$1" -o "$2/$name.o"
+}
+export -f compile
+key=$(cat "$0" $(find src include tests/unit/ternary \( -name '*.h' -o -path 'src/ternary/*.cc' \) | sort) \
+      tests/unit/ternary/every_tier.cc | sha256sum)
+if [ "$(cat "$build/key" 2>/dev/null)" != "$key" ]; then
+  rm -f "$build"/*.o "$build/key"
+  printf '%s\n' src/ternary/*.cc tests/unit/ternary/every_tier.cc |
+    xargs -P "$(nproc)" -I{} bash -c 'compile "$@"' _ {} "$build" "${flags[@]}"
+  aarch64-linux-gnu-g++ -fsanitize=undefined "$build"/*.o -o "$build/every_tier"
+  echo "$key" >"$build/key"
+fi
 export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
 qemu-aarch64 -cpu max "$build/every_tier" --small neon dotprod i8mm
 qemu-aarch64 -cpu cortex-a72 "$build/every_tier" --small neon
