@@ -1,5 +1,6 @@
 # libgpuready.so: the C interface of gpuready.h and ternary_c.h, and nothing else. Its sources are named
 # here, and not only taken out of the areas' archives, so that nothing needs to refer to them.
+# Each is called c_api*.cc: Unity.cmake leaves these alone.
 add_library(gpuready_shared SHARED
   ${PROJECT_SOURCE_DIR}/src/machine/c_api.cc ${PROJECT_SOURCE_DIR}/src/ternary_device/c_api.cc)
 set_target_properties(gpuready_shared PROPERTIES
