@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "host/recording.h"
+#include "machine/redaction.h"
 
 namespace gpuready::cli {
 namespace {
@@ -28,7 +29,7 @@ int run(const Options& options) {
   const auto host = make_recording_host(*live, recording);
   const auto machine = inspect_as_asked(*host, options.globals, {.full = true, .kernel_log = true});
   if (!machine) return complain(machine.error());
-  if (options.redact) recording = redact(std::move(recording));
+  if (options.redact) recording = redact(std::move(recording), redaction_rules());
   if (const auto saved = save_recording(recording, options.file); !saved)
     return complain(saved.error());
   struct stat status{};

@@ -9,7 +9,7 @@ namespace gpuready {
 
 Result<DriverLibrary> open_driver_library(std::string_view what, const char* variable,
                                           std::vector<std::string> paths) {
-  if (const char* only = std::getenv(variable); only && *only) paths = {only};
+  if (const char* only = secure_getenv(variable); only && *only) paths = {only};
   std::string first_error;
   for (const std::string& path : paths) {
     if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))

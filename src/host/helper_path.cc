@@ -31,7 +31,7 @@ std::string beside_library() {
 }  // namespace
 
 std::string helper_path() {
-  if (const char* chosen = std::getenv("GPUREADY_HELPER"); chosen != nullptr && *chosen != 0)
+  if (const char* chosen = secure_getenv("GPUREADY_HELPER"); chosen != nullptr && *chosen != 0)
     return chosen;
   char text[4096];
   const ssize_t size = readlink("/proc/self/exe", text, sizeof text);

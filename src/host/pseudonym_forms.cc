@@ -61,12 +61,12 @@ std::size_t run_length(std::string_view text, std::string_view allowed) {
   return end == text.npos ? text.size() : end;
 }
 
-// "aa:bb:cc:dd:ee:ff", or an InfiniBand address of twenty pairs.
+// "aa:bb:cc:dd:ee:ff", also with dashes, or an InfiniBand address of twenty pairs.
 bool is_pairs(std::string_view token) {
   if (token.size() < 17 || (token.size() + 1) % 3 != 0) return false;
   for (std::size_t i = 0; i < token.size(); ++i)
-    if (i % 3 == 2 ? token[i] != ':' : !is_hex(token[i])) return false;
-  return true;
+    if (i % 3 == 2 ? token[i] != token[2] : !is_hex(token[i])) return false;
+  return !is_hex(token[2]);
 }
 
 // "0011:2233:4455:6677"
@@ -87,15 +87,23 @@ bool is_private_ipv6(std::string_view token) {
   return token.find_first_not_of("0:") != token.npos && token != "::1";
 }
 
-// Drivers, firmware and libraries have versions of four numbers too.
+// Drivers, firmware and libraries have versions of four numbers too. Only the word right before
+// decides: "version 12.4.1.2", "libcudart.so.12.4.1.2". A network that is nobody's version is none
+// even in a name such as "node-10.0.0.5".
 bool reads_as_version(std::string_view text, std::size_t at) {
-  const std::size_t from = at > 32 ? at - 32 : 0;
-  auto before = to_lower(text.substr(from, at - from));
-  if (const auto line = before.rfind('\n'); line != before.npos) before.erase(0, line + 1);
-  for (const char* word :
-       {"version", "release", "firmware", "build", "driver", "bios", "rev", ".so"})
-    if (contains(before, word)) return true;
-  return at > 0 && contains(".-_+~vV", text.substr(at - 1, 1));
+  auto before = text.substr(at > 32 ? at - 32 : 0, std::min<std::size_t>(at, 32));
+  if (before.ends_with(".so.")) return true;
+  if (!before.empty() && contains("vV", before.substr(before.size() - 1))) return true;
+  const auto network = text.substr(at, 8);
+  const bool is_private =
+      network.starts_with("10.") || network.starts_with("192.168.") || network.starts_with("172.");
+  if (!before.empty() && contains(".-_+~", before.substr(before.size() - 1))) return !is_private;
+  while (!before.empty() && contains(" :=\t\"", before.substr(before.size() - 1)))
+    before.remove_suffix(1);
+  const auto lower = to_lower(before);
+  for (const std::string_view word : {"version", "release", "firmware", "vbios", "video bios"})
+    if (lower.ends_with(word)) return true;
+  return false;
 }
 
 bool is_private_ipv4(std::string_view token) {
@@ -111,7 +119,8 @@ bool is_private_ipv4(std::string_view token) {
 }  // namespace
 
 Form form_of_kind(char kind) {
-  if (kind == kMacKind || kind == kGuidKind || kind == kIpv6Kind) return Form::hexadecimal;
+  if (kind == kMacKind || kind == kGuidKind || kind == kIpv6Kind || kind == kHexKind)
+    return Form::hexadecimal;
   return kind == kIpv4Kind ? Form::ipv4 : Form::word;
 }
 
@@ -137,7 +146,7 @@ std::size_t uuid_length(std::string_view text, bool dashed) {
   if (text.size() < length) return 0;
   for (std::size_t i = 0; i < length; ++i) {
     const bool dash = dashed && (i == 8 || i == 13 || i == 18 || i == 23);
-    if (dash ? text[i] != '-' : !is_hex(text[i])) return 0;
+    if (dash ? text[i] != '-' && text[i] != '_' : !is_hex(text[i])) return 0;
   }
   return length;
 }
@@ -177,6 +186,9 @@ Address address_at(std::string_view text, std::size_t at) {
     if (is_guid(token)) return {keeps_nobody(token) ? 0 : token.size(), kGuidKind};
     if (is_private_ipv6(token)) return {token.size(), kIpv6Kind};
   }
+  const auto dashed = rest.substr(0, run_length(rest, "0123456789abcdefABCDEF-"));
+  if (dashed.size() == 17 && ends(17) && is_pairs(dashed))
+    return {keeps_nobody(dashed) ? 0 : dashed.size(), kMacKind};
   if (!is_digit(rest[0])) return {};
   auto dotted = rest.substr(0, run_length(rest, "0123456789."));
   while (!dotted.empty() && dotted.back() == '.') dotted.remove_suffix(1);

@@ -9,7 +9,8 @@ namespace gpuready {
 
 // Kinds of secret; each counts its substitutes for itself.
 inline constexpr char kSerialKind = 's', kHostKind = 'h', kUserKind = 'u', kUuidKind = 'i',
-                      kMacKind = 'm', kGuidKind = 'g', kIpv4Kind = '4', kIpv6Kind = '6';
+                      kMacKind = 'm', kGuidKind = 'g', kIpv4Kind = '4', kIpv6Kind = '6',
+                      kHexKind = 'x', kTokenKind = 't', kPathKind = 'p', kProcessKind = 'c';
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_hex(char c) {
@@ -25,7 +26,8 @@ Form form_of_kind(char kind);
 // letters for letters. A decimal number keeps a first digit that is not 0.
 std::string same_form(std::string_view original, std::uint64_t counter, Form form);
 
-// The length of a UUID at the start of `text`, with dashes (36) or without (32); 0 when none is.
+// The length of a UUID at the start of `text`, with dashes or underscores (36) or without (32); 0
+// when none is.
 std::size_t uuid_length(std::string_view text, bool dashed);
 std::string hex_digits(std::string_view text);  // its hex digits alone, in lower case
 // `text` with its hex digits replaced one by one by those of `digits`, in the case it is written

@@ -17,9 +17,28 @@ constexpr std::string_view kOrdinaryWords[] = {
     "amdgpu",    "intel",       "rocm",    "vulkan", "sys",     "dev",    "proc",    "usr",
     "lib",       "bin",         "root",    "home",   "kernel",  "pci",    "driver",  "drm",
     "docker",    "system",      "machine", "none",   "unknown", "test",   "default", "main",
-    "local",     "tegra",       "jetson",  "apple"};
+    "local",     "tegra",       "jetson",  "apple",  "memory",  "cpu",    "devices", "pids",
+    "class",     "bus",         "module",  "block",  "cgroup",  "power",  "online",  "user",
+    "session",   "app",         "job",     "xid",    "nvrm",    "python", "service"};
 constexpr std::string_view kSystemAccounts[] = {"root", "nobody", "daemon", "ubuntu",   "debian",
                                                 "user", "admin",  "runner", "linuxbrew"};
+
+// What firmware says where a serial number or asset tag was never set.
+constexpr std::string_view kPlaceholders[] = {"n/a",
+                                              "not specified",
+                                              "not available",
+                                              "to be filled by o.e.m.",
+                                              "default string",
+                                              "system serial",
+                                              "serial number",
+                                              "asset tag",
+                                              "no asset tag",
+                                              "no asset information",
+                                              "empty",
+                                              "oem",
+                                              "xxxxxxxxxx",
+                                              "chassis asset tag",
+                                              "base board asset tag"};
 
 template <std::size_t N>
 bool one_of(std::string_view text, const std::string_view (&words)[N]) {
@@ -91,6 +110,28 @@ void Pseudonyms::add_host(std::string_view name) {
   add(name);
 }
 
+void Pseudonyms::add_user(std::string_view name) {
+  if (name.size() < 3 || one_of(name, kOrdinaryWords) || one_of(name, kSystemAccounts)) return;
+  add_word(name, user(name));
+}
+
+void Pseudonyms::add_users_of_homes(std::string_view text) {
+  for (const std::string_view folder : {"/home/", "/Users/"})
+    for (auto at = text.find(folder); at != text.npos; at = text.find(folder, at + 1)) {
+      const auto rest = text.substr(at + folder.size(), 64);
+      add_user(rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
+                                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")));
+    }
+}
+
+void Pseudonyms::add_label(std::string_view label) {
+  label = trim(label);
+  if (label.size() < 3 || label.size() > 253 || one_of(label, kPlaceholders) ||
+      one_of(label, kOrdinaryWords) || label.find_first_not_of("0-. ") == label.npos)
+    return;
+  add_word(label, shaped(label, kSerialKind));
+}
+
 std::string Pseudonyms::user(std::string_view name) {
   if (name.empty() || one_of(name, kSystemAccounts)) return std::string(name);
   return shaped(name, kUserKind);
@@ -127,98 +168,5 @@ std::uint64_t Pseudonyms::number(std::uint64_t value) const {
   const auto found = numbers_.find(value);
   return found == numbers_.end() ? value : found->second;
 }
-
-// One walk over a text. Each try_ either appends a substitute and moves on, or does nothing.
-class Pseudonyms::Scanner {
- public:
-  Scanner(Pseudonyms& names, std::string_view text) : names_(names), text_(text) {
-    out_.reserve(text.size());
-  }
-
-  std::string run() {
-    while (at_ < text_.size()) {
-      if (text_[at_] == '/' && try_home()) continue;
-      const bool at_start = at_ == 0 || !is_alnum(text_[at_ - 1]) ||
-                            (text_[at_ - 1] == 'x' && at_ > 1 && text_[at_ - 2] == '0');
-      if (at_start && (try_word() || try_uuid_prefix())) continue;
-      if (at_start && (is_hex(text_[at_]) || text_[at_] == ':') && (try_uuid() || try_address()))
-        continue;
-      out_ += text_[at_++];
-    }
-    return std::move(out_);
-  }
-
- private:
-  bool ends_word(std::size_t at) const { return at >= text_.size() || !is_alnum(text_[at]); }
-  bool put(std::size_t length, std::string_view substitute) {
-    out_ += substitute;
-    at_ += length;
-    return true;
-  }
-
-  bool try_word() {
-    for (const auto& word : names_.words_[static_cast<unsigned char>(text_[at_])])
-      if (text_.substr(at_).starts_with(word.text) && ends_word(at_ + word.text.size()))
-        return put(word.text.size(), word.substitute);
-    return false;
-  }
-
-  bool try_home() {
-    for (const std::string_view folder : {"/home/", "/Users/"}) {
-      if (!text_.substr(at_).starts_with(folder)) continue;
-      const auto start = at_ + folder.size();
-      auto end = start;
-      while (end < text_.size() && (is_alnum(text_[end]) || contains("._-", text_.substr(end, 1))))
-        ++end;
-      if (end == start) return false;
-      return put(end - at_, std::string(folder) + names_.user(text_.substr(start, end - start)));
-    }
-    return false;
-  }
-
-  bool try_uuid() {
-    const auto rest = text_.substr(at_);
-    for (const bool dashed : {true, false}) {
-      const auto length = uuid_length(rest, dashed);
-      if (length == 0 || !ends_word(at_ + length)) continue;
-      return put(length, with_digits(rest.substr(0, length),
-                                     names_.uuid_digits(hex_digits(rest.substr(0, length)))));
-    }
-    return false;
-  }
-
-  // "GPU-8932f9": the start of a UUID that is known from elsewhere, or long enough to tell.
-  bool try_uuid_prefix() {
-    const auto rest = text_.substr(at_);
-    if (!rest.starts_with("GPU-") && !rest.starts_with("MIG-")) return false;
-    auto end = rest.find_first_not_of("0123456789abcdefABCDEF-", 4);
-    if (end == rest.npos) end = rest.size();
-    const auto part = rest.substr(4, end - 4);
-    const auto digits = hex_digits(part);
-    if (digits.size() < 4 || digits.size() >= 32 || !ends_word(at_ + end)) return false;
-    const auto first = names_.uuids_.lower_bound(digits);
-    const auto matches = [&](auto it) {
-      return it != names_.uuids_.end() && it->first.starts_with(digits);
-    };
-    if (matches(first) && !matches(std::next(first)))
-      return put(end, std::string(rest.substr(0, 4)) + with_digits(part, first->second));
-    if (digits.size() < 8) return false;  // may be a word: "GPU-0000"
-    return put(end, std::string(rest.substr(0, 4)) + with_digits(part, std::string(32, '0')));
-  }
-
-  bool try_address() {
-    const auto found = address_at(text_, at_);
-    if (found.length == 0) return false;
-    const auto original = text_.substr(at_, found.length);
-    return put(found.length, names_.shaped(original, found.kind));
-  }
-
-  Pseudonyms& names_;
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::string out_;
-};
-
-std::string Pseudonyms::apply(std::string_view text) { return Scanner(*this, text).run(); }
 
 }  // namespace gpuready

@@ -25,10 +25,18 @@ class Pseudonyms {
   // A host name; ignored below three letters or when it is an ordinary word such as "nvidia".
   void add_host(std::string_view name);
 
-  // UUIDs, MAC addresses, InfiniBand GUIDs, IP addresses (not loopback) and home folders are found
-  // by their form; serials and host names that were added, as whole words.
+  // A login name; ignored where it is an ordinary word or a system's account.
+  void add_user(std::string_view name);
+  void add_users_of_homes(std::string_view text);  // of "/home/NAME" and "/Users/NAME"
+  // A whole serial number, asset tag or name, digits or not; ignored when it says "not set".
+  void add_label(std::string_view label);
+
+  // UUIDs, addresses, tokens, cloud identifiers, domains, logins, storage targets, process names
+  // and folders that somebody named are found by their form (secret_forms.h, pseudonym_forms.h);
+  // what was added, as whole words.
   std::string apply(std::string_view text);
-  std::string user(std::string_view name);  // of a login name; system accounts stay
+  std::string user(std::string_view name);   // of a login name; system accounts stay
+  std::string whole(std::string_view text);  // of a text that is one secret
   UuidBytes uuid(const UuidBytes& bytes);
   std::uint64_t number(std::uint64_t value) const;  // itself when it was never added
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -68,9 +69,17 @@ Result<Recording> recording_from_script(std::string_view text, std::string_view 
 // recording tells much about a machine.
 Result<void> save_recording(const Recording& recording, const std::string& path,
                             Storage& storage = live_storage());
-// Replaces serials, UUIDs, MAC addresses, host and user names consistently: the same secret
-// becomes the same substitute everywhere, so joins still hold.
-Recording redact(Recording recording);
+// What of a recording some rule reads, so that a redacted one keeps nothing else. The areas that
+// read know it (machine/redaction.h). A function that is missing keeps everything.
+struct RedactionRules {
+  std::function<std::string(const std::string& path, std::string content)> file;
+  std::function<bool(std::string_view folder, std::string_view name)> listed;
+  // Nothing: the line is left out.
+  std::function<std::optional<std::string>(std::string_view text)> kernel_log_line;
+};
+// Leaves out what no rule reads, then replaces what identifies a machine, its users and its place
+// (pseudonyms.h): the same secret becomes the same substitute everywhere, so joins still hold.
+Recording redact(Recording recording, const RedactionRules& rules);
 
 std::unique_ptr<Host> make_recorded_host(Recording recording);
 // Answers from `inner` and notes everything into `into`, which must outlive it.

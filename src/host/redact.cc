@@ -1,6 +1,6 @@
 // Two walks over a recording: the first learns the secrets that only their place gives away
-// (serials, host names), the second rewrites every text: keys, contents, logs, output and probes'
-// values.
+// (serials, host names, users, cgroups), the second leaves out what no rule reads and rewrites
+// every text: keys, contents, logs, output and probes' values.
 #include <algorithm>
 
 #include "base/text.h"
@@ -20,35 +20,24 @@ constexpr std::string_view kHostFiles[] = {"/etc/hostname", "/proc/sys/kernel/ho
 // Binary files with serials inside, of no use to a replay.
 constexpr std::string_view kRemovedFiles[] = {"vpd", "edid"};
 
-// Words of the kernel's command line that say something about GPUs; the rest (root devices,
-// consoles, a sandbox's own arguments) goes.
-constexpr std::string_view kKeptParameters[] = {"iommu",
-                                                "intel_iommu",
-                                                "amd_iommu",
-                                                "pci",
-                                                "pcie_aspm",
-                                                "pcie_port_pm",
-                                                "nouveau",
-                                                "nvidia",
-                                                "nvidia-drm",
-                                                "amdgpu",
-                                                "i915",
-                                                "xe",
-                                                "vfio",
-                                                "vfio-pci",
-                                                "vfio_pci",
-                                                "video",
-                                                "module_blacklist",
-                                                "lockdown",
-                                                "modprobe",
-                                                "rd",
-                                                "hugepagesz",
-                                                "hugepages",
-                                                "default_hugepagesz",
-                                                "mitigations"};
-// Parts of a cgroup's path that every machine has.
-constexpr std::string_view kCommonGroups[] = {"docker", "kubepods",   "podman",
-                                              "lxc",    "containerd", "crio"};
+// Parts of a cgroup's path that every machine has, and what stands around an id in others.
+constexpr std::string_view kCommonGroups[] = {
+    "docker",       "kubepods",       "podman",     "lxc",           "containerd",
+    "crio",         "burstable",      "besteffort", "guaranteed",    "libpod_parent",
+    "system.slice", "user.slice",     "app.slice",  "session.slice", "machine.slice",
+    "init.scope",   "kubepods.slice", "system",     "user",          "garden"};
+constexpr std::string_view kGroupPrefixes[] = {"docker-",
+                                               "libpod-conmon-",
+                                               "libpod-",
+                                               "crio-conmon-",
+                                               "crio-",
+                                               "cri-containerd-",
+                                               "kubepods-burstable-",
+                                               "kubepods-besteffort-",
+                                               "kubepods-",
+                                               "user-",
+                                               "session-"};
+constexpr std::string_view kGroupSuffixes[] = {".scope", ".slice", ".service"};
 
 template <std::size_t N>
 bool one_of(std::string_view text, const std::string_view (&words)[N]) {
@@ -67,11 +56,14 @@ bool is_pci_config(std::string_view path) {
 // AB1".
 void learn_from_line(std::string_view line, Pseudonyms& names) {
   const auto lower = to_lower(line);
-  for (const std::string_view word : {"serial", "unique_id", "unique id", "uniqueid"}) {
+  for (const std::string_view word :
+       {"serial", "unique_id", "unique id", "uniqueid", "asset tag", "asset_tag", "s/n"}) {
     const auto at = lower.find(word);
     if (at == lower.npos) continue;
     const auto from = at + word.size();
     auto start = line.find_first_of(":=>", from);
+    // "GPU serial number is 1650923012345": NVRM, of a GPU that fell off the bus
+    if (const auto is = lower.find(" is ", from); is < start && is - from <= 8) start = is + 3;
     if (start == line.npos && word == "unique_id") start = line.find(' ', from);
     if (start == line.npos) continue;
     start = line.find_first_not_of(" \t\":=>'", start);
@@ -85,39 +77,55 @@ void learn_from_line(std::string_view line, Pseudonyms& names) {
   }
 }
 
-// The parts of a cgroup's path name containers, users and services.
+// Where the path starts in "0::/a/b" or "4:cpu,cpuacct:/a/b"; nowhere in anything else.
+std::size_t cgroup_path_start(std::string_view line) {
+  const auto first = line.find(':');
+  const auto second = first == line.npos ? line.npos : line.find(':', first + 1);
+  const bool is_cgroup = second != line.npos && parse_uint(line.substr(0, first)) &&
+                         line.substr(second + 1).starts_with('/');
+  return is_cgroup ? second + 1 : line.npos;
+}
+
+// The parts of a cgroup's path name containers, pods, users and services. What a runtime writes
+// around an id stays: it tells which runtime it is.
 void learn_from_cgroups(std::string_view text, Pseudonyms& names) {
   for (const auto line : lines(text))
-    for (const auto part : split(line.substr(std::min(line.find('/'), line.size())), "/")) {
-      if (one_of(part, kCommonGroups) || part.ends_with(".slice") || part == "init.scope") continue;
-      if (part.find_first_of("0123456789") != part.npos)
-        names.add_serial(part);
-      else
-        names.add_host(part);
+    for (auto part : split(line.substr(std::min(cgroup_path_start(line), line.size())), "/")) {
+      if (one_of(part, kCommonGroups)) continue;
+      for (const auto prefix : kGroupPrefixes)
+        if (part.starts_with(prefix)) {
+          part.remove_prefix(prefix.size());
+          break;
+        }
+      for (const auto suffix : kGroupSuffixes)
+        if (part.ends_with(suffix)) part.remove_suffix(suffix.size());
+      if (!one_of(part, kCommonGroups)) names.add_label(part);
     }
 }
 
 void learn_from_text(std::string_view text, Pseudonyms& names) {
   for (const auto line : lines(text)) learn_from_line(line, names);
+  names.add_users_of_homes(text);
 }
 
 void learn_from_file(std::string_view path, const std::string& content, Pseudonyms& names) {
   const auto name = base_name(path);
-  const auto value = trim(content);
+  const auto all = lines(trim(content));
+  const auto value = all.empty() ? std::string_view() : trim(all.front());
   if (one_of(path, kHostFiles)) names.add_host(value);
   if (path == "/proc/self/cgroup") learn_from_cgroups(content, names);
   if (is_pci_config(path)) {
     if (const auto serial = pci_serial(content)) names.add_number(*serial);
     return;
   }
-  if (names_a_serial(name) && !contains(value, "\n")) {
+  if (names_a_serial(name)) {
     // amdgpu writes its 64-bit id as sixteen hex digits here and in decimal in the KFD topology.
     const auto hex = value.size() == 16 ? parse_uint(value, 16) : std::nullopt;
     if (hex)
       names.add_number(*hex);
     else
       names.add_serial(value);
-    return;
+    names.add_label(value);
   }
   learn_from_text(content, names);
 }
@@ -138,8 +146,12 @@ Pseudonyms learn(const Recording& recording) {
   if (recording.identity)
     if (const auto* who = std::get_if<SystemIdentity>(&*recording.identity))
       names.add_host(who->host_name);
-  for (const auto& [name, value] : recording.environment)
-    if (value && one_of(name, kHostVariables)) names.add_host(*value);
+  for (const auto& [name, value] : recording.environment) {
+    if (!value) continue;
+    if (one_of(name, kHostVariables)) names.add_host(*value);
+    if (one_of(name, kUserVariables)) names.add_user(*value);
+    names.add_users_of_homes(*value);
+  }
   for (const auto& [path, content] : recording.files)
     if (const auto* text = std::get_if<std::string>(&content)) learn_from_file(path, *text, names);
   for (const auto& [key, document] : recording.probes)
@@ -156,55 +168,12 @@ Pseudonyms learn(const Recording& recording) {
   return names;
 }
 
-// "iommu=pt root=UUID=... quiet" -> "iommu=pt ..."
-std::string kept_parameters(std::string_view command_line) {
-  std::vector<std::string> kept;
-  for (const auto word : split(command_line, " \t\n"))
-    if (one_of(word.substr(0, word.find_first_of("=.")), kKeptParameters)) kept.emplace_back(word);
-  kept.emplace_back("...");
-  return join(kept, " ");
-}
-
-// The kernel lists what it starts as init, with arguments and environment, each on an indented
-// line.
-bool tells_of_init(std::string_view text) {
-  return text.starts_with("    ") || contains(text, " as init process") ||
-         text.starts_with("  with arguments:") || text.starts_with("  with environment:") ||
-         contains(text, "kernel command line parameters");
-}
-
-// "Linux version 6.1 (user@host) (gcc ...": who built the kernel is nobody's concern.
-std::string without_builder(std::string_view line) {
-  const auto at = contains(line, "Linux version ") ? line.find('@') : line.npos;
-  const auto from = at == line.npos ? at : line.rfind('(', at);
-  const auto to = at == line.npos ? at : line.find(')', at);
-  if (from == line.npos || to == line.npos) return std::string(line);
-  return std::string(line.substr(0, from)) + "(builder)" + std::string(line.substr(to + 1));
-}
-
-// The kernel's log without what it quotes of the command line and of init.
-std::string without_private_lines(std::string_view log) {
-  constexpr std::string_view kQuote = "ommand line: ";
-  std::string out;
-  for (const auto line : lines(log)) {
-    const auto space = line.find(' ');  // "<seconds> text"
-    if (space != line.npos && tells_of_init(line.substr(space + 1))) continue;
-    const auto at = line.find(kQuote);
-    if (at == line.npos)
-      out += without_builder(line);
-    else
-      out += std::string(line.substr(0, at + kQuote.size())) +
-             kept_parameters(line.substr(at + kQuote.size()));
-    out += '\n';
-  }
-  return out;
-}
-
 // ---- rewriting ----------------------------------------------------------------------------------
 
 class Rewriter {
  public:
-  explicit Rewriter(Pseudonyms names) : names_(std::move(names)) {}
+  Rewriter(Pseudonyms names, const RedactionRules& rules)
+      : names_(std::move(names)), rules_(rules) {}
 
   Recording rewrite(Recording in) {
     Recording out;
@@ -217,7 +186,8 @@ class Rewriter {
     for (auto& [path, content] : in.files) out.files.emplace(text(path), file(path, content));
     by_path(in.links, out.links);
     by_path(in.real_paths, out.real_paths);
-    by_path(in.directories, out.directories);
+    for (auto& [path, listing] : in.directories)
+      out.directories.emplace(text(path), recorded(listed(path, std::move(listing))));
     by_path(in.statuses, out.statuses);
     by_path(in.spaces, out.spaces);
     by_path(in.tools, out.tools);
@@ -228,7 +198,7 @@ class Rewriter {
     for (const auto& [name, value] : in.environment) variable(name, value, out);
     if (in.identity) out.identity = recorded(*in.identity);
     if (in.kernel_log) {
-      if (auto* log = std::get_if<std::string>(&*in.kernel_log)) *log = without_private_lines(*log);
+      if (auto* log = std::get_if<std::string>(&*in.kernel_log)) *log = kept_lines(*log);
       out.kernel_log = recorded(*in.kernel_log);
     }
     return out;
@@ -236,6 +206,25 @@ class Rewriter {
 
  private:
   std::string text(std::string_view value) { return names_.apply(value); }
+
+  std::string kept_lines(std::string_view log) const {
+    if (!rules_.kernel_log_line) return std::string(log);
+    std::string out;
+    for (const auto line : lines(log)) {
+      const auto space = line.find(' ');  // "<seconds> text"
+      if (space == line.npos) continue;
+      if (const auto kept = rules_.kernel_log_line(line.substr(space + 1)))
+        out += std::string(line.substr(0, space + 1)) + *kept + '\n';
+    }
+    return out;
+  }
+  using Listing = Recorded<std::vector<std::string>>;
+  Listing listed(const std::string& folder, Listing listing) const {
+    auto* names = std::get_if<std::vector<std::string>>(&listing);
+    if (names != nullptr && rules_.listed)
+      std::erase_if(*names, [&](const auto& name) { return !rules_.listed(folder, name); });
+    return listing;
+  }
 
   // One overload for each type that a recording holds.
   std::string value(const std::string& from) { return text(from); }
@@ -267,12 +256,26 @@ class Rewriter {
     for (const auto& [path, content] : from) to.emplace(text(path), recorded(content));
   }
 
-  Recorded<std::string> file(std::string_view path, const Recorded<std::string>& content) {
+  // "0::/system.slice/job", as the folders below /sys/fs/cgroup are rewritten.
+  std::string cgroups(std::string_view content) {
+    constexpr std::string_view kRoot = "/sys/fs/cgroup";
+    std::string out;
+    for (const auto line : lines(content)) {
+      const auto path = line.substr(std::min(cgroup_path_start(line), line.size()));
+      out += text(line.substr(0, line.size() - path.size()));
+      if (!path.empty()) out += text(std::string(kRoot) + std::string(path)).substr(kRoot.size());
+      out += '\n';
+    }
+    return out;
+  }
+
+  Recorded<std::string> file(const std::string& path, const Recorded<std::string>& content) {
     const auto* bytes = std::get_if<std::string>(&content);
-    if (bytes != nullptr && one_of(base_name(path), kRemovedFiles))
+    if (bytes == nullptr) return recorded(content);
+    if (one_of(base_name(path), kRemovedFiles))
       return RecordedFailure{ErrorKind::no_permission, text(path) + ": removed by redaction", 0};
-    if (bytes != nullptr && path == "/proc/cmdline") return text(kept_parameters(*bytes) + "\n");
-    if (bytes == nullptr || !is_pci_config(path)) return recorded(content);
+    if (path == "/proc/self/cgroup") return cgroups(*bytes);
+    if (!is_pci_config(path)) return text(rules_.file ? rules_.file(path, *bytes) : *bytes);
     std::string config = *bytes;
     if (const auto serial = pci_serial(config)) set_pci_serial(config, names_.number(*serial));
     return config;
@@ -299,6 +302,8 @@ class Rewriter {
   }
 
   Json json(std::string_view name, const Json& from) {
+    if (from.is_string() && (names_a_process(name) || assigns_a_credential(name)))
+      return names_.whole(from.get<std::string>());
     if (from.is_string()) return text(from.get<std::string>());
     if (from.is_number_unsigned()) return names_.number(from.get<std::uint64_t>());
     if (from.is_array()) {
@@ -336,13 +341,14 @@ class Rewriter {
   }
 
   Pseudonyms names_;
+  const RedactionRules& rules_;
 };
 
 }  // namespace
 
-Recording redact(Recording recording) {
+Recording redact(Recording recording, const RedactionRules& rules) {
   auto names = learn(recording);
-  return Rewriter(std::move(names)).rewrite(std::move(recording));
+  return Rewriter(std::move(names), rules).rewrite(std::move(recording));
 }
 
 }  // namespace gpuready

@@ -95,6 +95,30 @@ Result<std::vector<LoaderCacheEntry>> parse_loader_cache(std::string_view bytes)
   return entries;
 }
 
+std::string make_loader_cache(const std::vector<LoaderCacheEntry>& entries) {
+  std::string strings, out(kNewMagic);
+  const auto put = [&out](std::uint32_t value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const std::size_t strings_at = kNewHeaderBytes + entries.size() * kNewEntryBytes;
+  const auto put_text = [&](std::string_view text) {
+    put(static_cast<std::uint32_t>(strings_at + strings.size()));
+    strings.append(text).push_back('\0');
+  };
+  put(static_cast<std::uint32_t>(entries.size()));
+  std::size_t strings_bytes = 0;
+  for (const auto& entry : entries) strings_bytes += entry.name.size() + entry.path.size() + 2;
+  put(static_cast<std::uint32_t>(strings_bytes));
+  out.resize(kNewHeaderBytes, '\0');
+  for (const auto& entry : entries) {
+    put(entry.flags);
+    put_text(entry.name);
+    put_text(entry.path);
+    out.append(kNewEntryBytes - 3 * sizeof(std::uint32_t), '\0');  // OS version, hardware
+  }
+  return out + strings;
+}
+
 LibrarySearch::LibrarySearch(Host& host)
     : host_(host),
       first_folders_(folders_of(host.environment("LD_LIBRARY_PATH"))),

@@ -23,6 +23,9 @@ struct LoaderCacheEntry {
 // behind the older "1.7.0" part. Anything out of bounds is an error, or that entry left out.
 Result<std::vector<LoaderCacheEntry>> parse_loader_cache(std::string_view bytes);
 
+// The same in the new format alone.
+std::string make_loader_cache(const std::vector<LoaderCacheEntry>& entries);
+
 class LibrarySearch {
  public:
   explicit LibrarySearch(Host& host);

@@ -10,8 +10,6 @@ namespace {
 
 constexpr const char* kProc = "/proc/driver/nvidia";
 constexpr const char* kWslFolder = "/usr/lib/wsl/lib";
-constexpr const char* kLibraries[] = {"libcuda.so.1", "libnvidia-ml.so.1",
-                                      "libnvidia-ptxjitcompiler.so.1"};
 
 void read_module(Host& host, Machine& machine) {
   auto& nvidia = machine.nvidia;
@@ -92,7 +90,7 @@ LibraryFile library_at(Host& host, const std::string& name, const std::string& p
 // beside it, because another one before it is a fault.
 void read_libraries(Host& host, Machine& machine) {
   LibrarySearch search(host);
-  for (const char* name : kLibraries) {
+  for (const char* name : kNvidiaLibraries) {
     const auto path = search.find(name);
     if (path) machine.nvidia.libraries.push_back(library_at(host, name, *path));
     const std::string wsl = std::string(kWslFolder) + "/" + name;

@@ -9,6 +9,10 @@
 
 namespace gpuready {
 
+// The driver's libraries that are looked for where a program would find them.
+inline constexpr const char* kNvidiaLibraries[] = {"libcuda.so.1", "libnvidia-ml.so.1",
+                                                   "libnvidia-ptxjitcompiler.so.1"};
+
 // The first dotted number in the text: "580.159.04".
 std::optional<std::string> driver_version_in(std::string_view text);
 

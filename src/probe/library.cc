@@ -32,7 +32,7 @@ std::string loader_message() {
 std::optional<ProbeLibrary> ProbeLibrary::load(ProbeWriter& writer, const char* name,
                                                const char* override_variable,
                                                std::initializer_list<const char*> fallbacks) {
-  const char* chosen = std::getenv(override_variable);
+  const char* chosen = secure_getenv(override_variable);
   const bool overridden = chosen != nullptr && *chosen != 0;
   // A library's constructors run inside dlopen: one that hangs there must be told, too.
   const char* first = overridden ? chosen : name;

@@ -47,7 +47,7 @@ void check(const Result<Recording>& recording) {
     return;
   }
   replay(*recording);
-  replay(redact(*recording));
+  replay(redact(*recording, {}));
   const auto packed = recording_to_archive(*recording);
   if (!packed) return;
   const auto again = recording_from_archive(*packed, "again");

@@ -18,6 +18,7 @@
 #include "doctor/diagnose.h"
 #include "host/recording.h"
 #include "machine/inspect.h"
+#include "machine/redaction.h"
 
 namespace gpuready {
 namespace {
@@ -163,6 +164,23 @@ TEST_P(Machines, FindingsAreAsExpected) {
   std::string text;
   for (const auto& step : difference) text += "  " + dump_line(step) + "\n";
   ADD_FAILURE() << GetParam() << " differs from " << path << " in:\n" << text;
+}
+
+TEST_P(Machines, RedactionChangesNoFinding) {
+  const auto findings_of = [](Host& host) {
+    Json findings = Json::array();
+    for (const auto& finding : diagnose(inspect(host, {.full = true})))
+      findings.push_back(summary_of(finding));
+    return findings;
+  };
+  auto script = load_recording(recording_of(GetParam()));
+  ASSERT_TRUE(script) << script.error().message;
+  const auto machine = make_recorded_host(std::move(*script));
+  Recording recording;
+  const auto recorder = make_recording_host(*machine, recording);
+  const Json before = findings_of(*recorder);
+  const auto redacted = make_recorded_host(redact(std::move(recording), redaction_rules()));
+  EXPECT_EQ(findings_of(*redacted), before) << GetParam();
 }
 
 INSTANTIATE_TEST_SUITE_P(Scripted, Machines, testing::ValuesIn(machine_names()),

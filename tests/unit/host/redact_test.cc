@@ -51,7 +51,7 @@ TEST(Redact, OneUuidInEveryFormBecomesOneOther) {
   cuda.calls["deviceUUID(0)"].value = "8932F937D72C4106C12F20BD9FAED9F6";
   cuda.calls["nvmlDeviceGetHandleByUUID(" + kGpu + ")"].code = 0;
   recording.probes["cuda"] = cuda;
-  const auto out = redact(recording);
+  const auto out = redact(recording, {});
 
   const std::string want = "10000000-0000-0000-0000-000000000000";
   EXPECT_EQ(file_of(out, "/proc/driver/nvidia/gpus/0000:17:00.0/information"),
@@ -96,7 +96,7 @@ TEST(Redact, SerialsAreReplacedWhereverTheyStand) {
   recording.tools["nvidia-smi -q -x"] = tool;
   recording.files["/sys/class/dmi/id/product_serial"] = "J3X7KQ2\n";
   recording.description = "box J3X7KQ2";
-  const auto out = redact(recording);
+  const auto out = redact(recording, {});
   const auto all = everything(out);
   EXPECT_FALSE(contains(all, "1324223001122")) << all;
   EXPECT_FALSE(contains(all, "J3X7KQ2")) << all;
@@ -115,7 +115,7 @@ TEST(Redact, AmdUniqueIdJoinsHexAndDecimal) {
   recording.files["/sys/class/drm/card0/device/unique_id"] = "a1b2c3d4e5f60718\n";
   recording.files["/sys/class/kfd/kfd/topology/nodes/1/properties"] =
       "simd_count 304\nunique_id 11651590505119483672\n";
-  const auto out = redact(recording);
+  const auto out = redact(recording, {});
   const std::string hex(trim(file_of(out, "/sys/class/drm/card0/device/unique_id")));
   const auto properties = file_of(out, "/sys/class/kfd/kfd/topology/nodes/1/properties");
   ASSERT_EQ(parse_hex("a1b2c3d4e5f60718"), 11651590505119483672u);
@@ -131,7 +131,7 @@ TEST(Redact, HostAndUserNames) {
   recording.environment["USER"] = "alice";
   recording.kernel_log = "1.0 rack7-h200 kernel: up\n2.0 rack7-h2001 is another\n";
   recording.links["/home/alice/lib/libcuda.so"] = "/home/alice/real.so";
-  const auto out = redact(recording);
+  const auto out = redact(recording, {});
   const auto all = everything(out);
   EXPECT_FALSE(contains(all, "alice")) << all;
   EXPECT_TRUE(contains(all, "rack7-h2001 is another"));
@@ -145,7 +145,7 @@ TEST(Redact, OrdinaryHostNamesDoNotTearFactsApart) {
   Recording recording;
   recording.identity = SystemIdentity{"Linux", "6.1", "x86_64", "nvidia", 0, {0}, 0};
   recording.files["/proc/driver/nvidia/version"] = "NVRM version: nvidia 580.1";
-  EXPECT_EQ(file_of(redact(recording), "/proc/driver/nvidia/version"),
+  EXPECT_EQ(file_of(redact(recording, {}), "/proc/driver/nvidia/version"),
             "NVRM version: nvidia 580.1");
 }
 
@@ -154,7 +154,7 @@ TEST(Redact, CredentialsAreDropped) {
   for (const char* name : {"HF_TOKEN", "AWS_SECRET_ACCESS", "api_key", "DB_PASSWORD"})
     recording.environment[name] = "hunter2";
   recording.environment["PATH"] = "/bin";
-  const auto out = redact(recording);
+  const auto out = redact(recording, {});
   EXPECT_EQ(out.environment.size(), 1u);
   EXPECT_EQ(out.environment.at("PATH"), "/bin");
 }
@@ -198,7 +198,7 @@ TEST(Redact, BinarySerialsInConfigurationSpace) {
   const std::string path = "/sys/bus/pci/devices/0000:17:00.0/config";
   recording.files[path] = config;
   recording.files["/sys/bus/pci/devices/0000:17:00.0/vpd"] = "SN1234567";
-  const auto out = redact(recording);
+  const auto out = redact(recording, {});
   const auto after = file_of(out, path);
   ASSERT_EQ(after.size(), config.size());
   EXPECT_NE(pci_serial(after), pci_serial(config));
@@ -219,30 +219,63 @@ TEST(Redact, RepeatsItself) {
   Recording recording;
   recording.kernel_log = "1.0 " + kGpu + " 10.1.2.3\n";
   recording.identity = SystemIdentity{"Linux", "6.1", "x86_64", "rack7", 0, {0}, 0};
-  EXPECT_EQ(everything(redact(recording)), everything(redact(recording)));
-  EXPECT_FALSE(contains(everything(redact(recording)), kUuid));
+  EXPECT_EQ(everything(redact(recording, {})), everything(redact(recording, {})));
+  EXPECT_FALSE(contains(everything(redact(recording, {})), kUuid));
 }
 
-TEST(Redact, OfTheKernelsCommandLineOnlyWhatConcernsGpusStays) {
+TEST(Redact, WhatNoRuleReadsIsLeftOut) {
   Recording recording;
-  recording.files["/proc/cmdline"] = "root=UUID=1 iommu=pt nvidia.NVreg_X=1 secret=yes quiet\n";
-  recording.kernel_log =
-      "0.0 Linux version 6.1 (me@buildhost) (gcc 12) #1\n"
-      "0.1 Command line: root=/dev/sda1 pci=realloc\n"
-      "0.2 Run /sbin/secretd as init process\n0.3   with arguments:\n0.4     --token\n"
-      "0.5 nvidia: loading\n";
-  const auto out = redact(recording);
-  EXPECT_EQ(file_of(out, "/proc/cmdline"), "iommu=pt nvidia.NVreg_X=1 ...\n");
-  EXPECT_EQ(std::get<std::string>(*out.kernel_log),
-            "0.0 Linux version 6.1 (builder) (gcc 12) #1\n0.1 Command line: pci=realloc ...\n"
-            "0.5 nvidia: loading\n");
+  recording.files["/proc/cmdline"] = "private\n";
+  recording.directories["/opt"] = std::vector<std::string>{"private", "rocm"};
+  recording.kernel_log = "0.1 private\n0.2 NVRM: kept\n";
+  RedactionRules rules;
+  rules.file = [](const std::string&, const std::string&) { return std::string("kept\n"); };
+  rules.listed = [](std::string_view, std::string_view name) { return name == "rocm"; };
+  rules.kernel_log_line = [](std::string_view line) {
+    return line.starts_with("NVRM") ? std::optional(std::string(line)) : std::nullopt;
+  };
+  const auto out = redact(recording, rules);
+  EXPECT_EQ(file_of(out, "/proc/cmdline"), "kept\n");
+  EXPECT_EQ(std::get<std::vector<std::string>>(out.directories.at("/opt")),
+            std::vector<std::string>{"rocm"});
+  EXPECT_EQ(std::get<std::string>(*out.kernel_log), "0.2 NVRM: kept\n");
+}
+
+TEST(Redact, OneNameIsOneSubstituteInPathsAndTexts) {
+  Recording recording;
+  recording.environment["LD_LIBRARY_PATH"] = "/data/acme/lib:/usr/lib:/home/alice/acme/lib";
+  recording.real_paths["/data/acme/lib/libcuda.so.1"] = "/data/acme/lib/libcuda.so.580.1";
+  recording.description = "of alice";
+  const auto out = redact(recording, {});
+  const auto folders = *out.environment.at("LD_LIBRARY_PATH");
+  const auto first = folders.substr(0, folders.find(':'));
+  EXPECT_EQ(first.size(), std::string("/data/acme/lib").size());
+  EXPECT_TRUE(out.real_paths.contains(first + "/libcuda.so.1")) << first;
+  EXPECT_TRUE(contains(folders, ":/usr/lib:/home/")) << folders;
+  EXPECT_FALSE(contains(folders, "acme") || contains(folders, "alice")) << folders;
+  EXPECT_FALSE(contains(out.description, "alice"));
+}
+
+// What stands in drivers' messages and tools' output, and names nobody.
+TEST(Redact, OrdinaryTextStays) {
+  for (const char* text :
+       {"NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0x40:2416)",
+        "NVRM: visit http://www.nvidia.com/object/unix.html for more",
+        "nvidia/580.95.05/gsp_ga10x.bin", "/usr/local/cuda-12.4/targets/x86_64-linux/lib",
+        "/opt/rocm-6.2.0/lib/librocblas.so.4", "/usr/lib/wsl/lib:/usr/local/cuda/bin:/usr/bin",
+        "/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.0",
+        "signature and/or required key missing", "Key was rejected by service", "N/A",
+        "0.5 GB/s /s", "NVIDIA H100 80GB HBM3", "Cuda compilation tools, release 12.4, V12.4.131",
+        "INFO: task nvidia-smi:5121 blocked", "amdgpu: ring gfx_0.0.0 timeout", "version 10.2.3.4",
+        "00000000000000000000000000000000", "ffffffffffffffffffffffffffffffffffffffff"})
+    EXPECT_EQ(Pseudonyms().apply(text), text);
 }
 
 TEST(Redact, CgroupsAreNamedOtherwiseAndStillLeadToTheirFiles) {
   Recording recording;
   recording.files["/proc/self/cgroup"] = "0::/system.slice/payroll/job-4711abc\n";
   recording.files["/sys/fs/cgroup/system.slice/payroll/job-4711abc/memory.max"] = "1024\n";
-  const auto out = redact(recording);
+  const auto out = redact(recording, {});
   const auto group = file_of(out, "/proc/self/cgroup");
   EXPECT_TRUE(contains(group, "/system.slice/"));
   EXPECT_FALSE(contains(everything(out), "payroll") || contains(everything(out), "4711abc"));
@@ -256,7 +289,7 @@ TEST(Redact, TheGuidOfEfiVariablesIsNoSecret) {
   const std::string path =
       "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
   recording.files[path] = "x";
-  EXPECT_EQ(file_of(redact(recording), path), "x");
+  EXPECT_EQ(file_of(redact(recording, {}), path), "x");
 }
 
 }  // namespace

@@ -1,0 +1,221 @@
+// Nothing that identifies a machine, its users or its place outlives `record --redact`: the secrets
+// of planted_secrets.json stand in every place that a recording has, and in none of its bytes
+// after.
+#include "machine/redaction.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "host/recording_archive.h"
+#include "machine/inspect.h"
+#include "machine/loader_cache.h"
+
+namespace gpuready {
+namespace {
+
+Json planted() {
+  std::ifstream file(GPUREADY_SOURCE_DIR "/tests/unit/machine/planted_secrets.json");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return parse_json(text, "planted_secrets.json").value();
+}
+
+// What `record` writes of a machine under tests/machines.
+Recording recorded_machine(const std::string& name) {
+  const std::string path = GPUREADY_SOURCE_DIR "/tests/machines/" + name + "/machine.json";
+  auto script = load_recording(path);
+  EXPECT_TRUE(script) << script.error().message;
+  if (!script) return {};
+  const auto machine = make_recorded_host(std::move(*script));
+  Recording recording;
+  const auto host = make_recording_host(*machine, recording);
+  inspect(*host, {.full = true, .kernel_log = true});
+  return recording;
+}
+
+// Every byte of the archive, unpacked.
+std::string bytes_of(const Recording& recording) {
+  const auto packed = recording_to_archive(recording);
+  EXPECT_TRUE(packed) << packed.error().message;
+  archive* reader = archive_read_new();
+  archive_read_support_filter_zstd(reader);
+  archive_read_support_format_tar(reader);
+  std::string all;
+  if (archive_read_open_memory(reader, packed->data(), packed->size()) == ARCHIVE_OK)
+    for (archive_entry* entry = nullptr; archive_read_next_header(reader, &entry) == ARCHIVE_OK;) {
+      all += std::string(archive_entry_pathname(entry)) + "\n";
+      char buffer[16 << 10];
+      for (la_ssize_t size = 0; (size = archive_read_data(reader, buffer, sizeof buffer)) > 0;)
+        all.append(buffer, static_cast<std::size_t>(size));
+    }
+  archive_read_free(reader);
+  return all;
+}
+
+void plant_in_failures(auto& section, const std::string& text) {
+  for (auto& [path, content] : section)
+    if (auto* failure = std::get_if<RecordedFailure>(&content)) failure->message += "\n" + text;
+}
+
+void plant(const Json& secrets, Recording& recording) {
+  std::string all;
+  for (const auto& kind : secrets["kinds"]) all += kind["text"].get<std::string>() + "\n";
+  const std::string process = secrets["process"], library = secrets["library"];
+
+  for (const auto& [path, content] : secrets["files"].items())
+    recording.files[path] = content.get<std::string>();
+  recording.files["/proc/self/cgroup"] =
+      "0::" + secrets["cgroup"].get<std::string>() + "\n1:cpu:/docker\n";
+  recording.files["/proc/4711/comm"] = process + "\n";
+  recording.files["/etc/os-release"] = "NAME=\"Debian\"\n";
+  recording.files["/proc/cmdline"] = "iommu=pt quiet\n";
+  for (auto& [path, content] : recording.files)
+    if (auto* text = std::get_if<std::string>(&content)) *text += "\n" + all;
+  recording.files["/etc/ld.so.cache"] =
+      make_loader_cache({{"libcuda.so.1", "/home/aliceq/lib/libcuda.so.1", 0x0303},
+                         {library, "/usr/lib/x.so", 0x0303}});
+  recording.directories["/opt"] = std::vector<std::string>{};
+  recording.directories["/dev"] = std::vector<std::string>{};
+  recording.directories["/home/aliceq/lib"] = std::vector<std::string>{};
+  for (auto& [path, content] : recording.directories)
+    if (auto* names = std::get_if<std::vector<std::string>>(&content))
+      if (!path.starts_with("/sys/") && !path.starts_with("/proc/"))
+        for (const auto& name : secrets["listed"]) names->push_back(name);
+  recording.statuses["/home/aliceq/merger-falcon/lib/libcuda.so.1"] = FileStatus{};
+  recording.real_paths["/usr/lib/libcuda.so.1"] = "/data/users/carolz/libcuda.so.580.1";
+  recording.links["/mnt/falconfs/models/link"] = "/zephyrapp/bin/start";
+  plant_in_failures(recording.files, all);
+  plant_in_failures(recording.real_paths, all);
+  plant_in_failures(recording.directories, all);
+  plant_in_failures(recording.statuses, all);
+  for (auto& [path, failure] : recording.opens)
+    if (failure) failure->message += all;
+
+  recording.environment["LD_LIBRARY_PATH"] = "/data/users/carolz/lib:/usr/lib";
+  for (auto& [name, value] : recording.environment) value = value.value_or("") + "\n" + all;
+  recording.environment["HF_TOKEN"] = "hunter99";
+  SystemIdentity identity;
+  identity.host_name = secrets["host_name"];
+  recording.identity = identity;
+
+  std::string log = "0.0 Linux version 6.1 (frankb@buildq9) (gcc 12)\n";
+  for (const auto line : lines(all))
+    for (const char* speaker : {"", "NVRM: ", "amdgpu 0000:03:00.0: amdgpu: ", "audit: nvidia ",
+                                "pcieport 0000:00:01.0: AER: "})
+      log += "1.5 " + std::string(speaker) + std::string(line) + "\n";
+  recording.kernel_log = log;
+  ProcessResult tool;
+  tool.out = tool.err = all;
+  recording.tools["/home/aliceq/bin/nvcc --version"] = tool;
+  recording.probes["planted"].probe = "planted";
+  for (auto& [key, document] : recording.probes) {
+    document.library_error = all;
+    document.library_path = "/home/aliceq/lib/libcuda.so.1";
+    int number = 0;
+    for (const auto& kind : secrets["kinds"]) {
+      document.calls["planted(" + std::to_string(number++) + ")"].value = kind["text"];
+      document.calls["planted(" + kind["text"].get<std::string>() + ")"].value = {
+          {"inner", {kind["text"]}}};
+    }
+    document.calls["nvmlSystemGetProcessName(4711)"].value = process;
+    document.calls["login()"].value = {{"password", "hunter98"}};
+  }
+  recording.description += all;
+}
+
+std::string around(const std::string& text, std::size_t at) {
+  return printable(text.substr(at > 80 ? at - 80 : 0, 200));
+}
+
+class Redaction : public testing::TestWithParam<const char*> {};
+
+TEST_P(Redaction, LeavesNoneOfThePlantedSecrets) {
+  const Json secrets = planted();
+  ASSERT_GE(secrets["kinds"].size(), 60u);
+  Recording recording = recorded_machine(GetParam());
+  plant(secrets, recording);
+  const std::string before = bytes_of(recording);
+  const std::string after = bytes_of(redact(recording, redaction_rules()));
+  const auto expect_gone = [&](const std::string& kind, const std::string& secret) {
+    EXPECT_TRUE(contains(before, secret)) << kind << ": " << secret << " was never there";
+    const auto at = after.find(secret);
+    EXPECT_EQ(at, after.npos) << kind << ": " << secret << " in: " << around(after, at);
+  };
+  for (const auto& kind : secrets["kinds"])
+    for (const auto& secret : kind["secrets"]) expect_gone(kind["kind"], secret);
+  for (const auto& secret : secrets["only_there"]) expect_gone("by its place", secret);
+  for (const char* secret : {"hunter98", "hunter99"}) expect_gone("credential", secret);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Redaction,
+                         testing::Values("base-hgx-h100x8", "base-mi300x2", "healthy-jetson",
+                                         "healthy-intel-arc", "healthy-wsl2",
+                                         "healthy-container-2-of-8", "fabric-not-ready"),
+                         [](const auto& machine) {
+                           std::string name = machine.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+std::string kept(const std::string& path, const std::string& content) {
+  return redaction_rules().file(path, content);
+}
+
+TEST(RedactionRules, KeepOfFilesWhatIsRead) {
+  EXPECT_EQ(kept("/proc/cmdline",
+                 "root=UUID=1 iommu=pt nvidia.NVreg_X=1 rd.luks.key=/k rd.iscsi.password=x ip=1 "
+                 "rd.driver.blacklist=nouveau module_blacklist=nouveau modprobe.blacklist=nouveau "
+                 "nvidia-drm.modeset=1 console=ttyS0 systemd.unit=x quiet\n"),
+            "iommu=pt nvidia.NVreg_X=1 rd.driver.blacklist=nouveau module_blacklist=nouveau "
+            "modprobe.blacklist=nouveau nvidia-drm.modeset=1 ...\n");
+  EXPECT_EQ(kept("/etc/os-release", "NAME=\"Debian\"\nIMAGE_ID=secret\nVERSION_ID=\"12\"\n"),
+            "NAME=\"Debian\"\nVERSION_ID=\"12\"\n");
+  EXPECT_EQ(kept("/proc/cpuinfo", "processor\t: 0\nmodel name\t: EPYC\nSerial\t: 100000001234\n"),
+            "model name\t: EPYC\n");
+  EXPECT_EQ(kept("/proc/7/comm", "trainer\n"), "other\n");
+  EXPECT_EQ(kept("/proc/7/comm", "nv-fabricmanage\n"), "nv-fabricmanage\n");
+  EXPECT_EQ(kept("/etc/ld.so.cache", "damaged"), "");
+  const auto cache = kept("/etc/ld.so.cache",
+                          make_loader_cache({{"libsecret.so.1", "/usr/lib/libsecret.so.1", 0x0303},
+                                             {"libcuda.so.1", "/usr/lib/libcuda.so.1", 0x0303}}));
+  const auto entries = parse_loader_cache(cache);
+  ASSERT_TRUE(entries && entries->size() == 1u);
+  EXPECT_EQ((*entries)[0].name, "libcuda.so.1");
+  EXPECT_EQ((*entries)[0].path, "/usr/lib/libcuda.so.1");
+  EXPECT_EQ((*entries)[0].flags, 0x0303u);
+}
+
+TEST(RedactionRules, KeepOfTheLogWhatIsRead) {
+  const auto line = [](const char* text) {
+    return redaction_rules().kernel_log_line(text).value_or("-");
+  };
+  for (const char* text :
+       {"NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.",
+        "nvidia 0000:b3:00.0: probe with driver nvidia failed with error -1",
+        "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32",
+        "amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -110",
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx_0.0.0 timeout",
+        "xe 0000:03:00.0: [drm] *ERROR* GT0: IOCTLs and executions are blocked",
+        "pcieport 0000:00:01.0: AER: Multiple Corrected error received",
+        "{1}[Hardware Error]: nvidia 0000:17:00.0: PCIe Bus Error: severity=Uncorrected (Fatal)",
+        "pci 0000:17:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: failed to assign",
+        "Loading of module with unavailable key is rejected", "PM: suspend exit",
+        "INFO: task nvidia-smi:5121 blocked for more than 120 seconds."})
+    EXPECT_EQ(line(text), text);
+  for (const char* text :
+       {"audit: type=1400 audit(1.2:3): comm=\"nvidia-smi\"", "usb 1-2: SerialNumber: 1",
+        "Command line: root=/dev/sda1 nvidia-drm.modeset=1", "Run /sbin/init as init process",
+        "nfs: server nvidia-filer not responding", "oom-kill: task=nvidia-persiste",
+        "Linux version 6.1 (a@b) nvidia", "CIFS: VFS: \\\\\\\\nvidia\\\\share"})
+    EXPECT_EQ(line(text), "-");
+  EXPECT_EQ(line("systemd[1]: Reloading requested from client PID 4 ('systemctl')"),
+            "systemd[1]: Reloading");
+}
+
+}  // namespace
+}  // namespace gpuready
