@@ -53,8 +53,8 @@ void declare_record(CommandSpec& command) {
        .required = true},
       {.name = "--redact",
        .value = &options->redact,
-       .help = "Replace serials, UUIDs, addresses and host names, each by the same substitute "
-               "everywhere"},
+       .help = "Keep only what some rule reads, and replace serials, UUIDs, addresses, names and "
+               "tokens, each by the same substitute everywhere"},
       {.name = "--description",
        .value = &options->description,
        .help = "A line about this machine, kept in the recording"},
