@@ -22,10 +22,12 @@ constexpr std::string_view kRemovedFiles[] = {"vpd", "edid"};
 
 // Parts of a cgroup's path that every machine has, and what stands around an id in others.
 constexpr std::string_view kCommonGroups[] = {
-    "docker",       "kubepods",       "podman",     "lxc",           "containerd",
-    "crio",         "burstable",      "besteffort", "guaranteed",    "libpod_parent",
-    "system.slice", "user.slice",     "app.slice",  "session.slice", "machine.slice",
-    "init.scope",   "kubepods.slice", "system",     "user",          "garden"};
+    "docker",     "kubepods",      "podman",         "lxc",
+    "containerd", "crio",          "burstable",      "besteffort",
+    "guaranteed", "libpod_parent", "system.slice",   "user.slice",
+    "app.slice",  "session.slice", "machine.slice",  "init.scope",
+    "slurmstepd", "slurm",         "kubepods.slice", "system",
+    "user",       "garden"};
 constexpr std::string_view kGroupPrefixes[] = {"docker-",
                                                "libpod-conmon-",
                                                "libpod-",
