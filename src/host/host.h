@@ -61,8 +61,10 @@ class Host {
   virtual Result<std::string> real_path(const std::string& path) = 0;  // every link resolved
   virtual Result<std::vector<std::string>> list_directory(const std::string& path) = 0;  // sorted
   virtual Result<FileStatus> status(const std::string& path) = 0;  // of the link's target
-  // Tries open(2) for reading and writing on a device node and closes it: proof of access.
-  virtual Result<void> try_open(const std::string& path) = 0;
+  // Whether this process may open(2) a device node for reading and writing: permission bits, ACLs,
+  // security modules, device control group, mount options. The driver behind it is not called, so
+  // nothing is woken and nothing can hang.
+  virtual Result<void> may_open(const std::string& path) = 0;
   virtual Result<FileSystemSpace> space(const std::string& path) = 0;
   virtual std::optional<std::string> environment(const std::string& name) = 0;
   virtual Result<SystemIdentity> identity() = 0;

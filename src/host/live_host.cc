@@ -126,10 +126,14 @@ class LiveHost final : public Host {
     return out;
   }
 
-  Result<void> try_open(const std::string& path) override {
+  Result<void> may_open(const std::string& path) override {
     if (!usable(path)) return fail_errno(path, ENOENT);
-    const Descriptor file(open_retrying(path, O_RDWR));
-    if (file.get() < 0) return fail_errno(path, errno);
+    // The kernel asks the device control group for access(2) as it does for open(2).
+    if (faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
+      return fail_errno(path, errno);
+    struct statvfs mount{};
+    if (statvfs(path.c_str(), &mount) == 0 && (mount.f_flag & ST_NODEV) != 0)
+      return fail_errno(path, EACCES);
     return {};
   }
 

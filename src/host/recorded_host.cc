@@ -37,7 +37,7 @@ class RecordedHost final : public Host {
   Result<FileStatus> status(const std::string& path) override {
     return by_path(data_.statuses, path);
   }
-  Result<void> try_open(const std::string& path) override {
+  Result<void> may_open(const std::string& path) override {
     const auto found = data_.opens.find(path);
     if (found == data_.opens.end()) return unknown(path);
     if (found->second) return failed(*found->second);

@@ -36,8 +36,8 @@ class RecordingHost final : public Host {
   Result<FileSystemSpace> space(const std::string& path) override {
     return note(into_.spaces, path, inner_.space(path));
   }
-  Result<void> try_open(const std::string& path) override {
-    auto result = inner_.try_open(path);
+  Result<void> may_open(const std::string& path) override {
+    auto result = inner_.may_open(path);
     std::optional<RecordedFailure> failure;
     if (!result) failure = recorded(result.error());
     into_.opens.try_emplace(path, std::move(failure));

@@ -74,7 +74,7 @@ class ScriptedHost final : public Host {
     return status_of(*at, path);
   }
 
-  Result<void> try_open(const std::string& path) override {
+  Result<void> may_open(const std::string& path) override {
     auto resolved = tree_.resolve(path);
     if (!resolved) return std::unexpected(resolved.error());
     if (const auto found = opens_.find(*resolved); found != opens_.end()) {

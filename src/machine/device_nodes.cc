@@ -1,5 +1,6 @@
-// Device files of GPUs: whether they exist, and who may use them. Nothing is opened unless the full
-// inspection was asked for: opening /dev/nvidia0 starts the GPU when persistence is off.
+// Device files of GPUs: whether they exist, and who may use them. Nothing is opened: opening
+// /dev/nvidia0 starts the GPU when persistence is off, and opening /dev/kfd makes a process known
+// to every AMD GPU.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -14,18 +15,17 @@ struct NodeRule {
   const char* path;
   Vendor vendor;  // other: of any machine
   bool expected;  // told even when absent, once its vendor's driver is there
-  bool harmless;  // opening it wakes no GPU
 };
 constexpr NodeRule kFixed[] = {
-    {"/dev/nvidiactl", Vendor::nvidia, true, true},
-    {"/dev/nvidia-uvm", Vendor::nvidia, true, true},
-    {"/dev/nvidia-uvm-tools", Vendor::nvidia, false, false},
-    {"/dev/nvidia-modeset", Vendor::nvidia, false, false},
-    {"/dev/nvidia-nvswitchctl", Vendor::nvidia, false, false},
-    {"/dev/nvhost-gpu", Vendor::nvidia, false, false},
-    {"/dev/nvmap", Vendor::nvidia, false, false},
-    {"/dev/dxg", Vendor::other, false, true},
-    {"/dev/kfd", Vendor::amd, true, true},
+    {"/dev/nvidiactl", Vendor::nvidia, true},
+    {"/dev/nvidia-uvm", Vendor::nvidia, true},
+    {"/dev/nvidia-uvm-tools", Vendor::nvidia, false},
+    {"/dev/nvidia-modeset", Vendor::nvidia, false},
+    {"/dev/nvidia-nvswitchctl", Vendor::nvidia, false},
+    {"/dev/nvhost-gpu", Vendor::nvidia, false},
+    {"/dev/nvmap", Vendor::nvidia, false},
+    {"/dev/dxg", Vendor::other, false},
+    {"/dev/kfd", Vendor::amd, true},
 };
 
 DeviceNode& add_node(Host& host, Machine& machine, const std::string& path) {
@@ -52,22 +52,17 @@ std::string error_name(const Error& error) {
   return error.kind == ErrorKind::no_permission ? "EACCES" : error.message;
 }
 
-void open_node(Host& host, DeviceNode& node) {
-  const auto opened = host.try_open(node.path);
-  if (!opened && opened.error().kind == ErrorKind::not_recorded) return;
-  node.openable = opened.has_value();
-  if (!opened) node.open_error = error_name(opened.error());
+void ask_access(Host& host, DeviceNode& node) {
+  const auto allowed = host.may_open(node.path);
+  if (!allowed && allowed.error().kind == ErrorKind::not_recorded) return;
+  node.openable = allowed.has_value();
+  if (!allowed) node.open_error = error_name(allowed.error());
 }
 
 bool driver_of(const Machine& machine, Vendor vendor) {
   if (vendor == Vendor::nvidia) return machine.nvidia.module_loaded;
   if (vendor == Vendor::amd) return machine.amd.module_loaded || machine.amd.kfd_present;
   return false;
-}
-
-bool any_suspended(const Machine& machine, Vendor vendor) {
-  return std::any_of(machine.gpus.begin(), machine.gpus.end(),
-                     [&](const Gpu& gpu) { return gpu.suspended && gpu.vendor == vendor; });
 }
 
 void list_numbered(Host& host, Machine& machine, const std::string& folder,
@@ -86,10 +81,7 @@ void read_device_nodes(Host& host, Machine& machine) {
     const bool driver = driver_of(machine, rule.vendor);
     if (!rule.expected && !host.exists(rule.path)) continue;
     if (rule.expected && !driver && !host.exists(rule.path)) continue;
-    auto& node = add_node(host, machine, rule.path);
-    // Opening /dev/kfd makes a process known to every AMD GPU.
-    const bool wakes = rule.vendor == Vendor::amd && any_suspended(machine, Vendor::amd);
-    if (machine.full && node.exists && rule.harmless && !wakes) open_node(host, node);
+    add_node(host, machine, rule.path);
   }
   list_numbered(host, machine, "/dev", "nvidia");
   list_numbered(host, machine, "/dev", "nvidia-nvswitch");
@@ -105,6 +97,9 @@ void read_device_nodes(Host& host, Machine& machine) {
                                    [&](const DeviceNode& node) { return node.path == path; });
     if (!known) add_node(host, machine, path);
   }
+  if (machine.full)
+    for (auto& node : machine.nodes)
+      if (node.exists) ask_access(host, node);
 }
 
 }  // namespace gpuready

@@ -185,15 +185,17 @@ Machine inspect(Host& host, const InspectOptions& options) {
   timed("amd files", [&] { read_amd_files(host, machine); });
   timed("intel files", [&] { read_intel_files(host, machine); });
   timed("apple", [&] { read_apple(host, machine); });
-  timed("device nodes", [&] { read_device_nodes(host, machine); });
   if (deep) {
     timed("toolkits", [&] { read_toolkits(host, machine); });
     timed("slow system", [&] { read_slow_system(host, machine); });
   }
-  if (options.kernel_log || options.full)
-    timed("kernel log", [&] { read_kernel_log(host, machine); });
   if (options.full) timed("vulkan files", [&] { read_vulkan_files(host, machine); });
   ask_probes(host, machine, options, timed);
+  // The first start of a driver's library makes missing nodes, and a start that fails is told in
+  // the kernel log: both are looked at afterwards.
+  timed("device nodes", [&] { read_device_nodes(host, machine); });
+  if (options.kernel_log || options.full)
+    timed("kernel log", [&] { read_kernel_log(host, machine); });
   finish_gpus(machine);
   // NVLinks are asked with the counters; without them a path between NVIDIA GPUs is not known.
   if (options.full || options.counters || knows_nvlinks(machine) ||

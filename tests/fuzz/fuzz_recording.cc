@@ -33,8 +33,8 @@ void replay(const Recording& recording) {
     host->real_path(path);
   }
   for (const auto& [path, names] : recording.directories) host->list_directory(path);
-  for (const auto& [path, status] : recording.statuses) host->try_open(path);
-  for (const auto& [path, failure] : recording.opens) host->try_open(path);
+  for (const auto& [path, status] : recording.statuses) host->may_open(path);
+  for (const auto& [path, failure] : recording.opens) host->may_open(path);
   for (const char* path : {"", "/", "//", "/..", "relative", "/sys/../sys/./bus"})
     host->list_directory(path);
   host->identity();

@@ -105,9 +105,9 @@ TEST_F(LiveHostTest, StatusIsOfTheTarget) {
   EXPECT_EQ(null->device_minor, 3u);
 }
 
-TEST_F(LiveHostTest, TryOpenProvesAccess) {
-  EXPECT_TRUE(host->try_open("/dev/null"));
-  EXPECT_EQ(host->try_open(folder + "/none").error().kind, ErrorKind::not_found);
+TEST_F(LiveHostTest, MayOpenTellsWhetherOpeningIsPermitted) {
+  EXPECT_TRUE(host->may_open("/dev/null"));
+  EXPECT_EQ(host->may_open(folder + "/none").error().kind, ErrorKind::not_found);
 }
 
 TEST_F(LiveHostTest, SpaceIsPlausible) {

@@ -83,11 +83,11 @@ TEST(ScriptedHost, DevicesOpenAsListedOrAsTheirModeAllows) {
     "statuses":{"/dev/kfd":{"kind":"character_device","mode":"0660","gid":44,"major":511},
                 "/dev/dri/renderD128":{"kind":"character_device","mode":"0660","gid":105}},
     "identity":{"effective_uid":1000,"groups":[1000,105]})");
-  EXPECT_TRUE(host->try_open("/dev/nvidia0"));
-  EXPECT_EQ(host->try_open("/dev/nvidiactl").error().code, EPERM);
-  EXPECT_EQ(host->try_open("/dev/kfd").error().code, EACCES);
-  EXPECT_TRUE(host->try_open("/dev/dri/renderD128"));
-  EXPECT_EQ(host->try_open("/dev/none").error().code, ENOENT);
+  EXPECT_TRUE(host->may_open("/dev/nvidia0"));
+  EXPECT_EQ(host->may_open("/dev/nvidiactl").error().code, EPERM);
+  EXPECT_EQ(host->may_open("/dev/kfd").error().code, EACCES);
+  EXPECT_TRUE(host->may_open("/dev/dri/renderD128"));
+  EXPECT_EQ(host->may_open("/dev/none").error().code, ENOENT);
   EXPECT_EQ(host->status("/dev/nvidia0")->kind, FileKind::character_device);
   EXPECT_EQ(host->status("/dev/kfd")->device_major, 511u);
   EXPECT_EQ(host->list_directory("/dev"),
@@ -116,7 +116,7 @@ TEST(RecordedHost, NeverAskedIsNotAbsent) {
   EXPECT_EQ(host->identity().error().kind, ErrorKind::not_recorded);
   EXPECT_EQ(host->kernel_log().error().kind, ErrorKind::not_recorded);
   EXPECT_EQ(host->run(command("x")).error().kind, ErrorKind::not_recorded);
-  EXPECT_EQ(host->try_open("/dev/x").error().kind, ErrorKind::not_recorded);
+  EXPECT_EQ(host->may_open("/dev/x").error().kind, ErrorKind::not_recorded);
   EXPECT_EQ(host->probe({{"cuda", {}}})[0].outcome, ProbeOutcome::not_asked);
 }
 
@@ -140,7 +140,7 @@ TEST(RecordingHost, ReplayGivesTheSameAnswers) {
     add(h.kernel_log());
     all += join(h.list_directory("/sys/bus").value_or(std::vector<std::string>{}), ",");
     all += h.environment("A").value_or("-") + h.environment("B").value_or("-");
-    all += h.try_open("/dev/x").error().message;
+    all += h.may_open("/dev/x").error().message;
     all += h.run(command("nvidia-smi", {"-L"}))->out;
     all += std::to_string(h.probe({{"nvml", {"a"}}})[0].find("nvmlInit_v2()")->code);
     all += std::to_string(h.space("/")->total_bytes) + h.identity()->host_name;
