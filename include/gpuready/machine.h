@@ -264,7 +264,7 @@ struct DeviceNode {
 struct Visibility {  // variables that hide or select GPUs, as set; absent: unset
   std::optional<std::string> cuda_visible_devices, nvidia_visible_devices, rocr_visible_devices,
       hip_visible_devices, gpu_device_ordinal, ze_affinity_mask, nvidia_driver_capabilities,
-      cuda_device_order;
+      cuda_device_order, hsa_override_gfx_version;
 };
 struct Container {
   std::optional<std::string> runtime;  // "docker", "podman", "kubernetes", "lxc", "containerd", ...
@@ -276,6 +276,7 @@ struct Container {
 struct SystemState {
   std::string host_name, kernel_release, architecture;
   std::optional<std::string> os_name;       // PRETTY_NAME of os-release
+  std::optional<std::string> os_ids;        // ID of os-release, then its ID_LIKE: "ubuntu debian"
   std::optional<std::string> product_name;  // DMI
   std::optional<std::string> cpu_model;
   std::optional<int> cpu_count;  // online

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "doctor/diagnose.h"
@@ -19,6 +20,24 @@ struct Facts {
   const std::set<int>& blamed;  // GPUs that an error of an earlier row concerns
 };
 
+// How far a cure goes. From restart_app on it is a ladder: each step includes those before it.
+enum class Remedy {
+  look,  // find out more
+  mend,  // software, settings or cabling: no step of the ladder stands in for it
+  restart_app,
+  reset,
+  reboot,
+  power_cycle,
+  replace,
+};
+
+// What a match says about the machine as it is now.
+enum class Standing {
+  present,
+  past,    // history: it explains only what is no worse than itself
+  chosen,  // somebody set it up so: what follows is no fault
+};
+
 // One place where a cause was seen. Texts that are set replace the row's.
 struct Match {
   std::vector<int> gpus;  // empty, with `pci` empty: the whole machine
@@ -26,6 +45,10 @@ struct Match {
   std::vector<Evidence> evidence;  // never empty
   std::optional<std::string> id, title, explanation, cure, command;
   std::optional<Severity> severity;
+  std::optional<Remedy> remedy;
+  Standing standing = Standing::present;
+  std::vector<std::pair<std::string, std::string>>
+      values;  // of further placeholders: {name}, value
 };
 
 struct Cause {
@@ -33,9 +56,12 @@ struct Cause {
   Severity severity = Severity::error;
   std::string_view title, explanation, cure;
   // Placeholders: {pci} and {index} of the first GPU concerned, {kernel} the running release,
-  // {driver} the version of the loaded kernel module. A command whose placeholder nobody can fill
-  // is left out.
+  // {driver} the version of the loaded kernel module, {do:NAME} a task of commands.h, and those of
+  // Match::values. What a machine says enters a command through them alone, because fill_command()
+  // lets nothing through that a shell could take for more than a word. A command whose placeholder
+  // cannot be filled is left out.
   std::string_view command;
+  Remedy remedy = Remedy::mend;
   std::vector<std::string_view> explains;  // ids; "xid-79" for one Xid
   std::vector<Match> (*match)(const Facts&) = nullptr;
 };
@@ -43,11 +69,15 @@ struct Cause {
 const std::vector<Cause>& causes();
 
 // The rows by area, in root order within the area.
-std::vector<Cause> bus_causes();      // causes_bus.cc: on the bus, and bound to what
+std::vector<Cause> bus_causes();      // causes_bus.cc: on the bus
+std::vector<Cause> bind_causes();     // causes_bind.cc: which driver holds the GPU
 std::vector<Cause> adapter_causes();  // causes_adapter.cc: the kernel driver and the board
+std::vector<Cause> start_causes();    // causes_start.cc: a loaded driver does not drive it
 std::vector<Cause> probe_causes();    // causes_probe.cc: drivers that hang or crash
 std::vector<Cause> library_causes();  // causes_library.cc: user space against the kernel module
+std::vector<Cause> toolkit_causes();  // causes_toolkit.cc: CUDA toolkits against the driver
 std::vector<Cause> access_causes();   // causes_access.cc: device nodes, containers, visibility
+std::vector<Cause> visible_causes();  // causes_visible.cc: variables that hide GPUs
 std::vector<Cause> state_causes();    // causes_state.cc: MIG, modes, fabric, licences
 std::vector<Cause> health_causes();   // causes_health.cc: memory, links, power
 std::vector<Cause> amd_causes();      // causes_amd.cc

@@ -1,4 +1,4 @@
-// Device nodes, containers and the variables that hide GPUs.
+// Device nodes and containers.
 // Nodes: nvidia-modprobe's and the driver README's names; cgroup device rules answer EPERM where
 // file permissions answer EACCES.
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -40,9 +41,10 @@ std::vector<Match> nodes_missing(const Facts& facts) {
     match.evidence.push_back(evidence("/proc/driver/nvidia/version",
                                       machine.nvidia.module_version.value_or("module loaded")));
     matches.push_back(std::move(match));
-  } else if (!in_container(machine)) {  // a container is often given some GPUs only
+  } else {
     for (const auto& gpu : machine.gpus) {
       if (gpu.vendor != Vendor::nvidia || !gpu.minor_number || gpu.suspended) continue;
+      if (in_container(machine) || not_given(machine, gpu)) continue;
       const auto path = fmt::format("/dev/nvidia{}", *gpu.minor_number);
       if (!node(machine, path) || there(machine, path)) continue;
       Match match = about(gpu);
@@ -55,39 +57,66 @@ std::vector<Match> nodes_missing(const Facts& facts) {
       match.title = "The container was given no GPU";
       match.explanation =
           "The host's driver is loaded, and the container has none of its device nodes.";
-      match.cure = "Start the container with its GPUs.";
-      match.command = "docker run --gpus all IMAGE";
+      cure_in_container(match, machine, Ask::nvidia_gpus);
     }
   return matches;
 }
 
+// The nodes that CUDA opens: others (nvidia-caps, nvswitch, modeset) are for administrators.
+bool is_for_compute(const DeviceNode& entry) {
+  if (entry.path == "/dev/nvidiactl" || entry.path == "/dev/nvidia-uvm") return true;
+  const auto minor = after_prefix(entry.path, "/dev/nvidia");
+  return minor && parse_uint(*minor);
+}
+
 std::vector<Match> node_permission(const Facts& facts) {
-  std::vector<Match> matches;
+  Match match = all_nvidia(facts);
   for (const auto& entry : facts.machine.nodes) {
-    if (!entry.path.starts_with("/dev/nvidia") || entry.open_error != "EACCES") continue;
-    if (matches.empty()) matches.push_back(all_nvidia(facts));
-    matches.front().evidence.push_back(evidence(
-        entry.path, fmt::format("open: EACCES (mode {:04o}, user {})", entry.mode.value_or(0),
-                                facts.machine.system.effective_uid)));
+    if (!is_for_compute(entry) || entry.open_error != "EACCES") continue;
+    match.evidence.push_back(evidence(
+        entry.path, fmt::format("may not be opened: EACCES (mode {:04o}, user {})",
+                                entry.mode.value_or(0), facts.machine.system.effective_uid)));
   }
-  return matches;
+  if (match.evidence.empty()) return {};
+  return {match};
+}
+
+// A device control group that refuses some GPUs leaves the others: those were not given. One that
+// refuses all of them, or what all share, leaves nothing.
+bool refuses_all(const Machine& machine) {
+  bool all = true, any = false;
+  for (const auto& entry : machine.nodes) {
+    if (!is_for_compute(entry) || !entry.exists) continue;
+    const bool refused = entry.open_error == "EPERM";
+    const bool one_gpu = entry.path != "/dev/nvidiactl" && entry.path != "/dev/nvidia-uvm";
+    if (refused && !one_gpu) return true;
+    if (!one_gpu) continue;
+    any = true;
+    all &= refused;
+  }
+  return any && all;
 }
 
 std::vector<Match> cgroup_revoked(const Facts& facts) {
   const auto& machine = facts.machine;
   Match match = all_nvidia(facts);
-  bool denied = false;
-  for (const auto& entry : machine.nodes) {
-    if (!entry.path.starts_with("/dev/nvidia") || entry.open_error != "EPERM") continue;
-    denied = true;
-    if (match.evidence.size() < 3) match.evidence.push_back(evidence(entry.path, "open: EPERM"));
-  }
+  const bool denied = refuses_all(machine);
+  for (const auto& entry : machine.nodes)
+    if (denied && is_for_compute(entry) && entry.open_error == "EPERM" && match.evidence.size() < 3)
+      match.evidence.push_back(evidence(entry.path, "may not be opened: EPERM"));
   const auto* nvml = failed_start(machine.nvidia.nvml_start, {17, 999});
   // NVML 999 in a container with its nodes in place is this cause's usual face.
   if (!denied && !(nvml && in_container(machine) && there(machine, "/dev/nvidiactl"))) return {};
   if (nvml) match.evidence.push_back(evidence(*nvml));
   if (machine.container.cgroup_path)
     match.evidence.push_back(evidence("/proc/self/cgroup", *machine.container.cgroup_path));
+  cure_in_container(match, machine, Ask::nvidia_again);
+  if (in_slurm_job(machine)) {
+    match.title = "The Slurm job has no GPU";
+    match.explanation =
+        "Slurm lets a job use the GPUs that it asked for, and the device control group of this job "
+        "refuses them all.";
+  }
   return {match};
 }
 
@@ -106,8 +135,10 @@ std::vector<Match> uvm_missing(const Facts& facts) {
   if (!machine.nvidia.uvm_loaded)
     match.evidence.push_back(evidence("/sys/module/nvidia_uvm", "not loaded"));
   if (node_missing) match.evidence.push_back(absent("/dev/nvidia-uvm"));
-  if (in_container(machine))
+  if (in_container(machine)) {
     match.cure = "Run nvidia-modprobe -u -c0 on the host, then recreate the container.";
+    match.command = "";
+  }
   return {match};
 }
 
@@ -120,45 +151,6 @@ std::vector<Match> uvm_stale(const Facts& facts) {
   Match match = all_nvidia(facts);
   match.evidence.push_back(evidence(*machine.nvidia.cuda_start));
   match.evidence.push_back(evidence("kernel log", resumed.back().text));
-  return {match};
-}
-
-std::size_t entries(std::string_view list) {
-  return static_cast<std::size_t>(std::count(list.begin(), list.end(), ',')) + !trim(list).empty();
-}
-
-std::vector<Match> hidden(const Facts& facts) {
-  const auto& machine = facts.machine;
-  const auto& nvidia = machine.nvidia;
-  const auto& variable = machine.visibility.cuda_visible_devices;
-  if (!variable || !any_gpu(machine, Vendor::nvidia)) return {};
-  const bool none = failed_start(nvidia.cuda_start, {100}) ||
-                    (nvidia.cuda_start && nvidia.cuda_start->ok() && nvidia.cuda_device_count == 0);
-  const bool fewer = nvidia.cuda_device_count && nvidia.nvml_device_count &&
-                     *nvidia.cuda_device_count < *nvidia.nvml_device_count;
-  if (!none && !fewer) return {};
-  Match match;
-  for (const auto& gpu : machine.gpus) {
-    if (gpu.vendor != Vendor::nvidia || (!none && gpu.visible_to_cuda.value_or(true))) continue;
-    match.gpus.push_back(gpu.index);
-    if (gpu.pci) match.pci.push_back(*gpu.pci);
-  }
-  match.evidence.push_back(evidence("environment", "CUDA_VISIBLE_DEVICES=" + *variable));
-  if (none) {
-    if (nvidia.cuda_start) match.evidence.push_back(evidence(*nvidia.cuda_start));
-    return {match};
-  }
-  match.evidence.push_back(evidence(
-      "cuDeviceGetCount()", fmt::format("{} of the {} GPUs that NVML lists",
-                                        *nvidia.cuda_device_count, *nvidia.nvml_device_count)));
-  const bool names_more = entries(*variable) > static_cast<std::size_t>(*nvidia.cuda_device_count);
-  match.severity = names_more ? Severity::warning : Severity::info;
-  match.title = fmt::format("CUDA_VISIBLE_DEVICES shows {} of {} GPUs", *nvidia.cuda_device_count,
-                            *nvidia.nvml_device_count);
-  if (names_more)
-    match.explanation =
-        "The variable names a GPU that does not exist, which hides it and every one named after "
-        "it.";
   return {match};
 }
 
@@ -195,7 +187,7 @@ std::vector<Cause> access_causes() {
            "drops what a runtime added behind its back.",
        .cure = "Recreate the container; to keep it from recurring, use CDI devices or the "
                "cgroupfs driver.",
-       .command = "docker restart CONTAINER",
+       .command = {},
        .explains = kClosed,
        .match = cgroup_revoked},
       {.id = "uvm-missing",
@@ -216,15 +208,6 @@ std::vector<Cause> access_causes() {
        .command = "rmmod nvidia_uvm && modprobe nvidia_uvm",
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = uvm_stale},
-      {.id = "hidden-by-variable",
-       .severity = Severity::error,
-       .title = "CUDA_VISIBLE_DEVICES hides every GPU",
-       .explanation = "The variable selects which GPUs CUDA sees. Empty hides all; an unknown "
-                      "entry hides itself and all after it.",
-       .cure = "Unset the variable, or name GPUs that exist.",
-       .command = "unset CUDA_VISIBLE_DEVICES",
-       .explains = {"cuda-start-failed", "expected-gpu-count"},
-       .match = hidden},
   };
 }
 

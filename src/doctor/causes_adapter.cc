@@ -11,24 +11,6 @@
 namespace gpuready::doctor {
 namespace {
 
-// A line about a GPU that works now tells of an earlier attempt, and is no finding.
-std::vector<Match> still_dead(const Facts& facts, std::vector<Match> matches) {
-  std::erase_if(matches, [&](const Match& match) {
-    return !match.pci.empty() && answers(facts.machine, match.pci.front());
-  });
-  return matches;
-}
-
-Match sole_gpu(const Machine& machine) {
-  const auto devices = gpus_on_bus(machine, Vendor::nvidia);
-  return devices.size() == 1 ? about(machine, devices.front()->address) : Match{};
-}
-
-std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any) {
-  if (!any_gpu(facts.machine, Vendor::nvidia)) return {};
-  return still_dead(facts, log_matches(facts.machine, any, sole_gpu(facts.machine)));
-}
-
 std::vector<Match> no_gsp(const Facts& facts) {
   return refused(facts, {"does not include the required GPU"});
 }
@@ -42,7 +24,7 @@ std::vector<Match> legacy(const Facts& facts) {
 }
 
 std::vector<Match> too_new(const Facts& facts) {
-  return refused(facts, {"installed in this system is not supported by the",
+  return refused(facts, {"in this system is not supported by the",
                          "GPU that is not supported by this driver"});
 }
 
@@ -75,19 +57,15 @@ std::vector<Match> gsp_failed(const Facts& facts) {
       refused(facts, {"Cannot initialize GSP firmware RM", "cannot bootstrap riscv/gsp",
                       "unexpected WPR2 already up", "failed to wait for GFW boot complete",
                       "GSP-RM proxy boot command failed"});
-  // GSP lines name no address; the failure that ends the start does.
-  const auto failed = refused(facts, {"RmInitAdapter failed"});
-  for (auto& match : matches) {
-    if (!match.pci.empty() || failed.empty()) continue;
-    match.gpus = failed.front().gpus;
-    match.pci = failed.front().pci;
-    match.evidence.push_back(failed.front().evidence.front());
-  }
   for (const auto& hit : log_hits(machine, {"/gsp_", "gsp.bin"}))
     for (auto& match : matches)
       if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
+  const auto at_start = matches;
   for (const auto& gpu : machine.gpus) {  // GSP died at work
     Match match = about(gpu);
+    if (std::any_of(at_start.begin(), at_start.end(),
+                    [&](const Match& told) { return told.gpus == match.gpus; }))
+      continue;
     if (gpu.vendor != Vendor::nvidia || !add_xids(machine, gpu, {119, 120}, match)) continue;
     match.title = "The GPU's system processor (GSP) stopped answering";
     match.explanation =
@@ -95,7 +73,10 @@ std::vector<Match> gsp_failed(const Facts& facts) {
         "lost control of the GPU.";
     match.cure = "Reset the GPU (reboot if that fails), then update the driver.";
     match.command = "nvidia-smi --gpu-reset -i {pci}";
-    if (answers(machine, gpu)) match.severity = Severity::warning;
+    if (answers(machine, gpu)) {
+      match.severity = Severity::warning;
+      match.standing = Standing::past;
+    }
     matches.push_back(std::move(match));
   }
   return matches;
@@ -103,10 +84,17 @@ std::vector<Match> gsp_failed(const Facts& facts) {
 
 std::vector<Match> off_the_bus(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches = log_matches(machine, {"fallen off the bus"}, sole_gpu(machine));
-  std::erase_if(matches, [](const Match& match) {
-    // The Xid is collected below, with its address.
-    return match.pci.empty() && match.gpus.empty();
+  auto matches = log_matches(machine, {"fallen off the bus"});
+  // A GPU without power stays in D3cold; both wordings are the kernel's (drivers/pci/pci.c).
+  for (auto& match :
+       refused(facts, {"Unable to change power state from D3cold to D0, device inaccessible",
+                       "can't change power state from D3cold to D0 (config space inaccessible)"})) {
+    const bool known = std::any_of(matches.begin(), matches.end(),
+                                   [&](const Match& other) { return other.pci == match.pci; });
+    if (!known) matches.push_back(std::move(match));
+  }
+  std::erase_if(matches, [&](const Match& match) {
+    return !match.pci.empty() && not_given(machine, match.pci.front());
   });
   const auto match_for = [&](const Gpu& gpu) -> Match& {
     for (auto& match : matches)
@@ -127,7 +115,8 @@ std::vector<Match> off_the_bus(const Facts& facts) {
     }
   }
   for (const auto* event : xids(machine, {79}))  // of a GPU that the bus no longer lists
-    if (event->pci && std::none_of(matches.begin(), matches.end(), [&](const Match& match) {
+    if (event->pci && !not_given(machine, *event->pci) &&
+        std::none_of(matches.begin(), matches.end(), [&](const Match& match) {
           return !match.pci.empty() && same_slot(match.pci.front(), *event->pci);
         })) {
       Match match = about(machine, *event->pci);
@@ -137,6 +126,7 @@ std::vector<Match> off_the_bus(const Facts& facts) {
   for (auto& match : matches)
     if (!match.pci.empty() && answers(machine, match.pci.front())) {
       match.severity = Severity::warning;
+      match.standing = Standing::past;
       match.title = "The GPU fell off the bus earlier, and answers now";
     }
   return matches;
@@ -159,22 +149,26 @@ std::vector<Match> power_missing(const Facts& facts) {
 
 struct Recovery {
   std::string_view action, title, cure, command;
+  Remedy remedy = Remedy::reset;
 };
 constexpr Recovery kRecoveries[] = {
     {"gpu_reset", "The GPU waits for a reset", "Stop what uses the GPU, then reset it.",
      "nvidia-smi --gpu-reset -i {pci}"},
-    {"node_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot"},
+    {"node_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot",
+     Remedy::reboot},
     {"drain_p2p", "The GPU's peer-to-peer work must be drained",
-     "Stop every program that uses peer-to-peer with this GPU, then start them again.", ""},
+     "Stop every program that uses peer-to-peer with this GPU, then start them again.", "",
+     Remedy::restart_app},
     {"drain_and_reset", "The GPU must be drained and reset",
      "Let running work end, start no more on this GPU, then reset it.",
      "nvidia-smi --gpu-reset -i {pci}"},
     {"recover_imex_domain", "The GPU's IMEX domain must be recovered",
      "Stop the jobs of this NVLink domain and restart the IMEX service on its nodes.",
-     "systemctl restart nvidia-imex"},
+     "systemctl restart nvidia-imex", Remedy::mend},
     {"bus_reset", "The GPU waits for a reset of its bus", "Stop what uses the GPU, then reset it.",
      "nvidia-smi --gpu-reset -i {pci}"},
-    {"system_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot"},
+    {"system_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot",
+     Remedy::reboot},
 };
 
 std::vector<Match> reset_required(const Facts& facts) {
@@ -190,6 +184,7 @@ std::vector<Match> reset_required(const Facts& facts) {
           match.title = std::string(recovery.title);
           match.cure = std::string(recovery.cure);
           match.command = std::string(recovery.command);
+          match.remedy = recovery.remedy;
         }
     }
     if (match.evidence.empty()) continue;
@@ -217,15 +212,10 @@ std::vector<Match> excluded(const Facts& facts) {
   return matches;
 }
 
-std::vector<Match> init_failed(const Facts& facts) {
-  return refused(facts, {"RmInitAdapter failed", "rm_init_adapter failed",
-                         "The NVIDIA probe routine failed for", "nvidia: probe of"});
-}
-
 const std::vector<std::string_view> kDeadGpu = {
-    "gpu-init-failed",      "driver-not-loaded",  "nvml-start-failed",
-    "cuda-start-failed",    "gpu-not-listed",     "gpu-call-failed",
-    "device-nodes-missing", "expected-gpu-count", "vulkan-software-only"};
+    "gpu-init-failed",    "driver-not-loaded",   "driver-not-bound", "nvml-start-failed",
+    "cuda-start-failed",  "gpu-not-listed",      "gpu-call-failed",  "device-nodes-missing",
+    "expected-gpu-count", "vulkan-software-only"};
 
 std::vector<std::string_view> dead_gpu_and(std::initializer_list<std::string_view> more) {
   auto all = kDeadGpu;
@@ -244,7 +234,7 @@ std::vector<Cause> adapter_causes() {
                       "before Turing lack.",
        .cure = "Install the proprietary flavour of the same driver, of a branch that still "
                "supports this GPU (580 is the last for Maxwell to Volta).",
-       .command = "apt-get install nvidia-driver-580",
+       .command = "{do:install-proprietary-driver}",
        .explains = kDeadGpu,
        .match = no_gsp},
       {.id = "open-module-required",
@@ -253,7 +243,7 @@ std::vector<Cause> adapter_causes() {
        .explanation = "Blackwell and newer GPUs start only with NVIDIA's open kernel modules; the "
                       "proprietary flavour is installed.",
        .cure = "Install the open flavour of the same driver branch and reboot.",
-       .command = "apt-get install nvidia-open && reboot",
+       .command = "{do:install-open-driver}",
        .explains = dead_gpu_and({"gsp-failed"}),
        .match = needs_open},
       {.id = "legacy-gpu",
@@ -271,7 +261,7 @@ std::vector<Cause> adapter_causes() {
        .title = "The driver is too old for this GPU",
        .explanation = "The installed driver release does not know this GPU.",
        .cure = "Install a newer driver branch.",
-       .command = "apt-get install --only-upgrade nvidia-open",
+       .command = "{do:upgrade-driver}",
        .explains = kDeadGpu,
        .match = too_new},
       {.id = "invalid-bar",
@@ -299,9 +289,11 @@ std::vector<Cause> adapter_causes() {
        .cure = "Reboot with a full power cycle; if it returns, check power, cooling, riser and "
                "slot, then replace the GPU.",
        .command = "reboot",
-       .explains = dead_gpu_and({"xid-79", "xid-154", "reset-required", "gsp-failed",
-                                 "pcie-link-degraded", "nvlink-down", "invalid-bar", "xid-45",
-                                 "xid-119", "xid-120", "driver-hung", "probe-timed-out"}),
+       .remedy = Remedy::power_cycle,
+       .explains =
+           dead_gpu_and({"xid-79", "xid-154", "reset-required", "gsp-failed", "pcie-link-degraded",
+                         "nvlink-down", "invalid-bar", "xid-45", "xid-119", "xid-120", "no-gpu",
+                         "gpu-init-failed", "driver-hung", "probe-timed-out"}),
        .match = off_the_bus},
       {.id = "gsp-failed",
        .severity = Severity::error,
@@ -311,6 +303,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Make sure that the firmware of exactly this driver version is installed, then "
                "reset the GPU or cut its power.",
        .command = "ls /lib/firmware/nvidia/{driver}/",
+       .remedy = Remedy::reset,
        .explains = dead_gpu_and({"xid-119", "xid-120", "xid-154", "reset-required", "xid-143",
                                  "xid-45", "driver-hung", "probe-timed-out"}),
        .match = gsp_failed},
@@ -323,17 +316,6 @@ std::vector<Cause> adapter_causes() {
        .command = "grep -rn NVreg_ /etc/modprobe.d /lib/modprobe.d /proc/cmdline",
        .explains = kDeadGpu,
        .match = excluded},
-      {.id = "gpu-init-failed",
-       .severity = Severity::error,
-       .title = "The driver could not start the GPU",
-       .explanation = "The kernel driver found the GPU and failed to initialise it.",
-       .cure = "Cut the power and start again; if it stays, update the driver and try another "
-               "slot.",
-       .command = {},
-       .explains = {"driver-not-loaded", "nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
-                    "gpu-call-failed", "device-nodes-missing", "expected-gpu-count",
-                    "vulkan-software-only"},
-       .match = init_failed},
       // Beneath the faults that make a reset necessary: those name the reason.
       {.id = "reset-required",
        .severity = Severity::error,
@@ -342,6 +324,7 @@ std::vector<Cause> adapter_causes() {
                       "action.",
        .cure = "Stop what uses the GPU, then reset it.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
+       .remedy = Remedy::reset,
        .explains = {"xid-154", "gpu-call-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count"},
        .match = reset_required},

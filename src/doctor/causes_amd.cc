@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -44,12 +45,7 @@ std::vector<Match> permission(const Facts& facts) {
                     entry.mode.value_or(0), entry.gid.value_or(0), machine.system.effective_uid)));
   }
   if (match.evidence.empty()) return {};
-  if (in_container(machine)) {
-    match.cure = "Start the container with the device nodes and their groups.";
-    match.command =
-        "docker run --device /dev/kfd --device /dev/dri --group-add video "
-        "--group-add render IMAGE";
-  }
+  if (in_container(machine)) cure_in_container(match, machine, Ask::amd_devices);
   return {match};
 }
 
@@ -64,7 +60,7 @@ std::vector<Match> kfd_missing(const Facts& facts) {
   if (here || !discrete || machine.nodes.empty()) return {};
   Match match = about_all(machine, Vendor::amd);
   match.evidence.push_back(evidence("/dev/kfd", "no such device node"));
-  if (in_container(machine)) match.command = "docker run --device /dev/kfd --device /dev/dri IMAGE";
+  if (in_container(machine)) cure_in_container(match, machine, Ask::amd_devices);
   return {match};
 }
 
@@ -97,6 +93,9 @@ std::vector<Match> unsupported_target(const Facts& facts) {
     match.title = fmt::format("The installed ROCm has no code for {}", quote(target));
     match.evidence.push_back(evidence("KFD topology", target));
     match.evidence.push_back(evidence("rocBLAS library", "built for " + join(targets, ", ")));
+    if (const auto stand_in = override_target(facts.machine);
+        stand_in && std::find(targets.begin(), targets.end(), *stand_in) != targets.end())
+      match.severity = Severity::info;  // told as gfx-override
     if (gpu.integrated)
       match.severity = Severity::info;  // beside a discrete GPU that does the work
     matches.push_back(std::move(match));
@@ -193,8 +192,9 @@ std::vector<Cause> amd_causes() {
        .title = "ROCm is newer than the kernel driver",
        .explanation = "ROCm's user space speaks to a kernel driver that is older than what it "
                       "supports, and does not start.",
-       .cure = "Install the amdgpu driver of this ROCm release, or an older ROCm.",
-       .command = "apt-get install amdgpu-dkms && reboot",
+       .cure =
+           "Install the amdgpu driver of this ROCm release and reboot, or install an older ROCm.",
+       .command = "{do:install-amdgpu-dkms}",
        .explains = {"driver-hung", "probe-timed-out", "rocm-start-failed", "expected-gpu-count"},
        .match = rocm_too_new},
       {.id = "amd-kfd-missing",

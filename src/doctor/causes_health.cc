@@ -32,7 +32,7 @@ std::vector<Match> remap_failed(const Facts& facts) {
           evidence("nvmlDeviceGetRemappedRows",
                    fmt::format("a remapping has failed ({} rows remapped for uncorrectable errors)",
                                rows.uncorrected.value_or(0))));
-    add_xids(facts.machine, gpu, {64}, match);
+    if (!match.evidence.empty()) add_xids(facts.machine, gpu, {64}, match);
     if (!match.evidence.empty() && rows.banks_none.value_or(0) > 0)
       match.evidence.push_back(
           evidence("nvmlDeviceGetRowRemapperHistogram",
@@ -123,13 +123,20 @@ std::vector<Match> mig_pending(const Facts& facts) {
 // Generation drops at idle by design and is no sign; width does not. A slot with fewer lanes than
 // the GPU is no fault either, so the lesser maximum of both ends counts. Ports of virtual machines
 // claim less than the GPU really has: those are left aside.
+bool is_virtual(const Machine& machine, const Gpu& gpu) {
+  const auto& mode = gpu.virtualization;
+  return machine.system.hypervisor || (mode && (*mode == "passthrough" || *mode == "vgpu"));
+}
+
 std::vector<Match> link_degraded(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto* device = gpu.pci ? pci_device(facts.machine, *gpu.pci) : nullptr;
     std::optional<int> now = gpu.link_now.width, max = gpu.link_max.width;
+    bool port_seen = false;
     if (device) {
       if (!now) now = device->link_now.width;
       if (device->link_max.width) max = std::max(max.value_or(0), *device->link_max.width);
+      port_seen = device->port_link_max.width.has_value();
       const auto port_now = device->port_link_now.width, port_max = device->port_link_max.width;
       const bool real_port = port_now && port_max && *port_max >= 1 && (!now || *port_max >= *now);
       if (real_port && gpu.vendor == Vendor::amd)
@@ -138,6 +145,14 @@ std::vector<Match> link_degraded(const Facts& facts) {
     }
     if (!now || !max || *now < 1 || *now >= *max || gpu.integrated) return;
     match.title = fmt::format("The PCI Express link runs {} lanes of {}", *now, *max);
+    if (is_virtual(facts.machine, gpu) || (!port_seen && in_container(facts.machine))) {
+      match.severity = Severity::info;
+      match.explanation =
+          "The link has fewer lanes than the GPU. Whether its slot has more cannot be seen from "
+          "inside a virtual machine.";
+      match.cure = "Look at the link on the host.";
+      match.command = "";
+    }
     match.evidence.push_back(evidence(
         gpu.pci ? fmt::format("/sys/bus/pci/devices/{}/current_link_width", gpu.pci->text())
                 : std::string("link width"),
@@ -175,26 +190,44 @@ int links_up(const Gpu& gpu) {
                     [](const NvLink& link) { return link.up.value_or(false); }));
 }
 
-// Boards bridged by hand use some of their links only, so a link that is down is a fault when a
-// sibling of the same model has more up, when the rest of them lead to NVSwitches, or when the
-// driver reports an NVLink error.
+bool are_peers(const Gpu& gpu, const Gpu& other) {
+  bool known = false;
+  for (const auto& link : gpu.nvlinks) {
+    if (!link.remote) continue;
+    known = true;
+    if (other.pci && same_slot(*link.remote, *other.pci)) return true;
+  }
+  return !known;
+}
+
+// How many links should be up. Behind NVSwitches it is all of them. Boards bridged by hand use some
+// of their links only, or none, so what counts there is what a peer at the other end has.
+int links_expected(const Machine& machine, const Gpu& gpu) {
+  const int up = links_up(gpu);
+  if (comes_from_switch(gpu)) return static_cast<int>(gpu.nvlinks.size());
+  int expected = up;
+  for (const auto& sibling : machine.gpus)
+    if (up > 0 && sibling.name == gpu.name && are_peers(gpu, sibling))
+      expected = std::max(expected, links_up(sibling));
+  return expected;
+}
+
 std::vector<Match> nvlink(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
-    const int up = links_up(gpu), count = static_cast<int>(gpu.nvlinks.size());
-    int expected = comes_from_switch(gpu) ? count : up;
-    for (const auto& sibling : facts.machine.gpus)
-      if (sibling.name == gpu.name) expected = std::max(expected, links_up(sibling));
+    const int up = links_up(gpu), expected = links_expected(facts.machine, gpu);
     std::string down;
     for (const auto& link : gpu.nvlinks)
       if (link.up.has_value() && !*link.up) down += fmt::format(" {}", link.link);
-    const bool errors = add_xids(facts.machine, gpu, {74, 136, 137, 149}, match);
-    if (up < expected && count > 0) {  // of a GPU that told of no link, another cause tells
+    if (up < expected) {
       match.title = fmt::format("{} of {} NVLinks are up", up, expected);
-      match.evidence.insert(match.evidence.begin(),
-                            evidence("nvmlDeviceGetNvLinkState", "down:" + down));
-    } else if (errors) {
+      match.evidence.push_back(evidence("nvmlDeviceGetNvLinkState", "down:" + down));
+      add_xids(facts.machine, gpu, {74, 136, 137, 149}, match);
+    } else if (add_xids(facts.machine, gpu, {74, 136, 137}, match)) {
       match.title = "NVLink errors";
+      match.explanation = "The driver logged errors on the GPU's NVLinks; no link is down now.";
+      match.cure = "Watch whether the errors come again; if so, have the GPU's links checked.";
       match.severity = Severity::warning;
+      match.remedy = Remedy::look;
     }
   });
 }
@@ -217,6 +250,7 @@ std::vector<Cause> health_causes() {
                       "it stays in use.",
        .cure = "Take the GPU out of service and have it replaced.",
        .command = {},
+       .remedy = Remedy::replace,
        .explains = {"xid-64", "xid-63", "xid-48", "xid-94", "xid-95", "xid-154",
                     "row-remap-pending", "uncorrectable-ecc", "reset-required"},
        .match = remap_failed},
@@ -228,6 +262,7 @@ std::vector<Cause> health_causes() {
            "reset before it works on.",
        .cure = "Stop what runs on the GPU and reset it; if it recurs, have it replaced.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
+       .remedy = Remedy::reset,
        .explains = {"xid-48", "xid-94", "xid-95", "xid-140", "xid-171", "xid-172", "xid-63",
                     "xid-154", "xid-45", "row-remap-pending", "reset-required", "gpu-call-failed",
                     "cuda-start-failed"},
@@ -239,6 +274,7 @@ std::vector<Cause> health_causes() {
                       "threshold.",
        .cure = "Take the GPU out of service and have it replaced.",
        .command = {},
+       .remedy = Remedy::replace,
        .explains = {"xid-172", "uncorrectable-ecc", "reset-required"},
        .match = sram_worn},
       {.id = "nvlink-down",
@@ -248,6 +284,7 @@ std::vector<Cause> health_causes() {
        .cure = "Reset all GPUs of the fabric together; if it stays, reseat the GPU or its bridge "
                "and have the board checked.",
        .command = "nvidia-smi nvlink --status -i {pci}",
+       .remedy = Remedy::reset,
        .explains = {"xid-74", "xid-136", "xid-137", "xid-144", "xid-145", "xid-146", "xid-147",
                     "xid-148", "xid-149", "xid-154", "reset-required"},
        .match = nvlink},
@@ -257,6 +294,7 @@ std::vector<Cause> health_causes() {
        .explanation = "The board itself lowers the clocks, to half or less, to protect itself.",
        .cure = "Check cooling and power.",
        .command = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER -i {pci}",
+       .remedy = Remedy::look,
        .explains = {"xid-62"},
        .match = slowed},
       {.id = "row-remap-pending",
@@ -266,6 +304,7 @@ std::vector<Cause> health_causes() {
                       "when the GPU is reset.",
        .cure = "Let running work end, then reset the GPU.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
+       .remedy = Remedy::reset,
        .explains = {"xid-63", "xid-154", "reset-required"},
        .match = remap_pending},
       {.id = "pcie-link-degraded",
@@ -283,6 +322,7 @@ std::vector<Cause> health_causes() {
        .explanation = "The mode was switched and takes effect at the next reset of the GPU.",
        .cure = "Reset the GPU or reboot.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
+       .remedy = Remedy::reset,
        .explains = {},
        .match = ecc_pending},
       {.id = "mig-change-pending",
@@ -291,6 +331,7 @@ std::vector<Cause> health_causes() {
        .explanation = "The mode was switched and takes effect at the next reset of the GPU.",
        .cure = "Stop what uses the GPU and reset it.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
+       .remedy = Remedy::reset,
        .explains = {},
        .match = mig_pending},
       {.id = "inforom-corrupt",
@@ -300,6 +341,7 @@ std::vector<Cause> health_causes() {
                       "of past errors cannot be trusted.",
        .cure = "Ask the vendor for a reflash, or have the GPU replaced.",
        .command = {},
+       .remedy = Remedy::replace,
        .explains = {"gpu-call-failed"},
        .match = inforom},
   };

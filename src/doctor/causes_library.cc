@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -96,10 +97,7 @@ std::vector<Match> nvml_missing(const Facts& facts) {
   if (machine.nvidia.nvml_outcome != "no_library" || machine.system.jetson_release) return {};
   Match match = all_nvidia(facts);
   match.evidence.push_back(evidence("libnvidia-ml.so.1", "the loader finds no such library"));
-  if (in_container(machine)) {
-    match.cure = "Give the container the driver's libraries by the NVIDIA Container Toolkit.";
-    match.command = "docker run --gpus all IMAGE";
-  }
+  if (in_container(machine)) cure_in_container(match, machine, Ask::nvidia_gpus);
   return {match};
 }
 
@@ -114,11 +112,12 @@ std::vector<Match> cuda_missing(const Facts& facts) {
   if (capabilities)
     match.evidence.push_back(
         evidence("environment", "NVIDIA_DRIVER_CAPABILITIES=" + *capabilities));
+  if (in_container(machine)) cure_in_container(match, machine, Ask::nvidia_compute);
   if (in_container(machine) || capabilities) return {match};
   match.title = "The CUDA driver's library is not installed";
   match.explanation = "The kernel module and NVML are here, and libcuda.so.1 is not.";
   match.cure = "Install the package of the driver's CUDA library, in the module's version.";
-  match.command = "apt-get install libcuda1";
+  match.command = "{do:install-libcuda}";
   return {match};
 }
 
@@ -177,7 +176,7 @@ std::vector<Cause> library_causes() {
                       "/usr/lib/wsl/lib; another libcuda.so.1 is found first.",
        .cure = "Remove the Linux driver's packages from this distribution; only the toolkit "
                "belongs here.",
-       .command = "apt-get purge 'libnvidia-*' 'nvidia-driver-*' 'libcuda1'",
+       .command = "{do:remove-linux-driver}",
        .explains = {"nvml-start-failed", "cuda-start-failed", "driver-library-mismatch",
                     "ptx-jit-missing", "expected-gpu-count"},
        .match = wsl_shadow},
@@ -197,7 +196,7 @@ std::vector<Cause> library_causes() {
        .explanation = "A libcuda newer than the kernel module is in use (the cuda-compat package), "
                       "which works on data-centre GPUs only, and for certain branches.",
        .cure = "Take the compat directory out of the library path, or upgrade the driver.",
-       .command = "apt-get remove 'cuda-compat-*'",
+       .command = "{do:remove-cuda-compat}",
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = compat},
       {.id = "driver-library-mismatch",
@@ -206,7 +205,7 @@ std::vector<Cause> library_causes() {
        .explanation = "The driver was updated while the old kernel module was still loaded, or two "
                       "installations are mixed.",
        .cure = "Reload the kernel module, which needs every program off the GPUs, or reboot.",
-       .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia || reboot",
+       .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
        .explains = kStarts,
        .match = mismatch},
       {.id = "nvml-library-missing",
@@ -225,7 +224,7 @@ std::vector<Cause> library_causes() {
        .explanation = "NVML is here and libcuda.so.1 is not: the container was started without the "
                       "compute capability.",
        .cure = "Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
-       .command = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE",
+       .command = {},
        .explains = {"cuda-start-failed", "ptx-jit-missing", "expected-gpu-count"},
        .match = cuda_missing},
       {.id = "ptx-jit-missing",

@@ -83,6 +83,7 @@ std::vector<Cause> probe_causes() {
                       "every program that uses the GPU will hang likewise.",
        .cure = "Drain the machine and reboot it; if it recurs, update the driver.",
        .command = "reboot",
+       .remedy = Remedy::reboot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count", "probe-timed-out"},
        .match = hung},
@@ -93,6 +94,7 @@ std::vector<Cause> probe_causes() {
        .cure = "Try again with a longer --timeout when the machine is quiet; turn on persistence "
                "so that drivers start faster; if it stays, reboot.",
        .command = {},
+       .remedy = Remedy::look,
        .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count"},
        .match = timed_out},

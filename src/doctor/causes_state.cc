@@ -34,8 +34,12 @@ std::vector<Match> mode(const Facts& facts) {
       match.title = "The GPU's compute mode forbids all work";
       match.evidence.push_back(evidence("nvmlDeviceGetComputeMode", "prohibited"));
     } else if (gpu.compute_mode && gpu.compute_mode->starts_with("exclusive")) {
-      const auto holder = std::find_if(gpu.processes.begin(), gpu.processes.end(),
-                                       [](const GpuProcess& p) { return p.kind == "compute"; });
+      const auto holder =
+          std::find_if(gpu.processes.begin(), gpu.processes.end(), [](const GpuProcess& p) {
+            // MPS shares one process's hold among many; NVIDIA
+            // advises this mode for it.
+            return p.kind == "compute" && !contains(p.name.value_or(""), "nvidia-cuda-mps");
+          });
       if (holder == gpu.processes.end() && !failed_call(gpu, "cu", 46)) continue;
       match.severity = Severity::warning;
       match.evidence.push_back(evidence("nvmlDeviceGetComputeMode", *gpu.compute_mode));

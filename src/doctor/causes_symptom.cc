@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "doctor/facts.h"
@@ -72,12 +73,19 @@ std::vector<Match> call_failed(const Facts& facts) {
     for (const auto& status : gpu.errors)
       if (!status.ok() && telling(status) && match.evidence.size() < 4)
         match.evidence.push_back(evidence(status));
-    if (!match.evidence.empty()) matches.push_back(std::move(match));
+    if (match.evidence.empty()) continue;
+    // A corrupt inforom answers for itself alone.
+    constexpr int kCorruptedInforom = 14;
+    if (std::all_of(gpu.errors.begin(), gpu.errors.end(), [](const ApiStatus& status) {
+          return status.ok() || !telling(status) || status.code == kCorruptedInforom;
+        }))
+      match.severity = Severity::warning;
+    matches.push_back(std::move(match));
   }
   return matches;
 }
 
-Severity severity_of(const XidEntry* entry, const std::string& line) {
+Severity own_severity(const XidEntry* entry, const std::string& line) {
   if (!entry) return Severity::warning;
   // 154 tells that the recovery action changed; back to none, all is well again.
   if (entry->code == 154 && contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to "))
@@ -89,6 +97,32 @@ Severity severity_of(const XidEntry* entry, const std::string& line) {
   return entry->fatal ? Severity::error : Severity::warning;
 }
 
+Remedy remedy_of(XidAction action) {
+  switch (action) {
+    case XidAction::restart_app:
+      return Remedy::restart_app;
+    case XidAction::reset_gpu:
+    case XidAction::check_link:
+      return Remedy::reset;
+    case XidAction::reboot:
+      return Remedy::reboot;
+    default:
+      return Remedy::look;
+  }
+}
+
+// An Xid without an address can be about any GPU that does not answer. When all do, it says nothing
+// against one of them.
+void place(const Machine& machine, const std::optional<PciAddress>& address, Match& match) {
+  auto found = address ? about(machine, *address) : suspects(machine, Vendor::nvidia);
+  if (!found) {
+    match.severity = std::min(*match.severity, Severity::warning);
+    return;
+  }
+  match.gpus = std::move(found->gpus);
+  match.pci = std::move(found->pci);
+}
+
 std::vector<Match> xid_events(const Facts& facts) {
   const auto& machine = facts.machine;
   struct Seen {
@@ -96,20 +130,23 @@ std::vector<Match> xid_events(const Facts& facts) {
     const XidEvent* last = nullptr;
     int count = 0;
   };
-  std::map<std::pair<int, std::optional<PciAddress>>, Seen> events;
+  // What is past is told apart from what is not.
+  std::map<std::tuple<int, std::optional<PciAddress>, XidState>, Seen> events;
   for (const auto& event : machine.kernel_log.xids) {
-    auto& seen = events[{event.code, event.pci}];
+    auto& seen = events[{event.code, event.pci, state_of(machine, event)}];
     if (!seen.first) seen.first = &event;
     seen.last = &event;
     ++seen.count;
   }
   std::vector<Match> matches;
   for (const auto& [key, seen] : events) {
-    const auto* entry = find_xid(key.first);
-    Match match = key.second ? about(machine, *key.second) : Match{};
-    match.id = fmt::format("xid-{}", key.first);
-    match.severity = severity_of(entry, seen.last->line);
-    match.title = fmt::format("Xid {}: {}", key.first, entry ? entry->name : "unknown");
+    const auto& [code, address, state] = key;
+    const auto* entry = find_xid(code);
+    Match match;
+    match.id = fmt::format("xid-{}", code);
+    match.severity = own_severity(entry, seen.last->line);
+    if (entry) match.remedy = remedy_of(entry->action);
+    match.title = fmt::format("Xid {}: {}", code, entry ? entry->name : "unknown");
     match.explanation = entry ? std::string(entry->meaning)
                               : "The driver reported an event that is in no published list.";
     std::string action(entry ? describe(entry->action) : "look it up in NVIDIA's Xid catalog");
@@ -117,6 +154,15 @@ std::vector<Match> xid_events(const Facts& facts) {
       action[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(action[0])));
       match.cure = action + ".";
     }
+    if (state == XidState::past) {
+      match.severity = Severity::info;
+      match.standing = Standing::past;
+      match.cure = "";
+      *match.title += " (earlier, or another container's)";
+    } else if (state == XidState::survived) {
+      match.severity = std::min(*match.severity, Severity::warning);
+    }
+    place(machine, address, match);
     match.evidence.push_back(evidence(seen.first->source, seen.first->line));
     if (seen.count > 1)
       match.evidence.push_back(evidence(
@@ -196,6 +242,7 @@ std::vector<Cause> symptom_causes() {
        .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
                "nothing.",
        .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
+       .remedy = Remedy::look,
        .explains = {"cuda-start-failed", "gpu-not-listed", "expected-gpu-count"},
        .match = nvml_failed},
       {.id = "cuda-start-failed",
@@ -205,6 +252,7 @@ std::vector<Cause> symptom_causes() {
        .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
                "nothing.",
        .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
+       .remedy = Remedy::look,
        .explains = {"expected-gpu-count"},
        .match = cuda_failed},
       {.id = "gpu-not-listed",
@@ -215,6 +263,7 @@ std::vector<Cause> symptom_causes() {
            "start or was lost.",
        .cure = "Look at the kernel log for this address; cut the power and start again.",
        .command = "dmesg | grep -iE 'nvrm|xid'",
+       .remedy = Remedy::look,
        .explains = {"expected-gpu-count"},
        .match = not_listed},
       {.id = "gpu-call-failed",
@@ -223,6 +272,7 @@ std::vector<Cause> symptom_causes() {
        .explanation = "The driver answers for this GPU with errors.",
        .cure = "Look at the kernel log for this address; reset the GPU.",
        .command = "nvidia-smi -q -i {pci}",
+       .remedy = Remedy::look,
        .explains = {"expected-gpu-count"},
        .match = call_failed},
       {.id = "xid",
@@ -231,6 +281,7 @@ std::vector<Cause> symptom_causes() {
        .explanation = "NVIDIA's driver reported an error event.",
        .cure = {},
        .command = {},
+       .remedy = Remedy::look,
        .explains = {},
        .match = xid_events},
       {.id = "gpu-unusable",

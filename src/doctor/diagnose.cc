@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "doctor/cause.h"
+#include "doctor/commands.h"
 #include "doctor/compare.h"
 #include "doctor/facts.h"
 
@@ -14,12 +15,16 @@ namespace gpuready {
 namespace {
 using doctor::Cause;
 using doctor::Match;
+using doctor::Remedy;
+using doctor::Standing;
 
 constexpr std::size_t kEvidenceMax = 8;
 
 struct Told {
   const Cause* cause = nullptr;
   Finding finding;
+  Remedy remedy = Remedy::mend;
+  Standing standing = Standing::present;
   std::size_t root = 0;  // index of what explains it; its own when nothing does
 };
 
@@ -40,44 +45,26 @@ bool covers(const Finding& root, const Finding& symptom) {
   return includes(symptom.gpus, root.gpus) && includes(symptom.pci, root.pci);
 }
 
-std::string replace_all(std::string text, std::string_view what, std::string_view by) {
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-  return text;
-}
-
-std::optional<std::string> fill(std::string_view command, const Machine& machine,
-                                const Finding& finding) {
-  if (command.empty()) return std::nullopt;
-  std::string text(command);
-  if (!finding.pci.empty()) text = replace_all(text, "{pci}", finding.pci.front().text());
-  if (!finding.gpus.empty())
-    text = replace_all(text, "{index}", std::to_string(finding.gpus.front()));
-  if (!machine.system.kernel_release.empty())
-    text = replace_all(text, "{kernel}", printable(machine.system.kernel_release));
-  if (machine.nvidia.module_version)
-    text = replace_all(text, "{driver}", printable(*machine.nvidia.module_version));
-  for (const auto* name : {"{pci}", "{index}", "{kernel}", "{driver}"})
-    if (contains(text, name)) return std::nullopt;
-  return text;
-}
-
 std::optional<std::string> nonempty(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(std::string(text));
 }
 
-Finding finding_of(const Cause& cause, Match match, const Machine& machine) {
-  Finding finding;
+Told told_of(const Cause& cause, Match match, const Machine& machine) {
+  Told told{.cause = &cause, .finding = {}};
+  Finding& finding = told.finding;
   finding.id = match.id.value_or(std::string(cause.id));
   finding.severity = match.severity.value_or(cause.severity);
   finding.title = match.title.value_or(std::string(cause.title));
   finding.explanation = match.explanation.value_or(std::string(cause.explanation));
-  finding.gpus = std::move(match.gpus);
-  finding.pci = std::move(match.pci);
-  finding.evidence = std::move(match.evidence);
+  finding.gpus = match.gpus;
+  finding.pci = match.pci;
+  finding.evidence = match.evidence;
   finding.cure = match.cure ? nonempty(*match.cure) : nonempty(cause.cure);
-  finding.command = fill(match.command ? *match.command : cause.command, machine, finding);
-  return finding;
+  doctor::add_command(finding, match.command ? *match.command : std::string(cause.command), match,
+                      machine);
+  told.remedy = match.remedy.value_or(cause.remedy);
+  told.standing = match.standing;
+  return told;
 }
 
 bool lists(const Cause& cause, std::string_view id) {
@@ -90,6 +77,8 @@ void find_roots(std::vector<Told>& told) {
     for (std::size_t k = 0; k < told.size(); ++k) {
       if (k == i || !lists(*told[k].cause, told[i].finding.id)) continue;
       if (!covers(told[k].finding, told[i].finding)) continue;
+      const bool worse = told[i].finding.severity > told[k].finding.severity;
+      if (told[k].standing == Standing::past && worse) continue;
       told[i].root = k;
       break;
     }
@@ -99,6 +88,20 @@ void find_roots(std::vector<Told>& told) {
     for (std::size_t step = 0; step < told.size() && told[told[i].root].root != told[i].root;
          ++step)
       told[i].root = told[told[i].root].root;
+}
+
+// A consequence that is worse than its cause, or needs a stronger cure, changes what the cause is
+// told as: nobody reads on below a warning that wants a look.
+void raise(Told& root, Told& folded) {
+  if (folded.finding.id == kExpectedGpuCount) return;  // what was asked for, and no fault
+  auto& severity = folded.finding.severity;
+  if (root.standing == Standing::chosen) severity = std::min(severity, root.finding.severity);
+  root.finding.severity = std::max(root.finding.severity, severity);
+  const bool on_ladder = folded.remedy >= Remedy::restart_app && root.remedy != Remedy::mend;
+  if (!on_ladder || folded.remedy <= root.remedy || folded.standing != Standing::present) return;
+  root.remedy = folded.remedy;
+  root.finding.cure = folded.finding.cure;
+  root.finding.command = folded.finding.command;
 }
 
 template <class T>
@@ -143,7 +146,7 @@ std::vector<Told> run_table(const Machine& machine, const DiagnoseOptions& optio
   for (const auto& cause : doctor::causes()) {
     for (auto& match : cause.match(facts)) {
       if (match.evidence.empty()) continue;  // nothing is told without proof
-      told.push_back({&cause, finding_of(cause, std::move(match), machine), 0});
+      told.push_back(told_of(cause, std::move(match), machine));
     }
     for (const auto& gpu : machine.gpus)
       for (const auto& each : told)
@@ -170,6 +173,7 @@ std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& opt
   find_roots(told);
   for (std::size_t i = 0; i < told.size(); ++i)
     if (told[i].root != i) {
+      raise(told[told[i].root], told[i]);
       auto& folded = told[told[i].root].finding.explains;
       const auto same = std::find_if(folded.begin(), folded.end(), [&](const Finding& known) {
         return same_text(known, told[i].finding);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -15,26 +17,11 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-std::uint16_t vendor_id(Vendor vendor) {
-  switch (vendor) {
-    case Vendor::nvidia:
-      return 0x10de;
-    case Vendor::amd:
-      return 0x1002;
-    case Vendor::intel:
-      return 0x8086;
-    case Vendor::apple:
-      return 0x106b;
-    case Vendor::other:
-      return 0;
-  }
-  return 0;
-}
-
-// Lines of one message carry one time; recordings without times are told by the driver's prefix.
+// Lines of one message carry one time, or on older kernels times some microseconds apart; those
+// without times are told by the driver's prefix.
 bool same_message(const LogLine& a, const LogLine& b) {
   if (!trim(a.text).starts_with("NVRM:") || !trim(b.text).starts_with("NVRM:")) return false;
-  return a.seconds == b.seconds || !a.seconds || !b.seconds;
+  return !a.seconds || !b.seconds || std::abs(*a.seconds - *b.seconds) < 0.0005;
 }
 
 // "NVRM: GPU 0000:..." and "NVRM: The NVIDIA GPU ..." start a message; what follows goes on with
@@ -101,7 +88,7 @@ Match about_all(const Machine& machine, Vendor vendor) {
 std::vector<const PciDevice*> gpus_on_bus(const Machine& machine, Vendor vendor) {
   std::vector<const PciDevice*> found;
   for (const auto& device : machine.pci)
-    if (device.is_gpu && device.vendor_id == vendor_id(vendor)) found.push_back(&device);
+    if (device.is_gpu && vendor_of(device) == vendor) found.push_back(&device);
   return found;
 }
 
@@ -143,6 +130,46 @@ const ApiStatus* failed_start(const std::optional<ApiStatus>& start,
 }
 
 bool in_container(const Machine& machine) { return machine.container.runtime.has_value(); }
+
+bool in_slurm_job(const Machine& machine) {
+  return contains(machine.container.cgroup_path.value_or(""), "slurm");
+}
+
+bool not_given(const Machine& machine, const Gpu& gpu) {
+  return access_to(machine, gpu).use == GpuUse::not_ours;
+}
+
+bool not_given(const Machine& machine, const PciAddress& address) {
+  return std::any_of(machine.gpus.begin(), machine.gpus.end(), [&](const Gpu& gpu) {
+    return gpu.pci && same_slot(*gpu.pci, address) && not_given(machine, gpu);
+  });
+}
+
+std::optional<Match> suspects(const Machine& machine, Vendor vendor) {
+  Match match, unanswering;
+  const auto add = [&](Match& into, const PciDevice& device) {
+    const Match found = about(machine, device.address);
+    into.gpus.insert(into.gpus.end(), found.gpus.begin(), found.gpus.end());
+    into.pci.insert(into.pci.end(), found.pci.begin(), found.pci.end());
+  };
+  for (const auto* device : gpus_on_bus(machine, vendor)) {
+    if (device->runtime_status == "suspended" || not_given(machine, device->address)) continue;
+    if (unbound(*device))
+      add(match, *device);
+    else if (vendor == Vendor::nvidia && !answers(machine, device->address))
+      add(unanswering, *device);
+  }
+  // While NVML does not start nothing is listed: a GPU without its driver is then the likelier one.
+  const bool listed = machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
+  if (listed || match.pci.empty()) {
+    match.gpus.insert(match.gpus.end(), unanswering.gpus.begin(), unanswering.gpus.end());
+    match.pci.insert(match.pci.end(), unanswering.pci.begin(), unanswering.pci.end());
+  }
+  if (match.gpus.empty() && match.pci.empty()) return std::nullopt;
+  std::sort(match.gpus.begin(), match.gpus.end());
+  std::sort(match.pci.begin(), match.pci.end());
+  return match;
+}
 
 bool same_slot(const PciAddress& a, const PciAddress& b) {
   return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
@@ -198,24 +225,112 @@ std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::
   return hits;
 }
 
-std::vector<Match> log_matches(const Machine& machine, std::initializer_list<std::string_view> any,
-                               std::optional<Match> fallback) {
+namespace {
+bool holds_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return contains(text, part); });
+}
+
+// What went wrong is logged first, without an address; that the start failed follows, with it.
+std::optional<PciAddress> next_failed_start(const Machine& machine, std::size_t line) {
+  constexpr std::size_t kNear = 60;
+  const auto& log = machine.kernel_log.lines;
+  for (std::size_t i = line; i < log.size() && i < line + kNear; ++i) {
+    if (!holds_any(log[i].text, {"RmInitAdapter failed", "rm_init_adapter failed", "probe of ",
+                                 "probe with driver nvidia failed"}))
+      continue;
+    if (const auto address = pci_address_in(log[i].text)) return address;
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+std::size_t load_line(const Machine& machine) {
+  const auto& log = machine.kernel_log.lines;
+  // The GPUs are probed between these two lines.
+  for (const std::string_view part :
+       {"Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX"})
+    for (std::size_t i = log.size(); i > 0; --i)
+      if (contains(log[i - 1].text, part)) return i - 1;
+  return 0;
+}
+
+std::vector<Match> log_matches(const Machine& machine,
+                               std::initializer_list<std::string_view> any) {
   std::vector<Match> matches;
+  const auto first = load_line(machine);
   for (const auto& hit : log_hits(machine, any)) {
-    Match found = hit.pci ? about(machine, *hit.pci) : fallback.value_or(Match{});
+    if (hit.line < first) continue;
+    const auto address = hit.pci ? hit.pci : next_failed_start(machine, hit.line);
+    auto found = address ? about(machine, *address) : suspects(machine, Vendor::nvidia);
+    if (!found) continue;
     auto it = std::find_if(matches.begin(), matches.end(), [&](const Match& match) {
-      return match.gpus == found.gpus && match.pci == found.pci;
+      return match.gpus == found->gpus && match.pci == found->pci;
     });
-    if (it == matches.end()) it = matches.insert(matches.end(), std::move(found));
+    if (it == matches.end()) it = matches.insert(matches.end(), std::move(*found));
     if (it->evidence.size() < 2) it->evidence.push_back(evidence("kernel log", hit.text));
   }
   return matches;
 }
 
+bool is_past(const Machine& machine, const XidEvent& event) {
+  const auto& log = machine.kernel_log.lines;
+  const auto at = std::find_if(log.rbegin(), log.rend(), [&](const LogLine& line) {
+    return line.seconds == event.seconds && line.text == event.line;
+  });
+  if (event.source != "kernel log" || at == log.rend()) return false;
+  return std::any_of(log.rbegin(), at, [&](const LogLine& line) {
+    if (holds_any(line.text, {"Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX"}))
+      return true;
+    if (!contains(line.text, "): 154, ") || !contains(line.text, "to 0x0 (None)")) return false;
+    const auto recovered = pci_address_in(line.text);
+    return recovered && event.pci && same_slot(*recovered, *event.pci);
+  });
+}
+
+namespace {
+const Gpu* gpu_of(const Machine& machine, const XidEvent& event) {
+  for (const auto& gpu : machine.gpus)
+    if (event.pci ? gpu.pci && same_slot(*event.pci, *gpu.pci) : machine.gpus.size() == 1)
+      return &gpu;
+  return nullptr;
+}
+
+bool is_one_of(int code, std::initializer_list<int> codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+// A reset or a reload of the driver sets the volatile counters to zero and takes bad rows out.
+bool traces_are_gone(const Gpu& gpu, int code) {
+  const bool clean = gpu.remapping.failed.value_or(false) == false &&
+                     gpu.remapping.pending.value_or(false) == false &&
+                     gpu.retired.pending.value_or(false) == false;
+  if (is_one_of(code, {48, 94, 95, 140, 171, 172}))
+    return clean && gpu.ecc.since_boot.uncorrected == 0u && !failed_call(gpu, "cu", 214);
+  if (is_one_of(code, {63, 64}))
+    return clean && (gpu.remapping.pending.has_value() || gpu.retired.pending.has_value());
+  return code == 154 && gpu.recovery_action == "none";
+}
+}  // namespace
+
+XidState state_of(const Machine& machine, const XidEvent& event) {
+  if (is_past(machine, event)) return XidState::past;
+  const auto* gpu = gpu_of(machine, event);
+  // A container that can read its host's log reads of GPUs that it was not given.
+  if (!gpu) return in_container(machine) && event.pci ? XidState::past : XidState::present;
+  if (not_given(machine, *gpu) || traces_are_gone(*gpu, event.code)) return XidState::past;
+  const bool linked = !gpu->nvlinks.empty() &&
+                      std::all_of(gpu->nvlinks.begin(), gpu->nvlinks.end(),
+                                  [](const NvLink& link) { return link.up.value_or(false); });
+  if (linked && is_one_of(event.code, {74, 136, 137})) return XidState::survived;
+  const bool ends_work = is_one_of(event.code, {79, 119, 120});
+  return ends_work && answers(machine, *gpu) ? XidState::survived : XidState::present;
+}
+
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes) {
   std::vector<const XidEvent*> found;
   for (const auto& event : machine.kernel_log.xids)
-    if (std::find(codes.begin(), codes.end(), event.code) != codes.end()) found.push_back(&event);
+    if (is_one_of(event.code, codes) && state_of(machine, event) != XidState::past)
+      found.push_back(&event);
   return found;
 }
 
@@ -230,6 +345,18 @@ bool add_xids(const Machine& machine, const Gpu& gpu, std::initializer_list<int>
     if (match.evidence.size() < 4) match.evidence.push_back(evidence(event->source, event->line));
   }
   return any;
+}
+
+std::optional<std::string> override_target(const Machine& machine) {
+  const auto& value = machine.visibility.hsa_override_gfx_version;
+  if (!value) return std::nullopt;
+  const auto parts = split(*value, ".");
+  if (parts.size() != 3) return std::nullopt;
+  const auto major = parse_uint(parts[0]), minor = parse_uint(parts[1]),
+             stepping = parse_uint(parts[2]);
+  if (!major || !minor || !stepping || *major > 99 || *minor > 15 || *stepping > 15)
+    return std::nullopt;
+  return fmt::format("gfx{}{:x}{:x}", *major, *minor, *stepping);
 }
 
 const DeviceNode* node(const Machine& machine, std::string_view path) {
@@ -257,6 +384,41 @@ std::optional<std::string> cuda_library_path(const Machine& machine) {
   const auto* file = library(machine, "libcuda.so.1");
   if (!file) return std::nullopt;
   return file->real_path ? file->real_path : std::optional(file->path);
+}
+
+std::vector<const PciDevice*> without_driver(const Machine& machine, Vendor vendor) {
+  std::vector<const PciDevice*> found;
+  if (machine.system.wsl2) return found;
+  const bool given_others = vendor == Vendor::nvidia && in_container(machine) &&
+                            machine.nvidia.nvml_device_count.value_or(0) > 0;
+  if (given_others) return found;
+  for (const auto* device : gpus_on_bus(machine, vendor))
+    if (unbound(*device)) found.push_back(device);
+  return found;
+}
+
+Match at_device(const Machine& machine, const PciDevice& device) {
+  Match match = about(machine, device.address);
+  match.evidence.push_back(
+      evidence(fmt::format("/sys/bus/pci/devices/{}/driver", device.address.text()),
+               device.driver ? "-> " + *device.driver : "no driver is bound"));
+  if (is_spare(machine, device)) {
+    match.severity = Severity::info;
+    match.standing = Standing::chosen;
+  }
+  return match;
+}
+
+// A line about a GPU that works now tells of an earlier attempt, and is no finding.
+std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any) {
+  if (!any_gpu(facts.machine, Vendor::nvidia)) return {};
+  auto matches = log_matches(facts.machine, any);
+  std::erase_if(matches, [&](const Match& match) {
+    return std::all_of(match.pci.begin(), match.pci.end(), [&](const PciAddress& address) {
+      return answers(facts.machine, address) || not_given(facts.machine, address);
+    });
+  });
+  return matches;
 }
 
 }  // namespace gpuready::doctor

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "doctor/cause.h"
+#include "machine/kernel_drivers.h"
 
 namespace gpuready::doctor {
 
@@ -32,6 +33,22 @@ const ApiStatus* failed_call(const Gpu& gpu, std::string_view library, int code)
 const ApiStatus* failed_start(const std::optional<ApiStatus>& start,
                               std::initializer_list<int> codes);
 bool in_container(const Machine& machine);
+bool in_slurm_job(const Machine& machine);
+// The host has this GPU, and this container or job was not given it: nothing is wrong with that.
+bool not_given(const Machine& machine, const Gpu& gpu);
+bool not_given(const Machine& machine, const PciAddress& address);
+// The GPUs that a line without an address can be about: those without their driver, and those that
+// it does not list. Nothing when all answer: then the line is history.
+std::optional<Match> suspects(const Machine& machine, Vendor vendor);
+
+// ---- drivers: machine/kernel_drivers.h
+inline constexpr Vendor kDrivenVendors[] = {Vendor::nvidia, Vendor::amd, Vendor::intel};
+// GPUs of this vendor without the driver that makes them usable. A container that was given other
+// GPUs has no part in what its host does with these.
+std::vector<const PciDevice*> without_driver(const Machine& machine, Vendor vendor);
+// The device, and what is bound to it as evidence. For the processor's own graphics beside a GPU
+// that works it is info: nobody needs it.
+Match at_device(const Machine& machine, const PciDevice& device);
 
 // ---- kernel log
 struct LogHit {
@@ -41,18 +58,35 @@ struct LogHit {
 };
 // Every line that holds any of the texts. The driver writes long messages over several lines.
 std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::string_view> any);
-// One match for each GPU concerned, quoting at most two lines each. Lines that name no GPU match
-// `fallback` when it is set, else the machine.
-std::vector<Match> log_matches(const Machine& machine, std::initializer_list<std::string_view> any,
-                               std::optional<Match> fallback = std::nullopt);
+// One match for each GPU concerned, quoting at most two lines each. A line of NVIDIA's driver that
+// names no GPU is about the one whose failed start is logged next, else about the suspects. Lines
+// from before the driver was last loaded are left out.
+std::vector<Match> log_matches(const Machine& machine, std::initializer_list<std::string_view> any);
+// The same for what NVIDIA's driver says when it refuses a GPU, without the GPUs that answer now.
+std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any);
+// The line at which NVIDIA's driver that runs now began to load; 0 when the log does not hold it.
+std::size_t load_line(const Machine& machine);
 std::optional<PciAddress> pci_address_in(std::string_view text);
 
+// From before the driver was last loaded, or before the GPU was last recovered (Xid 154 that tells
+// of no action any more).
+bool is_past(const Machine& machine, const XidEvent& event);
+// What an Xid says of the GPU now. `past`: is_past(), or its own traces (counters, pending flags,
+// recovery action) are known to be gone; or the GPU is another container's. `survived`: the kind
+// that ends a GPU's work, and the GPU answers; or a link's error, and all links are up.
+enum class XidState { present, survived, past };
+XidState state_of(const Machine& machine, const XidEvent& event);
+// Those that are not past.
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes);
 // Adds the Xids of these codes to the GPU's evidence; true when there was one.
 bool add_xids(const Machine& machine, const Gpu& gpu, std::initializer_list<int> codes,
               Match& match);
 // The log's addresses give the function as NVIDIA's driver prints it, often without.
 bool same_slot(const PciAddress& a, const PciAddress& b);
+
+// ---- AMD
+// "gfx1030" for HSA_OVERRIDE_GFX_VERSION=10.3.0; the stepping is a hexadecimal digit.
+std::optional<std::string> override_target(const Machine& machine);
 
 // ---- nodes and libraries
 const DeviceNode* node(const Machine& machine, std::string_view path);

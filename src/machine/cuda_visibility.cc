@@ -178,6 +178,8 @@ CudaVisibility cuda_visibility(const Machine& machine) {
   std::optional<std::string> model;
   for (const auto& gpu : machine.gpus) {
     if (gpu.vendor != Vendor::nvidia || gpu.excluded == true || gpu.faked) continue;
+    // The driver numbers those that work, and that this container was given.
+    if (machine.nvidia.nvml_device_count.value_or(0) > 0 && !gpu.nvml_index) continue;
     CudaCandidate candidate;
     candidate.uuid = gpu.uuid.value_or("");
     candidate.mig = gpu.mig_enabled.value_or(false);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "machine/cuda_visibility.h"
+#include "machine/kernel_drivers.h"
 
 namespace gpuready {
 namespace {
@@ -102,12 +103,18 @@ Answer of_another_amd(const Machine& machine, const Gpu& gpu) {
 }
 
 Answer of_the_bus(const Machine& machine, const Gpu& gpu) {
-  if (!gpu.pci || gpu.driver || machine.system.wsl2) return std::nullopt;
-  const bool on_bus = std::ranges::any_of(
-      machine.pci, [&](const PciDevice& device) { return device.address == *gpu.pci; });
-  if (!on_bus) return std::nullopt;
-  return unusable(fmt::format("/sys/bus/pci/devices/{}/driver", gpu.pci->text()),
-                  "no kernel driver is bound to it");
+  if (!gpu.pci || machine.system.wsl2) return std::nullopt;
+  const auto device = std::ranges::find(machine.pci, *gpu.pci, &PciDevice::address);
+  if (device == machine.pci.end() || !unbound(*device)) return std::nullopt;
+  const std::string source = fmt::format("/sys/bus/pci/devices/{}/driver", gpu.pci->text());
+  if (is_spare(machine, *device))
+    return not_ours(source, "not used: the processor's own graphics, without a driver");
+  if (!device->driver) return unusable(source, "no kernel driver is bound to it");
+  if (passes_through(*device->driver))
+    return not_ours(source, fmt::format("set aside for virtual machines: {} holds it",
+                                        printable(*device->driver)));
+  return unusable(source,
+                  fmt::format("{} holds it, not its vendor's driver", printable(*device->driver)));
 }
 
 // "the CUDA driver does not start: CUDA_ERROR_UNKNOWN (999)"
@@ -156,9 +163,6 @@ Answer of_nvml(const Machine& machine, const Gpu& gpu) {
       return unusable(status->call, fmt::format("NVML has lost it: {} ({})",
                                                 printable(status->name), status->code));
   if (gpu.nvml_index) return std::nullopt;
-  if (gpu.driver && *gpu.driver != "nvidia")
-    return unusable("driver",
-                    fmt::format("{} holds it, not NVIDIA's driver", printable(*gpu.driver)));
   return unusable("nvmlDeviceGetCount_v2()", "NVML does not list it");
 }
 

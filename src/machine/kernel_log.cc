@@ -43,6 +43,7 @@ constexpr std::string_view kTopics[] = {
     "systemd[1]: Reload",
     "dxgk",
     "nvgpu",
+    "Exec format error",
 };
 // "no space for" and the like of devices that are no GPU are kept too: a line is short.
 

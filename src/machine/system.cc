@@ -61,20 +61,33 @@ void read_numa(Host& host, SystemState& system) {
 }
 }  // namespace
 
-std::optional<std::string> parse_os_name(std::string_view text) {
-  std::optional<std::string> name;
+namespace {
+// KEY=value, 'value' or "value", as os-release(5) writes it; the last one counts.
+std::optional<std::string> os_release_value(std::string_view text, std::string_view key) {
+  std::optional<std::string> found;
   for (const auto line : lines(text)) {
-    for (const std::string_view key : {"PRETTY_NAME=", "NAME="}) {
-      const auto rest = after_prefix(trim(line), key);
-      if (!rest || (name && key == "NAME=")) continue;
-      auto value = trim(*rest);
-      if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
-          value.back() == value.front())
-        value = value.substr(1, value.size() - 2);
-      if (!value.empty()) name = printable(value);
-    }
+    const auto rest = after_prefix(trim(line), key);
+    if (!rest) continue;
+    auto value = trim(*rest);
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
+        value.back() == value.front())
+      value = value.substr(1, value.size() - 2);
+    if (!value.empty()) found = printable(value);
   }
-  return name;
+  return found;
+}
+}  // namespace
+
+std::optional<std::string> parse_os_name(std::string_view text) {
+  if (auto name = os_release_value(text, "PRETTY_NAME=")) return name;
+  return os_release_value(text, "NAME=");
+}
+
+std::optional<std::string> parse_os_ids(std::string_view text) {
+  auto ids = os_release_value(text, "ID=");
+  const auto like = os_release_value(text, "ID_LIKE=");
+  if (!like) return ids;
+  return ids ? *ids + " " + *like : *like;
 }
 
 std::optional<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key) {
@@ -125,7 +138,10 @@ void read_system(Host& host, Machine& machine) {
   } else {
     note_unseen(machine, "uname", identity.error());
   }
-  if (const auto text = host.read_file("/etc/os-release")) system.os_name = parse_os_name(*text);
+  if (const auto text = host.read_file("/etc/os-release")) {
+    system.os_name = parse_os_name(*text);
+    system.os_ids = parse_os_ids(*text);
+  }
   if (const auto text = host.read_file("/proc/meminfo")) {
     system.memory_total_bytes = parse_meminfo(*text, "MemTotal");
     system.memory_available_bytes = parse_meminfo(*text, "MemAvailable");

@@ -10,6 +10,7 @@ namespace gpuready {
 
 // PRETTY_NAME of os-release(5), unquoted; NAME when it has none.
 std::optional<std::string> parse_os_name(std::string_view text);
+std::optional<std::string> parse_os_ids(std::string_view text);  // ID, then ID_LIKE
 // A line "MemTotal:  65808384 kB" of /proc/meminfo, in bytes.
 std::optional<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key);
 // "model name" of /proc/cpuinfo on x86; "Model"/"Hardware" on Arm boards that tell it.

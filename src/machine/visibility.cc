@@ -16,6 +16,7 @@ constexpr Variable kVariables[] = {
     {"HIP_VISIBLE_DEVICES", &Visibility::hip_visible_devices},
     {"GPU_DEVICE_ORDINAL", &Visibility::gpu_device_ordinal},
     {"ZE_AFFINITY_MASK", &Visibility::ze_affinity_mask},
+    {"HSA_OVERRIDE_GFX_VERSION", &Visibility::hsa_override_gfx_version},
 };
 }  // namespace
 

@@ -128,6 +128,7 @@ FactGroup visibility_facts(const Visibility& visibility) {
       {"HIP_VISIBLE_DEVICES", &visibility.hip_visible_devices},
       {"GPU_DEVICE_ORDINAL", &visibility.gpu_device_ordinal},
       {"ZE_AFFINITY_MASK", &visibility.ze_affinity_mask},
+      {"HSA_OVERRIDE_GFX_VERSION", &visibility.hsa_override_gfx_version},
       {"NVIDIA_DRIVER_CAPABILITIES", &visibility.nvidia_driver_capabilities},
       {"CUDA_DEVICE_ORDER", &visibility.cuda_device_order},
   };

@@ -21,6 +21,7 @@ Json system_json(const SystemState& system) {
   put(doc, "kernel_release", system.kernel_release);
   put(doc, "architecture", system.architecture);
   put(doc, "os_name", system.os_name);
+  put(doc, "os_ids", system.os_ids);
   put(doc, "product_name", system.product_name);
   put(doc, "cpu_model", system.cpu_model);
   put(doc, "cpu_count", system.cpu_count);
@@ -61,6 +62,7 @@ Json visibility_json(const Visibility& visibility) {
   put(doc, "hip_visible_devices", visibility.hip_visible_devices);
   put(doc, "gpu_device_ordinal", visibility.gpu_device_ordinal);
   put(doc, "ze_affinity_mask", visibility.ze_affinity_mask);
+  put(doc, "hsa_override_gfx_version", visibility.hsa_override_gfx_version);
   put(doc, "nvidia_driver_capabilities", visibility.nvidia_driver_capabilities);
   put(doc, "cuda_device_order", visibility.cuda_device_order);
   return doc;

@@ -33,6 +33,123 @@ TEST(Causes, AddressIsFoundOnTheOtherLinesOfALongMessage) {
   EXPECT_TRUE(contains(findings[0].evidence[0].quote, "required GPU System Processor (GSP)"));
 }
 
+TEST(Causes, LineWithoutAddressBlamesTheGpusThatDoNotWork) {
+  auto machine = healthy(4);
+  log(machine, "NVRM: The NVIDIA probe routine failed for 1 device(s).");
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});  // all answer: history
+  drop_from_nvml(machine, 3);
+  machine.pci[3].driver.reset();
+  machine.gpus[3].driver.reset();
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"gpu-init-failed"});
+  EXPECT_EQ(findings[0].gpus, std::vector<int>{3});
+}
+
+TEST(Causes, XidsFromBeforeTheLastLoadOfTheDriverAreHistory) {
+  auto machine = healthy();
+  xid(machine, 95, 0x10, "Uncontained: SM");
+  machine.gpus[0].ecc.since_boot.uncorrected.reset();
+  EXPECT_EQ(diagnose(machine).at(0).severity, Severity::error);
+  log(machine, "nvidia-nvlink: Nvlink Core is being initialized, major device number 236", 99.0);
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"xid-95"});
+  EXPECT_EQ(findings[0].severity, Severity::info);
+  EXPECT_FALSE(findings[0].cure);
+  xid(machine, 95, 0x10, "Uncontained: L2");  // and again since; both lines have one time
+  machine.kernel_log.lines.back().seconds = machine.kernel_log.xids.back().seconds = 120.0;
+  EXPECT_EQ(diagnose(machine).at(0).id, "uncorrectable-ecc");
+}
+
+TEST(Causes, EccXidsOfAGpuWhoseCountersAreAtZeroAreHistory) {
+  auto machine = healthy();
+  xid(machine, 48, 0x10, "DBE (double bit error) ECC Error");
+  EXPECT_EQ(diagnose(machine).at(0).severity, Severity::info);
+  machine.gpus[0].remapping.pending = true;  // the reset is still to come
+  EXPECT_EQ(diagnose(machine).at(0).id, "uncorrectable-ecc");
+}
+
+TEST(Causes, DeviceControlGroupThatRefusesSomeGpusIsNoFault) {
+  auto machine = healthy(4);
+  machine.container.cgroup_path = "/system.slice/slurmstepd.scope/job_1/step_0";
+  for (int i = 1; i < 4; ++i) {
+    drop_from_nvml(machine, i);
+    machine.nodes[static_cast<std::size_t>(i)].open_error = "EPERM";
+  }
+  machine.nvidia.cuda_device_count = 1;
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.nodes[0].open_error = "EPERM";
+  const auto findings = diagnose(machine);
+  EXPECT_EQ(findings.at(0).id, "cgroup-revoked");
+  EXPECT_EQ(findings.at(0).command, "srun --gpus=1 PROGRAM");
+}
+
+TEST(Causes, NodesForAdministratorsAreNotMissed) {
+  auto machine = healthy();
+  machine.nodes.push_back(node_at("/dev/nvidia-caps/nvidia-cap1"));
+  machine.nodes.back().open_error = "EACCES";
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.nodes[0].open_error = "EACCES";
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"device-node-permission"});
+}
+
+TEST(Causes, UnbridgedGpuBesideABridgedPairIsHealthy) {
+  auto machine = healthy(3);
+  for (auto& gpu : machine.gpus)
+    for (int link = 0; link < 4; ++link) gpu.nvlinks.push_back(link_at(link, gpu.index < 2));
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+}
+
+TEST(Causes, LinkInAVirtualMachineIsToldAsUnknown) {
+  auto machine = healthy();
+  machine.gpus[0].link_now.width = machine.pci[0].link_now.width = 8;
+  EXPECT_EQ(diagnose(machine).at(0).severity, Severity::warning);
+  machine.system.hypervisor = "kvm";
+  EXPECT_EQ(diagnose(machine).at(0).severity, Severity::info);
+}
+
+TEST(Causes, ToolkitsAreHeldAgainstTheDriver) {
+  const auto severity = [](const char* toolkit, const char* driver) -> std::optional<Severity> {
+    auto machine = healthy();
+    machine.nvidia.cuda_version = driver;
+    machine.toolkits.push_back({"cuda", toolkit, "/usr/local/cuda", true});
+    const auto findings = diagnose(machine);
+    if (findings.empty()) return std::nullopt;
+    EXPECT_EQ(findings[0].id, "toolkit-newer-than-driver");
+    return findings[0].severity;
+  };
+  EXPECT_EQ(severity("13.2.0", "12.2"), Severity::warning);
+  EXPECT_EQ(severity("12.9.1", "12.2"), Severity::info);   // minor versions are compatible
+  EXPECT_EQ(severity("10.2", "10.1"), Severity::warning);  // they were not yet
+  EXPECT_EQ(severity("12.2.2", "12.2"), std::nullopt);
+  EXPECT_EQ(severity("11.8.0", "13.0"), std::nullopt);
+}
+
+TEST(Causes, OneFittingToolkitOfSeveralIsEnough) {
+  auto machine = healthy();
+  machine.nvidia.cuda_version = "12.2";
+  machine.toolkits.push_back({"cuda", "13.2.0", "/usr/local/cuda-13.2", false});
+  machine.toolkits.push_back({"cuda", "12.1.0", "/usr/local/cuda-12.1", false});
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.toolkits[0].on_path = true;
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"toolkit-newer-than-driver"});
+}
+
+TEST(Facts, OverriddenTargets) {
+  Machine machine;
+  for (const auto& [value, target] :
+       std::vector<std::pair<std::string, std::string>>{{"10.3.0", "gfx1030"},
+                                                        {"9.0.10", "gfx90a"},
+                                                        {"9.4.2", "gfx942"},
+                                                        {"11.5.1", "gfx1151"}}) {
+    machine.visibility.hsa_override_gfx_version = value;
+    EXPECT_EQ(doctor::override_target(machine), target);
+  }
+  for (const auto* value : {"", "10.3", "gfx1030", "10.3.99"}) {
+    machine.visibility.hsa_override_gfx_version = value;
+    EXPECT_EQ(doctor::override_target(machine), std::nullopt) << value;
+  }
+}
+
 TEST(Causes, LinkGenerationAtIdleIsNoSign) {
   auto machine = healthy();
   machine.gpus[0].link_now = machine.pci[0].link_now = {1, 16};

@@ -96,6 +96,40 @@ TEST(Diagnose, CommandWithoutItsFactIsLeftOut) {
   EXPECT_FALSE(findings[0].command);
 }
 
+TEST(Diagnose, ARootIsAsSevereAsWhatItExplainsAndTakesTheStrongestCure) {
+  auto machine = healthy(2);
+  for (auto& gpu : machine.gpus) gpu.nvlinks = {link_at(0, true), link_at(1, true)};
+  xid(machine, 74, 0x11, "NVLink: fatal error detected on link 5");
+  auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"nvlink-down"});
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+  machine.gpus[1].recovery_action = "drain_and_reset";
+  findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"nvlink-down"});
+  EXPECT_EQ(findings[0].severity, Severity::error);
+  EXPECT_TRUE(contains(*findings[0].cure, "reset it")) << *findings[0].cure;
+  EXPECT_EQ(findings[0].command, "nvidia-smi --gpu-reset -i 0000:11:00.0");
+}
+
+TEST(Diagnose, HistoryExplainsNoPresentFailure) {
+  auto machine = healthy();
+  xid(machine, 79, 0x10, "GPU has fallen off the bus.");  // and answers
+  fail_cuda(machine, 999, "CUDA_ERROR_UNKNOWN");
+  EXPECT_EQ(ids(diagnose(machine)), (Ids{"cuda-start-failed", "off-the-bus"}));
+}
+
+TEST(Diagnose, WhatWasChosenIsNoFault) {
+  auto machine = healthy(2);
+  drop_from_nvml(machine, 1);
+  machine.pci[1].driver = machine.gpus[1].driver = "vfio-pci";
+  auto findings = diagnose(machine, {.expected_gpus = 1});
+  ASSERT_EQ(ids(findings), Ids{"passthrough-bound"});
+  EXPECT_EQ(findings[0].severity, Severity::info);
+  findings = diagnose(machine, {.expected_gpus = 2});
+  ASSERT_EQ(ids(findings), Ids{"passthrough-bound"});
+  EXPECT_EQ(ids(findings[0].explains), Ids{"expected-gpu-count"});
+}
+
 TEST(Diagnose, FakedGpusCountForNothing) {
   Machine machine;
   machine.fakes = {"cuda"};

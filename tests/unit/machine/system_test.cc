@@ -15,6 +15,14 @@ TEST(System, NameOfTheDistribution) {
   EXPECT_EQ(parse_os_name(""), std::nullopt);
 }
 
+TEST(System, IdsOfTheDistributionAreInOrder) {
+  EXPECT_EQ(parse_os_ids("ID_LIKE=\"rhel centos fedora\"\nID=\"rocky\"\n"),
+            "rocky rhel centos fedora");
+  EXPECT_EQ(parse_os_ids("VERSION_ID=\"12\"\nID=debian\n"), "debian");
+  EXPECT_EQ(parse_os_ids("ID_LIKE=debian\n"), "debian");
+  EXPECT_EQ(parse_os_ids("NAME=Alpine\n"), std::nullopt);
+}
+
 TEST(System, MemoryIsInBytes) {
   EXPECT_EQ(parse_meminfo("MemTotal:  2048 kB\nMemAvailable: 1024 kB\n", "MemAvailable"),
             1024u * 1024);

@@ -9,6 +9,7 @@ SystemState filled_system_state() {
   out.kernel_release = "text 1007";
   out.architecture = "text 1008";
   out.os_name = "text 1009";
+  out.os_ids = "text 1009a";
   out.product_name = "text 1010";
   out.cpu_model = "text 1011";
   out.cpu_count = 1012;
@@ -45,6 +46,7 @@ Visibility filled_visibility() {
   out.hip_visible_devices = "text 1031";
   out.gpu_device_ordinal = "text 1032";
   out.ze_affinity_mask = "text 1033";
+  out.hsa_override_gfx_version = "text 1033a";
   out.nvidia_driver_capabilities = "text 1034";
   out.cuda_device_order = "text 1035";
   return out;

@@ -1,0 +1,243 @@
+// Which driver holds a GPU, and whether the right one could be loaded.
+// Lines: kernel/module/signing.c and security/lockdown of Linux ("Loading of ... is rejected");
+// kmod's "could not insert 'nvidia': Key was rejected by service".
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+namespace {
+
+template <class Test>
+std::vector<Match> held_by(const Facts& facts, Test&& test) {
+  std::vector<Match> matches;
+  for (const Vendor vendor : kDrivenVendors)
+    for (const auto* device : without_driver(facts.machine, vendor))
+      if (device->driver && test(vendor, *device->driver))
+        matches.push_back(at_device(facts.machine, *device));
+  return matches;
+}
+
+bool is_nouveau(Vendor vendor, std::string_view driver) {
+  return vendor == Vendor::nvidia && driver == "nouveau";
+}
+
+std::vector<Match> nouveau(const Facts& facts) {
+  auto matches = held_by(facts, is_nouveau);
+  const auto& command_line = facts.machine.system.kernel_command_line;
+  for (auto& match : matches)
+    if (command_line && contains(*command_line, "nouveau"))
+      match.evidence.push_back(evidence("/proc/cmdline", *command_line));
+  return matches;
+}
+
+// Nothing binds such a driver by itself: somebody set the GPU aside.
+std::vector<Match> passed_through(const Facts& facts) {
+  auto matches = held_by(facts, [](Vendor, std::string_view name) { return passes_through(name); });
+  for (auto& match : matches) match.standing = Standing::chosen;
+  return matches;
+}
+
+struct Holder {
+  std::string_view driver, explanation, cure;
+};
+constexpr Holder kHolders[] = {
+    {"nova-core",
+     "nova-core is the kernel's driver in the making for NVIDIA's GPUs; it offers no "
+     "CUDA.",
+     "Blacklist nova_core and nouveau, and install NVIDIA's driver."},
+    {"NovaCore",
+     "nova-core is the kernel's driver in the making for NVIDIA's GPUs; it offers no "
+     "CUDA.",
+     "Blacklist nova_core and nouveau, and install NVIDIA's driver."},
+    {"nvidiafb", "nvidiafb drives old NVIDIA GPUs as a plain frame buffer; it offers no CUDA.",
+     "Blacklist nvidiafb, rebuild the initramfs, and reboot."},
+    {"radeon",
+     "radeon is the kernel's older driver for AMD GPUs; it offers neither ROCm nor "
+     "Vulkan.",
+     "For a GPU of the first two GCN generations, boot with radeon.si_support=0 "
+     "radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1; an older one cannot compute."},
+};
+
+std::vector<Match> wrong_driver(const Facts& facts) {
+  auto matches = held_by(facts, [](Vendor vendor, std::string_view name) {
+    return !is_nouveau(vendor, name) && !passes_through(name);
+  });
+  for (auto& match : matches) {
+    const auto& driver = *pci_device(facts.machine, match.pci.front())->driver;
+    match.title = fmt::format("The driver {} holds the GPU", quote(driver));
+    for (const auto& holder : kHolders)
+      if (holder.driver == driver) {
+        match.explanation = std::string(holder.explanation);
+        match.cure = std::string(holder.cure);
+      }
+    match.values.emplace_back("holder", driver);
+  }
+  return matches;
+}
+
+const std::initializer_list<std::string_view> kRejections = {
+    "Loading of module with unavailable key is rejected",
+    "Loading of unsigned module is rejected",
+    "Loading of module with unsupported crypto is rejected",
+    "unsigned module loading is restricted",
+    "Key was rejected by service",
+    "Required key not available",
+};
+
+// "could not insert 'nvidia'", "Failed to insert module 'vboxdrv'": the module that is named.
+std::string_view named_module(std::string_view line) {
+  const auto at = line.find("insert ");
+  if (at == line.npos) return {};
+  const auto open = line.find_first_of("'\"", at);
+  if (open == line.npos) return {};
+  const auto close = line.find_first_of("'\"", open + 1);
+  return close == line.npos ? std::string_view{} : line.substr(open + 1, close - open - 1);
+}
+
+// The kernel's own line names no module. Where modprobe names the rejected ones, and this vendor's
+// is not among them, it was another module.
+const LogHit* rejection_of(const std::vector<LogHit>& hits, const KernelDriver& driver) {
+  const LogHit* nameless = nullptr;
+  bool others = false;
+  for (const auto& hit : hits) {
+    const auto module = named_module(hit.text);
+    if (module.empty()) {
+      nameless = &hit;
+      continue;
+    }
+    for (const auto name : split(driver.names, " "))
+      if (module.starts_with(name)) return &hit;
+    others = true;
+  }
+  return others ? nullptr : nameless;
+}
+
+std::vector<Match> module_rejected(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  const auto hits = log_hits(machine, kRejections);
+  for (const Vendor vendor : kDrivenVendors) {
+    if (module_loaded(machine, vendor)) continue;
+    const auto* hit = rejection_of(hits, *kernel_driver(vendor));
+    if (!hit) continue;
+    for (const auto* device : without_driver(machine, vendor)) {
+      if (device->driver) continue;
+      Match match = about(machine, device->address);
+      match.evidence.push_back(evidence("kernel log", hit->text));
+      if (machine.system.secure_boot)
+        match.evidence.push_back(
+            evidence("/sys/firmware/efi/efivars/SecureBoot-*",
+                     *machine.system.secure_boot ? "Secure Boot is on" : "Secure Boot is off"));
+      matches.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+std::vector<Match> driver_absent(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const Vendor vendor : kDrivenVendors) {
+    if (module_loaded(machine, vendor)) continue;
+    const auto& driver = *kernel_driver(vendor);
+    for (const auto* device : without_driver(machine, vendor)) {
+      if (device->driver) continue;
+      Match match = at_device(machine, *device);
+      for (const auto name : split(driver.names, " "))
+        match.evidence.push_back(evidence(fmt::format("/sys/module/{}", name), "not loaded"));
+      match.title = fmt::format("{} kernel module is not loaded", driver.people);
+      const auto hits = log_hits(machine, {"version magic", "disagrees about version of symbol",
+                                           "Exec format error", "Unknown symbol"});
+      for (const auto name : split(driver.names, " "))
+        for (const auto& hit : hits)
+          if (contains(hit.text, name) && match.evidence.size() < 4) {
+            match.evidence.push_back(evidence("kernel log", hit.text));
+            match.explanation =
+                "A module of the driver is installed and was built for another kernel, so this one "
+                "refuses it.";
+          }
+      if (vendor == Vendor::amd) match.command = "modprobe amdgpu";
+      if (vendor == Vendor::intel) match.command = "modprobe xe || modprobe i915";
+      matches.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+const std::vector<std::string_view> kNoDriver = {
+    "driver-not-loaded", "driver-not-bound",     "nvml-start-failed",    "cuda-start-failed",
+    "rocm-start-failed", "nvml-library-missing", "cuda-library-missing", "device-nodes-missing",
+    "gpu-not-listed",    "expected-gpu-count",   "vulkan-software-only"};
+
+std::vector<std::string_view> no_driver_and(std::initializer_list<std::string_view> more) {
+  auto all = kNoDriver;
+  all.insert(all.end(), more);
+  return all;
+}
+
+}  // namespace
+
+std::vector<Cause> bind_causes() {
+  return {
+      {.id = "nouveau-bound",
+       .severity = Severity::error,
+       .title = "nouveau holds the GPU",
+       .explanation = "The kernel's own nouveau driver is bound to the GPU, so NVIDIA's cannot be; "
+                      "nouveau offers no CUDA.",
+       .cure = "Keep nouveau from loading, rebuild the initramfs, and reboot.",
+       .command = "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > "
+                  "/etc/modprobe.d/blacklist-nouveau.conf && {do:rebuild-initramfs}",
+       .explains = no_driver_and({"gpu-init-failed"}),
+       .match = nouveau},
+      {.id = "passthrough-bound",
+       .severity = Severity::info,
+       .title = "The GPU is set aside for a virtual machine",
+       .explanation =
+           "A pass-through driver holds the GPU, so no program on this system can use it.",
+       .cure =
+           "If this system should use it: take it from the pass-through driver and probe again.",
+       .command = "echo > /sys/bus/pci/devices/{pci}/driver_override; "
+                  "echo {pci} > /sys/bus/pci/devices/{pci}/driver/unbind; "
+                  "echo {pci} > /sys/bus/pci/drivers_probe",
+       .explains = no_driver_and({"gpu-init-failed"}),
+       .match = passed_through},
+      {.id = "wrong-driver-bound",
+       .severity = Severity::error,
+       .title = "Another driver holds the GPU",
+       .explanation = "The driver that is bound to the GPU is not its vendor's, and offers no "
+                      "compute.",
+       .cure = "Keep that driver from loading, or take the GPU from it, and let the vendor's "
+               "driver probe again.",
+       .command = "echo {pci} > /sys/bus/pci/drivers/{holder}/unbind && "
+                  "echo {pci} > /sys/bus/pci/drivers_probe",
+       .explains = no_driver_and({"gpu-init-failed"}),
+       .match = wrong_driver},
+      {.id = "module-rejected",
+       .severity = Severity::error,
+       .title = "The kernel rejected the GPU's kernel module",
+       .explanation = "The module is not signed with a key that this kernel trusts; with Secure "
+                      "Boot on, such modules are refused.",
+       .cure = "Enrol the key that signed the module (asked for at the next boot), or install "
+               "modules that the distribution signed.",
+       .command = "mokutil --import /var/lib/dkms/mok.pub",
+       .explains = kNoDriver,
+       .match = module_rejected},
+      {.id = "driver-not-loaded",
+       .severity = Severity::error,
+       .title = "The GPU's kernel module is not loaded",
+       .explanation = "The GPU is on the bus and no driver is bound to it. The driver is not "
+                      "installed, or was not built for the running kernel.",
+       .cure = "Install the driver, or rebuild its modules for the running kernel, and load it.",
+       .command = "dkms autoinstall -k {kernel} && modprobe nvidia",
+       .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
+                    "cuda-library-missing", "device-nodes-missing", "gpu-not-listed",
+                    "expected-gpu-count", "vulkan-software-only", "rocm-start-failed"},
+       .match = driver_absent},
+  };
+}
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,204 @@
+// Package names: NVIDIA's Driver Installation Guide (nvidia-open, cuda-compat), AMD's ROCm
+// installation guide (amdgpu-dkms), and the distributions' own packages of firmware.
+// Runtimes: NVIDIA Container Toolkit's guide (docker --gpus, CDI names for podman), Kubernetes'
+// device plugins (limits), Slurm's gres.
+#include "doctor/commands.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "base/text.h"
+
+namespace gpuready::doctor {
+namespace {
+
+struct Task {
+  std::string_view name;
+  std::string_view debian, ubuntu, fedora, suse, arch;  // empty: there is no one command for it
+};
+constexpr Task kTasks[] = {
+    {"install-open-driver", "apt-get install nvidia-open", "apt-get install nvidia-open",
+     "dnf install nvidia-open", "zypper install nvidia-open", "pacman -S nvidia-open"},
+    {"install-proprietary-driver", "apt-get install cuda-drivers",
+     "apt-get install nvidia-driver-580", "dnf install cuda-drivers", "zypper install cuda-drivers",
+     ""},
+    {"upgrade-driver", "apt-get install --only-upgrade nvidia-open",
+     "apt-get install --only-upgrade nvidia-open", "dnf upgrade nvidia-open",
+     "zypper update nvidia-open", "pacman -Syu"},
+    {"install-libcuda", "apt-get install libcuda1", "ubuntu-drivers install --gpgpu",
+     "dnf install nvidia-driver-cuda", "zypper install nvidia-compute-G06",
+     "pacman -S nvidia-utils"},
+    {"remove-linux-driver", "apt-get purge 'libnvidia-*' 'nvidia-driver-*' libcuda1",
+     "apt-get purge 'libnvidia-*' 'nvidia-driver-*'", "dnf remove 'nvidia-driver*'",
+     "zypper remove 'nvidia-*-G06*'", "pacman -Rs nvidia-utils"},
+    {"remove-cuda-compat", "apt-get remove 'cuda-compat-*'", "apt-get remove 'cuda-compat-*'",
+     "dnf remove 'cuda-compat-*'", "zypper remove 'cuda-compat-*'", ""},
+    {"rebuild-initramfs", "update-initramfs -u", "update-initramfs -u", "dracut --force",
+     "dracut --force", "mkinitcpio -P"},
+    {"install-amdgpu-dkms", "apt-get install amdgpu-dkms", "apt-get install amdgpu-dkms",
+     "dnf install amdgpu-dkms", "zypper install amdgpu-dkms", ""},
+    {"install-firmware", "apt-get install firmware-amd-graphics firmware-misc-nonfree",
+     "apt-get install linux-firmware", "dnf install linux-firmware",
+     "zypper install kernel-firmware-all", "pacman -S linux-firmware"},
+};
+
+std::string_view command_of(const Task& task, Family family) {
+  switch (family) {
+    case Family::debian:
+      return task.debian;
+    case Family::ubuntu:
+      return task.ubuntu;
+    case Family::fedora:
+      return task.fedora;
+    case Family::suse:
+      return task.suse;
+    case Family::arch:
+      return task.arch;
+    case Family::unknown:
+      break;
+  }
+  return {};
+}
+
+struct Id {
+  std::string_view name;
+  Family family;
+};
+constexpr Id kIds[] = {
+    {"ubuntu", Family::ubuntu}, {"debian", Family::debian}, {"fedora", Family::fedora},
+    {"rhel", Family::fedora},   {"centos", Family::fedora}, {"amzn", Family::fedora},
+    {"suse", Family::suse},     {"sles", Family::suse},     {"opensuse", Family::suse},
+    {"arch", Family::arch},
+};
+
+struct ContainerCure {
+  Ask ask;
+  std::string_view runtime;  // of Container::runtime; "slurm" by the control group; empty: others
+  std::string_view cure, command;
+};
+constexpr ContainerCure kContainerCures[] = {
+    {Ask::nvidia_gpus, "docker", "Start the container with its GPUs.",
+     "docker run --gpus all IMAGE"},
+    {Ask::nvidia_gpus, "podman",
+     "Start the container with its GPUs by their CDI names, which nvidia-ctk generates.",
+     "podman run --device nvidia.com/gpu=all IMAGE"},
+    {Ask::nvidia_gpus, "kubernetes",
+     "Ask for GPUs in the pod's resources: limits: nvidia.com/gpu: 1. If the pod has that, check "
+     "that the node's container runtime is NVIDIA's (runtimeClassName: nvidia).",
+     ""},
+    {Ask::nvidia_gpus, "slurm", "Ask Slurm for GPUs when the job is started.",
+     "srun --gpus=1 PROGRAM"},
+    {Ask::nvidia_gpus, "lxc",
+     "Give the container the nodes /dev/nvidia* and allow them in its device rules.", ""},
+    {Ask::nvidia_gpus, "", "Start the container with its GPUs.", ""},
+    {Ask::nvidia_compute, "docker",
+     "Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
+     "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"},
+    {Ask::nvidia_compute, "podman",
+     "Start the container by CDI, whose specification names every library of the driver.",
+     "podman run --device nvidia.com/gpu=all IMAGE"},
+    {Ask::nvidia_compute, "kubernetes",
+     "Set NVIDIA_DRIVER_CAPABILITIES=compute,utility in the container's environment.", ""},
+    {Ask::nvidia_compute, "",
+     "Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.", ""},
+    {Ask::nvidia_again, "docker",
+     "Recreate the container; to keep it from recurring, use CDI devices or the cgroupfs driver.",
+     "docker restart CONTAINER"},
+    {Ask::nvidia_again, "podman", "Recreate the container with CDI devices.",
+     "podman restart CONTAINER"},
+    {Ask::nvidia_again, "kubernetes",
+     "Delete the pod, so that it is made anew; to keep it from recurring, let the device plugin "
+     "pass device specifications (PASS_DEVICE_SPECS=true) or use CDI.",
+     ""},
+    {Ask::nvidia_again, "slurm", "Start the job again, and ask Slurm for GPUs.",
+     "srun --gpus=1 PROGRAM"},
+    {Ask::nvidia_again, "", "Recreate the container.", ""},
+    {Ask::amd_devices, "docker", "Start the container with the device nodes and their groups.",
+     "docker run --device /dev/kfd --device /dev/dri --group-add video --group-add render IMAGE"},
+    {Ask::amd_devices, "podman", "Start the container with the device nodes and their groups.",
+     "podman run --device /dev/kfd --device /dev/dri --group-add keep-groups IMAGE"},
+    {Ask::amd_devices, "kubernetes",
+     "Ask for GPUs in the pod's resources: limits: amd.com/gpu: 1, and run it in the nodes' "
+     "groups (supplementalGroups).",
+     ""},
+    {Ask::amd_devices, "", "Start the container with the device nodes and their groups.", ""},
+};
+
+std::string runtime_of(const Machine& machine) {
+  if (machine.container.runtime) return *machine.container.runtime;
+  if (contains(machine.container.cgroup_path.value_or(""), "slurm")) return "slurm";
+  return {};
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+// "{do:NAME}" by the distribution's command; left where there is none.
+void fill_tasks(std::string& text, const Machine& machine) {
+  const Family family = family_of(machine);
+  for (const auto& task : kTasks)
+    if (const auto command = command_of(task, family); !command.empty())
+      replace_all(text, "{do:" + std::string(task.name) + "}", command);
+}
+
+}  // namespace
+
+Family family_of(const Machine& machine) {
+  const auto known = [](std::string_view id) {
+    const auto* row = std::find_if(std::begin(kIds), std::end(kIds), [&](const Id& known_id) {
+      return id == known_id.name ||
+             (known_id.family == Family::suse && id.starts_with(known_id.name));
+    });
+    return row == std::end(kIds) ? Family::unknown : row->family;
+  };
+  const std::string ids = machine.system.os_ids.value_or("");
+  for (const auto id : split(ids, " "))
+    if (const auto family = known(id); family != Family::unknown) return family;
+  return Family::unknown;
+}
+
+bool safe_word(std::string_view text) {
+  constexpr std::string_view kMarks = "._+~:-";
+  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           kMarks.find(c) != kMarks.npos;
+  });
+}
+
+void add_command(Finding& finding, std::string text, const Match& match, const Machine& machine) {
+  if (text.empty()) return;
+  auto values = match.values;
+  if (!finding.pci.empty()) values.emplace_back("pci", finding.pci.front().text());
+  if (!finding.gpus.empty()) values.emplace_back("index", std::to_string(finding.gpus.front()));
+  if (!machine.system.kernel_release.empty())
+    values.emplace_back("kernel", machine.system.kernel_release);
+  if (machine.nvidia.module_version) values.emplace_back("driver", *machine.nvidia.module_version);
+  fill_tasks(text, machine);
+  for (const auto& [name, value] : values) {
+    const std::string placeholder = "{" + name + "}";
+    if (!contains(text, placeholder)) continue;
+    if (!safe_word(value)) {
+      finding.cure = finding.cure.value_or("") + (finding.cure ? " " : "") +
+                     "No command is given: what this machine says for " + placeholder +
+                     " holds characters that a shell may execute.";
+      return;
+    }
+    replace_all(text, placeholder, value);
+  }
+  if (!contains(text, "{")) finding.command = std::move(text);
+}
+
+void cure_in_container(Match& match, const Machine& machine, Ask ask) {
+  const auto runtime = runtime_of(machine);
+  for (const auto& row : kContainerCures) {
+    if (row.ask != ask || (!row.runtime.empty() && row.runtime != runtime)) continue;
+    match.cure = std::string(row.cure);
+    match.command = std::string(row.command);
+    return;
+  }
+}
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,33 @@
+// Commands of cures: by distribution, by container runtime, and filled in from the machine.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "doctor/cause.h"
+
+namespace gpuready::doctor {
+
+// Which package manager a machine has, from ID and ID_LIKE of os-release.
+enum class Family { unknown, debian, ubuntu, fedora, suse, arch };
+Family family_of(const Machine& machine);
+
+// A word that no shell takes for more than a word: [A-Za-z0-9._+~:-], not empty, no leading dash.
+bool safe_word(std::string_view text);
+
+// Fills the template's placeholders and gives the finding its command. Without one of the values
+// there is no command; with a value that is no safe_word() there is none either, and the cure says
+// so.
+void add_command(Finding& finding, std::string text, const Match& match, const Machine& machine);
+
+// What a container (or a batch job) must be given, by its runtime: sets the match's cure, and its
+// command where the runtime is started by one.
+enum class Ask {
+  nvidia_gpus,     // the GPUs at all
+  nvidia_compute,  // the driver's CUDA libraries
+  nvidia_again,    // access that was lost
+  amd_devices,     // /dev/kfd and /dev/dri
+};
+void cure_in_container(Match& match, const Machine& machine, Ask ask);
+
+}  // namespace gpuready::doctor

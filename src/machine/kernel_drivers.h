@@ -1,0 +1,28 @@
+// Which kernel drivers make a GPU usable, and which set it aside.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "gpuready/machine.h"
+
+namespace gpuready {
+
+struct KernelDriver {
+  Vendor vendor;
+  std::string_view names;   // as sysfs names them, separated by blanks
+  std::string_view people;  // what people call it
+};
+std::span<const KernelDriver> kernel_drivers();
+const KernelDriver* kernel_driver(Vendor vendor);  // nullptr: of no vendor that we know
+Vendor vendor_of(const PciDevice& device);
+bool module_loaded(const Machine& machine, Vendor vendor);
+
+// No driver is bound to it, or another than its vendor's.
+bool unbound(const PciDevice& device);
+// A driver that hands GPUs to virtual machines. None binds by itself: somebody set the GPU aside.
+bool passes_through(std::string_view driver);
+// The processor's own graphics without a driver, beside a GPU that has its own: nobody needs it.
+bool is_spare(const Machine& machine, const PciDevice& device);
+
+}  // namespace gpuready

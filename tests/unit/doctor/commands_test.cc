@@ -1,0 +1,89 @@
+#include "doctor/commands.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "machines.h"
+
+namespace gpuready::test {
+namespace {
+
+using doctor::Family;
+
+TEST(Commands, WordsThatAShellCouldTakeForMoreAreRefused) {
+  for (const auto* word : {"6.1.0-28-amd64", "0000:17:00.0", "580.95.05", "6.8.0+rt~1", "a_b"})
+    EXPECT_TRUE(doctor::safe_word(word)) << word;
+  for (const auto* word : {"", "-rf", "6.1.0; curl x|sh #", "$(id)", "a b", "a\nb", "`id`", "a'b",
+                           "../etc", "a/b", "caf\xc3\xa9", "a&b", ">x", "*"})
+    EXPECT_FALSE(doctor::safe_word(word)) << word;
+}
+
+Machine without_driver(std::string kernel) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.system.kernel_release = std::move(kernel);
+  machine.gpus[0].driver.reset();
+  machine.pci[0].driver.reset();
+  return machine;
+}
+
+TEST(Commands, NothingOfTheMachineEntersACommandUnchecked) {
+  const auto findings = diagnose(without_driver("6.1.0; curl x|sh #"));
+  ASSERT_EQ(ids(findings), Ids{"driver-not-loaded"});
+  EXPECT_FALSE(findings[0].command);
+  EXPECT_TRUE(contains(*findings[0].cure, "No command is given")) << *findings[0].cure;
+  EXPECT_EQ(diagnose(without_driver("6.8.0-79-generic"))[0].command,
+            "dkms autoinstall -k 6.8.0-79-generic && modprobe nvidia");
+}
+
+TEST(Commands, NoRowRebootsAfterOrInsteadOfSomethingElse) {
+  for (const auto& cause : doctor::causes())
+    EXPECT_TRUE(cause.command == "reboot" || !contains(cause.command, "reboot")) << cause.id;
+}
+
+TEST(Commands, PackagesAreThoseOfTheDistribution) {
+  for (const auto& [system, family] :
+       std::vector<std::pair<std::string, Family>>{{"debian", Family::debian},
+                                                   {"ubuntu debian", Family::ubuntu},
+                                                   {"linuxmint ubuntu debian", Family::ubuntu},
+                                                   {"fedora", Family::fedora},
+                                                   {"rocky rhel centos fedora", Family::fedora},
+                                                   {"amzn fedora", Family::fedora},
+                                                   {"opensuse-leap suse opensuse", Family::suse},
+                                                   {"sles", Family::suse},
+                                                   {"cachyos arch", Family::arch},
+                                                   {"alpine", Family::unknown}}) {
+    auto machine = healthy();
+    machine.system.os_ids = system;
+    EXPECT_EQ(doctor::family_of(machine), family) << system;
+  }
+  auto machine = healthy();
+  machine.gpus[0].nvml_index.reset();
+  machine.nvidia.nvml_device_count = 0;
+  log(machine, "NVRM: GPU 0000:10:00.0: requires use of the NVIDIA open kernel modules");
+  machine.system.os_ids = "rocky rhel centos fedora";
+  EXPECT_EQ(diagnose(machine)[0].command, "dnf install nvidia-open");
+  machine.system.os_ids = "opensuse-leap suse opensuse";
+  EXPECT_EQ(diagnose(machine)[0].command, "zypper install nvidia-open");
+  machine.system.os_ids = "alpine";
+  EXPECT_FALSE(diagnose(machine)[0].command);
+}
+
+TEST(Commands, ContainersAreCuredByTheirRuntime) {
+  auto machine = healthy();
+  for (auto& node : machine.nodes) node.exists = false;
+  fail_nvml(machine, 9, "NVML_ERROR_DRIVER_NOT_LOADED");
+  const auto told = [&](const char* runtime) {
+    machine.container.runtime = runtime;
+    const auto findings = diagnose(machine);
+    EXPECT_EQ(findings.at(0).id, "device-nodes-missing");
+    return findings.at(0);
+  };
+  EXPECT_EQ(told("docker").command, "docker run --gpus all IMAGE");
+  EXPECT_EQ(told("podman").command, "podman run --device nvidia.com/gpu=all IMAGE");
+  EXPECT_FALSE(told("kubernetes").command);
+  EXPECT_TRUE(contains(*told("kubernetes").cure, "nvidia.com/gpu: 1"));
+}
+
+}  // namespace
+}  // namespace gpuready::test
