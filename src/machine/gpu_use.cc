@@ -105,7 +105,7 @@ Answer of_another_amd(const Machine& machine, const Gpu& gpu) {
 Answer of_the_bus(const Machine& machine, const Gpu& gpu) {
   if (!gpu.pci || machine.system.wsl2) return std::nullopt;
   const auto device = std::ranges::find(machine.pci, *gpu.pci, &PciDevice::address);
-  if (device == machine.pci.end() || !unbound(*device)) return std::nullopt;
+  if (device == machine.pci.end() || (device->driver && !unbound(*device))) return std::nullopt;
   const std::string source = fmt::format("/sys/bus/pci/devices/{}/driver", gpu.pci->text());
   if (is_spare(machine, *device))
     return not_ours(source, "not used: the processor's own graphics, without a driver");
