@@ -125,7 +125,7 @@ constexpr XidEntry kXids[] = {
     {45, "Preemptive channel removal",
      "A channel was torn down because its process ended or another Xid hit it: look at the Xid "
      "before.",
-     informational, none, false},
+     informational, follow_other_xid, false},
     {46, "GPU stopped processing (GPU timeout)",
      "The GPU did not answer in time and takes no further work.", driver, reset_gpu, true},
     {47, "Video encoder 0 exception (NVENC0)",
@@ -176,7 +176,7 @@ constexpr XidEntry kXids[] = {
      firmware, reset_gpu, true},
     {63, "Row remap or page retirement recorded",
      "Bad memory was written down for replacement; the repair takes effect at the next reset.",
-     memory, reset_gpu, false},
+     memory, none, false},
     {64, "Row remap or page retirement failed",
      "Bad memory could not be replaced; if the remap failure flag stays after a reset, replace the "
      "GPU.",
@@ -317,8 +317,9 @@ constexpr XidEntry kXids[] = {
      "The GPU could not switch away from a context in time and is stuck in it.", driver, reset_gpu,
      true},
     {110, "Security fault",
-     "The GPU locked itself down after a security fault; only a cold start clears that.", hardware,
-     reboot, true},
+     "The GPU locked itself down after a security fault; a reset clears that, or else a cold "
+     "start.",
+     hardware, reset_gpu, true},
     {111, "Display bundle error",
      "The display engine reported a bundle error; computing is not touched.", driver,
      update_software, false},
@@ -581,6 +582,9 @@ std::string_view describe(XidAction action) {
     case follow_recovery_action:
       return "do what the driver asks for: see Xid 154, or the GPU recovery action in nvidia-smi "
              "--query";
+    case follow_other_xid:
+      return "act on the Xid that came before it; without one, restart Fabric Manager where there "
+             "are NVSwitches";
   }
   return "unknown";
 }

@@ -7,9 +7,10 @@
 // - The driver's ras_events source of 2026 (177), NVIDIA's "GPU Operational Events" for R620 (185).
 // - leptonai/gpud of August 2026 (173 codes, and NVIDIA's "GPU Debug Guidelines" as quoted there),
 //   DCGM's health tests and AzNHC, to compare.
-// Where NVIDIA gives no action (162 to 177 in part, 185), the nearest relative's action stands.
+// Where NVIDIA gives no action (162 to 177 in part, 185), the nearest relative's action stands: no
+// published list has one for 173 to 177 and 185.
 //
-// For 144 to 149 the log line itself says "Fatal" or "Nonfatal": believe it over `fatal`, which is
+// For 144 to 150 the log line itself says "Fatal" or "Nonfatal": believe it over `fatal`, which is
 // the worst case. For 154 the text after "to" is the action; "None" means that all is well again.
 #pragma once
 
@@ -41,7 +42,8 @@ enum class XidAction : std::uint8_t {
   update_software,
   check_power_thermal,
   check_link,
-  follow_recovery_action
+  follow_recovery_action,
+  follow_other_xid
 };
 
 struct XidEntry {
