@@ -4,6 +4,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -48,8 +49,9 @@ struct PciDevice {
   std::optional<std::string> local_cpus;      // "0-15,32-47"
   std::optional<int> iommu_group;
   std::optional<bool> boot_vga;
-  PcieLink link_now, link_max;            // of the function itself; not read while suspended
-  PcieLink port_link_now, port_link_max;  // of the upstream port
+  // Of the function, or of the board's own switch above it; not read while suspended.
+  PcieLink link_now, link_max;
+  PcieLink port_link_now, port_link_max;  // of the port that the board is plugged into
   PcieErrors errors;
   std::vector<PciAddress> path;            // from the host bridge's root port down to this device
   std::optional<std::string> host_bridge;  // "pci0000:16"
@@ -260,6 +262,7 @@ struct DeviceNode {
   std::optional<std::uint32_t> mode, uid, gid, device_major, device_minor;
   std::optional<bool> openable;           // open(2) for reading and writing worked
   std::optional<std::string> open_error;  // "EPERM", "EACCES", "EIO", ...
+  std::optional<bool> nodev;              // its mount forbids device nodes; asked after EACCES
 };
 struct Visibility {  // variables that hide or select GPUs, as set; absent: unset
   std::optional<std::string> cuda_visible_devices, nvidia_visible_devices, rocr_visible_devices,
@@ -283,10 +286,13 @@ struct SystemState {
   std::optional<std::uint64_t> memory_total_bytes, memory_available_bytes;
   std::uint32_t effective_uid = 0;
   std::optional<bool> secure_boot;
+  std::optional<bool> selinux_enforcing;  // absent: SELinux is not there, or was not seen
+  std::optional<bool> user_namespace;     // user ids here are not those of the host
   std::optional<std::string> kernel_command_line;
   std::optional<bool> iommu_active;       // groups exist
   std::optional<std::string> hypervisor;  // "kvm", "firecracker", "wsl2", ...
   bool wsl2 = false;
+  std::vector<std::string> wsl_drivers;  // of Windows, as WSL 2 hands them in: "nv_dispi.inf_..."
   std::optional<std::string> jetson_release;  // first line of /etc/nv_tegra_release
   std::map<int, std::string> numa_cpus;       // node -> "0-15"
   std::optional<std::int64_t> unix_seconds;
@@ -294,6 +300,7 @@ struct SystemState {
 struct LogLine {
   std::string text;               // without the time
   std::optional<double> seconds;  // since boot
+  std::size_t left_out = 0;       // lines that differ in numbers alone, left out before this one
 };
 struct XidEvent {
   int code = 0;
@@ -301,6 +308,7 @@ struct XidEvent {
   std::string line;               // quoted
   std::optional<double> seconds;  // since boot; absent for NVML events
   std::string source;             // "kernel log", "nvml"
+  std::size_t left_out = 0;       // events of this code and GPU, left out before this one
 };
 struct KernelLog {
   bool readable = false;

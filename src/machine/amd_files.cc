@@ -12,6 +12,7 @@ namespace gpuready {
 namespace {
 const std::string kNodes = "/sys/class/kfd/kfd/topology/nodes/";
 constexpr std::uint64_t kLinkXgmi = 11;                     // io_links type, CRAT_IOLINK_TYPE_XGMI
+constexpr std::uint64_t kMi300a = 0x74a0;                   // its target is that of MI300X
 constexpr std::uint64_t kHeapPublic = 1, kHeapPrivate = 2;  // mem_banks heap_type: frame buffer
 
 std::optional<int> small(std::optional<std::uint64_t> value) {
@@ -55,7 +56,10 @@ void add_node(Host& host, Machine& machine, const Node& node, bool first_of_gpu)
   if (const auto clock = small(property(properties, "max_engine_clk_fcompute"));
       clock && *clock > 0)
     gpu.clocks.max_sm_mhz = clock;
-  gpu.integrated = property(properties, "cpu_cores_count").value_or(0) > 0;
+  // Older kernels put an APU's cores on the node of its GPU; newer ones make two nodes of it.
+  gpu.integrated = property(properties, "cpu_cores_count").value_or(0) > 0 ||
+                   (gpu.gfx_target && is_apu_target(*gpu.gfx_target)) ||
+                   property(properties, "device_id") == kMi300a;
   if (const auto bytes = frame_buffer_bytes(host, node.folder); bytes > 0)
     gpu.memory.total_bytes = (first_of_gpu ? 0 : gpu.memory.total_bytes.value_or(0)) + bytes;
 }
@@ -147,6 +151,7 @@ void read_sensors(Host& host, const std::string& device, Gpu& gpu) {
   const auto bytes = host.read_file(device + "/gpu_metrics", 64u << 10);
   const auto metrics = bytes ? parse_gpu_metrics(*bytes) : std::nullopt;
   if (!metrics) return;
+  if (metrics->format_revision == 2 || metrics->format_revision == 3) gpu.integrated = true;
   const auto fill = [](auto& field, const auto& value) {
     if (!field && value) field = *value;
   };
@@ -162,7 +167,10 @@ void read_device_files(Host& host, const std::string& device, Gpu& gpu) {
   const auto total = host.read_int(device + "/mem_info_vram_total");
   if (!total) return;  // amdgpu is not bound
   add_source(gpu, "amdgpu");
-  if (*total > 0) gpu.memory.total_bytes = static_cast<std::uint64_t>(*total);
+  // KFD counts the memory that the GPU can use. Far more than its own is the host's.
+  const auto own = static_cast<std::uint64_t>(std::max<std::int64_t>(*total, 0));
+  if (gpu.memory.total_bytes.value_or(0) / 2 > own) gpu.integrated = true;
+  if (own > 0) gpu.memory.total_bytes = own;
   if (const auto used = host.read_int(device + "/mem_info_vram_used"); used && *used >= 0) {
     gpu.memory.used_bytes = static_cast<std::uint64_t>(*used);
     if (*used <= *total) gpu.memory.free_bytes = static_cast<std::uint64_t>(*total - *used);

@@ -77,6 +77,15 @@ std::optional<std::string> amd_architecture(std::string_view gfx) {
   return std::nullopt;
 }
 
+bool is_apu_target(std::string_view gfx) {
+  // Kaveri, Carrizo, Stoney; Raven, Renoir; Cyan Skillfish; Van Gogh, Rembrandt, Raphael,
+  // Mendocino; Phoenix; Strix, Strix Halo, Krackan (Linux, kfd_device.c and amdgpu_discovery.c).
+  constexpr std::string_view kApus[] = {
+      "gfx700",  "gfx801",  "gfx810",  "gfx902",  "gfx909",  "gfx90c",  "gfx1013", "gfx1033",
+      "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"};
+  return std::find(std::begin(kApus), std::end(kApus), gfx) != std::end(kApus);
+}
+
 PciAddress kfd_address(std::uint64_t domain, std::uint64_t location_id) {
   return {static_cast<std::uint32_t>(domain), static_cast<std::uint8_t>(location_id >> 8 & 0xff),
           static_cast<std::uint8_t>(location_id >> 3 & 0x1f), 0};

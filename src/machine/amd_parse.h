@@ -23,6 +23,8 @@ std::optional<std::uint64_t> property(const KfdProperties& properties, std::stri
 std::optional<std::string> gfx_name(std::uint64_t target_version);
 // "gfx942" -> "CDNA 3"; by family where the exact target is unknown.
 std::optional<std::string> amd_architecture(std::string_view gfx);
+// A processor's own graphics, by its target: it shares the host's memory.
+bool is_apu_target(std::string_view gfx);
 // location_id holds bus and device; its function bits number the partition of a partitioned GPU.
 PciAddress kfd_address(std::uint64_t domain, std::uint64_t location_id);
 
@@ -39,7 +41,7 @@ struct RasCounts {
 RasCounts parse_ras(std::string_view text);
 
 struct GpuMetrics {
-  int format_revision = 0, content_revision = 0;
+  int format_revision = 0, content_revision = 0;  // 2.x and 3.x are written by APUs alone
   std::optional<int> edge_celsius, hotspot_celsius, memory_celsius;
   std::optional<std::uint32_t> socket_power_watts;
   std::optional<int> activity_percent;

@@ -111,7 +111,9 @@ Gpu* integrated_gpu(Machine& machine) {
 }
 
 Gpu& join(const DeviceAnswers& answers, Machine& machine) {
-  if (const auto address = address_of(answers)) return gpu_at(machine, *address, Vendor::nvidia);
+  const auto address = address_of(answers);
+  if (auto* tegra = gpu_of_tegra(machine, address)) return *tegra;
+  if (address) return gpu_at(machine, *address, Vendor::nvidia);
   if (const auto uuid = uuid_of(answers)) {
     if (auto* known = gpu_with_uuid(machine, "GPU-" + *uuid)) return *known;
     if (auto* parent = gpu_of_instance(machine, *uuid)) return *parent;

@@ -11,6 +11,8 @@
 
 namespace gpuready {
 namespace {
+constexpr std::size_t kMountsMax = 4u << 20;
+
 struct NodeRule {
   const char* path;
   Vendor vendor;  // other: of any machine
@@ -23,7 +25,8 @@ constexpr NodeRule kFixed[] = {
     {"/dev/nvidia-modeset", Vendor::nvidia, false},
     {"/dev/nvidia-nvswitchctl", Vendor::nvidia, false},
     {"/dev/nvhost-gpu", Vendor::nvidia, false},
-    {"/dev/nvmap", Vendor::nvidia, false},
+    {"/dev/nvhost-ctrl-gpu", Vendor::nvidia, false},
+    {"/dev/nvmap", Vendor::nvidia, false},  // Tegra's allocator of memory
     {"/dev/dxg", Vendor::other, false},
     {"/dev/kfd", Vendor::amd, true},
 };
@@ -47,16 +50,40 @@ DeviceNode& add_node(Host& host, Machine& machine, const std::string& path) {
   return node;
 }
 
+// proc(5): "36 35 98:0 /root /mount/point rw,nosuid,nodev ..."; the innermost mount counts, and of
+// several on one point the last.
+std::optional<bool> mounted_nodev(std::string_view mounts, std::string_view path) {
+  std::optional<bool> nodev;
+  std::size_t longest = 0;
+  for (const auto line : lines(mounts)) {
+    const auto fields = split(line, " ");
+    if (fields.size() < 6) continue;
+    const auto point = fields[4];
+    const bool above = path.starts_with(point) &&
+                       (point == "/" || path.size() == point.size() || path[point.size()] == '/');
+    if (!above || point.size() < longest) continue;
+    longest = point.size();
+    const auto options = split(fields[5], ",");
+    nodev = std::find(options.begin(), options.end(), "nodev") != options.end();
+  }
+  return nodev;
+}
+
 std::string error_name(const Error& error) {
   if (const auto name = errno_name(error.code); !name.empty()) return std::string(name);
   return error.kind == ErrorKind::no_permission ? "EACCES" : error.message;
 }
 
-void ask_access(Host& host, DeviceNode& node) {
+// A mount with nodev refuses the open alone: access(2) does not tell of it.
+void ask_access(Host& host, DeviceNode& node, std::string_view mounts) {
   const auto allowed = host.may_open(node.path);
   if (!allowed && allowed.error().kind == ErrorKind::not_recorded) return;
   node.openable = allowed.has_value();
   if (!allowed) node.open_error = error_name(allowed.error());
+  node.nodev = mounted_nodev(mounts, node.path);
+  if (!allowed || node.nodev != true) return;
+  node.openable = false;
+  node.open_error = "EACCES";
 }
 
 bool driver_of(const Machine& machine, Vendor vendor) {
@@ -97,9 +124,10 @@ void read_device_nodes(Host& host, Machine& machine) {
                                    [&](const DeviceNode& node) { return node.path == path; });
     if (!known) add_node(host, machine, path);
   }
-  if (machine.full)
-    for (auto& node : machine.nodes)
-      if (node.exists) ask_access(host, node);
+  if (!machine.full) return;
+  const auto mounts = host.read_file("/proc/self/mountinfo", kMountsMax);
+  for (auto& node : machine.nodes)
+    if (node.exists) ask_access(host, node, mounts.value_or(""));
 }
 
 }  // namespace gpuready

@@ -19,8 +19,23 @@ Gpu& gpu_at(Machine& machine, const PciAddress& address, Vendor vendor) {
 }
 
 Gpu* gpu_with_uuid(Machine& machine, std::string_view uuid) {
+  // NVML writes "GPU-" before it, but not on Tegra; CUDA and Vulkan give the bytes alone.
+  const auto bare = [](std::string_view text) {
+    constexpr std::string_view kPrefix = "GPU-";
+    const bool prefixed = equals_ignore_case(text.substr(0, kPrefix.size()), kPrefix);
+    return prefixed ? text.substr(kPrefix.size()) : text;
+  };
   for (auto& gpu : machine.gpus)
-    if (gpu.uuid && equals_ignore_case(*gpu.uuid, uuid)) return &gpu;
+    if (gpu.uuid && equals_ignore_case(bare(*gpu.uuid), bare(uuid))) return &gpu;
+  return nullptr;
+}
+
+Gpu* gpu_of_tegra(Machine& machine, const std::optional<PciAddress>& address) {
+  const bool on_bus = std::any_of(machine.pci.begin(), machine.pci.end(),
+                                  [&](const auto& device) { return device.address == address; });
+  if (!machine.system.jetson_release || on_bus) return nullptr;
+  for (auto& gpu : machine.gpus)
+    if (gpu.driver == "nvgpu") return &gpu;
   return nullptr;
 }
 
@@ -38,29 +53,6 @@ void note_unseen(Machine& machine, std::string_view what, const Error& error) {
   machine.unseen.push_back({std::string(what), std::move(why)});
 }
 
-namespace {
-// Tegra's GPU is found in the device tree, and again by NVML or CUDA, which give it a PCI address
-// that no bus has: one GPU.
-void merge_jetson(std::vector<Gpu>& gpus) {
-  const auto placeholder = std::find_if(gpus.begin(), gpus.end(), [](const Gpu& gpu) {
-    return !gpu.pci && gpu.driver == "nvgpu" && gpu.sources == std::vector<std::string>{"jetson"};
-  });
-  if (placeholder == gpus.end()) return;
-  const auto real = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
-    const bool integrated = gpu.integrated || (gpu.cuda && gpu.cuda->integrated.value_or(false));
-    return &gpu != &*placeholder && gpu.vendor == Vendor::nvidia && integrated;
-  });
-  if (real == gpus.end()) return;
-  real->integrated = true;
-  real->driver = placeholder->driver;
-  if (!real->clocks.sm_mhz) real->clocks.sm_mhz = placeholder->clocks.sm_mhz;
-  if (!real->clocks.max_sm_mhz) real->clocks.max_sm_mhz = placeholder->clocks.max_sm_mhz;
-  if (!real->utilization_percent) real->utilization_percent = placeholder->utilization_percent;
-  add_source(*real, "jetson");
-  gpus.erase(placeholder);
-}
-}  // namespace
-
 void finish_gpus(Machine& machine) {
   auto& gpus = machine.gpus;
   // Paths may already name GPUs by an earlier numbering, in which a GPU's index was its place; GPUs
@@ -68,7 +60,6 @@ void finish_gpus(Machine& machine) {
   constexpr int kNew = -1;
   for (std::size_t i = 0; i < gpus.size(); ++i)
     if (gpus[i].index != static_cast<int>(i)) gpus[i].index = kNew;
-  merge_jetson(gpus);
   // GPUs without an address (Apple, Jetson, WSL2, faked) keep the order in which they were found.
   std::vector<std::pair<std::optional<PciAddress>, std::size_t>> order;
   for (std::size_t i = 0; i < gpus.size(); ++i) order.emplace_back(gpus[i].pci, i);

@@ -42,6 +42,8 @@ constexpr std::string_view kTopics[] = {
     "blocked for more than",
     "systemd[1]: Reload",
     "dxgk",
+    "IOCTLs and executions are blocked",  // a line of its own in xe's message
+    "GPU HANG",
     "nvgpu",
     "Exec format error",
 };
@@ -59,6 +61,41 @@ Parsed split_time(std::string_view line) {
   if (const auto seconds = parse_double(stamp)) return {trim(line.substr(space + 1)), seconds};
   return {line, std::nullopt};
 }
+
+constexpr std::size_t kLineMax = 2000;  // of a line; the kernel's own records have at most 1024
+constexpr std::size_t kKindMax = 200;
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+std::size_t hex_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && is_hex(text[length])) ++length;
+  return length;
+}
+
+// "0000:17:00", with or without ".0", at the front of the text.
+std::size_t address_length(std::string_view text) {
+  const auto domain = hex_length(text);
+  if (domain < 4 || domain > 8 || text.size() < domain + 6 || text[domain] != ':' ||
+      text[domain + 3] != ':' || hex_length(text.substr(domain + 1)) != 2 ||
+      hex_length(text.substr(domain + 4)) != 2)
+    return 0;
+  const bool function =
+      text.size() > domain + 7 && text[domain + 6] == '.' && is_hex(text[domain + 7]);
+  return domain + (function ? 8 : 6);
+}
+
+// A number at the front: "0x1f", "42", and hexadecimal words of eight digits and more.
+std::size_t number_length(std::string_view text) {
+  if (text.starts_with("0x")) return 2 + hex_length(text.substr(2));
+  const auto hex = hex_length(text);
+  if (hex >= 8) return hex;
+  std::size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  return digits;
+}
 }  // namespace
 
 bool is_about_gpus(std::string_view line) {
@@ -73,7 +110,8 @@ std::optional<XidEvent> parse_xid(std::string_view line) {
   auto rest = line.substr(start + 5);
   const auto close = rest.find(')');
   if (close == rest.npos || close > 64) return std::nullopt;
-  auto place = rest.substr(0, close);
+  // In MIG mode the instance stands behind: "PCI:0000:17:00 GPU-I:01 GPU-CI:00".
+  auto place = rest.substr(0, std::min(close, rest.find(' ')));
   if (const auto bare = after_prefix(place, "PCI:")) place = *bare;
   XidEvent event;
   event.pci = parse_pci_address(place);
@@ -90,27 +128,67 @@ std::optional<XidEvent> parse_xid(std::string_view line) {
   return event;
 }
 
-KernelLog parse_kernel_log(std::string_view text) {
-  constexpr std::size_t kFirst = kKernelLogMaxLines / 4;
-  KernelLog log;
-  log.readable = true;
-  for (const auto line : lines(text)) {
-    if (!is_about_gpus(line)) continue;
-    const auto parsed = split_time(line);
-    log.lines.push_back({printable(parsed.text), parsed.seconds});
-    if (auto xid = parse_xid(parsed.text)) {
-      xid->seconds = parsed.seconds;
-      log.xids.push_back(std::move(*xid));
+std::string kind_of_line(std::string_view text) {
+  std::string kind;
+  // "Xid (PCI:0000:17:00): 79, ..." and "SXid (...): 24007, ...": another code is another kind.
+  if (const auto xid = text.find("Xid ("); xid != text.npos) {
+    const auto close = text.find("): ", xid);
+    const auto end =
+        close == text.npos ? text.npos : text.find_first_not_of("0123456789", close + 3);
+    if (end != text.npos) {
+      kind = text.substr(0, end);
+      text.remove_prefix(end);
     }
   }
-  const auto shorten = [](auto& items, std::size_t first, std::size_t most) {
-    if (items.size() <= most) return;
-    const auto begin = items.begin() + static_cast<std::ptrdiff_t>(first);
-    items.erase(begin, begin + static_cast<std::ptrdiff_t>(items.size() - most));
-  };
-  shorten(log.lines, kFirst, kKernelLogMaxLines);
-  shorten(log.xids, kKernelLogMaxXids / 4, kKernelLogMaxXids);
+  while (!text.empty() && kind.size() < kKindMax) {
+    const auto length = number_length(text);
+    if (const auto address = address_length(text); address > 0) {
+      kind += text.substr(0, address);
+      text.remove_prefix(address);
+    } else if (length > 0) {
+      kind += '#';
+      text.remove_prefix(length);
+    } else {
+      kind += text.front();
+      text.remove_prefix(1);
+    }
+  }
+  return kind;
+}
+
+KernelLogReader::KernelLogReader() : lines_(kKernelLogKeep), xids_(kKernelLogKeep) {}
+
+void KernelLogReader::line(std::string_view line) {
+  if (!is_about_gpus(line)) return;
+  const auto parsed = split_time(line.substr(0, kLineMax));
+  LogLine kept{printable(parsed.text), parsed.seconds};
+  if (auto xid = parse_xid(kept.text)) {
+    xid->seconds = parsed.seconds;
+    // NVLink 5's events say in their text how grave they are.
+    const auto kind = std::to_string(xid->code) + (xid->pci ? xid->pci->text() : "") +
+                      (contains(kept.text, "Nonfatal") ? "n" : "");
+    xids_.add(kind, std::move(*xid));
+  }
+  const auto kind = kind_of_line(kept.text);
+  lines_.add(kind, std::move(kept));
+}
+
+KernelLog KernelLogReader::take() {
+  KernelLog log;
+  log.readable = true;
+  log.lines = lines_.take();
+  log.xids = xids_.take();
   return log;
+}
+
+KernelLog parse_kernel_log(std::string_view text) {
+  KernelLogReader reader;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    reader.line(text.substr(0, end));
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  }
+  return reader.take();
 }
 
 void read_kernel_log(Host& host, Machine& machine) {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kProc = "/proc/driver/nvidia";
 constexpr const char* kWslFolder = "/usr/lib/wsl/lib";
+constexpr const char* kWslDrivers = "/usr/lib/wsl/drivers";
 
 void read_module(Host& host, Machine& machine) {
   auto& nvidia = machine.nvidia;
@@ -86,6 +87,17 @@ LibraryFile library_at(Host& host, const std::string& name, const std::string& p
   return file;
 }
 
+// In WSL 2 most of the driver's libraries lie in the folder of Windows' driver, where its libcuda
+// finds them: the loader does not.
+std::optional<std::string> in_wsl_drivers(Host& host, const Machine& machine,
+                                          const std::string& name) {
+  for (const auto& folder : machine.system.wsl_drivers) {
+    const std::string path = std::string(kWslDrivers) + "/" + folder + "/" + name;
+    if (host.exists(path)) return path;
+  }
+  return std::nullopt;
+}
+
 // The first entry of a name is the one that programs load. Under WSL 2 Windows' own copy is told
 // beside it, because another one before it is a fault.
 void read_libraries(Host& host, Machine& machine) {
@@ -96,6 +108,8 @@ void read_libraries(Host& host, Machine& machine) {
     const std::string wsl = std::string(kWslFolder) + "/" + name;
     if (machine.system.wsl2 && path != wsl && host.exists(wsl))
       machine.nvidia.libraries.push_back(library_at(host, name, wsl));
+    else if (const auto inner = path ? std::nullopt : in_wsl_drivers(host, machine, name))
+      machine.nvidia.libraries.push_back(library_at(host, name, *inner));
   }
 }
 

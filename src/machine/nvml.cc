@@ -125,7 +125,9 @@ Gpu& add_without_address(Machine& machine) {
 }
 
 Gpu& join(const DeviceAnswers& answers, Machine& machine) {
-  if (const auto address = address_of(answers)) return gpu_at(machine, *address, Vendor::nvidia);
+  const auto address = address_of(answers);
+  if (auto* tegra = gpu_of_tegra(machine, address)) return *tegra;
+  if (address) return gpu_at(machine, *address, Vendor::nvidia);
   if (const auto uuid = as_text(answers.value("nvmlDeviceGetUUID")))
     if (auto* known = gpu_with_uuid(machine, *uuid)) return *known;
   return add_without_address(machine);

@@ -82,11 +82,25 @@ std::optional<Small> narrow(std::optional<std::uint64_t> value) {
   return static_cast<Small>(*value);
 }
 
+// A kernel other than Linux has none.
+bool has_sys(Host& host) {
+  const auto identity = host.identity();
+  return identity && identity->kernel_name == "Linux";
+}
+
 std::vector<Slot> list_slots(Host& host, Machine& machine) {
   std::vector<Slot> slots;
   const auto names = host.list_directory("/sys/bus/pci/devices");
   if (!names) {
-    note_unseen(machine, "/sys/bus/pci/devices", names.error());
+    // A machine without PCI has /sys/bus all the same; without that, /sys itself is missing.
+    const bool needs_sys = !machine.system.wsl2 && !machine.system.jetson_release;
+    const auto buses = host.status("/sys/bus");
+    const bool no_sys = needs_sys && names.error().kind == ErrorKind::not_found && !buses &&
+                        buses.error().kind == ErrorKind::not_found && has_sys(host);
+    if (no_sys)
+      machine.unseen.push_back({"/sys/bus/pci/devices", "/sys is not mounted, or is empty"});
+    else
+      note_unseen(machine, "/sys/bus/pci/devices", names.error());
     return slots;
   }
   for (const auto& name : *names) {
@@ -121,15 +135,29 @@ void choose(Host& host, std::vector<Slot>& slots) {
   }
 }
 
-// The port above the device; for AMD, whose boards carry a switch of their own with a fixed link to
-// the GPU, the topmost AMD function: its link is the one to the slot.
-std::optional<PciAddress> slot_end(Host& host, const PciDevice& device) {
-  if (device.path.size() < 2) return std::nullopt;
-  std::size_t at = device.path.size() - 2;
-  if (device.vendor_id != kAmd || Function(host, device.path[at]).hex("/vendor") != kAmd)
-    return device.path[at];
-  while (at > 0 && Function(host, device.path[at - 1]).hex("/vendor") == kAmd) --at;
-  return device.path[at];
+// Boards of AMD and Intel carry a PCIe switch of their own; the link to the slot is that of its
+// upper end. How far up the path the board reaches: the place of its topmost function.
+std::size_t board_top(Host& host, const PciDevice& device) {
+  const auto& path = device.path;
+  const auto made_by = [&](std::size_t at, std::uint16_t vendor) {
+    return Function(host, path[at]).hex("/vendor") == vendor;
+  };
+  std::size_t top = path.size() - 1;
+  if (device.vendor_id == kAmd) {
+    while (top > 0 && made_by(top - 1, kAmd)) --top;
+  } else if (device.vendor_id == kIntel && path.size() >= 4 && made_by(top - 1, kIntel) &&
+             made_by(top - 2, kIntel)) {
+    top -= 2;  // a root port of Intel's, which the first of the path is, is no part of it
+  }
+  return top;
+}
+
+std::optional<int> lesser(std::optional<int> a, std::optional<int> b) {
+  return a && b ? std::min(a, b) : (a ? a : b);
+}
+
+PcieLink lesser(const PcieLink& a, const PcieLink& b) {
+  return {lesser(a.generation, b.generation), lesser(a.width, b.width)};
 }
 
 PciDevice read_device(Host& host, const Slot& slot) {
@@ -177,16 +205,22 @@ PciDevice read_device(Host& host, const Slot& slot) {
 
   device.link_now = function.link_now();
   device.link_max = function.link_max();
-  if (const auto end = slot_end(host, device)) {
-    const Function port(host, *end);
+  if (device.path.empty()) return device;
+  const std::size_t top = board_top(host, device);
+  if (top + 1 < device.path.size()) {
+    const Function end(host, device.path[top]);
+    // Behind Intel's switch the GPU claims 2.5 GT/s and one lane, whatever the card has.
+    const bool claims = device.vendor_id != kIntel;
+    device.link_max = claims ? lesser(device.link_max, end.link_max()) : end.link_max();
+    if (const auto now = end.link_now(); now.generation || now.width)
+      device.link_now = claims ? lesser(device.link_now, now) : now;
+  }
+  if (top > 0) {
+    const Function port(host, device.path[top - 1]);
     device.port_link_now = port.link_now();
     device.port_link_max = port.link_max();
   }
   return device;
-}
-
-std::optional<int> lesser(std::optional<int> a, std::optional<int> b) {
-  return a && b ? std::min(a, b) : (a ? a : b);
 }
 
 void add_gpu(Machine& machine, const PciDevice& device) {
@@ -198,11 +232,6 @@ void add_gpu(Machine& machine, const PciDevice& device) {
   gpu.pcie_errors = device.errors;
   gpu.link_now = device.link_now;
   gpu.link_max = device.link_max;
-  if (device.vendor_id == kAmd && device.port_link_now.generation) {
-    gpu.link_now = device.port_link_now;
-    gpu.link_max = {lesser(device.link_max.generation, device.port_link_max.generation),
-                    lesser(device.link_max.width, device.port_link_max.width)};
-  }
   // Intel's integrated graphics is function 00:02.0 on every processor that has it.
   gpu.integrated = device.vendor_id == kIntel && device.address.bus == 0 && device.path.size() < 2;
   add_source(gpu, "pci");

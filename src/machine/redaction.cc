@@ -80,6 +80,17 @@ std::string kept_command(std::string_view name) {
   return name.starts_with("nv-") || name.starts_with("nvidia-") ? std::string(name) : "other\n";
 }
 
+// Whether device nodes may be opened: the mounts at and above /dev, without what is mounted.
+std::string kept_mounts(std::string_view text) {
+  std::string kept;
+  for (const auto line : lines(text)) {
+    const auto fields = split(line, " ");
+    if (fields.size() < 6 || (fields[4] != "/" && !fields[4].starts_with("/dev"))) continue;
+    kept += "0 0 0:0 / " + std::string(fields[4]) + " " + std::string(fields[5]) + "\n";
+  }
+  return kept;
+}
+
 struct FileRule {
   std::string_view start, end;  // of the path
   std::string (*keep)(std::string_view content);
@@ -87,7 +98,7 @@ struct FileRule {
 constexpr FileRule kFileRules[] = {
     {"/proc/cmdline", "", kept_parameters}, {"/etc/os-release", "", kept_release},
     {"/proc/cpuinfo", "", kept_processor},  {"/etc/ld.so.cache", "", kept_libraries},
-    {"/proc/", "/comm", kept_command},
+    {"/proc/", "/comm", kept_command},      {"/proc/self/mountinfo", "", kept_mounts},
 };
 
 std::string kept_of_file(const std::string& path, std::string content) {
@@ -157,6 +168,7 @@ constexpr std::string_view kSpeakers[] = {"NVRM",
                                           "nvgpu",
                                           "tegra",
                                           "[Hardware Error]",
+                                          "IOCTLs and executions are blocked",
                                           "{"};
 // Lines of which only the beginning is read.
 constexpr std::string_view kCutAfter[] = {"systemd[1]: Reload"};

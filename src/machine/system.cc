@@ -148,6 +148,12 @@ void read_system(Host& host, Machine& machine) {
   }
   if (const auto online = host.read_text("/sys/devices/system/cpu/online"))
     system.cpu_count = count_cpu_list(*online);
+  if (const auto enforce = host.read_text("/sys/fs/selinux/enforce"))
+    system.selinux_enforcing = *enforce == "1";
+  // The host's own namespace maps every id to itself: "0 0 4294967295".
+  if (const auto map = host.read_text("/proc/self/uid_map"))
+    system.user_namespace =
+        split(*map, " \t\n") != std::vector<std::string_view>{"0", "0", "4294967295"};
   system.product_name = host.read_text("/sys/class/dmi/id/product_name");
   system.kernel_command_line = host.read_text("/proc/cmdline");
   if (const auto groups = host.list_directory("/sys/kernel/iommu_groups"))
@@ -156,6 +162,9 @@ void read_system(Host& host, Machine& machine) {
   const std::string release = to_lower(system.kernel_release);
   system.wsl2 =
       contains(release, "microsoft") && (contains(release, "wsl2") || host.exists("/dev/dxg"));
+  if (system.wsl2)
+    if (auto names = host.list_directory("/usr/lib/wsl/drivers"))
+      system.wsl_drivers = std::move(*names);
   if (const auto release_text = host.read_file("/etc/nv_tegra_release")) {
     const auto first = lines(*release_text);
     if (!first.empty()) system.jetson_release = printable(trim(first.front()));

@@ -11,6 +11,9 @@
 namespace gpuready {
 namespace {
 
+constexpr const char* kBusUnread =
+    "Not known: the PCI bus cannot be read, so a GPU may be here unseen.";
+
 // The most severe of the finding and of what is folded under it. Too few GPUs are no fault.
 Severity worst(const Finding& finding) {
   if (finding.id == kExpectedGpuCount) return Severity::info;
@@ -107,10 +110,18 @@ Tally tally(const Report& report, const Requirements& requirements) {
   return tally;
 }
 
+// Then none found does not mean that none is here.
+bool bus_unread(const Machine& machine) {
+  return std::any_of(machine.unseen.begin(), machine.unseen.end(),
+                     [](const Unseen& unseen) { return unseen.what == "/sys/bus/pci/devices"; });
+}
+
 Exit exit_of(const Report& report, const Tally& tally, const Requirements& requirements) {
   if (tally.failed || tally.errors > 0 || tally.usable < tally.gpus) return Exit::unhealthy;
   if (requirements.required_gpus && tally.usable < *requirements.required_gpus)
     return Exit::required_absent;
+  if (tally.gpus == 0 && report.machine.fakes.empty() && bus_unread(report.machine))
+    return Exit::unknown;
   const bool untested =
       !requirements.devices.empty() && report.verdicts && report.verdicts->empty();
   const bool unproven = requirements.test_gpus && (untested || tally.ready < tally.gpus);
@@ -148,6 +159,7 @@ std::string sentence(std::string text, const std::string& problem) {
 std::string conclude_check(const Report& report, const Tally& tally) {
   if (!report.machine.fakes.empty()) return "Faked GPUs: nothing can be proven on them.";
   const std::string problem = first_problem(report);
+  if (tally.gpus == 0 && bus_unread(report.machine)) return kBusUnread;
   if (tally.gpus == 0) {
     const bool passed =
         report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
@@ -165,6 +177,7 @@ std::string conclude_check(const Report& report, const Tally& tally) {
 }
 
 std::string conclude_doctor(const Report& report, const Tally& tally) {
+  if (tally.gpus == 0 && tally.errors == 0 && bus_unread(report.machine)) return kBusUnread;
   if (tally.errors + tally.warnings > 0 || tally.failed)
     return sentence(
         fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
@@ -179,6 +192,7 @@ std::string conclude_detect(const Report& report, const Tally& tally) {
   if (!report.machine.fakes.empty())
     return sentence(
         "Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
+  if (tally.gpus == 0 && bus_unread(report.machine)) return kBusUnread;
   if (tally.gpus == 0) return "No GPU found.";
   if (tally.usable == tally.gpus) return count(tally.gpus, "GPU") + " found.";
   return fmt::format("{} found, {} usable. {}; `gpuready doctor` names the cause.",

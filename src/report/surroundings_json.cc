@@ -29,10 +29,14 @@ Json system_json(const SystemState& system) {
   put(doc, "memory_available_bytes", system.memory_available_bytes);
   doc["effective_uid"] = system.effective_uid;
   put(doc, "secure_boot", system.secure_boot);
+  put(doc, "selinux_enforcing", system.selinux_enforcing);
+  put(doc, "user_namespace", system.user_namespace);
   put(doc, "kernel_command_line", system.kernel_command_line);
   put(doc, "iommu_active", system.iommu_active);
   put(doc, "hypervisor", system.hypervisor);
   doc["wsl2"] = system.wsl2;
+  put_list(doc, "wsl_drivers", system.wsl_drivers,
+           [](const std::string& name) { return Json(name); });
   put(doc, "jetson_release", system.jetson_release);
   if (!system.numa_cpus.empty()) {
     Json& nodes = doc["numa_cpus"] = Json::object();
@@ -79,6 +83,7 @@ Json device_node_json(const DeviceNode& node) {
   put(doc, "device_minor", node.device_minor);
   put(doc, "openable", node.openable);
   put(doc, "open_error", node.open_error);
+  put(doc, "nodev", node.nodev);
   return doc;
 }
 
@@ -90,6 +95,7 @@ Json kernel_log_json(const KernelLog& log) {
     Json item = Json::object();
     item["text"] = line.text;
     put_finite(item, "seconds", line.seconds);
+    if (line.left_out > 0) item["left_out"] = line.left_out;
     return item;
   });
   put_list(doc, "xids", log.xids, [](const XidEvent& event) {
@@ -99,6 +105,7 @@ Json kernel_log_json(const KernelLog& log) {
     item["line"] = event.line;
     put_finite(item, "seconds", event.seconds);
     put(item, "source", event.source);
+    if (event.left_out > 0) item["left_out"] = event.left_out;
     return item;
   });
   return doc;

@@ -127,7 +127,13 @@ std::string looked_at(const Machine& machine) {
   if (machine.intel.i915_loaded || machine.intel.xe_loaded) parts.push_back("the Intel driver");
   if (machine.vulkan.outcome == "completed") parts.push_back("Vulkan");
   if (!machine.nodes.empty()) parts.push_back("device files");
-  if (machine.kernel_log.readable) parts.push_back("the kernel log");
+  if (machine.kernel_log.readable) {
+    std::size_t left_out = 0;
+    for (const auto& line : machine.kernel_log.lines) left_out += line.left_out;
+    parts.push_back(left_out == 0
+                        ? "the kernel log"
+                        : fmt::format("the kernel log ({} repeated lines left out)", left_out));
+  }
   if (machine.container.runtime) parts.push_back("the container's limits");
   if (parts.size() == 1) return parts[0];
   const std::string last = parts.back();

@@ -51,21 +51,28 @@ TEST(Join, UnseenIsToldOnceAndAbsenceIsNoBlindness) {
   EXPECT_EQ(machine.unseen[1].why, "not in the recording");
 }
 
-TEST(Join, TegrasGpuFoundTwiceIsOne) {
+TEST(Join, TegrasGpuIsFoundWithoutAnAddressOrWithOneThatNoBusHas) {
   Machine machine;
-  auto& tree = machine.gpus.emplace_back();
-  tree.vendor = Vendor::nvidia;
-  tree.integrated = true;
-  tree.driver = "nvgpu";
-  tree.clocks.sm_mhz = 306;
-  add_source(tree, "jetson");
-  auto& cuda = gpu_at(machine, {0, 0, 0, 0}, Vendor::nvidia);
-  cuda.cuda.emplace().integrated = true;
-  cuda.name = "Orin";
-  finish_gpus(machine);
-  ASSERT_EQ(machine.gpus.size(), 1u);
-  EXPECT_EQ(machine.gpus[0].name, "Orin");
-  EXPECT_EQ(machine.gpus[0].clocks.sm_mhz, 306);
+  auto& card = gpu_at(machine, {0, 1, 0, 0}, Vendor::nvidia);
+  card.driver = "nvidia";
+  machine.pci.emplace_back().address = {0, 1, 0, 0};
+  auto& tegra = machine.gpus.emplace_back();
+  tegra.vendor = Vendor::nvidia;
+  tegra.driver = "nvgpu";
+  EXPECT_EQ(gpu_of_tegra(machine, std::nullopt), nullptr) << "not a Jetson";
+  machine.system.jetson_release = "# R36 (release)";
+  EXPECT_EQ(gpu_of_tegra(machine, std::nullopt), &machine.gpus[1]);
+  EXPECT_EQ(gpu_of_tegra(machine, PciAddress{0, 0, 0, 0}), &machine.gpus[1]);
+  EXPECT_EQ(gpu_of_tegra(machine, PciAddress{0, 1, 0, 0}), nullptr) << "a card of its own";
+}
+
+TEST(Join, AUuidIsTheSameWithAndWithoutItsPrefix) {
+  Machine machine;
+  machine.gpus.emplace_back().uuid = "5a1f0c20-3b7d";
+  EXPECT_EQ(gpu_with_uuid(machine, "GPU-5A1F0C20-3b7d"), &machine.gpus[0]);
+  machine.gpus[0].uuid = "GPU-5a1f0c20-3b7d";
+  EXPECT_EQ(gpu_with_uuid(machine, "5a1f0c20-3b7d"), &machine.gpus[0]);
+  EXPECT_EQ(gpu_with_uuid(machine, "GPU-5a1f0c20"), nullptr);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "machine/kernel_log.h"
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "machine/sources.h"
 #include "scripted.h"
 
@@ -8,7 +11,8 @@ namespace {
 
 TEST(Xid, EveryFormOfThePlace) {
   const PciAddress address{0, 0x17, 0, 0};
-  for (const char* place : {"PCI:0000:17:00", "PCI:0000:17:00.0", "0000:17:00", "0000:17:00.0"}) {
+  for (const char* place : {"PCI:0000:17:00", "PCI:0000:17:00.0", "0000:17:00", "0000:17:00.0",
+                            "PCI:0000:17:00 GPU-I:01", "PCI:0000:17:00 GPU-I:01 GPU-CI:00"}) {
     const auto xid =
         parse_xid("NVRM: Xid (" + std::string(place) +
                   "): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
@@ -48,17 +52,109 @@ TEST(KernelLog, KeepsWhatIsAboutGpus) {
   EXPECT_EQ(log.xids[0].seconds, 6.0);
 }
 
-TEST(KernelLog, AFloodKeepsItsBeginningAndItsEnd) {
+std::string xid_line(int seconds, int code, const std::string& text) {
+  return std::to_string(seconds) + ".0 NVRM: Xid (PCI:0000:17:00): " + std::to_string(code) + ", " +
+         text + "\n";
+}
+
+bool holds(const KernelLog& log, std::string_view text) {
+  return std::any_of(log.lines.begin(), log.lines.end(),
+                     [&](const LogLine& line) { return contains(line.text, text); });
+}
+
+template <class Items>
+std::size_t counted(const Items& items) {
+  std::size_t count = 0;
+  for (const auto& item : items) count += 1 + item.left_out;
+  return count;
+}
+
+TEST(KernelLog, AFloodKeepsItsBeginningAndItsEndAndIsCounted) {
   std::string text;
-  for (int i = 0; i < 5000; ++i)
-    text +=
-        std::to_string(i) + ".0 NVRM: Xid (PCI:0000:17:00): 31, number " + std::to_string(i) + "\n";
+  for (int i = 0; i < 60'000; ++i)
+    text += xid_line(i, 31, "pid=" + std::to_string(i) + ", number " + std::to_string(i));
   const auto log = parse_kernel_log(text);
-  EXPECT_EQ(log.lines.size(), kKernelLogMaxLines);
-  EXPECT_EQ(log.xids.size(), kKernelLogMaxXids);
+  EXPECT_LE(log.lines.size(), 16u);
+  EXPECT_EQ(counted(log.lines), 60'000u);
+  EXPECT_EQ(counted(log.xids), 60'000u);
   EXPECT_EQ(log.lines.front().seconds, 0.0);
-  EXPECT_EQ(log.lines.back().seconds, 4999.0);
-  EXPECT_EQ(log.xids.back().seconds, 4999.0);
+  EXPECT_EQ(log.xids.front().seconds, 0.0);
+  EXPECT_EQ(log.lines.back().seconds, 59'999.0);
+  EXPECT_EQ(log.xids.back().seconds, 59'999.0);
+}
+
+TEST(KernelLog, AFloodCostsNoLineOfAnotherKind) {
+  std::string text = "1.0 NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0xffff:2477)\n";
+  const auto storm = [&](int from) {
+    for (int i = from; i < from + 3700; ++i) {
+      const auto time = std::to_string(i) + ".0 ";
+      text += time + "pcieport 0000:16:01.0: AER: Corrected error received: 0000:17:00.0\n";
+      text += time +
+              "nvidia 0000:17:00.0: PCIe Bus Error: severity=Corrected, type=Physical "
+              "Layer, (Receiver ID)\n";
+    }
+  };
+  storm(10);
+  text += xid_line(4000, 79, "GPU has fallen off the bus.");
+  text += "4001.0 amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -110\n";
+  storm(5000);
+  const auto log = parse_kernel_log(text);
+  EXPECT_LT(log.lines.size(), 50u);
+  EXPECT_EQ(counted(log.lines), 4u * 3700u + 3u);
+  EXPECT_TRUE(holds(log, "RmInitAdapter failed"));
+  EXPECT_TRUE(holds(log, "fallen off the bus"));
+  EXPECT_TRUE(holds(log, "ret = -110"));
+  EXPECT_TRUE(std::is_sorted(log.lines.begin(), log.lines.end(),
+                             [](const auto& a, const auto& b) { return a.seconds < b.seconds; }));
+}
+
+TEST(KernelLog, AnotherXidGpuOrGravityIsAnotherKind) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += xid_line(i, 31, "pid=7, name=python3");
+  text += xid_line(3000, 79, "pid=7, name=python3");
+  text += "3001.0 NVRM: Xid (PCI:0000:18:00): 31, pid=7, name=python3\n";
+  text += xid_line(3002, 149, "NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000)");
+  for (int i = 3003; i < 6000; ++i)
+    text += xid_line(i, 149, "NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226 0x00000001)");
+  for (int i = 6000; i < 9000; ++i) text += xid_line(i, 31, "pid=7, name=python3");
+  const auto log = parse_kernel_log(text);
+  const auto has = [&](int code, int bus, std::string_view word) {
+    return std::any_of(log.xids.begin(), log.xids.end(), [&](const XidEvent& event) {
+      return event.code == code && event.pci->bus == bus && contains(event.line, word);
+    });
+  };
+  EXPECT_TRUE(has(79, 0x17, "python3"));
+  EXPECT_TRUE(has(31, 0x18, "python3"));
+  EXPECT_TRUE(has(149, 0x17, " Fatal"));
+  EXPECT_EQ(counted(log.xids), 9000u);
+}
+
+TEST(KernelLog, WhatIsAlikeButForNumbersIsOneKind) {
+  const auto same = [](const char* a, const char* b) { return kind_of_line(a) == kind_of_line(b); };
+  EXPECT_TRUE(same("amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=12",
+                   "amdgpu 0000:03:00.0: amdgpu: ring gfx_1.2.0 timeout, signaled seq=9"));
+  EXPECT_TRUE(
+      same("x error status/mask=00000040/0000a000", "x error status/mask=0000beef/00001000"));
+  EXPECT_FALSE(
+      same("amdgpu 0000:03:00.0: GPU reset begin!", "amdgpu 0000:26:00.0: GPU reset begin!"));
+  EXPECT_FALSE(same("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44",
+                    "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 11012, Fatal, Link 44"));
+  EXPECT_FALSE(same("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44",
+                    "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Non-fatal, Link 44"));
+}
+
+// As a machine that logged for weeks gives it: neither memory nor the result grows with the log.
+TEST(KernelLog, MillionsOfLinesOfManyKindsStayBounded) {
+  KernelLogReader reader;
+  for (int i = 0; i < 1'000'000; ++i) {
+    std::string name = "nvidia ";
+    for (int n = i % 50'000, letter = 0; letter < 4; ++letter, n /= 16)
+      name += static_cast<char>('g' + n % 16);
+    reader.line("1.0 " + name + " said something");
+  }
+  const auto log = reader.take();
+  EXPECT_LE(log.lines.size(), kKernelLogMostLines);
+  EXPECT_EQ(counted(log.lines), 1'000'000u);
 }
 
 TEST(KernelLog, ControlCharactersDoNotPass) {

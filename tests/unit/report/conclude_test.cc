@@ -81,6 +81,18 @@ TEST(Conclude, AnErrorFindingIsOneEvenWhenTheTestPassed) {
   EXPECT_EQ(exit_of(report), Exit::unhealthy);
 }
 
+TEST(Conclude, WithoutTheBusNoGpuIsNotKnownToBeAbsent) {
+  for (const char* command : {"detect", "doctor", "check"}) {
+    Report report;
+    report.command = command;
+    report.findings.emplace();
+    report.machine.unseen.push_back({"/sys/bus/pci/devices", "/sys is not mounted, or is empty"});
+    conclude(report, {});
+    EXPECT_EQ(report.exit, Exit::unknown) << command;
+    EXPECT_TRUE(report.conclusion.starts_with("Not known")) << report.conclusion;
+  }
+}
+
 TEST(Conclude, AWarningIsNoFailure) {
   auto report = healthy(1);
   report.findings->push_back(error_about(0));

@@ -17,10 +17,13 @@ SystemState filled_system_state() {
   out.memory_available_bytes = 1014;
   out.effective_uid = 1015;
   out.secure_boot = true;
+  out.selinux_enforcing = true;
+  out.user_namespace = true;
   out.kernel_command_line = "text 1016";
   out.iommu_active = true;
   out.hypervisor = "text 1017";
   out.wsl2 = true;
+  out.wsl_drivers = {"text 1246"};
   out.jetson_release = "text 1018";
   out.numa_cpus = {{1019, "text 1020"}};
   out.unix_seconds = 1021;
@@ -195,6 +198,7 @@ DeviceNode filled_device_node() {
   out.device_minor = 1229;
   out.openable = true;
   out.open_error = "text 1230";
+  out.nodev = true;
   return out;
 }
 
@@ -202,6 +206,7 @@ LogLine filled_log_line() {
   LogLine out;
   out.text = "text 1232";
   out.seconds = 1233.5;
+  out.left_out = 1244;
   return out;
 }
 
@@ -212,6 +217,7 @@ XidEvent filled_xid_event() {
   out.line = "text 1239";
   out.seconds = 1240.5;
   out.source = "text 1241";
+  out.left_out = 1245;
   return out;
 }
 
