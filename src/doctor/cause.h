@@ -69,19 +69,22 @@ struct Cause {
 const std::vector<Cause>& causes();
 
 // The rows by area, in root order within the area.
-std::vector<Cause> bus_causes();      // causes_bus.cc: on the bus
-std::vector<Cause> bind_causes();     // causes_bind.cc: which driver holds the GPU
-std::vector<Cause> adapter_causes();  // causes_adapter.cc: the kernel driver and the board
-std::vector<Cause> start_causes();    // causes_start.cc: a loaded driver does not drive it
-std::vector<Cause> probe_causes();    // causes_probe.cc: drivers that hang or crash
-std::vector<Cause> library_causes();  // causes_library.cc: user space against the kernel module
-std::vector<Cause> toolkit_causes();  // causes_toolkit.cc: CUDA toolkits against the driver
-std::vector<Cause> access_causes();   // causes_access.cc: device nodes, containers, visibility
-std::vector<Cause> visible_causes();  // causes_visible.cc: variables that hide GPUs
-std::vector<Cause> state_causes();    // causes_state.cc: MIG, modes, fabric, licences
-std::vector<Cause> health_causes();   // causes_health.cc: memory, links, power
-std::vector<Cause> amd_causes();      // causes_amd.cc
-std::vector<Cause> symptom_causes();  // causes_symptom.cc: told only when no cause was found
-std::vector<Cause> unseen_causes();   // causes_unseen.cc: what could not be looked at
+std::vector<Cause> bus_causes();       // causes_bus.cc: on the bus
+std::vector<Cause> bind_causes();      // causes_bind.cc: which driver holds the GPU
+std::vector<Cause> adapter_causes();   // causes_adapter.cc: the kernel driver and the board
+std::vector<Cause> start_causes();     // causes_start.cc: a loaded driver does not drive it
+std::vector<Cause> recovery_causes();  // causes_recovery.cc: GPUs that hung; firmware on them
+std::vector<Cause> pcie_causes();      // causes_pcie.cc: errors of the link
+std::vector<Cause> fabric_causes();    // causes_fabric.cc: NVSwitches
+std::vector<Cause> probe_causes();     // causes_probe.cc: drivers that hang or crash
+std::vector<Cause> library_causes();   // causes_library.cc: user space against the kernel module
+std::vector<Cause> toolkit_causes();   // causes_toolkit.cc: CUDA toolkits against the driver
+std::vector<Cause> access_causes();    // causes_access.cc: device nodes, containers, visibility
+std::vector<Cause> visible_causes();   // causes_visible.cc: variables that hide GPUs
+std::vector<Cause> state_causes();     // causes_state.cc: MIG, modes, fabric, licences
+std::vector<Cause> health_causes();    // causes_health.cc: memory, links, power
+std::vector<Cause> amd_causes();       // causes_amd.cc
+std::vector<Cause> symptom_causes();   // causes_symptom.cc: told only when no cause was found
+std::vector<Cause> unseen_causes();    // causes_unseen.cc: what could not be looked at
 
 }  // namespace gpuready::doctor

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
+#include "doctor/refusal.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -65,6 +66,7 @@ std::vector<Match> nodes_missing(const Facts& facts) {
 // The nodes that CUDA opens: others (nvidia-caps, nvswitch, modeset) are for administrators.
 bool is_for_compute(const DeviceNode& entry) {
   if (entry.path == "/dev/nvidiactl" || entry.path == "/dev/nvidia-uvm") return true;
+  if (entry.path == "/dev/nvmap" || entry.path.starts_with("/dev/nvhost")) return true;  // Tegra's
   const auto minor = after_prefix(entry.path, "/dev/nvidia");
   return minor && parse_uint(*minor);
 }
@@ -73,6 +75,7 @@ std::vector<Match> node_permission(const Facts& facts) {
   Match match = all_nvidia(facts);
   for (const auto& entry : facts.machine.nodes) {
     if (!is_for_compute(entry) || entry.open_error != "EACCES") continue;
+    if (match.evidence.empty()) explain_refusal(facts.machine, entry, match);
     match.evidence.push_back(evidence(
         entry.path, fmt::format("may not be opened: EACCES (mode {:04o}, user {})",
                                 entry.mode.value_or(0), facts.machine.system.effective_uid)));

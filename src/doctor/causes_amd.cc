@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
+#include "doctor/refusal.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -35,10 +36,12 @@ std::vector<Match> permission(const Facts& facts) {
   const auto& machine = facts.machine;
   if (!any_gpu(machine, Vendor::amd) && !machine.amd.kfd_present) return {};
   Match match = about_all(machine, Vendor::amd);
+  const DeviceNode* refused = nullptr;
   for (const auto& entry : machine.nodes) {
     const bool ours = entry.path == "/dev/kfd" || entry.path.starts_with("/dev/dri/renderD");
     if (!ours || (entry.open_error != "EACCES" && entry.open_error != "EPERM")) continue;
     if (entry.path != "/dev/kfd" && gpus_on_bus(machine, Vendor::amd).empty()) continue;
+    if (!refused) refused = &entry;
     match.evidence.push_back(evidence(
         entry.path,
         fmt::format("open: {} (mode {:04o}, group {}, user {})", *entry.open_error,
@@ -46,6 +49,7 @@ std::vector<Match> permission(const Facts& facts) {
   }
   if (match.evidence.empty()) return {};
   if (in_container(machine)) cure_in_container(match, machine, Ask::amd_devices);
+  explain_refusal(machine, *refused, match);
   return {match};
 }
 
@@ -107,7 +111,10 @@ std::vector<Match> rocm_too_new(const Facts& facts) {
   const auto& amd = facts.machine.amd;
   if (!amd.rocm_version || !any_gpu(facts.machine, Vendor::amd)) return {};
   const bool stuck = amd.outcome == "hung" || amd.outcome == "timed_out";
-  const bool refused = amd.start && !amd.start->ok();
+  // A start that may not open the node tells nothing of versions.
+  const auto* kfd = node(facts.machine, "/dev/kfd");
+  const bool closed = kfd && kfd->openable == false;
+  const bool refused = amd.start && !amd.start->ok() && !closed;
   if (!stuck && !refused) return {};
   const auto rocm = parse_version(*amd.rocm_version);
   const auto belongs = amd.module_version ? release_of(*amd.module_version) : std::nullopt;

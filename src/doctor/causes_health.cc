@@ -69,9 +69,33 @@ constexpr EccXid kEccXids[] = {
     {95, "Stop everything that runs on the GPU at once, and reset it: any of it may be damaged."},
 };
 
+// "amdgpu 0000:c3:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block"; newer
+// drivers write "N new uncorrectable hardware errors ..." (Linux, amdgpu_ras.c).
+bool tells_of_uncorrectable(std::string_view line) {
+  const auto at = line.find("uncorrectable hardware errors detected");
+  if (at == line.npos) return false;
+  const auto words = split(line.substr(0, at), " ");
+  for (std::size_t back = 1; back <= 2 && back <= words.size(); ++back)
+    if (const auto count = parse_uint(words[words.size() - back])) return *count > 0;
+  return false;  // "no uncorrectable ..."
+}
+
+void add_ras_lines(const Machine& machine, const Gpu& gpu, Match& match) {
+  constexpr std::size_t kQuotes = 3;
+  const auto cards = gpus_on_bus(machine, Vendor::amd).size();
+  for (const auto& line : machine.kernel_log.lines) {
+    const bool fatal = contains(line.text, "ERREVENT_ATHUB_INTERRUPT");
+    if (!fatal && !tells_of_uncorrectable(line.text)) continue;
+    const auto pci = pci_address_in(line.text);
+    if (pci ? pci == gpu.pci : cards == 1)
+      if (match.evidence.size() < kQuotes)
+        match.evidence.push_back(evidence("kernel log", line.text));
+  }
+}
+
 std::vector<Match> uncorrectable(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
-    if (gpu.ecc.since_boot.uncorrected.value_or(0) > 0)
+    if (gpu.vendor == Vendor::nvidia && gpu.ecc.since_boot.uncorrected.value_or(0) > 0)
       match.evidence.push_back(
           evidence("nvmlDeviceGetTotalEccErrors (uncorrected, volatile)",
                    fmt::format("{} since the driver was loaded", *gpu.ecc.since_boot.uncorrected)));
@@ -79,9 +103,16 @@ std::vector<Match> uncorrectable(const Facts& facts) {
     for (const auto& [block, errors] : gpu.ras_errors)
       if (block.ends_with("_ue") && errors > 0) {
         ras += errors;
-        match.evidence.push_back(evidence("ras/" + block.substr(0, block.size() - 3) + "_err_count",
-                                          fmt::format("ue: {}", errors)));
+        match.evidence.push_back(evidence(
+            fmt::format("/sys/bus/pci/devices/{}/ras/{}_err_count", gpu.pci ? gpu.pci->text() : "*",
+                        block.substr(0, block.size() - 3)),
+            fmt::format("ue: {}", errors)));
       }
+    // The counters are of now; the log's lines are told where those cannot be read.
+    if (gpu.vendor == Vendor::amd && gpu.ras_errors.empty()) {
+      add_ras_lines(facts.machine, gpu, match);
+      ras += match.evidence.size();
+    }
     if (const auto* status = failed_call(gpu, "cu", 214))
       match.evidence.push_back(evidence(*status));
     for (const auto& xid : kEccXids)
@@ -139,8 +170,6 @@ std::vector<Match> link_degraded(const Facts& facts) {
       port_seen = device->port_link_max.width.has_value();
       const auto port_now = device->port_link_now.width, port_max = device->port_link_max.width;
       const bool real_port = port_now && port_max && *port_max >= 1 && (!now || *port_max >= *now);
-      if (real_port && gpu.vendor == Vendor::amd)
-        now = std::min(now.value_or(*port_now), *port_now);
       if (real_port && max) max = std::min(*max, *port_max);
     }
     if (!now || !max || *now < 1 || *now >= *max || gpu.integrated) return;
@@ -190,6 +219,21 @@ int links_up(const Gpu& gpu) {
                     [](const NvLink& link) { return link.up.value_or(false); }));
 }
 
+// The driver took work off this GPU because of an NVLink: Xid 74, those of NVLink 5, and Xid 45
+// that names one of them as its cause.
+bool nvlink_failed(const Machine& machine, const Gpu& gpu) {
+  constexpr int kNvlink[] = {74, 144, 145, 146, 149, 150};
+  return std::any_of(
+      machine.kernel_log.xids.begin(), machine.kernel_log.xids.end(), [&](const XidEvent& event) {
+        if (!event.pci || !gpu.pci || !same_slot(*event.pci, *gpu.pci)) return false;
+        return std::any_of(std::begin(kNvlink), std::end(kNvlink), [&](int code) {
+          const bool itself = event.code == code && !contains(event.line, "Nonfatal");
+          return itself || (event.code == 45 &&
+                            event.line.ends_with(fmt::format("caused by previous Xid {}", code)));
+        });
+      });
+}
+
 bool are_peers(const Gpu& gpu, const Gpu& other) {
   bool known = false;
   for (const auto& link : gpu.nvlinks) {
@@ -214,7 +258,9 @@ int links_expected(const Machine& machine, const Gpu& gpu) {
 
 std::vector<Match> nvlink(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
-    const int up = links_up(gpu), expected = links_expected(facts.machine, gpu);
+    const int up = links_up(gpu), count = static_cast<int>(gpu.nvlinks.size());
+    const bool cut_off = up == 0 && nvlink_failed(facts.machine, gpu);
+    const int expected = cut_off ? count : links_expected(facts.machine, gpu);
     std::string down;
     for (const auto& link : gpu.nvlinks)
       if (link.up.has_value() && !*link.up) down += fmt::format(" {}", link.link);
@@ -265,7 +311,7 @@ std::vector<Cause> health_causes() {
        .remedy = Remedy::reset,
        .explains = {"xid-48", "xid-94", "xid-95", "xid-140", "xid-171", "xid-172", "xid-63",
                     "xid-154", "xid-45", "row-remap-pending", "reset-required", "gpu-call-failed",
-                    "cuda-start-failed"},
+                    "cuda-start-failed", "gpu-hung", "gpu-reset-failed"},
        .match = uncorrectable},
       {.id = "sram-errors-exceeded",
        .severity = Severity::error,
@@ -285,8 +331,9 @@ std::vector<Cause> health_causes() {
                "and have the board checked.",
        .command = "nvidia-smi nvlink --status -i {pci}",
        .remedy = Remedy::reset,
-       .explains = {"xid-74", "xid-136", "xid-137", "xid-144", "xid-145", "xid-146", "xid-147",
-                    "xid-148", "xid-149", "xid-154", "reset-required"},
+       .explains = {"fabric-unhealthy", "xid-45", "xid-74", "xid-136", "xid-137", "xid-144",
+                    "xid-145", "xid-146", "xid-147", "xid-148", "xid-149", "xid-154",
+                    "reset-required"},
        .match = nvlink},
       {.id = "hardware-slowdown",
        .severity = Severity::warning,

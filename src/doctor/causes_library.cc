@@ -91,6 +91,33 @@ std::vector<Match> wsl_shadow(const Facts& facts) {
   return {match};
 }
 
+// Windows hands its GPUs in as /dev/dxg, and with them the folders of its drivers. Those of other
+// vendors have no CUDA, and need none.
+std::vector<Match> wsl_driver_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto* dxg = node(machine, "/dev/dxg");
+  if (!machine.system.wsl2 || !dxg || !dxg->exists || cuda_library_path(machine)) return {};
+  const auto& folders = machine.system.wsl_drivers;
+  const auto nvidias = std::find_if(folders.begin(), folders.end(), [](const std::string& folder) {
+    return folder.starts_with("nv");
+  });
+  Match match = all_nvidia(facts);
+  match.evidence.push_back(evidence("/dev/dxg", "Windows hands in a GPU"));
+  if (!folders.empty() && nvidias == folders.end()) {
+    match.severity = Severity::info;
+    match.title = "Windows hands in a GPU, and no driver of NVIDIA's";
+    match.explanation = "CUDA needs NVIDIA's driver for Windows; the GPU here is another vendor's.";
+    match.cure = "With an NVIDIA GPU: install NVIDIA's driver in Windows.";
+    match.command = "";
+  }
+  match.evidence.push_back(evidence("/usr/lib/wsl/lib/libcuda.so.1", "no such file"));
+  match.evidence.push_back(evidence("/usr/lib/wsl/drivers", folders.empty() ? "missing or empty"
+                                                            : nvidias == folders.end()
+                                                                ? folders.front()
+                                                                : *nvidias));
+  return {match};
+}
+
 std::vector<Match> nvml_missing(const Facts& facts) {
   const auto& machine = facts.machine;
   if (!machine.nvidia.module_loaded || !any_gpu(machine, Vendor::nvidia)) return {};
@@ -180,6 +207,18 @@ std::vector<Cause> library_causes() {
        .explains = {"nvml-start-failed", "cuda-start-failed", "driver-library-mismatch",
                     "ptx-jit-missing", "expected-gpu-count"},
        .match = wsl_shadow},
+      {.id = "wsl-driver-missing",
+       .severity = Severity::error,
+       .title = "Windows hands in a GPU without its driver's libraries",
+       .explanation = "WSL 2 has /dev/dxg, and the libraries that Windows' driver brings along are "
+                      "not here.",
+       .cure =
+           "Install NVIDIA's newest driver in Windows, run wsl --update and wsl --shutdown, and "
+           "start again; /usr/lib/wsl must be mounted.",
+       .command = "wsl.exe --update && wsl.exe --shutdown",
+       .explains = {"nvml-library-missing", "cuda-library-missing", "nvml-start-failed",
+                    "cuda-start-failed", "expected-gpu-count"},
+       .match = wsl_driver_missing},
       {.id = "stub-library",
        .severity = Severity::error,
        .title = "A stub stands in for libcuda.so.1",

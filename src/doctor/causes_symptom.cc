@@ -90,11 +90,33 @@ Severity own_severity(const XidEntry* entry, const std::string& line) {
   // 154 tells that the recovery action changed; back to none, all is well again.
   if (entry->code == 154 && contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to "))
     return Severity::info;
-  if (entry->code >= 144 && entry->code <= 149 && contains(line, "Nonfatal"))
-    return Severity::warning;
+  if (entry->code >= 144 && entry->code <= 150) {
+    if (contains(line, "Nonfatal")) return Severity::warning;
+    if (contains(line, " Fatal")) return Severity::error;
+  }
   if (entry->klass == XidClass::application || entry->klass == XidClass::informational)
     return Severity::info;
+  if (entry->action == XidAction::none) return Severity::info;
   return entry->fatal ? Severity::error : Severity::warning;
+}
+
+// Drivers from 580 on name the cause: "..., Ch 00000008 caused by previous Xid 149".
+void explain_removal(const XidEvent& event, Match& match) {
+  constexpr std::string_view kCause = "caused by previous Xid ";
+  const auto at = event.line.find(kCause);
+  if (at == event.line.npos) return;
+  const auto text = std::string_view(event.line).substr(at + kCause.size());
+  const auto code = parse_uint(text.substr(0, text.find_first_not_of("0123456789")));
+  if (!code || *code > 100'000) return;
+  const auto* cause = find_xid(static_cast<int>(*code));
+  match.title = fmt::format("Xid 45: channels removed because of Xid {}", *code);
+  match.explanation =
+      fmt::format("The driver removed an application's channels because of Xid {}{}.", *code,
+                  cause ? fmt::format(" ({})", cause->name) : "");
+  if (cause) {
+    match.severity = cause->fatal ? Severity::error : Severity::warning;
+    match.cure = fmt::format("Act on Xid {}: {}.", *code, describe(cause->action));
+  }
 }
 
 Remedy remedy_of(XidAction action) {
@@ -128,7 +150,8 @@ std::vector<Match> xid_events(const Facts& facts) {
   struct Seen {
     const XidEvent* first = nullptr;
     const XidEvent* last = nullptr;
-    int count = 0;
+    const XidEvent* worst = nullptr;
+    std::size_t count = 0;
   };
   // What is past is told apart from what is not.
   std::map<std::tuple<int, std::optional<PciAddress>, XidState>, Seen> events;
@@ -136,7 +159,10 @@ std::vector<Match> xid_events(const Facts& facts) {
     auto& seen = events[{event.code, event.pci, state_of(machine, event)}];
     if (!seen.first) seen.first = &event;
     seen.last = &event;
-    ++seen.count;
+    const auto* entry = find_xid(event.code);
+    if (!seen.worst || own_severity(entry, event.line) > own_severity(entry, seen.worst->line))
+      seen.worst = &event;
+    seen.count += 1 + event.left_out;
   }
   std::vector<Match> matches;
   for (const auto& [key, seen] : events) {
@@ -144,7 +170,8 @@ std::vector<Match> xid_events(const Facts& facts) {
     const auto* entry = find_xid(code);
     Match match;
     match.id = fmt::format("xid-{}", code);
-    match.severity = own_severity(entry, seen.last->line);
+    // NVLink's events each say how grave they are; of a recovery action the newest one holds.
+    match.severity = own_severity(entry, code == 154 ? seen.last->line : seen.worst->line);
     if (entry) match.remedy = remedy_of(entry->action);
     match.title = fmt::format("Xid {}: {}", code, entry ? entry->name : "unknown");
     match.explanation = entry ? std::string(entry->meaning)
@@ -154,6 +181,7 @@ std::vector<Match> xid_events(const Facts& facts) {
       action[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(action[0])));
       match.cure = action + ".";
     }
+    if (code == 45) explain_removal(*seen.last, match);
     if (state == XidState::past) {
       match.severity = Severity::info;
       match.standing = Standing::past;
@@ -164,6 +192,8 @@ std::vector<Match> xid_events(const Facts& facts) {
     }
     place(machine, address, match);
     match.evidence.push_back(evidence(seen.first->source, seen.first->line));
+    if (seen.worst != seen.first && seen.worst != seen.last)
+      match.evidence.push_back(evidence(seen.worst->source, seen.worst->line));
     if (seen.count > 1)
       match.evidence.push_back(evidence(
           seen.last->source, fmt::format("{} times, last: {}", seen.count, seen.last->line)));

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kNotRecorded = "not in the recording";
 constexpr std::string_view kSuspended =
     "Asking a suspended GPU would wake it, so only what the bus tells is known of it.";
+constexpr std::string_view kPciBus = "/sys/bus/pci/devices";
 constexpr std::size_t kEvidenceMax = 6;
 
 struct Blind {
@@ -97,6 +98,14 @@ std::vector<Match> blind(const Facts& facts) {
     if (group.items.size() > 1) *match.title += fmt::format(" and {} more", group.items.size() - 1);
     *match.title += " could not be read";
     if (log) match.title = "The kernel log could not be read";
+    if (first == kPciBus && machine.gpus.empty()) {
+      match.id = "pci-bus-unreadable";
+      match.severity = Severity::warning;
+      match.title = "The PCI bus cannot be read";
+      match.explanation = "Whether this machine has a GPU is not known.";
+      match.cure = "Mount sysfs at /sys (in a container: do not mask it), and run this again.";
+      match.command = "mount -t sysfs sysfs /sys";
+    }
     if (asleep) match.title = "A suspended GPU was left asleep, and not asked";
     for (const auto* item : group.items)
       if (match.evidence.size() < kEvidenceMax)

@@ -209,7 +209,10 @@ std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::
     while (last + 1 < log.size() && last - first + 1 < kMessageLines &&
            same_message(log[last + 1], log[i]) && !starts_message(log[last + 1]))
       ++last;
-    LogHit hit{.line = i, .pci = pci_address_in(text), .text = std::string(trim(text))};
+    LogHit hit{.line = i,
+               .count = 1 + log[i].left_out,
+               .pci = pci_address_in(text),
+               .text = std::string(trim(text))};
     if (!hit.pci) {
       // Quote the message whole, without the prefix that each of its lines repeats.
       std::string whole;
@@ -256,19 +259,30 @@ std::size_t load_line(const Machine& machine) {
 
 std::vector<Match> log_matches(const Machine& machine,
                                std::initializer_list<std::string_view> any) {
+  constexpr std::size_t kQuoted = 2;
   std::vector<Match> matches;
+  std::vector<std::size_t> counts;
   const auto first = load_line(machine);
   for (const auto& hit : log_hits(machine, any)) {
     if (hit.line < first) continue;
     const auto address = hit.pci ? hit.pci : next_failed_start(machine, hit.line);
     auto found = address ? about(machine, *address) : suspects(machine, Vendor::nvidia);
     if (!found) continue;
-    auto it = std::find_if(matches.begin(), matches.end(), [&](const Match& match) {
+    const auto known = std::find_if(matches.begin(), matches.end(), [&](const Match& match) {
       return match.gpus == found->gpus && match.pci == found->pci;
     });
-    if (it == matches.end()) it = matches.insert(matches.end(), std::move(*found));
-    if (it->evidence.size() < 2) it->evidence.push_back(evidence("kernel log", hit.text));
+    const auto place = static_cast<std::size_t>(known - matches.begin());
+    if (known == matches.end()) {
+      matches.push_back(std::move(*found));
+      counts.push_back(0);
+    }
+    counts[place] += hit.count;
+    auto& quoted = matches[place].evidence;
+    if (quoted.size() < kQuoted) quoted.push_back(evidence("kernel log", hit.text));
   }
+  for (std::size_t i = 0; i < matches.size(); ++i)
+    if (counts[i] > kQuoted)
+      matches[i].evidence.back().source = fmt::format("kernel log ({} such lines)", counts[i]);
   return matches;
 }
 

@@ -53,6 +53,7 @@ Match at_device(const Machine& machine, const PciDevice& device);
 // ---- kernel log
 struct LogHit {
   std::size_t line = 0;           // index into Machine::kernel_log.lines
+  std::size_t count = 1;          // with those like it that the log left out
   std::optional<PciAddress> pci;  // of this line, else of its neighbours in the same message
   std::string text;               // joined with the lines that the message goes on with
 };

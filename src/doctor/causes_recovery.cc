@@ -1,0 +1,232 @@
+// GPUs of AMD and Intel that hung, and whether their drivers got them back; processors on the GPU
+// (power controller, firmware loaders) that fail.
+// Lines: drivers/gpu/drm/amd/pm/swsmu/smu_cmn.c, amdgpu_psp.c; i915's and xe's uc and guc files.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/kernel_signs.h"
+
+namespace gpuready::doctor {
+namespace {
+
+Match match_of(const Machine& machine, const GpuStory& story) {
+  Match match = story.pci ? about(machine, *story.pci) : Match{};
+  for (const auto& quote : story.quotes) match.evidence.push_back(evidence("kernel log", quote));
+  if (!story.pci) match.severity = Severity::warning;  // which of them is not known
+  return match;
+}
+
+template <class Test>
+std::vector<Match> stories_that(const Facts& facts, Test&& test) {
+  std::vector<Match> matches;
+  for (const auto& story : gpu_stories(facts.machine)) {
+    Match match = match_of(facts.machine, story);
+    if (test(story, match)) matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> lost(const Facts& facts) {
+  return stories_that(facts,
+                      [](const GpuStory& story, Match&) { return story.last == Step::lost; });
+}
+
+std::vector<Match> reset_failed(const Facts& facts) {
+  return stories_that(facts,
+                      [](const GpuStory& story, Match&) { return story.last == Step::failed; });
+}
+
+std::vector<Match> wedged(const Facts& facts) {
+  return stories_that(facts, [](const GpuStory& story, Match& match) {
+    const bool survives =
+        std::any_of(story.quotes.begin(), story.quotes.end(),
+                    [](const std::string& quote) { return contains(quote, "urvivability mode"); });
+    if (survives) {
+      match.title = "The GPU runs in survivability mode";
+      match.explanation =
+          "The GPU's firmware is damaged: it accepts a firmware update, and no work.";
+      match.cure = "Update the GPU's firmware with the vendor's tool, then cut the power.";
+      match.command = "";
+    }
+    return story.last == Step::wedged;
+  });
+}
+
+std::vector<Match> hung(const Facts& facts) {
+  return stories_that(facts, [](const GpuStory& story, Match& match) {
+    if (story.last == Step::hung) return true;
+    if (story.last != Step::recovered) return false;
+    match.severity = Severity::warning;
+    match.standing = Standing::past;
+    match.remedy = Remedy::look;
+    match.title = story.hangs > 1
+                      ? fmt::format("The GPU hung {} times, and was recovered", story.hangs)
+                      : "The GPU hung, and was recovered";
+    match.explanation =
+        "Work on the GPU did not end in time, and the driver reset the GPU or a part of it. The "
+        "work that ran then was lost.";
+    match.cure =
+        "Nothing for a single hang: an application can cause it. If hangs come again, update "
+        "driver, firmware and application, and check power and cooling.";
+    match.command = "";
+    return true;
+  });
+}
+
+// The newest of these lines for each GPU tells whether the power controller answers.
+std::vector<Match> power_controller(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto gpus = gpus_on_bus(machine, Vendor::amd);
+  std::vector<Match> matches;
+  const auto hits = log_hits(machine, {"SMU is in hanged state", "SMU: I'm not done with your",
+                                       "SMU is resumed successfully", "SMU is initialized success",
+                                       "[drm] Initialized amdgpu", ") succeeded!"});
+  for (const auto* gpu : gpus) {
+    Match match = about(machine, gpu->address);
+    for (const auto& hit : hits) {
+      if (hit.pci ? *hit.pci != gpu->address : gpus.size() > 1) continue;
+      if (!contains(hit.text, "SMU is in hanged") && !contains(hit.text, "SMU: I'm not done"))
+        match.evidence.clear();
+      else if (match.evidence.size() < 2)
+        match.evidence.push_back(evidence("kernel log", hit.text));
+    }
+    if (!match.evidence.empty()) matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+struct Firmware {
+  Vendor vendor;
+  std::string_view line, more;
+};
+constexpr Firmware kFirmware[] = {
+    {Vendor::amd, "PSP load ", " failed"},
+    {Vendor::amd, "PSP firmware loading failed", ""},
+    {Vendor::amd, "PSP create ring failed", ""},
+    {Vendor::amd, "Failed to load psp firmware", ""},
+    {Vendor::amd, "of IP block <psp> failed", ""},
+    {Vendor::intel, "GuC initialization failed", ""},
+    {Vendor::intel, "GuC init failed", ""},
+    {Vendor::intel, "GuC load failed", ""},
+    {Vendor::intel, "GUC: load failed", ""},
+    {Vendor::intel, "Unsupported GuC", ""},
+    {Vendor::intel, "Failed to initialize uC", ""},
+    {Vendor::intel, "Enabling uc failed", ""},
+    {Vendor::intel, "GuC firmware", "fetch failed"},
+};
+
+bool given_up(const std::vector<GpuStory>& stories, const PciAddress& address) {
+  return std::any_of(stories.begin(), stories.end(), [&](const GpuStory& story) {
+    return story.pci == address && story.last == Step::wedged;
+  });
+}
+
+// A driver tries again, and goes on without some of its firmware: a line alone proves nothing of a
+// GPU that runs.
+std::vector<Match> firmware_failed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto stories = gpu_stories(machine);
+  std::vector<Match> matches;
+  for (const Vendor vendor : {Vendor::amd, Vendor::intel}) {
+    auto devices = gpus_on_bus(machine, vendor);
+    std::erase_if(devices, [&](const PciDevice* device) {
+      return device->driver && !given_up(stories, device->address);
+    });
+    for (const auto* device : devices) {
+      Match match = about(machine, device->address);
+      for (const auto& line : machine.kernel_log.lines) {
+        const bool fits =
+            std::any_of(std::begin(kFirmware), std::end(kFirmware), [&](const Firmware& firmware) {
+              return firmware.vendor == vendor && contains(line.text, firmware.line) &&
+                     contains(line.text, firmware.more);
+            });
+        const auto pci = fits ? pci_address_in(line.text) : std::nullopt;
+        if (!fits || (pci ? *pci != device->address : devices.size() > 1)) continue;
+        if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", line.text));
+      }
+      if (vendor == Vendor::intel) match.title = "The GPU's scheduler (GuC) did not start";
+      if (!match.evidence.empty()) matches.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+}  // namespace
+
+std::vector<Cause> recovery_causes() {
+  const std::vector<std::string_view> kUseless = {
+      "power-controller-hung", "rocm-start-failed", "driver-hung",
+      "probe-timed-out",       "amd-kfd-missing",   "expected-gpu-count",
+      "vulkan-software-only",  "pcie-errors",       "rocm-newer-than-driver"};
+  const auto and_more = [&](std::initializer_list<std::string_view> more) {
+    auto all = kUseless;
+    all.insert(all.end(), more);
+    return all;
+  };
+  return {
+      {.id = "amd-gpu-lost",
+       .severity = Severity::error,
+       .title = "The GPU was lost from the bus",
+       .explanation = "The driver reads nothing but ones from the GPU: it lost power or its link.",
+       .cure = "Reboot with a full power cycle; if it returns, check power, cooling, riser and "
+               "slot, then replace the GPU.",
+       .command = "reboot",
+       .remedy = Remedy::power_cycle,
+       .explains = and_more({"gpu-hung", "gpu-reset-failed", "pcie-fatal-error"}),
+       .match = lost},
+      {.id = "gpu-firmware-failed",
+       .severity = Severity::error,
+       .title = "The GPU's security processor (PSP) did not load its firmware",
+       .explanation = "The driver starts a GPU through firmware on it, and the GPU or the firmware "
+                      "refused.",
+       .cure = "Install the GPU firmware that belongs to this driver, and cut the power; if it "
+               "stays, update the GPU's and the board's own firmware.",
+       .command = {},
+       .explains = and_more({"gpu-hung", "gpu-wedged", "gpu-init-failed", "driver-not-loaded",
+                             "driver-not-bound", "driver-firmware-missing"}),
+       .match = firmware_failed},
+      {.id = "gpu-reset-failed",
+       .severity = Severity::error,
+       .title = "The GPU hung, and its reset failed",
+       .explanation = "The driver could not bring the GPU back, so no work runs on it.",
+       .cure = "Reboot with a full power cycle; if it comes again, update driver and firmware, "
+               "check power and cooling, then have the GPU replaced.",
+       .command = "reboot",
+       .remedy = Remedy::power_cycle,
+       .explains = and_more({"gpu-hung"}),
+       .match = reset_failed},
+      {.id = "gpu-wedged",
+       .severity = Severity::error,
+       .title = "The driver has given the GPU up",
+       .explanation = "The GPU is wedged: its driver refuses all work for it.",
+       .cure = "Unbind the GPU from its driver and bind it again, or reboot.",
+       .command = "reboot",
+       .remedy = Remedy::reboot,
+       .explains = and_more({"gpu-hung"}),
+       .match = wedged},
+      {.id = "gpu-hung",
+       .severity = Severity::error,
+       .title = "The GPU hangs",
+       .explanation =
+           "Work on the GPU did not end in time, and the kernel log tells of no recovery.",
+       .cure =
+           "Reboot; if it comes again, update driver and firmware, and check power and cooling.",
+       .command = "reboot",
+       .remedy = Remedy::reboot,
+       .explains = kUseless,
+       .match = hung},
+      {.id = "power-controller-hung",
+       .severity = Severity::error,
+       .title = "The GPU's power controller (SMU) does not answer",
+       .explanation = "The driver can neither set clocks nor read sensors, nor reset the GPU.",
+       .cure = "Reboot with a full power cycle; if it comes again, update driver and firmware.",
+       .command = "reboot",
+       .remedy = Remedy::power_cycle,
+       .explains = {"rocm-start-failed", "expected-gpu-count"},
+       .match = power_controller},
+  };
+}
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,34 @@
+// What the kernel drivers of AMD and Intel log when a GPU hangs, is reset, or is given up: the last
+// of these lines tells how the GPU stands now.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doctor/facts.h"
+
+namespace gpuready::doctor {
+
+enum class Step {
+  hung,       // a hang was seen, or a reset began: how it ended comes later
+  recovered,  // the GPU, or the ring, works again
+  failed,     // the reset failed
+  lost,       // the GPU no longer answers on the bus
+  wedged,     // the driver has given the GPU up
+  started,    // the driver started the GPU anew
+};
+
+struct GpuStory {
+  Vendor vendor = Vendor::other;
+  std::optional<PciAddress> pci;  // nothing: no line names the GPU, and there are several
+  Step last = Step::recovered;
+  std::size_t hangs = 0;            // that began, as far as the log goes back
+  std::vector<std::string> quotes;  // of the last trouble: how it began, and how it ended
+};
+
+// One for each GPU that such lines are about.
+std::vector<GpuStory> gpu_stories(const Machine& machine);
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,110 @@
+#include "doctor/kernel_signs.h"
+
+#include <gtest/gtest.h>
+
+#include "doctor/sxid.h"
+#include "machines.h"
+
+namespace gpuready::doctor {
+namespace {
+
+Machine radeons(int count) {
+  Machine machine;
+  machine.kernel_log.readable = true;
+  for (int i = 0; i < count; ++i) {
+    auto& device = machine.pci.emplace_back();
+    device.address = test::address(0x03 + i);
+    device.vendor_id = 0x1002;
+    device.class_code = 0x030000;
+    device.driver = "amdgpu";
+    device.is_gpu = true;
+    auto& gpu = machine.gpus.emplace_back();
+    gpu.index = i;
+    gpu.vendor = Vendor::amd;
+    gpu.pci = device.address;
+    gpu.driver = device.driver;
+  }
+  return machine;
+}
+
+Step last_step(Machine& machine) {
+  const auto stories = gpu_stories(machine);
+  return stories.size() == 1 ? stories[0].last : Step::started;
+}
+
+TEST(KernelSigns, TheLastLineDecides) {
+  auto machine = radeons(1);
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", 1);
+  EXPECT_EQ(last_step(machine), Step::hung);
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed", 2);
+  EXPECT_EQ(last_step(machine), Step::failed);
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", 3);
+  EXPECT_EQ(last_step(machine), Step::failed) << "a further try is no recovery";
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset(3) succeeded!", 4);
+  EXPECT_EQ(last_step(machine), Step::recovered);
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: device lost from bus!", 5);
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset end with ret = -19", 6);
+  EXPECT_EQ(last_step(machine), Step::lost);
+  test::log(machine, "[drm] Initialized amdgpu 3.64.0 for 0000:03:00.0 on minor 1", 7);
+  EXPECT_TRUE(gpu_stories(machine).empty());
+}
+
+TEST(KernelSigns, ALineWithoutAnAddressIsAboutTheGpuThatIsNamedNext) {
+  auto machine = radeons(2);
+  test::log(machine,
+            "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx timeout, signaled seq=1, emitted "
+            "seq=3",
+            100);
+  test::log(machine, "amdgpu 0000:04:00.0: GPU reset begin!", 100.1);
+  const auto stories = gpu_stories(machine);
+  ASSERT_EQ(stories.size(), 1u);
+  EXPECT_EQ(stories[0].pci, test::address(0x04));
+  EXPECT_EQ(stories[0].quotes.size(), 2u);
+}
+
+TEST(KernelSigns, HangsAreCounted) {
+  auto machine = radeons(1);
+  for (int i = 0; i < 5; ++i) {
+    test::log(machine, "amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=1", i);
+    test::log(machine, "amdgpu 0000:03:00.0: amdgpu: Ring gfx_0.0.0 reset succeeded", i + 0.5);
+  }
+  const auto stories = gpu_stories(machine);
+  ASSERT_EQ(stories.size(), 1u);
+  EXPECT_EQ(stories[0].hangs, 5u);
+  EXPECT_EQ(stories[0].last, Step::recovered);
+}
+
+TEST(Sxid, TheLineIsReadAndItsDataAreNone) {
+  const auto event = parse_sxid(
+      "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44 sourcetrack timeout error "
+      "(First)");
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->code, 24007);
+  EXPECT_EQ(event->kind, SxidKind::fatal);
+  EXPECT_EQ(event->pci, (PciAddress{0, 0xc1, 0, 0}));
+  EXPECT_EQ(event->link, 44);
+  EXPECT_EQ(event->name, "sourcetrack timeout error (First)");
+  for (const char* line :
+       {"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Severity 1 Engine instance 44",
+        "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Data {0x50610002, 0x10100030}",
+        "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): xyz, Fatal, Link 1", "SXid (PCI:",
+        "SXid (PCI:):", "NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus."})
+    EXPECT_FALSE(parse_sxid(line)) << line;
+}
+
+TEST(Sxid, KindsAreThoseOfTheGuide) {
+  const auto kind = [](const std::string& code, const char* word) {
+    return parse_sxid("nvidia-nvswitch0: SXid (PCI:0000:05:00.0): " + code + ", " + word +
+                      ", Link 05 something")
+        ->kind;
+  };
+  EXPECT_EQ(kind("11012", "Non-fatal"), SxidKind::corrected);
+  EXPECT_EQ(kind("12028", "Non-fatal"), SxidKind::nonfatal);
+  EXPECT_EQ(kind("20034", "Fatal"), SxidKind::fatal);
+  EXPECT_EQ(kind("23001", "Fatal"), SxidKind::fabric);
+  EXPECT_EQ(kind("22013", "Non-fatal"), SxidKind::harmless);
+  EXPECT_EQ(kind("99999", "Fatal"), SxidKind::fatal) << "an unknown code: the line says it";
+}
+
+}  // namespace
+}  // namespace gpuready::doctor
