@@ -14,6 +14,7 @@
 #include "cli/man_pages.h"
 #include "cli/options.h"
 #include "health/worker/worker.h"
+#include "jobs/leftovers.h"
 #include "probe/probe.h"
 #include "report/report.h"
 
@@ -58,6 +59,7 @@ int main(int argc, char** argv) {
     return gpuready::run_worker(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__pages")
     return print_pages(kCommands, std::span(args).subspan(1));
+  gpuready::adopt_orphans();
   try {
     return run_command_line(kCommands, std::move(args));
   } catch (const std::bad_alloc&) {

@@ -23,7 +23,9 @@ constexpr CudaErrorInfo kErrors[] = {
      "the library loaded is the toolkit's link-time stub, not the driver", unavailable, false},
     {36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", "this call needs a newer driver", usage, false},
     {46, "CUDA_ERROR_DEVICE_UNAVAILABLE",
-     "the GPU is busy: its compute mode is exclusive or prohibited", busy, false},
+     "the GPU is busy: its compute mode is exclusive, and another process or MPS has it, or "
+     "prohibited",
+     busy, false},
     {47, "CUDA_ERROR_MULTICAST_RESOURCE_FULL", "no multicast resources are left", usage, false},
     {100, "CUDA_ERROR_NO_DEVICE", "the driver sees no GPU that this process may use", unavailable,
      false},

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/terminal.h"
+#include "jobs/helper.h"
+#include "jobs/lifeline.h"
 
 namespace gpuready::cli {
 
@@ -65,23 +66,24 @@ Result<void> check(TernarySubjects& subjects) {
   const bool named = !subjects.device_names.empty() || !subjects.tier_names.empty();
   subjects.cpu = !named || cpu || !subjects.tier_names.empty();
   subjects.gpus = !named || !subjects.targets.empty();
-  if (subjects.in_process) subjects.cpu = false;
+  if (subjects.in_process) {
+    subjects.cpu = false;
+    end_with_parent();
+  }
   return {};
 }
 
 GpuChild::GpuChild(const std::string& command, const TernarySubjects& subjects,
                    const std::vector<std::string>& more)
     : timeout_s_(subjects.timeout_s) {
-  Command child;
-  child.program = helper_path();
-  child.args = {"ternary", command, "--in-process", "--json", "-"};
+  Job job = helper_job({"ternary", command, "--in-process", "--json", "-"});
   for (const ternary::Target& target : subjects.targets) {
-    child.args.emplace_back("--device");
-    child.args.push_back(to_string(target));
+    job.args.emplace_back("--device");
+    job.args.push_back(to_string(target));
   }
-  child.args.insert(child.args.end(), more.begin(), more.end());
-  child.timeout = std::chrono::milliseconds(static_cast<long>(subjects.timeout_s * 1000));
-  auto started = Child::start(child);
+  job.args.insert(job.args.end(), more.begin(), more.end());
+  job.limits.time = std::chrono::milliseconds(static_cast<long>(subjects.timeout_s * 1000));
+  auto started = RunningJob::start(job);
   if (started)
     child_ = std::move(*started);
   else
@@ -94,21 +96,25 @@ GpuOutcome GpuChild::finish() {
     outcome.reason = reason_;
     return outcome;
   }
-  while (!child_->finished()) {
-    if (interrupted()) child_->kill();
-    poll_children({&*child_}, deadline_in(std::chrono::milliseconds(200)));
-  }
-  const ProcessResult& result = child_->result();
-  if (result.end == ProcessEnd::timed_out || result.end == ProcessEnd::hung) {
-    outcome.timed_out = true;
-    outcome.reason = fmt::format("the GPUs did not answer within {} s", timeout_s_);
+  while (!child_->finished()) poll_jobs({&*child_}, Deadline::max(), {.cancel = &interrupted()});
+  const JobOutcome& result = child_->outcome();
+  if (result.end == JobEnd::cancelled) {
+    outcome.reason = "it was interrupted";
     return outcome;
   }
-  if (result.end == ProcessEnd::signalled) {
-    outcome.crashed = !interrupted();
-    outcome.reason = interrupted() ? std::string("it was interrupted")
-                                   : fmt::format("the process that used the GPUs was ended by {}",
-                                                 strsignal(result.signal));
+  if (result.end == JobEnd::timed_out || result.end == JobEnd::hung) {
+    outcome.timed_out = true;
+    outcome.reason = fmt::format("the GPUs did not answer within {} s", timeout_s_);
+    if (result.end == JobEnd::hung)
+      outcome.reason +=
+          fmt::format(": process {} is in uninterruptible sleep in the driver{}", child_->pid(),
+                      result.waits_in.empty() ? "" : " (" + result.waits_in + ")");
+    return outcome;
+  }
+  if (result.end == JobEnd::signalled) {
+    outcome.crashed = true;
+    outcome.reason =
+        fmt::format("the process that used the GPUs was ended by {}", strsignal(result.signal));
     return outcome;
   }
   auto document = parse_json(result.out, "what the process for the GPUs wrote");

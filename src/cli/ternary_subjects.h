@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "gpuready/ternary_device.h"
-#include "host/process.h"
+#include "jobs/running_job.h"
 
 namespace gpuready::cli {
 
@@ -43,7 +43,7 @@ class GpuChild {
   GpuOutcome finish();
 
  private:
-  std::optional<Child> child_;
+  std::optional<RunningJob> child_;
   std::string reason_;
   double timeout_s_;
 };

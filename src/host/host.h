@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "host/probe_document.h"
-#include "host/process.h"
+#include "jobs/job.h"
 
 namespace gpuready {
 
@@ -65,11 +65,15 @@ class Host {
   // security modules, device control group, mount options. The driver behind it is not called, so
   // nothing is woken and nothing can hang.
   virtual Result<void> may_open(const std::string& path) = 0;
+  // Call this before read_file() of what a driver answers, and may never answer. A live host then
+  // reads all of them in a child with a deadline, so that a driver that hangs costs us an error
+  // (hung, timed_out) and not the whole process. Other hosts know the answers already.
+  virtual void ask_driver(const std::vector<std::string>&) {}
   virtual Result<FileSystemSpace> space(const std::string& path) = 0;
   virtual std::optional<std::string> environment(const std::string& name) = 0;
   virtual Result<SystemIdentity> identity() = 0;
   virtual Result<std::string> kernel_log() = 0;  // lines "<seconds> text", oldest first
-  virtual Result<ProcessResult> run(const Command& command) = 0;
+  virtual Result<JobOutcome> run(const Job& command) = 0;
   // All at once, each in a child of its own; one document per request, in the same order.
   virtual std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) = 0;
 

@@ -13,7 +13,8 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "host/descriptor.h"
+#include "base/descriptor.h"
+#include "host/driver_answers.h"
 #include "host/host.h"
 #include "host/kernel_log.h"
 #include "host/probe_children.h"
@@ -51,12 +52,24 @@ FileKind kind_of(mode_t mode) {
   }
 }
 
+std::unexpected<Error> too_large(const std::string& path, std::size_t limit_bytes) {
+  return fail(ErrorKind::too_large,
+              path + ": larger than the limit of " + std::to_string(limit_bytes) + " bytes");
+}
+
+Result<std::string> limited(const Result<std::string>& answer, const std::string& path,
+                            std::size_t limit_bytes) {
+  if (answer && answer->size() > limit_bytes) return too_large(path, limit_bytes);
+  return answer;
+}
+
 class LiveHost final : public Host {
  public:
   HostKind kind() const override { return HostKind::live; }
 
   Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) override {
     if (!usable(path)) return fail_errno(path, ENOENT);
+    if (const auto* answer = driver_.find(path)) return limited(*answer, path, limit_bytes);
     const Descriptor file(open_retrying(path, O_RDONLY));
     if (file.get() < 0) return fail_errno(path, errno);
     struct stat facts{};
@@ -72,9 +85,7 @@ class LiveHost final : public Host {
       if (size < 0) return fail_errno(path, errno);
       if (size == 0) return text;
       text.append(buffer, static_cast<std::size_t>(size));
-      if (text.size() > limit_bytes)
-        return fail(ErrorKind::too_large,
-                    path + ": larger than the limit of " + std::to_string(limit_bytes) + " bytes");
+      if (text.size() > limit_bytes) return too_large(path, limit_bytes);
     }
   }
 
@@ -137,6 +148,8 @@ class LiveHost final : public Host {
     return {};
   }
 
+  void ask_driver(const std::vector<std::string>& files) override { driver_.ask(files); }
+
   Result<FileSystemSpace> space(const std::string& path) override {
     if (!usable(path)) return fail_errno(path, ENOENT);
     struct statvfs facts{};
@@ -175,11 +188,14 @@ class LiveHost final : public Host {
 
   Result<std::string> kernel_log() override { return read_kernel_log(); }
 
-  Result<ProcessResult> run(const Command& command) override { return run_process(command); }
+  Result<JobOutcome> run(const Job& command) override { return run_job(command); }
 
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
-    return probe_in_children(requests, helper_path());
+    return probe_in_children(requests);
   }
+
+ private:
+  DriverAnswers driver_;
 };
 
 }  // namespace

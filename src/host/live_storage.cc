@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "host/descriptor.h"
+#include "base/descriptor.h"
 #include "host/storage.h"
 
 namespace gpuready {

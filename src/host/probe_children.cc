@@ -1,6 +1,8 @@
 #include "host/probe_children.h"
 
 #include "base/text.h"
+#include "jobs/helper.h"
+#include "jobs/running_job.h"
 
 namespace gpuready {
 namespace {
@@ -13,15 +15,12 @@ std::string first_line(std::string_view text) {
   return all.empty() ? std::string() : printable(all[0].substr(0, 400));
 }
 
-Command command_for(const ProbeRequest& request, const std::string& helper) {
-  Command command;
-  command.program = helper;
-  command.args = {"__probe", request.probe};
-  command.args.insert(command.args.end(), request.args.begin(), request.args.end());
-  command.timeout = request.timeout;
-  command.output_limit_bytes = kDocumentMaxBytes;
-  command.document_pipe = true;
-  return command;
+Job job_for(const ProbeRequest& request) {
+  Job job = helper_job({"__probe", request.probe});
+  job.args.insert(job.args.end(), request.args.begin(), request.args.end());
+  job.limits.time = request.timeout;
+  job.output_limit_bytes = kDocumentMaxBytes;
+  return job;
 }
 
 ProbeDocument not_started(std::string_view probe, std::string reason) {
@@ -40,26 +39,29 @@ bool told_its_end(std::string_view document) {
 
 }  // namespace
 
-ProbeDocument probe_document_of(const ProcessResult& result, std::string_view probe) {
-  ProbeDocument document = probe_document_from_lines(result.document, probe);
+ProbeDocument probe_document_of(const JobOutcome& result, std::string_view probe) {
+  ProbeDocument document = probe_document_from_lines(result.channel, probe);
   // One that told its end has told all, even when a library's exit handler then hung or crashed.
   if (document.outcome == ProbeOutcome::completed || document.outcome == ProbeOutcome::no_library)
     return document;
   switch (result.end) {
-    case ProcessEnd::timed_out:
+    case JobEnd::timed_out:
+    case JobEnd::silent:
+    case JobEnd::cancelled:
       document.outcome = ProbeOutcome::timed_out;
       break;
-    case ProcessEnd::hung:
+    case JobEnd::hung:
       document.outcome = ProbeOutcome::hung;
       break;
-    case ProcessEnd::signalled:
+    case JobEnd::signalled:
+    case JobEnd::too_much_output:
       document.outcome = ProbeOutcome::crashed;
       document.signal = result.signal;
       break;
-    case ProcessEnd::exited:
+    case JobEnd::exited:
       // Without a single line the helper never ran as a probe: a loader error, or another program.
       document.outcome =
-          result.document.empty() ? ProbeOutcome::failed_to_start : ProbeOutcome::crashed;
+          result.channel.empty() ? ProbeOutcome::failed_to_start : ProbeOutcome::crashed;
       if (document.library_error.empty()) {
         document.library_error =
             "the probe exited with " + std::to_string(result.exit_code) + " before its end";
@@ -71,28 +73,19 @@ ProbeDocument probe_document_of(const ProcessResult& result, std::string_view pr
   return document;
 }
 
-std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests,
-                                             const std::string& helper) {
-  std::vector<Result<Child>> children;
-  children.reserve(requests.size());
-  for (const auto& request : requests)
-    children.push_back(Child::start(command_for(request, helper)));
-
-  std::vector<Child*> running;
-  for (auto& child : children)
-    if (child) running.push_back(&*child);
-  while (!running.empty()) {
-    poll_children(running, deadline_in(std::chrono::hours(1)));
-    for (Child* child : running)
-      if (told_its_end(child->document())) child->let_go();
-    std::erase_if(running, [](const Child* child) { return child->finished(); });
-  }
+std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests) {
+  std::vector<Job> jobs;
+  for (const auto& request : requests) jobs.push_back(job_for(request));
+  PoolOptions options;
+  options.on_output = [](std::size_t, RunningJob& job) {
+    if (told_its_end(job.text(kChannel))) job.release();
+  };
+  const auto outcomes = run_jobs(jobs, options);
 
   std::vector<ProbeDocument> documents;
-  documents.reserve(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i)
-    documents.push_back(children[i] ? probe_document_of(children[i]->result(), requests[i].probe)
-                                    : not_started(requests[i].probe, children[i].error().message));
+    documents.push_back(outcomes[i] ? probe_document_of(*outcomes[i], requests[i].probe)
+                                    : not_started(requests[i].probe, outcomes[i].error().message));
   return documents;
 }
 

@@ -8,11 +8,10 @@
 
 namespace gpuready {
 
-// Starts `<helper> __probe <probe> <args>...` for every request and collects what they say.
-std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests,
-                                             const std::string& helper);
+// Starts `gpuready __probe <probe> <args>...` for every request and collects what they say.
+std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests);
 
 // The document of a child that has ended, however it ended.
-ProbeDocument probe_document_of(const ProcessResult& result, std::string_view probe);
+ProbeDocument probe_document_of(const JobOutcome& result, std::string_view probe);
 
 }  // namespace gpuready

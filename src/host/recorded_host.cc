@@ -58,7 +58,7 @@ class RecordedHost final : public Host {
     if (!data_.kernel_log) return not_recorded("the kernel log");
     return answer(*data_.kernel_log);
   }
-  Result<ProcessResult> run(const Command& command) override {
+  Result<JobOutcome> run(const Job& command) override {
     const auto key = tool_key(command);
     const auto found = data_.tools.find(key);
     if (found == data_.tools.end()) return not_recorded("the output of `" + printable(key) + "`");
@@ -140,7 +140,7 @@ void append_word(std::string& line, const std::string& word) {
 
 }  // namespace
 
-std::string tool_key(const Command& command) {
+std::string tool_key(const Job& command) {
   std::string key;
   append_word(key, command.program);
   for (const auto& arg : command.args) append_word(key, arg);

@@ -48,15 +48,15 @@ struct Recording {
   std::map<std::string, std::optional<std::string>, std::less<>> environment;
   std::optional<Recorded<SystemIdentity>> identity;
   std::optional<Recorded<std::string>> kernel_log;
-  std::map<std::string, Recorded<ProcessResult>, std::less<>> tools;  // by command line
-  std::map<std::string, ProbeDocument, std::less<>> probes;           // by probe name and arguments
+  std::map<std::string, Recorded<JobOutcome>, std::less<>> tools;  // by command line
+  std::map<std::string, ProbeDocument, std::less<>> probes;        // by probe name and arguments
 };
 
 // Limits that protect a reader from hostile recordings.
 inline constexpr std::size_t kRecordingMaxBytes = 256u << 20;  // unpacked
 inline constexpr std::size_t kRecordingMaxEntries = 200'000;
 
-std::string tool_key(const Command& command);
+std::string tool_key(const Job& command);
 std::string probe_key(const ProbeRequest& request);
 
 // Reads FILE.tar.zst or a scripted JSON file, told apart by content.

@@ -43,6 +43,7 @@ class RecordingHost final : public Host {
     into_.opens.try_emplace(path, std::move(failure));
     return result;
   }
+  void ask_driver(const std::vector<std::string>& files) override { inner_.ask_driver(files); }
   std::optional<std::string> environment(const std::string& name) override {
     auto value = inner_.environment(name);
     if (!names_a_credential(name)) into_.environment.try_emplace(name, value);
@@ -58,7 +59,7 @@ class RecordingHost final : public Host {
     if (!into_.kernel_log) into_.kernel_log = as_recorded(result);
     return result;
   }
-  Result<ProcessResult> run(const Command& command) override {
+  Result<JobOutcome> run(const Job& command) override {
     auto result = inner_.run(command);
     into_.tools.try_emplace(tool_key(command), as_recorded(result));
     return result;

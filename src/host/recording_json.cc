@@ -27,7 +27,7 @@ class Reader {
     section("directories", out.directories, [](const Json& v) { return names(v); });
     section("statuses", out.statuses, status_from_json);
     section("spaces", out.spaces, space_from_json);
-    section("tools", out.tools, process_result_from_json);
+    section("tools", out.tools, job_outcome_from_json);
     opens(out);
     environment(out);
     probes(out);

@@ -19,13 +19,6 @@ constexpr std::pair<FileKind, std::string_view> kFileKinds[] = {
     {FileKind::other, "other"},
 };
 
-constexpr std::pair<ProcessEnd, std::string_view> kProcessEnds[] = {
-    {ProcessEnd::exited, "exited"},
-    {ProcessEnd::signalled, "signalled"},
-    {ProcessEnd::timed_out, "timed_out"},
-    {ProcessEnd::hung, "hung"},
-};
-
 constexpr ErrorKind kErrorKinds[] = {
     ErrorKind::not_found,   ErrorKind::no_permission, ErrorKind::not_recorded, ErrorKind::bad_input,
     ErrorKind::too_large,   ErrorKind::timed_out,     ErrorKind::hung,         ErrorKind::crashed,
@@ -243,31 +236,26 @@ Result<SystemIdentity> identity_from_json(const Json& value) {
   return identity;
 }
 
-Json to_json(const ProcessResult& result) {
+Json to_json(const JobOutcome& result) {
   Json out = Json::object();
-  if (result.end != ProcessEnd::exited) out["end"] = name_of(kProcessEnds, result.end);
-  if (result.end == ProcessEnd::exited) out["exit_code"] = result.exit_code;
+  if (result.end != JobEnd::exited) out["end"] = std::string(to_string(result.end));
+  if (result.end == JobEnd::exited) out["exit_code"] = result.exit_code;
   if (result.signal != 0) out["signal"] = result.signal;
   out["out"] = bytes_to_json(result.out);
   out["err"] = bytes_to_json(result.err);
-  if (!result.document.empty()) out["document"] = bytes_to_json(result.document);
+  if (!result.channel.empty()) out["document"] = bytes_to_json(result.channel);
   if (result.truncated) out["truncated"] = true;
   put(out, "duration_ms", number(result.duration_ms));
   return out;
 }
 
-Result<ProcessResult> process_result_from_json(const Json& value) {
+Result<JobOutcome> job_outcome_from_json(const Json& value) {
   if (!value.is_object()) return bad("expected an object with \"exit_code\" and \"out\"");
-  ProcessResult result;
+  JobOutcome result;
   if (value.contains("end")) {
-    bool known = false;
-    const auto text = get_string(value, "end").value_or("");
-    for (const auto& [end, name] : kProcessEnds) {
-      if (name != text) continue;
-      result.end = end;
-      known = true;
-    }
-    if (!known) return bad("\"end\" is none of exited, signalled, timed_out, hung");
+    const auto end = job_end_from(get_string(value, "end").value_or(""));
+    if (!end) return bad("\"end\" is not a way in which a command can end");
+    result.end = *end;
   }
   const auto small = [&](std::string_view key, int& out) {
     if (!value.contains(key)) return true;
@@ -279,7 +267,7 @@ Result<ProcessResult> process_result_from_json(const Json& value) {
   if (!small("exit_code", result.exit_code) || !small("signal", result.signal))
     return bad("\"exit_code\" and \"signal\" must be small numbers");
   if (!read_text(value, "out", result.out) || !read_text(value, "err", result.err) ||
-      !read_text(value, "document", result.document))
+      !read_text(value, "document", result.channel))
     return bad("\"out\", \"err\" and \"document\" must be text or {\"base64\": ...}");
   result.truncated = get_bool(value, "truncated").value_or(false);
   result.duration_ms = get_double(value, "duration_ms").value_or(0);

@@ -26,7 +26,7 @@ Json to_json(const FileSystemSpace& space);
 Result<FileSystemSpace> space_from_json(const Json& value);
 Json to_json(const SystemIdentity& identity);
 Result<SystemIdentity> identity_from_json(const Json& value);
-Json to_json(const ProcessResult& result);
-Result<ProcessResult> process_result_from_json(const Json& value);
+Json to_json(const JobOutcome& result);
+Result<JobOutcome> job_outcome_from_json(const Json& value);
 
 }  // namespace gpuready

@@ -163,7 +163,7 @@ Pseudonyms learn(const Recording& recording) {
     if (const auto* text = std::get_if<std::string>(&*recording.kernel_log))
       learn_from_text(*text, names);
   for (const auto& [key, result] : recording.tools)
-    if (const auto* process = std::get_if<ProcessResult>(&result)) {
+    if (const auto* process = std::get_if<JobOutcome>(&result)) {
       learn_from_text(process->out, names);
       learn_from_text(process->err, names);
     }
@@ -240,10 +240,10 @@ class Rewriter {
     from.host_name = text(from.host_name);
     return from;
   }
-  ProcessResult value(ProcessResult from) {
+  JobOutcome value(JobOutcome from) {
     from.out = text(from.out);
     from.err = text(from.err);
-    from.document = text(from.document);
+    from.channel = text(from.channel);
     return from;
   }
 

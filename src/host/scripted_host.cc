@@ -116,7 +116,7 @@ class ScriptedHost final : public Host {
     return std::string();
   }
 
-  Result<ProcessResult> run(const Command& command) override {
+  Result<JobOutcome> run(const Job& command) override {
     if (const auto found = data_.tools.find(tool_key(command)); found != data_.tools.end())
       return answer(found->second);
     return fail_errno("cannot start " + command.program, ENOENT);

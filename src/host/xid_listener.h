@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "host/probe_document.h"
-#include "host/process.h"
+#include "jobs/running_job.h"
 
 namespace gpuready {
 
@@ -17,7 +17,7 @@ class XidListener {
   ProbeDocument stop();
 
  private:
-  std::optional<Child> child_;
+  std::optional<RunningJob> child_;
 };
 
 }  // namespace gpuready

@@ -199,6 +199,17 @@ void read_device_files(Host& host, const std::string& device, Gpu& gpu) {
   read_ras(host, device, gpu);
 }
 
+// All below a GPU's folder that amdgpu answers by asking the GPU.
+void add_driver_files(Host& host, const std::string& device, std::vector<std::string>& files) {
+  for (const char* name : {"gpu_busy_percent", "gpu_metrics", "mem_info_vram_used",
+                           "pcie_replay_count", "pp_dpm_mclk", "pp_dpm_sclk"})
+    files.push_back(device + "/" + name);
+  if (const auto names = host.list_directory(device + "/ras"))
+    for (const auto& name : *names)
+      if (name.ends_with("_err_count")) files.push_back(device + "/ras/" + name);
+  add_hwmon_files(host, device, files);
+}
+
 void read_rocm_folders(Host& host, AmdDriver& amd) {
   std::vector<std::string> roots;
   if (const auto named = host.environment("ROCM_PATH"); named && named->starts_with('/'))
@@ -232,14 +243,17 @@ void read_amd_files(Host& host, Machine& machine) {
                                [](const Gpu& gpu) { return gpu.vendor == Vendor::amd; });
   if (any && amd.module_loaded) {
     const auto cards = drm_cards(host);
+    std::vector<std::pair<Gpu*, std::string>> folders;
+    std::vector<std::string> files;
     for (auto& gpu : machine.gpus) {
       if (gpu.vendor != Vendor::amd || gpu.suspended || !gpu.pci) continue;
       const auto card = cards.find(*gpu.pci);
-      read_device_files(host,
-                        card != cards.end() ? card->second + "/device"
-                                            : "/sys/bus/pci/devices/" + gpu.pci->text(),
-                        gpu);
+      folders.emplace_back(&gpu, card != cards.end() ? card->second + "/device"
+                                                     : "/sys/bus/pci/devices/" + gpu.pci->text());
+      add_driver_files(host, folders.back().second, files);
     }
+    if (!folders.empty()) host.ask_driver(files);
+    for (const auto& [gpu, folder] : folders) read_device_files(host, folder, *gpu);
   }
   if (any || amd.kfd_present) read_rocm_folders(host, amd);
 }

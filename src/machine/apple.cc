@@ -12,11 +12,11 @@ bool runs_darwin(Host& host) {
 
 void read_apple(Host& host, Machine& machine) {
   if (runs_darwin(host)) {
-    Command sysctl;
+    Job sysctl;
     sysctl.program = "/usr/sbin/sysctl";
     sysctl.args = {"-n", "machdep.cpu.brand_string"};
     const auto chip = host.run(sysctl);
-    if (chip && chip->end == ProcessEnd::exited && chip->exit_code == 0 && !trim(chip->out).empty())
+    if (chip && chip->end == JobEnd::exited && chip->exit_code == 0 && !trim(chip->out).empty())
       machine.apple.chip = printable(trim(chip->out));
     return;
   }

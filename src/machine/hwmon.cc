@@ -28,6 +28,16 @@ std::optional<std::uint32_t> milliwatts(Host& host, const std::string& path) {
 }
 }  // namespace
 
+void add_hwmon_files(Host& host, const std::string& device, std::vector<std::string>& files) {
+  const auto names = host.list_directory(device + "/hwmon");
+  if (!names || names->empty()) return;
+  const std::string folder = device + "/hwmon/" + names->front();
+  if (const auto sensors = host.list_directory(folder))
+    for (const auto& name : *sensors)
+      if (name.starts_with("temp") || name.starts_with("power"))
+        files.push_back(folder + "/" + name);
+}
+
 HwmonReading read_hwmon(Host& host, const std::string& device) {
   HwmonReading out;
   const auto names = host.list_directory(device + "/hwmon");

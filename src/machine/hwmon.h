@@ -15,6 +15,8 @@ struct HwmonReading {
   std::optional<std::uint32_t> power_mw, power_cap_mw, power_cap_default_mw, power_cap_max_mw;
 };
 // `device` is the sysfs folder that holds hwmon/hwmonN.
+// Adds what read_hwmon() reads, for Host::ask_driver().
+void add_hwmon_files(Host& host, const std::string& device, std::vector<std::string>& files);
 HwmonReading read_hwmon(Host& host, const std::string& device);
 
 }  // namespace gpuready

@@ -1,6 +1,7 @@
 // Intel GPUs from files: the i915 and xe drivers' sysfs (Linux, Documentation/ABI/testing/
 // sysfs-driver-intel-xe-hwmon, -i915-hwmon, and the drivers' gt frequency files).
 #include <algorithm>
+#include <array>
 
 #include "machine/drm_cards.h"
 #include "machine/hwmon.h"
@@ -31,10 +32,16 @@ std::optional<std::uint64_t> bytes(Host& host, std::initializer_list<std::string
   return std::nullopt;
 }
 
+// Where xe and i915 tell the clock that the GPU has now; they ask it.
+std::array<std::string, 2> clocks_now(const std::string& card) {
+  return {card + "/device/tile0/gt0/freq0/act_freq", card + "/gt_act_freq_mhz"};
+}
+
 void read_card(Host& host, const std::string& card, Gpu& gpu) {
   const std::string device = card + "/device";
   const std::string gt = device + "/tile0/gt0/freq0/";
-  gpu.clocks.sm_mhz = mhz(host, {gt + "act_freq", card + "/gt_act_freq_mhz"});
+  const auto now = clocks_now(card);
+  gpu.clocks.sm_mhz = mhz(host, {now[0], now[1]});
   if (!gpu.clocks.sm_mhz)
     gpu.clocks.sm_mhz = mhz(host, {gt + "cur_freq", card + "/gt_cur_freq_mhz"});
   gpu.clocks.max_sm_mhz = mhz(host, {gt + "rp0_freq", card + "/gt_RP0_freq_mhz", gt + "max_freq",
@@ -58,11 +65,18 @@ void read_intel_files(Host& host, Machine& machine) {
   machine.intel.i915_loaded = host.exists("/sys/module/i915");
   machine.intel.xe_loaded = host.exists("/sys/module/xe");
   const auto cards = drm_cards(host);
+  std::vector<std::pair<Gpu*, std::string>> awake;
+  std::vector<std::string> files;
   for (auto& gpu : machine.gpus) {
     if (gpu.vendor != Vendor::intel || gpu.suspended || !gpu.pci) continue;
     const auto card = cards.find(*gpu.pci);
-    if (card != cards.end()) read_card(host, card->second, gpu);
+    if (card == cards.end()) continue;
+    awake.emplace_back(&gpu, card->second);
+    for (const auto& clock : clocks_now(card->second)) files.push_back(clock);
+    add_hwmon_files(host, card->second + "/device", files);
   }
+  if (!awake.empty()) host.ask_driver(files);
+  for (const auto& [gpu, card] : awake) read_card(host, card, *gpu);
 }
 
 }  // namespace gpuready

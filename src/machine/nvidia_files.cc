@@ -65,16 +65,23 @@ void read_gpus(Host& host, Machine& machine) {
     note_unseen(machine, folder, names.error());
     return;
   }
+  // The driver answers these, and wakes a suspended GPU for it.
+  std::vector<std::pair<PciAddress, std::string>> awake;
+  std::vector<std::string> files;
   for (const auto& name : *names) {
     const auto address = parse_pci_address(name);
-    // The driver wakes a suspended GPU to answer.
     if (!address || is_suspended(machine, *address)) continue;
-    auto& gpu = gpu_at(machine, *address, Vendor::nvidia);
+    files.push_back(folder + "/" + name + "/information");
+    awake.emplace_back(*address, files.back());
+  }
+  if (!awake.empty()) host.ask_driver(files);
+  for (const auto& [address, path] : awake) {
+    auto& gpu = gpu_at(machine, address, Vendor::nvidia);
     add_source(gpu, "procfs");
-    if (const auto text = host.read_file(folder + "/" + name + "/information"))
+    if (const auto text = host.read_file(path))
       apply_information(parse_nvidia_fields(*text), gpu);
     else
-      note_unseen(machine, folder + "/" + name + "/information", text.error());
+      note_unseen(machine, path, text.error());
   }
 }
 

@@ -53,9 +53,12 @@ std::optional<std::string> on_path(Host& host, const char* program) {
 }
 
 std::optional<std::string> ask_nvcc(Host& host, const std::string& nvcc) {
-  Command command{nvcc, {"--version"}, {}, std::chrono::seconds(5)};
+  Job command;
+  command.program = nvcc;
+  command.args = {"--version"};
+  command.limits.time = std::chrono::seconds(5);
   const auto result = host.run(command);
-  if (!result || result->end != ProcessEnd::exited || result->exit_code != 0) return std::nullopt;
+  if (!result || result->end != JobEnd::exited || result->exit_code != 0) return std::nullopt;
   return parse_nvcc_version(result->out);
 }
 

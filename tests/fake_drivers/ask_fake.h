@@ -16,8 +16,8 @@ inline std::string fake_driver_path(const std::string& name) {
 
 inline ProbeDocument ask_fake(const std::string& probe, std::vector<std::string> args,
                               std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
-  return probe_in_children({{probe, std::move(args), timeout}}, fake_driver_path("probe_helper"))
-      .front();
+  setenv("GPUREADY_HELPER", fake_driver_path("probe_helper").c_str(), 1);
+  return probe_in_children({{probe, std::move(args), timeout}}).front();
 }
 
 inline ProbeDocument ask_fake_nvml(const std::string& settings, std::vector<std::string> args = {},

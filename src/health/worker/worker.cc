@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/clock.h"
-#include "health/worker/job_watch.h"
+#include "health/worker/test_watch.h"
 #include "health/worker/worker_session.h"
 
 namespace gpuready {
@@ -64,7 +64,7 @@ class Crew {
   struct Entry {
     const TestJob& job;
     std::size_t wave;
-    std::unique_ptr<JobWatch> watch;  // none yet for what is to come
+    std::unique_ptr<TestWatch> watch;  // none yet for what is to come
     bool runs() const { return watch && !watch->done(); }
   };
 
@@ -81,8 +81,8 @@ class Crew {
       if (std::any_of(needs.begin(), needs.end(),
                       [&](const std::string& need) { return taken.contains(need); }))
         continue;
-      entry.watch = std::make_unique<JobWatch>(entry.job, i, session_for(entry.job.devices),
-                                               start_limit_, limits_, hooks_, began_);
+      entry.watch = std::make_unique<TestWatch>(entry.job, i, session_for(entry.job.devices),
+                                                start_limit_, limits_, hooks_, began_);
       if (entry.runs()) taken.merge(std::move(needs));
     }
   }
@@ -91,10 +91,7 @@ class Crew {
     for (const auto& session : sessions_)
       if (session->devices == devices && session->running() && !session->busy && !session->closed)
         return *session;
-    milliseconds limit = start_limit_;  // each job has its own; this one is the last resort
-    for (const Entry& entry : entries_)
-      if (entry.job.devices == devices) limit += start_limit_ + test_limit(entry.job, limits_);
-    sessions_.push_back(start_session(devices, limit));
+    sessions_.push_back(start_session(devices));
     return *sessions_.back();
   }
 
@@ -106,18 +103,13 @@ class Crew {
 
   // Until something happened.
   void listen() {
-    std::vector<Child*> running;
+    std::vector<RunningJob*> running;
     for (const auto& session : sessions_) {
-      if (!session->busy && !has_work_to_come(*session)) session->close();
-      if (!session->running()) continue;
-      if (!session->busy && session->closed &&
-          Clock::now() > session->closed_at + limits_.no_progress)
-        session->child->let_go();
-      else
-        running.push_back(&*session->child);
+      if (!session->busy && !has_work_to_come(*session)) session->close(limits_.no_progress);
+      if (session->running()) running.push_back(&*session->child);
     }
     if (running.empty()) return;
-    poll_children(running, deadline_in(kPollEvery));
+    poll_jobs(running, deadline_in(kPollEvery), {.cancel = hooks_.cancel});
     for (const Entry& entry : entries_)
       if (entry.watch) entry.watch->look();
   }

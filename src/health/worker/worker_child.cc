@@ -1,7 +1,6 @@
 // The child side: opens one device, tests it, and tells on descriptor 3.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,12 +13,12 @@
 #include "health/verdict_json.h"
 #include "health/worker/worker.h"
 #include "host/host.h"
+#include "jobs/lifeline.h"
 #include "machine/system.h"
 
 namespace gpuready {
 namespace {
 
-constexpr int kDocument = 3;
 constexpr std::uint64_t kDefaultHostBytes = 256 * MiB;
 constexpr double kProgressEveryMs = 50;
 
@@ -30,7 +29,7 @@ void write_line(const Json& doc) {
   const std::string text = dump_line(doc) + "\n";
   std::size_t written = 0;
   while (written < text.size()) {
-    const ssize_t count = ::write(kDocument, text.data() + written, text.size() - written);
+    const ssize_t count = ::write(kChannelDescriptor, text.data() + written, text.size() - written);
     if (count < 0 && errno != EINTR) return;  // nobody listens any more
     if (count > 0) written += static_cast<std::size_t>(count);
   }
@@ -78,7 +77,7 @@ std::optional<std::string> read_line() {
   std::string line;
   char next = 0;
   while (true) {
-    const ssize_t count = ::read(kDocument, &next, 1);
+    const ssize_t count = ::read(kChannelDescriptor, &next, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return std::nullopt;
     if (next == '\n') return line;
@@ -170,8 +169,8 @@ Verdict with_caveat(Verdict verdict) {
 int run_worker(std::span<const std::string> args) {
   auto choices = parse_devices(args);
   // Nothing but our parent calls this; without descriptor 3 there is nobody to tell.
-  if (!choices || ::fcntl(kDocument, F_GETFD) < 0) return 2;
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (!choices || ::fcntl(kChannelDescriptor, F_GETFD) < 0) return 2;
+  end_with_parent();
   std::signal(SIGTERM, on_stop_signal);
   std::signal(SIGINT, on_stop_signal);
 

@@ -1,36 +1,34 @@
 #include "health/worker/worker_session.h"
 
 #include "base/text.h"
+#include "jobs/helper.h"
 
 namespace gpuready {
 
-void WorkerSession::close() {
+void WorkerSession::close(std::chrono::milliseconds time_to_end) {
   if (closed) return;
-  if (running()) child->tell_no_more();
   closed = true;
-  closed_at = Clock::now();
+  if (!running()) return;
+  child->end_channel();
+  child->limit({.time = time_to_end});
 }
 
-std::unique_ptr<WorkerSession> start_session(const std::vector<DeviceChoice>& devices,
-                                             std::chrono::milliseconds limit) {
+std::unique_ptr<WorkerSession> start_session(const std::vector<DeviceChoice>& devices) {
   auto session = std::make_unique<WorkerSession>(WorkerSession{devices});
-  Command command;
-  command.program = helper_path();
-  command.args = {"__worker"};
+  Job job = helper_job({"__worker"});
   std::vector<std::string> cuda_devices;
   for (const DeviceChoice& device : devices) {
-    command.args.insert(command.args.end(), {"--device", to_string(device)});
+    job.args.insert(job.args.end(), {"--device", to_string(device)});
     if (device.executor == "cuda") cuda_devices.push_back(device.id);
   }
-  if (!cuda_devices.empty())
-    command.env = {{"CUDA_VISIBLE_DEVICES", join(cuda_devices, ",")},
-                   {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
-                   {"NCCL_NVLS_ENABLE", "0"}};
-  command.timeout = limit;
-  command.document_pipe = true;
-  auto child = Child::start(command);
+  if (!cuda_devices.empty()) {
+    job.env.emplace_back("CUDA_VISIBLE_DEVICES", join(cuda_devices, ","));
+    job.env.emplace_back("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  }
+  job.limits.time = std::nullopt;  // each test has its own
+  auto child = RunningJob::start(job);
   if (child)
-    session->child.emplace(std::move(*child));
+    session->child = std::move(*child);
   else
     session->why_not = child.error().message;
   return session;

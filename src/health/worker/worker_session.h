@@ -7,28 +7,24 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "device/open_device.h"
-#include "host/process.h"
+#include "jobs/running_job.h"
 
 namespace gpuready {
 
 struct WorkerSession {
   std::vector<DeviceChoice> devices;
-  std::optional<Child> child = std::nullopt;  // none: it could not be started
-  std::string why_not = {};                   // then
+  std::optional<RunningJob> child = std::nullopt;  // none: it could not be started
+  std::string why_not = {};                        // then
   bool driver_started = false;
-  bool busy = false;       // with a test
-  bool closed = false;     // it is to end, or ends of itself: no other test
-  bool abandoned = false;  // stuck in a driver where no kill reaches it
-  Clock::time_point closed_at = {};
+  bool busy = false;    // with a test
+  bool closed = false;  // it is to end, or ends of itself: no other test
 
-  bool running() const { return child && !child->finished() && !abandoned; }
-  void close();
+  bool running() const { return child && !child->finished(); }
+  // There is nothing more to do; it is killed when it has not ended by itself in that time.
+  void close(std::chrono::milliseconds time_to_end);
 };
 
-// `limit` is the last resort, for all tests of the session.
-std::unique_ptr<WorkerSession> start_session(const std::vector<DeviceChoice>& devices,
-                                             std::chrono::milliseconds limit);
+std::unique_ptr<WorkerSession> start_session(const std::vector<DeviceChoice>& devices);
 
 }  // namespace gpuready

@@ -168,13 +168,18 @@ TEST(KernelLog, RendersSyslogText) {
 
 class ProbeChildren : public LiveHostTest {
  protected:
+  void TearDown() override {
+    unsetenv("GPUREADY_HELPER");
+    LiveHostTest::TearDown();
+  }
   ProbeDocument ask(const std::string& script, int timeout_ms = 5000) {
     const auto helper = write("helper", "#!/bin/sh\n" + script, 0755);
     ProbeRequest request;
     request.probe = "nvml";
     request.args = {"0000:17:00.0"};
     request.timeout = std::chrono::milliseconds(timeout_ms);
-    return probe_in_children({request}, helper)[0];
+    setenv("GPUREADY_HELPER", helper.c_str(), 1);
+    return probe_in_children({request})[0];
   }
   static constexpr const char* kHello = "echo '{\"probe\":\"nvml\",\"version\":1}' >&3\n";
   static constexpr const char* kBegin = "echo '{\"call\":\"nvmlInit_v2()\"}' >&3\n";
@@ -216,7 +221,8 @@ TEST_F(ProbeChildren, WhatCameBeforeACrashInExitHandlersCounts) {
 
 TEST_F(ProbeChildren, HelperThatIsNoneFailsToStart) {
   EXPECT_EQ(ask("exit 127\n").outcome, ProbeOutcome::failed_to_start);
-  const auto documents = probe_in_children({{"cuda", {}, {}}}, folder + "/absent");
+  setenv("GPUREADY_HELPER", (folder + "/absent").c_str(), 1);
+  const auto documents = probe_in_children({{"cuda", {}, {}}});
   ASSERT_EQ(documents.size(), 1u);
   EXPECT_EQ(documents[0].outcome, ProbeOutcome::failed_to_start);
   EXPECT_EQ(documents[0].probe, "cuda");
@@ -227,7 +233,8 @@ TEST_F(ProbeChildren, AllRunAtTheSameTimeInOrder) {
   const auto helper = write("helper", "#!/bin/sh\nsleep 0.4\n" + std::string(kHello) + kEnd, 0755);
   const auto start = Clock::now();
   std::vector<ProbeRequest> requests{{"a", {}}, {"b", {}}, {"c", {}}, {"d", {}}};
-  const auto documents = probe_in_children(requests, helper);
+  setenv("GPUREADY_HELPER", helper.c_str(), 1);
+  const auto documents = probe_in_children(requests);
   EXPECT_LT(elapsed_ms(start), 1500);
   ASSERT_EQ(documents.size(), 4u);
   EXPECT_EQ(documents[2].probe, "c");

@@ -51,7 +51,7 @@ Recording sample() {
   r.environment["UNSET"] = std::nullopt;
   r.identity = SystemIdentity{"Linux", "6.1", "x86_64", "node", 1000, {1000, 44}, 1'700'000'000};
   r.kernel_log = "1.000000 hello\n";
-  ProcessResult tool;
+  JobOutcome tool;
   tool.exit_code = 3;
   tool.out = std::string("bytes \xfe\n");
   tool.duration_ms = 12.5;
@@ -124,7 +124,7 @@ TEST(RecordingArchive, RoundTripKeepsEverything) {
   EXPECT_EQ(std::get<FileStatus>(again->statuses.at("/dev/nvidia0")).device_minor, 7u);
   EXPECT_EQ(std::get<SystemIdentity>(*again->identity).groups,
             (std::vector<std::uint32_t>{1000, 44}));
-  EXPECT_EQ(std::get<ProcessResult>(again->tools.at("nvidia-smi -q")).out, "bytes \xfe\n");
+  EXPECT_EQ(std::get<JobOutcome>(again->tools.at("nvidia-smi -q")).out, "bytes \xfe\n");
   EXPECT_EQ(std::get<RecordedFailure>(again->tools.at("rocm-smi")).message, "too much");
   EXPECT_EQ(again->probes.at("nvml 0000:17:00.0").stopped_in, "nvmlInit_v2()");
   // And nothing is lost or changed by doing it once more.

@@ -33,7 +33,7 @@ std::string everything(const Recording& recording) {
   for (const auto& [name, value] : recording.environment) all += name + "=" + value.value_or("");
   for (const auto& [key, document] : recording.probes) all += key + dump(to_json(document));
   for (const auto& [key, result] : recording.tools)
-    all += key + std::get<ProcessResult>(result).out + std::get<ProcessResult>(result).err;
+    all += key + std::get<JobOutcome>(result).out + std::get<JobOutcome>(result).err;
   if (recording.kernel_log) all += std::get<std::string>(*recording.kernel_log);
   if (recording.identity) all += std::get<SystemIdentity>(*recording.identity).host_name;
   return all + recording.description;
@@ -91,7 +91,7 @@ TEST(Redact, SerialsAreReplacedWhereverTheyStand) {
   nvml.calls["nvmlDeviceGetCount_v2()"].value = 8;
   recording.probes["nvml"] = nvml;
   recording.kernel_log = "1.0 NVRM: GPU Board Serial Number: 1650923012345\n2.0 x1650923012345y\n";
-  ProcessResult tool;
+  JobOutcome tool;
   tool.out = "<serial>1324223001122</serial>\n    Serial Number : N/A\n GPU 0: 1650923012345\n";
   recording.tools["nvidia-smi -q -x"] = tool;
   recording.files["/sys/class/dmi/id/product_serial"] = "J3X7KQ2\n";
@@ -105,7 +105,7 @@ TEST(Redact, SerialsAreReplacedWhereverTheyStand) {
   EXPECT_EQ(serial->size(), 13u);
   EXPECT_NE(*serial, "1650923012345");
   EXPECT_TRUE(contains(std::get<std::string>(*out.kernel_log), "Serial Number: " + *serial + "\n"));
-  EXPECT_TRUE(contains(std::get<ProcessResult>(out.tools.at("nvidia-smi -q -x")).out, *serial));
+  EXPECT_TRUE(contains(std::get<JobOutcome>(out.tools.at("nvidia-smi -q -x")).out, *serial));
   EXPECT_TRUE(contains(all, "Serial Number : N/A"));
   EXPECT_EQ(out.probes.at("nvml").integer("nvmlDeviceGetCount_v2()"), 8);
 }

@@ -8,8 +8,8 @@
 namespace gpuready {
 namespace {
 
-Command command(std::string program, std::vector<std::string> args = {}) {
-  Command out;
+Job command(std::string program, std::vector<std::string> args = {}) {
+  Job out;
   out.program = std::move(program);
   out.args = std::move(args);
   return out;

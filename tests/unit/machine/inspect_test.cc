@@ -1,6 +1,9 @@
 #include "machine/inspect.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <set>
 
 #include "scripted.h"
 
@@ -36,13 +39,17 @@ class Watched final : public Host {
     opened.push_back(path);
     return inner_->may_open(path);
   }
+  void ask_driver(const std::vector<std::string>& files) override {
+    announced.insert(files.begin(), files.end());
+    inner_->ask_driver(files);
+  }
   Result<FileSystemSpace> space(const std::string& path) override { return inner_->space(path); }
   std::optional<std::string> environment(const std::string& name) override {
     return inner_->environment(name);
   }
   Result<SystemIdentity> identity() override { return inner_->identity(); }
   Result<std::string> kernel_log() override { return inner_->kernel_log(); }
-  Result<ProcessResult> run(const Command& command) override { return inner_->run(command); }
+  Result<JobOutcome> run(const Job& command) override { return inner_->run(command); }
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
     ++batches;
     for (const auto& request : requests) asked.push_back(request);
@@ -56,6 +63,7 @@ class Watched final : public Host {
 
   std::vector<ProbeRequest> asked;
   std::vector<std::string> read, opened;
+  std::set<std::string> announced;  // to ask_driver()
   int batches = 0;
 
  private:
@@ -71,6 +79,36 @@ std::string two_gpus(const char* first, const char* second) {
    "/sys/bus/pci/devices/0000:18:00.0/class":"0x030200","/sys/bus/pci/devices/0000:18:00.0/vendor":"0x10de",
    "/sys/bus/pci/devices/0000:18:00.0/power/runtime_status":")" +
          second + R"("})";
+}
+
+// Files that a driver answers by asking the GPU, which may never answer.
+bool asks_the_gpu(const std::string& path) {
+  static const std::regex kPaths(
+      "/proc/driver/nvidia/gpus/.*/information|/sys/.*/(gpu_metrics|gpu_busy_percent|"
+      "mem_info_vram_used|pcie_replay_count|pp_dpm_[a-z]+|act_freq|gt_act_freq_mhz|ras/"
+      ".*_err_count)|"
+      "/sys/.*/hwmon/.*/(temp|power).*");
+  return std::regex_match(path, kPaths);
+}
+
+TEST(Inspect, WhatADriverMayNeverAnswerIsAskedInAChild) {
+  std::size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
+    const auto path =
+        std::filesystem::is_directory(entry) ? entry.path() / "machine.json" : entry.path();
+    if (path.extension() != ".json" || !std::filesystem::exists(path)) continue;
+    auto recording = load_recording(path.string());
+    if (!recording) continue;  // not a machine
+    Watched host(make_recorded_host(std::move(*recording)));
+    inspect(host, full());
+    for (const auto& read : host.read) {
+      if (!asks_the_gpu(read) || !host.exists(read)) continue;
+      EXPECT_TRUE(host.announced.contains(read)) << path << ": " << read;
+      ++files;
+    }
+  }
+  EXPECT_GE(files, 50u);
 }
 
 TEST(Inspect, AMachineWithoutAGpuStartsNoChildForOne) {

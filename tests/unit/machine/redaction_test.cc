@@ -109,7 +109,7 @@ void plant(const Json& secrets, Recording& recording) {
                                 "pcieport 0000:00:01.0: AER: "})
       log += "1.5 " + std::string(speaker) + std::string(line) + "\n";
   recording.kernel_log = log;
-  ProcessResult tool;
+  JobOutcome tool;
   tool.out = tool.err = all;
   recording.tools["/home/aliceq/bin/nvcc --version"] = tool;
   recording.probes["planted"].probe = "planted";

@@ -1,11 +1,9 @@
 // Listening and sampling through a fake NVML, in a real child.
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <thread>
 
 #include "../../fake_drivers/ask_fake.h"
-#include "host/process.h"
 #include "host/xid_listener.h"
 
 namespace gpuready {
@@ -16,22 +14,22 @@ using std::chrono::milliseconds;
 // Watches for `how_long`, then asks the child to stop.
 ProbeDocument watch(const std::string& settings, milliseconds how_long = milliseconds(450),
                     const std::string& library = "fake_nvml.so") {
-  Command command;
+  Job command;
   command.program = testing::fake_driver_path("probe_helper");
   command.args = {"__probe", "nvml-events"};
   command.env = {{"GPUREADY_LIBNVML", testing::fake_driver_path(library)}, {"FAKE_NVML", settings}};
-  command.document_pipe = true;
-  auto child = Child::start(command);
+  command.channel = true;
+  auto child = RunningJob::start(command);
   if (!child) return {};
   const auto wait = [&](milliseconds time) {
     const Deadline until = deadline_in(time);
-    while (!child->finished() && Clock::now() < until) poll_children({&*child}, until);
+    while (!child->finished() && Clock::now() < until) poll_jobs({&*child}, until);
   };
   wait(how_long);
-  if (!child->finished()) ::kill(child->pid(), SIGTERM);
+  child->stop();
   wait(milliseconds(3000));
   EXPECT_TRUE(child->finished()) << "it did not stop when asked";
-  return probe_document_from_lines(child->document(), "nvml-events");
+  return probe_document_from_lines(child->text(kChannel), "nvml-events");
 }
 
 TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {

@@ -49,11 +49,11 @@ Recording recording() {
   identity.groups = {0, 44};
   out.identity = identity;
   out.kernel_log = std::string("1.5 NVRM: loading\n");
-  ProcessResult exited, hung;
+  JobOutcome exited, hung;
   exited.out = "text";
-  exited.document = "{}";
+  exited.channel = "{}";
   exited.truncated = true;
-  hung.end = ProcessEnd::hung;
+  hung.end = JobEnd::hung;
   hung.signal = 9;
   out.tools = {{"nvcc --version", exited}, {"nvidia-smi", hung}, {"rocminfo", own}};
   out.probes.emplace("nvml", probe());

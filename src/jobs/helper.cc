@@ -1,10 +1,10 @@
+#include "jobs/helper.h"
+
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
-
-#include "host/process.h"
 
 namespace gpuready {
 namespace {
@@ -28,9 +28,30 @@ std::string beside_library() {
   }
   return {};
 }
+
+// Of every child that may load a vendor's library.
+const std::pair<std::string, std::optional<std::string>> kVendorVariables[] = {
+    // cuInit joins the MPS server of the control daemon whose pipes are in this folder, and has the
+    // daemon start one, or end one that serves another user. Under /dev/null there can be none, and
+    // CUDA goes on without (nvidia-cuda-mps-control(1)). This holds also where the user has set the
+    // variable: through MPS a test would see a part of the GPU, and disturb who uses the rest.
+    {"CUDA_MPS_PIPE_DIRECTORY", "/dev/null"},
+    // NVLink multicast is never used (docs/bandwidth-test.md).
+    {"NCCL_NVLS_ENABLE", "0"},
+};
 }  // namespace
 
+Job helper_job(std::vector<std::string> args) {
+  Job job;
+  job.program = helper_path();
+  job.args = std::move(args);
+  job.env.assign(std::begin(kVendorVariables), std::end(kVendorVariables));
+  job.channel = true;
+  return job;
+}
+
 std::string helper_path() {
+  // Not for a program with more rights than its caller, who would choose what it runs.
   if (const char* chosen = secure_getenv("GPUREADY_HELPER"); chosen != nullptr && *chosen != 0)
     return chosen;
   char text[4096];

@@ -1,5 +1,5 @@
-// One job in a session: follows what the child tells, enforces the limits, and turns every end into
-// a verdict.
+// One test in a session: follows what the child writes, sets its limits, and turns every end into a
+// verdict.
 #pragma once
 
 #include <chrono>
@@ -18,26 +18,27 @@ std::chrono::milliseconds test_limit(const TestJob& job, const WorkerLimits& lim
 // Who is tested, as the parent knows it, beside what a child has told of itself.
 void tell_who(const TestJob& job, Verdict& verdict);
 
-class JobWatch {
+class TestWatch {
  public:
-  // Gives the job to the session's child. All that is referred to outlives this.
-  JobWatch(const TestJob& job, std::size_t index, WorkerSession& session,
-           std::chrono::milliseconds start_limit, const WorkerLimits& limits,
-           const WorkerHooks& hooks, Clock::time_point began);
+  // Gives the test to the session's child. All that is referred to outlives this.
+  TestWatch(const TestJob& job, std::size_t index, WorkerSession& session,
+            std::chrono::milliseconds start_limit, const WorkerLimits& limits,
+            const WorkerHooks& hooks, Clock::time_point began);
 
   bool done() const { return done_; }
   Verdict take() { return std::move(verdict_); }
-  void look();  // reads what has arrived and enforces the limits
+  void look();  // reads what has arrived
 
  private:
-  Child& child() { return *session_.child; }
+  RunningJob& child() { return *session_.child; }
   void read_lines();
   void read_line(std::string_view text);
   void judge_end();
-  void judge_signal(int signal);
-  std::string at_the_limit() const;
-  void enforce();
-  void kill(std::string why);
+  std::string reason_of(const JobOutcome& outcome) const;
+  bool died_of_host_memory(const JobOutcome& outcome) const;
+  // How long the child may be silent now.
+  std::chrono::milliseconds allowed_silence() const;
+  void enter(std::string phase);
   void conclude(VerdictStatus status, std::string reason);
   double started_ms() const;
 
@@ -50,8 +51,6 @@ class JobWatch {
   const std::chrono::milliseconds start_limit_, hard_limit_;
   std::string phase_;
   Clock::time_point started_ = Clock::now(), last_line_;
-  std::optional<Clock::time_point> stop_at_, killed_at_;
-  std::optional<std::string> give_up_;  // why it was killed
   Verdict verdict_;
   bool done_ = false;
 };

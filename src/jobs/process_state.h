@@ -1,6 +1,7 @@
 // What /proc says about a process that will not end.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,8 @@ namespace gpuready {
 // is no such line. The command's name stands in parentheses and may itself hold any character.
 char state_in_stat(std::string_view stat);
 
-// Whether the process or any of its threads is in uninterruptible sleep. `proc_root` is "/proc".
-bool in_uninterruptible_sleep(int pid, const std::string& proc_root = "/proc");
+// Where the process or one of its threads is in uninterruptible sleep: the kernel's function, or
+// "" where that may not be read. Nothing when none is. `proc_root` is "/proc".
+std::optional<std::string> uninterruptible_sleep(int pid, const std::string& proc_root = "/proc");
 
 }  // namespace gpuready

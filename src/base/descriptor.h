@@ -1,4 +1,4 @@
-// An open file descriptor, closed by its destructor.
+// A file descriptor that closes itself.
 #pragma once
 
 #include <unistd.h>
@@ -9,19 +9,23 @@ namespace gpuready {
 
 class Descriptor {
  public:
+  Descriptor() = default;
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;
   }
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
+  ~Descriptor() { close(); }
+
   int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
 
  private:
-  int fd_;
+  int fd_ = -1;
 };
 
 }  // namespace gpuready

@@ -1,0 +1,20 @@
+// Jobs that are this program itself: probes, workers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/job.h"
+
+namespace gpuready {
+
+// The path of our own executable: GPUREADY_HELPER, else /proc/self/exe when that is gpuready, else
+// the one beside this program or of the installation that this library is part of, else the
+// installed one.
+std::string helper_path();
+
+// Our own program with these arguments, a channel, and an environment in which vendors' libraries
+// change nothing on the machine (docs/architecture.md, "Do no harm").
+Job helper_job(std::vector<std::string> args);
+
+}  // namespace gpuready
