@@ -4,12 +4,14 @@
 // Codes: a weight is w in {-1, 0, +1} times a scale. Matrices are row-major: `rows` output features
 // (N) by `cols` input features (K); activations are M rows of K.
 //
-// Nothing here throws for bad input, prints, or exits; every failure is an Error with a kind.
+// Nothing here prints or exits; every failure is an Error with a kind, also where memory runs out
+// or an enum has a value that does not exist. What returns no Result can throw std::bad_alloc.
+// Results do not depend on the caller's rounding mode or flush to zero, which are left as they
+// were.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,34 +19,13 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuready/result.h"
+
 namespace gpuready::ternary {
 
-enum class ErrorKind {
-  wrong_size,         // a buffer or shape does not fit the format or the other operand
-  truncated,          // encoded bytes end too early
-  not_finite,         // a NaN or an infinity in the input
-  bad_code,           // encoded bytes hold a code that the format does not define
-  not_representable,  // the target format cannot hold these values without loss
-  not_ternary,        // the format has four levels and no zero
-  unknown_format,     // no format has this name
-  ambiguous_format,   // several formats share this name; one of them must be named
-  unsupported_tier,   // this CPU, build or kernel does not give the tier that was demanded
-  too_large,          // a size overflows, or memory is not to be had
-  no_device,          // the device that was asked for is not there or cannot be opened
-  device_memory,      // it has not enough memory left
-  device_failed,      // it returned an error, and may be tried again
-  device_lost,        // its context is gone; nothing can be done there any more
-  malformed,          // a file breaks the rules of its format, or is of a version that is not read
-  output,             // what was made could not be written
-};
-std::string_view to_string(ErrorKind kind);
-
-struct Error {
-  ErrorKind kind = ErrorKind::wrong_size;
-  std::string message;  // one sentence: what, where, and the cure where there is one
-};
-template <class T>
-using Result = std::expected<T, Error>;
+using gpuready::Error;
+using gpuready::ErrorKind;
+using gpuready::Result;
 
 // ---- Formats ------------------------------------------------------------------------------------
 
@@ -83,7 +64,7 @@ struct Format {
 };
 
 std::span<const Format> formats();
-const Format& format(FormatId id);
+const Format& format(FormatId id);  // "unknown format" for a number that no format has
 // By name; a family that several formats share is an ambiguous_format that lists them.
 Result<FormatId> find_format(std::string_view name);
 
@@ -220,8 +201,8 @@ class PackedWeights {
 // M rows of int8 activations in the padded layout that the kernels read.
 class Activations {
  public:
-  // Per row: s = 127 / max(1e-5, absmax) in f32, q = clamp(round-half-even(x * s), -128, 127); the
-  // row's step, absmax / 127 in f32, turns sums back into values. NaN or infinity: not_finite.
+  // Per row: a = max(1e-5, absmax) and s = 127 / a in f32, q = clamp(round-half-even(x * s), -128,
+  // 127); the row's step, a / 127 in f32, turns sums back into values. NaN or infinity: not_finite.
   static Result<Activations> quantise(const FloatView& values, std::int64_t rows,
                                       std::int64_t cols);
   // Given codes; `steps` has one a row, or none for 1.0.
@@ -261,7 +242,9 @@ struct EngineOptions {
   unsigned threads = 0;  // the caller's own included; 0: as many as this process may use
 };
 
-// Multiplies on the CPU. Its threads persist; calls on one engine are made one after the other.
+// Multiplies on the CPU. Its threads persist. Any thread may call; calls on one engine are made one
+// after the other. In a process that was forked later the engine has lost its threads, and each
+// call works on its caller's thread alone.
 class CpuEngine {
  public:
   static Result<CpuEngine> create(const EngineOptions& options = {});

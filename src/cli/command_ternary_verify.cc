@@ -14,6 +14,7 @@
 #include "cli/ternary_subjects.h"
 #include "report/terminal_text.h"
 #include "ternary/gguf_identify.h"
+#include "ternary/gguf_inspect.h"
 #include "ternary/gguf_types.h"
 #include "ternary_device/verify.h"
 #include "ternary_device/verify_file.h"
@@ -133,6 +134,8 @@ std::string render(const VerifyReport& report, const TerminalStyle& style) {
                     Ink::dim);
     out.blank();
   }
+  for (const std::string& problem : report.file_problems)
+    out.paragraph(2, {"wrong: ", Ink::bad}, problem);
   const auto note = [&](CheckStatus status, const std::string& what, const std::string& reason) {
     out.paragraph(
         2, {out.mark(tone_of(status)) + " ", ink_of(tone_of(status))},
@@ -203,7 +206,7 @@ struct TensorFile {
     std::vector<TensorInput> inputs;
     for (const gguf::Tensor& tensor : file->file.tensors) {
       if (!gguf::may_be_ternary(tensor.type)) continue;
-      inputs.push_back({printable(tensor.name), [this, &tensor]() -> ternary::Result<EncodedView> {
+      inputs.push_back({printable(tensor.name), [this, &tensor]() -> Result<EncodedView> {
                           auto read = gguf::load(file->file, tensor, layouts);
                           if (!read) return std::unexpected(read.error());
                           loaded = std::move(*read);
@@ -213,7 +216,7 @@ struct TensorFile {
     return inputs;
   }
 };
-gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
+Result<void> open_tensors(const Options& options, TensorFile& to) {
   auto layouts = layouts_of(options.layouts);
   if (!layouts) return std::unexpected(layouts.error());
   to.layouts = std::move(*layouts);
@@ -225,13 +228,13 @@ gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
     return gguf::may_be_ternary(tensor.type);
   });
   if (!any)
-    return fail(gpuready::ErrorKind::bad_input,
+    return fail(ErrorKind::bad_input,
                 fmt::format("{}: it has no ternary tensor", printable(options.file)));
   for (const auto& tensor : tensors)
     if (gguf::may_be_ternary(tensor.type) && !gguf::format_is_certain(tensor.type) &&
         !gguf::layout_for(tensor.type, to.layouts))
       return fail(
-          gpuready::ErrorKind::bad_input,
+          ErrorKind::bad_input,
           fmt::format(
               "{}: {} stands for several layouts (tensor {}): name one with --layout; `gpuready "
               "ternary inspect` tells which fit",
@@ -269,6 +272,9 @@ int run(Options& options) {
     report = options.file.empty() ? verify(subjects, asked)
                                   : verify_file(subjects, tensors.inputs(), asked);
     report.file = printable(options.file);
+    if (!options.file.empty())
+      for (const auto& problem : gguf::inspect(tensors.file->file, tensors.layouts).problems)
+        report.file_problems.push_back(printable(problem));
     if (child) {
       progress.show("the GPUs");
       merge(report, child->finish(), !chosen.targets.empty());

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
+#include "ternary/shape.h"
 #include "ternary/share.h"
 
 namespace gpuready::ternary {
@@ -101,8 +101,7 @@ Result<Encoded> by_block(const FloatView& weights, Started started, std::span<st
     }
   });
   if (!finite) return std::unexpected(not_finite(weights, 0, count));
-  const Result<void> finished = finish_encoded(encoded, bytes, scales, options);
-  if (!finished) return std::unexpected(finished.error());
+  TRY(finish_encoded(encoded, bytes, scales, options));
   return std::move(encoded);
 }
 

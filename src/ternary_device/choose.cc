@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "ternary/error.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -75,7 +75,10 @@ bool serves_well(const Opened& opened, std::uint64_t needed_bytes) {
 
 }  // namespace
 
-std::string_view to_string(TargetKind kind) { return kTargetNames[static_cast<int>(kind)].name; }
+std::string_view to_string(TargetKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kTargetNames) ? kTargetNames[index].name : "unknown";
+}
 
 std::string to_string(const Target& target) {
   std::string text(to_string(target.kind));
@@ -95,7 +98,7 @@ Result<Target> parse_target(std::string_view text) {
     target.id = printable(text.substr(colon + 1));
     return target;
   }
-  return fail(ErrorKind::wrong_size,
+  return fail(ErrorKind::bad_input,
               "\"" + printable(text) +
                   "\" names no device: auto, cpu, cuda, cuda:<index or UUID>, vulkan or "
                   "vulkan:<index or UUID>");
@@ -151,6 +154,8 @@ Choice choose_gpu(const Target& target, const Discovery& found, std::uint64_t ne
                 return a.memory.free_bytes < b.memory.free_bytes;
               });
     if (demanded || best.memory.free_bytes >= needed_bytes) {
+      if (!demanded)
+        for (const Error& failure : found.failures) choice.fallbacks.push_back(failure.message);
       choice.error.reset();
       choice.gpu = std::move(best.backend);
       return choice;
@@ -161,7 +166,12 @@ Choice choose_gpu(const Target& target, const Discovery& found, std::uint64_t ne
     choice.error = Error{ErrorKind::device_memory, choice.fallbacks.back()};
     return choice;
   }
-  if (demanded) {
+  if (!demanded) {
+    for (const Error& failure : found.failures) {
+      choice.fallbacks.push_back(failure.message);
+      if (!choice.error) choice.error = failure;
+    }
+  } else {
     choice.fallbacks.insert(choice.fallbacks.end(), found.reasons.begin(), found.reasons.end());
     if (!choice.error) {
       std::string why;

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "kernels/ternary_kernels.h"
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
+#include "ternary/shape.h"
 #include "ternary_device/gpu_gemm.h"
 #include "ternary_device/gpu_layout.h"
 
@@ -48,13 +48,12 @@ ActivationRoom room_for(const DeviceInfo& info, std::int64_t rows, std::int64_t 
 
 }  // namespace
 
-Error device_error(const Device& device, const gpuready::Error& error) {
+Error device_error(const Device& device, const Error& error) {
   if (device.lost()) return {ErrorKind::device_lost, error.message};
   if (device.fault_of(error) == DeviceFault::out_of_memory)
     return {ErrorKind::device_memory, error.message};
-  if (error.kind == gpuready::ErrorKind::unsupported)
-    return {ErrorKind::unsupported_tier, error.message};
-  return {ErrorKind::device_failed, error.message};
+  if (error.kind == ErrorKind::unsupported) return {ErrorKind::unsupported_tier, error.message};
+  return {ErrorKind::device, error.message};
 }
 
 Result<GpuEngine> GpuEngine::create(Device& device) {
@@ -122,7 +121,7 @@ Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint3
 }
 
 Result<GpuActivations> GpuEngine::allocate_activations(std::int64_t rows, std::int64_t cols) {
-  if (const auto count = elements({rows, cols}); !count) return std::unexpected(count.error());
+  TRY(elements({rows, cols}));
   if (cols > kMostCols || rows > std::int64_t{1} << 31)
     return fail(ErrorKind::too_large,
                 "activations of " + to_text(Shape{rows, cols}) + " are too large");
@@ -188,12 +187,12 @@ Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, Add
                                  std::int64_t rows, GpuOutput out, AddressRange workspace) {
   const Product product{&weights, &activations, rows, out, workspace};
   const GpuProduct& chosen = product_for(device_->info(), weights.shape(), rows);
-  if (auto fits = check_call(product, chosen); !fits) return fits;
+  TRY(check_call(product, chosen));
   if (!chosen.fuses || !chosen.fuses(device_->info(), weights.shape(), rows)) {
-    if (auto done = quantise(stream, values, type, rows, activations); !done) return done;
+    TRY(quantise(stream, values, type, rows, activations));
     return multiply(stream, std::span(&product, 1));
   }
-  if (auto fits = check_values(values, type, rows, activations); !fits) return fits;
+  TRY(check_values(values, type, rows, activations));
   const auto done = chosen.run({*device_,
                                 stream,
                                 weights.view(),
@@ -209,7 +208,7 @@ Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, Add
 Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> products) {
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
-    if (auto fits = check_call(product, chosen); !fits) return fits;
+    TRY(check_call(product, chosen));
   }
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);

@@ -1,6 +1,6 @@
 // What the options leave open is read from the environment.
 #include "base/text.h"
-#include "ternary/error.h"
+#include "ternary/shape.h"
 #include "ternary_device/engine_parts.h"
 
 namespace gpuready::ternary {
@@ -17,7 +17,7 @@ Result<bool> flag(std::optional<bool> given, ReadVariable variable, const char* 
   const auto value = value_of(variable, name);
   if (!value || *value == "0") return false;
   if (*value == "1") return true;
-  return fail(ErrorKind::wrong_size,
+  return fail(ErrorKind::bad_input,
               std::string(name) + " is \"" + printable(*value) + "\", not 0 or 1");
 }
 
@@ -43,22 +43,20 @@ Result<ResolvedOptions> resolve_options(const DeviceOptions& options, ReadVariab
   } else if (const auto name = value_of(variable, "GPUREADY_TERNARY_DEVICE")) {
     const auto target = parse_target(*name);
     if (!target)
-      return fail(ErrorKind::wrong_size, "GPUREADY_TERNARY_DEVICE: " + target.error().message);
+      return fail(ErrorKind::bad_input, "GPUREADY_TERNARY_DEVICE: " + target.error().message);
     resolved.target = *target;
   }
-  const auto strict = flag(options.strict, variable, "GPUREADY_TERNARY_STRICT");
-  if (!strict) return std::unexpected(strict.error());
-  const auto forced = flag(options.force_cpu_fallback, variable, "GPUREADY_TERNARY_FORCE_CPU");
-  if (!forced) return std::unexpected(forced.error());
-  resolved.strict = *strict;
-  resolved.forced = *forced;
+  const auto strict = TRY(flag(options.strict, variable, "GPUREADY_TERNARY_STRICT"));
+  const auto forced = TRY(flag(options.force_cpu_fallback, variable, "GPUREADY_TERNARY_FORCE_CPU"));
+  resolved.strict = strict;
+  resolved.forced = forced;
   resolved.memory_limit_bytes = options.memory_limit_bytes;
   if (const auto limit = value_of(variable, "GPUREADY_TERNARY_MEMORY_LIMIT");
       limit && !resolved.memory_limit_bytes) {
     resolved.memory_limit_bytes = parse_byte_count(*limit);
     if (!resolved.memory_limit_bytes)
-      return fail(ErrorKind::wrong_size, "GPUREADY_TERNARY_MEMORY_LIMIT is \"" + printable(*limit) +
-                                             "\", not a number of bytes");
+      return fail(ErrorKind::bad_input, "GPUREADY_TERNARY_MEMORY_LIMIT is \"" + printable(*limit) +
+                                            "\", not a number of bytes");
   }
   return resolved;
 }

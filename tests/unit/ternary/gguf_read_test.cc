@@ -11,7 +11,7 @@ namespace {
 ErrorKind kind_of(const std::string& file) {
   const auto read_file = read(bytes_of(file));
   EXPECT_FALSE(read_file.has_value());
-  if (read_file) return ErrorKind::output;
+  if (read_file) return ErrorKind::io;
   EXPECT_FALSE(read_file.error().message.empty());
   return read_file.error().kind;
 }
@@ -54,13 +54,13 @@ TEST(GgufRead, AFileCutAnywhereIsATypedErrorOrStillWhole) {
 }
 
 TEST(GgufRead, OtherVersionsAndByteOrdersAreRefused) {
-  EXPECT_EQ(kind_of([](Builder& b) { b.version = 1; }), ErrorKind::malformed);
-  EXPECT_EQ(kind_of([](Builder& b) { b.version = 4; }), ErrorKind::malformed);
+  EXPECT_EQ(kind_of([](Builder& b) { b.version = 1; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.version = 4; }), ErrorKind::bad_input);
   Builder big;
   big.version = 3u << 24;
   const std::string bytes = big.build();
   EXPECT_NE(read(bytes_of(bytes)).error().message.find("big endian"), std::string::npos);
-  EXPECT_EQ(kind_of(std::string("GGML") + std::string(40, '\0')), ErrorKind::malformed);
+  EXPECT_EQ(kind_of(std::string("GGML") + std::string(40, '\0')), ErrorKind::bad_input);
 }
 
 TEST(GgufRead, HostileNumbersAreRefusedWithoutAllocatingForThem) {
@@ -89,24 +89,24 @@ TEST(GgufRead, HostileNumbersAreRefusedWithoutAllocatingForThem) {
     Builder::number<std::uint64_t>(deep, 1);
   }
   EXPECT_EQ(kind_of([&](Builder& b) { b.entry("x", ValueType::array, deep); }),
-            ErrorKind::malformed);
+            ErrorKind::bad_input);
   EXPECT_EQ(kind_of([](Builder& b) { b.entry("x", static_cast<ValueType>(13), "abcd"); }),
-            ErrorKind::malformed);
+            ErrorKind::bad_input);
 }
 
 TEST(GgufRead, ImpossibleTensorsAreRefused) {
-  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].name = b.infos[1].name; }), ErrorKind::malformed);
-  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.file_type", 2); }), ErrorKind::malformed);
-  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {8, 0}; }), ErrorKind::malformed);
-  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {1, 1, 1, 1, 1}; }), ErrorKind::malformed);
-  EXPECT_EQ(kind_of([](Builder& b) { b.infos[1].dims = {128, 4}; }), ErrorKind::malformed);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].name = b.infos[1].name; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.file_type", 2); }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {8, 0}; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {1, 1, 1, 1, 1}; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[1].dims = {128, 4}; }), ErrorKind::bad_input);
   EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {1ull << 32, 1ull << 32}; }),
             ErrorKind::too_large);
   EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {~0ull}; }), ErrorKind::too_large);
   EXPECT_EQ(kind_of([](Builder& b) { b.infos[1].offset = ~0ull - 31; }), ErrorKind::truncated);
   EXPECT_EQ(kind_of([](Builder& b) { b.infos[2].offset += 64; }), ErrorKind::truncated);
-  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.alignment", 0); }), ErrorKind::malformed);
-  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.alignment", 48); }), ErrorKind::malformed);
+  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.alignment", 0); }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.alignment", 48); }), ErrorKind::bad_input);
 }
 
 TEST(GgufRead, OverlapAndMisalignmentAreTold) {
@@ -117,6 +117,35 @@ TEST(GgufRead, OverlapAndMisalignmentAreTold) {
   ASSERT_TRUE(file);
   EXPECT_EQ(file->problems.size(), 2u);
   EXPECT_EQ(inspect(*file, {}).problems.size(), 2u);
+}
+
+TEST(GgufRead, ManyOverlapsAreCountedAndNotRead) {
+  // All begin within the first, which is as long as the file.
+  Builder builder;
+  builder.tensor("all", {256, 64}, kTq2, std::string(64 * 66, '\0'));
+  for (int i = 0; i < 500; ++i) builder.tensor("t" + std::to_string(i), {256}, kTq2, "");
+  for (std::size_t i = 1; i < builder.infos.size(); ++i) builder.infos[i].offset = i % 60 * 64;
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->problems.size(), kMostProblems + 1);
+  EXPECT_NE(file->problems.back().find("more"), std::string::npos);
+  std::size_t readable = 0;
+  for (const Tensor& tensor : file->tensors) readable += load(*file, tensor, {}).has_value();
+  EXPECT_EQ(readable, 1u);
+  EXPECT_EQ(inspect(*file, {}).problems.size(), kMostProblems + 1);
+}
+
+TEST(GgufRead, MoreThanAnyModelHasIsRefused) {
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].name = std::string(kMostNameBytes + 1, 'n'); }),
+            ErrorKind::too_large);
+  Builder builder;
+  for (std::uint64_t i = 0; i <= kMostTensors; ++i)
+    builder.infos.push_back({std::to_string(i), {1}, kF32, 0});
+  const std::string bytes = builder.build() + std::string(4, '\0');
+  const auto file = read(bytes_of(bytes));
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().kind, ErrorKind::too_large);
 }
 
 TEST(GgufRead, AlignmentIsObeyed) {
