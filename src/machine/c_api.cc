@@ -62,13 +62,14 @@ gpuready_cuda_device to_c(const gpuready::CudaDeviceInfo& from) {
   to.max_threads_per_block = from.max_threads_per_block;
   to.supports_fp16 = from.supports_fp16;
   to.supports_bf16 = from.supports_bf16;
+  to.supports_fp8 = from.supports_fp8;
   to.warp_size = from.warp_size;
   to.max_threads_per_multiprocessor = from.max_threads_per_multiprocessor;
   to.max_blocks_per_multiprocessor = from.max_blocks_per_multiprocessor;
   to.max_grid_x = from.max_grid_x;
-  to.total_memory_bytes = from.total_memory;
-  to.max_shared_memory_per_block_bytes = from.max_shared_memory_per_block;
-  to.shared_memory_per_multiprocessor_bytes = from.shared_memory_per_multiprocessor;
+  to.total_memory_bytes = from.total_memory_bytes;
+  to.max_shared_memory_per_block_bytes = from.max_shared_memory_per_block_bytes;
+  to.shared_memory_per_multiprocessor_bytes = from.shared_memory_per_multiprocessor_bytes;
   copy_text(to.name, from.name);
   copy_text(to.uuid, from.uuid.value_or(""));
   return to;
@@ -83,8 +84,8 @@ gpuready::CudaDeviceInfo from_c(const gpuready_cuda_device& from) {
   to.max_threads_per_multiprocessor = from.max_threads_per_multiprocessor;
   to.max_blocks_per_multiprocessor = from.max_blocks_per_multiprocessor;
   to.max_grid_x = from.max_grid_x;
-  to.max_shared_memory_per_block = from.max_shared_memory_per_block_bytes;
-  to.shared_memory_per_multiprocessor = from.shared_memory_per_multiprocessor_bytes;
+  to.max_shared_memory_per_block_bytes = from.max_shared_memory_per_block_bytes;
+  to.shared_memory_per_multiprocessor_bytes = from.shared_memory_per_multiprocessor_bytes;
   return to;
 }
 
@@ -131,14 +132,14 @@ int32_t gpuready_gpu_available(void) {
 gpuready_status gpuready_get_gpu_info(gpuready_gpu_info* info) {
   return guarded([&] {
     const auto found = gpuready::try_get_gpu_info();
-    if (!found) return failed(GPUREADY_BAD_ARGUMENT, found.error());
+    if (!found) return failed(GPUREADY_BAD_ARGUMENT, found.error().message);
     gpuready_gpu_info value{};
     value.cuda = found->cuda;
     value.metal = found->metal;
     value.rocm = found->rocm;
     value.vulkan = found->vulkan;
     value.opengl = found->opengl;
-    value.webgpu = found->wgpu;
+    value.wgpu = found->wgpu;
     value.faked = found->faked;
     copy_text(value.cuda_version, found->cuda_version.value_or(""));
     copy_text(value.rocm_version, found->rocm_version.value_or(""));
@@ -158,7 +159,7 @@ gpuready_status gpuready_summary(const gpuready_gpu_info* info, char* text, size
     found.rocm = value.rocm != 0;
     found.vulkan = value.vulkan != 0;
     found.opengl = value.opengl != 0;
-    found.wgpu = value.webgpu != 0;
+    found.wgpu = value.wgpu != 0;
     found.faked = value.faked != 0;
     found.cuda_version = text_of(value.cuda_version);
     found.rocm_version = text_of(value.rocm_version);
@@ -174,7 +175,7 @@ gpuready_status gpuready_summary(const gpuready_gpu_info* info, char* text, size
 gpuready_status gpuready_preflight_check(void) {
   return guarded([] {
     const auto ready = gpuready::preflight_check();
-    return ready ? GPUREADY_OK : failed(GPUREADY_NO_GPU, ready.error());
+    return ready ? GPUREADY_OK : failed(GPUREADY_NO_GPU, ready.error().message);
   });
 }
 
@@ -185,7 +186,7 @@ gpuready_status gpuready_list_cuda_devices(gpuready_cuda_device* devices, size_t
       return failed(GPUREADY_BAD_ARGUMENT, "a null pointer");
     *count = 0;
     const auto found = gpuready::list_cuda_devices();
-    if (!found) return failed(GPUREADY_DEVICE_ERROR, found.error());
+    if (!found) return failed(GPUREADY_DEVICE_ERROR, found.error().message);
     *count = found->size();
     // The caller's elements lie as far apart as its own version of the struct is large.
     const std::size_t step = capacity > 0 ? devices->size : 0;
@@ -209,7 +210,7 @@ gpuready_status gpuready_optimal_launch_params(int64_t rows, int64_t cols,
                            ? gpuready::optimal_launch_params(rows, cols, from_c(take(device)))
                            : gpuready::optimal_launch_params(rows, cols);
     if (!found)
-      return failed(device != nullptr ? GPUREADY_BAD_ARGUMENT : GPUREADY_NO_GPU, found.error());
+      return failed(device != nullptr ? GPUREADY_BAD_ARGUMENT : GPUREADY_NO_GPU, found.error().message);
     gpuready_launch_params value{};
     value.block_x = found->block_x;
     value.block_y = found->block_y;
