@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -82,7 +83,7 @@ std::vector<Match> uncorrectable(const Facts& facts) {
         match.evidence.push_back(evidence("ras/" + block.substr(0, block.size() - 3) + "_err_count",
                                           fmt::format("ue: {}", errors)));
       }
-    if (const auto* status = failed_call(gpu, "cu", 214))
+    if (const auto* status = failed_call(gpu, "cu", cuda_code::kEccUncorrectable))
       match.evidence.push_back(evidence(*status));
     for (const auto& xid : kEccXids)
       if (add_xids(facts.machine, gpu, {xid.code}, match)) match.cure = std::string(xid.cure);
@@ -201,7 +202,8 @@ std::vector<Match> nvlink(const Facts& facts) {
 
 std::vector<Match> inforom(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
-    if (gpu.inforom_valid.value_or(true) && !failed_call(gpu, "nvml", 14)) return;
+    if (gpu.inforom_valid.value_or(true) && !failed_call(gpu, "nvml", nvml_code::kCorruptedInforom))
+      return;
     match.evidence.push_back(evidence("nvmlDeviceValidateInforom", "the inforom is corrupt"));
   });
 }

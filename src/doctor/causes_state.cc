@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -36,7 +37,8 @@ std::vector<Match> mode(const Facts& facts) {
     } else if (gpu.compute_mode && gpu.compute_mode->starts_with("exclusive")) {
       const auto holder = std::find_if(gpu.processes.begin(), gpu.processes.end(),
                                        [](const GpuProcess& p) { return p.kind == "compute"; });
-      if (holder == gpu.processes.end() && !failed_call(gpu, "cu", 46)) continue;
+      if (holder == gpu.processes.end() && !failed_call(gpu, "cu", cuda_code::kDeviceUnavailable))
+        continue;
       match.severity = Severity::warning;
       match.evidence.push_back(evidence("nvmlDeviceGetComputeMode", *gpu.compute_mode));
       if (holder != gpu.processes.end())
@@ -44,7 +46,7 @@ std::vector<Match> mode(const Facts& facts) {
             "nvmlDeviceGetComputeRunningProcesses",
             fmt::format("process {} {}", holder->pid, holder->name.value_or("(name unknown)"))));
     }
-    if (const auto* busy = failed_call(gpu, "cu", 46)) {
+    if (const auto* busy = failed_call(gpu, "cu", cuda_code::kDeviceUnavailable)) {
       match.severity = Severity::error;
       match.evidence.push_back(evidence(*busy));
     }

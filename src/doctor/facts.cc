@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
+#include "value/vendors.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -13,22 +15,6 @@ constexpr std::size_t kMessageLines = 8;  // the driver's longest message has ei
 
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-std::uint16_t vendor_id(Vendor vendor) {
-  switch (vendor) {
-    case Vendor::nvidia:
-      return 0x10de;
-    case Vendor::amd:
-      return 0x1002;
-    case Vendor::intel:
-      return 0x8086;
-    case Vendor::apple:
-      return 0x106b;
-    case Vendor::other:
-      return 0;
-  }
-  return 0;
 }
 
 // Lines of one message carry one time; recordings without times are told by the driver's prefix.
@@ -101,7 +87,7 @@ Match about_all(const Machine& machine, Vendor vendor) {
 std::vector<const PciDevice*> gpus_on_bus(const Machine& machine, Vendor vendor) {
   std::vector<const PciDevice*> found;
   for (const auto& device : machine.pci)
-    if (device.is_gpu && device.vendor_id == vendor_id(vendor)) found.push_back(&device);
+    if (device.is_gpu && device.vendor_id == pci_id_of(vendor)) found.push_back(&device);
   return found;
 }
 
@@ -120,8 +106,9 @@ bool any_gpu(const Machine& machine, Vendor vendor) {
 bool answers(const Machine& machine, const Gpu& gpu) {
   if (!machine.nvidia.nvml_start || !machine.nvidia.nvml_start->ok() || !gpu.nvml_index)
     return false;
-  return !failed_call(gpu, "nvml", 15) && !failed_call(gpu, "nvml", 16) &&
-         !failed_call(gpu, "nvml", 999);
+  return !failed_call(gpu, "nvml", nvml_code::kGpuIsLost) &&
+         !failed_call(gpu, "nvml", nvml_code::kResetRequired) &&
+         !failed_call(gpu, "nvml", nvml_code::kUnknown);
 }
 
 bool answers(const Machine& machine, const PciAddress& address) {

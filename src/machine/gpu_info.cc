@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "machine/live_machine.h"
 
 namespace gpuready {
@@ -145,8 +146,9 @@ Result<std::vector<CudaDeviceInfo>> list_cuda_devices() {
 
 Result<std::vector<CudaDeviceInfo>> cuda_devices_of(const Machine& machine) {
   const auto& driver = machine.nvidia;
-  constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE: an answer, no failure
-  if (driver.cuda_start && !driver.cuda_start->ok() && driver.cuda_start->code != kNoDevice)
+  // That there is no device is an answer, not a failure.
+  if (driver.cuda_start && !driver.cuda_start->ok() &&
+      driver.cuda_start->code != cuda_code::kNoDevice)
     return fail(ErrorKind::device, "the CUDA driver did not start: " + name_of(*driver.cuda_start),
                 driver.cuda_start->code);
   if (driver.cuda_stopped_in)
