@@ -69,8 +69,8 @@ constexpr void visit_fields(Visitor& visit, Of<VulkanDevice>) {
   FIELD(driver_version, "Driver version.");
   FIELD(api_version, "Vulkan version of the device.");
   FIELD(memory_bytes, "Memory.");
-  FIELD(vendor_id, "Vendor id.");
-  FIELD(device_id, "Device id.");
+  FIELD(vendor_id, "Vendor id.", {.hex_digits = 4});
+  FIELD(device_id, "Device id.", {.hex_digits = 4});
 }
 
 template <class Visitor>
