@@ -1,6 +1,7 @@
-# What `cmake --install` gives other programs: gpuready::gpuready (C), gpuready::ternary and
-# gpuready::ternary_device (C++, static), for find_package() and, the first, for pkg-config. All paths
-# are relative: the prefix may be moved.
+# What `cmake --install` gives other programs, for find_package(): gpuready::gpuready (the C interface,
+# shared; also for pkg-config) and, in C++ and static, gpuready::machine (gpu_info.h and the values that
+# it returns), gpuready::ternary and gpuready::ternary_device. All paths are relative: the prefix may be
+# moved.
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gpuready)
 
@@ -9,13 +10,15 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INS
   FILES_MATCHING PATTERN "*.h")
 install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-# The device-aware layer with what it is made of.
-set(archives ternary ternary_device kernels device base fmt)
+# With what they are made of.
+set(archives machine host jobs value ternary ternary_device kernels device base fmt)
 foreach(name ${archives} zstd)
   set_target_properties(gpuready_${name} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS gpuready_${name} EXPORT gpureadyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
-target_compile_features(gpuready_ternary INTERFACE cxx_std_23)
+foreach(name machine ternary)
+  target_compile_features(gpuready_${name} INTERFACE cxx_std_23)
+endforeach()
 
 install(EXPORT gpureadyTargets NAMESPACE gpuready:: DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gpureadyConfigVersion.cmake

@@ -27,8 +27,8 @@ enum {
 
 typedef struct gpuready_gpu_info {
   size_t size;
-  int32_t cuda, metal, rocm, vulkan, opengl, webgpu; /* 0 or 1 */
-  int32_t faked;                                     /* claimed by GPUREADY_FAKE: cannot execute */
+  int32_t cuda, metal, rocm, vulkan, opengl, wgpu; /* 0 or 1 */
+  int32_t faked;                                   /* claimed by GPUREADY_FAKE: cannot execute */
   char cuda_version[GPUREADY_VERSION_MAX];           /* "" when not known */
   char rocm_version[GPUREADY_VERSION_MAX];
   char vulkan_version[GPUREADY_VERSION_MAX];
@@ -39,7 +39,7 @@ typedef struct gpuready_cuda_device {
   int32_t device_id; /* CUDA's ordinal in this environment */
   int32_t compute_capability_major, compute_capability_minor;
   int32_t multiprocessor_count, max_threads_per_block;
-  int32_t supports_fp16, supports_bf16; /* 0 or 1 */
+  int32_t supports_fp16, supports_bf16, supports_fp8; /* 0 or 1 */
   int32_t warp_size, max_threads_per_multiprocessor, max_blocks_per_multiprocessor;
   int64_t max_grid_x;
   uint64_t total_memory_bytes, max_shared_memory_per_block_bytes;

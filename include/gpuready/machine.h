@@ -156,7 +156,7 @@ struct Gpu {
   std::optional<int> multiprocessors;             // SMs, compute units, Xe cores
   bool integrated = false;
   bool suspended = false;        // runtime_status: nothing else was asked
-  bool faked = false;            // by --fake: exists nowhere, cannot execute
+  bool faked = false;            // claimed by a fake: does not exist
   std::optional<bool> excluded;  // NVIDIA: GPU Excluded
   GpuMemory memory;
   GpuClocks clocks;
@@ -346,7 +346,7 @@ struct Unseen {
 struct Machine {
   std::string source;              // "live", "recorded", "scripted"
   bool full = false;               // the CUDA driver, Vulkan, ... were asked as well
-  std::vector<std::string> fakes;  // backends claimed by --fake; empty: nothing is faked
+  std::vector<std::string> fakes;  // backends claimed by a fake; empty: nothing is
   SystemState system;
   Container container;
   Visibility visibility;

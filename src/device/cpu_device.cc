@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/cpuid.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -23,10 +24,8 @@ std::string cpu_name() {
 #if defined(__x86_64__)
   char text[49] = {};
   for (unsigned leaf = 0; leaf < 3; ++leaf) {
-    unsigned a = 0x80000002u + leaf, b = 0, c = 0, d = 0;
-    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    const unsigned registers[4] = {a, b, c, d};
-    std::memcpy(text + leaf * 16, registers, 16);
+    const Cpuid registers = cpuid(0x80000002u + leaf);
+    std::memcpy(text + leaf * 16, &registers, 16);
   }
   const std::string name = printable(trim(text));
   if (!name.empty()) return name;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -35,7 +36,7 @@ std::vector<Match> bad_bar(const Facts& facts) {
       return !match.pci.empty() && same_slot(match.pci.front(), device.address);
     });
     const bool unset = !device.bar_sizes_bytes.empty() && device.bar_sizes_bytes.front() == 0;
-    if (!device.is_gpu || device.vendor_id != 0x10de || known || !unset) continue;
+    if (!device.is_gpu || device.vendor_id != pci_vendor::kNvidia || known || !unset) continue;
     if (device.runtime_status == "suspended" || answers(facts.machine, device.address)) continue;
     Match match = about(facts.machine, device.address);
     match.evidence.push_back(
@@ -105,7 +106,8 @@ std::vector<Match> off_the_bus(const Facts& facts) {
     if (gpu.vendor != Vendor::nvidia) continue;
     Match found = about(gpu);
     add_xids(machine, gpu, {79}, found);
-    if (const auto* lost = failed_call(gpu, "nvml", 15)) found.evidence.push_back(evidence(*lost));
+    if (const auto* lost = failed_call(gpu, "nvml", nvml_code::kGpuIsLost))
+      found.evidence.push_back(evidence(*lost));
     if (found.evidence.empty()) continue;
     auto& match = match_for(gpu);
     for (auto& item : found.evidence) {
@@ -139,7 +141,8 @@ std::vector<Match> power_missing(const Facts& facts) {
     Match match = about(gpu);
     if (gpu.vendor != Vendor::nvidia) continue;
     add_xids(machine, gpu, {54}, match);
-    if (const auto* call = failed_call(gpu, "nvml", 8)) match.evidence.push_back(evidence(*call));
+    if (const auto* call = failed_call(gpu, "nvml", nvml_code::kInsufficientPower))
+      match.evidence.push_back(evidence(*call));
     const bool known = std::any_of(matches.begin(), matches.end(),
                                    [&](const Match& m) { return m.gpus == match.gpus; });
     if (!match.evidence.empty() && !known) matches.push_back(std::move(match));
@@ -175,7 +178,8 @@ std::vector<Match> reset_required(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto& gpu : facts.machine.gpus) {
     Match match = about(gpu);
-    if (const auto* call = failed_call(gpu, "nvml", 16)) match.evidence.push_back(evidence(*call));
+    if (const auto* call = failed_call(gpu, "nvml", nvml_code::kResetRequired))
+      match.evidence.push_back(evidence(*call));
     if (gpu.recovery_action && *gpu.recovery_action != "none") {
       match.evidence.push_back(
           evidence("nvmlDeviceGetFieldValues, field 230 (recovery action)", *gpu.recovery_action));

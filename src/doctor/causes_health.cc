@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -113,7 +114,7 @@ std::vector<Match> uncorrectable(const Facts& facts) {
       add_ras_lines(facts.machine, gpu, match);
       ras += match.evidence.size();
     }
-    if (const auto* status = failed_call(gpu, "cu", 214))
+    if (const auto* status = failed_call(gpu, "cu", cuda_code::kEccUncorrectable))
       match.evidence.push_back(evidence(*status));
     for (const auto& xid : kEccXids)
       if (add_xids(facts.machine, gpu, {xid.code}, match)) match.cure = std::string(xid.cure);
@@ -280,7 +281,8 @@ std::vector<Match> nvlink(const Facts& facts) {
 
 std::vector<Match> inforom(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
-    if (gpu.inforom_valid.value_or(true) && !failed_call(gpu, "nvml", 14)) return;
+    if (gpu.inforom_valid.value_or(true) && !failed_call(gpu, "nvml", nvml_code::kCorruptedInforom))
+      return;
     match.evidence.push_back(evidence("nvmlDeviceValidateInforom", "the inforom is corrupt"));
   });
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
 
@@ -155,9 +156,10 @@ std::vector<Match> load_failed(const Facts& facts, int code) {
     if (const auto* status = failed_call(gpu, "cu", code)) {
       Match match = about(gpu);
       match.evidence.push_back(evidence(*status));
-      if (const auto& version = facts.machine.nvidia.cuda_version; version && code == 222)
+      if (const auto& version = facts.machine.nvidia.cuda_version;
+          version && code == cuda_code::kUnsupportedPtxVersion)
         match.evidence.push_back(evidence("cuDriverGetVersion()", "CUDA " + *version));
-      if (gpu.compute_capability && code == 209)
+      if (gpu.compute_capability && code == cuda_code::kNoBinaryForGpu)
         match.evidence.push_back(
             evidence("cuDeviceGetAttribute()", "compute capability " + *gpu.compute_capability));
       matches.push_back(std::move(match));

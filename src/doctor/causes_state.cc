@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -48,7 +49,7 @@ std::vector<Match> mode(const Facts& facts) {
             "nvmlDeviceGetComputeRunningProcesses",
             fmt::format("process {} {}", holder->pid, holder->name.value_or("(name unknown)"))));
     }
-    if (const auto* busy = failed_call(gpu, "cu", 46)) {
+    if (const auto* busy = failed_call(gpu, "cu", cuda_code::kDeviceUnavailable)) {
       match.severity = Severity::error;
       match.evidence.push_back(evidence(*busy));
     }

@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "machine/gpu_use.h"
+#include "value/vendors.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -107,8 +109,9 @@ bool any_gpu(const Machine& machine, Vendor vendor) {
 bool answers(const Machine& machine, const Gpu& gpu) {
   if (!machine.nvidia.nvml_start || !machine.nvidia.nvml_start->ok() || !gpu.nvml_index)
     return false;
-  return !failed_call(gpu, "nvml", 15) && !failed_call(gpu, "nvml", 16) &&
-         !failed_call(gpu, "nvml", 999);
+  return !failed_call(gpu, "nvml", nvml_code::kGpuIsLost) &&
+         !failed_call(gpu, "nvml", nvml_code::kResetRequired) &&
+         !failed_call(gpu, "nvml", nvml_code::kUnknown);
 }
 
 bool answers(const Machine& machine, const PciAddress& address) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "machine/nvml_errors.h"
 #include "machine/sources.h"
 
@@ -13,7 +14,6 @@ namespace {
 
 constexpr double kIntervalMs = 100;
 constexpr std::size_t kMostSeries = 4096, kMostPoints = 100'000, kMostXids = 1000;
-constexpr int kNotSupported = 3, kFunctionNotFound = 13;
 
 const Gpu* gpu_named(const Machine& machine, const Json& doc) {
   if (const auto uuid = get_string(doc, "uuid"))
@@ -84,8 +84,8 @@ std::string_view quantity_of(std::string_view call) {
 
 void add_refusal(std::string_view call, const ProbeCall& answer, Samples& out) {
   const auto quantity = quantity_of(call);
-  if (quantity.empty() || answer.missing || answer.ok() || answer.code == kNotSupported ||
-      answer.code == kFunctionNotFound)
+  if (quantity.empty() || answer.missing || answer.ok() ||
+      answer.code == nvml_code::kNotSupported || answer.code == nvml_code::kFunctionNotFound)
     return;
   const auto text = fmt::format("{}: {} ({})", quantity, nvml_error_text(answer.code),
                                 nvml_error_name(answer.code));

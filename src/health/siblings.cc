@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -46,12 +47,6 @@ bool comparable(const Verdict& verdict, const Metric& metric) {
   if (verdict.test == "tensor" && verdict.duration_ms < kSettledMs) return false;
   return metric.unit.ends_with("/s") && !contains(metric.name, "pageable") &&
          !contains(metric.name, "_node");
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 std::string format_value(double value, const std::string& unit) {

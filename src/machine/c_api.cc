@@ -29,13 +29,14 @@ gpuready_cuda_device to_c(const gpuready::CudaDeviceInfo& from) {
   to.max_threads_per_block = from.max_threads_per_block;
   to.supports_fp16 = from.supports_fp16;
   to.supports_bf16 = from.supports_bf16;
+  to.supports_fp8 = from.supports_fp8;
   to.warp_size = from.warp_size;
   to.max_threads_per_multiprocessor = from.max_threads_per_multiprocessor;
   to.max_blocks_per_multiprocessor = from.max_blocks_per_multiprocessor;
   to.max_grid_x = from.max_grid_x;
-  to.total_memory_bytes = from.total_memory;
-  to.max_shared_memory_per_block_bytes = from.max_shared_memory_per_block;
-  to.shared_memory_per_multiprocessor_bytes = from.shared_memory_per_multiprocessor;
+  to.total_memory_bytes = from.total_memory_bytes;
+  to.max_shared_memory_per_block_bytes = from.max_shared_memory_per_block_bytes;
+  to.shared_memory_per_multiprocessor_bytes = from.shared_memory_per_multiprocessor_bytes;
   copy_text(to.name, from.name);
   copy_text(to.uuid, from.uuid.value_or(""));
   return to;
@@ -50,8 +51,8 @@ gpuready::CudaDeviceInfo from_c(const gpuready_cuda_device& from) {
   to.max_threads_per_multiprocessor = from.max_threads_per_multiprocessor;
   to.max_blocks_per_multiprocessor = from.max_blocks_per_multiprocessor;
   to.max_grid_x = from.max_grid_x;
-  to.max_shared_memory_per_block = from.max_shared_memory_per_block_bytes;
-  to.shared_memory_per_multiprocessor = from.shared_memory_per_multiprocessor_bytes;
+  to.max_shared_memory_per_block_bytes = from.max_shared_memory_per_block_bytes;
+  to.shared_memory_per_multiprocessor_bytes = from.shared_memory_per_multiprocessor_bytes;
   return to;
 }
 
@@ -80,14 +81,14 @@ int32_t gpuready_gpu_available(void) {
 gpuready_status gpuready_get_gpu_info(gpuready_gpu_info* info) {
   return c_call([&]() -> Result<void> {
     const auto found = gpuready::try_get_gpu_info();
-    if (!found) return fail(ErrorKind::bad_input, found.error());
+    if (!found) return fail(ErrorKind::bad_input, found.error().message);
     gpuready_gpu_info value{};
     value.cuda = found->cuda;
     value.metal = found->metal;
     value.rocm = found->rocm;
     value.vulkan = found->vulkan;
     value.opengl = found->opengl;
-    value.webgpu = found->wgpu;
+    value.wgpu = found->wgpu;
     value.faked = found->faked;
     copy_text(value.cuda_version, found->cuda_version.value_or(""));
     copy_text(value.rocm_version, found->rocm_version.value_or(""));
@@ -107,7 +108,7 @@ gpuready_status gpuready_summary(const gpuready_gpu_info* info, char* text, size
     found.rocm = value.rocm != 0;
     found.vulkan = value.vulkan != 0;
     found.opengl = value.opengl != 0;
-    found.wgpu = value.webgpu != 0;
+    found.wgpu = value.wgpu != 0;
     found.faked = value.faked != 0;
     found.cuda_version = text_of(value.cuda_version);
     found.rocm_version = text_of(value.rocm_version);
@@ -123,7 +124,7 @@ gpuready_status gpuready_summary(const gpuready_gpu_info* info, char* text, size
 gpuready_status gpuready_preflight_check(void) {
   return c_call([]() -> Result<void> {
     const auto ready = gpuready::preflight_check();
-    if (!ready) return fail(ErrorKind::no_device, ready.error());
+    if (!ready) return fail(ErrorKind::no_device, ready.error().message);
     return {};
   });
 }
@@ -135,7 +136,7 @@ gpuready_status gpuready_list_cuda_devices(gpuready_cuda_device* devices, size_t
       return null_pointer(count == nullptr ? "count" : "devices");
     *count = 0;
     const auto found = gpuready::list_cuda_devices();
-    if (!found) return fail(ErrorKind::device, found.error());
+    if (!found) return fail(ErrorKind::device, found.error().message);
     *count = found->size();
     // The caller's elements lie as far apart as its own version of the struct is large.
     const std::size_t step = capacity > 0 ? devices->size : 0;
@@ -158,7 +159,7 @@ gpuready_status gpuready_optimal_launch_params(int64_t rows, int64_t cols,
                   rows, cols, from_c(TRY(take_struct("gpuready_cuda_device", device))))
             : gpuready::optimal_launch_params(rows, cols);
     if (!found)
-      return fail(device != nullptr ? ErrorKind::bad_input : ErrorKind::no_device, found.error());
+      return fail(device != nullptr ? ErrorKind::bad_input : ErrorKind::no_device, found.error().message);
     gpuready_launch_params value{};
     value.block_x = found->block_x;
     value.block_y = found->block_y;

@@ -3,6 +3,7 @@
 
 #include "base/cuda_errors.h"
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "machine/architectures.h"
 #include "machine/probe_answers.h"
 #include "machine/sources.h"
@@ -11,7 +12,7 @@ namespace gpuready {
 namespace {
 
 constexpr int kMaxDevices = 1024;
-constexpr int kNoDevice = 100;
+using cuda_code::kNoDevice;
 
 template <class T>
 struct LimitField {
@@ -150,9 +151,8 @@ void apply_whole_gpu(const DeviceAnswers& answers, Gpu& gpu) {
 }
 
 bool concerns_gpu(int code) {
-  constexpr int kInvalidValue = 1;  // an attribute that this driver does not know
-  constexpr int kNotSupported = 801;
-  return code != 0 && code != kInvalidValue && code != kNotSupported;
+  // kInvalidValue: an attribute that this driver does not know
+  return code != 0 && code != cuda_code::kInvalidValue && code != cuda_code::kNotSupported;
 }
 
 void collect_errors(const DeviceAnswers& answers, Gpu& gpu) {

@@ -14,7 +14,7 @@ struct Backend {
 constexpr Backend kBackends[] = {
     {"cuda", "", "CUDA", Vendor::nvidia},        {"metal", "", "Metal", Vendor::apple},
     {"rocm", "", "ROCm", Vendor::amd},           {"vulkan", "", "Vulkan", Vendor::other},
-    {"webgpu", "wgpu", "WebGPU", Vendor::other}, {"opengl", "", "OpenGL", Vendor::other},
+    {"wgpu", "webgpu", "WebGPU", Vendor::other}, {"opengl", "", "OpenGL", Vendor::other},
 };
 constexpr std::string_view kSeparators = ",;| \t\r\n";
 

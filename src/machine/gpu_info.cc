@@ -4,8 +4,8 @@
 
 #include "base/result.h"
 #include "base/text.h"
-#include "machine/fake.h"
-#include "machine/inspect.h"
+#include "base/vendor_codes.h"
+#include "machine/live_machine.h"
 
 namespace gpuready {
 namespace {
@@ -51,21 +51,6 @@ std::optional<std::string> short_version(const std::optional<std::string>& versi
   return first == version->npos ? version : version->substr(0, version->find('.', first + 1));
 }
 
-std::expected<Machine, std::string> inspect_live(const InspectOptions& asked) {
-  const auto host = make_live_host();
-  const auto fakes = choose_fakes(*host, std::nullopt);
-  if (!fakes) return std::unexpected(fakes.error().message);
-  InspectOptions options = asked;
-  options.fakes = *fakes;
-  return inspect(*host, options);
-}
-
-std::expected<Machine, std::string> inspect_fully() {
-  InspectOptions options;
-  options.full = true;
-  return inspect_live(options);
-}
-
 std::string name_of(const ApiStatus& status) {
   return status.call + " gave " + std::to_string(status.code) +
          (status.name.empty() ? "" : " (" + status.name + ")");
@@ -73,7 +58,7 @@ std::string name_of(const ApiStatus& status) {
 
 // What stands between a GPU that is there and its use.
 std::string obstacle(const Machine& machine) {
-  if (!machine.fakes.empty()) return " A fake of no GPU is in force.";
+  if (!machine.fakes.empty()) return " GPUs are faked, and the fake is \"none\".";
   if (machine.gpus.empty()) return " No GPU was found on this machine.";
   std::string out = " Found " + machine.gpus.front().name;
   if (machine.gpus.size() > 1) out += " and " + std::to_string(machine.gpus.size() - 1) + " more";
@@ -116,7 +101,7 @@ GpuInfo gpu_info_of(const Machine& machine) {
     info.rocm = faked(machine, "rocm");
     info.vulkan = faked(machine, "vulkan");
     info.opengl = faked(machine, "opengl");
-    info.wgpu = faked(machine, "webgpu");
+    info.wgpu = faked(machine, "wgpu") || info.any_available();
     info.faked = true;
     return info;
   }
@@ -138,41 +123,37 @@ GpuInfo gpu_info_of(const Machine& machine) {
   return info;
 }
 
-std::expected<GpuInfo, std::string> try_get_gpu_info() {
-  const auto machine = inspect_fully();
-  if (!machine) return std::unexpected(machine.error());
-  return gpu_info_of(*machine);
-}
+Result<GpuInfo> try_get_gpu_info() { return gpu_info_of(*TRY(inspect_machine())); }
 
 GpuInfo get_gpu_info() { return try_get_gpu_info().value_or(GpuInfo{}); }
 
-bool gpu_available() { return get_gpu_info().any_available(); }
+bool gpu_available() { return live_gpu_available().value_or(false); }
 
-std::expected<void, std::string> preflight_check(const Machine& machine) {
+Result<void> preflight_check(const Machine& machine) {
   if (gpu_info_of(machine).any_available()) return {};
-  return std::unexpected(std::string(kNone) + obstacle(machine));
+  return fail(ErrorKind::no_device, std::string(kNone) + obstacle(machine));
 }
 
-std::expected<void, std::string> preflight_check() {
-  const auto machine = inspect_fully();
-  if (!machine) return std::unexpected(std::string(kNone) + " " + machine.error());
-  return preflight_check(*machine);
+Result<void> preflight_check() {
+  const auto machine = inspect_machine();
+  if (machine) return preflight_check(**machine);
+  return fail(machine.error().kind, std::string(kNone) + " " + machine.error().message);
 }
 
-std::expected<std::vector<CudaDeviceInfo>, std::string> list_cuda_devices() {
-  const auto machine = inspect_fully();
-  if (!machine) return std::unexpected(machine.error());
-  return cuda_devices_of(*machine);
+Result<std::vector<CudaDeviceInfo>> list_cuda_devices() {
+  return cuda_devices_of(*TRY(inspect_machine()));
 }
 
-std::expected<std::vector<CudaDeviceInfo>, std::string> cuda_devices_of(const Machine& machine) {
+Result<std::vector<CudaDeviceInfo>> cuda_devices_of(const Machine& machine) {
   const auto& driver = machine.nvidia;
-  constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE: an answer, no failure
-  if (driver.cuda_start && !driver.cuda_start->ok() && driver.cuda_start->code != kNoDevice)
-    return std::unexpected("the CUDA driver did not start: " + name_of(*driver.cuda_start));
+  // That there is no device is an answer, not a failure.
+  if (driver.cuda_start && !driver.cuda_start->ok() &&
+      driver.cuda_start->code != cuda_code::kNoDevice)
+    return fail(ErrorKind::device, "the CUDA driver did not start: " + name_of(*driver.cuda_start),
+                driver.cuda_start->code);
   if (driver.cuda_stopped_in)
-    return std::unexpected("the CUDA driver " + driver.cuda_outcome.value_or("stopped") + " in " +
-                           *driver.cuda_stopped_in);
+    return fail(ErrorKind::device, "the CUDA driver " + driver.cuda_outcome.value_or("stopped") +
+                                       " in " + *driver.cuda_stopped_in);
   std::vector<CudaDeviceInfo> devices;
   for (const auto& gpu : machine.gpus) {
     if (!gpu.cuda || gpu.faked) continue;
@@ -185,17 +166,19 @@ std::expected<std::vector<CudaDeviceInfo>, std::string> cuda_devices_of(const Ma
       if (const auto version = parse_version(*gpu.compute_capability);
           version && version->parts.size() == 2)
         info.compute_capability = {version->parts[0], version->parts[1]};
-    info.total_memory = limits.total_memory_bytes.value_or(gpu.memory.total_bytes.value_or(0));
+    info.total_memory_bytes =
+        limits.total_memory_bytes.value_or(gpu.memory.total_bytes.value_or(0));
     info.multiprocessor_count = limits.multiprocessors.value_or(0);
     info.max_threads_per_block = limits.max_threads_per_block.value_or(0);
-    info.max_shared_memory_per_block = limits.shared_memory_per_block_bytes.value_or(0);
+    info.max_shared_memory_per_block_bytes = limits.shared_memory_per_block_bytes.value_or(0);
     info.supports_fp16 = info.compute_capability >= std::pair(5, 3);
     info.supports_bf16 = info.compute_capability >= std::pair(8, 0);
+    info.supports_fp8 = info.compute_capability >= std::pair(8, 9);
     info.warp_size = limits.warp_size.value_or(0);
     info.max_threads_per_multiprocessor = limits.max_threads_per_multiprocessor.value_or(0);
     info.max_blocks_per_multiprocessor = limits.max_blocks_per_multiprocessor.value_or(0);
     info.max_grid_x = limits.max_grid_x.value_or(0);
-    info.shared_memory_per_multiprocessor =
+    info.shared_memory_per_multiprocessor_bytes =
         limits.shared_memory_per_multiprocessor_bytes.value_or(0);
     devices.push_back(std::move(info));
   }
@@ -204,12 +187,10 @@ std::expected<std::vector<CudaDeviceInfo>, std::string> cuda_devices_of(const Ma
   return devices;
 }
 
-std::expected<LaunchParams, std::string> optimal_launch_params(std::int64_t rows,
-                                                               std::int64_t cols) {
-  const auto devices = list_cuda_devices();
-  if (!devices) return std::unexpected(devices.error());
-  if (devices->empty()) return std::unexpected("there is no CUDA device");
-  return optimal_launch_params(rows, cols, devices->front());
+Result<LaunchParams> optimal_launch_params(std::int64_t rows, std::int64_t cols) {
+  const auto devices = TRY(list_cuda_devices());
+  if (devices.empty()) return fail(ErrorKind::no_device, "there is no CUDA device");
+  return optimal_launch_params(rows, cols, devices.front());
 }
 
 }  // namespace gpuready

@@ -1,6 +1,7 @@
 // NVIDIA's driver as files tell it: /proc/driver/nvidia, /sys/module, and where the loader would
 // find the driver's libraries. Nothing is loaded or started, and no suspended GPU is touched.
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "machine/loader_cache.h"
 #include "machine/nvidia_parse.h"
 #include "machine/sources.h"
@@ -152,10 +153,9 @@ std::optional<bool> runs(Host& host, const Daemon& daemon) {
 // Only machines with NVSwitches need one. From NVLink 5 on these are no PCI functions of the host,
 // so that it is installed counts as well.
 bool wants_fabric_manager(Host& host, const Machine& machine) {
-  constexpr std::uint16_t kNvidia = 0x10de;
   constexpr std::uint32_t kOtherBridge = 0x068000;
   for (const auto& device : machine.pci)
-    if (device.vendor_id == kNvidia && device.class_code == kOtherBridge) return true;
+    if (device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge) return true;
   return host.exists("/usr/bin/nv-fabricmanager");
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/vendor_codes.h"
 #include "machine/architectures.h"
 #include "machine/sources.h"
 
@@ -184,7 +185,8 @@ void apply_fabric(const DeviceAnswers& answers, Gpu& gpu) {
 }
 
 // {"82":{"code":0,"value":45}}, or for one field the plain value: nvmlDeviceGetFieldValues(0,230).
-Json field_value(const DeviceAnswers& answers, const char* field) {
+Json field_value(const DeviceAnswers& answers, std::uint32_t number) {
+  const std::string field = std::to_string(number);
   if (const Json& plain = answers.value("nvmlDeviceGetFieldValues", field); !plain.is_null())
     return plain;
   const std::string prefix = "nvmlDeviceGetFieldValues(" + answers.id();
@@ -199,18 +201,20 @@ Json field_value(const DeviceAnswers& answers, const char* field) {
   return nullptr;
 }
 
-// Numbers: NVML API reference, "Field Value Enums".
 void apply_fields(const DeviceAnswers& answers, Gpu& gpu) {
   // 0 is told by boards whose memory has no sensor.
-  if (const auto celsius = as_int(field_value(answers, "82")); celsius && *celsius > 0)
+  if (const auto celsius = as_int(field_value(answers, nvml_field::kMemoryTemperature));
+      celsius && *celsius > 0)
     gpu.thermal.memory_celsius = celsius;
-  take_if_absent(gpu.ecc.enabled_now, as_flag(field_value(answers, "1")));
-  take_if_absent(gpu.ecc.enabled_pending, as_flag(field_value(answers, "2")));
-  take(gpu.recovery_action, name_of(kRecoveryActions, as_int(field_value(answers, "230"))));
-  take_if_absent(gpu.pcie_errors.replays, as_u64(field_value(answers, "94")));
-  take_if_absent(gpu.pcie_errors.correctable, as_u64(field_value(answers, "173")));
-  take_if_absent(gpu.pcie_errors.nonfatal, as_u64(field_value(answers, "179")));
-  take_if_absent(gpu.pcie_errors.fatal, as_u64(field_value(answers, "180")));
+  take_if_absent(gpu.ecc.enabled_now, as_flag(field_value(answers, nvml_field::kEccNow)));
+  take_if_absent(gpu.ecc.enabled_pending, as_flag(field_value(answers, nvml_field::kEccPending)));
+  take(gpu.recovery_action,
+       name_of(kRecoveryActions, as_int(field_value(answers, nvml_field::kRecoveryAction))));
+  take_if_absent(gpu.pcie_errors.replays, as_u64(field_value(answers, nvml_field::kPcieReplays)));
+  take_if_absent(gpu.pcie_errors.correctable,
+                 as_u64(field_value(answers, nvml_field::kPcieCorrectable)));
+  take_if_absent(gpu.pcie_errors.nonfatal, as_u64(field_value(answers, nvml_field::kPcieNonfatal)));
+  take_if_absent(gpu.pcie_errors.fatal, as_u64(field_value(answers, nvml_field::kPcieFatal)));
 }
 
 }  // namespace

@@ -9,12 +9,13 @@
 #include "machine/pci_files.h"
 #include "machine/pci_ids.h"
 #include "machine/sources.h"
+#include "value/vendors.h"
 
 namespace gpuready {
 namespace {
 const std::string kDevices = "/sys/bus/pci/devices/";
 
-constexpr std::uint16_t kNvidia = 0x10de, kAmd = 0x1002, kIntel = 0x8086, kApple = 0x106b;
+using pci_vendor::kAmd, pci_vendor::kIntel, pci_vendor::kNvidia;
 constexpr std::uint32_t kDisplay = 0x03;        // base class
 constexpr std::uint32_t kAccelerator = 0x1200;  // processing accelerator
 constexpr std::uint32_t kOtherBridge = 0x0680;  // NVSwitch
@@ -25,24 +26,9 @@ struct Slot {
   bool detailed = false;
 };
 
-Vendor vendor_of(std::uint16_t id) {
-  switch (id) {
-    case kNvidia:
-      return Vendor::nvidia;
-    case kAmd:
-      return Vendor::amd;
-    case kIntel:
-      return Vendor::intel;
-    case kApple:
-      return Vendor::apple;
-    default:
-      return Vendor::other;
-  }
-}
-
 // Intel's processing accelerators are NPUs and Gaudi; AMD's are Instinct GPUs.
 bool gpu_class(std::uint16_t vendor, std::uint32_t class_code) {
-  if (class_code >> 16 == kDisplay) return vendor_of(vendor) != Vendor::other;
+  if (class_code >> 16 == kDisplay) return vendor_with_pci_id(vendor) != Vendor::other;
   return class_code >> 8 == kAccelerator && vendor == kAmd;
 }
 
@@ -224,7 +210,7 @@ PciDevice read_device(Host& host, const Slot& slot) {
 }
 
 void add_gpu(Machine& machine, const PciDevice& device) {
-  auto& gpu = gpu_at(machine, device.address, vendor_of(device.vendor_id));
+  auto& gpu = gpu_at(machine, device.address, vendor_with_pci_id(device.vendor_id));
   gpu.driver = device.driver;
   gpu.suspended = device.runtime_status == "suspended" || device.runtime_status == "suspending";
   gpu.numa_node = device.numa_node;

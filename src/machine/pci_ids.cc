@@ -1,5 +1,7 @@
 #include "machine/pci_ids.h"
 
+#include "base/vendor_codes.h"
+
 #include <array>
 #include <cstdio>
 
@@ -15,9 +17,18 @@ struct VendorName {
   std::string_view name;
 };
 constexpr VendorName kVendorNames[] = {
-    {0x10de, "NVIDIA"}, {0x1002, "AMD"},          {0x8086, "Intel"},     {0x106b, "Apple"},
-    {0x1a03, "ASPEED"}, {0x102b, "Matrox"},       {0x1af4, "virtio"},    {0x1234, "QEMU"},
-    {0x15ad, "VMware"}, {0x1013, "Cirrus Logic"}, {0x1414, "Microsoft"}, {0x1b36, "Red Hat"},
+    {pci_vendor::kNvidia, "NVIDIA"},
+    {pci_vendor::kAmd, "AMD"},
+    {pci_vendor::kIntel, "Intel"},
+    {pci_vendor::kApple, "Apple"},
+    {0x1a03, "ASPEED"},
+    {0x102b, "Matrox"},
+    {0x1af4, "virtio"},
+    {0x1234, "QEMU"},
+    {0x15ad, "VMware"},
+    {0x1013, "Cirrus Logic"},
+    {0x1414, "Microsoft"},
+    {0x1b36, "Red Hat"},
 };
 
 std::string hex4(std::uint16_t value) {

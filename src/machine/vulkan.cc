@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "machine/sources.h"
+#include "value/vendors.h"
 
 namespace gpuready {
 namespace {
@@ -49,21 +50,6 @@ VulkanDevice read_device(const ProbeDocument& document, std::int64_t ordinal) {
   return device;
 }
 
-Vendor vendor_of(std::uint32_t id) {
-  switch (id) {
-    case 0x10de:
-      return Vendor::nvidia;
-    case 0x1002:
-      return Vendor::amd;
-    case 0x8086:
-      return Vendor::intel;
-    case 0x106b:
-      return Vendor::apple;
-    default:
-      return Vendor::other;
-  }
-}
-
 Gpu* find_gpu(Machine& machine, const VulkanDevice& device) {
   for (auto& gpu : machine.gpus)
     if (device.pci && gpu.pci == device.pci) return &gpu;
@@ -74,7 +60,7 @@ Gpu* find_gpu(Machine& machine, const VulkanDevice& device) {
   // Without an address, the only GPU of that vendor must be it.
   Gpu* only = nullptr;
   for (auto& gpu : machine.gpus) {
-    if (gpu.vendor != vendor_of(device.vendor_id) || gpu.vendor == Vendor::other) continue;
+    if (gpu.vendor != vendor_with_pci_id(device.vendor_id) || gpu.vendor == Vendor::other) continue;
     if (only != nullptr) return nullptr;
     only = &gpu;
   }
@@ -84,7 +70,7 @@ Gpu* find_gpu(Machine& machine, const VulkanDevice& device) {
 // Of a GPU that no other source knows (Arm's, Qualcomm's, ...) Vulkan is the only witness.
 Gpu* add_gpu(Machine& machine, const VulkanDevice& device) {
   if (device.type != "discrete" && device.type != "integrated") return nullptr;
-  const auto vendor = vendor_of(device.vendor_id);
+  const auto vendor = vendor_with_pci_id(device.vendor_id);
   const bool vendor_known = std::any_of(machine.gpus.begin(), machine.gpus.end(),
                                         [&](const Gpu& gpu) { return gpu.vendor == vendor; });
   if (device.pci) return &gpu_at(machine, *device.pci, vendor);

@@ -3,25 +3,22 @@
 #include <span>
 #include <vector>
 
+#include "base/vendor_codes.h"
 #include "probe/nvml_session.h"
 
 namespace gpuready::nvml {
 namespace {
 
-// Numbers: NVML API reference, "Field Value Enums".
 constexpr std::uint32_t kBasic[] = {
-    1,    // ECC now; in a quarter of the time that nvmlDeviceGetEccMode takes
-    2,    // ECC after the next reset
-    82,   // the memory's temperature
-    230,  // recovery action
+    nvml_field::kEccNow,  // in a quarter of the time that nvmlDeviceGetEccMode takes
+    nvml_field::kEccPending,
+    nvml_field::kMemoryTemperature,
+    nvml_field::kRecoveryAction,
 };
 constexpr std::uint32_t kFull[] = {
-    91,   // NVLinks present
-    94,   // PCIe replays
-    173,  // PCIe correctable errors
-    179,  // PCIe non-fatal errors
-    180,  // PCIe fatal errors
-    186,  // power now, not the mean of the last second
+    nvml_field::kNvlinkCount,  nvml_field::kPcieReplays, nvml_field::kPcieCorrectable,
+    nvml_field::kPcieNonfatal, nvml_field::kPcieFatal,
+    nvml_field::kPowerNow,  // not the mean of the last second
 };
 
 Json render(const FieldValue& field) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "base/vendor_codes.h"
 #include "probe/ask.h"
 #include "probe/nvml_adapters.h"
 #include "probe/nvml_queries.h"
@@ -92,12 +93,12 @@ constexpr Quantity kQuantities[] = {
     {{{{"nvmlDeviceGetPcieReplayCounter", number}}}, kPcieReplays, true},
 };
 // Field values: memory temperature; power now, where nvmlDeviceGetPowerUsage may be a mean.
-constexpr std::uint32_t kMemoryTemperatureField = 82, kPowerNowField = 186;
+constexpr std::uint32_t kMemoryTemperatureField = nvml_field::kMemoryTemperature,
+                        kPowerNowField = nvml_field::kPowerNow;
 constexpr int kFailuresToGiveUp = 3;  // in a row: a GPU that is lost, say
 
 // The way of asking is not known here, or the GPU has no such thing: no use in asking again.
 bool final(int code) {
-  constexpr int kNoPermission = 4;
   return code == kFunctionNotFound || code == kArgumentVersionMismatch ||
          code == kInvalidArgument || code == kNotSupported || code == kNoPermission;
 }

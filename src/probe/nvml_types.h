@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/vendor_codes.h"
+
 namespace gpuready::nvml {
 
 using Device = struct DeviceOpaque*;
@@ -13,11 +15,12 @@ using Device = struct DeviceOpaque*;
 // nvmlReturn_t. All names and meanings stand in machine/nvml_errors.cc.
 enum Return : int {
   kSuccess = 0,
-  kInvalidArgument = 2,
-  kNotSupported = 3,
+  kInvalidArgument = nvml_code::kInvalidArgument,
+  kNotSupported = nvml_code::kNotSupported,
+  kNoPermission = nvml_code::kNoPermission,
   kNotFound = 6,
   kInsufficientSize = 7,
-  kFunctionNotFound = 13,
+  kFunctionNotFound = nvml_code::kFunctionNotFound,
   kArgumentVersionMismatch = 25,
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/vendor_codes.h"
 #include "probe/ask.h"
 #include "probe/library.h"
 #include "probe/probes.h"
@@ -25,7 +26,7 @@ std::string version_text(std::uint32_t version) {
 
 // Each vendor packs driverVersion in its own way; NVIDIA in 10, 8, 8 and 6 bits.
 std::string driver_version_text(std::uint32_t vendor, std::uint32_t version) {
-  if (vendor != 0x10de) return version_text(version);
+  if (vendor != pci_vendor::kNvidia) return version_text(version);
   std::array<char, 32> out{};
   std::snprintf(out.data(), out.size(), "%u.%02u.%02u", version >> 22, version >> 14 & 0xff,
                 version >> 6 & 0xff);

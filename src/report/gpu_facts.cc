@@ -195,7 +195,7 @@ void connection(const Gpu& gpu, std::vector<FactGroup>& out) {
 
 void modes(const Gpu& gpu, std::vector<FactGroup>& out) {
   Group group("Modes and state");
-  if (gpu.faked) group.text("Faked", "by --fake: exists nowhere, cannot execute");
+  if (gpu.faked) group.text("Faked", "claimed by a fake: does not exist, cannot execute");
   if (gpu.suspended) group.text("Suspended", "yes, and was not woken");
   if (gpu.excluded.value_or(false)) group.text("Excluded", "yes, by the driver's settings");
   group.flag("Persistence", gpu.persistence, "on", "off");

@@ -36,8 +36,6 @@ struct Report {
   double duration_ms = 0;
 };
 
-Json to_json(const Machine& machine);
-Json to_json(const Finding& finding);
 Json to_json(const Report& report);  // schema/report.schema.json
 
 struct TerminalStyle {

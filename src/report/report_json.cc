@@ -1,9 +1,8 @@
 #include <set>
 
-#include "health/verdict_json.h"
-#include "report/json_parts.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "value/json.h"
 
 namespace gpuready {
 
@@ -23,7 +22,7 @@ Json to_json(const Report& report) {
     for (const Verdict& verdict : *report.verdicts)
       if (verdict.injected_fault) faults.insert(*verdict.injected_fault);
   if (!faults.empty()) doc["injected_faults"] = faults;
-  put_list(doc, "notes", report.notes, [](const std::string& note) { return note; });
+  if (!report.notes.empty()) doc["notes"] = report.notes;
   doc["machine"] = to_json(report.machine);
   // Absent: not asked. []: asked, and none.
   if (report.findings) {
@@ -34,8 +33,8 @@ Json to_json(const Report& report) {
     doc["verdicts"] = Json::array();
     for (const Verdict& verdict : *report.verdicts) doc["verdicts"].push_back(to_json(verdict));
   }
-  if (report.samples) doc["samples"] = samples_json(*report.samples);
-  put_finite(doc, "duration_ms", report.duration_ms);
+  if (report.samples) doc["samples"] = to_json(*report.samples);
+  put(doc, "duration_ms", number(report.duration_ms));
   return doc;
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/statistics.h"
 #include "base/units.h"
-#include "report/json_parts.h"
 #include "report/summary.h"
 #include "report/terminal_text.h"
 
@@ -67,7 +66,7 @@ Json row_json(const SelfTestRow& row) {
     doc["rate_low"] = low;
     doc["rate_high"] = high;
   }
-  put_finite(doc, "duration_ms", row.duration_ms);
+  put(doc, "duration_ms", number(row.duration_ms));
   return doc;
 }
 
@@ -108,7 +107,7 @@ Json to_json(const SelfTestReport& report) {
   doc["exit_code"] = static_cast<int>(report.exit);
   doc["rows"] = Json::array();
   for (const SelfTestRow& row : report.rows) doc["rows"].push_back(row_json(row));
-  put_finite(doc, "duration_ms", report.duration_ms);
+  put(doc, "duration_ms", number(report.duration_ms));
   return doc;
 }
 

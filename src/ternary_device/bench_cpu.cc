@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "ternary/packed.h"
 #include "ternary/tiers.h"
@@ -79,11 +80,10 @@ void measure(std::vector<Candidate>& candidates, const BenchOptions& options) {
   }
   for (Candidate& candidate : candidates) {
     if (candidate.row.status == CheckStatus::failed || candidate.us.empty()) continue;
-    auto& us = candidate.us;
-    std::sort(us.begin(), us.end());
+    const auto& us = candidate.us;
     candidate.row.status = CheckStatus::passed;
-    candidate.row.least_us = us.front();
-    candidate.row.median_us = us[us.size() / 2];
+    candidate.row.least_us = std::ranges::min(us);
+    candidate.row.median_us = median(us);
     candidate.row.samples = us.size();
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "base/units.h"
 #include "kernels/ternary_kernels.h"
 #include "ternary_device/bench_parts.h"
@@ -44,8 +45,7 @@ Result<Samples> time_calls(Device& device, StreamId stream, unsigned calls, doub
     us.push_back(one);
   }
   if (graph) (void)device.destroy_graph(*graph);
-  std::sort(us.begin(), us.end());
-  return Samples{us.front(), us[us.size() / 2], us.size()};
+  return Samples{std::ranges::min(us), median(us), us.size()};
 }
 
 std::optional<double> read_rate(Device& device, StreamId stream, double budget_s) {

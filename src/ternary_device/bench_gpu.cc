@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "device/cuda_device.h"
 #include "device/vulkan_device.h"
 #include "ternary_device/bench_parts.h"
@@ -43,8 +44,7 @@ Samples time_call(Backend& backend, const BackendWeights& weights, const Activat
     if (!backend.multiply(weights, y, std::span(out))) return {};
     us.push_back(elapsed_ms(one) * 1e3);
   }
-  std::sort(us.begin(), us.end());
-  return {us.front(), us[us.size() / 2], us.size()};
+  return Samples{std::ranges::min(us), median(us), us.size()};
 }
 
 // Through the backend: what a caller with host memory waits for.

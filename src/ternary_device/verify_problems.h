@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
 #include "gpuready/ternary.h"
 
 namespace gpuready::ternary {
@@ -51,23 +52,14 @@ struct QuantisedRow {
 };
 QuantisedRow quantise_row_plainly(const float* values, std::size_t count);
 
-// Uniform 64-bit numbers that are the same everywhere (SplitMix64).
-class Numbers {
+// Numbers that are the same everywhere.
+class Numbers : private SplitMix64 {
  public:
-  explicit Numbers(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
+  using SplitMix64::next, SplitMix64::SplitMix64;
   int between(int from, int to) {
     return from + static_cast<int>(next() % static_cast<std::uint64_t>(to - from + 1));
   }
   double normal();  // of mean 0 and deviation 1, nearly: a sum of twelve
-
- private:
-  std::uint64_t state_;
 };
 
 }  // namespace gpuready::ternary

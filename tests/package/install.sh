@@ -27,7 +27,10 @@ cmake -S "$source/tests/package/consumer" -B "$folder/consumer" -G Ninja -DCMAKE
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$folder/moved" \
   -DEXAMPLES="$source/examples" >"$folder/log" 2>&1 &&
   cmake --build "$folder/consumer" >>"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
-expect "No GPU backends available" bash -c '"$0" || [ $? = 1 ]' "$folder/consumer/list_gpus_c"
+for example in list_gpus_c_c list_gpus_cc; do
+  expect "No GPU backends available" bash -c '"$0" || [ $? = 1 ]' "$folder/consumer/$example"
+done
+expect "0000:17:00.0 other nvlink warning not_tested" "$folder/consumer/values"
 expect "product: $product" "$folder/consumer/ternary_c"
 expect "CPU, scalar: $product" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/ternary_cc"
 expect "scalar: 6" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/cpu_only"
@@ -36,7 +39,7 @@ expect "scalar: 6" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/cpu_only"
 mv "$folder/moved/bin/gpuready" "$folder/program"
 printf '#!/bin/sh\necho "$@" >>"%s/asked"\nexec "%s/program" "$@"\n' "$folder" "$folder" >"$folder/moved/bin/gpuready"
 chmod +x "$folder/moved/bin/gpuready"
-env -u GPUREADY_FAKE -u GPUREADY_HELPER "$folder/consumer/list_gpus_c" >"$folder/log" 2>&1 || true
+env -u GPUREADY_FAKE -u GPUREADY_HELPER "$folder/consumer/list_gpus_c_c" >"$folder/log" 2>&1 || true
 [ -s "$folder/asked" ] || { echo "install: the installed program was not asked" >&2; cat "$folder/log" >&2; exit 1; }
 mv "$folder/program" "$folder/moved/bin/gpuready"
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <thread>
 
+#include "base/random.h"
 #include "base/units.h"
 
 namespace gpuready {
@@ -16,13 +17,6 @@ constexpr std::uint64_t kHeaderBytes = offsetof(TransferResults, entries);
 constexpr unsigned kBlocksPerUnit = 8;
 constexpr unsigned kMostHostThreads = 8;
 constexpr std::uint64_t kWordsPerHostThread = MiB / 8;  // fewer are not worth a thread
-
-std::uint64_t split_mix(std::uint64_t& state) {  // Steele, Lea and Flood, 2014
-  std::uint64_t z = state += 0x9E3779B97F4A7C15;
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-  z = (z ^ z >> 27) * 0x94D049BB133111EB;
-  return z ^ z >> 31;
-}
 
 TransferResults cleared() {
   TransferResults results{};
@@ -52,12 +46,12 @@ void run_on_host(CpuKernel kernel, const void* params, std::uint64_t words) {
 }  // namespace
 
 TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers, std::uint64_t words) {
-  std::uint64_t state = seed;
+  SplitMix64 numbers(seed);
   TransferFault fault;
-  fault.transfer = static_cast<std::size_t>(split_mix(state) % transfers);
-  fault.word = split_mix(state) % words;
-  const std::uint64_t draw = split_mix(state);
-  fault.bits = draw % 2 == 0 ? std::uint64_t{1} << (draw >> 1) % 64 : split_mix(state);
+  fault.transfer = static_cast<std::size_t>(numbers.next() % transfers);
+  fault.word = numbers.next() % words;
+  const std::uint64_t draw = numbers.next();
+  fault.bits = draw % 2 == 0 ? std::uint64_t{1} << (draw >> 1) % 64 : numbers.next();
   if (fault.bits == 0) fault.bits = 1;
   return fault;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "health/bandwidth/run.h"
 #include "health/bandwidth/together.h"
 
@@ -64,10 +65,9 @@ Result<void> BandwidthTest::measure_latency() {
       if (auto done = device_.synchronize({}); !done) return done;
       samples_ms.push_back(elapsed_ms(start));
     }
-    const auto median = samples_ms.begin() + kLatencySamples / 2;
-    std::nth_element(samples_ms.begin(), median, samples_ms.end());
+    const double middle = median(std::move(samples_ms));
     const Metric* before = find_metric(name);
-    set_metric(name, before ? std::min(before->value, *median) : *median, "ms");
+    set_metric(name, before ? std::min(before->value, middle) : middle, "ms");
     return {};
   };
   pinned_->filled = false;

@@ -1,5 +1,7 @@
 #include "health/compute/tally.h"
 
+#include "base/statistics.h"
+
 #include <algorithm>
 
 namespace gpuready {
@@ -18,15 +20,14 @@ void UnitTimes::add(unsigned unit, std::uint64_t ticks) {
 
 std::optional<UnitTimes::Spread> UnitTimes::spread() const {
   if (least_.size() < 2) return std::nullopt;
-  std::vector<std::uint64_t> ticks;
+  std::vector<double> ticks;
   const auto* slowest = &*least_.begin();
   for (const auto& entry : least_) {
-    ticks.push_back(entry.second);
+    ticks.push_back(static_cast<double>(entry.second));
     if (entry.second > slowest->second) slowest = &entry;
   }
-  const auto middle = ticks.begin() + static_cast<std::ptrdiff_t>((ticks.size() - 1) / 2);
-  std::nth_element(ticks.begin(), middle, ticks.end());
-  return Spread{static_cast<double>(*middle), static_cast<double>(slowest->second), slowest->first};
+  return Spread{lower_median(std::move(ticks)), static_cast<double>(slowest->second),
+                slowest->first};
 }
 
 std::vector<unsigned> UnitTimes::slower_than(double ratio) const {

@@ -1,17 +1,11 @@
 #include "health/memory/faults.h"
 
+#include "base/random.h"
+
 #include <algorithm>
 
 namespace gpuready {
 namespace {
-
-// The `index`-th number drawn from a seed (SplitMix64, Steele et al. 2014).
-std::uint64_t draw(std::uint64_t seed, std::uint64_t index) {
-  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
-}
 
 constexpr std::uint64_t kMostAliases = 16;
 constexpr std::uint64_t kDrawsPerFault = 4;
@@ -24,7 +18,7 @@ std::uint64_t part_start(std::uint64_t size, std::uint64_t count, std::uint64_t 
 MemoryFaultEntry entry_of(const Fault& fault, std::uint64_t words, std::uint64_t count,
                           std::uint64_t index) {
   const auto number = [&](std::uint64_t which) {
-    return draw(fault.seed, index * kDrawsPerFault + which);
+    return SplitMix64::at(fault.seed, index * kDrawsPerFault + which);
   };
   const std::uint64_t start = part_start(words, count, index),
                       size = part_start(words, count, index + 1) - start;
@@ -79,7 +73,7 @@ std::optional<std::size_t> faulty_write(const Fault& fault, std::size_t writes) 
   if (fault.kind == FaultClass::stuck || fault.kind == FaultClass::coupling) return std::nullopt;
   const std::size_t first = fault.kind == FaultClass::dropped_write ? 1 : 0;
   if (writes <= first) return 0;
-  return first + static_cast<std::size_t>(draw(~fault.seed, 0) % (writes - first));
+  return first + static_cast<std::size_t>(SplitMix64::at(~fault.seed, 0) % (writes - first));
 }
 
 std::vector<std::uint64_t> alias_offsets(const Fault& fault, std::uint64_t bytes,
@@ -91,7 +85,7 @@ std::vector<std::uint64_t> alias_offsets(const Fault& fault, std::uint64_t bytes
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t start = part_start(granules, count, i),
                         size = part_start(granules, count, i + 1) - start;
-    offsets.push_back((start + draw(fault.seed, i) % size) * granule_bytes);
+    offsets.push_back((start + SplitMix64::at(fault.seed, i) % size) * granule_bytes);
   }
   return offsets;
 }

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/random.h"
 #include "kernel_abi/memory_patterns.h"
 
 namespace gpuready {
@@ -14,7 +15,7 @@ constexpr double kShortPauseS = 1, kLongPauseS = 10;
 class RoundMaker {
  public:
   RoundMaker(const MemorySchedule& schedule, std::size_t round)
-      : schedule_(schedule), round_(round), state_(schedule.seed + round * 0x9e3779b97f4a7c15) {}
+      : schedule_(schedule), round_(round), numbers_(schedule.seed + round * SplitMix64::kStep) {}
 
   MemoryRound make() {
     address_and_complement();
@@ -34,13 +35,7 @@ class RoundMaker {
  private:
   using Kind = MemoryPassKind;
 
-  std::uint64_t next_number() {
-    state_ += 0x9e3779b97f4a7c15;
-    std::uint64_t z = state_;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-  }
+  std::uint64_t next_number() { return numbers_.next(); }
   MemoryPattern fresh(std::uint64_t kind, std::uint64_t key) {
     return {kind, next_number(), key, false};
   }
@@ -165,7 +160,7 @@ class RoundMaker {
 
   const MemorySchedule& schedule_;
   std::size_t round_;
-  std::uint64_t state_;
+  SplitMix64 numbers_;
   MemoryRound made_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/vendor_codes.h"
 #include "device/hip_images.h"
 
 namespace gpuready {
@@ -14,7 +15,8 @@ Result<DeviceChoice> through_cuda(const Machine& machine, const Gpu& gpu) {
   if (gpu.vendor != Vendor::nvidia)
     return fail(ErrorKind::unsupported,
                 fmt::format("{} GPUs are not tested by cuda", to_string(gpu.vendor)));
-  if (const auto& start = machine.nvidia.cuda_start; start && !start->ok() && start->code != 100)
+  if (const auto& start = machine.nvidia.cuda_start;
+      start && !start->ok() && start->code != cuda_code::kNoDevice)
     return fail(ErrorKind::device,
                 fmt::format("the CUDA driver does not start: {} ({})", start->name, start->code),
                 start->code);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/statistics.h"
 #include "base/text.h"
 
 namespace gpuready {
@@ -68,7 +69,9 @@ SlowUnits find_slow_units(const std::vector<std::pair<std::uint64_t, double>>& c
   auto sorted = cycles_by_unit;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.second > b.second; });
-  const double median = sorted[sorted.size() / 2].second;
+  std::vector<double> all;
+  for (const auto& [unit, cycles] : sorted) all.push_back(cycles);
+  const double median = lower_median(std::move(all));
   if (median <= 0) return found;
   found.median_to_slowest = median / sorted.front().second;
   for (const auto& [unit, cycles] : sorted) {

@@ -10,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "health/verdict_json.h"
 #include "health/worker/worker.h"
 #include "host/host.h"
 #include "jobs/lifeline.h"
 #include "machine/system.h"
+#include "value/json.h"
 
 namespace gpuready {
 namespace {

@@ -9,6 +9,7 @@
 #include <x86intrin.h>
 #endif
 
+#include "base/cpuid.h"
 #include "kernel_abi/memory_patterns.h"
 
 namespace gpuready {
@@ -64,9 +65,7 @@ const MemoryTier kMemoryScalar{"scalar", write_scalar, verify_scalar, flush_scal
 const MemoryTier& memory_tier() {
 #if defined(__x86_64__)
   static const bool avx2 = [] {
-    unsigned a = 7, b = 0, c = 0, d = 0;
-    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    const bool clflushopt = (b >> 23 & 1) != 0;
+    const bool clflushopt = (cpuid(7).b >> 23 & 1) != 0;
     return __builtin_cpu_supports("avx2") && clflushopt;
   }();
   if (avx2) return kMemoryAvx2;

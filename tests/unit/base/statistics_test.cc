@@ -20,5 +20,16 @@ TEST(WilsonInterval, AllOrNoneStillLeavesDoubt) {
   EXPECT_EQ(wilson_interval(0, 0), (std::pair<double, double>(0, 1)));
 }
 
+TEST(Median, OfOddEvenAndNone) {
+  EXPECT_EQ(median({}), 0);
+  EXPECT_EQ(median({7}), 7);
+  EXPECT_EQ(median({9, 1, 5}), 5);
+  EXPECT_EQ(median({9, 1, 5, 4}), 4.5);
+  EXPECT_EQ(lower_median({}), 0);
+  EXPECT_EQ(lower_median({9, 1, 5}), 5);
+  EXPECT_EQ(lower_median({9, 1, 5, 4}), 4);
+  EXPECT_EQ(lower_median({100, 1}), 1);
+}
+
 }  // namespace
 }  // namespace gpuready

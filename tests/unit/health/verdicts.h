@@ -12,8 +12,8 @@
 #include "device/cpu_device.h"
 #include "device/cuda_device.h"
 #include "device/hip_device.h"
-#include "health/verdict_json.h"
 #include "unit/device/hip_fixture.h"
+#include "value/json.h"
 
 namespace gpuready {
 
@@ -39,7 +39,7 @@ inline std::unique_ptr<Device> cpu_with(std::uint64_t memory_bytes) {
 // What a child wrote of its verdict.
 inline Verdict verdict_of(const std::string& text) {
   auto doc = parse_json(text, "child");
-  auto verdict = doc ? verdict_from_json(*doc, "child") : std::unexpected(doc.error());
+  auto verdict = doc ? from_json<Verdict>(*doc, "child") : std::unexpected(doc.error());
   EXPECT_TRUE(verdict) << text;
   return verdict.value_or(Verdict{});
 }

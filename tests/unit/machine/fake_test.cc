@@ -13,8 +13,8 @@ TEST(Fake, ListsSplitAtAnySeparator) {
 }
 
 TEST(Fake, WordsWithAMeaning) {
-  EXPECT_EQ(parse_fakes("gpu"), (Names{"cuda", "metal", "rocm", "vulkan", "webgpu", "opengl"}));
-  EXPECT_EQ(parse_fakes("wgpu"), Names{"webgpu"});
+  EXPECT_EQ(parse_fakes("gpu"), (Names{"cuda", "metal", "rocm", "vulkan", "wgpu", "opengl"}));
+  EXPECT_EQ(parse_fakes("WebGPU"), Names{"wgpu"});
   EXPECT_EQ(parse_fakes("none"), Names{"none"});
   EXPECT_EQ(parse_fakes(""), Names{"none"});
 }

@@ -53,8 +53,8 @@ TEST(GpuInfo, ADriverThatFailsIsNoBackend) {
   EXPECT_FALSE(gpu_info_of(machine).any_available());
   const auto ready = preflight_check(machine);
   ASSERT_FALSE(ready);
-  EXPECT_TRUE(ready.error().starts_with("No GPU backend detected."));
-  EXPECT_NE(ready.error().find("CUDA_ERROR_UNKNOWN"), std::string::npos);
+  EXPECT_TRUE(ready.error().message.starts_with("No GPU backend detected."));
+  EXPECT_NE(ready.error().message.find("CUDA_ERROR_UNKNOWN"), std::string::npos);
 }
 
 TEST(GpuInfo, SoftwareVulkanIsNoBackend) {
@@ -72,8 +72,19 @@ TEST(GpuInfo, AFakeIsMarkedAndIsNoDevice) {
   auto& gpu = machine.gpus.emplace_back();
   gpu.faked = true;
   gpu.cuda.emplace();
-  EXPECT_EQ(gpu_info_of(machine).summary(), "Available GPU backends: CUDA, ROCm (faked)");
+  EXPECT_EQ(gpu_info_of(machine).summary(), "Available GPU backends: CUDA, ROCm, WebGPU (faked)");
   EXPECT_TRUE(cuda_devices_of(machine)->empty());
+}
+
+TEST(GpuInfo, AFakeOfAnyBackendGivesWebGpu) {
+  for (const char* backend : {"cuda", "metal", "rocm", "vulkan", "opengl", "wgpu"}) {
+    Machine machine;
+    machine.fakes = {backend};
+    EXPECT_TRUE(gpu_info_of(machine).wgpu) << backend;
+  }
+  Machine machine;
+  machine.fakes = {"none"};
+  EXPECT_FALSE(gpu_info_of(machine).any_available());
 }
 
 TEST(CudaDevices, EveryFieldOfTheDevice) {
@@ -83,20 +94,35 @@ TEST(CudaDevices, EveryFieldOfTheDevice) {
   const auto& device = devices->front();
   EXPECT_EQ(device.name, "NVIDIA H200");
   EXPECT_EQ(device.compute_capability, std::pair(9, 0));
-  EXPECT_EQ(device.total_memory, 150'000'000'000u);
+  EXPECT_EQ(device.total_memory_bytes, 150'000'000'000u);
   EXPECT_EQ(device.multiprocessor_count, 132);
-  EXPECT_EQ(device.max_shared_memory_per_block, 49152u);
+  EXPECT_EQ(device.max_shared_memory_per_block_bytes, 49152u);
   EXPECT_TRUE(device.supports_fp16);
   EXPECT_TRUE(device.supports_bf16);
+  EXPECT_TRUE(device.supports_fp8);
 }
 
-TEST(CudaDevices, HalfPrecisionByComputeCapability) {
-  auto machine = h200();
-  machine.gpus[0].compute_capability = "5.2";
-  EXPECT_FALSE(cuda_devices_of(machine)->front().supports_fp16);
-  machine.gpus[0].compute_capability = "7.5";
-  EXPECT_TRUE(cuda_devices_of(machine)->front().supports_fp16);
-  EXPECT_FALSE(cuda_devices_of(machine)->front().supports_bf16);
+TEST(CudaDevices, SmallTypesByComputeCapability) {
+  struct Case {
+    const char* capability;
+    bool fp16, bf16, fp8;
+  };
+  for (const auto& [capability, fp16, bf16, fp8] : {
+           Case{"5.2", false, false, false},
+           {"5.3", true, false, false},
+           {"7.5", true, false, false},
+           {"8.0", true, true, false},
+           {"8.6", true, true, false},
+           {"8.9", true, true, true},
+           {"12.0", true, true, true},
+       }) {
+    auto machine = h200();
+    machine.gpus[0].compute_capability = capability;
+    const auto device = cuda_devices_of(machine)->front();
+    EXPECT_EQ(device.supports_fp16, fp16) << capability;
+    EXPECT_EQ(device.supports_bf16, bf16) << capability;
+    EXPECT_EQ(device.supports_fp8, fp8) << capability;
+  }
 }
 
 TEST(CudaDevices, NoDeviceIsAnAnswerAFailureIsNone) {
@@ -104,7 +130,10 @@ TEST(CudaDevices, NoDeviceIsAnAnswerAFailureIsNone) {
   machine.nvidia.cuda_start = ApiStatus{"cuInit(0)", 100, "CUDA_ERROR_NO_DEVICE"};
   EXPECT_TRUE(cuda_devices_of(machine)->empty());
   machine.nvidia.cuda_start->code = 803;
-  EXPECT_FALSE(cuda_devices_of(machine));
+  const auto failed = cuda_devices_of(machine);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind, ErrorKind::device);
+  EXPECT_EQ(failed.error().code, 803);
 }
 
 TEST(LaunchParams, FollowTheFormulaOnAnH200) {
@@ -132,7 +161,7 @@ TEST(LaunchParams, ObeyTheDevicesLimits) {
   device.max_threads_per_block = 64;
   EXPECT_EQ(optimal_launch_params(4096, 4096, device)->block_y, 2);
   device.max_threads_per_block = 1024;
-  device.max_shared_memory_per_block = 4608;
+  device.max_shared_memory_per_block_bytes = 4608;
   EXPECT_EQ(optimal_launch_params(4096, 4096, device)->block_y, 4);
   device.max_grid_x = 100;
   EXPECT_EQ(optimal_launch_params(4096, 1 << 20, device)->grid_x, 100);
@@ -140,8 +169,9 @@ TEST(LaunchParams, ObeyTheDevicesLimits) {
 }
 
 TEST(LaunchParams, RefuseWhatIsNotKnown) {
-  EXPECT_FALSE(optimal_launch_params(16, 16, CudaDeviceInfo{}));
-  EXPECT_FALSE(optimal_launch_params(0, 16, cuda_devices_of(h200())->front()));
+  EXPECT_EQ(optimal_launch_params(16, 16, CudaDeviceInfo{}).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(optimal_launch_params(0, 16, cuda_devices_of(h200())->front()).error().kind,
+            ErrorKind::bad_input);
 }
 
 class CApi : public ::testing::Test {

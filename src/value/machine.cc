@@ -15,34 +15,6 @@ std::optional<std::uint32_t> field(std::string_view text, std::size_t digits, st
   if (!value || *value > max) return std::nullopt;
   return static_cast<std::uint32_t>(*value);
 }
-
-template <class Item>
-struct Name {
-  Item item;
-  std::string_view name;
-};
-constexpr Name<Vendor> kVendors[] = {
-    {Vendor::nvidia, "nvidia"}, {Vendor::amd, "amd"},     {Vendor::intel, "intel"},
-    {Vendor::apple, "apple"},   {Vendor::other, "other"},
-};
-constexpr Name<PathKind> kPathKinds[] = {
-    {PathKind::self, "self"},
-    {PathKind::nvlink, "nvlink"},
-    {PathKind::nvswitch, "nvswitch"},
-    {PathKind::xgmi, "xgmi"},
-    {PathKind::same_switch, "same_switch"},
-    {PathKind::multiple_switches, "multiple_switches"},
-    {PathKind::host_bridge, "host_bridge"},
-    {PathKind::numa_node, "numa_node"},
-    {PathKind::system, "system"},
-    {PathKind::unknown, "unknown"},
-};
-template <class Item, std::size_t N>
-std::string_view name_of(const Name<Item> (&names)[N], Item item) {
-  for (const auto& entry : names)
-    if (entry.item == item) return entry.name;
-  return "unknown";
-}
 }  // namespace
 
 std::string PciAddress::text() const {
@@ -71,9 +43,6 @@ std::optional<PciAddress> parse_pci_address(std::string_view text) {
   return PciAddress{*domain, static_cast<std::uint8_t>(*bus), static_cast<std::uint8_t>(*device),
                     static_cast<std::uint8_t>(*function)};
 }
-
-std::string_view to_string(Vendor vendor) { return name_of(kVendors, vendor); }
-std::string_view to_string(PathKind kind) { return name_of(kPathKinds, kind); }
 
 const Gpu* Machine::find_gpu(const PciAddress& address) const {
   for (const auto& gpu : gpus)

@@ -1,0 +1,148 @@
+// The machine and its surroundings: fields of machine.h.
+#pragma once
+
+#include "gpuready/machine.h"
+#include "value/field.h"
+
+namespace gpuready {
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<DeviceNode>) {
+  using T = DeviceNode;
+  visit.about("device_node", "A device file.");
+  FIELD(path, "Path, such as /dev/nvidia0.", {.always = true});
+  FIELD(exists, "Whether it is there.");
+  FIELD(mode, "Permission bits in octal, as chmod takes them.", {.octal = true});
+  FIELD(uid, "Owner's user id.");
+  FIELD(gid, "Owner's group id.");
+  FIELD(device_major, "Major number.");
+  FIELD(device_minor, "Minor number.");
+  FIELD(openable, "Whether this process may open it for reading and writing.");
+  FIELD(open_error, "Why not: EPERM, EACCES, EIO and others.");
+  FIELD(nodev, "Whether its mount forbids device nodes; asked where opening was refused.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Visibility>) {
+  using T = Visibility;
+  visit.about(
+      "visibility",
+      "Variables that hide or select GPUs, as set. Absent: not set; empty text: set, but empty.");
+  FIELD(cuda_visible_devices, "CUDA_VISIBLE_DEVICES.");
+  FIELD(nvidia_visible_devices, "NVIDIA_VISIBLE_DEVICES.");
+  FIELD(rocr_visible_devices, "ROCR_VISIBLE_DEVICES.");
+  FIELD(hip_visible_devices, "HIP_VISIBLE_DEVICES.");
+  FIELD(gpu_device_ordinal, "GPU_DEVICE_ORDINAL.");
+  FIELD(ze_affinity_mask, "ZE_AFFINITY_MASK.");
+  FIELD(nvidia_driver_capabilities, "NVIDIA_DRIVER_CAPABILITIES.");
+  FIELD(cuda_device_order, "CUDA_DEVICE_ORDER.");
+  FIELD(hsa_override_gfx_version, "HSA_OVERRIDE_GFX_VERSION.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Container>) {
+  using T = Container;
+  visit.about("container", "The container and cgroup that the tool runs in.");
+  FIELD(runtime, "docker, podman, kubernetes, lxc, containerd and others.");
+  FIELD(cgroup_version, "1 or 2, as text.");
+  FIELD(cgroup_path, "Path of the cgroup.");
+  FIELD(memory_limit_bytes, "Memory limit of the cgroup.");
+  FIELD(memory_used_bytes, "Memory that the cgroup uses.");
+  FIELD(cpu_limit, "CPU limit of the cgroup.", {.unit = "CPUs"});
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<SystemState>) {
+  using T = SystemState;
+  visit.about("system_state", "The host: kernel, CPU, memory, virtualization.");
+  FIELD(host_name, "Name of the host.");
+  FIELD(kernel_release, "Release of the kernel.");
+  FIELD(architecture, "Of the CPU: x86_64, aarch64.");
+  FIELD(os_name, "PRETTY_NAME of os-release.");
+  FIELD(os_ids, "ID of os-release, then its ID_LIKE.");
+  FIELD(product_name, "Product name, from DMI.");
+  FIELD(cpu_model, "Model of the CPU.");
+  FIELD(cpu_count, "CPUs online.");
+  FIELD(memory_total_bytes, "Memory of the host.");
+  FIELD(memory_available_bytes, "Memory that the kernel counts as available (MemAvailable).");
+  FIELD(effective_uid, "User id that the process runs with.");
+  FIELD(secure_boot, "Whether Secure Boot is on.");
+  FIELD(selinux_enforcing, "Whether SELinux enforces its policy; absent where it is not there.");
+  FIELD(user_namespace, "Whether user ids here are not those of the host.");
+  FIELD(kernel_command_line, "Kernel command line.");
+  FIELD(iommu_active, "Whether IOMMU groups exist.");
+  FIELD(hypervisor, "kvm, firecracker, wsl2 and others.");
+  FIELD(wsl2, "True under the Windows Subsystem for Linux 2.");
+  FIELD(wsl_drivers, "Folders of Windows' drivers that WSL 2 hands in.");
+  FIELD(jetson_release, "First line of /etc/nv_tegra_release.");
+  FIELD(numa_cpus, "CPUs of each NUMA node, as 0-15,32-47.");
+  FIELD(unix_seconds, "When the machine was read, in seconds since 1970-01-01 UTC.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<LogLine>) {
+  using T = LogLine;
+  visit.about("log_line", "A line of the kernel log.");
+  FIELD(text, "The line without its time.", {.always = true});
+  FIELD(seconds, "Time since boot.");
+  FIELD(left_out, "Lines that differ from this one in numbers alone, left out before it.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<XidEvent>) {
+  using T = XidEvent;
+  visit.about("xid_event", "An error that NVIDIA's driver reported.");
+  FIELD(code, "Number of the Xid.");
+  FIELD(pci, "Address of the GPU.");
+  FIELD(line, "The line, quoted.", {.always = true});
+  FIELD(seconds, "Time since boot; absent for NVML events.");
+  FIELD(source, "kernel log or nvml.");
+  FIELD(left_out, "Events of this code and GPU, left out before this one.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<KernelLog>) {
+  using T = KernelLog;
+  visit.about("kernel_log", "What the kernel log says about GPUs.");
+  FIELD(readable, "Whether it could be read.");
+  FIELD(error, "Why it could not be read.");
+  FIELD(lines, "Lines about GPUs, their drivers, PCIe errors and suspend.");
+  FIELD(xids, "NVIDIA's Xid errors.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Unseen>) {
+  using T = Unseen;
+  visit.about("unseen", "Something that would have been read, and could not be.");
+  FIELD(what, "What could not be seen.", {.always = true});
+  FIELD(why, "Why.", {.always = true});
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Machine>) {
+  using T = Machine;
+  visit.about("machine", "What is in a machine.");
+  FIELD(source, "Where the facts come from: live, recorded or scripted.");
+  FIELD(full, "True when the CUDA driver, Vulkan and the like were asked as well.");
+  visit("faked", &T::fakes, "Backends that a fake claims; absent: nothing is faked.");
+  FIELD(system, "The host: kernel, CPU, memory, virtualization.", {.always = true});
+  FIELD(container, "The container and cgroup that the tool runs in.");
+  FIELD(visibility,
+        "Variables that hide or select GPUs, as set. Absent: unset; empty text: set, but empty.");
+  FIELD(pci, "Display controllers, NVIDIA functions and accelerators on the PCI bus.");
+  FIELD(gpus, "The GPUs by PCI address; empty: none was found.", {.always = true});
+  FIELD(paths, "How each pair of GPUs is joined.");
+  FIELD(nvidia, "NVIDIA's kernel modules and libraries.", {.always = true});
+  FIELD(amd, "AMD's kernel driver and ROCm.", {.always = true});
+  FIELD(intel, "Intel's kernel drivers.", {.always = true});
+  FIELD(apple, "Apple's chip and Metal.");
+  FIELD(vulkan, "Vulkan's loader and devices.");
+  FIELD(toolkits, "CUDA and ROCm toolkits found.");
+  FIELD(libraries, "cuDNN, NCCL, cuBLAS, rocBLAS and the like, as found.");
+  FIELD(nodes, "Device files.");
+  FIELD(kernel_log, "What the kernel log says about GPUs.", {.always = true});
+  FIELD(unseen, "What would have been read and could not be.", {.always = true});
+  FIELD(timings_ms, "How long each source took; live only.");
+}
+
+}  // namespace gpuready

@@ -1,0 +1,117 @@
+// Drivers, toolkits and libraries: fields of machine.h.
+#pragma once
+
+#include "gpuready/machine.h"
+#include "value/field.h"
+
+namespace gpuready {
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<LibraryFile>) {
+  using T = LibraryFile;
+  visit.about("library_file", "A library as the loader finds it.");
+  FIELD(name, "Name, such as libcuda.so.1.");
+  FIELD(path, "Where the loader's search finds it.");
+  FIELD(real_path, "The same after all links.");
+  FIELD(version, "The suffix of the real path.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Toolkit>) {
+  using T = Toolkit;
+  visit.about("toolkit", "A toolkit of a vendor.");
+  FIELD(kind, "cuda or rocm.");
+  FIELD(version, "Its version.");
+  FIELD(path, "Its folder.");
+  FIELD(on_path, "Whether its nvcc or hipcc is the one that PATH finds.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<NvidiaDriver>) {
+  using T = NvidiaDriver;
+  visit.about("nvidia_driver", "NVIDIA's kernel modules, libraries and daemons.");
+  FIELD(module_loaded, "Whether the nvidia module is loaded.");
+  FIELD(uvm_loaded, "Whether the nvidia_uvm module is loaded.");
+  FIELD(module_version, "Version of the loaded kernel module.");
+  FIELD(module_flavour, "open or proprietary.");
+  FIELD(params, "/proc/driver/nvidia/params, name to value.");
+  FIELD(libraries, "The driver's libraries that the loader finds.");
+  FIELD(nvml_library, "Real path of the NVML that was loaded.");
+  FIELD(cuda_library, "Real path of the CUDA driver library that was loaded.");
+  FIELD(driver_version, "The user-space driver's version, as NVML reports it.");
+  FIELD(cuda_version, "CUDA version of the driver, such as 13.0.");
+  FIELD(nvml_start, "What nvmlInit_v2 answered; absent: not asked.");
+  FIELD(cuda_start, "What cuInit answered; absent: not asked.");
+  FIELD(nvml_outcome,
+        "How the NVML probe ended: completed, no_library, timed_out, hung, crashed, "
+        "failed_to_start or not_asked.");
+  FIELD(cuda_outcome, "How the CUDA probe ended; as nvml_outcome.");
+  FIELD(nvml_stopped_in, "The call in which the NVML probe hung or died.");
+  FIELD(cuda_stopped_in, "The call in which the CUDA probe hung or died.");
+  FIELD(nvml_device_count, "GPUs that NVML lists.");
+  FIELD(cuda_device_count, "Devices that CUDA lists.");
+  FIELD(fabric_manager, "running or not_running; absent: not asked.");
+  FIELD(persistence_daemon, "running or not_running; absent: not asked.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<VulkanDevice>) {
+  using T = VulkanDevice;
+  visit.about("vulkan_device", "A device that Vulkan lists.");
+  FIELD(name, "Name.");
+  FIELD(type, "discrete, integrated, virtual, cpu or other.");
+  visit.derived(
+      "software", [](const T& device) { return device.software(); },
+      "True for a device of type cpu: llvmpipe and its like are no GPU.");
+  FIELD(uuid, "UUID.");
+  FIELD(pci, "PCI address.");
+  FIELD(driver_name, "Driver name.");
+  FIELD(driver_version, "Driver version.");
+  FIELD(api_version, "Vulkan version of the device.");
+  FIELD(memory_bytes, "Memory.");
+  FIELD(vendor_id, "Vendor id.", {.hex_digits = 4});
+  FIELD(device_id, "Device id.", {.hex_digits = 4});
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<VulkanState>) {
+  using T = VulkanState;
+  visit.about("vulkan_state", "Vulkan's loader and devices.");
+  FIELD(outcome, "How the probe ended; absent: not asked.");
+  FIELD(start, "What vkCreateInstance answered.");
+  FIELD(loader_version, "Loader version.");
+  FIELD(icd_files, "Driver manifests found.");
+  FIELD(devices, "Devices.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<AmdDriver>) {
+  using T = AmdDriver;
+  visit.about("amd_driver", "AMD's kernel driver and ROCm.");
+  FIELD(module_loaded, "Whether the amdgpu module is loaded.");
+  FIELD(kfd_present, "Whether /dev/kfd's driver is there.");
+  FIELD(module_version, "Version of the loaded module.");
+  FIELD(rocm_version, "Version of the installed ROCm.");
+  FIELD(start, "What hsa_init or hipInit answered.");
+  FIELD(outcome, "How the probe ended.");
+  FIELD(stopped_in, "The call in which the probe hung or died.");
+  FIELD(rocblas_targets, "Targets that the installed rocBLAS has code for.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<IntelDriver>) {
+  using T = IntelDriver;
+  visit.about("intel_driver", "Intel's kernel drivers.");
+  FIELD(i915_loaded, "Whether the i915 module is loaded.");
+  FIELD(xe_loaded, "Whether the xe module is loaded.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<AppleState>) {
+  using T = AppleState;
+  visit.about("apple_state", "Apple's chip and Metal.");
+  FIELD(chip, "The chip, such as Apple M3 Max.");
+  FIELD(metal, "Whether Metal lists a device.");
+}
+
+}  // namespace gpuready
