@@ -31,9 +31,10 @@ void add_output(CommandSpec& command, Globals& globals) {
 Option timeout_option(Globals& globals) {
   return {.name = "--timeout",
           .value = &globals.timeout_s,
-          .help = "Seconds that a driver may take to answer",
-          .type = "S",
-          .range = Range{0.1, 86400}};
+          .help = "How long a driver may take to answer: 30, 30s or 2m",
+          .type = "TIME",
+          .range = Range{0.1, 86400},
+          .seconds = true};
 }
 
 Option device_option(Globals& globals) {
