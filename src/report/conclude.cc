@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
+#include "report/exit_rules.h"
 
 namespace gpuready {
 namespace {
@@ -45,14 +46,6 @@ std::string count(std::ptrdiff_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
-struct Tally {
-  int gpus = 0, usable = 0, ready = 0, errors = 0, warnings = 0;
-  int hidden = 0, not_ours = 0;  // on the bus, and not counted in `gpus`
-  bool failed = false, unknown = false;
-  std::string unusable;  // the first one and why: "GPU 3: NVML has lost it"
-  std::string in_part;   // GPUs of which only MIG instances were tested
-};
-
 // "GPU 0 by 2 MIG instances, 30.0 of 79.6 GiB"
 std::string share_of(const Gpu& gpu) {
   std::uint64_t bytes = 0;
@@ -65,8 +58,12 @@ std::string share_of(const Gpu& gpu) {
   return text;
 }
 
-Tally tally(const Report& report, const Requirements& requirements) {
-  Tally tally;
+MachineTally tally_of(const Report& report, const Requirements& requirements) {
+  MachineTally tally;
+  tally.required = requirements.required_gpus;
+  tally.tested = report.verdicts && requirements.test_gpus;
+  // Devices that were named, and of which nothing is known.
+  tally.unknown = tally.tested && !requirements.devices.empty() && report.verdicts->empty();
   const auto access = usability(report);
   for (std::size_t i = 0; i < access.size(); ++i) {
     const Gpu& gpu = report.machine.gpus[i];
@@ -107,17 +104,6 @@ Tally tally(const Report& report, const Requirements& requirements) {
   return tally;
 }
 
-Exit exit_of(const Report& report, const Tally& tally, const Requirements& requirements) {
-  if (tally.failed || tally.errors > 0 || tally.usable < tally.gpus) return Exit::unhealthy;
-  if (requirements.required_gpus && tally.usable < *requirements.required_gpus)
-    return Exit::required_absent;
-  const bool untested =
-      !requirements.devices.empty() && report.verdicts && report.verdicts->empty();
-  const bool unproven = requirements.test_gpus && (untested || tally.ready < tally.gpus);
-  if (report.verdicts && (tally.unknown || unproven)) return Exit::unknown;
-  return Exit::ok;
-}
-
 // A GPU's test where there is no GPU.
 bool beside_the_point(const Report& report, const Verdict& verdict) {
   return verdict.status == VerdictStatus::not_supported && report.machine.gpus.empty();
@@ -145,7 +131,7 @@ std::string sentence(std::string text, const std::string& problem) {
   return text.ends_with('.') ? text : text + ".";
 }
 
-std::string conclude_check(const Report& report, const Tally& tally) {
+std::string conclude_check(const Report& report, const MachineTally& tally) {
   if (!report.machine.fakes.empty()) return "Faked GPUs: nothing can be proven on them.";
   const std::string problem = first_problem(report);
   if (tally.gpus == 0) {
@@ -164,7 +150,7 @@ std::string conclude_check(const Report& report, const Tally& tally) {
                   problem.empty() ? tally.unusable : problem);
 }
 
-std::string conclude_doctor(const Report& report, const Tally& tally) {
+std::string conclude_doctor(const Report& report, const MachineTally& tally) {
   if (tally.errors + tally.warnings > 0 || tally.failed)
     return sentence(
         fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
@@ -175,7 +161,7 @@ std::string conclude_doctor(const Report& report, const Tally& tally) {
                      tally.gpus == 1 ? "GPU" : count(tally.gpus, "GPU"));
 }
 
-std::string conclude_detect(const Report& report, const Tally& tally) {
+std::string conclude_detect(const Report& report, const MachineTally& tally) {
   if (!report.machine.fakes.empty())
     return sentence(
         "Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
@@ -186,7 +172,7 @@ std::string conclude_detect(const Report& report, const Tally& tally) {
 }
 
 // What is on the bus and does not count.
-std::string others(const Report& report, const Tally& tally) {
+std::string others(const Report& report, const MachineTally& tally) {
   const auto told = [](int number, std::string_view why) {
     return number == 0
                ? ""
@@ -225,8 +211,8 @@ std::vector<GpuAccess> usability(const Report& report) {
 }
 
 void conclude(Report& report, const Requirements& requirements) {
-  const Tally counts = tally(report, requirements);
-  report.exit = exit_of(report, counts, requirements);
+  const MachineTally counts = tally_of(report, requirements);
+  report.exit = exit_of(counts);
   std::string text = report.command == "doctor"   ? conclude_doctor(report, counts)
                      : report.command == "detect" ? conclude_detect(report, counts)
                                                   : conclude_check(report, counts);
