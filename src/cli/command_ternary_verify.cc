@@ -13,6 +13,7 @@
 #include "cli/ternary_subjects.h"
 #include "report/exit_rules.h"
 #include "report/ternary/verify_report.h"
+#include "report/text_layout.h"
 #include "ternary/gguf_identify.h"
 #include "ternary/gguf_types.h"
 #include "ternary_device/verify.h"
