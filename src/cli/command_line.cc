@@ -163,7 +163,10 @@ std::string failure(const CLI::App* app, const CLI::Error& error) {
   const auto rest = app->remaining(true);
   const CLI::App& inner = innermost(*app);
   std::string text = error.what();
-  const bool left_over = error.get_name() == "ExtrasError" || error.get_name() == "RequiredError";
+  // An ExtrasError has the command's name instead of its own.
+  const int code = error.get_exit_code();
+  const bool left_over = code == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+                         code == static_cast<int>(CLI::ExitCodes::RequiredError);
   if (left_over && !rest.empty()) {
     const std::string& word = rest.front();
     if (word.starts_with("-"))
