@@ -19,8 +19,8 @@ int main() {
   for (const auto& device : *devices) {
     std::printf("CUDA device %d: %s, compute capability %d.%d, %.1f GB, %d multiprocessors\n",
                 device.device_id, device.name.c_str(), device.compute_capability.first,
-                device.compute_capability.second, static_cast<double>(device.total_memory_bytes) / 1e9,
-                device.multiprocessor_count);
+                device.compute_capability.second,
+                static_cast<double>(device.total_memory_bytes) / 1e9, device.multiprocessor_count);
     if (const auto launch = gpuready::optimal_launch_params(4096, 4096, device))
       std::printf("  4096 x 4096: blocks of %d x %d, grid of %lld x %lld, %llu bytes shared\n",
                   launch->block_x, launch->block_y, static_cast<long long>(launch->grid_x),

@@ -29,7 +29,7 @@ typedef struct gpuready_gpu_info {
   size_t size;
   int32_t cuda, metal, rocm, vulkan, opengl, wgpu; /* 0 or 1 */
   int32_t faked;                                   /* claimed by GPUREADY_FAKE: cannot execute */
-  char cuda_version[GPUREADY_VERSION_MAX];           /* "" when not known */
+  char cuda_version[GPUREADY_VERSION_MAX];         /* "" when not known */
   char rocm_version[GPUREADY_VERSION_MAX];
   char vulkan_version[GPUREADY_VERSION_MAX];
 } gpuready_gpu_info;

@@ -2,24 +2,27 @@
 
 #include <CLI/CLI.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <type_traits>
 
 #include "base/text.h"
 #include "cli/options.h"
+#include "cli/words.h"
 
 namespace gpuready::cli {
 namespace {
 
-// What the library takes for a number, and is none that can be meant: NaN, -1 for a count.
+// What the library takes for a number, and we do not: NaN, -1 for a count.
 template <class Value>
 CLI::Validator a_number() {
   return {[](std::string& text) -> std::string {
             bool good = true;
             if constexpr (std::is_same_v<Value, double>) good = parse_double(text).has_value();
             if constexpr (std::is_same_v<Value, std::uint64_t>) good = parse_uint(text).has_value();
-            return good ? "" : text + " is no number that can be meant";
+            return good ? "" : text + " is not a valid number";
           },
           ""};
 }
@@ -31,6 +34,17 @@ CLI::Validator within(const Range& range) {
   else
     return CLI::Range(static_cast<std::int64_t>(range.least),
                       static_cast<std::int64_t>(range.most));
+}
+
+// "1h" becomes "3600", which the checks and the library then read.
+CLI::Validator as_seconds() {
+  return {[](std::string& text) -> std::string {
+            const auto seconds = parse_seconds(text);
+            if (!seconds) return text + " is not a time; 90, 5s, 2m and 1h are";
+            text = fmt::format("{}", *seconds);
+            return {};
+          },
+          ""};
 }
 
 template <class Value>
@@ -62,6 +76,7 @@ void add(CLI::App& app, const Option& option) {
   CLI::Option* added =
       std::visit([&](auto* value) { return add_value(app, option, *value); }, option.value);
   if (option.commas) added->delimiter(',');
+  if (option.seconds) added->transform(as_seconds());  // before the checks of the number
   if (option.if_bare != nullptr) added->expected(0, 1)->default_str(option.if_bare);
   if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of));
   if (option.type != nullptr) added->type_name(option.type);
@@ -92,8 +107,17 @@ bool takes_next(const CommandEntry& command, const std::string& word) {
   });
 }
 
+// "help doctor" is "doctor --help", and "version" is "--version".
+void as_options(std::vector<std::string>& args) {
+  if (args.empty()) return;
+  if (args.front() == "version") args.front() = "--version";
+  if (args.front() != "help") return;
+  args.erase(args.begin());
+  args.emplace_back("--help");
+}
+
 void put_command_first(std::span<const CommandEntry> commands, std::vector<std::string>& args) {
-  constexpr std::string_view kOwn[] = {"-h", "--help", "--version"};
+  constexpr std::string_view kOwn[] = {"-h", "--help", "--version", "-V"};
   if (!args.empty() && !args.front().starts_with("-")) return;
   for (const auto own : kOwn)
     if (args.size() == 1 && args.front() == own) return;
@@ -107,18 +131,51 @@ void put_command_first(std::span<const CommandEntry> commands, std::vector<std::
     std::rotate(args.begin(), command, command + 1);
 }
 
+std::vector<std::string> subcommands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::string no_such(std::string_view what, const std::string& word,
+                    const std::vector<std::string>& words) {
+  const auto meant = closest(word.substr(0, word.find('=')), words);
+  return fmt::format("there is no such {}: {}{}", what, word,
+                     meant ? fmt::format("; did you mean {}?", *meant) : "");
+}
+
+// The command whose words are left over: the innermost that was named.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  return named.empty() ? app : innermost(*named.front());
+}
+
 // As CLI11 has it, but what is missing may only have been misspelt.
 std::string failure(const CLI::App* app, const CLI::Error& error) {
   const auto rest = app->remaining(true);
+  const CLI::App& inner = innermost(*app);
   std::string text = error.what();
-  if (error.get_name() == "RequiredError" && !rest.empty()) {
+  // An ExtrasError has the command's name instead of its own.
+  const int code = error.get_exit_code();
+  const bool left_over = code == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+                         code == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (left_over && !rest.empty()) {
     const std::string& word = rest.front();
     if (word.starts_with("-"))
-      text = "There is no such option: " + word;
-    else if (app->get_require_subcommand_min() > 0)
-      text = "There is no such subcommand: " + word;
+      text = no_such("option", word, options_of(inner));
+    else if (inner.get_require_subcommand_min() > 0)
+      text = no_such("subcommand", word, subcommands_of(inner));
   }
-  return printable(text) + "\nRun with --help for more information.\n";
+  return fmt::format("gpuready: {}\ngpuready: run with --help for more information\n",
+                     printable(text));
 }
 
 // An option with an empty value, or an empty argument.
@@ -137,10 +194,11 @@ int run_command_line(std::span<const CommandEntry> commands, std::vector<std::st
                                                     "\"): is a variable not set?"});
   int exit_code = 0;
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
-  app.set_version_flag("--version", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
+  app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
   app.require_subcommand(1);
   app.failure_message(failure);
   app.footer(kExitCodesHelp);
+  as_options(args);
   put_command_first(commands, args);
   for (const CommandEntry& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);

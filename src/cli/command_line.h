@@ -32,7 +32,8 @@ struct Option {
   const char* excludes = nullptr;  // an option declared before
   const char* needs = nullptr;     // as well
   bool required = false, hidden = false;
-  bool commas = false;  // they separate the values of a list
+  bool commas = false;   // they separate the values of a list
+  bool seconds = false;  // a time: "90", "5s", "1h"
 };
 
 struct CommandEntry;

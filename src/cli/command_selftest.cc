@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "cli/health_tests.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
+#include "report/exit_rules.h"
 #include "report/selftest_report.h"
 
 namespace gpuready::cli {
@@ -81,8 +83,7 @@ int run(const Options& options) {
     return complain(*unknown);
 
   SelfTestReport report;
-  report.tool_version = GPUREADY_VERSION;
-  report.created_utc = format_utc(std::time(nullptr));
+  static_cast<Envelope&>(report) = begin_envelope("selftest");
   report.seed = options.seed.value_or(random_u64());
   SurveyOptions asked;
   asked.busy = options.busy;
@@ -97,6 +98,7 @@ int run(const Options& options) {
     for (const TestJob& job : wave) report.rows.push_back(row_of(job, *verdict++));
   report.duration_ms = elapsed_ms(start);
   conclude(report);
+  report.exit = unless_interrupted(report.exit, interrupted());
   return deliver(report, options.globals);
 }
 

@@ -3,11 +3,14 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/options.h"
 #include "cli/ternary_commands.h"
 #include "cli/ternary_file.h"
+#include "report/exit_rules.h"
+#include "report/ternary/convert_report.h"
 #include "report/text_layout.h"
 
 namespace gpuready::cli {
@@ -30,33 +33,8 @@ void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
     complain(fmt::format("{} {}: {}", what, one_line(note.name), printable(note.text)));
 }
 
-Json to_json(const std::vector<gguf::TensorNote>& notes) {
-  Json json = Json::array();
-  for (const auto& note : notes)
-    json.push_back({{"name", printable(note.name)}, {"reason", printable(note.text)}});
-  return json;
-}
-
-Json to_json(const Options& options, const gguf::ConvertReport& report, Exit exit) {
-  Json json;
-  json["schema"] = "gpuready.ternary-convert";
-  json["schema_version"] = 1;
-  json["tool"] = {{"name", "gpuready"}, {"version", GPUREADY_VERSION}};
-  json["from"] = printable(options.in);
-  json["format"] = ternary::format(options.convert.to).name;
-  if (exit == Exit::ok)
-    json["written"] = {{"path", printable(options.out)}, {"bytes", report.bytes}};
-  json["converted"] = Json::array();
-  for (const auto& name : report.converted) json["converted"].push_back(printable(name));
-  json["kept"] = to_json(report.kept);
-  json["failed"] = to_json(report.failed);
-  json["notes"] = Json::array();
-  for (const auto& note : report.notes) json["notes"].push_back(printable(note));
-  json["exit_code"] = static_cast<int>(exit);
-  return json;
-}
-
 int run(Options& options) {
+  const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.in, options.out}))
     return complain(*bad);
   const auto to = ternary::find_format(options.to);
@@ -90,13 +68,18 @@ int run(Options& options) {
                          opened->file.tensors.size(), ternary::format(*to).name, options.out,
                          format_bytes(report->bytes)));
   }
-  const Exit exit = whole ? Exit::ok : Exit::usage;
+  Envelope envelope = begin_envelope("ternary convert");
+  envelope.exit = exit_of(*report);
+  envelope.duration_ms = elapsed_ms(start);
   // A name that did not exist before may have turned out to be OUT's.
   if (const auto& json = options.globals.json;
       whole && json && *json != "-" && same_file(*json, options.out))
     return complain(bad(*json + " is the new file; the JSON was not written"));
-  return deliver(to_json(options, *report, exit), exit, options.globals,
-                 [](const TerminalStyle&) { return std::string(); });
+  const ConvertPaths paths{options.in, options.out, *to};
+  return deliver(Delivery{.envelope = envelope,
+                          .json = [&] { return to_json(paths, *report, envelope); },
+                          .terminal = [](const TerminalStyle&) { return std::string(); }},
+                 options.globals);
 }
 
 }  // namespace

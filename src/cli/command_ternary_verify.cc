@@ -6,19 +6,19 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/ternary_commands.h"
 #include "cli/ternary_file.h"
 #include "cli/ternary_subjects.h"
-#include "report/terminal_text.h"
+#include "report/exit_rules.h"
+#include "report/ternary/verify_report.h"
+#include "report/text_layout.h"
 #include "ternary/gguf_identify.h"
 #include "ternary/gguf_inspect.h"
 #include "ternary/gguf_types.h"
 #include "ternary_device/verify.h"
 #include "ternary_device/verify_file.h"
-#include "ternary_device/verify_json.h"
 
 namespace gpuready::cli {
 namespace {
@@ -34,125 +34,6 @@ struct Options {
   bool thorough = false;
   std::optional<std::uint64_t> seed;
 };
-
-Tone tone_of(CheckStatus status) {
-  switch (status) {
-    case CheckStatus::passed:
-      return Tone::good;
-    case CheckStatus::failed:
-      return Tone::bad;
-    case CheckStatus::timed_out:
-      return Tone::warn;
-    case CheckStatus::not_tested:
-    case CheckStatus::not_supported:
-      return Tone::neutral;
-  }
-  return Tone::neutral;
-}
-
-std::string words(CheckStatus status) {
-  std::string text(to_string(status));
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
-std::string count_text(std::uint64_t count) {
-  if (count < 100'000) return std::to_string(count);
-  return fmt::format("{:.1f} M", static_cast<double>(count) * 1e-6);
-}
-
-void subject_table(TerminalText& out, const VerifyReport& report) {
-  Table table;
-  table.columns = {{""},
-                   {"Tier or device", Align::left, true},
-                   {"Checks", Align::right},
-                   {"Products", Align::right},
-                   {"Values", Align::right},
-                   {"NMSE", Align::right},
-                   {"Took", Align::right}};
-  for (const SubjectResult& subject : report.subjects) {
-    if (subject.device.empty()) continue;
-    std::uint64_t checks = 0, passed = 0, cases = 0, elements = 0;
-    double ms = 0;
-    std::optional<double> nmse;
-    for (const CheckResult& check : report.checks) {
-      if (check.subject != subject.name || check.status == CheckStatus::not_supported) continue;
-      ++checks;
-      passed += check.status == CheckStatus::passed;
-      cases += check.cases;
-      elements += check.elements;
-      ms += check.duration_ms;
-      if (check.nmse) nmse = check.nmse;
-    }
-    const Tone tone = tone_of(subject.status);
-    table.rows.push_back({{out.mark(tone), ink_of(tone)},
-                          {label_of(subject.name, subject.device)},
-                          {fmt::format("{} of {}", passed, checks)},
-                          {count_text(cases)},
-                          {count_text(elements)},
-                          {nmse ? fmt::format("{:.1e}", *nmse) : "-"},
-                          {format_duration_ms(ms)}});
-  }
-  if (!table.rows.empty()) out.table(2, table);
-}
-
-void tensor_table(TerminalText& out, const VerifyReport& report) {
-  Table table;
-  table.columns = {{""},
-                   {"Tensor", Align::left, true},
-                   {"Format"},
-                   {"Rows", Align::right},
-                   {"Columns", Align::right},
-                   {"Result"}};
-  for (const TensorResult& tensor : report.tensors) {
-    const Tone tone = tone_of(tensor.status);
-    table.rows.push_back({{out.mark(tone), ink_of(tone)},
-                          {tensor.name},
-                          {tensor.format},
-                          {std::to_string(tensor.shape.rows)},
-                          {std::to_string(tensor.shape.cols)},
-                          {words(tensor.status)}});
-  }
-  out.table(2, table);
-}
-
-std::string render(const VerifyReport& report, const TerminalStyle& style) {
-  TerminalText out(style);
-  if (!style.quiet) {
-    out.heading(report.file.empty() ? "Ternary products against exact 64-bit sums, bit for bit"
-                                    : "Ternary tensors of " + report.file);
-    if (!report.tensors.empty()) {
-      tensor_table(out, report);
-      out.blank();
-    }
-    subject_table(out, report);
-    out.blank();
-    if (report.file.empty())
-      out.paragraph(2, {""},
-                    fmt::format("{} shapes; seed {}; NMSE against fp32 may be {:.0e}.",
-                                report.problems, report.seed, kMostNmse),
-                    Ink::dim);
-    out.blank();
-  }
-  for (const std::string& problem : report.file_problems)
-    out.paragraph(2, {"wrong: ", Ink::bad}, problem);
-  const auto note = [&](CheckStatus status, const std::string& what, const std::string& reason) {
-    out.paragraph(
-        2, {out.mark(tone_of(status)) + " ", ink_of(tone_of(status))},
-        fmt::format("{}: {}{}{}", what, words(status), reason.empty() ? "" : ": ", reason));
-  };
-  for (const CheckResult& check : report.checks)
-    if (check.status != CheckStatus::passed || !check.reason.empty())
-      note(check.status, check.subject + ", " + check.check, check.reason);
-  for (const TensorResult& tensor : report.tensors)
-    if (tensor.status != CheckStatus::passed) note(tensor.status, tensor.name, tensor.reason);
-  for (const SubjectResult& subject : report.subjects)
-    if (subject.device.empty() && (!style.quiet || subject.asked))
-      note(subject.status, subject.name, subject.reason);
-  out.blank();
-  out.paragraph(0, {""}, conclusion(report), Ink::bold);
-  return out.take();
-}
 
 // Adds what the child found, or that it found nothing.
 void merge(VerifyReport& report, const GpuOutcome& outcome, bool asked) {
@@ -281,9 +162,15 @@ int run(Options& options) {
     }
   }
   report.duration_ms = elapsed_ms(start);
-  const Json document = to_json(report, {GPUREADY_VERSION, now_utc()});
-  return deliver(document, static_cast<Exit>(exit_code(report)), options.globals,
-                 [&](const TerminalStyle& style) { return render(report, style); });
+  Envelope envelope = begin_envelope("ternary verify");
+  conclude(report, envelope);
+  envelope.exit = unless_interrupted(envelope.exit, interrupted());
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(report, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
+      options.globals);
 }
 
 }  // namespace

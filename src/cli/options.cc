@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "health/plan/choose_executor.h"
 #include "health/plan/survey.h"
+#include "host/machine_id.h"
 #include "host/recording.h"
 #include "machine/fake.h"
 
@@ -31,9 +32,10 @@ void add_output(CommandSpec& command, Globals& globals) {
 Option timeout_option(Globals& globals) {
   return {.name = "--timeout",
           .value = &globals.timeout_s,
-          .help = "Seconds that a driver may take to answer",
-          .type = "S",
-          .range = Range{0.1, 86400}};
+          .help = "How long a driver may take to answer: 30, 30s or 2m",
+          .type = "TIME",
+          .range = Range{0.1, 86400},
+          .seconds = true};
 }
 
 Option device_option(Globals& globals) {
@@ -125,11 +127,21 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
                 .type = "FILE"}});
 }
 
+Envelope begin_envelope(std::string command) {
+  Envelope envelope;
+  envelope.command = std::move(command);
+  envelope.tool_version = GPUREADY_VERSION;
+  envelope.created_utc = format_utc(std::time(nullptr));
+  const auto host = make_live_host();
+  envelope.machine_id = machine_id(*host);
+  envelope.boot_id = boot_id(*host);
+  return envelope;
+}
+
 Report begin_report(std::string command, Machine machine) {
   Report report;
-  report.command = std::move(command);
-  report.tool_version = GPUREADY_VERSION;
-  report.created_utc = format_utc(std::time(nullptr));
+  static_cast<Envelope&>(report) = begin_envelope(std::move(command));
+  if (machine.source != "live") report.machine_id = report.boot_id = std::nullopt;
   report.machine = std::move(machine);
   return report;
 }

@@ -50,7 +50,9 @@ std::optional<Error> unknown_device(const std::vector<std::string>& names, const
 // The machine of a recording, for --baseline.
 Result<Machine> inspect_recording(const std::string& path);
 
-// Starts a report of `command` about `machine`.
+// What a document of `command` says of itself: version, time, and this machine and boot.
+Envelope begin_envelope(std::string command);
+// Starts a report of `command` about `machine`; a machine of a recording is not this one.
 Report begin_report(std::string command, Machine machine);
 
 // The same file, by whatever links.
@@ -65,8 +67,13 @@ std::optional<Error> bad_output(const Globals& globals, std::vector<std::string>
 int deliver(const Report& report, const Globals& globals);
 int deliver(const SelfTestReport& report, const Globals& globals);
 // Any other document, and how a terminal shows it.
-int deliver(const Json& document, Exit exit, const Globals& globals,
-            const std::function<std::string(const TerminalStyle&)>& render);
+struct Delivery {
+  const Envelope& envelope;
+  std::function<Json()> json;
+  std::function<std::string(const TerminalStyle&)> terminal;
+  std::function<std::string()> html = {}, markdown = {}, prometheus = {};
+};
+int deliver(const Delivery& delivery, const Globals& globals);
 // --json, --quiet and --no-color alone.
 void add_output(CommandSpec& command, Globals& globals);
 

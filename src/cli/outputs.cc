@@ -165,26 +165,36 @@ Result<void> write_file(const std::string& path, std::string_view content, Stora
   return write_file_atomically(path, content, {}, storage);
 }
 
-int deliver(const Report& report, const Globals& globals) {
+int deliver(const Delivery& delivery, const Globals& globals) {
   const Document documents[] = {
-      {globals.json, [&] { return dump(to_json(report)); }},
-      {globals.html, [&] { return render_html(report); }},
-      {globals.markdown, [&] { return render_markdown(report); }},
-      {globals.prometheus, [&] { return render_prometheus(report); }},
+      {globals.json, [&] { return dump(delivery.json()); }},
+      {globals.html, delivery.html},
+      {globals.markdown, delivery.markdown},
+      {globals.prometheus, delivery.prometheus},
   };
-  return deliver_all(documents, report.exit,
-                     [&] { return render_terminal(report, style_of(globals)); });
+  return deliver_all(documents, delivery.envelope.exit,
+                     [&] { return delivery.terminal(style_of(globals)); });
+}
+
+int deliver(const Report& report, const Globals& globals) {
+  return deliver(
+      Delivery{
+          .envelope = report,
+          .json = [&] { return to_json(report); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); },
+          .html = [&] { return render_html(report); },
+          .markdown = [&] { return render_markdown(report); },
+          .prometheus = [&] { return render_prometheus(report); }},
+      globals);
 }
 
 int deliver(const SelfTestReport& report, const Globals& globals) {
-  return deliver(to_json(report), report.exit, globals,
-                 [&](const TerminalStyle& style) { return render_terminal(report, style); });
-}
-
-int deliver(const Json& document, Exit exit, const Globals& globals,
-            const std::function<std::string(const TerminalStyle&)>& render) {
-  const Document documents[] = {{globals.json, [&] { return dump(document); }}};
-  return deliver_all(documents, exit, [&] { return render(style_of(globals)); });
+  return deliver(
+      Delivery{
+          .envelope = report,
+          .json = [&] { return to_json(report); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
+      globals);
 }
 
 }  // namespace gpuready::cli

@@ -10,7 +10,9 @@
 #include <optional>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "cli/health_tests.h"
+#include "cli/terminal.h"
 #include "doctor/diagnose.h"
 #include "health/aftermath.h"
 #include "health/clocks.h"
@@ -21,6 +23,7 @@
 #include "host/network.h"
 #include "host/xid_listener.h"
 #include "report/conclude.h"
+#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {
@@ -80,6 +83,15 @@ void add_fitness(Host& host, const TestCommand& options, const FitnessLimits& li
   }
 }
 
+// "host:443", "[::1]:443", "::1" is an address without a port.
+bool names_port(std::string_view target) {
+  const auto colon = target.rfind(':');
+  if (colon == target.npos || colon == 0) return false;
+  if (target.find(':') != colon && target[colon - 1] != ']') return false;
+  const auto port = parse_uint(target.substr(colon + 1));
+  return port && *port > 0 && *port < 65536;
+}
+
 // The names of the tests to run.
 std::vector<std::string> chosen_tests(const TestCommand& options) {
   if (!options.only.empty()) return options.only;
@@ -118,6 +130,10 @@ PlanOptions plan_options(const TestCommand& options, const Machine& machine,
 
 int run_tests(std::string command, const TestCommand& options) {
   const auto start = Clock::now();
+  if (options.network && !names_port(*options.network))
+    return complain(Error{ErrorKind::bad_input,
+                          fmt::format("--network {}: a port is missing, as in {}:443",
+                                      printable(*options.network), printable(*options.network))});
   if (const auto bad = bad_output(options.globals, {options.baseline.value_or("")}))
     return complain(*bad);
   auto host = open_host(options.globals);
@@ -173,6 +189,7 @@ int run_tests(std::string command, const TestCommand& options) {
   conclude(report, {.required_gpus = options.require_gpu,
                     .devices = options.globals.devices,
                     .test_gpus = test_gpus});
+  report.exit = unless_interrupted(report.exit, interrupted());
   return deliver(report, options.globals);
 }
 

@@ -126,12 +126,4 @@ GpuOutcome GpuChild::finish() {
   return outcome;
 }
 
-std::string label_of(const std::string& subject, const std::string& device) {
-  const auto colon = subject.find(':');
-  return colon == subject.npos || device.empty() ? subject
-                                                 : subject.substr(0, colon) + " " + device;
-}
-
-std::string now_utc() { return format_utc(std::time(nullptr)); }
-
 }  // namespace gpuready::cli

@@ -48,8 +48,4 @@ class GpuChild {
   double timeout_s_;
 };
 
-// For a table: "cpu/avx2", "cuda NVIDIA H200".
-std::string label_of(const std::string& subject, const std::string& device);
-std::string now_utc();
-
 }  // namespace gpuready::cli

@@ -17,23 +17,24 @@ using FaultOf = DeviceFault (*)(const Error& error);
 
 struct Executor {
   std::string_view name;
+  std::string_view unit;
   Open open;
   FaultOf fault_of;
   std::string_view caveat = {};
 };
 const std::array kExecutors = {
-    Executor{"cpu",
+    Executor{"cpu", "thread",
              [](std::string_view, const CpuDeviceOptions& cpu) {
                return Result<std::unique_ptr<Device>>(make_cpu_device(cpu));
              },
              [](const Error&) { return DeviceFault::none; }},
-    Executor{"cuda",
+    Executor{"cuda", "SM",
              [](std::string_view id, const CpuDeviceOptions&) { return open_cuda_device(id); },
              cuda_fault_of},
-    Executor{"hip",
+    Executor{"hip", "CU",
              [](std::string_view id, const CpuDeviceOptions&) { return open_hip_device(id); },
              hip_fault_of, kHipCaveat},
-    Executor{"vulkan",
+    Executor{"vulkan", "group",
              [](std::string_view id, const CpuDeviceOptions&) { return open_vulkan_device(id); },
              vulkan_fault_of},
 };
@@ -71,6 +72,11 @@ Result<std::unique_ptr<Device>> open_device(const DeviceChoice& choice,
 DeviceFault fault_of_opening(const DeviceChoice& choice, const Error& error) {
   const Executor* executor = find_executor(choice.executor);
   return executor ? executor->fault_of(error) : DeviceFault::none;
+}
+
+std::string_view executor_unit(std::string_view name) {
+  const Executor* executor = find_executor(name);
+  return executor ? executor->unit : "group";
 }
 
 std::string_view executor_caveat(std::string_view name) {

@@ -25,6 +25,8 @@ Result<std::unique_ptr<Device>> open_device(const DeviceChoice& choice,
                                             const CpuDeviceOptions& cpu);
 // What an error of open_device() says about the device.
 DeviceFault fault_of_opening(const DeviceChoice& choice, const Error& error);
+// What it calls the parts that work at once: "SM", "CU", "thread"; "group" where they have no name.
+std::string_view executor_unit(std::string_view executor);
 // What is to be told with every result of this executor; empty when there is nothing.
 std::string_view executor_caveat(std::string_view executor);
 

@@ -66,6 +66,14 @@ struct TestHooks {
 using TestFunction = Verdict (*)(std::span<Device* const> devices, const TestOptions& options,
                                  const TestHooks& hooks);
 
+// What of a test's figures stands for it in a report, before its first rate.
+struct Shown {
+  bool kinds =
+      false;  // the slowest rate of each kind ("write address" is of "write"), and coverage
+  bool units = false;          // how many SMs did the work
+  std::string_view rate = {};  // the rate of this name
+};
+
 struct HealthTest {
   std::string_view name;      // "memory"
   std::string_view summary;   // one line for --help
@@ -73,6 +81,7 @@ struct HealthTest {
   std::optional<Level> from;  // the least level that includes it; absent: only when asked for
   std::span<const std::string_view> executors;  // that it can run on
   TestFunction run;
+  Shown shown = {};
 };
 // All tests, in the order in which they run.
 std::span<const HealthTest> health_tests();

@@ -40,8 +40,7 @@ bool cuda_is_ready(const Machine& machine) {
     if (gpu.vendor != Vendor::nvidia || gpu.suspended || gpu.excluded.value_or(false)) return false;
     if (visible.set && std::ranges::find(visible.visible, gpu.index) == visible.visible.end())
       return false;
-    return gpu.minor_number &&
-           may_use(machine, "/dev/nvidia" + std::to_string(*gpu.minor_number));
+    return gpu.minor_number && may_use(machine, "/dev/nvidia" + std::to_string(*gpu.minor_number));
   });
 }
 
@@ -51,9 +50,9 @@ bool nothing_to_use(const Machine& machine) {
   const bool any_node = std::ranges::any_of(machine.nodes, &DeviceNode::exists);
   const bool nvidia_may_start =
       machine.nvidia.module_loaded ||
-      (!machine.nvidia.libraries.empty() &&
-       std::ranges::any_of(machine.gpus,
-                           [](const Gpu& gpu) { return gpu.vendor == Vendor::nvidia; }));
+      (!machine.nvidia.libraries.empty() && std::ranges::any_of(machine.gpus, [](const Gpu& gpu) {
+        return gpu.vendor == Vendor::nvidia;
+      }));
   return !any_node && !nvidia_may_start && !machine.system.wsl2 && !machine.system.jetson_release &&
          !machine.apple.chip;
 }

@@ -159,7 +159,8 @@ gpuready_status gpuready_optimal_launch_params(int64_t rows, int64_t cols,
                   rows, cols, from_c(TRY(take_struct("gpuready_cuda_device", device))))
             : gpuready::optimal_launch_params(rows, cols);
     if (!found)
-      return fail(device != nullptr ? ErrorKind::bad_input : ErrorKind::no_device, found.error().message);
+      return fail(device != nullptr ? ErrorKind::bad_input : ErrorKind::no_device,
+                  found.error().message);
     gpuready_launch_params value{};
     value.block_x = found->block_x;
     value.block_y = found->block_y;

@@ -34,11 +34,13 @@ Result<LaunchParams> optimal_launch_params(std::int64_t rows, std::int64_t cols,
   LaunchParams params;
   params.block_x = device.warp_size;
   if (tiles_bytes(params.block_x, 1) > device.max_shared_memory_per_block_bytes)
-    return fail(ErrorKind::unsupported, "a tile of one row does not fit the device's shared memory");
+    return fail(ErrorKind::unsupported,
+                "a tile of one row does not fit the device's shared memory");
   const int threads = std::min(kThreadsWanted, device.max_threads_per_block);
   params.block_y = 1;
   while (params.block_x * params.block_y * 2 <= threads &&
-         tiles_bytes(params.block_x, params.block_y * 2) <= device.max_shared_memory_per_block_bytes)
+         tiles_bytes(params.block_x, params.block_y * 2) <=
+             device.max_shared_memory_per_block_bytes)
     params.block_y *= 2;
   const auto blocks_x = blocks_for(cols, params.block_x);
   while (params.block_y > 1 &&

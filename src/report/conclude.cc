@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
+#include "report/exit_rules.h"
 
 namespace gpuready {
 namespace {
@@ -48,14 +49,6 @@ std::string count(std::ptrdiff_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
-struct Tally {
-  int gpus = 0, usable = 0, ready = 0, errors = 0, warnings = 0;
-  int hidden = 0, not_ours = 0;  // on the bus, and not counted in `gpus`
-  bool failed = false, unknown = false;
-  std::string unusable;  // the first one and why: "GPU 3: NVML has lost it"
-  std::string in_part;   // GPUs of which only MIG instances were tested
-};
-
 // "GPU 0 by 2 MIG instances, 30.0 of 79.6 GiB"
 std::string share_of(const Gpu& gpu) {
   std::uint64_t bytes = 0;
@@ -68,8 +61,19 @@ std::string share_of(const Gpu& gpu) {
   return text;
 }
 
-Tally tally(const Report& report, const Requirements& requirements) {
-  Tally tally;
+// Then none found does not mean that none is here.
+bool bus_unread(const Machine& machine) {
+  return std::any_of(machine.unseen.begin(), machine.unseen.end(),
+                     [](const Unseen& unseen) { return unseen.what == "/sys/bus/pci/devices"; });
+}
+
+MachineTally tally_of(const Report& report, const Requirements& requirements) {
+  MachineTally tally;
+  tally.required = requirements.required_gpus;
+  tally.tested = report.verdicts && requirements.test_gpus;
+  // Devices that were named, and of which nothing is known.
+  tally.unknown = tally.tested && !requirements.devices.empty() && report.verdicts->empty();
+  tally.bus_unread = report.machine.fakes.empty() && bus_unread(report.machine);
   const auto access = usability(report);
   for (std::size_t i = 0; i < access.size(); ++i) {
     const Gpu& gpu = report.machine.gpus[i];
@@ -110,25 +114,6 @@ Tally tally(const Report& report, const Requirements& requirements) {
   return tally;
 }
 
-// Then none found does not mean that none is here.
-bool bus_unread(const Machine& machine) {
-  return std::any_of(machine.unseen.begin(), machine.unseen.end(),
-                     [](const Unseen& unseen) { return unseen.what == "/sys/bus/pci/devices"; });
-}
-
-Exit exit_of(const Report& report, const Tally& tally, const Requirements& requirements) {
-  if (tally.failed || tally.errors > 0 || tally.usable < tally.gpus) return Exit::unhealthy;
-  if (requirements.required_gpus && tally.usable < *requirements.required_gpus)
-    return Exit::required_absent;
-  if (tally.gpus == 0 && report.machine.fakes.empty() && bus_unread(report.machine))
-    return Exit::unknown;
-  const bool untested =
-      !requirements.devices.empty() && report.verdicts && report.verdicts->empty();
-  const bool unproven = requirements.test_gpus && (untested || tally.ready < tally.gpus);
-  if (report.verdicts && (tally.unknown || unproven)) return Exit::unknown;
-  return Exit::ok;
-}
-
 // A GPU's test where there is no GPU.
 bool beside_the_point(const Report& report, const Verdict& verdict) {
   return verdict.status == VerdictStatus::not_supported && report.machine.gpus.empty();
@@ -156,7 +141,7 @@ std::string sentence(std::string text, const std::string& problem) {
   return text.ends_with('.') ? text : text + ".";
 }
 
-std::string conclude_check(const Report& report, const Tally& tally) {
+std::string conclude_check(const Report& report, const MachineTally& tally) {
   if (!report.machine.fakes.empty()) return "Faked GPUs: nothing can be proven on them.";
   const std::string problem = first_problem(report);
   if (tally.gpus == 0 && bus_unread(report.machine)) return kBusUnread;
@@ -176,7 +161,7 @@ std::string conclude_check(const Report& report, const Tally& tally) {
                   problem.empty() ? tally.unusable : problem);
 }
 
-std::string conclude_doctor(const Report& report, const Tally& tally) {
+std::string conclude_doctor(const Report& report, const MachineTally& tally) {
   if (tally.gpus == 0 && tally.errors == 0 && bus_unread(report.machine)) return kBusUnread;
   if (tally.errors + tally.warnings > 0 || tally.failed)
     return sentence(
@@ -188,7 +173,7 @@ std::string conclude_doctor(const Report& report, const Tally& tally) {
                      tally.gpus == 1 ? "GPU" : count(tally.gpus, "GPU"));
 }
 
-std::string conclude_detect(const Report& report, const Tally& tally) {
+std::string conclude_detect(const Report& report, const MachineTally& tally) {
   if (!report.machine.fakes.empty())
     return sentence(
         "Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
@@ -200,7 +185,7 @@ std::string conclude_detect(const Report& report, const Tally& tally) {
 }
 
 // What is on the bus and does not count.
-std::string others(const Report& report, const Tally& tally) {
+std::string others(const Report& report, const MachineTally& tally) {
   const auto told = [](int number, std::string_view why) {
     return number == 0
                ? ""
@@ -239,8 +224,8 @@ std::vector<GpuAccess> usability(const Report& report) {
 }
 
 void conclude(Report& report, const Requirements& requirements) {
-  const Tally counts = tally(report, requirements);
-  report.exit = exit_of(report, counts, requirements);
+  const MachineTally counts = tally_of(report, requirements);
+  report.exit = exit_of(counts);
   std::string text = report.command == "doctor"   ? conclude_doctor(report, counts)
                      : report.command == "detect" ? conclude_detect(report, counts)
                                                   : conclude_check(report, counts);

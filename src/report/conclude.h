@@ -1,5 +1,5 @@
-// conclude(): from what was found to one sentence and one exit code. Pure; the only place that
-// decides.
+// conclude(): from what was found about a machine to one sentence, and to the numbers that
+// exit_rules.h decides by. Pure.
 #pragma once
 
 #include <optional>

@@ -48,6 +48,18 @@ FactGroup system_facts(const Machine& machine) {
   return group;
 }
 
+// A probe's end, in words: "library not found", "did not answer in time".
+std::optional<std::string> outcome_text(const std::optional<std::string>& outcome) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"no_library", "library not found"}, {"timed_out", "did not answer in time"},
+      {"hung", "hangs in the kernel"},     {"failed_to_start", "could not be asked"},
+      {"not_asked", "not asked"},
+  };
+  for (const auto& [name, words] : kWords)
+    if (outcome == name) return std::string(words);
+  return outcome;
+}
+
 FactGroup nvidia_facts(const NvidiaDriver& nvidia) {
   FactGroup group{"NVIDIA software", {}};
   if (nvidia.module_loaded)
@@ -60,11 +72,11 @@ FactGroup nvidia_facts(const NvidiaDriver& nvidia) {
   if (nvidia.nvml_start)
     put(group, "NVML", api_text(*nvidia.nvml_start));
   else
-    put(group, "NVML", nvidia.nvml_outcome);
+    put(group, "NVML", outcome_text(nvidia.nvml_outcome));
   if (nvidia.cuda_start)
     put(group, "CUDA driver", api_text(*nvidia.cuda_start));
   else
-    put(group, "CUDA driver", nvidia.cuda_outcome);
+    put(group, "CUDA driver", outcome_text(nvidia.cuda_outcome));
   put(group, "NVML stopped in", nvidia.nvml_stopped_in);
   put(group, "CUDA stopped in", nvidia.cuda_stopped_in);
   put(group, "Fabric Manager", nvidia.fabric_manager);
@@ -87,7 +99,7 @@ FactGroup other_software(const Machine& machine) {
   if (machine.apple.metal) put(group, "Metal", *machine.apple.metal ? "yes" : "no");
   put(group, "Vulkan loader", machine.vulkan.loader_version);
   if (machine.vulkan.outcome && *machine.vulkan.outcome != "completed")
-    put(group, "Vulkan", machine.vulkan.outcome);
+    put(group, "Vulkan", outcome_text(machine.vulkan.outcome));
   for (const VulkanDevice& device : machine.vulkan.devices)
     group.facts.push_back(
         {"Vulkan device", fmt::format("{} ({}{}{})", device.name,
@@ -106,7 +118,9 @@ FactGroup other_software(const Machine& machine) {
 }
 
 FactGroup container_facts(const Container& container) {
-  FactGroup group{"Container", {}};
+  FactGroup group{container.runtime ? "Container" : "Limits of this process", {}};
+  // Every process of a host has a cgroup: of interest are its limits.
+  if (!container.runtime && !container.memory_limit_bytes && !container.cpu_limit) return group;
   put(group, "Runtime", container.runtime);
   put(group, "cgroup", container.cgroup_path);
   put(group, "cgroup version", container.cgroup_version);

@@ -242,11 +242,38 @@ void add_samples(const Report& report, Exposition& out) {
   }
 }
 
+// One sample for each GPU concerned; of the whole machine, one without a GPU. A finding that is
+// folded names its root, so that roots can be counted alone.
+void add_finding(const Machine& machine, const Finding& finding, const std::string& root,
+                 std::set<Labels>& told, Exposition& out) {
+  Labels labels = {
+      {"id", finding.id}, {"severity", std::string(to_string(finding.severity))}, {"root", root}};
+  const auto add = [&](const Labels& each) {
+    if (told.insert(each).second)
+      out.add("gpuready_finding", "gauge", "Findings with this id; absent when there is none.",
+              each, 1);
+  };
+  bool any = false;
+  for (const Gpu& gpu : machine.gpus) {
+    const bool concerned =
+        std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end() ||
+        (gpu.pci && std::ranges::find(finding.pci, *gpu.pci) != finding.pci.end());
+    if (!concerned) continue;
+    any = true;
+    Labels own = labels;
+    for (auto& label : gpu_labels(gpu)) own.push_back(std::move(label));
+    add(own);
+  }
+  if (!any) add(labels);
+  for (const Finding& inner : finding.explains)
+    add_finding(machine, inner, root.empty() ? finding.id : root, told, out);
+}
+
 void add_findings(const Report& report, Exposition& out) {
   if (!report.findings) return;
+  std::set<Labels> told;
   for (const Finding& finding : *report.findings)
-    out.add("gpuready_finding", "gauge", "Findings with this id; absent when there is none.",
-            {{"id", finding.id}, {"severity", std::string(to_string(finding.severity))}}, 1);
+    add_finding(report.machine, finding, "", told, out);
 }
 
 }  // namespace

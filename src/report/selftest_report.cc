@@ -6,6 +6,7 @@
 
 #include "base/statistics.h"
 #include "base/units.h"
+#include "report/exit_rules.h"
 #include "report/summary.h"
 #include "report/terminal_text.h"
 
@@ -73,41 +74,31 @@ Json row_json(const SelfTestRow& row) {
 }  // namespace
 
 void conclude(SelfTestReport& report) {
-  std::uint64_t trials = 0, wrong = 0, missing = 0, good = 0;
+  std::uint64_t trials = 0, wrong = 0, missing = 0;
   for (const SelfTestRow& row : report.rows) {
     trials += row.trials;
     wrong += row.status == VerdictStatus::failed;
     missing += unknown(row);
-    good += row.status == VerdictStatus::passed;
   }
-  if (wrong > 0) {
-    report.exit = Exit::unhealthy;
+  report.exit = exit_of(report.rows);
+  if (report.exit == Exit::unhealthy)
     report.conclusion =
         fmt::format("{} of {} cases did not end as they must.", wrong, report.rows.size());
-  } else if (missing > 0 || good == 0) {
-    report.exit = Exit::unknown;
-    report.conclusion =
-        missing > 0 ? fmt::format("{} of {} cases could not be tried.", missing, report.rows.size())
-                    : "None of the cases can be tried here.";
-  } else {
-    report.exit = Exit::ok;
+  else if (report.exit == Exit::ok)
     report.conclusion = fmt::format(
         "Every injected fault was found where it must be, and no clean run failed: {} trials.",
         trials);
-  }
+  else
+    report.conclusion =
+        missing > 0 ? fmt::format("{} of {} cases could not be tried.", missing, report.rows.size())
+                    : "None of the cases can be tried here.";
 }
 
 Json to_json(const SelfTestReport& report) {
-  Json doc = {{"schema", "gpuready.selftest"}, {"schema_version", 1}};
-  doc["tool"] = Json{{"name", "gpuready"}};
-  put(doc["tool"], "version", report.tool_version);
-  put(doc, "created_utc", report.created_utc);
+  Json doc = begin_document("gpuready.selftest", report);
   doc["seed"] = report.seed;
-  put(doc, "conclusion", report.conclusion);
-  doc["exit_code"] = static_cast<int>(report.exit);
   doc["rows"] = Json::array();
   for (const SelfTestRow& row : report.rows) doc["rows"].push_back(row_json(row));
-  put(doc, "duration_ms", number(report.duration_ms));
   return doc;
 }
 
@@ -143,7 +134,7 @@ std::string render_terminal(const SelfTestReport& report, const TerminalStyle& s
           2, {out.mark(tone_of(row)) + " ", ink_of_row(row)},
           fmt::format("{}, {}, {}: {}", row.subject, row.test, fault_text(row), row.reason));
   out.blank();
-  out.paragraph(0, {""}, report.conclusion, Ink::bold);
+  out.paragraph(0, {""}, report.conclusion.value_or(""), Ink::bold);
   return out.take();
 }
 

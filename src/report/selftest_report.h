@@ -24,14 +24,9 @@ struct SelfTestRow {
   double duration_ms = 0;
 };
 
-struct SelfTestReport {
-  std::string tool_version;
-  std::string created_utc;
+struct SelfTestReport : Envelope {
   std::uint64_t seed = 0;
   std::vector<SelfTestRow> rows;
-  Exit exit = Exit::ok;
-  std::string conclusion;
-  double duration_ms = 0;
 };
 
 // Sets `exit` and `conclusion`: 0 when each row found what it must, 1 when one did not, 4 when

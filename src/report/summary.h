@@ -10,8 +10,6 @@
 
 namespace gpuready {
 
-std::string_view exit_meaning(Exit exit);
-
 // How a thing should look: its colour on a terminal and in HTML.
 enum class Tone { good, warn, bad, neutral };
 

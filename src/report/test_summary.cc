@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "device/open_device.h"
+#include "health/test.h"
 
 namespace gpuready {
 namespace {
@@ -35,8 +37,10 @@ std::optional<double> fraction(std::uint64_t part, std::uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string_view unit_noun(std::string_view executor) {
-  return executor == "cpu" ? "threads" : "SMs";
+// What the test's own table entry says of its figures.
+Shown shown_of(const Verdict& verdict) {
+  const HealthTest* test = find_health_test(verdict.test);
+  return test != nullptr ? test->shown : Shown{};
 }
 
 bool is_rate(const Metric& metric) { return metric.unit.ends_with("/s"); }
@@ -75,14 +79,12 @@ Figure figure_of(const Metric& metric) {
   return figure;
 }
 
-// The burn's own instruction tells most of a tensor test.
-constexpr std::string_view kBurnRate = "bf16";
-
 // What is below its threshold tells most, then what has one.
 const Figure* main_rate(const TestSummary& test) {
   const auto& rates = test.slowest_rates;
   if (rates.empty()) return nullptr;
-  if (test.verdict->test == "memory")
+  const Shown shown = shown_of(*test.verdict);
+  if (shown.kinds)
     return &*std::min_element(rates.begin(), rates.end(),
                               [](const Figure& a, const Figure& b) { return a.value < b.value; });
   for (const Figure& rate : rates)
@@ -90,16 +92,16 @@ const Figure* main_rate(const TestSummary& test) {
   for (const Figure& rate : rates)
     if (rate.threshold) return &rate;
   for (const Figure& rate : rates)
-    if (test.verdict->test == "tensor" && rate.name == kBurnRate) return &rate;
+    if (rate.name == shown.rate) return &rate;
   return &rates.front();
 }
 
 std::string main_figure(const TestSummary& test) {
   const Verdict& verdict = *test.verdict;
   const auto units = [&] {
-    return fmt::format("{} {}", verdict.units->tested, unit_noun(verdict.executor));
+    return fmt::format("{} {}s", verdict.units->tested, executor_unit(verdict.executor));
   };
-  if (verdict.units && verdict.test == "compute") return units();  // what it is to prove
+  if (verdict.units && shown_of(verdict).units) return units();
   if (const Figure* rate = main_rate(test)) return quantity_text(rate->value, rate->unit);
   if (verdict.units) return units();
   return verdict.duration_ms > 0 ? format_duration_ms(verdict.duration_ms) : "";
@@ -109,18 +111,19 @@ std::string main_figure(const TestSummary& test) {
 std::vector<std::string> figures(const TestSummary& test) {
   std::vector<std::string> out;
   const Verdict& verdict = *test.verdict;
+  const Shown shown = shown_of(verdict);
   const auto add = [&](const Figure& figure) {
     out.push_back(figure.name + " " + figure_text(figure));
   };
   for (const Figure& rate : test.slowest_rates)
     if (rate.below_threshold) add(rate);
-  if (verdict.coverage && verdict.test == "memory")
+  if (verdict.coverage && shown.kinds)
     out.push_back(test.tested_of_total ? format_percent(*test.tested_of_total) + " of " +
                                              format_bytes(verdict.coverage->total_bytes)
                                        : coverage_text(*verdict.coverage));
   if (verdict.units) out.push_back(units_text(*verdict.units, verdict.executor));
   const Figure* first = main_rate(test);
-  const bool lead = first && !first->below_threshold && verdict.test != "memory";
+  const bool lead = first && !first->below_threshold && !shown.kinds;
   if (lead) add(*first);
   for (const Figure& rate : test.slowest_rates)
     if (!rate.below_threshold && !(lead && rate.name == first->name)) add(rate);
@@ -169,11 +172,7 @@ std::string figure_text(const Figure& figure) {
 }
 
 std::string unit_name(unsigned unit, std::string_view executor) {
-  return fmt::format("{} {}",
-                     executor == "cuda"  ? "SM"
-                     : executor == "cpu" ? "thread"
-                                         : "group",
-                     unit);
+  return fmt::format("{} {}", executor_unit(executor), unit);
 }
 
 std::string mismatch_text(const Mismatch& mismatch, std::string_view executor, bool with_bits) {
@@ -185,7 +184,7 @@ std::string mismatch_text(const Mismatch& mismatch, std::string_view executor, b
 }
 
 std::string units_text(const UnitCoverage& units, std::string_view executor) {
-  return fmt::format("{} of {} {}", units.tested, units.total, unit_noun(executor));
+  return fmt::format("{} of {} {}s", units.tested, units.total, executor_unit(executor));
 }
 
 TestSummary summarize_test(const Machine& machine, const Verdict& verdict) {
@@ -213,7 +212,7 @@ TestSummary summarize_test(const Machine& machine, const Verdict& verdict) {
       rate.of_copy_rate = metric.value / *test.copy_bytes_per_second;
     test.rates.push_back(std::move(rate));
   }
-  test.slowest_rates = verdict.test == "memory" ? slowest_of_each_kind(test.rates) : test.rates;
+  test.slowest_rates = shown_of(verdict).kinds ? slowest_of_each_kind(test.rates) : test.rates;
   test.main_figure = main_figure(test);
   test.figures = figures(test);
   return test;

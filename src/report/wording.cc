@@ -40,22 +40,6 @@ const StateWords& words(GpuState state) {
 
 }  // namespace
 
-std::string_view exit_meaning(Exit exit) {
-  switch (exit) {
-    case Exit::ok:
-      return "all that was asked holds";
-    case Exit::unhealthy:
-      return "something is unhealthy, or a GPU is on the bus but unusable";
-    case Exit::usage:
-      return "wrong usage or bad input";
-    case Exit::required_absent:
-      return "what was required is absent";
-    case Exit::unknown:
-      return "it could not be found out";
-  }
-  return "it could not be found out";
-}
-
 std::string_view to_text(GpuState state) { return words(state).text; }
 std::string_view to_label(GpuState state) { return words(state).label; }
 bool is_ready(GpuState state) {

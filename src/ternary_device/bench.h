@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "device/device.h"
 #include "ternary_device/verify.h"
-#include "ternary_device/verify_json.h"
 
 namespace gpuready::ternary {
 
@@ -63,9 +61,5 @@ std::vector<BenchRow> bench_cpu(std::span<const Tier> tiers, const BenchOptions&
 std::vector<BenchRow> bench_gpus(std::span<const Target> targets, const BenchOptions& options);
 // On a device that is open already.
 std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options);
-
-Json to_json(std::span<const BenchRow> rows, unsigned threads, int exit_code,
-             const DocumentLabels& labels);  // schema/ternary-bench
-std::optional<std::vector<BenchRow>> read_bench_rows(const Json& document);
 
 }  // namespace gpuready::ternary

@@ -103,9 +103,5 @@ VerifyReport verify(std::span<const Subject> subjects, const VerifyOptions& opti
 
 // Sets each subject's status from its checks.
 void judge(VerifyReport& report);
-// 0 when all that was tested and asked for holds, 1 when something differs, 4 when something that
-// was asked for was not tested (a tensor that cannot be multiplied, too), or nothing was.
-int exit_code(const VerifyReport& report);
-std::string conclusion(const VerifyReport& report);
 
 }  // namespace gpuready::ternary

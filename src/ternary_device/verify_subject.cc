@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "base/result.h"
+
+#include "base/result.h"
 #include "ternary_device/verify_compare.h"
 
 namespace gpuready::ternary {

@@ -31,6 +31,18 @@ expect_in "no such option: --redcat" "$err"
 for idle in "check --network host:1" "test --faults 2" "ternary verify --layout i2_s-x86" "detect --device 0"; do
   expect_exit 2 "$GPUREADY" $idle
 done
+expect_exit 2 "$GPUREADY" docter
+expect_in "did you mean doctor?" "$err"
+expect_exit 2 "$GPUREADY" detect --require-gpus
+expect_in "gpuready: there is no such option: --require-gpus; did you mean --require-gpu?" "$err"
+expect_exit 2 "$GPUREADY" check --fitness --network localhost
+expect_in "gpuready: --network localhost: a port is missing" "$err"
+expect_exit 2 "$GPUREADY" test --duration 1x
+expect_in "1x is not a time" "$err"
+expect_exit 0 "$GPUREADY" detect --timeout 5s -q
+for help in help "help doctor" version -V; do
+  expect_exit 0 "$GPUREADY" $help
+done
 # The value of an option is no command.
 expect_exit 0 "$GPUREADY" --no-libraries --html test detect -q
 grep -q "<html" test || die "the page is not in the file that was named"

@@ -60,13 +60,14 @@ FilesSay by_files(const std::string& machine) {
 TEST(AvailabilityByFiles, KnowsTheCommonMachines) {
   for (const char* ready : {"base-h200-vm", "base-hgx-h100x8", "healthy-container-2-of-8"})
     EXPECT_EQ(by_files(ready), FilesSay::yes) << ready;
-  for (const char* none : {"no-gpu", "real-no-gpu"}) EXPECT_EQ(by_files(none), FilesSay::no) << none;
+  for (const char* none : {"no-gpu", "real-no-gpu"})
+    EXPECT_EQ(by_files(none), FilesSay::no) << none;
 }
 
 TEST(AvailabilityByFiles, LeavesDoubtsToTheDrivers) {
-  for (const char* doubt : {"driver-library-mismatch", "device-node-permission", "hidden-by-variable",
-                            "gpu-excluded", "suspended-gpu", "healthy-wsl2", "healthy-jetson",
-                            "healthy-intel-arc", "stub-library"})
+  for (const char* doubt :
+       {"driver-library-mismatch", "device-node-permission", "hidden-by-variable", "gpu-excluded",
+        "suspended-gpu", "healthy-wsl2", "healthy-jetson", "healthy-intel-arc", "stub-library"})
     EXPECT_EQ(by_files(doubt), FilesSay::nothing) << doubt;
 }
 

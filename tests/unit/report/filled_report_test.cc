@@ -8,6 +8,8 @@ Report filled() {
   out.command = "text 1001";
   out.tool_version = "text 1002";
   out.created_utc = "text 1003";
+  out.machine_id = "0123456789abcdef0123456789abcdef";
+  out.boot_id = "fedcba9876543210fedcba9876543210";
   out.machine = value::filled<Machine>(10000);
   out.findings = {value::filled<Finding>(20000)};
   out.verdicts = {value::filled<Verdict>(30000)};

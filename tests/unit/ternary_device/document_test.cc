@@ -6,9 +6,11 @@
 #include <fstream>
 
 #include "fake_gpu.h"
+#include "report/exit_rules.h"
+#include "report/ternary/bench_report.h"
+#include "report/ternary/verify_report.h"
 #include "ternary_device/bench.h"
 #include "ternary_device/verify_file.h"
-#include "ternary_device/verify_json.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -36,12 +38,31 @@ VerifyReport sample() {
   return report;
 }
 
+Envelope envelope_of(std::string command) {
+  Envelope envelope;
+  envelope.command = std::move(command);
+  envelope.tool_version = "1.2.3";
+  envelope.created_utc = "2026-01-01T00:00:00Z";
+  envelope.machine_id = "0123456789abcdef0123456789abcdef";
+  envelope.boot_id = "fedcba9876543210fedcba9876543210";
+  envelope.conclusion = "All is well.";
+  envelope.notes = {"A note."};
+  envelope.duration_ms = 12.5;
+  return envelope;
+}
+
+Json document_of(const VerifyReport& report) {
+  Envelope envelope = envelope_of("ternary verify");
+  conclude(report, envelope);
+  return to_json(report, envelope);
+}
+
 TEST(TernaryDocument, of_a_validation_is_written_and_read_back) {
-  const Json document = to_json(sample(), {"1.2.3", "2026-01-01T00:00:00Z"});
+  const Json document = document_of(sample());
   write("ternary-verify.sample.json", document);
   const auto read = read_verify_report(document);
   ASSERT_TRUE(read);
-  EXPECT_EQ(to_json(*read, {"1.2.3", "2026-01-01T00:00:00Z"}), document);
+  EXPECT_EQ(document_of(*read), document);
   EXPECT_EQ(document["exit_code"], 1);
 }
 
@@ -49,14 +70,14 @@ TEST(TernaryDocument, of_a_real_validation_is_written) {
   std::vector<Subject> subjects;
   for (Subject& subject : cpu_subjects(1))
     if (!subject.open) subjects.push_back(std::move(subject));
-  write("ternary-verify.untested.json", to_json(verify(subjects, {}), {}));
+  write("ternary-verify.untested.json", document_of(verify(subjects, {})));
 }
 
 TEST(TernaryDocument, that_is_no_validation_is_refused) {
-  Json document = to_json(sample(), {});
+  Json document = document_of(sample());
   document["schema_version"] = 2;
   EXPECT_FALSE(read_verify_report(document));
-  document = to_json(sample(), {});
+  document = document_of(sample());
   document["checks"][0]["status"] = "fine";
   EXPECT_FALSE(read_verify_report(document));
   EXPECT_FALSE(read_verify_report(Json("text")));
@@ -87,11 +108,11 @@ TEST(TernaryDocument, of_times_is_written_and_read_back) {
     row.timed = timed;
     rows.push_back(row);
   }
-  const Json document = to_json(rows, 2, 0, {"1.2.3", "2026-01-01T00:00:00Z"});
+  const Json document = to_json(rows, 2, envelope_of("ternary bench"));
   write("ternary-bench.sample.json", document);
   const auto read = read_bench_rows(document);
   ASSERT_TRUE(read);
-  EXPECT_EQ(to_json(*read, 2, 0, {"1.2.3", "2026-01-01T00:00:00Z"}), document);
+  EXPECT_EQ(to_json(*read, 2, envelope_of("ternary bench")), document);
   EXPECT_EQ(read->back().timed, Timed::device_values);
 }
 
@@ -159,7 +180,7 @@ TEST(VerifyFile, good_tensors_pass_on_every_subject) {
        {FormatId::tq1_0, FormatId::tq2_0, FormatId::i2s_x86, FormatId::i2s_bitnet_rs}) {
     const VerifyReport report = f.verify_one(f.encoded(format));
     EXPECT_EQ(report.tensors[0].status, CheckStatus::passed) << report.tensors[0].reason;
-    EXPECT_EQ(exit_code(report), 0) << conclusion(report);
+    EXPECT_EQ(exit_of(report), Exit::ok);
     EXPECT_EQ(report.checks.size(), 2u);
     EXPECT_GT(report.checks[0].elements, 0u);
   }
@@ -202,7 +223,7 @@ TEST(VerifyFile, an_undefined_code_and_a_byte_that_no_encoder_writes_fail) {
   bad.bytes[3] = 0xFF;  // code 3
   VerifyReport report = f.verify_one(bad);
   EXPECT_EQ(report.tensors[0].status, CheckStatus::failed);
-  EXPECT_EQ(exit_code(report), 1);
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
   Encoded odd = f.encoded(FormatId::tq1_0);
   // Of neighbours, one is read alike and written by nobody.
   bool found = false;
@@ -236,7 +257,7 @@ TEST(VerifyFile, a_tensor_that_cannot_be_read_fails_with_the_reason) {
                           }};
   const VerifyReport report = verify_file(f.subjects, std::vector{input}, {});
   EXPECT_EQ(report.tensors[0].reason, "name one");
-  EXPECT_EQ(exit_code(report), 1);
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
 }
 
 }  // namespace

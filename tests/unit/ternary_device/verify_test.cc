@@ -1,4 +1,5 @@
 #include "ternary_device/verify.h"
+#include "report/exit_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -347,7 +348,7 @@ TEST(VerifySuite, a_lost_device_fails_and_is_not_asked_again) {
   EXPECT_EQ(check(report, "packing").status, CheckStatus::failed);
   EXPECT_EQ(check(report, "int32").status, CheckStatus::not_tested);
   EXPECT_EQ(report.subjects[0].status, CheckStatus::failed);
-  EXPECT_EQ(exit_code(report), 1);
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
 }
 
 TEST(VerifySuite, what_a_backend_does_not_offer_is_not_supported_and_no_failure) {
@@ -399,22 +400,22 @@ TEST(VerifySuite, not_tested_is_never_passed) {
   missing.name = "cpu/amx";
   missing.reason = "this CPU has no AMX int8";
   VerifyReport report = verify(std::vector{missing}, {});
-  EXPECT_EQ(exit_code(report), 4);  // nothing was tested
+  EXPECT_EQ(exit_of(report), Exit::unknown);  // nothing was tested
   EXPECT_EQ(report.subjects[0].reason, "this CPU has no AMX int8");
   std::atomic<bool> stop = true;
   VerifyOptions options;
   options.stop = &stop;
   report = verify(std::vector{fake(std::make_shared<FakeGpuControl>())}, options);
-  EXPECT_EQ(exit_code(report), 4);
+  EXPECT_EQ(exit_of(report), Exit::unknown);
 
   report = {};
   report.subjects.push_back({"a", "CPU", {}, CheckStatus::passed, "", false});
   report.subjects.push_back({"b", "", {}, CheckStatus::not_tested, "", false});
-  EXPECT_EQ(exit_code(report), 0);
+  EXPECT_EQ(exit_of(report), Exit::ok);
   report.subjects[1].asked = true;
-  EXPECT_EQ(exit_code(report), 4);
+  EXPECT_EQ(exit_of(report), Exit::unknown);
   report.subjects[1].status = CheckStatus::failed;
-  EXPECT_EQ(exit_code(report), 1);
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
 }
 
 TEST(VerifySuite, every_tier_of_this_cpu_passes_the_whole_list) {
@@ -427,7 +428,7 @@ TEST(VerifySuite, every_tier_of_this_cpu_passes_the_whole_list) {
   for (const CheckResult& result : report.checks) {
     EXPECT_EQ(result.status, CheckStatus::passed) << result.check << ": " << result.reason;
   }
-  EXPECT_EQ(exit_code(report), 0) << conclusion(report);
+  EXPECT_EQ(exit_of(report), Exit::ok);
   EXPECT_GT(report.problems, 400u);
 }
 

@@ -216,7 +216,6 @@ Json schema_definitions() {
     Json& definition = definitions[std::string(type.name)];
     definition = {{"description", type.description}, {"type", "object"}};
     if (!fields.required.empty()) definition["required"] = fields.required;
-    definition["additionalProperties"] = false;
     definition["properties"] = fields.properties;
   });
   return definitions;

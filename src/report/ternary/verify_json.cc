@@ -1,9 +1,10 @@
-#include "ternary_device/verify_json.h"
+#include "report/ternary/verify_report.h"
 
-#include <iterator>
-
-namespace gpuready::ternary {
+namespace gpuready {
 namespace {
+
+using namespace ternary;
+using ternary::to_string;
 
 constexpr CheckStatus kStatuses[] = {CheckStatus::passed, CheckStatus::failed,
                                      CheckStatus::not_tested, CheckStatus::not_supported,
@@ -51,17 +52,12 @@ Json tensor_json(const TensorResult& tensor) {
 
 }  // namespace
 
-Json to_json(const VerifyReport& report, const DocumentLabels& labels) {
-  Json doc = {{"schema", "gpuready.ternary-verify"}, {"schema_version", 1}};
-  doc["tool"] = Json{{"name", "gpuready"}};
-  put(doc["tool"], "version", labels.tool_version);
-  put(doc, "created_utc", labels.created_utc);
+Json to_json(const VerifyReport& report, const Envelope& envelope) {
+  Json doc = begin_document("gpuready.ternary-verify", envelope);
   doc["seed"] = report.seed;
   doc["thorough"] = report.thorough;
   doc["problems"] = report.problems;
   doc["nmse_limit"] = kMostNmse;
-  doc["conclusion"] = conclusion(report);
-  doc["exit_code"] = exit_code(report);
   put(doc, "file", report.file);
   for (const std::string& problem : report.file_problems) doc["file_problems"].push_back(problem);
   doc["subjects"] = Json::array();
@@ -73,7 +69,6 @@ Json to_json(const VerifyReport& report, const DocumentLabels& labels) {
     doc["tensors"] = Json::array();
     for (const TensorResult& tensor : report.tensors) doc["tensors"].push_back(tensor_json(tensor));
   }
-  put(doc, "duration_ms", number(report.duration_ms));
   return doc;
 }
 
@@ -130,4 +125,4 @@ std::optional<VerifyReport> read_verify_report(const Json& document) {
   return report;
 }
 
-}  // namespace gpuready::ternary
+}  // namespace gpuready

@@ -1,0 +1,118 @@
+#include "report/exit_rules.h"
+
+#include <algorithm>
+
+namespace gpuready {
+namespace {
+
+using ternary::BenchRow;
+using ternary::CheckStatus;
+using ternary::SubjectResult;
+using ternary::VerifyReport;
+
+template <class Outcome>
+struct Rule {
+  bool (*holds)(const Outcome& outcome);
+  Exit exit;
+};
+
+template <class Outcome, std::size_t N>
+Exit first_that_holds(const Rule<Outcome> (&rules)[N], const Outcome& outcome) {
+  for (const auto& rule : rules)
+    if (rule.holds(outcome)) return rule.exit;
+  return Exit::ok;
+}
+
+template <class List, class Test>
+bool any(const List& list, Test test) {
+  return std::any_of(list.begin(), list.end(), test);
+}
+template <class List>
+bool any_has(const List& list, auto status) {
+  return any(list, [&](const auto& item) { return item.status == status; });
+}
+
+using Rows = std::span<const SelfTestRow>;
+
+// What was found and chosen by itself is asked for too.
+bool wanted(const SubjectResult& subject) { return subject.asked || !subject.device.empty(); }
+
+bool named(const BenchOutcome& outcome, const BenchRow& row) {
+  return row.subject.starts_with("cpu/") ? outcome.tiers_named : outcome.devices_named;
+}
+
+constexpr Rule<MachineTally> kMachine[] = {
+    {[](const MachineTally& t) { return t.failed || t.errors > 0; }, Exit::unhealthy},
+    {[](const MachineTally& t) { return t.usable < t.gpus; }, Exit::unhealthy},
+    {[](const MachineTally& t) { return t.usable < t.required.value_or(0); },
+     Exit::required_absent},
+    {[](const MachineTally& t) { return t.gpus == 0 && t.bus_unread; }, Exit::unknown},
+    {[](const MachineTally& t) { return t.unknown || (t.tested && t.ready < t.gpus); },
+     Exit::unknown},
+};
+
+constexpr Rule<Rows> kSelfTest[] = {
+    {[](const Rows& rows) { return any_has(rows, VerdictStatus::failed); }, Exit::unhealthy},
+    {[](const Rows& rows) {
+       using enum VerdictStatus;
+       return any_has(rows, not_tested) || any_has(rows, timed_out) || any_has(rows, inconclusive);
+     },
+     Exit::unknown},
+    {[](const Rows& rows) { return !any_has(rows, VerdictStatus::passed); }, Exit::unknown},
+};
+
+constexpr Rule<VerifyReport> kVerify[] = {
+    {[](const VerifyReport& r) {
+       return any_has(r.checks, CheckStatus::failed) || any_has(r.tensors, CheckStatus::failed) ||
+              any_has(r.subjects, CheckStatus::failed) || !r.file_problems.empty();
+     },
+     Exit::unhealthy},
+    {[](const VerifyReport& r) {
+       return any(r.subjects, [](const SubjectResult& s) {
+         return s.status == CheckStatus::timed_out ||
+                (s.status != CheckStatus::passed && wanted(s));
+       });
+     },
+     Exit::unknown},
+    {[](const VerifyReport& r) { return any_has(r.tensors, CheckStatus::not_tested); },
+     Exit::unknown},
+    {[](const VerifyReport& r) { return any_has(r.tensors, CheckStatus::not_supported); },
+     Exit::unknown},
+    {[](const VerifyReport& r) { return !any_has(r.subjects, CheckStatus::passed); },
+     Exit::unknown},
+};
+
+constexpr Rule<BenchOutcome> kBench[] = {
+    {[](const BenchOutcome& o) { return any_has(o.rows, CheckStatus::failed); }, Exit::unhealthy},
+    {[](const BenchOutcome& o) { return any_has(o.rows, CheckStatus::timed_out); }, Exit::unknown},
+    {[](const BenchOutcome& o) {
+       return any(o.rows, [&](const BenchRow& row) {
+         return row.status == CheckStatus::not_tested && named(o, row);
+       });
+     },
+     Exit::unknown},
+    {[](const BenchOutcome& o) { return !any_has(o.rows, CheckStatus::passed); }, Exit::unknown},
+};
+
+constexpr Rule<ternary::gguf::FileReport> kInspect[] = {
+    {[](const ternary::gguf::FileReport& r) { return !r.problems.empty(); }, Exit::unhealthy},
+};
+
+// A file that cannot be converted without loss is bad input.
+constexpr Rule<ternary::gguf::ConvertReport> kConvert[] = {
+    {[](const ternary::gguf::ConvertReport& r) { return !r.failed.empty(); }, Exit::usage},
+    {[](const ternary::gguf::ConvertReport& r) { return r.converted.empty(); }, Exit::usage},
+};
+
+}  // namespace
+
+Exit exit_of(const MachineTally& tally) { return first_that_holds(kMachine, tally); }
+Exit exit_of(std::span<const SelfTestRow> rows) { return first_that_holds(kSelfTest, rows); }
+Exit exit_of(const VerifyReport& report) { return first_that_holds(kVerify, report); }
+Exit exit_of(const BenchOutcome& outcome) { return first_that_holds(kBench, outcome); }
+Exit exit_of(const ternary::gguf::FileReport& report) { return first_that_holds(kInspect, report); }
+Exit exit_of(const ternary::gguf::ConvertReport& report) {
+  return first_that_holds(kConvert, report);
+}
+
+}  // namespace gpuready

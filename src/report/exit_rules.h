@@ -1,0 +1,54 @@
+// The one place that decides exit codes. Each system has a table of rules in exit_rules.cc; the
+// first rule that holds gives the code, and 0 is for what no rule holds of.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "report/envelope.h"
+#include "report/selftest_report.h"
+#include "ternary/gguf_convert.h"
+#include "ternary/gguf_inspect.h"
+#include "ternary_device/bench.h"
+#include "ternary_device/verify.h"
+
+namespace gpuready {
+
+// What could not be found out because of Ctrl-C ends as shells expect it; what was found stands.
+constexpr Exit unless_interrupted(Exit exit, bool interrupted) {
+  return interrupted && exit == Exit::unknown ? Exit::interrupted : exit;
+}
+
+// What check, test, detect and doctor found, in numbers. conclude() counts.
+struct MachineTally {
+  int gpus = 0;                                // of this environment, or those that --device names
+  int usable = 0;                              // of these
+  int ready = 0;                               // of these: all that was to be tested passed
+  int hidden = 0, not_ours = 0;                // on the bus, and not counted in `gpus`
+  int errors = 0, warnings = 0;                // findings
+  std::optional<int> required = std::nullopt;  // --require-gpu
+  bool tested = false;                         // tests of GPUs were to be run
+  bool failed = false;                         // one failed, or had a fault injected
+  bool unknown = false;                        // one was not run, or gave no answer
+  bool bus_unread = false;                     // none found does not mean that none is here
+  std::string unusable = {};                   // the first one and why: "GPU 3: NVML has lost it"
+  std::string in_part = {};                    // GPUs of which only MIG instances were tested
+};
+Exit exit_of(const MachineTally& tally);
+
+Exit exit_of(std::span<const SelfTestRow> rows);
+
+Exit exit_of(const ternary::VerifyReport& report);
+
+struct BenchOutcome {
+  std::span<const ternary::BenchRow> rows;
+  bool tiers_named = false, devices_named = false;  // on the command line
+};
+Exit exit_of(const BenchOutcome& outcome);
+
+Exit exit_of(const ternary::gguf::FileReport& report);
+
+Exit exit_of(const ternary::gguf::ConvertReport& report);
+
+}  // namespace gpuready

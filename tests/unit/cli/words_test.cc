@@ -1,0 +1,32 @@
+#include "cli/words.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace gpuready::cli {
+namespace {
+
+TEST(Words, TheOneThatWasMeantIsFound) {
+  const std::vector<std::string> words = {"check", "test", "detect", "doctor", "--require-gpu"};
+  EXPECT_EQ(closest("chekc", words), "check");
+  EXPECT_EQ(closest("detct", words), "detect");
+  EXPECT_EQ(closest("--require-gpus", words), "--require-gpu");
+  EXPECT_FALSE(closest("frobnicate", words));
+  EXPECT_FALSE(closest("x", words));
+}
+
+TEST(Words, TimesHaveUnits) {
+  EXPECT_DOUBLE_EQ(*parse_seconds("90"), 90);
+  EXPECT_DOUBLE_EQ(*parse_seconds("0.5"), 0.5);
+  EXPECT_DOUBLE_EQ(*parse_seconds("5s"), 5);
+  EXPECT_DOUBLE_EQ(*parse_seconds("250ms"), 0.25);
+  EXPECT_DOUBLE_EQ(*parse_seconds("2m"), 120);
+  EXPECT_DOUBLE_EQ(*parse_seconds("1.5h"), 5400);
+  EXPECT_DOUBLE_EQ(*parse_seconds("2d"), 172800);
+  for (const char* wrong : {"", "s", "5 s", "5x", "1h30", "nan", "one"})
+    EXPECT_FALSE(parse_seconds(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace gpuready::cli

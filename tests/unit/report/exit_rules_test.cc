@@ -1,0 +1,73 @@
+#include "report/exit_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuready {
+namespace {
+
+using ternary::BenchRow;
+using ternary::CheckStatus;
+
+TEST(ExitRules, AnUnhealthyMachineComesBeforeMissingGpus) {
+  MachineTally tally{.gpus = 2, .usable = 2, .ready = 2, .required = 4};
+  EXPECT_EQ(exit_of(tally), Exit::required_absent);
+  tally.errors = 1;
+  EXPECT_EQ(exit_of(tally), Exit::unhealthy);
+  tally = {.gpus = 2, .usable = 1, .required = 1};
+  EXPECT_EQ(exit_of(tally), Exit::unhealthy);
+}
+
+TEST(ExitRules, AMachineThatWasToBeTestedMustBeReady) {
+  MachineTally tally{.gpus = 2, .usable = 2, .ready = 1};
+  EXPECT_EQ(exit_of(tally), Exit::ok) << "nothing was to be tested";
+  tally.tested = true;
+  EXPECT_EQ(exit_of(tally), Exit::unknown);
+  tally.ready = 2;
+  EXPECT_EQ(exit_of(tally), Exit::ok);
+  tally.unknown = true;
+  EXPECT_EQ(exit_of(tally), Exit::unknown);
+}
+
+TEST(ExitRules, ASelfTestThatTriedNothingIsUnknown) {
+  std::vector<SelfTestRow> rows;
+  EXPECT_EQ(exit_of(std::span<const SelfTestRow>(rows)), Exit::unknown);
+  rows.emplace_back().status = VerdictStatus::passed;
+  EXPECT_EQ(exit_of(std::span<const SelfTestRow>(rows)), Exit::ok);
+  rows.emplace_back().status = VerdictStatus::not_supported;
+  EXPECT_EQ(exit_of(std::span<const SelfTestRow>(rows)), Exit::ok);
+  rows.emplace_back().status = VerdictStatus::timed_out;
+  EXPECT_EQ(exit_of(std::span<const SelfTestRow>(rows)), Exit::unknown);
+  rows.emplace_back().status = VerdictStatus::failed;
+  EXPECT_EQ(exit_of(std::span<const SelfTestRow>(rows)), Exit::unhealthy);
+}
+
+TEST(ExitRules, ABenchmarkMustTimeWhatWasNamed) {
+  std::vector<BenchRow> rows(2);
+  rows[0].subject = "cpu/avx2";
+  rows[0].status = CheckStatus::passed;
+  rows[1].subject = "cuda:GPU-1";
+  rows[1].status = CheckStatus::not_tested;
+  EXPECT_EQ(exit_of(BenchOutcome{rows}), Exit::ok);
+  EXPECT_EQ(exit_of(BenchOutcome{rows, true, false}), Exit::ok);
+  EXPECT_EQ(exit_of(BenchOutcome{rows, false, true}), Exit::unknown);
+  rows[1].status = CheckStatus::failed;
+  EXPECT_EQ(exit_of(BenchOutcome{rows}), Exit::unhealthy);
+  rows.clear();
+  EXPECT_EQ(exit_of(BenchOutcome{rows}), Exit::unknown);
+}
+
+TEST(ExitRules, FilesThatAreWrongOrNotConvertedAreTold) {
+  ternary::gguf::FileReport file;
+  EXPECT_EQ(exit_of(file), Exit::ok);
+  file.problems.emplace_back("it overlaps");
+  EXPECT_EQ(exit_of(file), Exit::unhealthy);
+  ternary::gguf::ConvertReport convert;
+  EXPECT_EQ(exit_of(convert), Exit::usage) << "nothing to convert";
+  convert.converted.emplace_back("a");
+  EXPECT_EQ(exit_of(convert), Exit::ok);
+  convert.failed.emplace_back();
+  EXPECT_EQ(exit_of(convert), Exit::usage);
+}
+
+}  // namespace
+}  // namespace gpuready
