@@ -28,13 +28,13 @@ std::string_view code_of(Ink ink) {
   return "";
 }
 
-constexpr std::size_t kGap = 2;  // between the columns of a table
+constexpr std::size_t kColumnGap = 2;  // between the columns of a table
 constexpr std::size_t kLeastFlexible = 10;
 
 std::size_t total(const std::vector<std::size_t>& widths) {
   std::size_t sum = 0;
-  for (const std::size_t width : widths) sum += width + kGap;
-  return sum == 0 ? 0 : sum - kGap;
+  for (const std::size_t width : widths) sum += width + kColumnGap;
+  return sum == 0 ? 0 : sum - kColumnGap;
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ void TerminalText::table(std::size_t indent, const Table& table) {
     for (const std::size_t c : shown) {
       Span span = cell(c);
       span.text = pad(cut(clean(span.text), widths[c]), widths[c], table.columns[c].align);
-      if (c != shown.back()) span.text += std::string(kGap, ' ');
+      if (c != shown.back()) span.text += std::string(kColumnGap, ' ');
       spans.push_back(std::move(span));
     }
     line(indent, spans);
