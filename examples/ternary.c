@@ -8,7 +8,7 @@
 enum { ROWS = 3, COLS = 256 };
 
 static int failed(const char* what) {
-  printf("%s: %s\n", what, gpuready_ternary_last_error());
+  printf("%s: %s\n", what, gpuready_last_error());
   return 1;
 }
 
@@ -21,21 +21,19 @@ int main(void) {
 
   gpuready_ternary_engine* engine = NULL;
   gpuready_ternary_weights* weights = NULL;
-  if (gpuready_ternary_engine_create(NULL, &engine) != GPUREADY_TERNARY_OK)
-    return failed("no engine");
+  if (gpuready_ternary_engine_create(NULL, &engine) != GPUREADY_OK) return failed("no engine");
   if (gpuready_ternary_weights_from_f32(engine, values, ROWS * COLS, ROWS, COLS, "tq2_0",
-                                        GPUREADY_TERNARY_RULE_OF_FORMAT,
-                                        &weights) != GPUREADY_TERNARY_OK)
+                                        GPUREADY_TERNARY_RULE_OF_FORMAT, &weights) != GPUREADY_OK)
     return failed("no weights");
   if (gpuready_ternary_multiply_i32(engine, weights, activations, COLS, 1, out, ROWS) !=
-      GPUREADY_TERNARY_OK)
+      GPUREADY_OK)
     return failed("no product");
   printf("product: %d %d %d\n", (int)out[0], (int)out[1], (int)out[2]);
 
   char kernel[GPUREADY_TERNARY_TEXT_MAX];
   gpuready_ternary_stats stats = {.size = sizeof stats};
-  if (gpuready_ternary_active_kernel(engine, kernel, sizeof kernel) != GPUREADY_TERNARY_OK ||
-      gpuready_ternary_get_stats(engine, &stats) != GPUREADY_TERNARY_OK)
+  if (gpuready_ternary_active_kernel(engine, kernel, sizeof kernel) != GPUREADY_OK ||
+      gpuready_ternary_get_stats(engine, &stats) != GPUREADY_OK)
     return failed("no statistics");
   printf("kernel: %s on %s (%s)\n", kernel, stats.device_type, stats.device_name);
   printf("operations: %d quantised, %d multiplied, %d fallbacks\n",

@@ -11,11 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__GNUC__)
-#define GPUREADY_API __attribute__((visibility("default")))
-#else
-#define GPUREADY_API
-#endif
+#include "gpuready/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,14 +24,6 @@ enum {
   GPUREADY_UUID_MAX = 64,
   GPUREADY_ERROR_MAX = 512
 };
-
-typedef enum gpuready_status {
-  GPUREADY_OK = 0,
-  GPUREADY_NO_GPU = 1,       /* there is no backend, or no CUDA device */
-  GPUREADY_BAD_ARGUMENT = 2, /* a null pointer, a wrong size, a number out of range */
-  GPUREADY_DEVICE_ERROR = 3, /* a driver is there and failed */
-  GPUREADY_INTERNAL_ERROR = 4
-} gpuready_status;
 
 typedef struct gpuready_gpu_info {
   size_t size;
@@ -69,10 +57,6 @@ typedef struct gpuready_launch_params {
 
 /* The ABI's version: compare with GPUREADY_ABI_VERSION. */
 GPUREADY_API int32_t gpuready_abi_version(void);
-/* A short English text for a status; never null. */
-GPUREADY_API const char* gpuready_status_text(gpuready_status status);
-/* What the last failing call on this thread says; "" after none. Valid until the next call. */
-GPUREADY_API const char* gpuready_last_error(void);
 
 /* 1 when any backend is available, else 0. */
 GPUREADY_API int32_t gpuready_gpu_available(void);

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,34 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuready/result.h"
+
 namespace gpuready::ternary {
 
-enum class ErrorKind {
-  wrong_size,         // a buffer or shape does not fit the format or the other operand
-  truncated,          // encoded bytes end too early
-  not_finite,         // a NaN or an infinity in the input
-  bad_code,           // encoded bytes hold a code that the format does not define
-  not_representable,  // the target format cannot hold these values without loss
-  not_ternary,        // the format has four levels and no zero
-  unknown_format,     // no format has this name
-  ambiguous_format,   // several formats share this name; one of them must be named
-  unsupported_tier,   // this CPU, build or kernel does not give the tier that was demanded
-  too_large,          // a size overflows, or memory is not to be had
-  no_device,          // the device that was asked for is not there or cannot be opened
-  device_memory,      // it has not enough memory left
-  device_failed,      // it returned an error, and may be tried again
-  device_lost,        // its context is gone; nothing can be done there any more
-  malformed,          // a file breaks the rules of its format, or is of a version that is not read
-  output,             // what was made could not be written
-};
-std::string_view to_string(ErrorKind kind);
-
-struct Error {
-  ErrorKind kind = ErrorKind::wrong_size;
-  std::string message;  // one sentence: what, where, and the cure where there is one
-};
-template <class T>
-using Result = std::expected<T, Error>;
+using gpuready::Error;
+using gpuready::ErrorKind;
+using gpuready::Result;
 
 // ---- Formats ------------------------------------------------------------------------------------
 

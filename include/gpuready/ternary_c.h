@@ -12,38 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifndef GPUREADY_API
-#if defined(__GNUC__)
-#define GPUREADY_API __attribute__((visibility("default")))
-#else
-#define GPUREADY_API
-#endif
-#endif
+#include "gpuready/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum gpuready_ternary_status {
-  GPUREADY_TERNARY_OK = 0,
-  GPUREADY_TERNARY_NULL = 1,       /* a null pointer, or a struct whose size is not set */
-  GPUREADY_TERNARY_WRONG_SIZE = 2, /* a buffer or shape does not fit; a wrong option */
-  GPUREADY_TERNARY_TRUNCATED = 3,  /* encoded bytes end too early */
-  GPUREADY_TERNARY_NOT_FINITE = 4, /* a NaN or an infinity in the input; no output was written */
-  GPUREADY_TERNARY_BAD_CODE = 5,   /* bytes hold a code that the format does not define */
-  GPUREADY_TERNARY_NOT_REPRESENTABLE = 6,
-  GPUREADY_TERNARY_NOT_TERNARY = 7,
-  GPUREADY_TERNARY_UNKNOWN_FORMAT = 8,
-  GPUREADY_TERNARY_AMBIGUOUS_FORMAT = 9,
-  GPUREADY_TERNARY_UNSUPPORTED_TIER = 10,
-  GPUREADY_TERNARY_TOO_LARGE = 11, /* a size overflows, or memory is not to be had */
-  /* Errors of the device: of a strict engine alone, others fall back to the CPU. */
-  GPUREADY_TERNARY_NO_DEVICE = 12,
-  GPUREADY_TERNARY_DEVICE_MEMORY = 13,
-  GPUREADY_TERNARY_DEVICE_FAILED = 14,
-  GPUREADY_TERNARY_DEVICE_LOST = 15,
-  GPUREADY_TERNARY_INTERNAL_ERROR = 16
-} gpuready_ternary_status;
 
 typedef enum gpuready_ternary_rule {
   GPUREADY_TERNARY_RULE_OF_FORMAT = 0,
@@ -86,59 +59,59 @@ typedef struct gpuready_ternary_stats {
   char last_fallback_reason[GPUREADY_TERNARY_TEXT_MAX];
 } gpuready_ternary_stats;
 
-/* A short English text for a status; never null. */
-GPUREADY_API const char* gpuready_ternary_status_text(gpuready_ternary_status status);
-/* What the last failing call on this thread says; "" after none. Valid until the next call. */
-GPUREADY_API const char* gpuready_ternary_last_error(void);
-
 /* `options` may be null. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_engine_create(
-    const gpuready_ternary_options* options, gpuready_ternary_engine** engine);
+GPUREADY_API gpuready_status gpuready_ternary_engine_create(const gpuready_ternary_options* options,
+                                                            gpuready_ternary_engine** engine);
 /* Null is allowed. Weights may outlive their engine; they keep its device open. */
 GPUREADY_API void gpuready_ternary_engine_destroy(gpuready_ternary_engine* engine);
 
 /* Bytes that rows x cols weights take in a format, and how many f32 scales lie beside them. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_encoded_size(const char* format, int64_t rows,
-                                                                   int64_t cols, size_t* bytes,
-                                                                   size_t* scales);
+GPUREADY_API gpuready_status gpuready_ternary_encoded_size(const char* format, int64_t rows,
+                                                           int64_t cols, size_t* bytes,
+                                                           size_t* scales);
 /* Quantises rows * cols values. `bytes` and `scales` must have exactly the sizes that
  * gpuready_ternary_encoded_size() tells; `scales` may be null where that is 0. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_quantise_f32(
+GPUREADY_API gpuready_status gpuready_ternary_quantise_f32(
     gpuready_ternary_engine* engine, const float* values, size_t count, int64_t rows, int64_t cols,
     const char* format, gpuready_ternary_rule rule, void* bytes, size_t byte_count, float* scales,
     size_t scale_count);
 
 /* Quantises and loads. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_weights_from_f32(
+GPUREADY_API gpuready_status gpuready_ternary_weights_from_f32(
     gpuready_ternary_engine* engine, const float* values, size_t count, int64_t rows, int64_t cols,
     const char* format, gpuready_ternary_rule rule, gpuready_ternary_weights** weights);
 /* Loads bytes of a format, of any alignment; `scales` where the format keeps them beside. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_weights_from_bytes(
+GPUREADY_API gpuready_status gpuready_ternary_weights_from_bytes(
     gpuready_ternary_engine* engine, const char* format, int64_t rows, int64_t cols,
     const void* bytes, size_t byte_count, const float* scales, size_t scale_count,
     gpuready_ternary_weights** weights);
 GPUREADY_API void gpuready_ternary_weights_destroy(gpuready_ternary_weights* weights);
 /* Each may be null but `weights`; on_device is 0 or 1. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_weights_info(
-    const gpuready_ternary_weights* weights, int64_t* rows, int64_t* cols, int32_t* on_device);
+GPUREADY_API gpuready_status gpuready_ternary_weights_info(const gpuready_ternary_weights* weights,
+                                                           int64_t* rows, int64_t* cols,
+                                                           int32_t* on_device);
 
 /* out (M x N) from M x K values, which are quantised to int8 a row each. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_multiply_f32(
-    gpuready_ternary_engine* engine, const gpuready_ternary_weights* weights,
-    const float* activations, size_t activation_count, int64_t m, float* out, size_t out_count);
+GPUREADY_API gpuready_status gpuready_ternary_multiply_f32(gpuready_ternary_engine* engine,
+                                                           const gpuready_ternary_weights* weights,
+                                                           const float* activations,
+                                                           size_t activation_count, int64_t m,
+                                                           float* out, size_t out_count);
 /* Exact sums of codes: out[m][n] = sum over k of w[n][k] * activations[m][k]. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_multiply_i32(
-    gpuready_ternary_engine* engine, const gpuready_ternary_weights* weights,
-    const int8_t* activations, size_t activation_count, int64_t m, int32_t* out, size_t out_count);
+GPUREADY_API gpuready_status gpuready_ternary_multiply_i32(gpuready_ternary_engine* engine,
+                                                           const gpuready_ternary_weights* weights,
+                                                           const int8_t* activations,
+                                                           size_t activation_count, int64_t m,
+                                                           int32_t* out, size_t out_count);
 
-GPUREADY_API gpuready_ternary_status gpuready_ternary_get_stats(gpuready_ternary_engine* engine,
-                                                                gpuready_ternary_stats* stats);
+GPUREADY_API gpuready_status gpuready_ternary_get_stats(gpuready_ternary_engine* engine,
+                                                        gpuready_ternary_stats* stats);
 /* Texts are cut to fit and end with NUL: the kernel of the last product ("avx512-vnni"), and one
  * line of statistics. */
-GPUREADY_API gpuready_ternary_status gpuready_ternary_active_kernel(gpuready_ternary_engine* engine,
-                                                                    char* text, size_t capacity);
-GPUREADY_API gpuready_ternary_status gpuready_ternary_summary(gpuready_ternary_engine* engine,
-                                                              char* text, size_t capacity);
+GPUREADY_API gpuready_status gpuready_ternary_active_kernel(gpuready_ternary_engine* engine,
+                                                            char* text, size_t capacity);
+GPUREADY_API gpuready_status gpuready_ternary_summary(gpuready_ternary_engine* engine, char* text,
+                                                      size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -143,7 +143,7 @@ class DeviceEngine {
  public:
   // Errors: no_device where the target that was named is not there or its driver refuses it, and
   // the engine is strict; not otherwise (fallbacks() tells). Wrong values of the environment's
-  // variables are wrong_size errors that name them.
+  // variables are bad_input errors that name them.
   static Result<DeviceEngine> create(const DeviceOptions& options = {});
 
   // Loads weights (N x K) once. Where the device has no room or fails, they stay on the CPU and

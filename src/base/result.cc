@@ -31,10 +31,34 @@ std::string_view to_string(ErrorKind kind) {
       return "cancelled";
     case ErrorKind::io:
       return "io";
+    case ErrorKind::no_device:
+      return "no_device";
     case ErrorKind::device:
       return "device";
+    case ErrorKind::device_memory:
+      return "device_memory";
+    case ErrorKind::device_lost:
+      return "device_lost";
+    case ErrorKind::wrong_size:
+      return "wrong_size";
+    case ErrorKind::truncated:
+      return "truncated";
+    case ErrorKind::not_finite:
+      return "not_finite";
+    case ErrorKind::bad_code:
+      return "bad_code";
+    case ErrorKind::not_representable:
+      return "not_representable";
+    case ErrorKind::not_ternary:
+      return "not_ternary";
+    case ErrorKind::unknown_format:
+      return "unknown_format";
+    case ErrorKind::ambiguous_format:
+      return "ambiguous_format";
+    case ErrorKind::unsupported_tier:
+      return "unsupported_tier";
   }
-  return "io";
+  return "unknown";
 }
 
 std::unexpected<Error> fail_errno(std::string_view what, int error_number) {

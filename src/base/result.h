@@ -1,5 +1,4 @@
-// Results and errors. Every operation that can fail for a reason outside the program returns
-// Result<T>; exceptions are for programmer errors only.
+// How results and errors are made and passed on; gpuready/result.h says what they are.
 #pragma once
 
 #include <expected>
@@ -7,34 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "gpuready/result.h"
+
 namespace gpuready {
-
-enum class ErrorKind {
-  not_found,      // the named thing does not exist
-  no_permission,  // it exists, but this user or container may not read or use it
-  not_recorded,   // a replay was asked for something that its recording does not hold
-  bad_input,      // malformed: truncated, corrupt, wrong version, out of range
-  too_large,      // a limit that protects us was reached; the message names it
-  timed_out,      // a deadline passed
-  hung,           // a deadline passed and /proc showed the child in uninterruptible sleep
-  crashed,        // a child died by a signal
-  unsupported,    // this platform, driver or device cannot do it
-  busy,           // somebody else is using it
-  cancelled,      // the caller asked to stop
-  io,             // any other failure of the operating system
-  device,         // a GPU driver's call failed; `code` is the vendor's number
-};
-
-std::string_view to_string(ErrorKind kind);
-
-struct Error {
-  ErrorKind kind = ErrorKind::io;
-  std::string message;  // one sentence: what, where, and the cure where there is one
-  int code = 0;         // errno or the vendor's error number; 0 when there is none
-};
-
-template <class T>
-using Result = std::expected<T, Error>;
 
 inline std::unexpected<Error> fail(ErrorKind kind, std::string message, int code = 0) {
   return std::unexpected(Error{kind, std::move(message), code});

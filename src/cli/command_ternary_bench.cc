@@ -111,9 +111,8 @@ int run(Options& options) {
   for (const std::string& text : options.shapes) {
     const auto shape = parse_bench_shape(text);
     if (!shape)
-      return complain(
-          gpuready::Error{gpuready::ErrorKind::bad_input,
-                          fmt::format("--shape {}: MxNxK or NxK is wanted", printable(text))});
+      return complain(Error{ErrorKind::bad_input,
+                            fmt::format("--shape {}: MxNxK or NxK is wanted", printable(text))});
     asked.shapes.push_back(*shape);
     more.insert(more.end(), {"--shape", text});
   }

@@ -203,7 +203,7 @@ struct TensorFile {
     std::vector<TensorInput> inputs;
     for (const gguf::Tensor& tensor : file->file.tensors) {
       if (!gguf::may_be_ternary(tensor.type)) continue;
-      inputs.push_back({printable(tensor.name), [this, &tensor]() -> ternary::Result<EncodedView> {
+      inputs.push_back({printable(tensor.name), [this, &tensor]() -> Result<EncodedView> {
                           auto read = gguf::load(file->file, tensor, layouts);
                           if (!read) return std::unexpected(read.error());
                           loaded = std::move(*read);
@@ -213,7 +213,7 @@ struct TensorFile {
     return inputs;
   }
 };
-gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
+Result<void> open_tensors(const Options& options, TensorFile& to) {
   auto layouts = layouts_of(options.layouts);
   if (!layouts) return std::unexpected(layouts.error());
   to.layouts = std::move(*layouts);
@@ -225,13 +225,13 @@ gpuready::Result<void> open_tensors(const Options& options, TensorFile& to) {
     return gguf::may_be_ternary(tensor.type);
   });
   if (!any)
-    return fail(gpuready::ErrorKind::bad_input,
+    return fail(ErrorKind::bad_input,
                 fmt::format("{}: it has no ternary tensor", printable(options.file)));
   for (const auto& tensor : tensors)
     if (gguf::may_be_ternary(tensor.type) && !gguf::format_is_certain(tensor.type) &&
         !gguf::layout_for(tensor.type, to.layouts))
       return fail(
-          gpuready::ErrorKind::bad_input,
+          ErrorKind::bad_input,
           fmt::format(
               "{}: {} stands for several layouts (tensor {}): name one with --layout; `gpuready "
               "ternary inspect` tells which fit",

@@ -11,7 +11,7 @@ namespace gpuready::cli {
 
 namespace gguf = ternary::gguf;
 
-Error as_error(const ternary::Error& error, std::string_view where) {
+Error as_error(const Error& error, std::string_view where) {
   return {ErrorKind::bad_input, fmt::format("{}: {} ({})", printable(where),
                                             printable(error.message), to_string(error.kind))};
 }
@@ -34,10 +34,8 @@ Result<gguf::ConvertReport> convert_into(const std::string& path, const gguf::Fi
   auto out = AtomicFile::create(path, {.on_existing = existing}, storage);
   if (!out) return explain(out.error());
   Result<void> written;
-  const auto write = [&](gguf::Bytes bytes) -> ternary::Result<void> {
-    written = out->write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    if (written) return {};
-    return std::unexpected(ternary::Error{ternary::ErrorKind::output, written.error().message});
+  const auto write = [&](gguf::Bytes bytes) {
+    return written = out->write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   };
   auto report = gguf::convert(file, options, write);
   if (!written) return std::unexpected(written.error());

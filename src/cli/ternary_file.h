@@ -33,6 +33,6 @@ Result<ternary::gguf::ConvertReport> convert_into(const std::string& path,
 Option layout_option(std::vector<std::string>& names);
 Result<std::vector<ternary::FormatId>> layouts_of(const std::vector<std::string>& names);
 
-Error as_error(const ternary::Error& error, std::string_view where);
+Error as_error(const Error& error, std::string_view where);
 
 }  // namespace gpuready::cli

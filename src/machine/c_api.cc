@@ -5,53 +5,20 @@
 #include <cstring>
 #include <string>
 
+#include "base/c_status.h"
 #include "base/c_text.h"
 #include "gpuready/gpu_info.h"
 
+using gpuready::c_call;
 using gpuready::copy_text;
+using gpuready::ErrorKind;
+using gpuready::fail;
+using gpuready::give_struct;
+using gpuready::null_pointer;
+using gpuready::Result;
+using gpuready::take_struct;
 
 namespace {
-
-thread_local std::string last_error;
-
-gpuready_status failed(gpuready_status status, std::string text) {
-  last_error = std::move(text);
-  return status;
-}
-
-// Runs `body`; whatever it throws (memory ran out) becomes a status.
-template <class Body>
-gpuready_status guarded(Body&& body) noexcept {
-  try {
-    last_error.clear();
-    return body();
-  } catch (...) {
-    last_error.clear();
-    return GPUREADY_INTERNAL_ERROR;
-  }
-}
-
-// Fills as much of the caller's struct as it knows of; its own `size` stays.
-template <class Struct>
-gpuready_status give(Struct* to, Struct value) {
-  if (to == nullptr || to->size < sizeof(size_t))
-    return failed(GPUREADY_BAD_ARGUMENT, "a null pointer, or a struct whose size is not set");
-  const std::size_t size = to->size;
-  std::memcpy(to, &value, std::min(size, sizeof value));
-  to->size = size;
-  return GPUREADY_OK;
-}
-
-// The caller's struct, what it does not hold being zero.
-template <class Struct>
-Struct take(const Struct* from) {
-  Struct value{};
-  if (from->size <= sizeof value)
-    std::memcpy(&value, from, from->size);
-  else
-    value = *from;
-  return value;
-}
 
 gpuready_cuda_device to_c(const gpuready::CudaDeviceInfo& from) {
   gpuready_cuda_device to{};
@@ -101,37 +68,19 @@ extern "C" {
 
 int32_t gpuready_abi_version(void) { return GPUREADY_ABI_VERSION; }
 
-const char* gpuready_status_text(gpuready_status status) {
-  switch (status) {
-    case GPUREADY_OK:
-      return "success";
-    case GPUREADY_NO_GPU:
-      return "no GPU backend or device";
-    case GPUREADY_BAD_ARGUMENT:
-      return "bad argument";
-    case GPUREADY_DEVICE_ERROR:
-      return "a GPU driver failed";
-    case GPUREADY_INTERNAL_ERROR:
-      return "internal error";
-  }
-  return "unknown status";
-}
-
-const char* gpuready_last_error(void) { return last_error.c_str(); }
-
 int32_t gpuready_gpu_available(void) {
   int32_t available = 0;
-  guarded([&] {
+  c_call([&]() -> Result<void> {
     available = gpuready::gpu_available() ? 1 : 0;
-    return GPUREADY_OK;
+    return {};
   });
   return available;
 }
 
 gpuready_status gpuready_get_gpu_info(gpuready_gpu_info* info) {
-  return guarded([&] {
+  return c_call([&]() -> Result<void> {
     const auto found = gpuready::try_get_gpu_info();
-    if (!found) return failed(GPUREADY_BAD_ARGUMENT, found.error());
+    if (!found) return fail(ErrorKind::bad_input, found.error());
     gpuready_gpu_info value{};
     value.cuda = found->cuda;
     value.metal = found->metal;
@@ -143,15 +92,15 @@ gpuready_status gpuready_get_gpu_info(gpuready_gpu_info* info) {
     copy_text(value.cuda_version, found->cuda_version.value_or(""));
     copy_text(value.rocm_version, found->rocm_version.value_or(""));
     copy_text(value.vulkan_version, found->vulkan_version.value_or(""));
-    return give(info, value);
+    return give_struct("gpuready_gpu_info", value, info);
   });
 }
 
 gpuready_status gpuready_summary(const gpuready_gpu_info* info, char* text, size_t capacity) {
-  return guarded([&] {
-    if (info == nullptr || info->size < sizeof(size_t) || text == nullptr || capacity == 0)
-      return failed(GPUREADY_BAD_ARGUMENT, "a null pointer, or nowhere to write");
-    const auto value = take(info);
+  return c_call([&]() -> Result<void> {
+    if (text == nullptr || capacity == 0)
+      return fail(ErrorKind::bad_input, "text is a null pointer, or its capacity is 0");
+    const auto value = TRY(take_struct("gpuready_gpu_info", info));
     gpuready::GpuInfo found;
     found.cuda = value.cuda != 0;
     found.metal = value.metal != 0;
@@ -167,49 +116,49 @@ gpuready_status gpuready_summary(const gpuready_gpu_info* info, char* text, size
     const std::size_t length = std::min(summary.size(), capacity - 1);
     std::memcpy(text, summary.data(), length);
     text[length] = 0;
-    return GPUREADY_OK;
+    return {};
   });
 }
 
 gpuready_status gpuready_preflight_check(void) {
-  return guarded([] {
+  return c_call([]() -> Result<void> {
     const auto ready = gpuready::preflight_check();
-    return ready ? GPUREADY_OK : failed(GPUREADY_NO_GPU, ready.error());
+    if (!ready) return fail(ErrorKind::no_device, ready.error());
+    return {};
   });
 }
 
 gpuready_status gpuready_list_cuda_devices(gpuready_cuda_device* devices, size_t capacity,
                                            size_t* count) {
-  return guarded([&] {
+  return c_call([&]() -> Result<void> {
     if (count == nullptr || (devices == nullptr && capacity > 0))
-      return failed(GPUREADY_BAD_ARGUMENT, "a null pointer");
+      return null_pointer(count == nullptr ? "count" : "devices");
     *count = 0;
     const auto found = gpuready::list_cuda_devices();
-    if (!found) return failed(GPUREADY_DEVICE_ERROR, found.error());
+    if (!found) return fail(ErrorKind::device, found.error());
     *count = found->size();
     // The caller's elements lie as far apart as its own version of the struct is large.
     const std::size_t step = capacity > 0 ? devices->size : 0;
     auto* at = reinterpret_cast<unsigned char*>(devices);
     for (std::size_t i = 0; i < std::min(capacity, found->size()); ++i, at += step) {
       auto* element = reinterpret_cast<gpuready_cuda_device*>(at);
-      if (const auto status = give(element, to_c((*found)[i])); status != GPUREADY_OK)
-        return status;
+      TRY(give_struct("gpuready_cuda_device", to_c((*found)[i]), element));
     }
-    return GPUREADY_OK;
+    return {};
   });
 }
 
 gpuready_status gpuready_optimal_launch_params(int64_t rows, int64_t cols,
                                                const gpuready_cuda_device* device,
                                                gpuready_launch_params* params) {
-  return guarded([&] {
-    if (device != nullptr && device->size < sizeof(size_t))
-      return failed(GPUREADY_BAD_ARGUMENT, "a struct whose size is not set");
-    const auto found = device != nullptr
-                           ? gpuready::optimal_launch_params(rows, cols, from_c(take(device)))
-                           : gpuready::optimal_launch_params(rows, cols);
+  return c_call([&]() -> Result<void> {
+    const auto found =
+        device != nullptr
+            ? gpuready::optimal_launch_params(
+                  rows, cols, from_c(TRY(take_struct("gpuready_cuda_device", device))))
+            : gpuready::optimal_launch_params(rows, cols);
     if (!found)
-      return failed(device != nullptr ? GPUREADY_BAD_ARGUMENT : GPUREADY_NO_GPU, found.error());
+      return fail(device != nullptr ? ErrorKind::bad_input : ErrorKind::no_device, found.error());
     gpuready_launch_params value{};
     value.block_x = found->block_x;
     value.block_y = found->block_y;
@@ -217,7 +166,7 @@ gpuready_status gpuready_optimal_launch_params(int64_t rows, int64_t cols,
     value.grid_x = found->grid_x;
     value.grid_y = found->grid_y;
     value.shared_memory_bytes = found->shared_memory_bytes;
-    return give(params, value);
+    return give_struct("gpuready_launch_params", value, params);
   });
 }
 

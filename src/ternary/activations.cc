@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
+#include "ternary/shape.h"
 #include "ternary/tiers.h"
 
 namespace gpuready::ternary {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/layout_tq.h"
 #include "ternary/levels.h"
+#include "ternary/shape.h"
 #include "ternary/share.h"
 #include "ternary/tiers.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ternary/error.h"
+#include "ternary/shape.h"
 #include "ternary/tiers.h"
 
 namespace gpuready::ternary {

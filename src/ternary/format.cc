@@ -1,8 +1,8 @@
 // The table of formats.
 #include <array>
 
-#include "ternary/error.h"
 #include "ternary/layout.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -120,15 +120,6 @@ std::optional<Tiling> published_tiling(FormatId id, Shape shape) {
     if (preset.id == id && preset.shape == shape) return preset.tiling;
   }
   return std::nullopt;
-}
-
-std::string_view to_string(ErrorKind kind) {
-  constexpr std::string_view kNames[] = {
-      "wrong_size",        "truncated",   "not_finite",     "bad_code",
-      "not_representable", "not_ternary", "unknown_format", "ambiguous_format",
-      "unsupported_tier",  "too_large",   "no_device",      "device_memory",
-      "device_failed",     "device_lost", "malformed",      "output"};
-  return kNames[static_cast<int>(kind)];
 }
 
 }  // namespace gpuready::ternary

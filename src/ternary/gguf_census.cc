@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
-#include "ternary/error.h"
 #include "ternary/floats.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary::gguf {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ternary/error.h"
 #include "ternary/gguf_identify.h"
 #include "ternary/gguf_types.h"
 #include "ternary/gguf_write.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary::gguf {
 namespace {
@@ -225,7 +225,7 @@ Result<ConvertReport> convert(const File& file, const ConvertOptions& options, c
   if (options.from_float && options.names.empty())
     return fail(ErrorKind::wrong_size,
                 "say with --tensor which tensors --from-float is to quantise");
-  if (!file.problems.empty()) return fail(ErrorKind::malformed, file.problems.front());
+  if (!file.problems.empty()) return fail(ErrorKind::bad_input, file.problems.front());
   ConvertReport report;
   const Plan plan = Planner(file, options, *stored, report).make();
   Output out(sink, file.alignment, report);

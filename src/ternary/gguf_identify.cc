@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/gguf_census.h"
 #include "ternary/gguf_types.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary::gguf {
 namespace {
@@ -176,7 +176,7 @@ Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const Form
   for (const Candidate& candidate : all) {
     if (named && candidate.format == named) {
       if (!candidate.possible)
-        return fail(ErrorKind::malformed,
+        return fail(ErrorKind::bad_input,
                     "it cannot be " + candidate.name + ": " + candidate.evidence);
       loaded.format = *named;
     }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ternary/error.h"
 #include "ternary/gguf_types.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary::gguf {
 namespace {

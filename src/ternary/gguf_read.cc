@@ -4,9 +4,9 @@
 #include <limits>
 #include <unordered_set>
 
-#include "ternary/error.h"
 #include "ternary/gguf.h"
 #include "ternary/gguf_types.h"
+#include "ternary/shape.h"
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -63,19 +63,19 @@ std::unexpected<Error> ends_early(const std::string& where) {
 // Moves past a value; nothing is kept of it.
 Result<void> skip_value(Reader& in, std::uint32_t type, int depth, const std::string& where) {
   if (type >= kValueTypes)
-    return fail(ErrorKind::malformed, where + " has the unknown type " + std::to_string(type));
+    return fail(ErrorKind::bad_input, where + " has the unknown type " + std::to_string(type));
   if (type == static_cast<std::uint32_t>(ValueType::string)) {
     in.string();
   } else if (type != static_cast<std::uint32_t>(ValueType::array)) {
     in.take(kValueBytes[type]);
   } else {
     if (depth == kMostDepth)
-      return fail(ErrorKind::malformed, where + " nests arrays more than 8 deep");
+      return fail(ErrorKind::bad_input, where + " nests arrays more than 8 deep");
     const auto element = in.number<std::uint32_t>();
     const auto count = in.number<std::uint64_t>();
     if (!in.ok()) return ends_early(where);
     if (element >= kValueTypes)
-      return fail(ErrorKind::malformed, where + " has elements of unknown type");
+      return fail(ErrorKind::bad_input, where + " has elements of unknown type");
     const std::size_t each = kValueBytes[element];
     // Strings take 8 bytes at least and arrays 12, so a count is bounded by what is left.
     const std::size_t least = each > 0 ? each : 8;
@@ -114,13 +114,13 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
   const std::string where = "tensor " + std::to_string(index) + " " + quoted(tensor.name);
   if (!in.ok()) return ends_early("the entry of tensor " + std::to_string(index));
   if (tensor.dim_count > kMostDims)
-    return fail(ErrorKind::malformed,
+    return fail(ErrorKind::bad_input,
                 where + " has " + std::to_string(tensor.dim_count) + " dimensions; 4 are the most");
   std::uint64_t elements = 1;
   for (std::uint32_t i = 0; i < tensor.dim_count; ++i) {
     const auto width = in.number<std::uint64_t>();
     if (!in.ok()) return ends_early("the entry of " + where);
-    if (width == 0) return fail(ErrorKind::malformed, where + " has a dimension of 0");
+    if (width == 0) return fail(ErrorKind::bad_input, where + " has a dimension of 0");
     if (width > kMostElements / elements)
       return fail(ErrorKind::too_large, where + " has more than 2^40 elements");
     elements *= width;
@@ -131,7 +131,7 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
   if (!in.ok()) return ends_early("the entry of " + where);
   if (const Type* type = find_type(tensor.type); type != nullptr && type->block > 0) {
     if (tensor.dims[0] % type->block != 0)
-      return fail(ErrorKind::malformed, where + " has rows of " + std::to_string(tensor.dims[0]) +
+      return fail(ErrorKind::bad_input, where + " has rows of " + std::to_string(tensor.dims[0]) +
                                             ", and " + std::string(type->name) + " blocks of " +
                                             std::to_string(type->block));
     tensor.size = elements / static_cast<std::uint64_t>(type->block) *
@@ -144,10 +144,10 @@ Result<void> names_are_unique(File& file) {
   std::unordered_set<std::string_view> keys;
   for (const Metadata& entry : file.metadata)
     if (!keys.insert(entry.key).second)
-      return fail(ErrorKind::malformed, "two metadata entries are called " + quoted(entry.key));
+      return fail(ErrorKind::bad_input, "two metadata entries are called " + quoted(entry.key));
   for (std::size_t i = 0; i < file.tensors.size(); ++i)
     if (!file.by_name.emplace(file.tensors[i].name, i).second)
-      return fail(ErrorKind::malformed, "two tensors are called " + quoted(file.tensors[i].name));
+      return fail(ErrorKind::bad_input, "two tensors are called " + quoted(file.tensors[i].name));
   return {};
 }
 
@@ -156,7 +156,7 @@ Result<void> read_alignment(File& file) {
   if (metadata == nullptr) return {};
   const auto value = as_u32(*metadata);
   if (!value || *value == 0 || !std::has_single_bit(*value) || *value > 1u << 24)
-    return fail(ErrorKind::malformed, "general.alignment is no power of two up to 2^24 as a u32");
+    return fail(ErrorKind::bad_input, "general.alignment is no power of two up to 2^24 as a u32");
   file.alignment = *value;
   return {};
 }
@@ -233,12 +233,12 @@ Result<File> read(Bytes bytes) {
   file.version = in.number<std::uint32_t>();
   if (!in.ok()) return ends_early("the header");
   if (magic != 0x46554747)  // "GGUF"
-    return fail(ErrorKind::malformed, "this is no GGUF file: it does not begin with GGUF");
+    return fail(ErrorKind::bad_input, "this is no GGUF file: it does not begin with GGUF");
   if (file.version != 0 && (file.version & 0xFFFF) == 0)
-    return fail(ErrorKind::malformed,
+    return fail(ErrorKind::bad_input,
                 "the file is big endian; only little-endian GGUF files are read");
   if (file.version != 2 && file.version != 3)
-    return fail(ErrorKind::malformed, "GGUF version " + std::to_string(file.version) +
+    return fail(ErrorKind::bad_input, "GGUF version " + std::to_string(file.version) +
                                           " is not read; versions 2 and 3 are");
   const auto tensors = in.number<std::uint64_t>(), entries = in.number<std::uint64_t>();
   if (!in.ok()) return ends_early("the header");

@@ -2,9 +2,9 @@
 // share. TQ1_0 and TQ2_0 (layout_tq.h) and TL1 and TL2 (layout_lut.h) are apart.
 #include "ternary/layout.h"
 
-#include "ternary/error.h"
 #include "ternary/layout_lut.h"
 #include "ternary/layout_tq.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "ternary/error.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
-#include "ternary/error.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
+#include "ternary/shape.h"
 #include "ternary/share.h"
 #include "ternary/tiers.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "ternary/engine.h"
-#include "ternary/error.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "kernel_abi/ternary_weights.h"
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
+#include "ternary/shape.h"
 #include "ternary/share.h"
 #include "ternary/tiers.h"
 

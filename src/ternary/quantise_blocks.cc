@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
+#include "ternary/shape.h"
 #include "ternary/share.h"
 
 namespace gpuready::ternary {

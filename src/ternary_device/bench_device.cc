@@ -10,11 +10,11 @@
 namespace gpuready::ternary {
 namespace {
 
-using Record = std::function<gpuready::Result<void>()>;
+using Record = std::function<Result<void>()>;
 
 // Microseconds of one of the `calls` that `record` gives to the stream.
-gpuready::Result<Samples> time_calls(Device& device, StreamId stream, unsigned calls,
-                                     double budget_s, const Record& record) {
+Result<Samples> time_calls(Device& device, StreamId stream, unsigned calls, double budget_s,
+                           const Record& record) {
   auto timer = StreamTimer::make(device, stream);
   if (!timer) return std::unexpected(timer.error());
   if (auto warm = record(); !warm) return std::unexpected(warm.error());
@@ -27,7 +27,7 @@ gpuready::Result<Samples> time_calls(Device& device, StreamId stream, unsigned c
     if (captured) graph = *captured;
   }
   const auto once = [&] { return graph ? device.launch_graph(stream, *graph) : record(); };
-  const auto sample = [&](int repeats) -> gpuready::Result<double> {
+  const auto sample = [&](int repeats) -> Result<double> {
     if (auto done = timer->start(); !done) return std::unexpected(done.error());
     for (int i = 0; i < repeats; ++i)
       if (auto done = once(); !done) return std::unexpected(done.error());
@@ -72,7 +72,7 @@ std::optional<double> read_rate(Device& device, StreamId stream, double budget_s
 Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId stream,
                                const BenchShape& shape, const GpuWeights& weights,
                                std::span<const std::int8_t> codes, Timed timed, double budget_s) {
-  const auto told = [&](const gpuready::Error& error) {
+  const auto told = [&](const Error& error) {
     return std::unexpected(device_error(device, error));
   };
   const GpuProduct& product = product_for(device.info(), weights.shape(), shape.m);
@@ -115,8 +115,7 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
     for (const GpuWeightsView& copy : views) {
       if (timed == Timed::device_values && !fuses)
         if (auto done = quantise(); !done)
-          return gpuready::Result<void>(
-              gpuready::fail(gpuready::ErrorKind::device, done.error().message));
+          return Result<void>(fail(ErrorKind::device, done.error().message));
       auto done = product.run(
           {device,
            stream,
@@ -128,7 +127,7 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
            {timed == Timed::device_values && fuses ? values->address() : 0, FloatType::f32}});
       if (!done) return done;
     }
-    return gpuready::Result<void>();
+    return Result<void>();
   });
   if (!time) return told(time.error());
   return *time;

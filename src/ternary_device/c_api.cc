@@ -3,13 +3,19 @@
 #include <cstring>
 #include <string>
 
+#include "base/c_status.h"
 #include "base/c_text.h"
 #include "gpuready/ternary_c.h"
 #include "gpuready/ternary_device.h"
-#include "ternary/error.h"
+#include "ternary/shape.h"
 
 using namespace gpuready::ternary;
+using gpuready::c_call;
 using gpuready::copy_text;
+using gpuready::fail;
+using gpuready::give_struct;
+using gpuready::null_pointer;
+using gpuready::take_struct;
 
 struct gpuready_ternary_engine {
   DeviceEngine engine;
@@ -20,58 +26,6 @@ struct gpuready_ternary_weights {
 
 namespace {
 
-using Status = gpuready_ternary_status;
-
-thread_local std::string last_error;
-
-// In the order of ErrorKind.
-constexpr Status kStatus[] = {
-    GPUREADY_TERNARY_WRONG_SIZE,
-    GPUREADY_TERNARY_TRUNCATED,
-    GPUREADY_TERNARY_NOT_FINITE,
-    GPUREADY_TERNARY_BAD_CODE,
-    GPUREADY_TERNARY_NOT_REPRESENTABLE,
-    GPUREADY_TERNARY_NOT_TERNARY,
-    GPUREADY_TERNARY_UNKNOWN_FORMAT,
-    GPUREADY_TERNARY_AMBIGUOUS_FORMAT,
-    GPUREADY_TERNARY_UNSUPPORTED_TIER,
-    GPUREADY_TERNARY_TOO_LARGE,
-    GPUREADY_TERNARY_NO_DEVICE,
-    GPUREADY_TERNARY_DEVICE_MEMORY,
-    GPUREADY_TERNARY_DEVICE_FAILED,
-    GPUREADY_TERNARY_DEVICE_LOST,
-    // Of files, which nothing here reads.
-    GPUREADY_TERNARY_INTERNAL_ERROR,
-    GPUREADY_TERNARY_INTERNAL_ERROR,
-};
-static_assert(std::size(kStatus) == static_cast<std::size_t>(ErrorKind::output) + 1);
-
-Status failed(Status status, std::string text) {
-  last_error = std::move(text);
-  return status;
-}
-Status failed(const Error& error) {
-  return failed(kStatus[static_cast<std::size_t>(error.kind)], error.message);
-}
-Status null_pointer() {
-  return failed(GPUREADY_TERNARY_NULL, "a null pointer, or a struct whose size is not set");
-}
-
-// Runs `body`; whatever it throws (memory ran out) becomes a status.
-template <class Body>
-Status guarded(Body&& body) noexcept {
-  try {
-    last_error.clear();
-    return body();
-  } catch (const std::bad_alloc&) {
-    last_error.clear();
-    return GPUREADY_TERNARY_TOO_LARGE;
-  } catch (...) {
-    last_error.clear();
-    return GPUREADY_TERNARY_INTERNAL_ERROR;
-  }
-}
-
 std::optional<bool> choice(std::int32_t value) {
   if (value == 0) return std::nullopt;
   return value > 0;
@@ -80,11 +34,10 @@ std::optional<bool> choice(std::int32_t value) {
 // Scales that lie beside the bytes.
 Result<std::size_t> scales_beside(FormatId id, Shape shape) {
   const Format& f = format(id);
-  const auto count = elements(shape);
-  if (!count) return std::unexpected(count.error());
+  const auto count = TRY(elements(shape));
   if (f.scales_inside) return std::size_t{0};
   const auto block = static_cast<std::size_t>(f.scale_block);
-  return block == 0 ? std::size_t{1} : (*count + block - 1) / block;
+  return block == 0 ? std::size_t{1} : (count + block - 1) / block;
 }
 
 struct Sizes {
@@ -92,15 +45,12 @@ struct Sizes {
   std::size_t bytes, scales;
 };
 Result<Sizes> sizes_of(const char* name, Shape shape) {
-  const auto id = find_format(name);
-  if (!id) return std::unexpected(id.error());
+  const auto id = TRY(find_format(name));
   // As encode() chooses one where none is given.
-  const Tiling tiling = published_tiling(*id, shape).value_or(Tiling{});
-  const auto bytes = encoded_bytes(*id, shape, tiling);
-  if (!bytes) return std::unexpected(bytes.error());
-  const auto scales = scales_beside(*id, shape);
-  if (!scales) return std::unexpected(scales.error());
-  return Sizes{*id, *bytes, *scales};
+  const Tiling tiling = published_tiling(id, shape).value_or(Tiling{});
+  const auto bytes = TRY(encoded_bytes(id, shape, tiling));
+  const auto scales = TRY(scales_beside(id, shape));
+  return Sizes{id, bytes, scales};
 }
 
 Result<Encoded> quantise_on(const DeviceEngine& engine, const float* values, std::size_t count,
@@ -112,12 +62,11 @@ Result<Encoded> quantise_on(const DeviceEngine& engine, const float* values, std
   return engine.quantise(std::span<const float>(values, count), shape, to, options);
 }
 
-Status give_weights(const DeviceEngine& engine, const EncodedView& from,
-                    gpuready_ternary_weights** to) {
-  auto loaded = engine.load(from);
-  if (!loaded) return failed(loaded.error());
-  *to = new gpuready_ternary_weights{std::move(*loaded)};
-  return GPUREADY_TERNARY_OK;
+Result<void> give_weights(const DeviceEngine& engine, const EncodedView& from,
+                          gpuready_ternary_weights** to) {
+  auto loaded = TRY(engine.load(from));
+  *to = new gpuready_ternary_weights{std::move(loaded)};
+  return {};
 }
 
 gpuready_ternary_stats to_c(const DeviceStats& from) {
@@ -156,142 +105,95 @@ gpuready_ternary_stats to_c(const DeviceStats& from) {
 
 extern "C" {
 
-const char* gpuready_ternary_status_text(gpuready_ternary_status status) {
-  switch (status) {
-    case GPUREADY_TERNARY_OK:
-      return "success";
-    case GPUREADY_TERNARY_NULL:
-      return "null pointer";
-    case GPUREADY_TERNARY_WRONG_SIZE:
-      return "wrong size";
-    case GPUREADY_TERNARY_TRUNCATED:
-      return "truncated";
-    case GPUREADY_TERNARY_NOT_FINITE:
-      return "not finite";
-    case GPUREADY_TERNARY_BAD_CODE:
-      return "bad code";
-    case GPUREADY_TERNARY_NOT_REPRESENTABLE:
-      return "not representable";
-    case GPUREADY_TERNARY_NOT_TERNARY:
-      return "not a ternary format";
-    case GPUREADY_TERNARY_UNKNOWN_FORMAT:
-      return "unknown format";
-    case GPUREADY_TERNARY_AMBIGUOUS_FORMAT:
-      return "ambiguous format";
-    case GPUREADY_TERNARY_UNSUPPORTED_TIER:
-      return "unsupported tier";
-    case GPUREADY_TERNARY_TOO_LARGE:
-      return "too large";
-    case GPUREADY_TERNARY_NO_DEVICE:
-      return "no device";
-    case GPUREADY_TERNARY_DEVICE_MEMORY:
-      return "not enough device memory";
-    case GPUREADY_TERNARY_DEVICE_FAILED:
-      return "the device failed";
-    case GPUREADY_TERNARY_DEVICE_LOST:
-      return "the device is lost";
-    case GPUREADY_TERNARY_INTERNAL_ERROR:
-      return "internal error";
-  }
-  return "unknown status";
-}
-
-const char* gpuready_ternary_last_error(void) { return last_error.c_str(); }
-
-Status gpuready_ternary_engine_create(const gpuready_ternary_options* options,
-                                      gpuready_ternary_engine** engine) {
-  return guarded([&] {
-    if (engine == nullptr || (options != nullptr && options->size < sizeof(size_t)))
-      return null_pointer();
+gpuready_status gpuready_ternary_engine_create(const gpuready_ternary_options* options,
+                                               gpuready_ternary_engine** engine) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr) return null_pointer("engine");
     *engine = nullptr;
     gpuready_ternary_options given{};
-    if (options != nullptr) std::memcpy(&given, options, std::min(options->size, sizeof given));
+    if (options != nullptr) given = TRY(take_struct("gpuready_ternary_options", options));
     DeviceOptions wanted;
     if (given.target != nullptr) {
-      auto target = parse_target(given.target);
-      if (!target) return failed(target.error());
-      wanted.target = std::move(*target);
+      wanted.target = TRY(parse_target(given.target));
     }
     wanted.strict = choice(given.strict);
     wanted.force_cpu_fallback = choice(given.force_cpu_fallback);
     if (given.memory_limit_bytes > 0) wanted.memory_limit_bytes = given.memory_limit_bytes;
     wanted.expected_bytes = given.expected_bytes;
     wanted.cpu.threads = given.threads;
-    auto made = DeviceEngine::create(wanted);
-    if (!made) return failed(made.error());
-    *engine = new gpuready_ternary_engine{std::move(*made)};
-    return GPUREADY_TERNARY_OK;
+    auto made = TRY(DeviceEngine::create(wanted));
+    *engine = new gpuready_ternary_engine{std::move(made)};
+    return {};
   });
 }
 
 void gpuready_ternary_engine_destroy(gpuready_ternary_engine* engine) { delete engine; }
 
-Status gpuready_ternary_encoded_size(const char* format, int64_t rows, int64_t cols, size_t* bytes,
-                                     size_t* scales) {
-  return guarded([&] {
-    if (format == nullptr || bytes == nullptr || scales == nullptr) return null_pointer();
-    const auto sizes = sizes_of(format, {rows, cols});
-    if (!sizes) return failed(sizes.error());
-    *bytes = sizes->bytes;
-    *scales = sizes->scales;
-    return GPUREADY_TERNARY_OK;
+gpuready_status gpuready_ternary_encoded_size(const char* format, int64_t rows, int64_t cols,
+                                              size_t* bytes, size_t* scales) {
+  return c_call([&]() -> Result<void> {
+    if (format == nullptr || bytes == nullptr || scales == nullptr)
+      return null_pointer("an argument");
+    const auto sizes = TRY(sizes_of(format, {rows, cols}));
+    *bytes = sizes.bytes;
+    *scales = sizes.scales;
+    return {};
   });
 }
 
-Status gpuready_ternary_quantise_f32(gpuready_ternary_engine* engine, const float* values,
-                                     size_t count, int64_t rows, int64_t cols, const char* format,
-                                     gpuready_ternary_rule rule, void* bytes, size_t byte_count,
-                                     float* scales, size_t scale_count) {
-  return guarded([&] {
+gpuready_status gpuready_ternary_quantise_f32(gpuready_ternary_engine* engine, const float* values,
+                                              size_t count, int64_t rows, int64_t cols,
+                                              const char* format, gpuready_ternary_rule rule,
+                                              void* bytes, size_t byte_count, float* scales,
+                                              size_t scale_count) {
+  return c_call([&]() -> Result<void> {
     if (engine == nullptr || values == nullptr || format == nullptr || bytes == nullptr ||
         (scales == nullptr && scale_count > 0))
-      return null_pointer();
-    const auto sizes = sizes_of(format, {rows, cols});
-    if (!sizes) return failed(sizes.error());
-    if (byte_count != sizes->bytes || scale_count != sizes->scales)
-      return failed(GPUREADY_TERNARY_WRONG_SIZE, "this shape takes " +
-                                                     std::to_string(sizes->bytes) + " bytes and " +
-                                                     std::to_string(sizes->scales) + " scales");
-    const auto made = quantise_on(engine->engine, values, count, {rows, cols}, sizes->format, rule);
-    if (!made) return failed(made.error());
-    if (made->bytes.size() != byte_count || made->scales.size() != scale_count)
-      return failed(GPUREADY_TERNARY_WRONG_SIZE, "this shape has another tiling");
-    std::memcpy(bytes, made->bytes.data(), byte_count);
-    std::copy(made->scales.begin(), made->scales.end(), scales);
-    return GPUREADY_TERNARY_OK;
+      return null_pointer("an argument");
+    const auto sizes = TRY(sizes_of(format, {rows, cols}));
+    if (byte_count != sizes.bytes || scale_count != sizes.scales)
+      return fail(ErrorKind::wrong_size, "this shape takes " + std::to_string(sizes.bytes) +
+                                             " bytes and " + std::to_string(sizes.scales) +
+                                             " scales");
+    const auto made =
+        TRY(quantise_on(engine->engine, values, count, {rows, cols}, sizes.format, rule));
+    if (made.bytes.size() != byte_count || made.scales.size() != scale_count)
+      return fail(ErrorKind::wrong_size, "this shape has another tiling");
+    std::memcpy(bytes, made.bytes.data(), byte_count);
+    std::copy(made.scales.begin(), made.scales.end(), scales);
+    return {};
   });
 }
 
-Status gpuready_ternary_weights_from_f32(gpuready_ternary_engine* engine, const float* values,
-                                         size_t count, int64_t rows, int64_t cols,
-                                         const char* format, gpuready_ternary_rule rule,
-                                         gpuready_ternary_weights** weights) {
-  return guarded([&] {
+gpuready_status gpuready_ternary_weights_from_f32(gpuready_ternary_engine* engine,
+                                                  const float* values, size_t count, int64_t rows,
+                                                  int64_t cols, const char* format,
+                                                  gpuready_ternary_rule rule,
+                                                  gpuready_ternary_weights** weights) {
+  return c_call([&]() -> Result<void> {
     if (engine == nullptr || values == nullptr || format == nullptr || weights == nullptr)
-      return null_pointer();
+      return null_pointer("an argument");
     *weights = nullptr;
-    const auto id = find_format(format);
-    if (!id) return failed(id.error());
-    const auto made = quantise_on(engine->engine, values, count, {rows, cols}, *id, rule);
-    if (!made) return failed(made.error());
-    return give_weights(engine->engine, *made, weights);
+    const auto id = TRY(find_format(format));
+    const auto made = TRY(quantise_on(engine->engine, values, count, {rows, cols}, id, rule));
+    return give_weights(engine->engine, made, weights);
   });
 }
 
-Status gpuready_ternary_weights_from_bytes(gpuready_ternary_engine* engine, const char* format,
-                                           int64_t rows, int64_t cols, const void* bytes,
-                                           size_t byte_count, const float* scales,
-                                           size_t scale_count, gpuready_ternary_weights** weights) {
-  return guarded([&] {
+gpuready_status gpuready_ternary_weights_from_bytes(gpuready_ternary_engine* engine,
+                                                    const char* format, int64_t rows, int64_t cols,
+                                                    const void* bytes, size_t byte_count,
+                                                    const float* scales, size_t scale_count,
+                                                    gpuready_ternary_weights** weights) {
+  return c_call([&]() -> Result<void> {
     if (engine == nullptr || format == nullptr || bytes == nullptr || weights == nullptr ||
         (scales == nullptr && scale_count > 0))
-      return null_pointer();
+      return null_pointer("an argument");
     *weights = nullptr;
-    const auto sizes = sizes_of(format, {rows, cols});
-    if (!sizes) return failed(sizes.error());
+    const auto sizes = TRY(sizes_of(format, {rows, cols}));
     const Shape shape{rows, cols};
     const EncodedView view(
-        sizes->format, shape, published_tiling(sizes->format, shape).value_or(Tiling{}),
+        sizes.format, shape, published_tiling(sizes.format, shape).value_or(Tiling{}),
         {static_cast<const std::uint8_t*>(bytes), byte_count}, {scales, scale_count});
     return give_weights(engine->engine, view, weights);
   });
@@ -299,74 +201,67 @@ Status gpuready_ternary_weights_from_bytes(gpuready_ternary_engine* engine, cons
 
 void gpuready_ternary_weights_destroy(gpuready_ternary_weights* weights) { delete weights; }
 
-Status gpuready_ternary_weights_info(const gpuready_ternary_weights* weights, int64_t* rows,
-                                     int64_t* cols, int32_t* on_device) {
-  return guarded([&] {
-    if (weights == nullptr) return null_pointer();
+gpuready_status gpuready_ternary_weights_info(const gpuready_ternary_weights* weights,
+                                              int64_t* rows, int64_t* cols, int32_t* on_device) {
+  return c_call([&]() -> Result<void> {
+    if (weights == nullptr) return null_pointer("an argument");
     const Shape shape = weights->weights.shape();
     if (rows != nullptr) *rows = shape.rows;
     if (cols != nullptr) *cols = shape.cols;
     if (on_device != nullptr) *on_device = weights->weights.on_device() ? 1 : 0;
-    return GPUREADY_TERNARY_OK;
+    return {};
   });
 }
 
-Status gpuready_ternary_multiply_f32(gpuready_ternary_engine* engine,
-                                     const gpuready_ternary_weights* weights,
-                                     const float* activations, size_t activation_count, int64_t m,
-                                     float* out, size_t out_count) {
-  return guarded([&] {
+gpuready_status gpuready_ternary_multiply_f32(gpuready_ternary_engine* engine,
+                                              const gpuready_ternary_weights* weights,
+                                              const float* activations, size_t activation_count,
+                                              int64_t m, float* out, size_t out_count) {
+  return c_call([&]() -> Result<void> {
     if (engine == nullptr || weights == nullptr || activations == nullptr || out == nullptr)
-      return null_pointer();
-    const auto done = engine->engine.multiply(weights->weights,
-                                              std::span<const float>(activations, activation_count),
-                                              m, std::span<float>(out, out_count));
-    return done ? GPUREADY_TERNARY_OK : failed(done.error());
+      return null_pointer("an argument");
+    return engine->engine.multiply(weights->weights,
+                                   std::span<const float>(activations, activation_count), m,
+                                   std::span<float>(out, out_count));
   });
 }
 
-Status gpuready_ternary_multiply_i32(gpuready_ternary_engine* engine,
-                                     const gpuready_ternary_weights* weights,
-                                     const int8_t* activations, size_t activation_count, int64_t m,
-                                     int32_t* out, size_t out_count) {
-  return guarded([&] {
+gpuready_status gpuready_ternary_multiply_i32(gpuready_ternary_engine* engine,
+                                              const gpuready_ternary_weights* weights,
+                                              const int8_t* activations, size_t activation_count,
+                                              int64_t m, int32_t* out, size_t out_count) {
+  return c_call([&]() -> Result<void> {
     if (engine == nullptr || weights == nullptr || activations == nullptr || out == nullptr)
-      return null_pointer();
-    const auto rows =
-        Activations::from_int8({activations, activation_count}, m, weights->weights.shape().cols);
-    if (!rows) return failed(rows.error());
-    const auto done =
-        engine->engine.multiply(weights->weights, *rows, std::span<std::int32_t>(out, out_count));
-    return done ? GPUREADY_TERNARY_OK : failed(done.error());
+      return null_pointer("an argument");
+    const auto rows = TRY(
+        Activations::from_int8({activations, activation_count}, m, weights->weights.shape().cols));
+    return engine->engine.multiply(weights->weights, rows, std::span<std::int32_t>(out, out_count));
   });
 }
 
-Status gpuready_ternary_get_stats(gpuready_ternary_engine* engine, gpuready_ternary_stats* stats) {
-  return guarded([&] {
-    if (engine == nullptr || stats == nullptr || stats->size < sizeof(size_t))
-      return null_pointer();
-    const auto value = to_c(engine->engine.stats());
-    const std::size_t size = stats->size;
-    std::memcpy(stats, &value, std::min(size, sizeof value));
-    stats->size = size;
-    return GPUREADY_TERNARY_OK;
+gpuready_status gpuready_ternary_get_stats(gpuready_ternary_engine* engine,
+                                           gpuready_ternary_stats* stats) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr) return null_pointer("engine");
+    return give_struct("gpuready_ternary_stats", to_c(engine->engine.stats()), stats);
   });
 }
 
-Status gpuready_ternary_active_kernel(gpuready_ternary_engine* engine, char* text,
-                                      size_t capacity) {
-  return guarded([&] {
-    if (engine == nullptr || text == nullptr || capacity == 0) return null_pointer();
+gpuready_status gpuready_ternary_active_kernel(gpuready_ternary_engine* engine, char* text,
+                                               size_t capacity) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || text == nullptr || capacity == 0) return null_pointer("an argument");
     copy_text(text, capacity, engine->engine.active_kernel());
-    return GPUREADY_TERNARY_OK;
+    return {};
   });
 }
 
-Status gpuready_ternary_summary(gpuready_ternary_engine* engine, char* text, size_t capacity) {
-  return guarded([&] {
-    if (engine == nullptr || text == nullptr || capacity == 0) return null_pointer();
+gpuready_status gpuready_ternary_summary(gpuready_ternary_engine* engine, char* text,
+                                         size_t capacity) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || text == nullptr || capacity == 0) return null_pointer("an argument");
     copy_text(text, capacity, engine->engine.stats().summary());
-    return GPUREADY_TERNARY_OK;
+    return {};
   });
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "ternary/error.h"
+#include "ternary/shape.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -95,7 +95,7 @@ Result<Target> parse_target(std::string_view text) {
     target.id = printable(text.substr(colon + 1));
     return target;
   }
-  return fail(ErrorKind::wrong_size,
+  return fail(ErrorKind::bad_input,
               "\"" + printable(text) +
                   "\" names no device: auto, cpu, cuda, cuda:<index or UUID>, vulkan or "
                   "vulkan:<index or UUID>");

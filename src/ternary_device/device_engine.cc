@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "ternary/error.h"
+#include "ternary/shape.h"
 #include "ternary_device/choose.h"
 #include "ternary_device/cpu_backend.h"
 #include "ternary_device/device_product.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ternary/error.h"
 #include "ternary/floats.h"
+#include "ternary/shape.h"
 #include "ternary_device/fallback.h"
 
 namespace gpuready::ternary::detail {

@@ -4,7 +4,7 @@ namespace gpuready::ternary::detail {
 
 Blame blame(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::device_failed:
+    case ErrorKind::device:
     case ErrorKind::device_lost:
     case ErrorKind::no_device:
       return Blame::device;

@@ -167,7 +167,7 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
   return sliced_plan(device, choice, tiles, rows, slices > kGemvWarps ? 0 : slices);
 }
 
-gpuready::Result<void> prepare_gemv(Device& device, const GemvPlan& plan) {
+Result<void> prepare_gemv(Device& device, const GemvPlan& plan) {
   for (const Kernel* kernel : {plan.kernel, plan.values_kernel}) {
     if (kernel == nullptr) continue;
     if (auto ready = device.prepare(*kernel); !ready) return ready;
@@ -181,7 +181,7 @@ gpuready::Result<void> prepare_gemv(Device& device, const GemvPlan& plan) {
 
 namespace {
 
-gpuready::Result<void> run_stream(const GpuCall& call, const GemvPlan& plan) {
+Result<void> run_stream(const GpuCall& call, const GemvPlan& plan) {
   const GpuWeightsView& weights = call.weights;
   const unsigned pieces = static_cast<unsigned>(tiles_of(weights.col_tiles, kStreamPieceTiles));
   const TernaryStreamParams params{.tiles_address = weights.tiles,
@@ -212,7 +212,7 @@ gpuready::Result<void> run_stream(const GpuCall& call, const GemvPlan& plan) {
 
 }  // namespace
 
-gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
+Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
   if (plan.streams) return run_stream(call, plan);
   const TernaryGemvParams params{
       .tiles_address = call.weights.tiles,

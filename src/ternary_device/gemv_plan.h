@@ -28,7 +28,7 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
                    unsigned stages = 0);
 
 struct GpuCall;
-gpuready::Result<void> prepare_gemv(Device& device, const GemvPlan& plan);
-gpuready::Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan);
+Result<void> prepare_gemv(Device& device, const GemvPlan& plan);
+Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan);
 
 }  // namespace gpuready::ternary

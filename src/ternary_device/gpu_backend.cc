@@ -6,8 +6,8 @@
 #include "device/cuda_device.h"
 #include "device/memory_pool.h"
 #include "device/vulkan_device.h"
-#include "ternary/error.h"
 #include "ternary/floats.h"
+#include "ternary/shape.h"
 #include "ternary_device/gpu_engine.h"
 #include "ternary_device/gpu_gemm.h"
 
@@ -71,10 +71,10 @@ class GpuBackend final : public Backend {
                            const QuantiseOptions& options) override;
 
  private:
-  std::unexpected<Error> told(const gpuready::Error& error) const {
+  std::unexpected<Error> told(const Error& error) const {
     return std::unexpected(device_error(*device_, error));
   }
-  Result<void> told(const gpuready::Result<void>& done) const {
+  Result<void> told(const Result<void>& done) const {
     if (!done) return told(done.error());
     return {};
   }
@@ -262,7 +262,7 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
   return encoded;
 }
 
-Result<std::unique_ptr<Backend>> opened(gpuready::Result<std::unique_ptr<Device>> device) {
+Result<std::unique_ptr<Backend>> opened(Result<std::unique_ptr<Device>> device) {
   if (!device) return fail(ErrorKind::no_device, device.error().message);
   return make_gpu_backend(std::move(*device));
 }

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "kernels/ternary_kernels.h"
-#include "ternary/error.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
+#include "ternary/shape.h"
 #include "ternary_device/gpu_gemm.h"
 #include "ternary_device/gpu_layout.h"
 
@@ -48,13 +48,12 @@ ActivationRoom room_for(const DeviceInfo& info, std::int64_t rows, std::int64_t 
 
 }  // namespace
 
-Error device_error(const Device& device, const gpuready::Error& error) {
+Error device_error(const Device& device, const Error& error) {
   if (device.lost()) return {ErrorKind::device_lost, error.message};
   if (device.fault_of(error) == DeviceFault::out_of_memory)
     return {ErrorKind::device_memory, error.message};
-  if (error.kind == gpuready::ErrorKind::unsupported)
-    return {ErrorKind::unsupported_tier, error.message};
-  return {ErrorKind::device_failed, error.message};
+  if (error.kind == ErrorKind::unsupported) return {ErrorKind::unsupported_tier, error.message};
+  return {ErrorKind::device, error.message};
 }
 
 Result<GpuEngine> GpuEngine::create(Device& device) {

@@ -12,7 +12,7 @@
 namespace gpuready::ternary {
 
 // An Error of the device, as the ternary library tells it.
-Error device_error(const Device& device, const gpuready::Error& error);
+Error device_error(const Device& device, const Error& error);
 
 class GpuActivations;
 // Whether `values` holds so many rows for `target`.

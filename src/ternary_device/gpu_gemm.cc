@@ -139,9 +139,8 @@ unsigned spreading_bytes(const DeviceInfo& device, unsigned blocks) {
   return share <= 2 ? kUnitBytes / share - kOtherBytes : 0;
 }
 
-gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddress values,
-                                     GemmInput type, std::int64_t rows,
-                                     const GpuActivationsView& view) {
+Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddress values, GemmInput type,
+                           std::int64_t rows, const GpuActivationsView& view) {
   GemmTilesParams params{
       .values = values,
       .tiles = view.tiles,
@@ -167,23 +166,22 @@ gpuready::Result<void> enqueue_tiles(Device& device, StreamId stream, DeviceAddr
 
 }  // namespace
 
-gpuready::Result<void> enqueue_gemm_quantise(Device& device, StreamId stream, DeviceAddress values,
-                                             FloatType type, std::int64_t rows,
-                                             const GpuActivationsView& target) {
+Result<void> enqueue_gemm_quantise(Device& device, StreamId stream, DeviceAddress values,
+                                   FloatType type, std::int64_t rows,
+                                   const GpuActivationsView& target) {
   constexpr GemmInput kTypes[] = {kGemmF32, kGemmF16, kGemmBf16};  // by FloatType
   return enqueue_tiles(device, stream, values, kTypes[static_cast<int>(type)], rows, target);
 }
 
-gpuready::Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t rows,
-                                          const GpuActivationsView& activations) {
+Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t rows,
+                                const GpuActivationsView& activations) {
   return enqueue_tiles(device, stream, activations.codes, kGemmInt8, rows, activations);
 }
 
-gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
-                                            const GpuWeightsView& weights,
-                                            const GpuActivationsView& activations,
-                                            DeviceAddress workspace, OutputType type,
-                                            DeviceAddress out) {
+Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
+                                  const GpuWeightsView& weights,
+                                  const GpuActivationsView& activations, DeviceAddress workspace,
+                                  OutputType type, DeviceAddress out) {
   const unsigned steps = plan.split_tiles * plan.k_tiles;
   constexpr GemmOutput kTypes[] = {kGemmOutInt32, kGemmOutF32, kGemmOutBf16};  // by OutputType
   const GemmParams params{
@@ -223,11 +221,11 @@ gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, con
   return device.launch(stream, *tile.finish, finish, &params, sizeof params);
 }
 
-gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel) {
+Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel) {
   // Asking how many blocks fit also allows a kernel that much shared memory.
   const auto prepare = [&](const Kernel& each, unsigned threads, unsigned shared_bytes) {
     const auto blocks = device.resident_blocks(each, threads, shared_bytes);
-    return blocks ? gpuready::Result<void>() : std::unexpected(blocks.error());
+    return blocks ? Result<void>() : std::unexpected(blocks.error());
   };
   auto done = prepare(kGemmTiles, kGemmTilesMostWarps * 32, spreading_bytes(device.info(), 1));
   if (done && kernel == GemmKernel::mma) done = prepare(kGemmMma, kMmaThreads, mma_shared_bytes());

@@ -50,19 +50,18 @@ std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols);
 
 // Asynchronous: quantises `rows` rows of values into the activations' tiles and row facts, and the
 // codes of the first kMatrixRows.
-gpuready::Result<void> enqueue_gemm_quantise(Device& device, StreamId stream, DeviceAddress values,
-                                             FloatType type, std::int64_t rows,
-                                             const GpuActivationsView& target);
+Result<void> enqueue_gemm_quantise(Device& device, StreamId stream, DeviceAddress values,
+                                   FloatType type, std::int64_t rows,
+                                   const GpuActivationsView& target);
 // The tiles from the codes, all of which are there.
-gpuready::Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t rows,
-                                          const GpuActivationsView& activations);
-gpuready::Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
-                                            const GpuWeightsView& weights,
-                                            const GpuActivationsView& activations,
-                                            DeviceAddress workspace, OutputType type,
-                                            DeviceAddress out);
+Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t rows,
+                                const GpuActivationsView& activations);
+Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
+                                  const GpuWeightsView& weights,
+                                  const GpuActivationsView& activations, DeviceAddress workspace,
+                                  OutputType type, DeviceAddress out);
 // Loads the code of the above, so that no launch waits for it.
-gpuready::Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel);
+Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel);
 
 // For gpu_products(), the better first. They serve kMatrixRows rows and more, from tiles.
 std::span<const GpuProduct, 2> gemm_products();

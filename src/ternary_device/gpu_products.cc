@@ -22,10 +22,10 @@ bool is_vulkan(const DeviceInfo& device, Shape, std::int64_t) {
 }
 std::uint64_t no_workspace(const DeviceInfo&, Shape, std::int64_t) { return 0; }
 
-gpuready::Result<void> prepare_planned(Device& device, Shape weights, std::int64_t rows) {
+Result<void> prepare_planned(Device& device, Shape weights, std::int64_t rows) {
   return prepare_gemv(device, gemv_plan(device.info(), weights, rows));
 }
-gpuready::Result<void> run_planned(const GpuCall& call) {
+Result<void> run_planned(const GpuCall& call) {
   return run_gemv(call, gemv_plan(call.device.info(), call.weights.shape, call.rows));
 }
 bool fuses(const DeviceInfo& device, Shape weights, std::int64_t rows) {

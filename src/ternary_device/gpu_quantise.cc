@@ -7,8 +7,8 @@
 
 #include "kernel_abi/ternary_weights.h"
 #include "kernels/ternary_kernels.h"
-#include "ternary/error.h"
 #include "ternary/floats.h"
+#include "ternary/shape.h"
 #include "ternary_device/gpu_engine.h"
 #include "ternary_device/gpu_gemm.h"
 
@@ -19,7 +19,7 @@ namespace {
 // behind the others has few left to do.
 constexpr unsigned kSignBlocksPerUnit = 4, kManySignBlocksPerUnit = 32;
 
-Result<void> told(const Device& device, const gpuready::Result<void>& done) {
+Result<void> told(const Device& device, const Result<void>& done) {
   if (!done) return std::unexpected(device_error(device, done.error()));
   return {};
 }
@@ -122,15 +122,15 @@ Result<void> GpuEngine::check(StreamId stream, const GpuActivations& activations
   return check_activation_rows(known, weights ? weights->view().greatest_scale : 0);
 }
 
-gpuready::Result<void> enqueue_weights_quantise(Device& device, StreamId stream,
-                                                TernaryWeightsParams weights) {
+Result<void> enqueue_weights_quantise(Device& device, StreamId stream,
+                                      TernaryWeightsParams weights) {
   const auto launch = [&](const Kernel& kernel, std::uint64_t blocks, unsigned threads) {
     return device.launch(stream, kernel,
                          {.blocks = static_cast<unsigned>(blocks), .threads = threads}, &weights,
                          sizeof weights);
   };
   weights.begin = weights.absmean != 0 ? 0 : 1;
-  gpuready::Result<void> done;
+  Result<void> done;
   if (weights.absmean != 0) {
     done = launch(kTernarySums, summed_runs(weights.count), kSumThreads);
     if (done) done = launch(kTernaryMean, 1, kMeanThreads);

@@ -8,7 +8,7 @@ namespace gpuready::ternary {
 
 // Asynchronous, without allocation, by the rule that `weights` names; its `begin` is not read.
 // Sizes and alignments are as GpuEngine::quantise_weights() wants them.
-gpuready::Result<void> enqueue_weights_quantise(Device& device, StreamId stream,
-                                                TernaryWeightsParams weights);
+Result<void> enqueue_weights_quantise(Device& device, StreamId stream,
+                                      TernaryWeightsParams weights);
 
 }  // namespace gpuready::ternary

@@ -62,8 +62,8 @@ struct GpuProduct {
   bool (*serves)(const DeviceInfo& device, Shape weights, std::int64_t rows);
   std::uint64_t (*workspace_bytes)(const DeviceInfo& device, Shape weights, std::int64_t rows);
   // Loads the code, so that run() does not: it may be called while a graph is captured.
-  gpuready::Result<void> (*prepare)(Device& device, Shape weights, std::int64_t rows);
-  gpuready::Result<void> (*run)(const GpuCall& call);  // asynchronous, without allocation
+  Result<void> (*prepare)(Device& device, Shape weights, std::int64_t rows);
+  Result<void> (*run)(const GpuCall& call);  // asynchronous, without allocation
   // Whether it quantises too, quicker than a kernel before it.
   bool (*fuses)(const DeviceInfo& device, Shape weights, std::int64_t rows) = nullptr;
 };

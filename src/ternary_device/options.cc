@@ -1,6 +1,6 @@
 // What the options leave open is read from the environment.
 #include "base/text.h"
-#include "ternary/error.h"
+#include "ternary/shape.h"
 #include "ternary_device/engine_parts.h"
 
 namespace gpuready::ternary {
@@ -17,7 +17,7 @@ Result<bool> flag(std::optional<bool> given, ReadVariable variable, const char* 
   const auto value = value_of(variable, name);
   if (!value || *value == "0") return false;
   if (*value == "1") return true;
-  return fail(ErrorKind::wrong_size,
+  return fail(ErrorKind::bad_input,
               std::string(name) + " is \"" + printable(*value) + "\", not 0 or 1");
 }
 
@@ -43,7 +43,7 @@ Result<ResolvedOptions> resolve_options(const DeviceOptions& options, ReadVariab
   } else if (const auto name = value_of(variable, "GPUREADY_TERNARY_DEVICE")) {
     const auto target = parse_target(*name);
     if (!target)
-      return fail(ErrorKind::wrong_size, "GPUREADY_TERNARY_DEVICE: " + target.error().message);
+      return fail(ErrorKind::bad_input, "GPUREADY_TERNARY_DEVICE: " + target.error().message);
     resolved.target = *target;
   }
   const auto strict = flag(options.strict, variable, "GPUREADY_TERNARY_STRICT");
@@ -57,8 +57,8 @@ Result<ResolvedOptions> resolve_options(const DeviceOptions& options, ReadVariab
       limit && !resolved.memory_limit_bytes) {
     resolved.memory_limit_bytes = parse_byte_count(*limit);
     if (!resolved.memory_limit_bytes)
-      return fail(ErrorKind::wrong_size, "GPUREADY_TERNARY_MEMORY_LIMIT is \"" + printable(*limit) +
-                                             "\", not a number of bytes");
+      return fail(ErrorKind::bad_input, "GPUREADY_TERNARY_MEMORY_LIMIT is \"" + printable(*limit) +
+                                            "\", not a number of bytes");
   }
   return resolved;
 }

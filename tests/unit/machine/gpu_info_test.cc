@@ -179,19 +179,17 @@ TEST_F(CApi, AnUnreadableFakeIsAnError) {
   EXPECT_NE(std::strstr(gpuready_last_error(), "tpu"), nullptr);
 }
 
-TEST_F(CApi, AnOlderCallersStructIsNotOverrun) {
+TEST_F(CApi, AStructThatIsTooSmallIsNotWritten) {
   fake("cuda");
-  struct {
-    size_t size;
-    int32_t cuda, metal;
-    unsigned char beyond[64];
-  } older;
-  std::memset(&older, 0x5A, sizeof older);
-  older.size = offsetof(gpuready_gpu_info, rocm);
-  ASSERT_EQ(gpuready_get_gpu_info(reinterpret_cast<gpuready_gpu_info*>(&older)), GPUREADY_OK);
-  EXPECT_EQ(older.cuda, 1);
-  EXPECT_EQ(older.size, offsetof(gpuready_gpu_info, rocm));
-  for (const auto byte : older.beyond) EXPECT_EQ(byte, 0x5A);
+  for (const size_t size : {size_t{0}, size_t{9}, offsetof(gpuready_gpu_info, rocm),
+                            sizeof(gpuready_gpu_info) - 1, SIZE_MAX}) {
+    gpuready_gpu_info info;
+    std::memset(static_cast<void*>(&info), 0x5A, sizeof info);
+    info.size = size;
+    EXPECT_EQ(gpuready_get_gpu_info(&info), GPUREADY_BAD_ARGUMENT) << size;
+    EXPECT_NE(std::strstr(gpuready_last_error(), "gpuready_gpu_info"), nullptr);
+    EXPECT_EQ(info.cuda, 0x5A5A5A5A);
+  }
 }
 
 TEST_F(CApi, NullAndZeroAreRefused) {

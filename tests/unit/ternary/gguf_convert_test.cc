@@ -167,7 +167,7 @@ TEST(GgufConvert, FormatsWithoutANumberAndOverlapsAreRefused) {
             ErrorKind::unknown_format);
   builder.infos[2].offset = builder.infos[1].offset;
   EXPECT_EQ(convert_bytes(builder.build(), to(FormatId::tq1_0)).report.error().kind,
-            ErrorKind::malformed);
+            ErrorKind::bad_input);
 }
 
 TEST(GgufConvert, ATilingThatNoReaderCouldKnowIsRefused) {
@@ -182,10 +182,10 @@ TEST(GgufConvert, AFailingSinkEndsIt) {
   const std::string start = sample_file(FormatId::tq2_0, kTq2).build();
   const auto file = read(bytes_of(start));
   const auto report = convert(*file, to(FormatId::tq1_0), [](Bytes) -> Result<void> {
-    return std::unexpected(Error{ErrorKind::output, "full"});
+    return std::unexpected(Error{ErrorKind::io, "full"});
   });
   ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().kind, ErrorKind::output);
+  EXPECT_EQ(report.error().kind, ErrorKind::io);
 }
 
 TEST(GgufConvert, GlobsMatch) {

@@ -93,12 +93,10 @@ TEST(ChooseGpu, one_that_does_not_open_is_passed_over_and_told) {
   Seen seen;
   Discovery found;
   found.gpus.push_back(gpu(seen, BackendKind::cuda, "broken", 0, 90, 80));
-  found.gpus[0].open = [] {
-    return std::unexpected(Error{ErrorKind::device_failed, "no context"});
-  };
+  found.gpus[0].open = [] { return std::unexpected(Error{ErrorKind::device, "no context"}); };
   const Choice none = choose_gpu({}, found, 0);
   EXPECT_EQ(chosen(none), "cpu");
-  EXPECT_EQ(none.error->kind, ErrorKind::device_failed);
+  EXPECT_EQ(none.error->kind, ErrorKind::device);
   found.gpus.push_back(gpu(seen, BackendKind::vulkan, "v", 0, 0, 80));
   const Choice other = choose_gpu({}, found, 0);
   EXPECT_EQ(chosen(other), "vulkan:v");

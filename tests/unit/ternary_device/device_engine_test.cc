@@ -90,7 +90,7 @@ TEST(DeviceEngine, an_error_of_the_device_falls_back_and_is_recorded) {
   Fixture f;
   const auto engine = DeviceEngineMaker::make(f.parts());
   const auto weights = engine.load(f.packed);
-  f.gpu->errors = {ErrorKind::device_failed};
+  f.gpu->errors = {ErrorKind::device};
   EXPECT_TRUE(f.right(engine, *weights));
   EXPECT_TRUE(f.right(engine, *weights));
   const DeviceStats stats = engine.stats();
@@ -111,11 +111,11 @@ TEST(DeviceEngine, a_strict_engine_returns_the_devices_error) {
   parts.strict = true;
   const auto engine = DeviceEngineMaker::make(std::move(parts));
   const auto weights = engine.load(f.packed);
-  f.gpu->always = ErrorKind::device_failed;
+  f.gpu->always = ErrorKind::device;
   for (int i = 0; i < 10; ++i) {  // also beyond the breaker's threshold
     const auto done = engine.multiply(*weights, f.rows, std::span(f.out));
     ASSERT_FALSE(done);
-    EXPECT_EQ(done.error().kind, ErrorKind::device_failed);
+    EXPECT_EQ(done.error().kind, ErrorKind::device);
   }
   EXPECT_EQ(f.gpu->calls, 10);
   EXPECT_EQ(engine.stats().cpu_operations, 0u);
@@ -169,7 +169,7 @@ TEST(DeviceEngine, the_breaker_leaves_a_failing_device_alone_and_tries_again_aft
   parts.breaker = {.errors = 3, .retry_calls = 5, .cool_down = std::chrono::hours(1)};
   const auto engine = DeviceEngineMaker::make(std::move(parts));
   const auto weights = engine.load(f.packed);
-  f.gpu->always = ErrorKind::device_failed;
+  f.gpu->always = ErrorKind::device;
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(f.right(engine, *weights));
   EXPECT_EQ(f.gpu->calls, 3);
   EXPECT_EQ(engine.stats().breaker, BreakerState::open);
@@ -200,7 +200,7 @@ TEST(DeviceEngine, the_breaker_tries_again_after_its_cool_down) {
   parts.now = [] { return test_time; };
   const auto engine = DeviceEngineMaker::make(std::move(parts));
   const auto weights = engine.load(f.packed);
-  f.gpu->errors = {ErrorKind::device_failed};
+  f.gpu->errors = {ErrorKind::device};
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(f.right(engine, *weights));
   test_time += std::chrono::milliseconds(29'999);
   EXPECT_TRUE(f.right(engine, *weights));
@@ -386,7 +386,7 @@ TEST(DeviceEngine, many_threads_get_right_products_and_every_call_is_counted) {
   Fixture f;
   const auto engine = DeviceEngineMaker::make(f.parts());
   const auto weights = *engine.load(f.packed);
-  f.gpu->errors.assign(9, ErrorKind::device_failed);
+  f.gpu->errors.assign(9, ErrorKind::device);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

@@ -1,15 +1,11 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
+#include "base/result.h"
 #include "gpuready/ternary.h"
 
 namespace gpuready::ternary {
-
-inline std::unexpected<Error> fail(ErrorKind kind, std::string message) {
-  return std::unexpected(Error{kind, std::move(message)});
-}
 
 inline std::string to_text(Shape shape) {
   return std::to_string(shape.rows) + " x " + std::to_string(shape.cols);
