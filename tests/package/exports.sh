@@ -8,7 +8,7 @@ source=$1 library=$2 cc=${3:-cc}
 declared=$(for header in gpuready ternary_c; do
              "$cc" -E -P "$source/include/gpuready/$header.h" | tr '\n' ' ' |
                grep -oE 'visibility\("default"\)\)\)[^;(]*\(' | grep -oE '[A-Za-z0-9_]+ *\($' | tr -d ' ('
-           done | sort)
+           done | sort -u)
 exported=$(nm -D --defined-only "$library" | awk '{print $NF}' | sort)
 [ "$(wc -l <<<"$declared")" -ge 20 ] || { echo "exports: the headers were not understood" >&2; exit 1; }
 diff <(echo "$declared") <(echo "$exported") >&2 ||
