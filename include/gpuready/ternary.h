@@ -4,7 +4,10 @@
 // Codes: a weight is w in {-1, 0, +1} times a scale. Matrices are row-major: `rows` output features
 // (N) by `cols` input features (K); activations are M rows of K.
 //
-// Nothing here throws for bad input, prints, or exits; every failure is an Error with a kind.
+// Nothing here prints or exits; every failure is an Error with a kind, also where memory runs out
+// or an enum has a value that does not exist. What returns no Result can throw std::bad_alloc.
+// Results do not depend on the caller's rounding mode or flush to zero, which are left as they
+// were.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +64,7 @@ struct Format {
 };
 
 std::span<const Format> formats();
-const Format& format(FormatId id);
+const Format& format(FormatId id);  // "unknown format" for a number that no format has
 // By name; a family that several formats share is an ambiguous_format that lists them.
 Result<FormatId> find_format(std::string_view name);
 
@@ -198,8 +201,8 @@ class PackedWeights {
 // M rows of int8 activations in the padded layout that the kernels read.
 class Activations {
  public:
-  // Per row: s = 127 / max(1e-5, absmax) in f32, q = clamp(round-half-even(x * s), -128, 127); the
-  // row's step, absmax / 127 in f32, turns sums back into values. NaN or infinity: not_finite.
+  // Per row: a = max(1e-5, absmax) and s = 127 / a in f32, q = clamp(round-half-even(x * s), -128,
+  // 127); the row's step, a / 127 in f32, turns sums back into values. NaN or infinity: not_finite.
   static Result<Activations> quantise(const FloatView& values, std::int64_t rows,
                                       std::int64_t cols);
   // Given codes; `steps` has one a row, or none for 1.0.
@@ -239,7 +242,9 @@ struct EngineOptions {
   unsigned threads = 0;  // the caller's own included; 0: as many as this process may use
 };
 
-// Multiplies on the CPU. Its threads persist; calls on one engine are made one after the other.
+// Multiplies on the CPU. Its threads persist. Any thread may call; calls on one engine are made one
+// after the other. In a process that was forked later the engine has lost its threads, and each
+// call works on its caller's thread alone.
 class CpuEngine {
  public:
   static Result<CpuEngine> create(const EngineOptions& options = {});

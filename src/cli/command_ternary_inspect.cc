@@ -27,7 +27,8 @@ struct Options {
 
 std::string text_of(const gguf::TensorReport& report) {
   if (report.format) return std::string(ternary::format(*report.format).name);
-  if (report.candidates.empty()) return "-";
+  if (!report.ambiguous) return "-";
+  if (report.candidates.empty()) return "ambiguous";
   const bool any = std::any_of(report.candidates.begin(), report.candidates.end(),
                                [](const auto& candidate) { return candidate.possible; });
   return any ? "ambiguous" : "no layout fits";
@@ -141,7 +142,7 @@ Json to_json(const gguf::TensorReport& report) {
   json["type"] = report.type;
   json["type_number"] = report.tensor->type;
   if (report.format) json["format"] = ternary::format(*report.format).name;
-  json["ambiguous"] = !report.format && !report.candidates.empty();
+  json["ambiguous"] = report.ambiguous;
   for (const auto& candidate : report.candidates)
     json["candidates"].push_back({{"name", candidate.name},
                                   {"possible", candidate.possible},

@@ -14,6 +14,7 @@
 #include "cli/ternary_subjects.h"
 #include "report/terminal_text.h"
 #include "ternary/gguf_identify.h"
+#include "ternary/gguf_inspect.h"
 #include "ternary/gguf_types.h"
 #include "ternary_device/verify.h"
 #include "ternary_device/verify_file.h"
@@ -133,6 +134,8 @@ std::string render(const VerifyReport& report, const TerminalStyle& style) {
                     Ink::dim);
     out.blank();
   }
+  for (const std::string& problem : report.file_problems)
+    out.paragraph(2, {"wrong: ", Ink::bad}, problem);
   const auto note = [&](CheckStatus status, const std::string& what, const std::string& reason) {
     out.paragraph(
         2, {out.mark(tone_of(status)) + " ", ink_of(tone_of(status))},
@@ -269,6 +272,9 @@ int run(Options& options) {
     report = options.file.empty() ? verify(subjects, asked)
                                   : verify_file(subjects, tensors.inputs(), asked);
     report.file = printable(options.file);
+    if (!options.file.empty())
+      for (const auto& problem : gguf::inspect(tensors.file->file, tensors.layouts).problems)
+        report.file_problems.push_back(printable(problem));
     if (child) {
       progress.show("the GPUs");
       merge(report, child->finish(), !chosen.targets.empty());

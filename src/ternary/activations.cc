@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ternary/compute.h"
 #include "ternary/floats.h"
 #include "ternary/packed.h"
 #include "ternary/shape.h"
@@ -40,67 +41,68 @@ Result<std::shared_ptr<detail::ActivationRows>> make_rows(std::int64_t rows, std
 
 Result<Activations> Activations::quantise(const FloatView& values, std::int64_t rows,
                                           std::int64_t cols) {
-  const Result<std::size_t> count = elements({rows, cols});
-  if (!count) return std::unexpected(count.error());
-  if (values.bytes.size() != *count * bytes_of(values.type)) {
-    return fail(ErrorKind::wrong_size, std::to_string(rows) + " rows of " + std::to_string(cols) +
-                                           " activations need " +
-                                           std::to_string(*count * bytes_of(values.type)) +
-                                           " bytes, not " + std::to_string(values.bytes.size()));
-  }
-  auto made = make_rows(rows, cols);
-  if (!made) return std::unexpected(made.error());
-  detail::ActivationRows& result = **made;
-  const std::size_t width = static_cast<std::size_t>(cols);
-  const kernels::Table& table = vector_table();
-  std::vector<float> row(width);
-  for (std::size_t m = 0; m < static_cast<std::size_t>(rows); ++m) {
-    read_floats(values, m * width, width, row.data());
-    float greatest = 0;
-    bool finite = true;
-    for (const float x : row) {
-      const float magnitude = std::fabs(x);
-      finite &= magnitude <= std::numeric_limits<float>::max();  // false for NaN too
-      greatest = magnitude > greatest ? magnitude : greatest;
+  return compute([&]() -> Result<Activations> {
+    const auto count = TRY(elements({rows, cols}));
+    TRY(check_type(values.type));
+    if (values.bytes.size() != count * bytes_of(values.type)) {
+      return fail(ErrorKind::wrong_size, std::to_string(rows) + " rows of " + std::to_string(cols) +
+                                             " activations need " +
+                                             std::to_string(count * bytes_of(values.type)) +
+                                             " bytes, not " + std::to_string(values.bytes.size()));
     }
-    if (!finite) {
-      const auto bad =
-          std::find_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
-      return fail(ErrorKind::not_finite, "activation " + std::to_string(bad - row.begin()) +
-                                             " of row " + std::to_string(m) + " is " +
-                                             (std::isnan(*bad) ? "NaN" : "infinite"));
+    auto made = TRY(make_rows(rows, cols));
+    detail::ActivationRows& result = *made;
+    const std::size_t width = static_cast<std::size_t>(cols);
+    const kernels::Table& table = vector_table();
+    std::vector<float> row(width);
+    for (std::size_t m = 0; m < static_cast<std::size_t>(rows); ++m) {
+      read_floats(values, m * width, width, row.data());
+      float greatest = 0;
+      bool finite = true;
+      for (const float x : row) {
+        const float magnitude = std::fabs(x);
+        finite &= magnitude <= std::numeric_limits<float>::max();  // false for NaN too
+        greatest = magnitude > greatest ? magnitude : greatest;
+      }
+      if (!finite) {
+        const auto bad =
+            std::find_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
+        return fail(ErrorKind::not_finite, "activation " + std::to_string(bad - row.begin()) +
+                                               " of row " + std::to_string(m) + " is " +
+                                               (std::isnan(*bad) ? "NaN" : "infinite"));
+      }
+      const float limit = std::max(1e-5f, greatest);
+      result.steps[m] = limit / 127.0f;
+      result.sums[m] =
+          table.quantise(row.data(), width, limit, result.codes.get() + m * result.stride);
     }
-    const float limit = std::max(1e-5f, greatest);
-    result.steps[m] = limit / 127.0f;
-    result.sums[m] =
-        table.quantise(row.data(), width, limit, result.codes.get() + m * result.stride);
-  }
-  return Activations(std::move(*made));
+    return Activations(std::move(made));
+  });
 }
 
 Result<Activations> Activations::from_int8(std::span<const std::int8_t> values, std::int64_t rows,
                                            std::int64_t cols, std::span<const float> steps) {
-  const Result<std::size_t> count = elements({rows, cols});
-  if (!count) return std::unexpected(count.error());
-  if (values.size() != *count ||
-      (!steps.empty() && steps.size() != static_cast<std::size_t>(rows))) {
-    return fail(ErrorKind::wrong_size, std::to_string(rows) + " rows of " + std::to_string(cols) +
-                                           " activations need " + std::to_string(*count) +
-                                           " codes, and a step a row or none");
-  }
-  for (const float step : steps) {
-    if (!std::isfinite(step)) return fail(ErrorKind::not_finite, "a step is not finite");
-  }
-  auto made = make_rows(rows, cols);
-  if (!made) return std::unexpected(made.error());
-  detail::ActivationRows& result = **made;
-  const std::size_t width = static_cast<std::size_t>(cols);
-  for (std::size_t m = 0; m < static_cast<std::size_t>(rows); ++m) {
-    std::memcpy(result.codes.get() + m * result.stride, values.data() + m * width, width);
-    for (std::size_t k = 0; k < width; ++k) result.sums[m] += values[m * width + k];
-    if (!steps.empty()) result.steps[m] = steps[m];
-  }
-  return Activations(std::move(*made));
+  return compute([&]() -> Result<Activations> {
+    const auto count = TRY(elements({rows, cols}));
+    if (values.size() != count ||
+        (!steps.empty() && steps.size() != static_cast<std::size_t>(rows))) {
+      return fail(ErrorKind::wrong_size, std::to_string(rows) + " rows of " + std::to_string(cols) +
+                                             " activations need " + std::to_string(count) +
+                                             " codes, and a step a row or none");
+    }
+    for (const float step : steps) {
+      if (!std::isfinite(step)) return fail(ErrorKind::not_finite, "a step is not finite");
+    }
+    auto made = TRY(make_rows(rows, cols));
+    detail::ActivationRows& result = *made;
+    const std::size_t width = static_cast<std::size_t>(cols);
+    for (std::size_t m = 0; m < static_cast<std::size_t>(rows); ++m) {
+      std::memcpy(result.codes.get() + m * result.stride, values.data() + m * width, width);
+      for (std::size_t k = 0; k < width; ++k) result.sums[m] += values[m * width + k];
+      if (!steps.empty()) result.steps[m] = steps[m];
+    }
+    return Activations(std::move(made));
+  });
 }
 
 std::int64_t Activations::rows() const { return rows_->rows; }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ternary/compute.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/layout_tq.h"
@@ -149,15 +150,13 @@ Result<void> write_f16_scales(std::span<const float> scales, std::size_t block_b
 }  // namespace
 
 Result<std::vector<float>> scales_of(const EncodedView& from) {
-  const Result<EncodedSize> size = checked_size(from);
-  if (!size) return std::unexpected(size.error());
-  return read_scales(from, *size);
+  const auto size = TRY(checked_size(from));
+  return read_scales(from, size);
 }
 
 Result<std::size_t> encoded_bytes(FormatId id, Shape shape, Tiling tiling) {
-  const Result<EncodedSize> size = encoded_size(id, shape, tiling);
-  if (!size) return std::unexpected(size.error());
-  return size->bytes;
+  const auto size = TRY(encoded_size(id, shape, tiling));
+  return size.bytes;
 }
 
 Result<Started> start_encoded(FormatId to, Shape shape, const EncodeOptions& options) {
@@ -171,9 +170,8 @@ Result<Started> start_encoded(FormatId to, Shape shape, const EncodeOptions& opt
                     : published    ? *published
                                    : fitting_tiling(to, shape);
   }
-  const Result<EncodedSize> size = encoded_size(to, shape, result.tiling);
-  if (!size) return std::unexpected(size.error());
-  started.bytes = size->bytes;
+  const auto size = TRY(encoded_size(to, shape, result.tiling));
+  started.bytes = size.bytes;
   return started;
 }
 
@@ -197,101 +195,94 @@ Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
 }
 
 Result<Codes> decode(const EncodedView& from, unsigned threads) {
-  const Format& f = format(from.format);
-  if (f.four_levels) {
-    return fail(ErrorKind::not_ternary,
-                std::string(f.name) + " has four levels and no zero; it can only be dequantised");
-  }
-  Result<std::vector<float>> scales = scales_of(from);
-  if (!scales) return std::unexpected(scales.error());
-  Codes codes;
-  codes.shape = from.shape;
-  codes.scale_block = f.scale_block;
-  codes.scales = std::move(*scales);
-  codes.values.resize(static_cast<std::size_t>(from.shape.rows * from.shape.cols));
-  const std::size_t width = plane_width(from.format, from.shape);
-  if (width != 0 &&
-      read_planes(width, codes.values.size(), threads, from.bytes.data(), codes.values.data())) {
+  return compute([&]() -> Result<Codes> {
+    const Format& f = format(from.format);
+    if (f.four_levels) {
+      return fail(ErrorKind::not_ternary,
+                  std::string(f.name) + " has four levels and no zero; it can only be dequantised");
+    }
+    auto scales = TRY(scales_of(from));
+    Codes codes;
+    codes.shape = from.shape;
+    codes.scale_block = f.scale_block;
+    codes.scales = std::move(scales);
+    codes.values.resize(static_cast<std::size_t>(from.shape.rows * from.shape.cols));
+    const std::size_t width = plane_width(from.format, from.shape);
+    if (width != 0 &&
+        read_planes(width, codes.values.size(), threads, from.bytes.data(), codes.values.data())) {
+      return codes;
+    }
+    if (has_blocks(f)) {
+      std::atomic<bool> good{true};
+      share_blocks(from.format, codes.values.size(), threads,
+                   [&](Shape part, std::size_t first, std::size_t byte) {
+                     if (!read_codes(from.format, part, {}, from.bytes.data() + byte,
+                                     codes.values.data() + first))
+                       good = false;
+                   });
+      if (good) return codes;
+    }
+    // Also to say which code is bad.
+    TRY(read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.values.data()));
     return codes;
-  }
-  if (has_blocks(f)) {
-    std::atomic<bool> good{true};
-    share_blocks(from.format, codes.values.size(), threads,
-                 [&](Shape part, std::size_t first, std::size_t byte) {
-                   if (!read_codes(from.format, part, {}, from.bytes.data() + byte,
-                                   codes.values.data() + first))
-                     good = false;
-                 });
-    if (good) return codes;
-  }
-  // Also to say which code is bad.
-  const Result<void> read =
-      read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.values.data());
-  if (!read) return std::unexpected(read.error());
-  return codes;
+  });
 }
 
 Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& options) {
-  if (format(to).four_levels) {
-    return fail(ErrorKind::not_ternary,
-                std::string(format(to).name) + " has four levels and no zero; quantise to it");
-  }
-  const Result<std::size_t> count = check_codes(codes);
-  if (!count) return std::unexpected(count.error());
-  const Result<std::vector<float>> scales =
-      regroup(codes, static_cast<std::size_t>(format(to).scale_block));
-  if (!scales) return std::unexpected(scales.error());
-  Result<Started> started = start_encoded(to, codes.shape, options);
-  if (!started) return std::unexpected(started.error());
-  Encoded& encoded = started->encoded;
-  encoded.bytes = make_bytes(started->bytes, options.threads);
-  if (const std::size_t width = plane_width(to, codes.shape); width != 0) {
-    std::atomic<bool> good{true};
-    write_planes(width, *count, options.threads, encoded.bytes.data(),
-                 [&](std::size_t first, std::size_t now, std::uint8_t* raised) {
-                   if (!weight_table().raise(codes.values.data() + first, now, raised))
-                     good = false;
-                 });
-    if (!good) return std::unexpected(check_values(codes).error());
-  } else {
-    const Result<void> good = check_values(codes);
-    if (!good) return std::unexpected(good.error());
-    if (has_blocks(format(to)))
-      share_blocks(
-          to, *count, options.threads, [&](Shape part, std::size_t first, std::size_t byte) {
-            write_codes(to, part, {}, codes.values.data() + first, encoded.bytes.data() + byte);
-          });
-    else
-      write_codes(to, codes.shape, encoded.tiling, codes.values.data(), encoded.bytes.data());
-  }
-  const Result<void> finished = finish_encoded(encoded, encoded.bytes, *scales, options);
-  if (!finished) return std::unexpected(finished.error());
-  return std::move(encoded);
+  return compute([&]() -> Result<Encoded> {
+    if (format(to).four_levels) {
+      return fail(ErrorKind::not_ternary,
+                  std::string(format(to).name) + " has four levels and no zero; quantise to it");
+    }
+    const auto count = TRY(check_codes(codes));
+    const auto scales = TRY(regroup(codes, static_cast<std::size_t>(format(to).scale_block)));
+    auto started = TRY(start_encoded(to, codes.shape, options));
+    Encoded& encoded = started.encoded;
+    encoded.bytes = make_bytes(started.bytes, options.threads);
+    if (const std::size_t width = plane_width(to, codes.shape); width != 0) {
+      std::atomic<bool> good{true};
+      write_planes(width, count, options.threads, encoded.bytes.data(),
+                   [&](std::size_t first, std::size_t now, std::uint8_t* raised) {
+                     if (!weight_table().raise(codes.values.data() + first, now, raised))
+                       good = false;
+                   });
+      if (!good) return std::unexpected(check_values(codes).error());
+    } else {
+      TRY(check_values(codes));
+      if (has_blocks(format(to)))
+        share_blocks(
+            to, count, options.threads, [&](Shape part, std::size_t first, std::size_t byte) {
+              write_codes(to, part, {}, codes.values.data() + first, encoded.bytes.data() + byte);
+            });
+      else
+        write_codes(to, codes.shape, encoded.tiling, codes.values.data(), encoded.bytes.data());
+    }
+    TRY(finish_encoded(encoded, encoded.bytes, scales, options));
+    return std::move(encoded);
+  });
 }
 
 Result<Encoded> convert(const EncodedView& from, FormatId to, const EncodeOptions& options) {
-  const Result<Codes> codes = decode(from, options.threads);
-  if (!codes) return std::unexpected(codes.error());
-  return encode(*codes, to, options);
+  const auto codes = TRY(decode(from, options.threads));
+  return encode(codes, to, options);
 }
 
 Result<std::vector<float>> dequantise(const EncodedView& from) {
-  const Format& f = format(from.format);
-  const Result<std::vector<float>> scales = scales_of(from);
-  if (!scales) return std::unexpected(scales.error());
-  const std::size_t count = static_cast<std::size_t>(from.shape.rows * from.shape.cols);
-  std::vector<std::int8_t> codes(count);
-  const Result<void> read =
-      read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.data());
-  if (!read) return std::unexpected(read.error());
-  const std::size_t block = f.scale_block == 0 ? count : static_cast<std::size_t>(f.scale_block);
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const float level =
-        f.four_levels ? levels(from.format)[codes[i]] : static_cast<float>(codes[i]);
-    values[i] = level * (*scales)[i / block];
-  }
-  return values;
+  return compute([&]() -> Result<std::vector<float>> {
+    const Format& f = format(from.format);
+    const auto scales = TRY(scales_of(from));
+    const std::size_t count = static_cast<std::size_t>(from.shape.rows * from.shape.cols);
+    std::vector<std::int8_t> codes(count);
+    TRY(read_codes(from.format, from.shape, from.tiling, from.bytes.data(), codes.data()));
+    const std::size_t block = f.scale_block == 0 ? count : static_cast<std::size_t>(f.scale_block);
+    std::vector<float> values(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const float level =
+          f.four_levels ? levels(from.format)[codes[i]] : static_cast<float>(codes[i]);
+      values[i] = level * (scales)[i / block];
+    }
+    return values;
+  });
 }
 
 }  // namespace gpuready::ternary

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/text.h"
+#include "ternary/compute.h"
 #include "ternary/shape.h"
 #include "ternary/tiers.h"
 
@@ -19,7 +21,7 @@ Result<std::optional<Tier>> demanded_tier(const EngineOptions& options) {
     if (to_string(tier) == name) return tier;
   }
   return fail(ErrorKind::unsupported_tier,
-              "GPUREADY_TERNARY_TIER names no tier: \"" + std::string(name) + "\"");
+              "GPUREADY_TERNARY_TIER names no tier: \"" + printable(name) + "\"");
 }
 
 std::string why_not_now(Tier tier) {
@@ -36,55 +38,62 @@ CpuEngine& CpuEngine::operator=(CpuEngine&&) noexcept = default;
 CpuEngine::~CpuEngine() = default;
 
 Result<CpuEngine> CpuEngine::create(const EngineOptions& options) {
-  const Result<std::optional<Tier>> demanded = demanded_tier(options);
-  if (!demanded) return std::unexpected(demanded.error());
-  std::vector<std::string> fallbacks;
-  std::optional<Tier> chosen;
-  if (*demanded) {
-    const std::string reason = why_not_now(**demanded);
-    if (reason.empty()) {
-      chosen = **demanded;
-    } else {
-      const std::string text = std::string(to_string(**demanded)) + ": " + reason;
-      if (options.strict) return fail(ErrorKind::unsupported_tier, text);
-      fallbacks.push_back(text);
+  return compute([&]() -> Result<CpuEngine> {
+    const auto demanded = TRY(demanded_tier(options));
+    std::vector<std::string> fallbacks;
+    std::optional<Tier> chosen;
+    if (demanded) {
+      const std::string reason = why_not_now(*demanded);
+      if (reason.empty()) {
+        chosen = *demanded;
+      } else {
+        const std::string text = std::string(to_string(*demanded)) + ": " + reason;
+        if (options.strict) return fail(ErrorKind::unsupported_tier, text);
+        fallbacks.push_back(text);
+      }
     }
-  }
-  for (auto tier = std::rbegin(kAllTiers); !chosen && tier != std::rend(kAllTiers); ++tier) {
-    if (!why_not(*tier).empty()) continue;  // what the CPU lacks is no fallback
-    const std::string reason = why_not_now(*tier);
-    if (reason.empty()) {
-      chosen = *tier;
-    } else {
-      fallbacks.push_back(std::string(to_string(*tier)) + ": " + reason);
+    for (auto tier = std::rbegin(kAllTiers); !chosen && tier != std::rend(kAllTiers); ++tier) {
+      if (!why_not(*tier).empty()) continue;  // what the CPU lacks is no fallback
+      const std::string reason = why_not_now(*tier);
+      if (reason.empty()) {
+        chosen = *tier;
+      } else {
+        fallbacks.push_back(std::string(to_string(*tier)) + ": " + reason);
+      }
     }
-  }
-  auto engine = std::make_unique<detail::CpuEngine>(
-      std::clamp(options.threads == 0 ? usable_cpus() : options.threads, 1u, 1024u));
-  engine->tier = *chosen;  // scalar at the least
-  engine->table = table_of(*chosen);
-  engine->fallbacks = std::move(fallbacks);
-  return CpuEngine(std::move(engine));
+    auto engine = std::make_unique<detail::CpuEngine>(
+        std::clamp(options.threads == 0 ? usable_cpus() : options.threads, 1u, 1024u));
+    engine->tier = *chosen;  // scalar at the least
+    engine->table = table_of(*chosen);
+    engine->fallbacks = std::move(fallbacks);
+    return CpuEngine(std::move(engine));
+  });
 }
 
 Tier CpuEngine::tier() const { return engine_->tier; }
-unsigned CpuEngine::threads() const { return engine_->workers.count(); }
+unsigned CpuEngine::threads() const { return engine_->workers->count(); }
 const std::vector<std::string>& CpuEngine::fallbacks() const { return engine_->fallbacks; }
 
 Result<void> CpuEngine::multiply(const PackedWeights& weights, const Activations& activations,
                                  std::span<std::int32_t> out) const {
-  return multiply_any(*engine_, weights.cpu(), activations.detail(),
-                      {kernels::kInt32, out.data(), 4}, out.size());
+  return compute([&] {
+    return multiply_any(*engine_, weights.cpu(), activations.detail(),
+                        {kernels::kInt32, out.data(), 4}, out.size());
+  });
 }
 Result<void> CpuEngine::multiply(const PackedWeights& weights, const Activations& activations,
                                  std::span<float> out) const {
-  return multiply_any(*engine_, weights.cpu(), activations.detail(),
-                      {kernels::kFloat32, out.data(), 4}, out.size());
+  return compute([&] {
+    return multiply_any(*engine_, weights.cpu(), activations.detail(),
+                        {kernels::kFloat32, out.data(), 4}, out.size());
+  });
 }
 Result<void> CpuEngine::multiply_bf16(const PackedWeights& weights, const Activations& activations,
                                       std::span<std::uint16_t> out) const {
-  return multiply_any(*engine_, weights.cpu(), activations.detail(),
-                      {kernels::kBfloat16, out.data(), 2}, out.size());
+  return compute([&] {
+    return multiply_any(*engine_, weights.cpu(), activations.detail(),
+                        {kernels::kBfloat16, out.data(), 2}, out.size());
+  });
 }
 
 }  // namespace gpuready::ternary

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "ternary/forks.h"
 #include "ternary/kernels.h"
 #include "ternary/packed.h"
 #include "ternary/workers.h"
@@ -48,17 +51,45 @@ struct CpuEngine {
   Tier tier = Tier::scalar;
   const kernels::Table* table = nullptr;
   std::vector<std::string> fallbacks;
-  Workers workers;
+  std::unique_ptr<Workers> workers;
+  // What follows is of the call that holds the mutex, as are the workers.
+  std::mutex mutex;
   std::vector<Scratch> scratch;  // a thread each
   std::vector<Share> shares;     // likewise
+  unsigned made_at_fork = fork_count();
 
   explicit CpuEngine(unsigned threads)
-      : workers(threads), scratch(workers.count()), shares(workers.count()) {}
+      : workers(std::make_unique<Workers>(threads)),
+        scratch(workers->count()),
+        shares(workers->count()) {}
+  // In a forked process the threads are gone and whoever held the mutex is too: a call works alone,
+  // with memory of its own, and what belongs to the threads is never touched or freed.
+  bool forked() const { return made_at_fork != fork_count(); }
+  ~CpuEngine() {
+    if (forked()) (void)workers.release();
+  }
+};
+
+// What one call works with.
+struct Crew {
+  Workers* workers;  // null: the caller's thread alone
+  std::span<Scratch> scratch;
+  std::span<Share> shares;
+
+  unsigned count() const { return workers == nullptr ? 1 : workers->count(); }
+  template <class Work>
+  void run(unsigned parts, const Work& work) const {
+    if (parts == 1)
+      work(0u);
+    else
+      workers->run(parts, work);
+  }
 };
 
 }  // namespace detail
 
 // The product of weights and activations, whose sizes are checked here, into `out_size` elements.
+// By one thread after the other.
 Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w,
                           const detail::ActivationRows& y, const Output& output,
                           std::size_t out_size);

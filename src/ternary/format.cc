@@ -95,7 +95,15 @@ constexpr Preset kPresets[] = {
 }  // namespace
 
 std::span<const Format> formats() { return kFormats; }
-const Format& format(FormatId id) { return kFormats[static_cast<std::size_t>(id)]; }
+const Format& format(FormatId id) {
+  static constexpr Format kNone = [] {
+    Format none;
+    none.name = "unknown format";
+    return none;
+  }();
+  const auto index = static_cast<std::size_t>(id);
+  return index < kFormats.size() ? kFormats[index] : kNone;
+}
 
 Result<FormatId> find_format(std::string_view name) {
   const Format* family = nullptr;

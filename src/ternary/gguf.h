@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "gpuready/ternary.h"
@@ -49,6 +48,7 @@ struct Tensor {
   std::uint64_t offset = 0;                      // of the file, not of its data
   std::uint64_t extent = 0;  // bytes up to the next tensor that starts later, or the file's end
   std::optional<std::uint64_t> size;  // by type; nothing where the number does not tell the layout
+  bool overlaps = false;              // a tensor that starts earlier, or at the same place
 
   std::uint64_t elements() const;
   Shape shape() const;  // further dimensions fold into rows
@@ -61,17 +61,34 @@ struct File {
   std::uint64_t data_offset = 0;
   std::vector<Metadata> metadata;
   std::vector<Tensor> tensors;
-  // What is wrong but leaves the rest readable: tensors that overlap, a wrong general.alignment.
+  // What is wrong but leaves the rest readable: tensors that overlap or are not aligned.
   std::vector<std::string> problems;
 
-  std::unordered_map<std::string_view, std::size_t> by_name;  // of tensors
+  std::vector<std::uint32_t> by_name;  // the tensors' indices, in the order of their names
 
   const Tensor* find(std::string_view name) const;
   const Metadata* find_metadata(std::string_view key) const;
   Bytes data(const Tensor& tensor) const;  // extent bytes from its offset
 };
 
-// malformed, truncated or too_large with the place; every tensor's bytes are inside the file.
+// No more than this is read of any file, far beyond what models have, so that a file cannot ask for
+// more time and memory than its size is worth.
+inline constexpr std::uint64_t kMostTensors = 1 << 15, kMostMetadata = 1 << 16;
+inline constexpr std::uint64_t kMostNameBytes = 256;  // the format's own limit is 64
+inline constexpr std::size_t kMostProblems = 50;      // that are listed one by one
+
+// Adds a problem, or counts it where enough are listed: "and 1950 more".
+class ProblemList {
+ public:
+  void add(std::string problem);
+  std::vector<std::string> take();
+
+ private:
+  std::vector<std::string> problems_;
+  std::uint64_t more_ = 0;
+};
+
+// bad_input, truncated or too_large with the place; every tensor's bytes are inside the file.
 Result<File> read(Bytes bytes);
 
 // A u32 value, where it is one.

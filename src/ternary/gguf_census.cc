@@ -89,12 +89,11 @@ Census count_blocks(const Loaded& tensor) {
 }
 
 Result<Census> count_decoded(const Loaded& tensor) {
-  const Result<Codes> codes = decode(tensor.view());
-  if (!codes) return std::unexpected(codes.error());
+  const auto codes = TRY(decode(tensor.view()));
   Census census;
-  for (const std::int8_t code : codes->values)
+  for (const std::int8_t code : codes.values)
     ++(code < 0 ? census.minus : code == 0 ? census.zero : census.plus);
-  for (const float scale : codes->scales) add_scale(census, scale);
+  for (const float scale : codes.scales) add_scale(census, scale);
   return census;
 }
 

@@ -3,7 +3,7 @@
 #include "ternary/gguf_convert.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <set>
 
 #include "ternary/gguf_identify.h"
 #include "ternary/gguf_types.h"
@@ -44,7 +44,7 @@ class Planner {
     std::vector<bool> convert;
     for (const Tensor& tensor : file_.tensors) convert.push_back(is_to_convert(tensor));
     for (std::size_t i = 0; i < convert.size(); ++i)
-      if (!consumed_.contains(file_.tensors[i].name)) add(file_.tensors[i], convert[i]);
+      if (!consumed_.contains(&file_.tensors[i])) add(file_.tensors[i], convert[i]);
     add_metadata();
     return std::move(plan_);
   }
@@ -81,8 +81,18 @@ class Planner {
       keep(tensor, "it is " + std::string(format(options_.to).name) + " already");
       return false;
     }
-    if (loaded->scale_tensor != nullptr) consumed_.insert(loaded->scale_tensor->name);
-    return fits(tensor);
+    if (loaded->scale_tensor != nullptr) consumed_.insert(loaded->scale_tensor);
+    return nothing_behind(tensor, loaded->bytes.size()) && fits(tensor);
+  }
+
+  // What lies between a tensor's own bytes and the next is left out; it must be padding.
+  bool nothing_behind(const Tensor& tensor, std::uint64_t own_bytes) {
+    const Bytes behind = file_.data(tensor).subspan(own_bytes);
+    const auto first = std::ranges::find_if(behind, [](std::uint8_t byte) { return byte != 0; });
+    if (first == behind.end()) return true;
+    refuse(tensor, "the file has " + std::to_string(behind.size()) +
+                       " bytes behind it that are no padding and belong to no tensor");
+    return false;
   }
 
   bool quantises(const Tensor& tensor) {
@@ -94,7 +104,7 @@ class Planner {
       keep(tensor, "it is a vector, not a matrix of weights");
       return false;
     }
-    return fits(tensor);
+    return nothing_behind(tensor, *tensor.size) && fits(tensor);
   }
 
   bool fits(const Tensor& tensor) {
@@ -121,11 +131,13 @@ class Planner {
       made.type = stored_.type;
       made.size = encoded_bytes(options_.to, shape, tiling_of(options_.to, shape)).value_or(0);
     }
+    if (!convert) (void)nothing_behind(tensor, made.size);
     plan_.tensors.push_back(made);
     plan_.steps.push_back({&tensor, convert, false});
     if (!convert || !stored_.scale_tensor) return;
     const std::string scale = made.name + "_scale";
-    if (file_.find(scale) != nullptr && !consumed_.contains(scale))
+    const Tensor* there = file_.find(scale);
+    if (there != nullptr && !consumed_.contains(there))
       refuse(tensor, "its scale would be " + scale + ", which the file has already");
     plan_.tensors.push_back({scale, 1, {1, 1, 1, 1}, kF32, 4});
     plan_.steps.push_back({&tensor, false, true});
@@ -158,7 +170,7 @@ class Planner {
   const Stored& stored_;
   ConvertReport& report_;
   Plan plan_;
-  std::unordered_set<std::string_view> consumed_;  // scale tensors that converted ones had
+  std::set<const Tensor*> consumed_;  // scale tensors that converted ones had
 };
 
 Result<Encoded> encode_tensor(const File& file, const Tensor& tensor,
@@ -169,9 +181,8 @@ Result<Encoded> encode_tensor(const File& file, const Tensor& tensor,
     const FloatView view(*floats, std::as_bytes(file.data(tensor).first(*tensor.size)));
     return quantise(view, tensor.shape(), options.to, {options.rule, encoding});
   }
-  const auto loaded = load(file, tensor, options.layouts);
-  if (!loaded) return std::unexpected(loaded.error());
-  return ternary::convert(loaded->view(), options.to, encoding);
+  const auto loaded = TRY(load(file, tensor, options.layouts));
+  return ternary::convert(loaded.view(), options.to, encoding);
 }
 
 // Writes pieces with their padding, until a tensor has failed: then only the rest is checked.
@@ -229,9 +240,7 @@ Result<ConvertReport> convert(const File& file, const ConvertOptions& options, c
   ConvertReport report;
   const Plan plan = Planner(file, options, *stored, report).make();
   Output out(sink, file.alignment, report);
-  if (const auto written = out.put(head(file.version, file.alignment, plan.metadata, plan.tensors));
-      !written)
-    return std::unexpected(written.error());
+  TRY(out.put(head(file.version, file.alignment, plan.metadata, plan.tensors)));
   std::vector<float> scales;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];

@@ -90,8 +90,10 @@ Candidate bitnet_rs(const File& file, const Tensor& tensor,
 
 std::vector<Candidate> i2s_candidates(const File& file, const Tensor& tensor) {
   const std::uint64_t count = tensor.elements();
-  const auto codes = count_two_bit(
-      file.data(tensor).first(std::min<std::uint64_t>((count + 3) / 4, tensor.extent)));
+  const auto codes = tensor.overlaps
+                         ? std::array<std::uint64_t, 4>{}
+                         : count_two_bit(file.data(tensor).first(
+                               std::min<std::uint64_t>((count + 3) / 4, tensor.extent)));
   const std::string why = not_bitnet_cpp(file, tensor, codes);
   std::vector<Candidate> all;
   for (const FormatId id : {FormatId::i2s_x86, FormatId::i2s_arm, FormatId::i2s_four_row})
@@ -120,8 +122,13 @@ Candidate lut(const File& file, const Tensor& tensor, FormatId id) {
   if (!bytes) return excluded(name, id, bytes.error().message);
   if (std::string why = misfit(file, tensor, *bytes); !why.empty())
     return excluded(name, id, std::move(why));
-  if (lut_scale(file, tensor) == nullptr)
+  const Tensor* scale = lut_scale(file, tensor);
+  if (scale == nullptr)
     return excluded(name, id, "there is no f32 tensor " + std::string(tensor.name) + "_scale");
+  if (scale->elements() != 1)
+    return excluded(name, id,
+                    std::string(scale->name) + " holds " + number(scale->elements()) +
+                        " scales, and this layout has one");
   return {name, id, true, "size and scale fit, if the published tiling was used"};
 }
 
@@ -162,6 +169,8 @@ std::optional<FormatId> layout_for(std::uint32_t type, std::span<const FormatId>
 }
 
 Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const FormatId> layouts) {
+  // Each byte of a file belongs to one tensor, so that reading all takes no longer than its size.
+  if (tensor.overlaps) return fail(ErrorKind::bad_input, "it overlaps another tensor");
   Loaded loaded;
   loaded.shape = tensor.shape();
   if (format_is_certain(tensor.type)) {
@@ -197,6 +206,8 @@ Result<Loaded> load(const File& file, const Tensor& tensor, std::span<const Form
       file.data(tensor).first(*encoded_bytes(loaded.format, loaded.shape, loaded.tiling));
   if (f.scales_inside) return loaded;
   loaded.scale_tensor = f.needs_tiling ? lut_scale(file, tensor) : bitnet_rs_scales(file, tensor);
+  if (loaded.scale_tensor->overlaps)
+    return fail(ErrorKind::bad_input, "its tensor of scales overlaps another tensor");
   loaded.scales.resize(f.needs_tiling ? 1 : loaded.scale_tensor->elements());
   std::memcpy(loaded.scales.data(), file.data(*loaded.scale_tensor).data(),
               loaded.scales.size() * 4);

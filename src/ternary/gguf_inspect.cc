@@ -51,8 +51,11 @@ TensorReport inspect_tensor(const File& file, const Tensor& tensor,
   } else if (may_be_ternary(tensor.type)) {
     report.candidates = candidates(file, tensor);
     report.format = layout_for(tensor.type, layouts);
+    report.ambiguous = !report.format;
     if (report.format) {
       count_codes(file, report, layouts);
+    } else if (tensor.overlaps) {
+      report.problem = "it overlaps another tensor";
     } else if (const auto any = countable(report.candidates)) {
       const FormatId assumed[] = {*any};
       count_codes(file, report, assumed);
@@ -72,17 +75,21 @@ TensorReport inspect_tensor(const File& file, const Tensor& tensor,
 
 FileReport inspect(const File& file, std::span<const FormatId> layouts) {
   FileReport report;
-  report.problems = file.problems;
+  ProblemList problems;
+  for (const std::string& problem : file.problems) problems.add(problem);
+  std::size_t with_candidates = 0;
   for (const Tensor& tensor : file.tensors) {
     TensorReport one = inspect_tensor(file, tensor, layouts);
     report.weights += tensor.elements();
     report.bytes += one.bytes;
-    report.ternary_tensors += one.format || !one.candidates.empty();
-    report.ambiguous_tensors += !one.format && !one.candidates.empty();
-    if (!one.problem.empty())
-      report.problems.push_back(std::string(tensor.name) + ": " + one.problem);
+    report.ternary_tensors += one.format || one.ambiguous;
+    report.ambiguous_tensors += one.ambiguous;
+    if (!one.problem.empty()) problems.add(std::string(tensor.name) + ": " + one.problem);
+    if (!one.candidates.empty() && ++with_candidates > kMostCandidates)
+      std::vector<Candidate>().swap(one.candidates);
     report.tensors.push_back(std::move(one));
   }
+  report.problems = problems.take();
   return report;
 }
 

@@ -14,12 +14,16 @@ struct TensorReport {
   const Tensor* tensor = nullptr;
   std::string type;                   // "I2_S", "Q4_K"
   std::optional<FormatId> format;     // of ternary ones, where it is certain or was named
-  std::vector<Candidate> candidates;  // where the type number stands for several layouts
+  bool ambiguous = false;             // its type number stands for several layouts, none was named
+  std::vector<Candidate> candidates;  // where the type number stands for several layouts; of the
+                                      // first kMostCandidates such tensors, which speak for all
   std::uint64_t bytes = 0;            // its own, or what the file has for it
   double bits_per_weight = 0;
   std::optional<Census> census;  // where all possible layouts agree about it
   std::string problem;           // why it cannot be used; empty where nothing is wrong
 };
+
+inline constexpr std::size_t kMostCandidates = 256;
 
 struct FileReport {
   std::vector<TensorReport> tensors;

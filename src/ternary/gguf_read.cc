@@ -2,7 +2,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <unordered_set>
+#include <numeric>
 
 #include "ternary/gguf.h"
 #include "ternary/gguf_types.h"
@@ -83,9 +83,7 @@ Result<void> skip_value(Reader& in, std::uint32_t type, int depth, const std::st
     if (each > 0) {
       in.take(count * each);
     } else {
-      for (std::uint64_t i = 0; i < count; ++i)
-        if (const auto skipped = skip_value(in, element, depth + 1, where); !skipped)
-          return skipped;
+      for (std::uint64_t i = 0; i < count; ++i) TRY(skip_value(in, element, depth + 1, where));
     }
   }
   if (!in.ok()) return ends_early(where);
@@ -99,8 +97,7 @@ Result<Metadata> read_metadata(Reader& in, std::uint64_t index) {
   const auto type = in.number<std::uint32_t>();
   if (!in.ok()) return ends_early("metadata " + std::to_string(index));
   const std::size_t value = in.at();
-  const auto skipped = skip_value(in, type, 0, "the value of " + quoted(metadata.key));
-  if (!skipped) return std::unexpected(skipped.error());
+  TRY(skip_value(in, type, 0, "the value of " + quoted(metadata.key)));
   metadata.type = static_cast<ValueType>(type);
   metadata.value = in.since(value);
   metadata.record = in.since(begin);
@@ -111,8 +108,12 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
   Tensor tensor;
   tensor.name = in.string();
   tensor.dim_count = in.number<std::uint32_t>();
-  const std::string where = "tensor " + std::to_string(index) + " " + quoted(tensor.name);
   if (!in.ok()) return ends_early("the entry of tensor " + std::to_string(index));
+  const std::string where = "tensor " + std::to_string(index) + " " + quoted(tensor.name);
+  if (tensor.name.size() > kMostNameBytes)
+    return fail(ErrorKind::too_large, where + " has a name of " +
+                                          std::to_string(tensor.name.size()) + " bytes; " +
+                                          std::to_string(kMostNameBytes) + " are the most");
   if (tensor.dim_count > kMostDims)
     return fail(ErrorKind::bad_input,
                 where + " has " + std::to_string(tensor.dim_count) + " dimensions; 4 are the most");
@@ -140,14 +141,20 @@ Result<Tensor> read_tensor(Reader& in, std::uint64_t index) {
   return tensor;
 }
 
+// By sorting: names can be made so that every hash of them collides.
 Result<void> names_are_unique(File& file) {
-  std::unordered_set<std::string_view> keys;
-  for (const Metadata& entry : file.metadata)
-    if (!keys.insert(entry.key).second)
-      return fail(ErrorKind::bad_input, "two metadata entries are called " + quoted(entry.key));
-  for (std::size_t i = 0; i < file.tensors.size(); ++i)
-    if (!file.by_name.emplace(file.tensors[i].name, i).second)
-      return fail(ErrorKind::bad_input, "two tensors are called " + quoted(file.tensors[i].name));
+  std::vector<std::string_view> keys;
+  for (const Metadata& entry : file.metadata) keys.push_back(entry.key);
+  std::ranges::sort(keys);
+  if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
+    return fail(ErrorKind::bad_input, "two metadata entries are called " + quoted(*twice));
+  const auto name = [&](std::uint32_t index) { return file.tensors[index].name; };
+  file.by_name.resize(file.tensors.size());
+  std::iota(file.by_name.begin(), file.by_name.end(), 0u);
+  std::ranges::sort(file.by_name, {}, name);
+  if (const auto twice = std::ranges::adjacent_find(file.by_name, {}, name);
+      twice != file.by_name.end())
+    return fail(ErrorKind::bad_input, "two tensors are called " + quoted(name(*twice)));
   return {};
 }
 
@@ -163,13 +170,14 @@ Result<void> read_alignment(File& file) {
 
 // Offsets become those of the file; extents and overlaps follow from their order.
 Result<void> place(File& file) {
+  ProblemList problems;
   std::vector<Tensor*> order;
   order.reserve(file.tensors.size());
   for (Tensor& tensor : file.tensors) {
     const std::string where = "tensor " + quoted(tensor.name);
     if (tensor.offset % file.alignment != 0)
-      file.problems.push_back(where + " starts at " + std::to_string(tensor.offset) +
-                              ", which is no multiple of " + std::to_string(file.alignment));
+      problems.add(where + " starts at " + std::to_string(tensor.offset) +
+                   ", which is not a multiple of " + std::to_string(file.alignment));
     const std::uint64_t room =
         file.bytes.size() - std::min<std::uint64_t>(file.data_offset, file.bytes.size());
     if (tensor.offset >= room || tensor.size.value_or(1) > room - tensor.offset)
@@ -184,14 +192,22 @@ Result<void> place(File& file) {
       next = order[i + 1]->offset;
     order[i]->extent = next - order[i]->offset;
   }
-  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
-    const bool same = order[i]->offset == order[i + 1]->offset;
-    if (same || order[i]->size.value_or(0) > order[i]->extent)
-      file.problems.push_back("tensors " + quoted(order[i]->name) + " and " +
-                              quoted(order[i + 1]->name) + " overlap");
+  // The tensor that reaches furthest so far; one of unknown size ends where the next begins.
+  const Tensor* furthest = nullptr;
+  const auto end = [](const Tensor& tensor) {
+    return tensor.offset + tensor.size.value_or(tensor.extent);
+  };
+  for (Tensor* tensor : order) {
+    if (furthest != nullptr && tensor->offset < end(*furthest)) {
+      tensor->overlaps = true;
+      problems.add("tensors " + quoted(furthest->name) + " and " + quoted(tensor->name) +
+                   " overlap");
+    }
+    if (furthest == nullptr || end(*tensor) > end(*furthest)) furthest = tensor;
   }
   for (Tensor& tensor : file.tensors)  // what overlaps is still readable in full
     tensor.extent = std::max(tensor.extent, tensor.size.value_or(0));
+  file.problems = problems.take();
   return {};
 }
 
@@ -206,8 +222,21 @@ std::uint64_t Tensor::elements() const {
 Shape Tensor::shape() const { return {dims[1] * dims[2] * dims[3], dims[0]}; }
 
 const Tensor* File::find(std::string_view name) const {
-  const auto found = by_name.find(name);
-  return found == by_name.end() ? nullptr : &tensors[found->second];
+  const auto of = [&](std::uint32_t index) { return tensors[index].name; };
+  const auto found = std::ranges::lower_bound(by_name, name, {}, of);
+  return found == by_name.end() || of(*found) != name ? nullptr : &tensors[*found];
+}
+
+void ProblemList::add(std::string problem) {
+  if (problems_.size() < kMostProblems)
+    problems_.push_back(std::move(problem));
+  else
+    ++more_;
+}
+
+std::vector<std::string> ProblemList::take() {
+  if (more_ > 0) problems_.push_back("and " + std::to_string(more_) + " more");
+  return std::move(problems_);
 }
 
 const Metadata* File::find_metadata(std::string_view key) const {
@@ -246,15 +275,18 @@ Result<File> read(Bytes bytes) {
     return fail(ErrorKind::truncated, "the header counts " + std::to_string(entries) +
                                           " metadata entries and " + std::to_string(tensors) +
                                           " tensors, more than the file can hold");
+  if (entries > kMostMetadata || tensors > kMostTensors)
+    return fail(ErrorKind::too_large, "the header counts " + std::to_string(entries) +
+                                          " metadata entries and " + std::to_string(tensors) +
+                                          " tensors; " + std::to_string(kMostMetadata) + " and " +
+                                          std::to_string(kMostTensors) + " are the most");
   for (std::uint64_t i = 0; i < entries; ++i) {
-    const auto metadata = read_metadata(in, i);
-    if (!metadata) return std::unexpected(metadata.error());
-    file.metadata.push_back(*metadata);
+    const auto metadata = TRY(read_metadata(in, i));
+    file.metadata.push_back(metadata);
   }
   for (std::uint64_t i = 0; i < tensors; ++i) {
-    const auto tensor = read_tensor(in, i);
-    if (!tensor) return std::unexpected(tensor.error());
-    file.tensors.push_back(*tensor);
+    const auto tensor = TRY(read_tensor(in, i));
+    file.tensors.push_back(tensor);
   }
   auto good = names_are_unique(file);
   if (good) good = read_alignment(file);

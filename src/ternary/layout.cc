@@ -91,19 +91,19 @@ std::string multiple(const Format& f, Shape shape, const char* what) {
 }  // namespace
 
 Result<EncodedSize> encoded_size(FormatId id, Shape shape, Tiling tiling) {
-  const Result<std::size_t> count = elements(shape);
-  if (!count) return std::unexpected(count.error());
+  const auto count = TRY(elements(shape));
   const Format& f = format(id);
+  if (f.id != id) return fail(ErrorKind::unknown_format, "no format has this number");
   const auto reject = [&](const char* what) {
     return fail(ErrorKind::wrong_size, multiple(f, shape, what));
   };
   EncodedSize size;
   switch (id) {
     case FormatId::i2s_x86:
-      if (*count % 128 != 0) return reject("the weights must fill whole blocks of 128");
+      if (count % 128 != 0) return reject("the weights must fill whole blocks of 128");
       break;
     case FormatId::i2s_arm:
-      if (*count % 64 != 0) return reject("the weights must fill whole blocks of 64");
+      if (count % 64 != 0) return reject("the weights must fill whole blocks of 64");
       break;
     case FormatId::i2s_four_row:
       if (shape.rows % 4 != 0) return reject("the rows must come in fours");
@@ -111,7 +111,7 @@ Result<EncodedSize> encoded_size(FormatId id, Shape shape, Tiling tiling) {
     case FormatId::tq1_0:
     case FormatId::tq2_0:
       if (shape.cols % 256 != 0) return reject("a row must be whole blocks of 256");
-      size.bytes = *count / kTqBlock * (id == FormatId::tq1_0 ? kTq1Bytes : kTq2Bytes);
+      size.bytes = count / kTqBlock * (id == FormatId::tq1_0 ? kTq1Bytes : kTq2Bytes);
       size.code_bytes = size.bytes;
       return size;
     case FormatId::w2a8_gpu:
@@ -119,18 +119,17 @@ Result<EncodedSize> encoded_size(FormatId id, Shape shape, Tiling tiling) {
       break;
     case FormatId::tl1_bitnet_cpp:
     case FormatId::tl2_bitnet_cpp: {
-      const Result<std::size_t> bytes = lut_bytes(id, shape, tiling);
-      if (!bytes) return std::unexpected(bytes.error());
-      return EncodedSize{*bytes, *bytes, 1};
+      const auto bytes = TRY(lut_bytes(id, shape, tiling));
+      return EncodedSize{bytes, bytes, 1};
     }
     default:
       break;
   }
-  size.code_bytes = (*count + 3) / 4;
+  size.code_bytes = (count + 3) / 4;
   size.bytes = size.code_bytes + (f.scales_inside ? 32 : 0);
   if (!f.scales_inside) {
     const std::size_t block = static_cast<std::size_t>(f.scale_block);
-    size.scales = block == 0 ? 1 : (*count + block - 1) / block;
+    size.scales = block == 0 ? 1 : (count + block - 1) / block;
   }
   return size;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ternary/compute.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
 #include "ternary/shape.h"
@@ -46,41 +47,15 @@ std::size_t column(std::size_t block, int f, int byte, int cols_of_block) {
          static_cast<std::size_t>(4 * f + byte % 4);
 }
 
-// The scale of each row, or an error when a row's blocks differ. Blocks without a weight other than
-// zero say nothing: any scale fits them.
-Result<std::vector<float>> scales_by_row(const Codes& codes) {
-  const std::size_t cols = static_cast<std::size_t>(codes.shape.cols);
-  const std::size_t rows = static_cast<std::size_t>(codes.shape.rows);
-  if (codes.scale_block == 0) return std::vector<float>(rows, codes.scales[0]);
-  const std::size_t block = static_cast<std::size_t>(codes.scale_block);
-  std::vector<float> scales(rows, 1.0f);
-  for (std::size_t row = 0; row < rows; ++row) {
-    bool known = false;
-    const std::size_t end = (row + 1) * cols;
-    for (std::size_t i = row * cols; i < end;) {
-      const std::size_t next = std::min(end, (i / block + 1) * block);
-      const bool any = std::any_of(codes.values.begin() + static_cast<std::ptrdiff_t>(i),
-                                   codes.values.begin() + static_cast<std::ptrdiff_t>(next),
-                                   [](std::int8_t code) { return code != 0; });
-      const float scale = codes.scales[i / block];
-      if (any && known && scale != scales[row]) {
-        return fail(ErrorKind::not_representable,
-                    "row " + std::to_string(row) +
-                        " has blocks of different scales; packed weights have one scale a row");
-      }
-      if (any) scales[row] = scale, known = true;
-      i = next;
-    }
-  }
-  return scales;
-}
-
 // `codes_of(first row, rows, room)` has the codes of a panel's rows, in `room` if it needs any, or
 // null when one is bad; then, as for other codes than -1, 0 and +1, the result is null.
 template <class CodesOf>
 Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
                                                       std::vector<float> scales, unsigned threads,
                                                       CodesOf codes_of) {
+  if (form != Form::two_bit && form != Form::three_trits)
+    return fail(ErrorKind::bad_input,
+                "the form of packed weights is not one of those that there are");
   if (shape.cols > kMostCols) {
     return fail(ErrorKind::too_large, "a row of " + std::to_string(shape.cols) +
                                           " weights can overflow 32-bit sums; at most " +
@@ -125,63 +100,93 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
 
 }  // namespace
 
-Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form, unsigned threads) {
-  const Result<std::size_t> count = elements(codes.shape);
-  if (!count) return std::unexpected(count.error());
-  const std::size_t expected_scales =
-      codes.scale_block <= 0 ? 1
-                             : (*count + static_cast<std::size_t>(codes.scale_block) - 1) /
-                                   static_cast<std::size_t>(codes.scale_block);
-  if (codes.values.size() != *count || codes.scales.size() != expected_scales ||
-      codes.scale_block < 0) {
-    return fail(ErrorKind::wrong_size, "a shape of " + to_text(codes.shape) + " needs " +
-                                           std::to_string(*count) + " codes and " +
-                                           std::to_string(expected_scales) + " scales, not " +
-                                           std::to_string(codes.values.size()) + " and " +
-                                           std::to_string(codes.scales.size()));
-  }
-  for (const float scale : codes.scales) {
-    if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
-  }
-  Result<std::vector<float>> scales = scales_by_row(codes);
-  if (!scales) return std::unexpected(scales.error());
+Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,
+                                         std::int64_t count) {
   const std::size_t cols = static_cast<std::size_t>(codes.shape.cols);
-  auto weights = pack_rows(codes.shape, form, std::move(*scales), threads,
-                           [&](std::size_t row, std::size_t, std::vector<std::int8_t>&) {
-                             return codes.values.data() + row * cols;
-                           });
-  if (!weights) return std::unexpected(weights.error());
-  if (*weights) return PackedWeights(std::move(*weights));
-  for (std::size_t i = 0; i < *count; ++i) {
-    if (codes.values[i] >= -1 && codes.values[i] <= 1) continue;
-    return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
-                                         std::to_string(codes.values[i]) + ", not -1, 0 or +1");
+  const std::size_t rows = static_cast<std::size_t>(count);
+  if (codes.scale_block == 0) return std::vector<float>(rows, codes.scales[0]);
+  const std::size_t block = static_cast<std::size_t>(codes.scale_block);
+  std::vector<float> scales(rows, 1.0f);
+  for (std::size_t at = 0; at < rows; ++at) {
+    const std::size_t row = static_cast<std::size_t>(first_row) + at;
+    bool known = false;
+    const std::size_t end = (row + 1) * cols;
+    for (std::size_t i = row * cols; i < end;) {
+      const std::size_t next = std::min(end, (i / block + 1) * block);
+      const bool any = std::any_of(codes.values.begin() + static_cast<std::ptrdiff_t>(i),
+                                   codes.values.begin() + static_cast<std::ptrdiff_t>(next),
+                                   [](std::int8_t code) { return code != 0; });
+      const float scale = codes.scales[i / block];
+      if (any && known && scale != scales[at]) {
+        return fail(ErrorKind::not_representable,
+                    "row " + std::to_string(row) +
+                        " has blocks of different scales; packed weights have one scale a row");
+      }
+      if (any) scales[at] = scale, known = true;
+      i = next;
+    }
   }
-  std::unreachable();
+  return scales;
+}
+
+Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form, unsigned threads) {
+  return compute([&]() -> Result<PackedWeights> {
+    const auto count = TRY(elements(codes.shape));
+    const std::size_t expected_scales =
+        codes.scale_block <= 0 ? 1
+                               : (count + static_cast<std::size_t>(codes.scale_block) - 1) /
+                                     static_cast<std::size_t>(codes.scale_block);
+    if (codes.values.size() != count || codes.scales.size() != expected_scales ||
+        codes.scale_block < 0) {
+      return fail(ErrorKind::wrong_size, "a shape of " + to_text(codes.shape) + " needs " +
+                                             std::to_string(count) + " codes and " +
+                                             std::to_string(expected_scales) + " scales, not " +
+                                             std::to_string(codes.values.size()) + " and " +
+                                             std::to_string(codes.scales.size()));
+    }
+    for (const float scale : codes.scales) {
+      if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
+    }
+    auto scales = TRY(scales_by_row(codes, 0, codes.shape.rows));
+    const std::size_t cols = static_cast<std::size_t>(codes.shape.cols);
+    auto weights = pack_rows(codes.shape, form, std::move(scales), threads,
+                             [&](std::size_t row, std::size_t, std::vector<std::int8_t>&) {
+                               return codes.values.data() + row * cols;
+                             });
+    if (!weights) return std::unexpected(weights.error());
+    if (*weights) return PackedWeights(std::move(*weights));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (codes.values[i] >= -1 && codes.values[i] <= 1) continue;
+      return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
+                                           std::to_string(codes.values[i]) + ", not -1, 0 or +1");
+    }
+    std::unreachable();
+  });
 }
 
 Result<PackedWeights> PackedWeights::pack(const EncodedView& from, Form form, unsigned threads) {
-  const std::size_t width = plane_width(from.format, from.shape);
-  // Where panels begin with groups of planes, each is decoded by itself, in the cache.
-  if (width != 0 && static_cast<std::size_t>(from.shape.cols) * kPanelRows % (4 * width) == 0) {
-    const Result<std::vector<float>> scales = scales_of(from);
-    if (!scales) return std::unexpected(scales.error());
-    const std::size_t cols = static_cast<std::size_t>(from.shape.cols);
-    auto weights = pack_rows(
-        from.shape, form,
-        std::vector<float>(static_cast<std::size_t>(from.shape.rows), (*scales)[0]), threads,
-        [&](std::size_t row, std::size_t rows, std::vector<std::int8_t>& room) {
-          room.resize(rows * cols);
-          const bool good = weight_table().split(from.bytes.data() + row * cols / 4,
-                                                 rows * cols / 4 / width, width, room.data());
-          return good ? room.data() : nullptr;
-        });
-    if (!weights) return std::unexpected(weights.error());
-    if (*weights) return PackedWeights(std::move(*weights));
-  }
-  const Result<Codes> codes = decode(from, threads);  // also to say which code is bad
-  if (!codes) return std::unexpected(codes.error());
-  return pack(*codes, form, threads);
+  return compute([&]() -> Result<PackedWeights> {
+    const std::size_t width = plane_width(from.format, from.shape);
+    // Where panels begin with groups of planes, each is decoded by itself, in the cache.
+    if (width != 0 && static_cast<std::size_t>(from.shape.cols) * kPanelRows % (4 * width) == 0) {
+      const auto scales = TRY(scales_of(from));
+      const std::size_t cols = static_cast<std::size_t>(from.shape.cols);
+      auto weights = pack_rows(
+          from.shape, form,
+          std::vector<float>(static_cast<std::size_t>(from.shape.rows), (scales)[0]), threads,
+          [&](std::size_t row, std::size_t rows, std::vector<std::int8_t>& room) {
+            room.resize(rows * cols);
+            const bool good = weight_table().split(from.bytes.data() + row * cols / 4,
+                                                   rows * cols / 4 / width, width, room.data());
+            return good ? room.data() : nullptr;
+          });
+      if (!weights) return std::unexpected(weights.error());
+      if (*weights) return PackedWeights(std::move(*weights));
+    }
+    const Result<Codes> codes = decode(from, threads);  // also to say which code is bad
+    if (!codes) return std::unexpected(codes.error());
+    return pack(*codes, form, threads);
+  });
 }
 
 Shape PackedWeights::shape() const { return cpu_->shape; }

@@ -64,25 +64,26 @@ void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
   }
 }
 
-void multiply_vector_shared(detail::CpuEngine& engine, const detail::CpuWeights& w,
-                            const detail::ActivationRows& y, const Output& output, unsigned parts) {
+void multiply_vector_shared(const kernels::Table& table, const detail::Crew& crew,
+                            const detail::CpuWeights& w, const detail::ActivationRows& y,
+                            const Output& output, unsigned parts) {
   const auto begin = [&](unsigned part) { return w.panels * part / parts; };
   if (parts == 1 || w.panels * w.panel_bytes() < kSharedBytes) {
-    engine.workers.run(parts, [&](unsigned part) {
-      multiply_vector(*engine.table, w, y, output, begin(part), begin(part + 1));
+    crew.run(parts, [&](unsigned part) {
+      multiply_vector(table, w, y, output, begin(part), begin(part + 1));
     });
     return;
   }
-  for (unsigned part = 0; part < parts; ++part) engine.shares[part].next = begin(part);
-  engine.workers.run(parts, [&](unsigned part) {
+  for (unsigned part = 0; part < parts; ++part) crew.shares[part].next = begin(part);
+  crew.run(parts, [&](unsigned part) {
     for (unsigned step = 0; step < parts; ++step) {
       const unsigned from = (part + step) % parts;
-      std::atomic<std::size_t>& next = engine.shares[from].next;
+      std::atomic<std::size_t>& next = crew.shares[from].next;
       const std::size_t end = begin(from + 1);
       while (next.load(std::memory_order_relaxed) < end) {
         const std::size_t first = next.fetch_add(kSharedPanels, std::memory_order_relaxed);
         if (first >= end) break;
-        multiply_vector(*engine.table, w, y, output, first, std::min(end, first + kSharedPanels));
+        multiply_vector(table, w, y, output, first, std::min(end, first + kSharedPanels));
       }
     }
   });
@@ -160,6 +161,50 @@ void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
   }
 }
 
+Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail::Crew& crew,
+                           const detail::CpuWeights& w, const detail::ActivationRows& y,
+                           const Output& output) {
+  const std::size_t rows = static_cast<std::size_t>(y.rows);
+  if (rows == 1) {
+    const std::size_t wanted = w.panels * w.panel_bytes() / kBytesAThread + 1;
+    const unsigned parts =
+        static_cast<unsigned>(std::min({static_cast<std::size_t>(crew.count()), wanted, w.panels}));
+    multiply_vector_shared(table, crew, w, y, output, parts);
+    return {};
+  }
+  const Depth depth = depth_of(tier, w);
+  const std::size_t all_pairs = (w.panels + 1) / 2;
+  const std::size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
+  const std::size_t wanted = w.panels * w.panel_bytes() * rows / (8 * kBytesAThread) + 1;
+  const std::size_t threads = std::min(static_cast<std::size_t>(crew.count()), wanted);
+  // Groups of pairs as large as gives every thread an equal share of them.
+  const std::size_t shares = (threads + row_blocks - 1) / row_blocks;
+  const std::size_t most = (all_pairs + shares - 1) / shares;
+  const std::size_t rounds = (most + kMostPairs - 1) / kMostPairs;
+  const std::size_t group = (most + rounds - 1) / rounds;
+  const std::size_t groups = (all_pairs + group - 1) / group;
+  const std::size_t parts = groups * row_blocks;
+  const unsigned used = static_cast<unsigned>(std::min(threads, parts));
+  const std::size_t sums_rows = group * ((std::min(rows, kRowBlock) + 31) / 32 * 32);
+  for (unsigned thread = 0; thread < used; ++thread) {
+    if (!crew.scratch[thread].reserve(2 * depth.panel_bytes, sums_rows)) {
+      return fail(ErrorKind::too_large,
+                  "no memory for the sums of " + std::to_string(rows) + " rows");
+    }
+  }
+  std::atomic<std::size_t> next{0};
+  crew.run(used, [&](unsigned thread) {
+    for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
+      const std::size_t first_pair = part % groups * group, first_row = part / groups * kRowBlock;
+      multiply_part(table, w, y, output,
+                    {first_pair, std::min(group, all_pairs - first_pair), first_row,
+                     std::min(kRowBlock, rows - first_row)},
+                    depth, crew.scratch[thread]);
+    }
+  });
+  return {};
+}
+
 }  // namespace
 
 Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w,
@@ -182,45 +227,15 @@ Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w
       return fail(ErrorKind::not_finite, "the product of a step and a scale is not finite");
     }
   }
-  const kernels::Table& table = *engine.table;
-  if (rows == 1) {
-    const std::size_t wanted = w.panels * w.panel_bytes() / kBytesAThread + 1;
-    const unsigned parts = static_cast<unsigned>(
-        std::min({static_cast<std::size_t>(engine.workers.count()), wanted, w.panels}));
-    multiply_vector_shared(engine, w, y, output, parts);
-    return {};
+  if (engine.forked()) {
+    Scratch scratch;
+    Share share;
+    return multiply_with(*engine.table, engine.tier, {nullptr, {&scratch, 1}, {&share, 1}}, w, y,
+                         output);
   }
-  const Depth depth = depth_of(engine.tier, w);
-  const std::size_t all_pairs = (w.panels + 1) / 2;
-  const std::size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
-  const std::size_t wanted = w.panels * w.panel_bytes() * rows / (8 * kBytesAThread) + 1;
-  const std::size_t threads = std::min(static_cast<std::size_t>(engine.workers.count()), wanted);
-  // Groups of pairs as large as gives every thread an equal share of them.
-  const std::size_t shares = (threads + row_blocks - 1) / row_blocks;
-  const std::size_t most = (all_pairs + shares - 1) / shares;
-  const std::size_t rounds = (most + kMostPairs - 1) / kMostPairs;
-  const std::size_t group = (most + rounds - 1) / rounds;
-  const std::size_t groups = (all_pairs + group - 1) / group;
-  const std::size_t parts = groups * row_blocks;
-  const unsigned used = static_cast<unsigned>(std::min(threads, parts));
-  const std::size_t sums_rows = group * ((std::min(rows, kRowBlock) + 31) / 32 * 32);
-  for (unsigned thread = 0; thread < used; ++thread) {
-    if (!engine.scratch[thread].reserve(2 * depth.panel_bytes, sums_rows)) {
-      return fail(ErrorKind::too_large,
-                  "no memory for the sums of " + std::to_string(rows) + " rows");
-    }
-  }
-  std::atomic<std::size_t> next{0};
-  engine.workers.run(used, [&](unsigned thread) {
-    for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
-      const std::size_t first_pair = part % groups * group, first_row = part / groups * kRowBlock;
-      multiply_part(table, w, y, output,
-                    {first_pair, std::min(group, all_pairs - first_pair), first_row,
-                     std::min(kRowBlock, rows - first_row)},
-                    depth, engine.scratch[thread]);
-    }
-  });
-  return {};
+  const std::lock_guard lock(engine.mutex);
+  return multiply_with(*engine.table, engine.tier,
+                       {engine.workers.get(), engine.scratch, engine.shares}, w, y, output);
 }
 
 }  // namespace gpuready::ternary

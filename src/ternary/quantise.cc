@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernel_abi/ternary_weights.h"
+#include "ternary/compute.h"
 #include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
@@ -24,6 +25,7 @@ static_assert(kernels::kSumPiece == kSumPiece);
 Result<std::size_t> check(const FloatView& weights, Shape shape) {
   const Result<std::size_t> count = elements(shape);
   if (!count) return count;
+  TRY(check_type(weights.type));
   const std::size_t needed = *count * bytes_of(weights.type);
   if (weights.bytes.size() == needed) return count;
   return fail(weights.bytes.size() < needed ? ErrorKind::truncated : ErrorKind::wrong_size,
@@ -107,84 +109,82 @@ bool has_block_rule(FormatId id) { return format(id).scales == ScaleGranularity:
 Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
                              const QuantiseOptions& options,
                              std::optional<std::span<std::uint8_t>> into) {
-  const Result<std::size_t> count = check(weights, shape);
-  if (!count) return std::unexpected(count.error());
+  const auto count = TRY(check(weights, shape));
+  if (options.rule != Rule::of_format && options.rule != Rule::absmean)
+    return fail(ErrorKind::bad_input, "the rule is not one of those that there are");
   if (options.rule == Rule::absmean && format(to).four_levels) {
     return fail(ErrorKind::not_ternary,
                 std::string(format(to).name) + " has four levels and no zero, so no absmean rule");
   }
-  Result<Started> started = start_encoded(to, shape, options.encode);
-  if (!started) return std::unexpected(started.error());
-  if (into && into->size() != started->bytes) {
+  auto started = TRY(start_encoded(to, shape, options.encode));
+  if (into && into->size() != started.bytes) {
     return fail(ErrorKind::wrong_size, std::string(format(to).name) + " of " + to_text(shape) +
-                                           " takes " + std::to_string(started->bytes) +
+                                           " takes " + std::to_string(started.bytes) +
                                            " bytes, not " + std::to_string(into->size()));
   }
   const unsigned threads = options.encode.threads;
-  Encoded& encoded = started->encoded;
-  if (!into) encoded.bytes = make_bytes(started->bytes, threads);
+  Encoded& encoded = started.encoded;
+  if (!into) encoded.bytes = make_bytes(started.bytes, threads);
   const std::span<std::uint8_t> bytes = into ? *into : std::span(encoded.bytes);
   if (options.rule == Rule::of_format && has_block_rule(to)) {
-    return quantise_blocks(weights, std::move(*started), bytes, options.encode);
+    return quantise_blocks(weights, std::move(started), bytes, options.encode);
   }
 
   const bool absmean = options.rule == Rule::absmean || to == FormatId::w2a8_gpu;
   float scale = 0;  // bitnet.cpp: the greatest magnitude is the scale of all
   if (absmean) {    // also microsoft/BitNet gpu/convert_checkpoint.py, for w2a8-gpu
-    const Result<float> mean = scale_by_absmean(weights, *count, threads);
-    if (!mean) return std::unexpected(mean.error());
-    scale = *mean;
+    const auto mean = TRY(scale_by_absmean(weights, count, threads));
+    scale = mean;
   }
   const std::uint32_t threshold = threshold_of(weights.type, absmean, scale);
   Greatest greatest;
   if (const std::size_t width = plane_width(to, shape); width != 0) {
     const auto codes_of = weight_table().codes[static_cast<int>(weights.type)];
-    write_planes(width, *count, threads, bytes.data(),
+    write_planes(width, count, threads, bytes.data(),
                  [&](std::size_t first, std::size_t now, std::uint8_t* codes) {
                    greatest.raise(codes_of(word(weights, first), now, threshold, 1, codes));
                  });
   } else {
-    std::vector<std::int8_t> codes(*count);
-    write_signs(weights, *count, threshold, threads, codes.data(), greatest);
+    std::vector<std::int8_t> codes(count);
+    write_signs(weights, count, threshold, threads, codes.data(), greatest);
     if (into) std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
     write_codes(to, shape, encoded.tiling, codes.data(), bytes.data());
   }
   if (!greatest.finite(weights.type)) {
-    return std::unexpected(not_finite(weights, 0, *count));
+    return std::unexpected(not_finite(weights, 0, count));
   }
   if (!absmean) scale = value_of(weights.type, greatest.bits());
   const std::size_t block = static_cast<std::size_t>(format(to).scale_block);
-  const std::vector<float> scales(block == 0 ? 1 : (*count + block - 1) / block, scale);
-  const Result<void> finished = finish_encoded(encoded, bytes, scales, options.encode);
-  if (!finished) return std::unexpected(finished.error());
+  const std::vector<float> scales(block == 0 ? 1 : (count + block - 1) / block, scale);
+  TRY(finish_encoded(encoded, bytes, scales, options.encode));
   return std::move(encoded);
 }
 
 }  // namespace
 
 Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned threads) {
-  const Result<std::size_t> count = check(weights, shape);
-  if (!count) return std::unexpected(count.error());
-  const Result<float> scale = scale_by_absmean(weights, *count, threads);
-  if (!scale) return std::unexpected(scale.error());
-  Codes codes;
-  codes.shape = shape;
-  codes.scales = {*scale};
-  codes.values.resize(*count);
-  Greatest greatest;
-  write_signs(weights, *count, threshold_of(weights.type, true, *scale), threads,
-              codes.values.data(), greatest);
-  return codes;
+  return compute([&]() -> Result<Codes> {
+    const auto count = TRY(check(weights, shape));
+    const auto scale = TRY(scale_by_absmean(weights, count, threads));
+    Codes codes;
+    codes.shape = shape;
+    codes.scales = {scale};
+    codes.values.resize(count);
+    Greatest greatest;
+    write_signs(weights, count, threshold_of(weights.type, true, scale), threads,
+                codes.values.data(), greatest);
+    return codes;
+  });
 }
 
 Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,
                          const QuantiseOptions& options) {
-  return quantise_any(weights, shape, to, options, std::nullopt);
+  return compute([&] { return quantise_any(weights, shape, to, options, std::nullopt); });
 }
 
 Result<Encoded> quantise_into(std::span<std::uint8_t> bytes, const FloatView& weights, Shape shape,
                               FormatId to, const QuantiseOptions& options) {
-  return quantise_any(weights, shape, to, options, bytes);
+  return compute([&] { return quantise_any(weights, shape, to, options, bytes); });
 }
 
 }  // namespace gpuready::ternary

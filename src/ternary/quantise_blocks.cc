@@ -101,8 +101,7 @@ Result<Encoded> by_block(const FloatView& weights, Started started, std::span<st
     }
   });
   if (!finite) return std::unexpected(not_finite(weights, 0, count));
-  const Result<void> finished = finish_encoded(encoded, bytes, scales, options);
-  if (!finished) return std::unexpected(finished.error());
+  TRY(finish_encoded(encoded, bytes, scales, options));
   return std::move(encoded);
 }
 

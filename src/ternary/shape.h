@@ -11,6 +11,12 @@ inline std::string to_text(Shape shape) {
   return std::to_string(shape.rows) + " x " + std::to_string(shape.cols);
 }
 
+// A caller in C, or with a cast, can give an enum a value that it does not have.
+inline Result<void> check_type(FloatType type) {
+  if (type == FloatType::f32 || type == FloatType::f16 || type == FloatType::bf16) return {};
+  return fail(ErrorKind::bad_input, "the type of the values is not f32, f16 or bf16");
+}
+
 // Elements of a shape; no dimension may be zero or negative, and 2^40 elements are the most.
 inline Result<std::size_t> elements(Shape shape) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;

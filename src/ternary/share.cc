@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "ternary/compute.h"
 #include "ternary/workers.h"
 
 namespace gpuready::ternary {
@@ -14,9 +16,18 @@ void share(std::size_t count, std::size_t grain, unsigned threads,
            const std::function<void(std::size_t begin, std::size_t end)>& work) {
   const std::size_t pieces = (count + grain - 1) / grain;
   std::atomic<std::size_t> next{0};
-  const auto serve = [&] {
-    for (std::size_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
-      work(piece * grain, std::min(count, (piece + 1) * grain));
+  std::exception_ptr thrown;
+  std::mutex thrown_mutex;
+  const auto serve = [&]() noexcept {
+    const DefaultRounding rounding;
+    try {
+      for (std::size_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
+        work(piece * grain, std::min(count, (piece + 1) * grain));
+      }
+    } catch (...) {
+      next.store(pieces, std::memory_order_relaxed);  // the others stop after their piece
+      const std::lock_guard lock(thrown_mutex);
+      thrown = std::current_exception();
     }
   };
   std::vector<std::jthread> others;  // a thread begins when it is there: none waits for the last
@@ -26,12 +37,14 @@ void share(std::size_t count, std::size_t grain, unsigned threads,
     for (std::size_t thread = 1; thread < std::min<std::size_t>(usable, pieces); ++thread) {
       try {
         others.emplace_back(serve);
-      } catch (const std::system_error&) {
-        break;  // a limit on threads: work with those that there are
+      } catch (const std::exception&) {
+        break;  // a limit on threads or memory: work with those that there are
       }
     }
   }
   serve();
+  others.clear();  // waits for them
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace gpuready::ternary

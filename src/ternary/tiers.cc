@@ -115,6 +115,7 @@ const Table* table_of(Tier tier) {
 }
 
 std::string why_not(Tier tier) {
+  if (static_cast<std::size_t>(tier) >= std::size(kAllTiers)) return "there is no such tier";
   if (table_of(tier) == nullptr) return "it belongs to another architecture";
 #if defined(__x86_64__)
   const Features& f = features();
@@ -184,7 +185,8 @@ const kernels::WeightTable& weight_table() {
 std::string_view to_string(Tier tier) {
   constexpr std::string_view kNames[] = {"scalar", "avx2", "avx-vnni", "avx512-vnni",
                                          "amx",    "neon", "dotprod",  "i8mm"};
-  return kNames[static_cast<int>(tier)];
+  const auto index = static_cast<std::size_t>(tier);
+  return index < std::size(kNames) ? kNames[index] : "unknown tier";
 }
 
 std::vector<TierStatus> tiers() {

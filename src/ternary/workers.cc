@@ -1,6 +1,8 @@
 #include "ternary/workers.h"
 
-#include <system_error>
+#include <exception>
+
+#include "ternary/compute.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -26,8 +28,8 @@ Workers::Workers(unsigned threads) {
   for (unsigned index = 1; index < threads; ++index) {
     try {
       threads_.emplace_back([this, index] { serve(index); });
-    } catch (const std::system_error&) {
-      break;  // a limit on threads: work with those that there are
+    } catch (const std::exception&) {
+      break;  // a limit on threads or memory: work with those that there are
     }
   }
 }
@@ -43,6 +45,7 @@ Workers::~Workers() {
 }
 
 void Workers::serve(unsigned index) {
+  const DefaultRounding rounding;  // a thread begins with its maker's
   std::uint64_t seen = 0;
   for (;;) {
     for (int spin = 0; spin < kSpins && round_.load(std::memory_order_acquire) == seen; ++spin) {

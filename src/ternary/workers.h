@@ -14,13 +14,13 @@ namespace gpuready::ternary {
 class Workers {
  public:
   explicit Workers(unsigned threads);  // the caller's own included; fewer where none can be started
-  ~Workers();
+  ~Workers();                          // not to be called in a forked process
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   unsigned count() const { return static_cast<unsigned>(threads_.size()) + 1; }
   // Calls work(index) with each index below `parts` (at most count()) on a thread of its own, index
-  // 0 on the caller's, and returns when all are done. One call at a time.
+  // 0 on the caller's, and returns when all are done. `work` throws nothing. One call at a time.
   void run(unsigned parts, const std::function<void(unsigned)>& work);
 
  private:

@@ -15,10 +15,9 @@ using Record = std::function<Result<void>()>;
 // Microseconds of one of the `calls` that `record` gives to the stream.
 Result<Samples> time_calls(Device& device, StreamId stream, unsigned calls, double budget_s,
                            const Record& record) {
-  auto timer = StreamTimer::make(device, stream);
-  if (!timer) return std::unexpected(timer.error());
-  if (auto warm = record(); !warm) return std::unexpected(warm.error());
-  if (auto done = device.synchronize(stream); !done) return std::unexpected(done.error());
+  auto timer = TRY(StreamTimer::make(device, stream));
+  TRY(record());
+  TRY(device.synchronize(stream));
   std::optional<GraphId> graph;
   if (device.begin_capture(stream)) {
     auto recorded = record();
@@ -28,24 +27,21 @@ Result<Samples> time_calls(Device& device, StreamId stream, unsigned calls, doub
   }
   const auto once = [&] { return graph ? device.launch_graph(stream, *graph) : record(); };
   const auto sample = [&](int repeats) -> Result<double> {
-    if (auto done = timer->start(); !done) return std::unexpected(done.error());
-    for (int i = 0; i < repeats; ++i)
-      if (auto done = once(); !done) return std::unexpected(done.error());
-    auto ms = timer->stop_ms();
+    TRY(timer.start());
+    for (int i = 0; i < repeats; ++i) TRY(once());
+    auto ms = timer.stop_ms();
     if (!ms) return std::unexpected(ms.error());
     return *ms * 1e3 / (repeats * static_cast<double>(calls));
   };
   std::vector<double> us;
   const auto start = Clock::now();
-  auto first = sample(1);
-  if (!first) return std::unexpected(first.error());
+  auto first = TRY(sample(1));
   // A sample of at least 2 ms: events tell half a microsecond.
-  const double whole_us = std::max(*first * calls, 0.5);
+  const double whole_us = std::max(first * calls, 0.5);
   const int repeats = std::clamp(static_cast<int>(2000 / whole_us), 1, 200);
   while (us.size() < 5 || (elapsed_ms(start) < budget_s * 1e3 && us.size() < 100)) {
-    auto one = sample(repeats);
-    if (!one) return std::unexpected(one.error());
-    us.push_back(*one);
+    auto one = TRY(sample(repeats));
+    us.push_back(one);
   }
   if (graph) (void)device.destroy_graph(*graph);
   std::sort(us.begin(), us.end());
@@ -88,8 +84,7 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
   if (!memory) return told(memory.error());
   if (!out) return told(out.error());
   if (!workspace) return told(workspace.error());
-  auto activations = engine.allocate_activations(shape.m, shape.k);
-  if (!activations) return std::unexpected(activations.error());
+  auto activations = TRY(engine.allocate_activations(shape.m, shape.k));
   // Their codes are the numbers themselves, or nearly: times do not depend on them.
   const std::vector<float> numbers(codes.begin(), codes.end());
   const auto values = DeviceBuffer::make(device, numbers.size() * sizeof(float));
@@ -98,9 +93,9 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
       !done)
     return told(done.error());
   const auto quantise = [&] {
-    return engine.quantise(stream, values->range(), FloatType::f32, shape.m, *activations);
+    return engine.quantise(stream, values->range(), FloatType::f32, shape.m, activations);
   };
-  if (auto done = quantise(); !done) return std::unexpected(done.error());
+  TRY(quantise());
   const bool fuses =
       product.fuses != nullptr && product.fuses(device.info(), weights.shape(), shape.m);
   std::vector<GpuWeightsView> views(copies, view);
@@ -120,7 +115,7 @@ Result<Samples> time_on_device(Device& device, GpuEngine& engine, StreamId strea
           {device,
            stream,
            copy,
-           activations->view(),
+           activations.view(),
            shape.m,
            {OutputType::f32, {out->address(), out_bytes}},
            {workspace->address(), room},

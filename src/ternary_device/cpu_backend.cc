@@ -55,9 +55,8 @@ class CpuBackend final : public Backend {
   }
   Result<void> multiply(const BackendWeights& weights, const FloatView& activations,
                         std::int64_t rows, OutputView out) override {
-    const auto quantised = Activations::quantise(activations, rows, weights.shape().cols);
-    if (!quantised) return std::unexpected(quantised.error());
-    return multiply(weights, *quantised, out);
+    const auto quantised = TRY(Activations::quantise(activations, rows, weights.shape().cols));
+    return multiply(weights, quantised, out);
   }
   Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,
                            const QuantiseOptions& options) override {
@@ -77,9 +76,8 @@ std::string_view to_string(BackendKind kind) {
 }
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const EngineOptions& options) {
-  auto engine = CpuEngine::create(options);
-  if (!engine) return std::unexpected(engine.error());
-  return make_cpu_backend(std::move(*engine));
+  auto engine = TRY(CpuEngine::create(options));
+  return make_cpu_backend(std::move(engine));
 }
 
 std::unique_ptr<Backend> make_cpu_backend(CpuEngine engine) {

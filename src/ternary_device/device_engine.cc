@@ -30,17 +30,16 @@ std::uint64_t expected_device_bytes(Shape shape) {
 Result<std::unique_ptr<BackendWeights>> load_on_gpu(DeviceState& state,
                                                     const PackedWeights& weights) {
   if (state.lost_error) return std::unexpected(*state.lost_error);
-  const auto room = state.budget();
-  if (!room) return std::unexpected(room.error());
+  const auto room = TRY(state.budget());
   const auto no_room = [&](std::uint64_t bytes) {
     return fail(ErrorKind::device_memory, "weights of " + std::to_string(bytes) +
-                                              " bytes do not fit the " + std::to_string(*room) +
+                                              " bytes do not fit the " + std::to_string(room) +
                                               " that may be taken of the device's memory");
   };
   const std::uint64_t expected = expected_device_bytes(weights.shape());
-  if (expected > *room) return no_room(expected);
+  if (expected > room) return no_room(expected);
   auto loaded = state.gpu()->load(weights);
-  if (loaded && (*loaded)->bytes() > *room) return no_room((*loaded)->bytes());
+  if (loaded && (*loaded)->bytes() > room) return no_room((*loaded)->bytes());
   return loaded;
 }
 
@@ -63,10 +62,9 @@ Result<DeviceEngine> DeviceEngine::create(const DeviceOptions& options) {
   parts.breaker = options.breaker;
   EngineOptions cpu = options.cpu;
   cpu.strict |= parts.strict && cpu.tier.has_value();
-  auto engine = CpuEngine::create(cpu);
-  if (!engine) return std::unexpected(engine.error());
-  parts.fallbacks = engine->fallbacks();
-  parts.cpu = make_cpu_backend(std::move(*engine));
+  auto engine = TRY(CpuEngine::create(cpu));
+  parts.fallbacks = engine.fallbacks();
+  parts.cpu = make_cpu_backend(std::move(engine));
   if (parts.target.kind != TargetKind::cpu && !parts.forced) {
     Discovery found;
     if (const auto variable = faked_by()) {
@@ -89,9 +87,8 @@ Result<DeviceWeights> DeviceEngine::load(const PackedWeights& weights) const {
   auto loaded = std::make_shared<LoadedWeights>(state_, weights);
   const std::unique_lock lock(state.mutex);
   state.host_weights_bytes.add(weights.bytes());
-  auto on_cpu = state.cpu().load(weights);
-  if (!on_cpu) return std::unexpected(on_cpu.error());
-  loaded->on_cpu = std::move(*on_cpu);
+  auto on_cpu = TRY(state.cpu().load(weights));
+  loaded->on_cpu = std::move(on_cpu);
   if (state.gpu() == nullptr) return DeviceWeights(std::move(loaded));
   auto on_gpu = load_on_gpu(state, weights);
   if (on_gpu) {
@@ -109,9 +106,8 @@ Result<DeviceWeights> DeviceEngine::load(const PackedWeights& weights) const {
 }
 
 Result<DeviceWeights> DeviceEngine::load(const EncodedView& weights, Form form) const {
-  const auto packed = PackedWeights::pack(weights, form);
-  if (!packed) return std::unexpected(packed.error());
-  return load(*packed);
+  const auto packed = TRY(PackedWeights::pack(weights, form));
+  return load(packed);
 }
 
 Result<void> DeviceEngine::multiply(const DeviceWeights& weights, const Activations& activations,

@@ -55,9 +55,8 @@ Result<void> multiply_parts(Backend& backend, const LoadedWeights& weights, cons
                             const OutputView& out, std::int64_t most) {
   std::optional<Activations> quantised;
   if (input.codes == nullptr) {
-    auto made = Activations::quantise(*input.values, input.rows, weights.host.shape().cols);
-    if (!made) return std::unexpected(made.error());
-    quantised = std::move(*made);
+    auto made = TRY(Activations::quantise(*input.values, input.rows, weights.host.shape().cols));
+    quantised = std::move(made);
   }
   const Activations& all = quantised ? *quantised : *input.codes;
   if (out.type != OutputType::int32) {
@@ -74,15 +73,12 @@ Result<void> multiply_parts(Backend& backend, const LoadedWeights& weights, cons
     codes.clear();
     for (std::int64_t row = first; row < first + rows; ++row)
       codes.insert(codes.end(), all.row(row).begin(), all.row(row).end());
-    const auto part = Activations::from_int8(
+    const auto part = TRY(Activations::from_int8(
         codes, rows, all.cols(),
-        all.steps().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)));
-    if (!part) return std::unexpected(part.error());
-    if (auto done = backend.multiply(*weights.on_gpu, *part,
-                                     part_of(out, static_cast<std::size_t>(first) * row_bytes,
-                                             static_cast<std::size_t>(rows) * row_bytes));
-        !done)
-      return done;
+        all.steps().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows))));
+    TRY(backend.multiply(*weights.on_gpu, part,
+                         part_of(out, static_cast<std::size_t>(first) * row_bytes,
+                                 static_cast<std::size_t>(rows) * row_bytes)));
   }
   return {};
 }
@@ -119,7 +115,7 @@ Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& i
                       const OutputView& out) {
   if (weights.state.get() != &state)
     return fail(ErrorKind::wrong_size, "these weights were loaded by another engine");
-  if (auto sizes = check_sizes(weights, input, out); !sizes) return sizes;
+  TRY(check_sizes(weights, input, out));
   const std::lock_guard lock(state.mutex);
   bool on_gpu = false;
   auto done = attempt(

@@ -31,10 +31,9 @@ Result<BackendMemory> DeviceState::read_memory() {
 }
 
 Result<std::uint64_t> DeviceState::budget() {
-  const auto memory = read_memory();
-  if (!memory) return std::unexpected(memory.error());
+  const auto memory = TRY(read_memory());
   const auto less = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
-  std::uint64_t bytes = less(memory->free_bytes, parts.reserve_bytes);
+  std::uint64_t bytes = less(memory.free_bytes, parts.reserve_bytes);
   if (parts.memory_limit_bytes)
     bytes = std::min(bytes, less(*parts.memory_limit_bytes, device_weights_bytes.get()));
   return bytes;

@@ -170,11 +170,9 @@ GemvPlan gemv_plan(const DeviceInfo& device, Shape weights, std::int64_t rows, u
 Result<void> prepare_gemv(Device& device, const GemvPlan& plan) {
   for (const Kernel* kernel : {plan.kernel, plan.values_kernel}) {
     if (kernel == nullptr) continue;
-    if (auto ready = device.prepare(*kernel); !ready) return ready;
+    TRY(device.prepare(*kernel));
     // Which also allows it that much shared memory.
-    const auto blocks =
-        device.resident_blocks(*kernel, plan.shape.threads, plan.shape.shared_bytes);
-    if (!blocks) return std::unexpected(blocks.error());
+    TRY(device.resident_blocks(*kernel, plan.shape.threads, plan.shape.shared_bytes));
   }
   return {};
 }

@@ -59,9 +59,8 @@ class GpuBackend final : public Backend {
   std::uint64_t workspace_bytes(Shape weights, std::int64_t rows) const override;
 
   Result<std::unique_ptr<BackendWeights>> load(const PackedWeights& weights) override {
-    auto loaded = engine_.load(weights);
-    if (!loaded) return std::unexpected(loaded.error());
-    return std::make_unique<GpuBackendWeights>(std::move(*loaded));
+    auto loaded = TRY(engine_.load(weights));
+    return std::make_unique<GpuBackendWeights>(std::move(loaded));
   }
   Result<void> multiply(const BackendWeights& weights, const Activations& activations,
                         OutputView out) override;
@@ -113,17 +112,15 @@ Result<void> GpuBackend::room_for_rows(std::int64_t rows, std::int64_t cols) {
   if (activations_ && activations_->cols() == cols && activations_->capacity_rows() >= rows)
     return {};
   activations_.reset();
-  auto made = engine_.allocate_activations(rows, cols);
-  if (!made) return std::unexpected(made.error());
-  activations_.emplace(std::move(*made));
+  auto made = TRY(engine_.allocate_activations(rows, cols));
+  activations_.emplace(std::move(made));
   return {};
 }
 
 Result<PoolBlock> GpuBackend::room_for_out(Shape weights, std::int64_t rows, OutputView out) {
   const std::uint64_t element = out.type == OutputType::bf16 ? 2 : 4;
-  const auto count = elements({rows, weights.rows});
-  if (!count) return std::unexpected(count.error());
-  if (out.bytes.size() != *count * element)
+  const auto count = TRY(elements({rows, weights.rows}));
+  if (out.bytes.size() != count * element)
     return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{rows, weights.rows}) +
                                            ", not " + std::to_string(out.bytes.size() / element) +
                                            " elements");
@@ -142,8 +139,7 @@ Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, Ad
   const float greatest = out.type == OutputType::int32 ? 0 : weights.view().greatest_scale;
   if (result.bytes > kStagingBytes || known_bytes > kStagingBytes) {
     const GpuWeights* scaled = out.type == OutputType::int32 ? nullptr : &weights;
-    if (auto finite = engine_.check(stream_->id(), *activations_, rows, scaled); !finite)
-      return finite;
+    TRY(engine_.check(stream_->id(), *activations_, rows, scaled));
     auto done =
         device_->copy_to_host(stream_->id(), out.bytes.data(), result.address, result.bytes);
     if (done) done = device_->synchronize(stream_->id());
@@ -156,9 +152,7 @@ Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, Ad
     done = device_->copy_to_host(stream_->id(), known, activations_->view().rows, known_bytes);
   if (done) done = device_->synchronize(stream_->id());
   if (!done) return told(done);
-  if (auto finite = check_activation_rows({known, static_cast<std::size_t>(rows)}, greatest);
-      !finite)
-    return finite;
+  TRY(check_activation_rows({known, static_cast<std::size_t>(rows)}, greatest));
   std::memcpy(out.bytes.data(), staged, result.bytes);
   return {};
 }
@@ -170,49 +164,36 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const Activatio
     return fail(ErrorKind::wrong_size, "weights of " + to_text(loaded.shape()) +
                                            " do not fit activations of " +
                                            std::to_string(activations.cols()) + " columns");
-  const auto result = room_for_out(loaded.shape(), activations.rows(), out);
-  if (!result) return std::unexpected(result.error());
-  if (auto made = room_for_rows(activations.rows(), activations.cols()); !made) return made;
-  const auto workspace = workspace_for(loaded.shape(), activations.rows());
-  if (!workspace) return std::unexpected(workspace.error());
-  if (auto done = engine_.upload(stream_->id(), activations, *activations_); !done) return done;
-  if (auto done = engine_.multiply(stream_->id(), loaded, *activations_, activations.rows(),
-                                   {out.type, range(*result)}, range(*workspace));
-      !done)
-    return done;
-  return finish(loaded, activations.rows(), range(*result), out);
+  const auto result = TRY(room_for_out(loaded.shape(), activations.rows(), out));
+  TRY(room_for_rows(activations.rows(), activations.cols()));
+  const auto workspace = TRY(workspace_for(loaded.shape(), activations.rows()));
+  TRY(engine_.upload(stream_->id(), activations, *activations_));
+  TRY(engine_.multiply(stream_->id(), loaded, *activations_, activations.rows(),
+                       {out.type, range(result)}, range(workspace)));
+  return finish(loaded, activations.rows(), range(result), out);
 }
 
 Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView& activations,
                                   std::int64_t rows, OutputView out) {
   const GpuWeights& loaded = static_cast<const GpuBackendWeights&>(weights).weights;
   const std::int64_t cols = loaded.shape().cols;
-  const auto count = elements({rows, cols});
-  if (!count) return std::unexpected(count.error());
-  const std::uint64_t bytes = *count * bytes_of(activations.type);
+  const auto count = TRY(elements({rows, cols}));
+  const std::uint64_t bytes = count * bytes_of(activations.type);
   if (activations.bytes.size() != bytes)
     return fail(ErrorKind::wrong_size, std::to_string(rows) + " rows of " + std::to_string(cols) +
                                            " activations need " + std::to_string(bytes) +
                                            " bytes, not " +
                                            std::to_string(activations.bytes.size()));
-  const auto result = room_for_out(loaded.shape(), rows, out);
-  if (!result) return std::unexpected(result.error());
-  const auto values = room(bytes);
-  if (!values) return std::unexpected(values.error());
-  if (auto made = room_for_rows(rows, cols); !made) return made;
-  const auto workspace = workspace_for(loaded.shape(), rows);
-  if (!workspace) return std::unexpected(workspace.error());
+  const auto result = TRY(room_for_out(loaded.shape(), rows, out));
+  const auto values = TRY(room(bytes));
+  TRY(room_for_rows(rows, cols));
+  const auto workspace = TRY(workspace_for(loaded.shape(), rows));
   const void* source = activations.bytes.data();
   if (bytes <= kStagingBytes) source = std::memcpy(staging_, source, bytes);
-  if (auto done = told(device_->copy_to_device(stream_->id(), values->address(), source, bytes));
-      !done)
-    return done;
-  if (auto done =
-          engine_.multiply(stream_->id(), loaded, {values->address(), bytes}, activations.type,
-                           *activations_, rows, {out.type, range(*result)}, range(*workspace));
-      !done)
-    return done;
-  return finish(loaded, rows, range(*result), out);
+  TRY(told(device_->copy_to_device(stream_->id(), values.address(), source, bytes)));
+  TRY(engine_.multiply(stream_->id(), loaded, {values.address(), bytes}, activations.type,
+                       *activations_, rows, {out.type, range(result)}, range(workspace)));
+  return finish(loaded, rows, range(result), out);
 }
 
 Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, FormatId to,
@@ -222,38 +203,29 @@ Result<Encoded> GpuBackend::quantise(const FloatView& weights, Shape shape, Form
   if (to != FormatId::i2s_x86 && to != FormatId::i2s_arm)
     return fail(ErrorKind::unsupported_tier,
                 "this device does not quantise weights to " + std::string(format(to).name));
-  const auto count = elements(shape);
-  if (!count) return std::unexpected(count.error());
-  if (weights.bytes.size() != *count * bytes_of(weights.type))
-    return fail(weights.bytes.size() < *count * bytes_of(weights.type) ? ErrorKind::truncated
-                                                                       : ErrorKind::wrong_size,
+  const auto count = TRY(elements(shape));
+  if (weights.bytes.size() != count * bytes_of(weights.type))
+    return fail(weights.bytes.size() < count * bytes_of(weights.type) ? ErrorKind::truncated
+                                                                      : ErrorKind::wrong_size,
                 "weights of " + to_text(shape) + " take " +
-                    std::to_string(*count * bytes_of(weights.type)) + " bytes, not " +
+                    std::to_string(count * bytes_of(weights.type)) + " bytes, not " +
                     std::to_string(weights.bytes.size()));
-  const auto size = encoded_bytes(to, shape);
-  if (!size) return std::unexpected(size.error());
-  const auto values = room(weights.bytes.size());
-  if (!values) return std::unexpected(values.error());
-  const auto out = room(*size);
-  if (!out) return std::unexpected(out.error());
-  const auto bad = room(8);
-  if (!bad) return std::unexpected(bad.error());
-  if (auto done = told(device_->copy_to_device(stream_->id(), values->address(),
-                                               weights.bytes.data(), weights.bytes.size()));
-      !done)
-    return std::unexpected(done.error());
-  if (auto done = engine_.quantise_weights(stream_->id(), range(*values), weights.type, shape, to,
-                                           range(*out), range(*bad), options.rule);
-      !done)
-    return std::unexpected(done.error());
+  const auto size = TRY(encoded_bytes(to, shape));
+  const auto values = TRY(room(weights.bytes.size()));
+  const auto out = TRY(room(size));
+  const auto bad = TRY(room(8));
+  TRY(told(device_->copy_to_device(stream_->id(), values.address(), weights.bytes.data(),
+                                   weights.bytes.size())));
+  TRY(engine_.quantise_weights(stream_->id(), range(values), weights.type, shape, to, range(out),
+                               range(bad), options.rule));
   Encoded encoded;
   encoded.format = to;
   encoded.shape = shape;
-  encoded.bytes.resize(*size);
+  encoded.bytes.resize(size);
   std::uint64_t first_bad = 0;
-  auto done = device_->copy_to_host(stream_->id(), encoded.bytes.data(), out->address(), *size);
+  auto done = device_->copy_to_host(stream_->id(), encoded.bytes.data(), out.address(), size);
   if (done)
-    done = device_->copy_to_host(stream_->id(), &first_bad, bad->address(), sizeof first_bad);
+    done = device_->copy_to_host(stream_->id(), &first_bad, bad.address(), sizeof first_bad);
   if (done) done = device_->synchronize(stream_->id());
   if (!done) return told(done.error());
   if (first_bad != ~std::uint64_t{0})
@@ -270,10 +242,9 @@ Result<std::unique_ptr<Backend>> opened(Result<std::unique_ptr<Device>> device) 
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_gpu_backend(std::unique_ptr<Device> device) {
-  auto engine = GpuEngine::create(*device);
-  if (!engine) return std::unexpected(engine.error());
-  auto backend = std::make_unique<GpuBackend>(std::move(device), std::move(*engine));
-  if (auto ready = backend->open(); !ready) return std::unexpected(ready.error());
+  auto engine = TRY(GpuEngine::create(*device));
+  auto backend = std::make_unique<GpuBackend>(std::move(device), std::move(engine));
+  TRY(backend->open());
   return backend;
 }
 

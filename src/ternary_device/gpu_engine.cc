@@ -121,7 +121,7 @@ Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint3
 }
 
 Result<GpuActivations> GpuEngine::allocate_activations(std::int64_t rows, std::int64_t cols) {
-  if (const auto count = elements({rows, cols}); !count) return std::unexpected(count.error());
+  TRY(elements({rows, cols}));
   if (cols > kMostCols || rows > std::int64_t{1} << 31)
     return fail(ErrorKind::too_large,
                 "activations of " + to_text(Shape{rows, cols}) + " are too large");
@@ -187,12 +187,12 @@ Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, Add
                                  std::int64_t rows, GpuOutput out, AddressRange workspace) {
   const Product product{&weights, &activations, rows, out, workspace};
   const GpuProduct& chosen = product_for(device_->info(), weights.shape(), rows);
-  if (auto fits = check_call(product, chosen); !fits) return fits;
+  TRY(check_call(product, chosen));
   if (!chosen.fuses || !chosen.fuses(device_->info(), weights.shape(), rows)) {
-    if (auto done = quantise(stream, values, type, rows, activations); !done) return done;
+    TRY(quantise(stream, values, type, rows, activations));
     return multiply(stream, std::span(&product, 1));
   }
-  if (auto fits = check_values(values, type, rows, activations); !fits) return fits;
+  TRY(check_values(values, type, rows, activations));
   const auto done = chosen.run({*device_,
                                 stream,
                                 weights.view(),
@@ -208,7 +208,7 @@ Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, Add
 Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> products) {
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
-    if (auto fits = check_call(product, chosen); !fits) return fits;
+    TRY(check_call(product, chosen));
   }
   for (const Product& product : products) {
     const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);

@@ -35,7 +35,7 @@ Result<void> check_rows(const GpuActivations& target, std::int64_t rows) {
 
 Result<void> check_values(AddressRange values, FloatType type, std::int64_t rows,
                           const GpuActivations& target) {
-  if (auto fits = check_rows(target, rows); !fits) return fits;
+  TRY(check_rows(target, rows));
   const GpuActivationsView& view = target.view();
   const std::uint64_t bytes =
       static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(view.cols) * bytes_of(type);
@@ -52,7 +52,7 @@ Result<void> check_values(AddressRange values, FloatType type, std::int64_t rows
 
 Result<void> GpuEngine::quantise(StreamId stream, AddressRange values, FloatType type,
                                  std::int64_t rows, const GpuActivations& target) {
-  if (auto fits = check_values(values, type, rows, target); !fits) return fits;
+  TRY(check_values(values, type, rows, target));
   const GpuActivationsView& view = target.view();
   if (view.tiles != 0 && rows >= kMatrixRows)
     return told(*device_,
@@ -75,7 +75,7 @@ Result<void> GpuEngine::quantise(StreamId stream, AddressRange values, FloatType
 
 Result<void> GpuEngine::upload(StreamId stream, const Activations& activations,
                                const GpuActivations& target) {
-  if (auto fits = check_rows(target, activations.rows()); !fits) return fits;
+  TRY(check_rows(target, activations.rows()));
   const GpuActivationsView& view = target.view();
   if (activations.cols() != view.cols)
     return fail(ErrorKind::wrong_size, "activations of " + std::to_string(activations.cols()) +
@@ -113,7 +113,7 @@ Result<void> check_activation_rows(std::span<const GpuActivationRow> rows, float
 
 Result<void> GpuEngine::check(StreamId stream, const GpuActivations& activations, std::int64_t rows,
                               const GpuWeights* weights) {
-  if (auto fits = check_rows(activations, rows); !fits) return fits;
+  TRY(check_rows(activations, rows));
   std::vector<GpuActivationRow> known(static_cast<std::size_t>(rows));
   auto done = device_->copy_to_host(stream, known.data(), activations.view().rows,
                                     known.size() * sizeof(GpuActivationRow));

@@ -46,12 +46,10 @@ Result<ResolvedOptions> resolve_options(const DeviceOptions& options, ReadVariab
       return fail(ErrorKind::bad_input, "GPUREADY_TERNARY_DEVICE: " + target.error().message);
     resolved.target = *target;
   }
-  const auto strict = flag(options.strict, variable, "GPUREADY_TERNARY_STRICT");
-  if (!strict) return std::unexpected(strict.error());
-  const auto forced = flag(options.force_cpu_fallback, variable, "GPUREADY_TERNARY_FORCE_CPU");
-  if (!forced) return std::unexpected(forced.error());
-  resolved.strict = *strict;
-  resolved.forced = *forced;
+  const auto strict = TRY(flag(options.strict, variable, "GPUREADY_TERNARY_STRICT"));
+  const auto forced = TRY(flag(options.force_cpu_fallback, variable, "GPUREADY_TERNARY_FORCE_CPU"));
+  resolved.strict = strict;
+  resolved.forced = forced;
   resolved.memory_limit_bytes = options.memory_limit_bytes;
   if (const auto limit = value_of(variable, "GPUREADY_TERNARY_MEMORY_LIMIT");
       limit && !resolved.memory_limit_bytes) {

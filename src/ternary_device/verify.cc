@@ -255,7 +255,7 @@ int exit_code(const VerifyReport& report) {
     return std::any_of(report.tensors.begin(), report.tensors.end(),
                        [&](const auto& tensor) { return tensor.status == status; });
   };
-  if (broken || any_tensor(CheckStatus::failed) ||
+  if (broken || any_tensor(CheckStatus::failed) || !report.file_problems.empty() ||
       any([](const auto& s) { return s.status == CheckStatus::failed; }))
     return 1;
   const bool unknown = any([](const auto& s) {
@@ -263,7 +263,10 @@ int exit_code(const VerifyReport& report) {
            (s.status != CheckStatus::passed && (s.asked || !s.device.empty()));
   });
   const bool good = any([](const auto& s) { return s.status == CheckStatus::passed; });
-  return unknown || !good || any_tensor(CheckStatus::not_tested) ? 4 : 0;
+  return unknown || !good || any_tensor(CheckStatus::not_tested) ||
+                 any_tensor(CheckStatus::not_supported)
+             ? 4
+             : 0;
 }
 
 std::string conclusion(const VerifyReport& report) {
@@ -281,11 +284,19 @@ std::string conclusion(const VerifyReport& report) {
       std::count_if(report.tensors.begin(), report.tensors.end(),
                     [](const auto& t) { return t.status == CheckStatus::failed; });
   if (bad_tensors > 0)
-    return fmt::format("{} of {} ternary tensors are not as they must be.", bad_tensors,
+    return fmt::format("{} of {} ternary tensors failed verification.", bad_tensors,
                        report.tensors.size());
+  if (!report.file_problems.empty()) return "The file is wrong; the tensors alone are not.";
   if (exit_code(report) == 1)
     return fmt::format("{} of {} tested tiers and devices give wrong results or errors.", failed,
                        passed + failed);
+  const auto unsupported =
+      std::count_if(report.tensors.begin(), report.tensors.end(),
+                    [](const auto& t) { return t.status == CheckStatus::not_supported; });
+  if (unsupported > 0)
+    return fmt::format(
+        "{} of {} ternary tensors are well-formed, but their products could not be verified.",
+        unsupported, report.tensors.size());
   if (missing > 0)
     return fmt::format("{} of {} that were asked for were not tested.", missing, asked);
   if (passed == 0) return "Nothing was tested.";

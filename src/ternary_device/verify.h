@@ -92,6 +92,8 @@ struct VerifyReport {
   std::vector<CheckResult> checks;
   std::vector<TensorResult> tensors;
   std::string file;  // that they are from
+  // What is wrong with the file beside its tensors' contents, as `inspect` finds it.
+  std::vector<std::string> file_problems;
   std::uint64_t seed = 0;
   bool thorough = false;
   std::uint64_t problems = 0;
@@ -102,7 +104,7 @@ VerifyReport verify(std::span<const Subject> subjects, const VerifyOptions& opti
 // Sets each subject's status from its checks.
 void judge(VerifyReport& report);
 // 0 when all that was tested and asked for holds, 1 when something differs, 4 when something that
-// was asked for was not tested, or nothing was.
+// was asked for was not tested (a tensor that cannot be multiplied, too), or nothing was.
 int exit_code(const VerifyReport& report);
 std::string conclusion(const VerifyReport& report);
 

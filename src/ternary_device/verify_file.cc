@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/result.h"
+#include "ternary/packed.h"
 #include "ternary_device/verify_subject.h"
 
 namespace gpuready::ternary {
@@ -42,22 +44,37 @@ bool round_trip(const EncodedView& view, const Codes& codes, TensorResult& tenso
   return true;
 }
 
-// Activations and the right answers.
-Result<PackedProblem> problem_of(Problem& problem, Codes codes, std::uint64_t seed) {
-  problem.spec = {kRows, codes.shape.rows, codes.shape.cols};
-  auto first = PackedWeights::pack(codes);
-  if (!first && first.error().kind == ErrorKind::not_representable) {
-    codes.scale_block = 0;
-    codes.scales = {1.0f};
-    first = PackedWeights::pack(codes);
-  }
-  if (!first) return std::unexpected(first.error());
-  problem.weights = std::move(codes);
-  // One scale a row, as the packed form has it.
-  problem.weights.scales.assign(first->row_scales().begin(), first->row_scales().end());
-  problem.weights.scale_block = problem.weights.shape.cols;
+// Weights of a tensor that are multiplied at once: its rows are taken in runs, so that memory does
+// not grow with the tensor.
+constexpr std::int64_t kWeightsAtOnce = std::int64_t{4} << 20;
+// The packed form has whole blocks: rows much shorter than one would take many times their size.
+constexpr std::int64_t kLeastCols = 32;
+
+// Why products of this tensor cannot be verified; empty where they can.
+std::string why_not_multiplied(const Codes& codes) {
+  if (codes.shape.cols < kLeastCols)
+    return "its products were not verified: it has rows of " + std::to_string(codes.shape.cols) +
+           " weights, and " + std::to_string(kLeastCols) + " are the least";
+  if (codes.shape.cols > kMostCols)
+    return "its products were not verified: it has rows of " + std::to_string(codes.shape.cols) +
+           " weights, and " + std::to_string(kMostCols) + " are the most";
+  return {};
+}
+
+// Some rows with the scales of their weights, activations, and the right answers.
+Result<PackedProblem> problem_of(Problem& problem, const Codes& codes, std::int64_t first_row,
+                                 std::int64_t rows, std::uint64_t seed) {
+  const std::int64_t cols = codes.shape.cols;
+  Codes& some = problem.weights;
+  some.shape = {rows, cols};
+  const auto begin = codes.values.begin() + first_row * cols;
+  some.values.assign(begin, begin + rows * cols);
+  // One scale a row where that is so, else the reason.
+  some.scale_block = cols;
+  some.scales = TRY(scales_by_row(codes, first_row, rows));
+  problem.spec = {kRows, rows, cols};
   Numbers numbers(seed);
-  problem.y.resize(static_cast<std::size_t>(kRows * problem.spec.k));
+  problem.y.resize(static_cast<std::size_t>(kRows * cols));
   for (std::int8_t& y : problem.y) y = static_cast<std::int8_t>(numbers.between(-128, 127));
   problem.steps = {0.0078125f, 0.0123f};
   problem.solve();
@@ -131,40 +148,60 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
       continue;
     }
     tensor.status = CheckStatus::passed;
-    const bool good = round_trip(*view, *codes, tensor);
-    Problem problem;
-    const auto packed = problem_of(problem, std::move(*codes), ++seed);
-    if (!packed) {
-      if (good) wrong(tensor, CheckStatus::failed, packed.error().message);
+    (void)round_trip(*view, *codes, tensor);
+    if (const std::string why = why_not_multiplied(*codes); !why.empty()) {
+      if (tensor.status == CheckStatus::passed) wrong(tensor, CheckStatus::not_supported, why);
       report.tensors.push_back(std::move(tensor));
       continue;
     }
-    for (Tried& one : tried) {
-      if (!one.alive) continue;
-      SubjectRun run(*one.subject, std::move(one.backend));
-      run.products(*packed);
-      ++one.check.cases;
-      for (const CheckResult& check : run.results()) one.check.elements += check.elements;
-      for (const CheckResult& check : run.results()) one.check.duration_ms += check.duration_ms;
-      for (const std::string& kernel : run.summary().kernels)
-        if (std::find(one.kernels.begin(), one.kernels.end(), kernel) == one.kernels.end())
-          one.kernels.push_back(kernel);
-      if (const std::string failure = first_failure(run); !failure.empty()) {
-        if (one.check.wrong++ == 0) one.check.reason = input.name + ", " + failure;
+    bool counted = false;
+    const std::int64_t step = std::max<std::int64_t>(1, kWeightsAtOnce / codes->shape.cols);
+    for (std::int64_t row = 0; row < codes->shape.rows; row += step) {
+      if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
         if (tensor.status == CheckStatus::passed)
-          wrong(tensor, CheckStatus::failed, one.subject->name + ", " + failure);
+          wrong(tensor, CheckStatus::not_tested, "it was interrupted");
+        break;
       }
-      one.alive = run.alive();
-      one.backend = run.take_backend();
+      Problem problem;
+      const auto packed =
+          problem_of(problem, *codes, row, std::min(step, codes->shape.rows - row), ++seed);
+      if (!packed) {
+        const bool blocks = packed.error().kind == ErrorKind::not_representable;
+        if (tensor.status == CheckStatus::passed)
+          wrong(tensor, blocks ? CheckStatus::not_supported : CheckStatus::failed,
+                blocks ? "its products were not verified: " + packed.error().message
+                       : packed.error().message);
+        break;
+      }
+      for (Tried& one : tried) {
+        if (!one.alive) continue;
+        SubjectRun run(*one.subject, std::move(one.backend));
+        run.products(*packed);
+        if (!counted) ++one.check.cases;
+        for (const CheckResult& check : run.results()) one.check.elements += check.elements;
+        for (const CheckResult& check : run.results()) one.check.duration_ms += check.duration_ms;
+        for (const std::string& kernel : run.summary().kernels)
+          if (std::find(one.kernels.begin(), one.kernels.end(), kernel) == one.kernels.end())
+            one.kernels.push_back(kernel);
+        if (const std::string failure = first_failure(run); !failure.empty()) {
+          if (one.check.wrong++ == 0) one.check.reason = input.name + ", " + failure;
+          if (tensor.status == CheckStatus::passed)
+            wrong(tensor, CheckStatus::failed, one.subject->name + ", " + failure);
+        }
+        one.alive = run.alive();
+        one.backend = run.take_backend();
+      }
+      if (!counted) ++report.problems;
+      counted = true;
     }
-    ++report.problems;
     report.tensors.push_back(std::move(tensor));
   }
   for (Tried& one : tried) {
     one.check.status = one.check.wrong > 0   ? CheckStatus::failed
                        : one.check.cases > 0 ? CheckStatus::passed
                                              : CheckStatus::not_tested;
-    if (one.check.cases == 0) one.check.reason = "the file has no ternary tensor that decodes";
+    if (one.check.cases == 0)
+      one.check.reason = "the file has no ternary tensor whose products can be verified";
     SubjectResult result;
     result.name = one.subject->name;
     result.device = one.device;

@@ -63,6 +63,7 @@ Json to_json(const VerifyReport& report, const DocumentLabels& labels) {
   doc["conclusion"] = conclusion(report);
   doc["exit_code"] = exit_code(report);
   put(doc, "file", report.file);
+  for (const std::string& problem : report.file_problems) doc["file_problems"].push_back(problem);
   doc["subjects"] = Json::array();
   for (const SubjectResult& subject : report.subjects)
     doc["subjects"].push_back(subject_json(subject));

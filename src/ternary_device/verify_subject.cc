@@ -8,13 +8,11 @@ namespace gpuready::ternary {
 
 Result<PackedProblem> pack_problem(const Problem& problem) {
   auto activations =
-      Activations::from_int8(problem.y, problem.spec.m, problem.spec.k, problem.steps);
-  if (!activations) return std::unexpected(activations.error());
-  PackedProblem packed{problem, {}, std::move(*activations)};
+      TRY(Activations::from_int8(problem.y, problem.spec.m, problem.spec.k, problem.steps));
+  PackedProblem packed{problem, {}, std::move(activations)};
   for (const Form form : {Form::two_bit, Form::three_trits}) {
-    auto weights = PackedWeights::pack(problem.weights, form);
-    if (!weights) return std::unexpected(weights.error());
-    packed.forms.push_back(std::move(*weights));
+    auto weights = TRY(PackedWeights::pack(problem.weights, form));
+    packed.forms.push_back(std::move(weights));
   }
   return packed;
 }

@@ -25,16 +25,20 @@ compile() {  # compile SOURCE BUILD FLAGS...
 }
 export -f compile
 key=$(cat "$0" $(find src include tests/unit/ternary \( -name '*.h' -o -path 'src/ternary/*.cc' -o -path 'src/base/[rt]e*.cc' \) | sort) \
-      tests/unit/ternary/every_tier.cc | sha256sum)
+      tests/unit/ternary/{every_tier,surroundings}.cc | sha256sum)
 if [ "$(cat "$build/key" 2>/dev/null)" != "$key" ]; then
   rm -f "$build"/*.o "$build/key"
-  printf '%s\n' src/base/{result,text}.cc src/ternary/*.cc tests/unit/ternary/every_tier.cc |
+  printf '%s\n' src/base/{result,text}.cc src/ternary/*.cc tests/unit/ternary/{every_tier,surroundings}.cc |
     xargs -P "$(nproc)" -I{} bash -c 'compile "$@"' _ {} "$build" "${flags[@]}"
-  aarch64-linux-gnu-g++ -fsanitize=undefined "$build"/*.o -o "$build/every_tier"
+  for program in every_tier surroundings; do
+    mapfile -t objects < <(ls "$build"/*.o | grep -v -e /every_tier.o -e /surroundings.o)
+    aarch64-linux-gnu-g++ -fsanitize=undefined "${objects[@]}" "$build/$program.o" -o "$build/$program"
+  done
   echo "$key" >"$build/key"
 fi
 export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
 qemu-aarch64 -cpu max "$build/every_tier" --small neon dotprod i8mm
+qemu-aarch64 -cpu max "$build/surroundings" rounding fork
 qemu-aarch64 -cpu cortex-a72 "$build/every_tier" --small neon
 if qemu-aarch64 -cpu cortex-a72 "$build/every_tier" --small dotprod; then
   echo "arm.sh: a CPU without dot products was taken for one that has them" >&2

@@ -178,6 +178,36 @@ TEST(GgufConvert, ATilingThatNoReaderCouldKnowIsRefused) {
   EXPECT_NE(made.report->failed[0].text.find("tiling"), std::string::npos);
 }
 
+TEST(GgufConvert, AScaleTensorOfMoreThanOneScaleIsNotReadAsOne) {
+  const Shape shape{1536, 1536};
+  Codes codes;
+  codes.shape = shape;
+  codes.values.assign(static_cast<std::size_t>(shape.rows * shape.cols), 1);
+  codes.scales = {0.5f};
+  const auto encoded = encode(codes, FormatId::tl1_bitnet_cpp);
+  ASSERT_TRUE(encoded);
+  for (const std::uint64_t scales : {1u, 1536u}) {
+    Builder builder;
+    builder.tensor("a", *encoded, kTl1);
+    builder.tensor("a_scale", {scales}, kF32, std::string(scales * 4, '\1'));
+    const Converted made =
+        convert_bytes(builder.build(), to(FormatId::tq2_0, {FormatId::tl1_bitnet_cpp}));
+    ASSERT_TRUE(made.report);
+    EXPECT_EQ(made.report->failed.size(), scales == 1 ? 0u : 1u);
+    if (scales > 1) EXPECT_NE(made.report->failed[0].text.find("1536 scales"), std::string::npos);
+  }
+}
+
+TEST(GgufConvert, BytesThatBelongToNoTensorAreNotDropped) {
+  std::string bytes = sample_file(FormatId::tq2_0, kTq2).build();
+  EXPECT_TRUE(
+      convert_bytes(bytes + std::string(100, '\0'), to(FormatId::tq1_0)).report->failed.empty());
+  const Converted made = convert_bytes(bytes + std::string(100, 'x'), to(FormatId::tq1_0));
+  ASSERT_TRUE(made.report);
+  ASSERT_EQ(made.report->failed.size(), 1u);
+  EXPECT_NE(made.report->failed[0].text.find("belong to no tensor"), std::string::npos);
+}
+
 TEST(GgufConvert, AFailingSinkEndsIt) {
   const std::string start = sample_file(FormatId::tq2_0, kTq2).build();
   const auto file = read(bytes_of(start));

@@ -119,6 +119,35 @@ TEST(GgufRead, OverlapAndMisalignmentAreTold) {
   EXPECT_EQ(inspect(*file, {}).problems.size(), 2u);
 }
 
+TEST(GgufRead, ManyOverlapsAreCountedAndNotRead) {
+  // All begin within the first, which is as long as the file.
+  Builder builder;
+  builder.tensor("all", {256, 64}, kTq2, std::string(64 * 66, '\0'));
+  for (int i = 0; i < 500; ++i) builder.tensor("t" + std::to_string(i), {256}, kTq2, "");
+  for (std::size_t i = 1; i < builder.infos.size(); ++i) builder.infos[i].offset = i % 60 * 64;
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->problems.size(), kMostProblems + 1);
+  EXPECT_NE(file->problems.back().find("more"), std::string::npos);
+  std::size_t readable = 0;
+  for (const Tensor& tensor : file->tensors) readable += load(*file, tensor, {}).has_value();
+  EXPECT_EQ(readable, 1u);
+  EXPECT_EQ(inspect(*file, {}).problems.size(), kMostProblems + 1);
+}
+
+TEST(GgufRead, MoreThanAnyModelHasIsRefused) {
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].name = std::string(kMostNameBytes + 1, 'n'); }),
+            ErrorKind::too_large);
+  Builder builder;
+  for (std::uint64_t i = 0; i <= kMostTensors; ++i)
+    builder.infos.push_back({std::to_string(i), {1}, kF32, 0});
+  const std::string bytes = builder.build() + std::string(4, '\0');
+  const auto file = read(bytes_of(bytes));
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().kind, ErrorKind::too_large);
+}
+
 TEST(GgufRead, AlignmentIsObeyed) {
   Builder builder;
   builder.alignment = 256;

@@ -1,0 +1,55 @@
+. "$LIB"
+# 20 MB files that are made to take time or memory, read by inspect and verify: both say the same, and
+# neither takes more than is in proportion.
+limit_kb=200000
+if grep -q __asan_init "$GPUREADY"; then limit_kb=4000000; fi
+python3 - "$GPUREADY" "$limit_kb" <<'PY'
+import os, resource, struct, subprocess, sys
+gpuready, limit_kb = sys.argv[1], int(sys.argv[2])
+TQ1, TQ2, I2S, F32, SIZE = 34, 35, 36, 0, 20_000_000
+
+def write(path, infos, data=0):
+    parts = [b"GGUF", struct.pack("<IQQ", 3, len(infos), 0)]
+    for name, dims, kind, offset in infos:
+        parts.append(struct.pack("<Q", len(name)) + name + struct.pack("<I", len(dims)))
+        parts.append(struct.pack("<%dQ" % len(dims), *dims) + struct.pack("<IQ", kind, offset))
+    head = b"".join(parts)
+    head += bytes(-len(head) % 32)
+    with open(path, "wb") as out:
+        out.write(head)
+        out.truncate(len(head) + (data or max(SIZE - len(head), 64)))
+
+rows = 18_000_000 // 66
+files = {
+    "overlaps": [(b"t%d" % i, (256, rows), TQ2, 32 * i) for i in range(2000)],
+    "ambiguous": [(b"t%d" % i, (128, 4), I2S, 192 * i) for i in range(32768)],
+    "same_place": [(b"t%d" % i, (1 << 20,), I2S, 0) for i in range(32768)],
+    "too_many": [(b"%d" % i, (1,), F32, 32 * i) for i in range(500_000)],
+    "long_names": [(b"n" * 250 + b"%05d" % i, (1,), F32, 32 * i) for i in range(32768)],
+    "one_row": [(b"t", (256 * (SIZE // 66), 1), TQ2, 0)],
+    "one_column": [(b"t", (1, 4 * 19_000_000 // 128 * 128), I2S, 0)],
+    "trits": [(b"t", (4096, 4_600), TQ1, 0)],
+}
+wrong = 0
+for name, infos in files.items():
+    write(name, infos)
+    codes = []
+    for command in (["inspect", name], ["verify", "--device", "cpu", name]):
+        options = ["--layout", "i2_s-x86"] if name in ("one_column", "same_place") else []
+        with open("out.txt", "wb") as out:
+            child = subprocess.Popen([gpuready, "ternary", *command, *options], stdout=out, stderr=out)
+            _, status, used = os.wait4(child.pid, 0)
+        child.returncode = 0
+        code = os.waitstatus_to_exitcode(status)
+        seconds = used.ru_utime + used.ru_stime
+        print(f"{name:12} {command[0]:8} exit {code}  {seconds:6.2f} s  {used.ru_maxrss // 1000} MB")
+        codes.append(code)
+        # Of the processor, in any build and on any machine: what is quadratic takes far longer.
+        if seconds > 12 or used.ru_maxrss > limit_kb:
+            wrong += 1
+    if (codes[0] == 1) != (codes[1] == 1) and name != "ambiguous":
+        print(f"{name}: inspect says {codes[0]} and verify {codes[1]}")
+        wrong += 1
+    os.remove(name)
+sys.exit(wrong > 0)
+PY
