@@ -2,7 +2,9 @@
  * this machine. Caller-owned memory, opaque handles, no exceptions; every function may be called
  * from any thread, calls on one engine are made one after the other. Sizes are numbers of elements
  * and are all checked: nothing is read or written beyond them. A struct begins with `size`, which
- * the caller sets to sizeof: newer versions of the library fill no more than that.
+ * the caller sets to sizeof. A smaller size is refused; of a larger one, which a newer header has,
+ * what this library does not know must be zero in options, and is set to zero in results. Fields
+ * and enums whose value does not exist are refused.
  *
  * Weights are N x K (rows x cols), activations M x K, products M x N, all row-major. Formats are
  * named as in docs/ternary.md: "tq2_0", "i2_s-x86"; "I2_S" alone is ambiguous, and told so. */
@@ -23,6 +25,13 @@ typedef enum gpuready_ternary_rule {
   GPUREADY_TERNARY_RULE_ABSMEAN = 1 /* BitNet b1.58 */
 } gpuready_ternary_rule;
 
+/* Of values; f16 and bf16 are given as their 16 bits. */
+typedef enum gpuready_ternary_type {
+  GPUREADY_TERNARY_F32 = 0,
+  GPUREADY_TERNARY_F16 = 1,
+  GPUREADY_TERNARY_BF16 = 2
+} gpuready_ternary_type;
+
 typedef struct gpuready_ternary_engine gpuready_ternary_engine;
 typedef struct gpuready_ternary_weights gpuready_ternary_weights;
 
@@ -35,6 +44,11 @@ typedef struct gpuready_ternary_options {
   int32_t force_cpu_fallback; /* the same */
   uint64_t memory_limit_bytes, expected_bytes;
   uint32_t threads; /* of the CPU's part */
+  /* After so many errors in a row the device is left alone: 0 is 3, -1 is never. */
+  int32_t breaker_errors;
+  /* Until so many calls went to the CPU, or so much time has passed: 0 is 1000 and 30000. */
+  uint64_t breaker_retry_calls, breaker_cool_down_ms;
+  const char* tier; /* of the CPU's part: "scalar", "avx2", ...; null: the best */
 } gpuready_ternary_options;
 
 enum { GPUREADY_TERNARY_TEXT_MAX = 256 };
@@ -50,8 +64,11 @@ typedef struct gpuready_ternary_stats {
   int32_t breaker;       /* 0 closed, 1 open, 2 half-open */
   int32_t memory_known;  /* 1: the next two are the host's; 0: the system does not tell */
   uint64_t memory_used_bytes, memory_total_bytes;
+  int32_t device_memory_known; /* 1: the next two are the device's, as its driver told last */
+  uint64_t device_memory_used_bytes, device_memory_total_bytes;
   uint64_t device_weights_bytes, host_weights_bytes, device_errors, breaker_trips;
-  char device_type[GPUREADY_TERNARY_TEXT_MAX]; /* "cuda", "vulkan", "cpu" */
+  double avg_quantization_time_ms, avg_matmul_time_ms; /* -1 before the first of that kind */
+  char device_type[GPUREADY_TERNARY_TEXT_MAX];         /* "cuda", "vulkan", "cpu" */
   char device_name[GPUREADY_TERNARY_TEXT_MAX];
   char target_device[GPUREADY_TERNARY_TEXT_MAX];  /* "auto" */
   char last_gpu_error[GPUREADY_TERNARY_TEXT_MAX]; /* "" when there was none */
@@ -62,6 +79,12 @@ typedef struct gpuready_ternary_stats {
 /* `options` may be null. */
 GPUREADY_API gpuready_status gpuready_ternary_engine_create(const gpuready_ternary_options* options,
                                                             gpuready_ternary_engine** engine);
+/* Why the device that was asked for, a GPU whose driver fails, or a better CPU tier was not taken:
+ * sets *count to how many reasons there are, and writes the one with this index, cut to fit, where
+ * there is one. `text` may be null when capacity is 0. */
+GPUREADY_API gpuready_status gpuready_ternary_fallback(gpuready_ternary_engine* engine,
+                                                       size_t index, char* text, size_t capacity,
+                                                       size_t* count);
 /* Null is allowed. Weights may outlive their engine; they keep its device open. */
 GPUREADY_API void gpuready_ternary_engine_destroy(gpuready_ternary_engine* engine);
 
@@ -69,14 +92,23 @@ GPUREADY_API void gpuready_ternary_engine_destroy(gpuready_ternary_engine* engin
 GPUREADY_API gpuready_status gpuready_ternary_encoded_size(const char* format, int64_t rows,
                                                            int64_t cols, size_t* bytes,
                                                            size_t* scales);
-/* Quantises rows * cols values. `bytes` and `scales` must have exactly the sizes that
- * gpuready_ternary_encoded_size() tells; `scales` may be null where that is 0. */
+/* Quantises `count` = rows * cols values of a type. `bytes` and `scales` must have exactly the
+ * sizes that gpuready_ternary_encoded_size() tells; `scales` may be null where that is 0. */
+GPUREADY_API gpuready_status gpuready_ternary_quantise(
+    gpuready_ternary_engine* engine, const void* values, gpuready_ternary_type type, size_t count,
+    int64_t rows, int64_t cols, const char* format, gpuready_ternary_rule rule, void* bytes,
+    size_t byte_count, float* scales, size_t scale_count);
+/* The same of f32 values. */
 GPUREADY_API gpuready_status gpuready_ternary_quantise_f32(
     gpuready_ternary_engine* engine, const float* values, size_t count, int64_t rows, int64_t cols,
     const char* format, gpuready_ternary_rule rule, void* bytes, size_t byte_count, float* scales,
     size_t scale_count);
 
 /* Quantises and loads. */
+GPUREADY_API gpuready_status gpuready_ternary_weights_from_values(
+    gpuready_ternary_engine* engine, const void* values, gpuready_ternary_type type, size_t count,
+    int64_t rows, int64_t cols, const char* format, gpuready_ternary_rule rule,
+    gpuready_ternary_weights** weights);
 GPUREADY_API gpuready_status gpuready_ternary_weights_from_f32(
     gpuready_ternary_engine* engine, const float* values, size_t count, int64_t rows, int64_t cols,
     const char* format, gpuready_ternary_rule rule, gpuready_ternary_weights** weights);
@@ -91,7 +123,19 @@ GPUREADY_API gpuready_status gpuready_ternary_weights_info(const gpuready_ternar
                                                            int64_t* rows, int64_t* cols,
                                                            int32_t* on_device);
 
-/* out (M x N) from M x K values, which are quantised to int8 a row each. */
+/* Why the weights are on the CPU though the engine has a GPU, cut to fit; "" when they are not. */
+GPUREADY_API gpuready_status gpuready_ternary_weights_fallback(
+    const gpuready_ternary_weights* weights, char* text, size_t capacity);
+
+/* out (M x N) from `activation_count` = M x K values of a type, which are quantised to int8 a row
+ * each. */
+GPUREADY_API gpuready_status gpuready_ternary_multiply(gpuready_ternary_engine* engine,
+                                                       const gpuready_ternary_weights* weights,
+                                                       const void* activations,
+                                                       gpuready_ternary_type type,
+                                                       size_t activation_count, int64_t m,
+                                                       float* out, size_t out_count);
+/* The same from f32 values. */
 GPUREADY_API gpuready_status gpuready_ternary_multiply_f32(gpuready_ternary_engine* engine,
                                                            const gpuready_ternary_weights* weights,
                                                            const float* activations,

@@ -7,11 +7,12 @@
 //   puts(engine->stats().summary().c_str());
 //
 // An error of the caller's (wrong_size, not_finite, ...) is returned as it is. An error of the
-// device's (device_memory, device_failed, device_lost, or something that it cannot do) is recorded
+// device's (device_memory, device, device_lost, or something that it cannot do) is recorded
 // and the CPU does the call, unless the engine is strict: then it is returned, and what `out` holds
 // is not defined. A device that is lost is never tried again.
 //
-// Every function may be called from any thread; calls on one engine are made one after the other.
+// Every function may be called from any thread; calls on one engine are made one after the other. In
+// a process that was forked later each call is an `unsupported` error: drivers do not work there.
 // A layer on CpuEngine that costs less than a microsecond a call (benchmarks/ternary_layer.cc).
 #pragma once
 
@@ -61,7 +62,8 @@ struct DeviceOptions {
   std::optional<Target> target;
   // Errors of the device are returned, never worked around. Default: GPUREADY_TERNARY_STRICT=1.
   std::optional<bool> strict;
-  // Everything runs on the CPU though a device is there. Default: GPUREADY_TERNARY_FORCE_CPU=1.
+  // Everything runs on the CPU, and no driver is loaded until force_cpu_fallback(false) is called.
+  // Default: GPUREADY_TERNARY_FORCE_CPU=1.
   std::optional<bool> force_cpu_fallback;
   // Device memory for weights and workspaces together. Default: GPUREADY_TERNARY_MEMORY_LIMIT
   // (bytes, or with K, M, G in powers of 1024), else what is free there less `reserve_bytes`.
@@ -86,7 +88,7 @@ struct DeviceStats {
   double total_time_ms = 0;  // on this host's clock, with copies, failed tries and fallbacks
   double quantization_time_ms = 0, matmul_time_ms = 0;
   std::uint64_t gpu_operations = 0, cpu_operations = 0;
-  std::uint64_t failed_operations = 0;  // that returned an error
+  std::uint64_t failed_operations = 0;  // that returned an error, the caller's too
   // Operations that a GPU was meant to do and the CPU did.
   std::uint64_t fallback_count = 0;
   // gpu_operations / total_operations; empty before the first.
@@ -99,7 +101,8 @@ struct DeviceStats {
   // Of the device, as its driver told last; empty for the CPU.
   std::optional<std::uint64_t> device_memory_used_bytes, device_memory_total_bytes;
   std::uint64_t device_weights_bytes = 0;  // of this engine's weights there
-  std::uint64_t host_weights_bytes = 0;    // of their packed host form, kept for the fallback
+  // Of their packed host form, kept for the fallback; what several of them share counts once.
+  std::uint64_t host_weights_bytes = 0;
 
   std::uint64_t device_errors = 0;
   BreakerState breaker = BreakerState::closed;
@@ -141,8 +144,9 @@ class DeviceWeights {
 
 class DeviceEngine {
  public:
-  // Errors: no_device where the target that was named is not there or its driver refuses it, and
-  // the engine is strict; not otherwise (fallbacks() tells). Wrong values of the environment's
+  // Errors: no_device where the engine is strict, and the target that was named is not there or a
+  // driver fails; not otherwise (fallbacks() tells). unsupported_tier where a strict engine cannot
+  // have the tier that the options or GPUREADY_TERNARY_TIER name. Wrong values of the environment's
   // variables are bad_input errors that name them.
   static Result<DeviceEngine> create(const DeviceOptions& options = {});
 
@@ -181,10 +185,12 @@ class DeviceEngine {
   std::string kernel_for(const DeviceWeights& weights, std::int64_t rows) const;
   bool is_gpu_active() const;     // whether the next call is tried on a GPU
   std::string device_id() const;  // "cuda:GPU-6fc1...", "cpu"
-  // Why the device that was asked for, or a better CPU tier, was not taken; one sentence each.
+  // Why the device that was asked for, a GPU whose driver is installed but fails, or a better CPU
+  // tier was not taken; one sentence each.
   std::vector<std::string> fallbacks() const;
 
-  // From now on, the CPU only (or the device again): a choice, but counted as fallbacks.
+  // From now on, the CPU only (or the device again): a choice, but counted as fallbacks. Weights
+  // that were loaded while the CPU was forced from the beginning stay there.
   void force_cpu_fallback(bool forced = true) const;
   DeviceStats stats() const;
   void reset_stats() const;

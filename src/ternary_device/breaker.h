@@ -15,6 +15,7 @@ class CircuitBreaker {
 
   BreakerState state() const { return state_; }
   std::uint64_t trips() const { return trips_; }
+  void reset_trips() { trips_ = 0; }
   // Whether the clock is of interest to the next allows().
   bool needs_time() const { return state_ == BreakerState::open; }
 

@@ -5,8 +5,10 @@
 
 #include "base/c_status.h"
 #include "base/c_text.h"
+#include "base/text.h"
 #include "gpuready/ternary_c.h"
 #include "gpuready/ternary_device.h"
+#include "ternary/floats.h"
 #include "ternary/shape.h"
 
 using namespace gpuready::ternary;
@@ -26,9 +28,52 @@ struct gpuready_ternary_weights {
 
 namespace {
 
-std::optional<bool> choice(std::int32_t value) {
+Result<std::optional<bool>> choice(const char* name, std::int32_t value) {
+  if (value < -1 || value > 1)
+    return fail(ErrorKind::bad_input,
+                std::string(name) + " is " + std::to_string(value) + "; 1, 0 and -1 are known");
   if (value == 0) return std::nullopt;
   return value > 0;
+}
+
+Result<Tier> tier_of(const char* name) {
+  for (const TierStatus& status : tiers())
+    if (to_string(status.tier) == name) return status.tier;
+  return fail(ErrorKind::unsupported_tier,
+              "there is no tier \"" + gpuready::printable(name) + "\"");
+}
+
+// `count` values. The library checks the type; without it their size would not be known.
+Result<FloatView> values_of(const void* values, gpuready_ternary_type type, std::size_t count) {
+  const auto as = static_cast<FloatType>(type);
+  TRY(check_type(as));
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, bytes_of(as), &bytes))
+    return fail(ErrorKind::too_large, std::to_string(count) + " values are too many");
+  return FloatView(as, {static_cast<const std::byte*>(values), bytes});
+}
+
+Result<DeviceOptions> from_c(const gpuready_ternary_options& given) {
+  DeviceOptions options;
+  if (given.target != nullptr) options.target = TRY(parse_target(given.target));
+  options.strict = TRY(choice("strict", given.strict));
+  options.force_cpu_fallback = TRY(choice("force_cpu_fallback", given.force_cpu_fallback));
+  if (given.memory_limit_bytes > 0) options.memory_limit_bytes = given.memory_limit_bytes;
+  options.expected_bytes = given.expected_bytes;
+  options.cpu.threads = given.threads;
+  if (given.tier != nullptr) options.cpu.tier = TRY(tier_of(given.tier));
+  if (given.breaker_errors < -1)
+    return fail(ErrorKind::bad_input, "breaker_errors is " + std::to_string(given.breaker_errors));
+  if (given.breaker_errors != 0)
+    options.breaker.errors =
+        given.breaker_errors < 0 ? 0u : static_cast<unsigned>(given.breaker_errors);
+  if (given.breaker_retry_calls != 0) options.breaker.retry_calls = given.breaker_retry_calls;
+  // What is longer than a year never ends; the sum with the clock must not overflow.
+  constexpr std::uint64_t kYearMs = std::uint64_t{365} * 24 * 3600 * 1000;
+  if (given.breaker_cool_down_ms != 0)
+    options.breaker.cool_down =
+        std::chrono::milliseconds(std::min(given.breaker_cool_down_ms, kYearMs));
+  return options;
 }
 
 // Scales that lie beside the bytes.
@@ -53,13 +98,13 @@ Result<Sizes> sizes_of(const char* name, Shape shape) {
   return Sizes{id, bytes, scales};
 }
 
-Result<Encoded> quantise_on(const DeviceEngine& engine, const float* values, std::size_t count,
-                            Shape shape, FormatId to, gpuready_ternary_rule rule) {
+Result<Encoded> quantise_on(const DeviceEngine& engine, const FloatView& values, Shape shape,
+                            FormatId to, gpuready_ternary_rule rule) {
   QuantiseOptions options;
-  options.rule = rule == GPUREADY_TERNARY_RULE_ABSMEAN ? Rule::absmean : Rule::of_format;
+  options.rule = static_cast<Rule>(rule);
   // The absmean scale is an f32 number that f16 scales cannot all hold.
   options.encode.round_scales = options.rule == Rule::absmean;
-  return engine.quantise(std::span<const float>(values, count), shape, to, options);
+  return engine.quantise(values, shape, to, options);
 }
 
 Result<void> give_weights(const DeviceEngine& engine, const EncodedView& from,
@@ -88,6 +133,11 @@ gpuready_ternary_stats to_c(const DeviceStats& from) {
   to.memory_known = from.memory_used_bytes && from.memory_total_bytes;
   to.memory_used_bytes = from.memory_used_bytes.value_or(0);
   to.memory_total_bytes = from.memory_total_bytes.value_or(0);
+  to.device_memory_known = from.device_memory_used_bytes && from.device_memory_total_bytes;
+  to.device_memory_used_bytes = from.device_memory_used_bytes.value_or(0);
+  to.device_memory_total_bytes = from.device_memory_total_bytes.value_or(0);
+  to.avg_quantization_time_ms = from.avg_quantization_time_ms().value_or(-1);
+  to.avg_matmul_time_ms = from.avg_matmul_time_ms().value_or(-1);
   to.device_weights_bytes = from.device_weights_bytes;
   to.host_weights_bytes = from.host_weights_bytes;
   to.device_errors = from.device_errors;
@@ -112,17 +162,21 @@ gpuready_status gpuready_ternary_engine_create(const gpuready_ternary_options* o
     *engine = nullptr;
     gpuready_ternary_options given{};
     if (options != nullptr) given = TRY(take_struct("gpuready_ternary_options", options));
-    DeviceOptions wanted;
-    if (given.target != nullptr) {
-      wanted.target = TRY(parse_target(given.target));
-    }
-    wanted.strict = choice(given.strict);
-    wanted.force_cpu_fallback = choice(given.force_cpu_fallback);
-    if (given.memory_limit_bytes > 0) wanted.memory_limit_bytes = given.memory_limit_bytes;
-    wanted.expected_bytes = given.expected_bytes;
-    wanted.cpu.threads = given.threads;
-    auto made = TRY(DeviceEngine::create(wanted));
+    auto made = TRY(DeviceEngine::create(TRY(from_c(given))));
     *engine = new gpuready_ternary_engine{std::move(made)};
+    return {};
+  });
+}
+
+gpuready_status gpuready_ternary_fallback(gpuready_ternary_engine* engine, size_t index, char* text,
+                                          size_t capacity, size_t* count) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || count == nullptr || (text == nullptr && capacity > 0))
+      return null_pointer("an argument");
+    const auto reasons = engine->engine.fallbacks();
+    *count = reasons.size();
+    if (capacity > 0)
+      copy_text(text, capacity, index < reasons.size() ? std::string_view(reasons[index]) : "");
     return {};
   });
 }
@@ -141,11 +195,11 @@ gpuready_status gpuready_ternary_encoded_size(const char* format, int64_t rows, 
   });
 }
 
-gpuready_status gpuready_ternary_quantise_f32(gpuready_ternary_engine* engine, const float* values,
-                                              size_t count, int64_t rows, int64_t cols,
-                                              const char* format, gpuready_ternary_rule rule,
-                                              void* bytes, size_t byte_count, float* scales,
-                                              size_t scale_count) {
+gpuready_status gpuready_ternary_quantise(gpuready_ternary_engine* engine, const void* values,
+                                          gpuready_ternary_type type, size_t count, int64_t rows,
+                                          int64_t cols, const char* format,
+                                          gpuready_ternary_rule rule, void* bytes,
+                                          size_t byte_count, float* scales, size_t scale_count) {
   return c_call([&]() -> Result<void> {
     if (engine == nullptr || values == nullptr || format == nullptr || bytes == nullptr ||
         (scales == nullptr && scale_count > 0))
@@ -155,8 +209,8 @@ gpuready_status gpuready_ternary_quantise_f32(gpuready_ternary_engine* engine, c
       return fail(ErrorKind::wrong_size, "this shape takes " + std::to_string(sizes.bytes) +
                                              " bytes and " + std::to_string(sizes.scales) +
                                              " scales");
-    const auto made =
-        TRY(quantise_on(engine->engine, values, count, {rows, cols}, sizes.format, rule));
+    const auto view = TRY(values_of(values, type, count));
+    const auto made = TRY(quantise_on(engine->engine, view, {rows, cols}, sizes.format, rule));
     if (made.bytes.size() != byte_count || made.scales.size() != scale_count)
       return fail(ErrorKind::wrong_size, "this shape has another tiling");
     std::memcpy(bytes, made.bytes.data(), byte_count);
@@ -165,19 +219,38 @@ gpuready_status gpuready_ternary_quantise_f32(gpuready_ternary_engine* engine, c
   });
 }
 
-gpuready_status gpuready_ternary_weights_from_f32(gpuready_ternary_engine* engine,
-                                                  const float* values, size_t count, int64_t rows,
-                                                  int64_t cols, const char* format,
-                                                  gpuready_ternary_rule rule,
-                                                  gpuready_ternary_weights** weights) {
+gpuready_status gpuready_ternary_quantise_f32(gpuready_ternary_engine* engine, const float* values,
+                                              size_t count, int64_t rows, int64_t cols,
+                                              const char* format, gpuready_ternary_rule rule,
+                                              void* bytes, size_t byte_count, float* scales,
+                                              size_t scale_count) {
+  return gpuready_ternary_quantise(engine, values, GPUREADY_TERNARY_F32, count, rows, cols, format,
+                                   rule, bytes, byte_count, scales, scale_count);
+}
+
+gpuready_status gpuready_ternary_weights_from_values(gpuready_ternary_engine* engine,
+                                                     const void* values, gpuready_ternary_type type,
+                                                     size_t count, int64_t rows, int64_t cols,
+                                                     const char* format, gpuready_ternary_rule rule,
+                                                     gpuready_ternary_weights** weights) {
   return c_call([&]() -> Result<void> {
     if (engine == nullptr || values == nullptr || format == nullptr || weights == nullptr)
       return null_pointer("an argument");
     *weights = nullptr;
     const auto id = TRY(find_format(format));
-    const auto made = TRY(quantise_on(engine->engine, values, count, {rows, cols}, id, rule));
+    const auto view = TRY(values_of(values, type, count));
+    const auto made = TRY(quantise_on(engine->engine, view, {rows, cols}, id, rule));
     return give_weights(engine->engine, made, weights);
   });
+}
+
+gpuready_status gpuready_ternary_weights_from_f32(gpuready_ternary_engine* engine,
+                                                  const float* values, size_t count, int64_t rows,
+                                                  int64_t cols, const char* format,
+                                                  gpuready_ternary_rule rule,
+                                                  gpuready_ternary_weights** weights) {
+  return gpuready_ternary_weights_from_values(engine, values, GPUREADY_TERNARY_F32, count, rows,
+                                              cols, format, rule, weights);
 }
 
 gpuready_status gpuready_ternary_weights_from_bytes(gpuready_ternary_engine* engine,
@@ -213,17 +286,34 @@ gpuready_status gpuready_ternary_weights_info(const gpuready_ternary_weights* we
   });
 }
 
+gpuready_status gpuready_ternary_weights_fallback(const gpuready_ternary_weights* weights,
+                                                  char* text, size_t capacity) {
+  return c_call([&]() -> Result<void> {
+    if (weights == nullptr || text == nullptr || capacity == 0) return null_pointer("an argument");
+    copy_text(text, capacity, weights->weights.fallback_reason());
+    return {};
+  });
+}
+
+gpuready_status gpuready_ternary_multiply(gpuready_ternary_engine* engine,
+                                          const gpuready_ternary_weights* weights,
+                                          const void* activations, gpuready_ternary_type type,
+                                          size_t activation_count, int64_t m, float* out,
+                                          size_t out_count) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || weights == nullptr || activations == nullptr || out == nullptr)
+      return null_pointer("an argument");
+    const auto view = TRY(values_of(activations, type, activation_count));
+    return engine->engine.multiply(weights->weights, view, m, std::span<float>(out, out_count));
+  });
+}
+
 gpuready_status gpuready_ternary_multiply_f32(gpuready_ternary_engine* engine,
                                               const gpuready_ternary_weights* weights,
                                               const float* activations, size_t activation_count,
                                               int64_t m, float* out, size_t out_count) {
-  return c_call([&]() -> Result<void> {
-    if (engine == nullptr || weights == nullptr || activations == nullptr || out == nullptr)
-      return null_pointer("an argument");
-    return engine->engine.multiply(weights->weights,
-                                   std::span<const float>(activations, activation_count), m,
-                                   std::span<float>(out, out_count));
-  });
+  return gpuready_ternary_multiply(engine, weights, activations, GPUREADY_TERNARY_F32,
+                                   activation_count, m, out, out_count);
 }
 
 gpuready_status gpuready_ternary_multiply_i32(gpuready_ternary_engine* engine,

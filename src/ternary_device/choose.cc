@@ -75,7 +75,10 @@ bool serves_well(const Opened& opened, std::uint64_t needed_bytes) {
 
 }  // namespace
 
-std::string_view to_string(TargetKind kind) { return kTargetNames[static_cast<int>(kind)].name; }
+std::string_view to_string(TargetKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kTargetNames) ? kTargetNames[index].name : "unknown";
+}
 
 std::string to_string(const Target& target) {
   std::string text(to_string(target.kind));
@@ -151,6 +154,8 @@ Choice choose_gpu(const Target& target, const Discovery& found, std::uint64_t ne
                 return a.memory.free_bytes < b.memory.free_bytes;
               });
     if (demanded || best.memory.free_bytes >= needed_bytes) {
+      if (!demanded)
+        for (const Error& failure : found.failures) choice.fallbacks.push_back(failure.message);
       choice.error.reset();
       choice.gpu = std::move(best.backend);
       return choice;
@@ -161,7 +166,12 @@ Choice choose_gpu(const Target& target, const Discovery& found, std::uint64_t ne
     choice.error = Error{ErrorKind::device_memory, choice.fallbacks.back()};
     return choice;
   }
-  if (demanded) {
+  if (!demanded) {
+    for (const Error& failure : found.failures) {
+      choice.fallbacks.push_back(failure.message);
+      if (!choice.error) choice.error = failure;
+    }
+  } else {
     choice.fallbacks.insert(choice.fallbacks.end(), found.reasons.begin(), found.reasons.end());
     if (!choice.error) {
       std::string why;

@@ -29,6 +29,10 @@ struct Discovery {
   std::vector<GpuCandidate> gpus;
   // Why a kind of device cannot be asked, one sentence each ("libcuda.so.1 is not there").
   std::vector<std::string> reasons;
+  // Of these, the errors of drivers that are installed and do not work: a GPU may be here, so that
+  // also an automatic choice that comes to the CPU is a fallback. A driver that is not installed,
+  // or shows no GPU, is not an error.
+  std::vector<Error> failures;
 };
 // Loads the drivers of the kinds that the target can mean, and no others; for an automatic target
 // Vulkan's only where CUDA shows nothing.

@@ -61,20 +61,26 @@ Result<DeviceEngine> DeviceEngine::create(const DeviceOptions& options) {
   parts.reserve_bytes = options.reserve_bytes;
   parts.breaker = options.breaker;
   EngineOptions cpu = options.cpu;
-  cpu.strict |= parts.strict && cpu.tier.has_value();
+  cpu.strict |= parts.strict;  // also for a tier that the environment names
   auto engine = TRY(CpuEngine::create(cpu));
   parts.fallbacks = engine.fallbacks();
   parts.cpu = make_cpu_backend(std::move(engine));
-  if (parts.target.kind != TargetKind::cpu && !parts.forced) {
-    Discovery found;
-    if (const auto variable = faked_by()) {
-      found.reasons.push_back(*variable + " is set: what is faked executes nothing");
-      if (parts.target.kind == TargetKind::automatic)
-        parts.fallbacks.insert(parts.fallbacks.end(), found.reasons.begin(), found.reasons.end());
-    } else {
-      found = discover_gpus(parts.target);
-    }
-    Choice choice = choose_gpu(parts.target, found, options.expected_bytes);
+  const auto choose = [target = parts.target, expected = options.expected_bytes] {
+    const auto variable = faked_by();
+    if (!variable) return choose_gpu(target, discover_gpus(target), expected);
+    const std::string reason = *variable + " is set: what is faked executes nothing";
+    Choice choice = choose_gpu(target, {{}, {reason}, {}}, expected);
+    if (target.kind == TargetKind::automatic) choice.fallbacks.push_back(reason);
+    return choice;
+  };
+  if (parts.target.kind != TargetKind::cpu && parts.forced) {
+    parts.open_gpu = [choose](std::vector<std::string>& fallbacks) {
+      Choice choice = choose();
+      fallbacks = std::move(choice.fallbacks);
+      return std::move(choice.gpu);
+    };
+  } else if (parts.target.kind != TargetKind::cpu) {
+    Choice choice = choose();
     if (choice.error && parts.strict) return std::unexpected(*choice.error);
     parts.gpu = std::move(choice.gpu);
     parts.fallbacks.insert(parts.fallbacks.end(), choice.fallbacks.begin(), choice.fallbacks.end());
@@ -84,12 +90,15 @@ Result<DeviceEngine> DeviceEngine::create(const DeviceOptions& options) {
 
 Result<DeviceWeights> DeviceEngine::load(const PackedWeights& weights) const {
   DeviceState& state = *state_;
+  TRY(state.check_process());
   auto loaded = std::make_shared<LoadedWeights>(state_, weights);
   const std::unique_lock lock(state.mutex);
-  state.host_weights_bytes.add(weights.bytes());
   auto on_cpu = TRY(state.cpu().load(weights));
   loaded->on_cpu = std::move(on_cpu);
-  if (state.gpu() == nullptr) return DeviceWeights(std::move(loaded));
+  if (state.gpu() == nullptr) {
+    if (state.parts.open_gpu) loaded->reason = "they were loaded while the CPU was forced";
+    return DeviceWeights(std::move(loaded));
+  }
   auto on_gpu = load_on_gpu(state, weights);
   if (on_gpu) {
     loaded->on_gpu = std::move(*on_gpu);
@@ -141,6 +150,7 @@ Result<void> DeviceEngine::multiply_bf16(const DeviceWeights& weights, const Flo
 
 Result<Encoded> DeviceEngine::quantise(const FloatView& weights, Shape shape, FormatId to,
                                        const QuantiseOptions& options) const {
+  TRY(state_->check_process());
   const std::lock_guard lock(state_->mutex);
   bool on_gpu = false;
   return detail::attempt(
@@ -150,6 +160,7 @@ Result<Encoded> DeviceEngine::quantise(const FloatView& weights, Shape shape, Fo
 }
 
 std::int64_t DeviceEngine::batch_rows_that_fit(const DeviceWeights& weights) const {
+  if (state_->forked()) return 0;
   const std::lock_guard lock(state_->mutex);
   if (!weights.loaded_->on_gpu || state_->lost_error)
     return std::numeric_limits<std::int64_t>::max();

@@ -113,10 +113,15 @@ std::int64_t rows_that_fit_now(DeviceState& state, LoadedWeights& weights) {
 
 Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& input,
                       const OutputView& out) {
-  if (weights.state.get() != &state)
-    return fail(ErrorKind::wrong_size, "these weights were loaded by another engine");
-  TRY(check_sizes(weights, input, out));
+  TRY(state.check_process());
   const std::lock_guard lock(state.mutex);
+  Result<void> fits = check_sizes(weights, input, out);
+  if (weights.state.get() != &state)
+    fits = fail(ErrorKind::wrong_size, "these weights were loaded by another engine");
+  if (!fits) {
+    state.counters.failed.add(1);
+    return fits;
+  }
   bool on_gpu = false;
   auto done = attempt(
       state, Operation::product, &weights, on_gpu,

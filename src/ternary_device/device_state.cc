@@ -6,7 +6,27 @@
 namespace gpuready::ternary::detail {
 
 DeviceState::DeviceState(EngineParts p)
-    : parts(std::move(p)), breaker(parts.breaker), forced(parts.forced) {}
+    : parts(std::move(p)), breaker(parts.breaker), forced(parts.forced), gpu_now(parts.gpu.get()) {}
+
+DeviceState::~DeviceState() {
+  if (forked()) (void)parts.gpu.release();
+}
+
+void DeviceState::open_gpu() {
+  if (!parts.open_gpu) return;
+  std::vector<std::string> reasons;
+  parts.gpu = parts.open_gpu(reasons);
+  parts.open_gpu = nullptr;
+  gpu_now.store(parts.gpu.get(), std::memory_order_release);
+  const std::lock_guard lock(text_mutex);
+  parts.fallbacks.insert(parts.fallbacks.end(), reasons.begin(), reasons.end());
+}
+
+Result<void> DeviceState::check_process() const {
+  if (!forked()) return {};
+  return fail(ErrorKind::unsupported,
+              "this engine was made before the process forked; make one in the new process");
+}
 
 void DeviceState::note_gpu_error(const Error& error, bool counts) {
   set_text(last_gpu_error, error.message);
@@ -59,9 +79,22 @@ std::int64_t DeviceState::rows_that_fit(Shape shape) {
   return low;
 }
 
-LoadedWeights::~LoadedWeights() {
+LoadedWeights::LoadedWeights(std::shared_ptr<DeviceState> s, PackedWeights w)
+    : state(std::move(s)), host(std::move(w)) {
   const std::lock_guard lock(state->mutex);
-  state->host_weights_bytes.add(-static_cast<std::uint64_t>(host.bytes()));
+  if (++state->shared_weights[&host.cpu()] == 1) state->host_weights_bytes.add(host.bytes());
+}
+
+LoadedWeights::~LoadedWeights() {
+  if (state->forked()) {
+    (void)on_gpu.release();
+    return;
+  }
+  const std::lock_guard lock(state->mutex);
+  if (const auto found = state->shared_weights.find(&host.cpu()); --found->second == 0) {
+    state->shared_weights.erase(found);
+    state->host_weights_bytes.add(-static_cast<std::uint64_t>(host.bytes()));
+  }
   if (!on_gpu) return;
   state->device_weights_bytes.add(-static_cast<std::uint64_t>(on_gpu->bytes()));
   ++state->memory_epoch;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <mutex>
 
+#include "base/result.h"
 #include "gpuready/ternary_device.h"
+#include "ternary/forks.h"
 #include "ternary_device/backend.h"
 #include "ternary_device/breaker.h"
 #include "ternary_device/engine_parts.h"
@@ -53,19 +56,30 @@ struct DeviceState {
 
   Counters counters;
   std::atomic<bool> forced;
+  std::atomic<Backend*> gpu_now;  // parts.gpu
+  unsigned made_at_fork = fork_count();
   Shared<BreakerState> breaker_state;
   Shared<std::uint64_t> breaker_trips, device_weights_bytes, host_weights_bytes;
   Shared<std::uint64_t> device_free_bytes, device_total_bytes;
   Shared<bool> lost;
 
-  std::mutex text_mutex;
+  // How many loaded weights share packed ones, which take their memory once.
+  std::map<const detail::CpuWeights*, unsigned> shared_weights;
+
+  std::mutex text_mutex;  // also of parts.fallbacks
   std::optional<std::string> last_gpu_error, last_cpu_error, last_fallback;
 
   explicit DeviceState(EngineParts p);
   Backend& cpu() { return *parts.cpu; }
-  Backend* gpu() { return parts.gpu.get(); }
+  ~DeviceState();
+  Backend* gpu() const { return gpu_now.load(std::memory_order_acquire); }
+  void open_gpu();
+  // A forked process has none of the threads, and a GPU's driver does not work in it. Nothing of
+  // the engine is used there or given back.
+  bool forked() const { return made_at_fork != fork_count(); }
+  Result<void> check_process() const;
   bool wants_gpu() const {
-    return parts.gpu || parts.target.kind == TargetKind::cuda ||
+    return gpu() != nullptr || parts.open_gpu || parts.target.kind == TargetKind::cuda ||
            parts.target.kind == TargetKind::vulkan;
   }
   void set_text(std::optional<std::string>& text, std::string value) {
@@ -93,8 +107,7 @@ struct LoadedWeights {
   std::int64_t rows_that_fit = 0;
   std::uint64_t epoch = 0;
 
-  LoadedWeights(std::shared_ptr<DeviceState> s, PackedWeights w)
-      : state(std::move(s)), host(std::move(w)) {}
+  LoadedWeights(std::shared_ptr<DeviceState> s, PackedWeights w);
   LoadedWeights(const LoadedWeights&) = delete;
   LoadedWeights& operator=(const LoadedWeights&) = delete;
   ~LoadedWeights();

@@ -24,7 +24,8 @@ std::string plural(std::uint64_t count, std::string_view one) {
 
 std::string_view to_string(BreakerState state) {
   constexpr std::string_view kNames[] = {"closed", "open", "half-open"};
-  return kNames[static_cast<int>(state)];
+  const auto index = static_cast<std::size_t>(state);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
 std::optional<double> DeviceStats::avg_quantization_time_ms() const {
@@ -70,6 +71,7 @@ const std::string& DeviceWeights::fallback_reason() const { return loaded_->reas
 const PackedWeights& DeviceWeights::host() const { return loaded_->host; }
 
 std::string DeviceEngine::active_kernel() const {
+  if (state_->forked()) return {};
   const std::lock_guard lock(state_->mutex);
   const auto& last = state_->last;
   if (last.rows > 0) {
@@ -81,6 +83,7 @@ std::string DeviceEngine::active_kernel() const {
 }
 
 std::string DeviceEngine::kernel_for(const DeviceWeights& weights, std::int64_t rows) const {
+  if (state_->forked()) return {};
   const std::lock_guard lock(state_->mutex);
   Backend& backend = weights.on_device() && is_gpu_active() ? *state_->gpu() : state_->cpu();
   return std::string(backend.kernel_for(weights.shape(), rows));
@@ -95,9 +98,18 @@ std::string DeviceEngine::device_id() const {
   return (is_gpu_active() ? *state_->gpu() : state_->cpu()).info().id;
 }
 
-std::vector<std::string> DeviceEngine::fallbacks() const { return state_->parts.fallbacks; }
+std::vector<std::string> DeviceEngine::fallbacks() const {
+  if (state_->forked()) return {};
+  const std::lock_guard lock(state_->text_mutex);
+  return state_->parts.fallbacks;
+}
 
 void DeviceEngine::force_cpu_fallback(bool forced) const {
+  if (state_->forked()) return;
+  if (!forced) {
+    const std::lock_guard lock(state_->mutex);
+    state_->open_gpu();
+  }
   state_->forced.store(forced, std::memory_order_relaxed);
 }
 
@@ -131,7 +143,7 @@ DeviceStats DeviceEngine::stats() const {
   stats.device_lost = state.lost.get();
   stats.device_weights_bytes = state.device_weights_bytes.get();
   stats.host_weights_bytes = state.host_weights_bytes.get();
-  {
+  if (!state.forked()) {
     const std::lock_guard lock(state.text_mutex);
     stats.last_gpu_error = state.last_gpu_error;
     stats.last_cpu_error = state.last_cpu_error;
@@ -141,7 +153,7 @@ DeviceStats DeviceEngine::stats() const {
     stats.memory_used_bytes = host->used_bytes;
     stats.memory_total_bytes = host->total_bytes;
   }
-  if (state.gpu() != nullptr) {
+  if (state.gpu() != nullptr && !state.forked()) {
     // While a product runs its thread has the device: then what it told last.
     if (const std::unique_lock lock(state.mutex, std::try_to_lock); lock && !state.lost_error)
       (void)state.read_memory();
@@ -154,12 +166,15 @@ DeviceStats DeviceEngine::stats() const {
 }
 
 void DeviceEngine::reset_stats() const {
+  if (state_->forked()) return;
   const std::lock_guard lock(state_->mutex);
   auto& counters = state_->counters;
   for (auto* each : {&counters.done[0], &counters.done[1], &counters.time_ns[0],
                      &counters.time_ns[1], &counters.gpu, &counters.cpu, &counters.failed,
                      &counters.fallbacks, &counters.device_errors})
     each->set(0);
+  state_->breaker.reset_trips();
+  state_->publish_breaker();
   state_->told_skip = detail::Skip::none;
   const std::lock_guard texts(state_->text_mutex);
   state_->last_gpu_error.reset();

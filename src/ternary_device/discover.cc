@@ -15,17 +15,21 @@ std::optional<int> attribute(const CudaDriver& driver, CudaAttribute which, int 
   return value;
 }
 
+void add_failure(Discovery& found, std::string_view kind, const Error& error) {
+  const std::string text = std::string(kind) + ": " + error.message;
+  found.reasons.push_back(text);
+  constexpr int kNoCudaDevice = 100;   // CUDA_ERROR_NO_DEVICE: there is none, or all are hidden
+  constexpr int kNoVulkanDriver = -9;  // VK_ERROR_INCOMPATIBLE_DRIVER: the loader found none
+  const bool none = error.kind == ErrorKind::not_found ||
+                    error.code == (kind == "cuda" ? kNoCudaDevice : kNoVulkanDriver);
+  if (!none) found.failures.push_back({ErrorKind::no_device, text, error.code});
+}
+
 void discover_cuda(Discovery& found) {
   const auto driver = CudaDriver::start();
-  if (!driver) {
-    found.reasons.push_back("cuda: " + driver.error().message);
-    return;
-  }
+  if (!driver) return add_failure(found, "cuda", driver.error());
   const auto identities = list_cuda_identities(**driver);
-  if (!identities) {
-    found.reasons.push_back("cuda: " + identities.error().message);
-    return;
-  }
+  if (!identities) return add_failure(found, "cuda", identities.error());
   if (identities->empty()) found.reasons.emplace_back("cuda: the driver shows no GPU");
   int index = 0;
   for (const CudaDeviceIdentity& identity : *identities) {
@@ -47,15 +51,9 @@ void discover_cuda(Discovery& found) {
 
 void discover_vulkan(Discovery& found) {
   const auto vulkan = VulkanLibrary::start();
-  if (!vulkan) {
-    found.reasons.push_back("vulkan: " + vulkan.error().message);
-    return;
-  }
+  if (!vulkan) return add_failure(found, "vulkan", vulkan.error());
   const auto devices = (*vulkan)->devices();
-  if (!devices) {
-    found.reasons.push_back("vulkan: " + devices.error().message);
-    return;
-  }
+  if (!devices) return add_failure(found, "vulkan", devices.error());
   if (devices->empty()) found.reasons.emplace_back("vulkan: there is no device");
   int index = 0;
   for (const VkPhysicalDevice device : *devices) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,9 @@ struct EngineParts {
   BreakerOptions breaker;
   std::unique_ptr<Backend> cpu;  // never null
   std::unique_ptr<Backend> gpu;  // null: none
+  // Where the CPU was forced from the beginning, no driver was touched: this chooses a GPU when
+  // that is undone, and adds the reasons where there is none.
+  std::function<std::unique_ptr<Backend>(std::vector<std::string>& fallbacks)> open_gpu;
   std::vector<std::string> fallbacks;
   // Of the breaker's cool-down; durations of calls are always measured.
   std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;

@@ -1,4 +1,5 @@
 /* The C interface, used from C. Exits with the line of the first expectation that broke. */
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,34 @@ static int products(gpuready_ternary_engine* engine, const gpuready_ternary_weig
   return 0;
 }
 
+/* bf16 is the upper half of f32, and these values need no more. */
+static int halves(gpuready_ternary_engine* engine, const gpuready_ternary_weights* weights) {
+  float values[K], out[N], same[N];
+  uint16_t bf16[K];
+  gpuready_ternary_weights* from_halves = NULL;
+  for (int i = 0; i < K; ++i) {
+    uint32_t bits;
+    values[i] = (float)(i % 64);
+    memcpy(&bits, &values[i], 4);
+    bf16[i] = (uint16_t)(bits >> 16);
+  }
+  EXPECT(gpuready_ternary_multiply_f32(engine, weights, values, K, 1, out, N) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_multiply(engine, weights, bf16, GPUREADY_TERNARY_BF16, K, 1, same, N) ==
+         GPUREADY_OK);
+  EXPECT(memcmp(out, same, sizeof out) == 0);
+  EXPECT(gpuready_ternary_weights_from_values(engine, bf16, GPUREADY_TERNARY_BF16, K, 1, K, "tq2_0",
+                                              GPUREADY_TERNARY_RULE_ABSMEAN,
+                                              &from_halves) == GPUREADY_OK);
+  char reason[64] = "?";
+  EXPECT(gpuready_ternary_weights_fallback(from_halves, reason, sizeof reason) == GPUREADY_OK);
+  EXPECT(reason[0] == 0);
+  size_t count = 9;
+  EXPECT(gpuready_ternary_fallback(engine, 0, reason, sizeof reason, &count) == GPUREADY_OK);
+  EXPECT(count == 0 && reason[0] == 0);
+  gpuready_ternary_weights_destroy(from_halves);
+  return 0;
+}
+
 static int bad_input(gpuready_ternary_engine* engine, const gpuready_ternary_weights* weights) {
   float values[K] = {0}, out[N] = {7, 7, 7};
   gpuready_ternary_weights* none = NULL;
@@ -75,19 +104,82 @@ static int bad_input(gpuready_ternary_engine* engine, const gpuready_ternary_wei
   EXPECT(gpuready_ternary_weights_from_bytes(engine, "tq2_0", 1, K, "short", 5, NULL, 0, &none) !=
          GPUREADY_OK);
   EXPECT(none == NULL);
-  gpuready_ternary_options options = {sizeof options, "tpu", 0, 0, 0, 0, 0};
+  gpuready_ternary_options options = {.size = sizeof options, .target = "tpu"};
   gpuready_ternary_engine* other = NULL;
   EXPECT(gpuready_ternary_engine_create(&options, &other) == GPUREADY_BAD_ARGUMENT);
   EXPECT(other == NULL);
-  options.size = 0;
+  options.target = "cpu";
+  /* Sizes that end within a field, or that nobody set. */
+  for (size_t size = 0; size < sizeof options; ++size) {
+    options.size = size;
+    EXPECT(gpuready_ternary_engine_create(&options, &other) == GPUREADY_BAD_ARGUMENT);
+  }
+  options.size = (size_t)-1;
   EXPECT(gpuready_ternary_engine_create(&options, &other) == GPUREADY_BAD_ARGUMENT);
+  /* A newer header's struct: what is not known here must be zero. */
+  struct {
+    gpuready_ternary_options known;
+    int32_t more[4];
+  } newer = {.known = {.size = sizeof newer, .target = "cpu", .threads = 1}};
+  EXPECT(gpuready_ternary_engine_create(&newer.known, &other) == GPUREADY_OK);
+  gpuready_ternary_engine_destroy(other);
+  newer.more[1] = 1;
+  EXPECT(gpuready_ternary_engine_create(&newer.known, &other) == GPUREADY_UNSUPPORTED);
+  options.size = sizeof options;
+  options.strict = 7;
+  EXPECT(gpuready_ternary_engine_create(&options, &other) == GPUREADY_BAD_ARGUMENT);
+  options.strict = 0;
+  options.tier = "mmx";
+  EXPECT(gpuready_ternary_engine_create(&options, &other) == GPUREADY_UNSUPPORTED_TIER);
+  EXPECT(other == NULL);
+  values[3] = 0;
+  EXPECT(gpuready_ternary_weights_from_f32(engine, values, K, 1, K, "tq2_0",
+                                           (gpuready_ternary_rule)7,
+                                           &none) == GPUREADY_BAD_ARGUMENT);
+  EXPECT(gpuready_ternary_multiply(engine, weights, values, (gpuready_ternary_type)3, K, 1, out,
+                                   N) == GPUREADY_BAD_ARGUMENT);
+  EXPECT(gpuready_ternary_multiply(engine, weights, values, GPUREADY_TERNARY_F16, (size_t)-1, 1,
+                                   out, N) == GPUREADY_TOO_LARGE);
   for (int status = 0; status <= GPUREADY_UNSUPPORTED_TIER; ++status)
     EXPECT(strcmp(gpuready_status_text((gpuready_status)status), "unknown status") != 0);
   return 0;
 }
 
-int main(void) {
-  const gpuready_ternary_options options = {sizeof options, "cpu", 0, 0, 0, 0, 1};
+/* cuInit fails: an automatic engine works on the CPU and says why; a strict one fails. */
+static int broken_driver(const char* why) {
+  gpuready_ternary_options options = {.size = sizeof options, .target = "auto", .threads = 1};
+  gpuready_ternary_engine* engine = NULL;
+  char text[256] = "";
+  size_t count = 0;
+  EXPECT(gpuready_ternary_engine_create(&options, &engine) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_fallback(engine, 0, text, sizeof text, &count) == GPUREADY_OK);
+  EXPECT(count >= 1);
+  EXPECT(strstr(text, why) != NULL);
+  gpuready_ternary_engine_destroy(engine);
+  engine = NULL;
+  options.strict = 1;
+  EXPECT(gpuready_ternary_engine_create(&options, &engine) == GPUREADY_NO_GPU);
+  EXPECT(engine == NULL && strstr(gpuready_last_error(), why) != NULL);
+  /* What is not to be had of the CPU is an error too, also where the environment names it. */
+  options.target = "cpu";
+  setenv("GPUREADY_TERNARY_TIER",
+#if defined(__x86_64__)
+         "neon",
+#else
+         "avx2",
+#endif
+         1);
+  EXPECT(gpuready_ternary_engine_create(&options, &engine) == GPUREADY_UNSUPPORTED_TIER);
+  setenv("GPUREADY_TERNARY_TIER", "\033[2J", 1);
+  EXPECT(gpuready_ternary_engine_create(&options, &engine) == GPUREADY_UNSUPPORTED_TIER);
+  EXPECT(strchr(gpuready_last_error(), '\033') == NULL);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1) return broken_driver(argv[1]);
+  const gpuready_ternary_options options = {
+      .size = sizeof options, .target = "cpu", .threads = 1, .tier = "scalar"};
   gpuready_ternary_engine* engine = NULL;
   gpuready_ternary_weights *weights = NULL, *from_bytes = NULL;
   for (int i = 0; i < N * K; ++i) {
@@ -117,7 +209,7 @@ int main(void) {
   EXPECT(gpuready_ternary_weights_from_bytes(engine, "tq2_0", N, K, encoded, bytes, NULL, 0,
                                              &from_bytes) == GPUREADY_OK);
   free(encoded);
-  if (products(engine, from_bytes) != 0 || bad_input(engine, weights) != 0) return 1;
+  if (products(engine, from_bytes) != 0) return 1;
 
   gpuready_ternary_stats stats;
   memset(&stats, 0x55, sizeof stats);
@@ -127,6 +219,8 @@ int main(void) {
   EXPECT(stats.gpu_operations == 0 && stats.cpu_operations == 6 && stats.fallback_count == 0);
   EXPECT(stats.memory_known == 1 && stats.memory_used_bytes > 0);
   EXPECT(strcmp(stats.device_type, "cpu") == 0 && strcmp(stats.target_device, "cpu") == 0);
+  EXPECT(stats.avg_matmul_time_ms >= 0 && stats.device_memory_known == 0);
+  if (halves(engine, weights) != 0 || bad_input(engine, weights) != 0) return 1;
   /* A smaller struct is none of any version, and nothing is written to it. */
   memset(&stats, 0x55, sizeof stats);
   stats.size = offsetof(gpuready_ternary_stats, matmul_operations);
@@ -134,7 +228,7 @@ int main(void) {
   EXPECT(stats.total_operations == 0x5555555555555555u);
   char text[512], cut[4];
   EXPECT(gpuready_ternary_summary(engine, text, sizeof text) == GPUREADY_OK);
-  EXPECT(strstr(text, "4 products") != NULL);
+  EXPECT(strstr(text, "6 products") != NULL);
   EXPECT(gpuready_ternary_active_kernel(engine, text, sizeof text) == GPUREADY_OK);
   EXPECT(strlen(text) >= 3);
   EXPECT(gpuready_ternary_active_kernel(engine, cut, sizeof cut) == GPUREADY_OK);

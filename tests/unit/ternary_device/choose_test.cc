@@ -104,6 +104,30 @@ TEST(ChooseGpu, one_that_does_not_open_is_passed_over_and_told) {
   EXPECT_EQ(other.fallbacks, std::vector<std::string>{"cuda:broken: no context"});
 }
 
+TEST(ChooseGpu, a_driver_that_fails_is_told_by_an_automatic_choice_too) {
+  Seen seen;
+  Discovery found;
+  found.reasons = {"cuda: libcuda.so.1 is not there"};
+  const Choice absent = choose_gpu({}, found, 0);  // nothing is wrong with a machine without a GPU
+  EXPECT_TRUE(absent.fallbacks.empty());
+  EXPECT_FALSE(absent.error);
+  const std::string why = "cuda: cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)";
+  found.reasons = {why};
+  found.failures = {Error{ErrorKind::no_device, why, 803}};
+  const Choice failed = choose_gpu({}, found, 0);
+  EXPECT_EQ(chosen(failed), "cpu");
+  EXPECT_EQ(failed.fallbacks, std::vector<std::string>{why});
+  ASSERT_TRUE(failed.error);  // what a strict engine returns
+  EXPECT_EQ(failed.error->kind, ErrorKind::no_device);
+  found.gpus.push_back(gpu(seen, BackendKind::vulkan, "v", 0, 0, 80));
+  const Choice other = choose_gpu({}, found, 0);
+  EXPECT_EQ(chosen(other), "vulkan:v");
+  EXPECT_EQ(other.fallbacks, std::vector<std::string>{why});
+  EXPECT_FALSE(other.error);
+  const Choice demanded = choose_gpu({TargetKind::cuda, ""}, found, 0);
+  EXPECT_EQ(demanded.fallbacks, std::vector<std::string>{why});
+}
+
 TEST(Target, is_read_and_written) {
   for (const char* text : {"auto", "cpu", "cuda", "cuda:0", "cuda:GPU-12", "vulkan:ab-cd"}) {
     const auto target = parse_target(text);

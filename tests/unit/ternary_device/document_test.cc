@@ -165,11 +165,35 @@ TEST(VerifyFile, good_tensors_pass_on_every_subject) {
   }
 }
 
-TEST(VerifyFile, rows_of_differing_scales_are_multiplied_as_codes) {
+TEST(VerifyFile, rows_of_differing_scales_are_not_supported_and_never_passed) {
+  for (const FormatId format : {FormatId::tq1_0, FormatId::tq2_0, FormatId::i2s_bitnet_rs}) {
+    FileFixture f;
+    for (std::size_t i = 1280; i < 1536; ++i) f.values[i] *= 4;  // of the third row
+    const VerifyReport report = f.verify_one(f.encoded(format));
+    EXPECT_EQ(report.tensors[0].status, CheckStatus::not_supported);
+    EXPECT_NE(report.tensors[0].reason.find("row 2 "), std::string::npos);
+    EXPECT_EQ(exit_code(report), 4);
+    EXPECT_EQ(conclusion(report).find("exactly"), std::string::npos);
+  }
+}
+
+TEST(VerifyFile, what_is_wrong_with_the_file_fails) {
+  const FileFixture f;
+  VerifyReport report = f.verify_one(f.encoded(FormatId::tq2_0));
+  report.file_problems = {"tensors a and b overlap"};
+  EXPECT_EQ(exit_code(report), 1);
+}
+
+TEST(VerifyFile, every_row_of_a_tensor_is_multiplied) {
   FileFixture f;
-  for (std::size_t i = 256; i < 512; ++i) f.values[i] *= 4;
-  const VerifyReport report = f.verify_one(f.encoded(FormatId::tq2_0));
-  EXPECT_EQ(report.tensors[0].status, CheckStatus::passed) << report.tensors[0].reason;
+  const Shape shape{9000, 512};  // more than are taken at once
+  const std::vector<float> values(static_cast<std::size_t>(shape.rows * shape.cols), 0.5f);
+  const Encoded tensor = *quantise(std::span<const float>(values), shape, FormatId::tq2_0);
+  EXPECT_EQ(f.verify_one(tensor).tensors[0].status, CheckStatus::passed);
+  f.gpu->spoil = [](OutputView out) {  // of the last rows alone
+    if (out.bytes.size() < std::size_t{2} * 4 * 4096) out.bytes[0] ^= std::byte{1};
+  };
+  EXPECT_EQ(f.verify_one(tensor).tensors[0].status, CheckStatus::failed);
 }
 
 TEST(VerifyFile, an_undefined_code_and_a_byte_that_no_encoder_writes_fail) {
