@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/result.h"
+
 namespace gpuready::ternary {
 namespace {
 

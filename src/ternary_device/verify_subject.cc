@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/result.h"
 #include "ternary_device/verify_compare.h"
 
 namespace gpuready::ternary {

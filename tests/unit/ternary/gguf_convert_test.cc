@@ -189,12 +189,16 @@ TEST(GgufConvert, AScaleTensorOfMoreThanOneScaleIsNotReadAsOne) {
   for (const std::uint64_t scales : {1u, 1536u}) {
     Builder builder;
     builder.tensor("a", *encoded, kTl1);
-    builder.tensor("a_scale", {scales}, kF32, std::string(scales * 4, '\1'));
+    std::string half;  // as f32
+    for (std::uint64_t i = 0; i < scales; ++i) half.append("\0\0\0\x3f", 4);
+    builder.tensor("a_scale", {scales}, kF32, half);
     const Converted made =
         convert_bytes(builder.build(), to(FormatId::tq2_0, {FormatId::tl1_bitnet_cpp}));
     ASSERT_TRUE(made.report);
     EXPECT_EQ(made.report->failed.size(), scales == 1 ? 0u : 1u);
-    if (scales > 1) EXPECT_NE(made.report->failed[0].text.find("1536 scales"), std::string::npos);
+    if (scales > 1) {
+      EXPECT_NE(made.report->failed[0].text.find("1536 scales"), std::string::npos);
+    }
   }
 }
 
