@@ -11,9 +11,10 @@
 // and the CPU does the call, unless the engine is strict: then it is returned, and what `out` holds
 // is not defined. A device that is lost is never tried again.
 //
-// Every function may be called from any thread; calls on one engine are made one after the other. In
-// a process that was forked later each call is an `unsupported` error: drivers do not work there.
-// A layer on CpuEngine that costs less than a microsecond a call (benchmarks/ternary_layer.cc).
+// Every function may be called from any thread; calls on one engine are made one after the other.
+// In a process that was forked later each call is an `unsupported` error: drivers do not work
+// there. A layer on CpuEngine that costs less than a microsecond a call
+// (benchmarks/ternary_layer.cc).
 #pragma once
 
 #include <chrono>
