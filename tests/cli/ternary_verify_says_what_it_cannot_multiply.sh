@@ -9,9 +9,10 @@ blocks = [bytes([0x98] * 64) + struct.pack("<e", 0.5 + i) for i in range(8)]
 open("blocks.gguf", "wb").write(head + bytes(-len(head) % 32) + b"".join(blocks))
 PY
 expect_exit 4 "$GPUREADY" ternary verify --device cpu blocks.gguf
-expect_in "could not be verified" "$out"
+expect_in "not supported" "$out"
 expect_in "blocks of different scales" "$out"
 expect_not_in "exactly" "$out"
 expect_exit 4 "$GPUREADY" ternary verify --device cpu blocks.gguf --json -
 expect_in '"status": "not_supported"' "$out"
+expect_in "but their products could not be verified" "$out"
 expect_exit 0 "$GPUREADY" ternary inspect blocks.gguf
