@@ -301,7 +301,7 @@ void forks() {
            std::equal(out.begin(), out.end(), p.problem.sums.begin());
   };
   std::atomic<bool> stop{false};
-  std::thread busy([&] {  // so that threads work and locks are held whenever fork() comes
+  std::thread busy([&] {            // so that threads work and locks are held whenever fork() comes
 #if !defined(__SANITIZE_ADDRESS__)  // whose allocator does not survive that itself
     while (!stop) (void)right(*engine, many);
 #endif

@@ -392,7 +392,7 @@ TEST(DeviceEngine, a_forked_process_gets_an_error_and_can_make_its_own) {
   std::optional<DeviceWeights> weights(*engine->load(f.packed));
   EXPECT_TRUE(f.right(*engine, *weights));
   std::atomic<bool> stop{false};
-  std::thread busy([&] {  // so that the engine's lock is held when fork() comes
+  std::thread busy([&] {            // so that the engine's lock is held when fork() comes
 #if !defined(__SANITIZE_ADDRESS__)  // whose allocator does not survive that itself
     std::vector<std::int32_t> out(7 * 19);
     while (!stop) (void)engine->multiply(*weights, f.rows, std::span(out));
