@@ -201,9 +201,9 @@ def interrupted(binary):
         report = json.load(open(f"{folder}/r.json"))
         time.sleep(0.5)
         left = [pid for pid in children if os.path.exists(f"/proc/{pid}")]
-    need(code == 4 and not left, f"exit {code}, left {left}")
+    need(code == 130 and not left, f"exit {code}, left {left}")
     need(all(v["status"] != "passed" for v in report["verdicts"]), "passed though interrupted")
-    print("exit 4: " + report["verdicts"][0]["reason"])
+    print("exit 130: " + report["verdicts"][0]["reason"])
 
 
 HOLDER = """

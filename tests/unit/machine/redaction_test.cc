@@ -132,7 +132,7 @@ std::string around(const std::string& text, std::size_t at) {
   return printable(text.substr(at > 80 ? at - 80 : 0, 200));
 }
 
-class Redaction : public testing::TestWithParam<const char*> {};
+class Redaction : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Redaction, LeavesNoneOfThePlantedSecrets) {
   const Json secrets = planted();
@@ -153,7 +153,7 @@ TEST_P(Redaction, LeavesNoneOfThePlantedSecrets) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Redaction,
-                         testing::Values("base-hgx-h100x8", "base-mi300x2", "healthy-jetson",
+                         ::testing::Values("base-hgx-h100x8", "base-mi300x2", "healthy-jetson",
                                          "healthy-intel-arc", "healthy-wsl2",
                                          "healthy-container-2-of-8", "fabric-not-ready"),
                          [](const auto& machine) {

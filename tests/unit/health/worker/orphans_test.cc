@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "health/verdict_json.h"
+#include "value/json.h"
 #include "health/worker/worker.h"
 #include "jobs/helper.h"
 #include "jobs/running_job.h"
