@@ -71,6 +71,16 @@ bool lists(const Cause& cause, std::string_view id) {
   return std::find(cause.explains.begin(), cause.explains.end(), id) != cause.explains.end();
 }
 
+// GPUs that were set aside on purpose explain no failure of the others.
+bool chosen_for_all(const std::vector<Told>& told, const Told& root, const Finding& folded) {
+  return std::ranges::all_of(folded.gpus, [&](int gpu) {
+    return std::ranges::any_of(told, [&](const Told& each) {
+      const auto& gpus = each.finding.gpus;
+      return each.cause == root.cause && std::ranges::find(gpus, gpu) != gpus.end();
+    });
+  });
+}
+
 void find_roots(std::vector<Told>& told) {
   for (std::size_t i = 0; i < told.size(); ++i) {
     told[i].root = i;
@@ -79,6 +89,9 @@ void find_roots(std::vector<Told>& told) {
       if (!covers(told[k].finding, told[i].finding)) continue;
       const bool worse = told[i].finding.severity > told[k].finding.severity;
       if (told[k].standing == Standing::past && worse) continue;
+      if (told[k].standing == Standing::chosen && worse &&
+          !chosen_for_all(told, told[k], told[i].finding))
+        continue;
       told[i].root = k;
       break;
     }

@@ -304,6 +304,8 @@ class Rewriter {
   }
 
   Json json(std::string_view name, const Json& from) {
+    if (from.is_string() && names_a_process(name) && is_driver_process(from.get<std::string>()))
+      return from;
     if (from.is_string() && (names_a_process(name) || assigns_a_credential(name)))
       return names_.whole(from.get<std::string>());
     if (from.is_string()) return text(from.get<std::string>());

@@ -29,6 +29,11 @@ bool holds_any(std::string_view name, const std::string_view (&words)[N]) {
 bool names_a_credential(std::string_view variable) { return holds_any(variable, kCredentialWords); }
 bool assigns_a_credential(std::string_view word) { return holds_any(word, kAssignedWords); }
 bool names_a_process(std::string_view name) { return holds_any(name, kProcessWords); }
+bool is_driver_process(std::string_view process) {
+  constexpr std::string_view kMps = "nvidia-cuda-mps-";
+  const auto rest = process.starts_with(kMps) ? process.substr(kMps.size()) : std::string_view{};
+  return rest == "server" || rest == "control";
+}
 bool names_a_serial(std::string_view name) { return holds_any(name, kSerialWords); }
 bool names_a_uuid(std::string_view name) { return holds_any(name, kUuidWords); }
 

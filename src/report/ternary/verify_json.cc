@@ -82,6 +82,9 @@ std::optional<VerifyReport> read_verify_report(const Json& document) {
   report.thorough = get_bool(document, "thorough").value_or(false);
   report.duration_ms = get_double(document, "duration_ms").value_or(0);
   report.file = get_string(document, "file").value_or("");
+  if (const Json& problems = member(document, "file_problems"); problems.is_array())
+    for (const Json& problem : problems)
+      if (problem.is_string()) report.file_problems.push_back(problem.get<std::string>());
   for (const Json& doc : member(document, "subjects")) {
     SubjectResult subject;
     const auto name = get_string(doc, "name");
