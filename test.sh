@@ -3,18 +3,20 @@
 #   ./test.sh           format, release and sanitizer builds with their tests, fuzzing for seconds;
 #                       unit tests of what has no fast kernels run in the sanitizer build alone
 #   ./test.sh --quick   the release build's tests alone, with all unit tests
-#   ./test.sh --full    besides, what is slow and rarely breaks: other systems and processors (tests labelled
-#                       "full"). Continuous integration runs this
+#   ./test.sh --full    besides, what is slow and rarely breaks: other systems (tests labelled "full").
+#                       Continuous integration runs this
+#   ./test.sh --aarch64 besides, the program and its tests for aarch64, cross-compiled, in an emulator
 #   ./test.sh --tidy    besides, clang-tidy, which takes as long again on two cores
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-quick='' full='' tidy=''
+quick='' full='' tidy='' aarch64=''
 for option in "$@"; do
   case $option in
     --quick) quick=1 ;;
     --full) full=1 ;;
+    --aarch64) aarch64=1 ;;
     --tidy) tidy=1 ;;
     *) usage ;;
   esac
@@ -43,7 +45,7 @@ if [ -z "$quick" ]; then
   tests build/asan "${some[@]}"
 fi
 
-if [ -n "$full" ]; then
+if [ -n "$aarch64" ]; then
   step "aarch64, cross-compiled, in an emulator"
   if scripts/aarch64.sh; then
     STRIP=aarch64-linux-gnu-strip scripts/check_binary.sh build/aarch64/src/gpuready

@@ -3,8 +3,8 @@
  * versions of the library fill no more than that. Text is UTF-8, cut to fit, and ends with NUL.
  *
  * Vendors' libraries run in child processes of the helper executable: GPUREADY_HELPER, else the
- * gpuready beside this program, of this installation, or in PATH. Each call inspects the machine
- * anew. */
+ * gpuready beside this program, of this installation, or in PATH. The machine is inspected once in
+ * a process, by the first call that needs it, and kept until gpuready_refresh(). */
 #ifndef GPUREADY_GPUREADY_H
 #define GPUREADY_GPUREADY_H
 
@@ -58,7 +58,11 @@ typedef struct gpuready_launch_params {
 /* The ABI's version: compare with GPUREADY_ABI_VERSION. */
 GPUREADY_API int32_t gpuready_abi_version(void);
 
-/* 1 when any backend is available, else 0. */
+/* Forgets the inspection: the next call that needs the machine inspects it anew. */
+GPUREADY_API void gpuready_refresh(void);
+
+/* 1 when any backend is available, else 0. Takes milliseconds and starts no driver where files
+ * decide (gpu_info.h). */
 GPUREADY_API int32_t gpuready_gpu_available(void);
 GPUREADY_API gpuready_status gpuready_get_gpu_info(gpuready_gpu_info* info);
 /* "Available GPU backends: CUDA 12.1, ROCm 6.0" into text[0..capacity). */
@@ -74,6 +78,14 @@ GPUREADY_API gpuready_status gpuready_list_cuda_devices(gpuready_cuda_device* de
 GPUREADY_API gpuready_status gpuready_optimal_launch_params(int64_t rows, int64_t cols,
                                                             const gpuready_cuda_device* device,
                                                             gpuready_launch_params* params);
+
+/* The machine, or the machine with its findings, as a JSON document: what `gpuready detect --full
+ * --json -` and `gpuready doctor --json -` write (schema/report.schema.json, docs/fields.md). *json
+ * becomes UTF-8 text that ends with NUL, which the caller frees with gpuready_free(); null after an
+ * error. */
+GPUREADY_API gpuready_status gpuready_inspect_json(char** json);
+GPUREADY_API gpuready_status gpuready_diagnose_json(char** json);
+GPUREADY_API void gpuready_free(void* memory); /* null is allowed */
 
 #ifdef __cplusplus
 }

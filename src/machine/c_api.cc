@@ -69,6 +69,13 @@ extern "C" {
 
 int32_t gpuready_abi_version(void) { return GPUREADY_ABI_VERSION; }
 
+void gpuready_refresh(void) {
+  c_call([]() -> Result<void> {
+    gpuready::refresh();
+    return {};
+  });
+}
+
 int32_t gpuready_gpu_available(void) {
   int32_t available = 0;
   c_call([&]() -> Result<void> {

@@ -31,6 +31,8 @@ for example in list_gpus_c_c list_gpus_cc; do
   expect "No GPU backends available" bash -c '"$0" || [ $? = 1 ]' "$folder/consumer/$example"
 done
 expect "0000:17:00.0 other nvlink warning not_tested" "$folder/consumer/values"
+expect '"command": "detect"' "$folder/consumer/report_c"
+expect '"findings"' "$folder/consumer/report_c" diagnose
 expect "product: $product" "$folder/consumer/ternary_c"
 expect "CPU, scalar: $product" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/ternary_cc"
 expect "scalar: 6" env GPUREADY_TERNARY_TIER=scalar "$folder/consumer/cpu_only"
