@@ -23,8 +23,8 @@ for option in "$@"; do
 done
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS" >&2; }
 tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" --progress "${@:2}"; }
-some=(-LE full)
-[ -z "$full" ] || some=()
+without=${full:+aarch64}
+some=(-LE "${without:-full|aarch64}")
 
 step "set up"
 scripts/setup.sh --tests
@@ -50,6 +50,7 @@ if [ -n "$aarch64" ]; then
   if scripts/aarch64.sh; then
     STRIP=aarch64-linux-gnu-strip scripts/check_binary.sh build/aarch64/src/gpuready
     tests build/aarch64
+    tests build/release -L aarch64  # a release holds both
   else
     [ $? = 77 ] && echo "SKIPPED: the tests for aarch64" >&2 || exit 1
   fi

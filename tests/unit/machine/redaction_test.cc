@@ -154,8 +154,8 @@ TEST_P(Redaction, LeavesNoneOfThePlantedSecrets) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Redaction,
                          ::testing::Values("base-hgx-h100x8", "base-mi300x2", "healthy-jetson",
-                                         "healthy-intel-arc", "healthy-wsl2",
-                                         "healthy-container-2-of-8", "fabric-not-ready"),
+                                           "healthy-intel-arc", "healthy-wsl2",
+                                           "healthy-container-2-of-8", "fabric-not-ready"),
                          [](const auto& machine) {
                            std::string name = machine.param;
                            std::replace(name.begin(), name.end(), '-', '_');

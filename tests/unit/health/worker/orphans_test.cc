@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 
-#include "value/json.h"
 #include "health/worker/worker.h"
 #include "jobs/helper.h"
 #include "jobs/running_job.h"
 #include "unit/device/in_child.h"
+#include "value/json.h"
 
 namespace gpuready {
 namespace {
