@@ -25,8 +25,8 @@ expect() {  # expect EXIT TEXT COMMAND...
   grep -qF -- "$text" <<<"$said" || fail "gpuready $* printed no \"$text\":"$'\n'"$said"
 }
 expect 0 "gpuready" --version
-expect 0 "GPU" detect
-expect 0 "No GPU" check --timeout 20
+expect 4 "the PCI bus cannot be read" detect  # the root has no /sys
+expect 4 "Tests of the host" check --timeout 20
 expect 0 "Every injected fault was found" selftest --device cpu --trials 5
 expect 0 "[ok]  cpu/scalar" ternary verify --device cpu --seed 5
 
