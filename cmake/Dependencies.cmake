@@ -3,6 +3,7 @@
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
+find_path(GPUREADY_TOML NAMES toml++/toml.h REQUIRED)
 
 find_file(fmt_header NAMES base.h core.h PATH_SUFFIXES fmt REQUIRED NO_CACHE)
 file(STRINGS ${fmt_header} fmt_version REGEX "define FMT_VERSION [0-9]+")
@@ -15,7 +16,7 @@ else()
   target_compile_definitions(gpuready_fmt PUBLIC FMT_HEADER_ONLY)
 endif()
 
-foreach(name archive zstd)
+foreach(name archive sodium sqlite3 zstd)
   find_library(GPUREADY_LIB_${name} NAMES lib${name}.a REQUIRED)
   add_library(gpuready_${name} INTERFACE)
   # Installed archives name it without this machine's path.
