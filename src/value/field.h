@@ -31,6 +31,7 @@ constexpr std::string_view unit_of(std::string_view key) {
       {"bytes", "bytes"},     {"bits", "bits"},       {"mhz", "MHz"},
       {"khz", "kHz"},         {"mw", "mW"},           {"celsius", "degrees Celsius"},
       {"percent", "percent"}, {"seconds", "seconds"}, {"ms", "milliseconds"},
+      {"ns", "nanoseconds"},  {"mj", "mJ"},
   };
   const auto last = key.substr(key.rfind('_') + 1);  // npos + 1 is 0
   for (const auto& [suffix, unit] : kUnits)

@@ -1,0 +1,116 @@
+// Writes any type that has visit_fields() as JSON; see json.h for what is left out.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "value/field.h"
+#include "value/kinds.h"
+#include "value/names.h"
+
+namespace gpuready {
+namespace value {
+
+// Deeper nesting than a diagnosis ever makes: keeps a document within what every JSON reader takes.
+inline constexpr int kMaxDepth = 8;
+
+inline std::string octal(std::uint32_t mode) {
+  std::string text;
+  for (int shift = 9; shift >= 0; shift -= 3)
+    text += static_cast<char>('0' + ((mode >> shift) & 7u));
+  return text;
+}
+
+inline Json write(double number, const FieldStyle& style) {
+  if (!std::isfinite(number)) return {};
+  return style.thousandths ? std::round(number * 1000) / 1000 : number;
+}
+
+template <class T>
+Json write_fields(const T& object, int depth = 0);
+
+// Null: nothing to write.
+template <class T>
+Json write(const T& value, const FieldStyle& style, int depth) {
+  if constexpr (kOptional<T>) {
+    return value ? write(*value, style, depth) : Json();
+  } else if constexpr (std::is_enum_v<T>) {
+    return name_of(value);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return value;
+  } else if constexpr (std::integral<T>) {
+    if (style.hex_digits >= 0) return format_hex(value, style.hex_digits);
+    if (style.octal) return octal(static_cast<std::uint32_t>(value));
+    return value;
+  } else if constexpr (std::floating_point<T>) {
+    return write(value, style);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, PciAddress>) {
+    return value.text();
+  } else if constexpr (kList<T>) {
+    Json list = Json::array();
+    for (const auto& item : value)
+      if (Json written = write(item, style, depth); !written.is_null())
+        list.push_back(std::move(written));
+    return list;
+  } else if constexpr (kMap<T>) {
+    Json object = Json::object();
+    for (const auto& [key, item] : value) {
+      Json written = write(item, style, depth);
+      if (written.is_null()) continue;
+      if constexpr (std::integral<std::remove_cvref_t<decltype(key)>>)
+        object[std::to_string(key)] = std::move(written);
+      else
+        object[key] = std::move(written);
+    }
+    return object;
+  } else {
+    return write_fields(value, depth + 1);
+  }
+}
+
+// A text that is set but empty tells something where it is optional: a variable that hides all.
+template <class T>
+bool says_nothing(const Json& written) {
+  if (written.is_null()) return true;
+  if constexpr (kOptional<T>) return false;
+  if constexpr (std::is_same_v<T, std::string>) return written == "";
+  return (written.is_array() || written.is_object()) && written.empty();
+}
+
+template <class T>
+struct Writer {
+  const T& object;
+  Json& doc;
+  int depth;
+
+  void about(std::string_view, std::string_view) {}
+  template <class Member>
+  void operator()(const char* key, Member T::* member, std::string_view,
+                  const FieldStyle& style = {}) {
+    if constexpr (std::is_same_v<Member, std::vector<T>>)
+      if (depth >= kMaxDepth) return;
+    Json written = write(object.*member, style, depth);
+    if (written.is_null() || (!style.always && says_nothing<Member>(written))) return;
+    doc[key] = std::move(written);
+  }
+  template <class Value>
+  void derived(const char* key, Value value, std::string_view, const FieldStyle& style = {}) {
+    doc[key] = write(value(object), style, depth);
+  }
+};
+
+template <class T>
+Json write_fields(const T& object, int depth) {
+  static_assert(every_field_is_described<T>(), "visit_fields() lacks a field of this type");
+  Json doc = Json::object();
+  Writer<T> writer{object, doc, depth};
+  visit_fields(writer, Of<T>{});
+  return doc;
+}
+
+}  // namespace value
+}  // namespace gpuready
