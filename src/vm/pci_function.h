@@ -1,0 +1,69 @@
+// What a virtual machine's owner must know of one PCI function, as sysfs shows it (Linux,
+// Documentation/ABI/testing/sysfs-bus-pci). Nothing here wakes a suspended device: the link's
+// attributes, which read its configuration space, are left out then.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuready/machine.h"
+#include "host/host.h"
+
+namespace gpuready::vm {
+
+struct Bar {
+  int index = 0;
+  std::uint64_t bytes = 0;
+  bool prefetchable = false, wide = false;  // wide: may lie above 4 GiB
+  bool assigned = false;                    // the firmware or the kernel found it an address
+};
+
+// A kind of mediated device (vGPU) that the function's driver can make.
+struct MdevType {
+  std::string id;                      // "nvidia-63", the folder's name
+  std::optional<std::string> name;     // "GRID P40-2Q"
+  std::optional<int> available;        // how many more can be made
+  std::vector<std::string> instances;  // UUIDs
+};
+
+struct PciFunction {
+  PciAddress address;
+  std::uint16_t vendor_id = 0, device_id = 0;
+  std::optional<std::uint16_t> subsystem_vendor_id, subsystem_device_id;
+  std::uint32_t class_code = 0;         // 24 bits: 0x030200
+  std::optional<std::string> name;      // from pci.ids
+  std::optional<std::string> modalias;  // "pci:v000010DEd00002330sv..."
+  std::optional<std::string> driver;    // bound now
+  std::optional<std::string> driver_override;
+  std::optional<int> iommu_group, numa_node;
+  std::optional<bool> boot_vga;
+  std::optional<std::string> runtime_status;  // "active", "suspended"
+  std::optional<std::string> power_control;   // "on", "auto"
+  std::optional<bool> d3cold_allowed;
+  std::vector<std::string> reset_methods;  // in the order in which the kernel tries them
+  std::vector<Bar> bars;                   // memory BARs
+  PcieLink link_now, link_max;
+  std::optional<int> vf_total, vf_count;        // SR-IOV: possible, existing
+  std::optional<PciAddress> physical_function;  // of a virtual function
+  std::vector<PciAddress> virtual_functions;
+  std::vector<MdevType> mdev_types;
+
+  bool is_bridge() const { return class_code >> 16 == 0x06 && class_code >> 8 != 0x0680; }
+  bool suspended() const;
+};
+
+// The folder of a function in sysfs, without a slash at its end.
+std::string folder_of(const PciAddress& address);
+
+// not_found when there is none at this address, or it goes away while it is read.
+Result<PciFunction> read_pci_function(Host& host, const PciAddress& address);
+
+// `resource`: "start end flags" a line; the first six are the BARs.
+std::vector<Bar> parse_bars(std::string_view text);
+// Bytes of MMIO that a guest must find room for: each BAR rounded up to a power of two.
+std::uint64_t mmio_bytes(const std::vector<Bar>& bars);
+
+}  // namespace gpuready::vm
