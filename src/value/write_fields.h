@@ -99,7 +99,10 @@ struct Writer {
   }
   template <class Value>
   void derived(const char* key, Value value, std::string_view, const FieldStyle& style = {}) {
-    doc[key] = write(value(object), style, depth);
+    const auto result = value(object);
+    Json written = write(result, style, depth);
+    if (!says_nothing<std::remove_const_t<decltype(result)>>(written))
+      doc[key] = std::move(written);
   }
 };
 
