@@ -2,7 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "base/cpuid.h"
+#endif
 
 namespace gpuready {
 namespace {
@@ -43,22 +50,106 @@ void add_block(State& state, const std::uint8_t* block) {
   for (std::size_t i = 0; i < state.size(); ++i) state[i] += add[i];
 }
 
+#if defined(__x86_64__)
+bool has_sha_instructions() {
+  static const bool has = [] {
+    const auto leaf = cpuid(7, 0), basic = cpuid(1, 0);
+    return (leaf.b >> 29 & 1) != 0 && (basic.c >> 19 & 1) != 0;  // SHA, SSE4.1
+  }();
+  return has;
+}
+
+// Two rounds an instruction. The state is kept as ABEF and CDGH, as these instructions want it.
+__attribute__((target("sha,sse4.1,ssse3"))) void add_blocks_by_instruction(
+    State& state, const std::uint8_t* blocks, std::size_t count) {
+  const auto load = [](const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  };
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  const __m128i cdab = _mm_shuffle_epi32(load(state.data()), 0xB1);
+  const __m128i efgh = _mm_shuffle_epi32(load(state.data() + 4), 0x1B);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8);
+  __m128i cdgh = _mm_blend_epi16(efgh, cdab, 0xF0);
+  for (; count > 0; --count, blocks += kBlockBytes) {
+    const __m128i old_abef = abef, old_cdgh = cdgh;
+    __m128i w[4];
+    for (int i = 0; i < 16; ++i) {
+      __m128i& now = w[i % 4];
+      if (i < 4) {
+        now = _mm_shuffle_epi8(load(blocks + 16 * i), big_endian);
+      } else {  // w[t] from w[t-16], w[t-15], w[t-7] and w[t-2], four at a time
+        const __m128i last = w[(i + 3) % 4];
+        now = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]),
+                            _mm_alignr_epi8(last, w[(i + 2) % 4], 4));
+        now = _mm_sha256msg2_epu32(now, last);
+      }
+      const __m128i keyed = _mm_add_epi32(now, load(&kRound[static_cast<std::size_t>(4 * i)]));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, keyed);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(keyed, 0x0E));
+    }
+    abef = _mm_add_epi32(abef, old_abef);
+    cdgh = _mm_add_epi32(cdgh, old_cdgh);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1B);
+  const __m128i dchg = _mm_shuffle_epi32(cdgh, 0xB1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data()), _mm_blend_epi16(feba, dchg, 0xF0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data() + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#endif
+
 }  // namespace
 
-Sha256 sha256(std::span<const std::uint8_t> bytes) {
-  std::vector<std::uint8_t> padded(bytes.begin(), bytes.end());
-  padded.push_back(0x80);
-  while (padded.size() % kBlockBytes != kBlockBytes - 8) padded.push_back(0);
-  const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
-  for (int shift = 56; shift >= 0; shift -= 8)
-    padded.push_back(static_cast<std::uint8_t>(bits >> shift));
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  for (std::size_t at = 0; at < padded.size(); at += kBlockBytes) add_block(state, &padded[at]);
+void Sha256Stream::add_blocks(const std::uint8_t* blocks, std::size_t count) {
+#if defined(__x86_64__)
+  if (!portable_ && has_sha_instructions()) return add_blocks_by_instruction(state_, blocks, count);
+#endif
+  for (; count > 0; --count, blocks += kBlockBytes) add_block(state_, blocks);
+}
+
+void Sha256Stream::add(std::span<const std::uint8_t> bytes) {
+  if (bytes.empty()) return;
+  const std::size_t held = length_ % kBlockBytes;
+  length_ += bytes.size();
+  if (held > 0) {
+    const std::size_t taken = std::min(bytes.size(), kBlockBytes - held);
+    std::memcpy(partial_.data() + held, bytes.data(), taken);
+    bytes = bytes.subspan(taken);
+    if (held + taken < kBlockBytes) return;
+    add_blocks(partial_.data(), 1);
+  }
+  add_blocks(bytes.data(), bytes.size() / kBlockBytes);
+  const auto rest = bytes.last(bytes.size() % kBlockBytes);
+  if (!rest.empty()) std::memcpy(partial_.data(), rest.data(), rest.size());
+}
+
+Sha256 Sha256Stream::finish() {
+  const std::uint64_t bits = length_ * 8;
+  const std::size_t held = length_ % kBlockBytes;
+  std::array<std::uint8_t, 2 * kBlockBytes> end{0x80};
+  const std::size_t zeros = (held < kBlockBytes - 8 ? kBlockBytes : 2 * kBlockBytes) - 8 - held;
+  for (std::size_t i = 0; i < 8; ++i)
+    end[zeros + i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
+  add(std::span(end).first(zeros + 8));
   Sha256 out{};
   for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+    out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
   return out;
+}
+
+Sha256 sha256(std::span<const std::uint8_t> bytes) {
+  Sha256Stream stream;
+  stream.add(bytes);
+  return stream.finish();
+}
+
+std::string to_hex(const Sha256& hash) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const auto byte : hash) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
 }
 
 Sha256 hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> bytes) {

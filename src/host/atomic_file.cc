@@ -98,7 +98,10 @@ Result<void> AtomicFile::State::open() {
 
 Result<void> AtomicFile::State::commit() {
   Result<void> done;
-  if (old && !options.private_to_user) done = file->set_mode(old->mode);
+  if (options.mode)
+    done = file->set_mode(*options.mode);
+  else if (old && !options.private_to_user)
+    done = file->set_mode(old->mode);
   if (done) done = file->sync();
   if (done) done = temporary.empty() ? publish_unnamed() : publish_named();
   if (!done) return cannot_write(done.error());

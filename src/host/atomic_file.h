@@ -1,7 +1,9 @@
 // Writing a file so that it is whole or untouched, whatever fails and whenever the writer dies.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,8 @@ struct WriteOptions {
   // Mode 0600, also over a file that others could read. Else the old file's mode, or that of any
   // new file.
   bool private_to_user = false;
+  // This mode, whatever the umask and an old file say.
+  std::optional<std::uint32_t> mode = {};
 };
 
 // Writes a temporary file in the same folder, syncs it and gives it the name `path`. On any failure

@@ -72,6 +72,14 @@ Result<void> FailingStorage::rename(const std::string& from, const std::string& 
             to));
   return inner_.rename(from, to, existing);
 }
+Result<void> FailingStorage::symlink(const std::string& target, const std::string& path) {
+  TRY(enter(StorageCall::symlink, path));
+  return inner_.symlink(target, path);
+}
+Result<void> FailingStorage::remove_folder(const std::string& path) {
+  TRY(enter(StorageCall::remove_folder, path));
+  return inner_.remove_folder(path);
+}
 Result<void> FailingStorage::unlink(const std::string& path) {
   TRY(enter(StorageCall::unlink, path));
   return inner_.unlink(path);

@@ -18,7 +18,9 @@ enum class StorageCall {
   link,
   rename,
   rename_no_replace,
+  symlink,
   unlink,
+  remove_folder,
   sync_folder,
   make_folder,
   lock,
@@ -56,7 +58,9 @@ class FailingStorage final : public Storage {
                                                std::uint32_t mode) override;
   Result<void> link(const std::string& from, const std::string& to) override;
   Result<void> rename(const std::string& from, const std::string& to, OnExisting) override;
+  Result<void> symlink(const std::string& target, const std::string& path) override;
   Result<void> unlink(const std::string& path) override;
+  Result<void> remove_folder(const std::string& path) override;
   Result<void> sync_folder(const std::string& path) override;
   Result<void> make_folder(const std::string& path, std::uint32_t mode) override;
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;

@@ -99,8 +99,16 @@ class LiveStorage final : public Storage {
     return fail_errno(to, as_unsupported(errno));
   }
 
+  Result<void> symlink(const std::string& target, const std::string& path) override {
+    return outcome(::symlink(target.c_str(), path.c_str()), path);
+  }
+
   Result<void> unlink(const std::string& path) override {
     return outcome(::unlink(path.c_str()), path);
+  }
+
+  Result<void> remove_folder(const std::string& path) override {
+    return outcome(rmdir(path.c_str()), path);
   }
 
   Result<void> sync_folder(const std::string& path) override {

@@ -146,6 +146,19 @@ Result<void> MemoryStorage::unlink(const std::string& path) {
   return {};
 }
 
+Result<void> MemoryStorage::symlink(const std::string& target, const std::string& path) {
+  TRY(free_name(path));
+  nodes_[path] = std::make_shared<Node>(Node{FileKind::link, 0777, target, target});
+  return {};
+}
+
+Result<void> MemoryStorage::remove_folder(const std::string& path) {
+  if (TRY(existing(path))->kind != FileKind::directory) return fail_errno(path, ENOTDIR);
+  if (!names(path).empty()) return fail_errno(path, ENOTEMPTY);
+  nodes_.erase(path);
+  return {};
+}
+
 Result<void> MemoryStorage::sync_folder(const std::string& path) {
   TRY(existing(path));
   const auto is_in = [&](const auto& entry) { return folder_of(entry.first) == path; };

@@ -10,7 +10,8 @@
 
 namespace gpuready {
 
-// Paths are absolute and compared as text; there are no symbolic links and no users. "/" exists.
+// Paths are absolute and compared as text; symbolic links are kept and not followed, and there are
+// no users. "/" exists.
 class MemoryStorage final : public Storage {
  public:
   explicit MemoryStorage(std::uint64_t capacity_bytes = UINT64_MAX) : capacity_(capacity_bytes) {}
@@ -30,7 +31,9 @@ class MemoryStorage final : public Storage {
                                                std::uint32_t mode) override;
   Result<void> link(const std::string& from, const std::string& to) override;
   Result<void> rename(const std::string& from, const std::string& to, OnExisting) override;
+  Result<void> symlink(const std::string& target, const std::string& path) override;
   Result<void> unlink(const std::string& path) override;
+  Result<void> remove_folder(const std::string& path) override;
   Result<void> sync_folder(const std::string& path) override;
   Result<void> make_folder(const std::string& path, std::uint32_t mode) override;
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;

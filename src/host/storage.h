@@ -48,7 +48,10 @@ class Storage {
   // Both in one filesystem. `fail`: EEXIST when `to` is taken; EOPNOTSUPP where the filesystem
   // cannot tell (RENAME_NOREPLACE).
   virtual Result<void> rename(const std::string& from, const std::string& to, OnExisting) = 0;
+  // A symbolic link at `path`, which is new, with `target` as its text.
+  virtual Result<void> symlink(const std::string& target, const std::string& path) = 0;
   virtual Result<void> unlink(const std::string& path) = 0;
+  virtual Result<void> remove_folder(const std::string& path) = 0;  // an empty one, else ENOTEMPTY
   // Makes names in this folder survive a loss of power. A filesystem that cannot says so by
   // success.
   virtual Result<void> sync_folder(const std::string& path) = 0;

@@ -7,8 +7,6 @@
 namespace gpuready {
 namespace {
 
-constexpr std::size_t kBlock = 512;
-
 struct UstarHeader {
   char name[100];
   char mode[8];
@@ -28,7 +26,7 @@ struct UstarHeader {
   char prefix[155];
   char padding[12];
 };
-static_assert(sizeof(UstarHeader) == kBlock);
+static_assert(sizeof(UstarHeader) == kTarBlock);
 
 // Where to cut: the length of the prefix, 0 for none.
 std::optional<std::size_t> prefix_length(std::string_view name) {
@@ -46,37 +44,49 @@ void put_octal(char (&field)[N], unsigned long long value) {
   std::snprintf(field, N, "%0*llo", static_cast<int>(N - 1), value);
 }
 
+void put_size(char (&field)[12], std::uint64_t size) {
+  if (size < std::uint64_t{1} << 33) return put_octal(field, size);
+  std::memset(field, 0, sizeof field);
+  field[0] = static_cast<char>(0x80);
+  for (std::size_t i = 0; i < 8; ++i) field[11 - i] = static_cast<char>(size >> (8 * i));
+}
+
 }  // namespace
 
 bool tar_name_fits(std::string_view name) { return prefix_length(name).has_value(); }
 
-void append_tar_file(std::string& tar, std::string_view name, std::string_view content) {
+std::string tar_header(const TarEntry& entry) {
   UstarHeader header;
   std::memset(&header, 0, sizeof header);
-  const std::size_t cut = prefix_length(name).value_or(0);
-  if (cut > 0) std::memcpy(header.prefix, name.data(), cut);
-  const auto rest = name.substr(cut > 0 ? cut + 1 : 0, sizeof header.name);
+  const std::size_t cut = prefix_length(entry.name).value_or(0);
+  if (cut > 0) std::memcpy(header.prefix, entry.name.data(), cut);
+  const auto rest = entry.name.substr(cut > 0 ? cut + 1 : 0, sizeof header.name);
   std::memcpy(header.name, rest.data(), rest.size());
-  put_octal(header.mode, 0644);
+  const auto link = entry.link.substr(0, sizeof header.link);
+  std::memcpy(header.link, link.data(), link.size());
+  put_octal(header.mode, entry.mode);
   put_octal(header.uid, 0);
   put_octal(header.gid, 0);
-  put_octal(header.size, content.size());
+  put_size(header.size, entry.size_bytes);
   put_octal(header.mtime, 0);
-  header.type = '0';
+  header.type = entry.link.empty() ? '0' : '2';
   std::memcpy(header.magic, "ustar", 6);
   std::memcpy(header.version, "00", 2);
   // The sum is taken with its own field full of blanks.
   std::memset(header.checksum, ' ', sizeof header.checksum);
   unsigned sum = 0;
   const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
-  for (std::size_t i = 0; i < kBlock; ++i) sum += bytes[i];
+  for (std::size_t i = 0; i < kTarBlock; ++i) sum += bytes[i];
   std::snprintf(header.checksum, sizeof header.checksum, "%06o", sum);
-
-  tar.append(reinterpret_cast<const char*>(&header), kBlock);
-  tar += content;
-  tar.append((kBlock - content.size() % kBlock) % kBlock, '\0');
+  return std::string(reinterpret_cast<const char*>(&header), sizeof header);
 }
 
-void append_tar_end(std::string& tar) { tar.append(2 * kBlock, '\0'); }
+void append_tar_file(std::string& tar, std::string_view name, std::string_view content) {
+  tar += tar_header({.name = name, .size_bytes = content.size()});
+  tar += content;
+  tar.append(tar_padding(content.size()), '\0');
+}
+
+void append_tar_end(std::string& tar) { tar.append(2 * kTarBlock, '\0'); }
 
 }  // namespace gpuready

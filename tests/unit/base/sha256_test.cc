@@ -36,5 +36,27 @@ TEST(Sha256, GivesThePublishedCodes) {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
+// Both ways of hashing, in pieces of every size around a block, give what the whole gives.
+TEST(Sha256, PiecesGiveTheHashOfTheWhole) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += static_cast<char>(i * 37);
+  for (std::size_t size = 0; size <= text.size(); size += 7) {
+    const auto whole = sha256(bytes(text.substr(0, size)));
+    for (const std::size_t piece : {1, 3, 63, 64, 65, 129}) {
+      for (const bool portable : {false, true}) {
+        Sha256Stream stream(portable);
+        for (std::size_t at = 0; at < size; at += piece)
+          stream.add(std::string_view(text).substr(at, std::min(piece, size - at)));
+        EXPECT_EQ(stream.finish(), whole) << size << " bytes in pieces of " << piece;
+      }
+    }
+  }
+}
+
+TEST(Sha256, AMillionLetters) {
+  EXPECT_EQ(to_hex(sha256(bytes(std::string(1'000'000, 'a')))),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
 }  // namespace
 }  // namespace gpuready

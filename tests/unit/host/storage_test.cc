@@ -70,6 +70,29 @@ TEST_P(StorageContract, LinkRenameUnlink) {
   EXPECT_EQ(error_of(storage().sync_folder(path("none"))), ENOENT);
 }
 
+TEST_P(StorageContract, SymbolicLinksAreReplacedByRename) {
+  ASSERT_TRUE(storage().symlink("one", path("now")));
+  EXPECT_EQ(error_of(storage().symlink("two", path("now"))), EEXIST);
+  ASSERT_TRUE(storage().symlink("two", path("next")));
+  ASSERT_TRUE(storage().rename(path("next"), path("now"), OnExisting::replace));
+  EXPECT_EQ(std::ranges::count(place_->names(), "now"), 1);
+  EXPECT_EQ(std::ranges::count(place_->names(), "next"), 0);
+  if (GetParam()) {
+    EXPECT_EQ(std::filesystem::read_symlink(path("now")), "two");
+  }
+  EXPECT_TRUE(storage().unlink(path("now")));
+}
+
+TEST_P(StorageContract, OnlyAnEmptyFolderIsRemoved) {
+  ASSERT_TRUE(storage().make_folder(path("inner"), 0700));
+  ASSERT_TRUE(storage().create(path("inner/file"), 0600));
+  EXPECT_EQ(error_of(storage().remove_folder(path("inner"))), ENOTEMPTY);
+  EXPECT_EQ(error_of(storage().remove_folder(path("target"))), ENOTDIR);
+  ASSERT_TRUE(storage().unlink(path("inner/file")));
+  EXPECT_TRUE(storage().remove_folder(path("inner")));
+  EXPECT_EQ(error_of(storage().remove_folder(path("inner"))), ENOENT);
+}
+
 TEST_P(StorageContract, FoldersAndSpace) {
   ASSERT_TRUE(storage().make_folder(path("inner"), 0700));
   EXPECT_EQ(error_of(storage().make_folder(path("inner"), 0700)), EEXIST);
