@@ -1,0 +1,212 @@
+#include "pack/release/build.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "host/atomic_file.h"
+#include "pack/release/manifest_fields.h"
+#include "value/read_fields.h"
+#include "value/write_fields.h"
+
+namespace gpuready::pack {
+namespace {
+
+constexpr std::string_view kDriverLibraries[] = {
+    "libcuda.so*",     "libnvidia-*",     "libnvcuvid.so*",     "libnvoptix.so*",
+    "libGLX_nvidia.*", "libEGL_nvidia.*", "libGLESv*_nvidia.*", "libcudadebugger.so*",
+    "nvidia*.ko",      "libnvidia_*",     "libvdpau_nvidia.so*"};
+
+bool wanted(const VariantRecipe& recipe, const std::string& path) {
+  const auto any = [&](const std::vector<std::string>& patterns) {
+    return std::ranges::any_of(patterns,
+                               [&](const auto& pattern) { return matches(pattern, path); });
+  };
+  return (recipe.include.empty() || any(recipe.include)) && !any(recipe.exclude);
+}
+
+struct Collector {
+  Host& host;
+  const VariantRecipe& recipe;
+  std::string root;  // without links
+  std::vector<ArchiveEntry> entries = {};
+
+  Result<void> add_folder(const std::string& path, int depth) {
+    if (depth > 32) return fail(ErrorKind::too_large, path + ": more than 32 folders deep");
+    for (const auto& name : TRY(host.list_directory(root + "/" + path)))
+      TRY(add(path.empty() ? name : path + "/" + name, depth));
+    return {};
+  }
+
+  Result<void> add(const std::string& path, int depth) {
+    const auto full = root + "/" + path;
+    const auto link = host.read_link(full);
+    const auto status = host.status(full);
+    if (!status && link)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: a link that leads nowhere ({}): remove it, or add its target",
+                              full, *link));
+    if (!status) return std::unexpected(status.error());
+    if (!link && status->kind == FileKind::directory) return add_folder(path, depth + 1);
+    if (!wanted(recipe, path)) return {};
+    if (is_driver_library(path.substr(path.rfind('/') + 1)))
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format("{}: a library of the driver: each machine has its own, and another one "
+                      "breaks it; exclude it",
+                      full));
+    if (link && !wrong_with_link(path, *link)) {
+      entries.push_back({path, "", *link, false});
+      return {};
+    }
+    if (status->kind != FileKind::regular)
+      return fail(ErrorKind::bad_input, full + (link ? ": a link to a folder outside of the package"
+                                                     : ": neither a file nor a folder"));
+    entries.push_back({path, TRY(host.real_path(full)), std::nullopt, (status->mode & 0111) != 0});
+    return {};
+  }
+};
+
+// A link inside of the package whose target was left out would lead nowhere once installed.
+Result<void> check_links(const std::vector<ArchiveEntry>& entries, const std::string& root,
+                         Host& host) {
+  std::set<std::string> kept;
+  for (const auto& entry : entries) {
+    kept.insert(entry.path);
+    for (auto at = entry.path.find('/'); at != entry.path.npos; at = entry.path.find('/', at + 1))
+      kept.insert(entry.path.substr(0, at));
+  }
+  for (const auto& entry : entries) {
+    if (!entry.link) continue;
+    const auto target = TRY(host.real_path(root + "/" + entry.path));
+    const auto inside = after_prefix(target, root + "/");
+    if (inside && !kept.contains(std::string(*inside)))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: links to {}, which the recipe leaves out", entry.path, *inside));
+  }
+  return {};
+}
+
+Result<void> run_build(const Recipe& recipe, const VariantRecipe& variant,
+                       const BuildOptions& options) {
+  const auto forms = forms_of(variant.architectures);
+  Job job;
+  job.program = variant.command.front();
+  job.args.assign(variant.command.begin() + 1, variant.command.end());
+  job.env = {{"PACK_NAME", recipe.name},
+             {"PACK_VERSION", recipe.version},
+             {"PACK_VARIANT", variant.name},
+             {"PACK_FOLDER", variant.folder},
+             {"CUDAARCHS", forms.cmake},
+             {"CMAKE_CUDA_ARCHITECTURES", forms.cmake},
+             {"TORCH_CUDA_ARCH_LIST", forms.torch},
+             {"NVCC_GENCODE", forms.gencode}};
+  job.limits = {std::nullopt, std::nullopt};  // a build of ONNX Runtime takes an hour
+  job.oom_score_adj = 0;
+  const auto outcome = TRY(run_job(job, options.watch));
+  if (outcome.end == JobEnd::exited && outcome.exit_code == 0) return {};
+  const auto text = trim(outcome.err.empty() ? outcome.out : outcome.err);
+  return fail(
+      outcome.end == JobEnd::cancelled ? ErrorKind::cancelled : ErrorKind::io,
+      fmt::format("the build of {} failed ({}{}): {}", variant.name, to_string(outcome.end),
+                  outcome.end == JobEnd::exited ? fmt::format(" {}", outcome.exit_code) : "",
+                  printable(text.substr(text.size() - std::min<std::size_t>(text.size(), 2000)))));
+}
+
+std::string variant_file(const std::string& folder, std::string_view name) {
+  return fmt::format("{}/{}.variant.json", folder, name);
+}
+
+}  // namespace
+
+bool is_driver_library(std::string_view file_name) {
+  return std::ranges::any_of(kDriverLibraries,
+                             [&](auto pattern) { return matches(pattern, file_name); });
+}
+
+Result<std::vector<ArchiveEntry>> collect_files(Host& host, const VariantRecipe& recipe) {
+  const auto root = host.real_path(recipe.folder);
+  if (!root)
+    return fail(root.error().kind, fmt::format("variant {}: its folder cannot be read: {}",
+                                               recipe.name, root.error().message));
+  Collector collector{host, recipe, *root};
+  TRY(collector.add_folder("", 0));
+  TRY(check_links(collector.entries, *root, host));
+  if (collector.entries.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("variant {}: {} holds no file that the recipe wants", recipe.name,
+                            recipe.folder));
+  std::ranges::sort(collector.entries, {}, &ArchiveEntry::path);
+  return std::move(collector.entries);
+}
+
+std::string archive_name(const Recipe& recipe, std::string_view variant) {
+  return fmt::format("{}-{}-{}.tar.zst", recipe.name, recipe.version, variant);
+}
+
+Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const VariantRecipe& variant,
+                                   const BuildOptions& options) {
+  const auto tell = [&](const std::string& what) {
+    if (options.progress) options.progress(variant.name, what);
+  };
+  BuiltVariant built;
+  if (!variant.architectures.empty()) built.compilers = compilers_of(variant.architectures);
+  if (options.run_commands && !variant.command.empty()) {
+    tell("building");
+    TRY(run_build(recipe, variant, options));
+  }
+  const auto entries = TRY(collect_files(host, variant));
+  built.variant.name = variant.name;
+  built.variant.architectures = variant.architectures;
+  built.variant.floors = variant.floors;
+  tell("scanning");
+  built.variant.code = TRY(options.scan(entries));
+  tell("compressing");
+  const auto written =
+      TRY(write_archive(entries, options.out_folder, archive_name(recipe, variant.name),
+                        {.level = options.level}, *options.storage));
+  built.variant.files = written.files;
+  built.variant.archive = written.parts;
+  TRY(write_file_atomically(variant_file(options.out_folder, variant.name),
+                            dump(value::write_fields(built.variant)), {}, *options.storage));
+  return built;
+}
+
+Result<Variant> read_variant(Host& host, const std::string& folder, std::string_view name) {
+  const auto path = variant_file(folder, name);
+  const auto text = host.read_file(path, kMostManifestBytes);
+  if (!text)
+    return fail(text.error().kind,
+                fmt::format("variant {} is not built: {} (gpuready pack build makes it)", name,
+                            text.error().message));
+  return value::read_document<Variant>(TRY(parse_json(*text, path)), path);
+}
+
+std::vector<std::string> declared_beside_scanned(const Variant& variant) {
+  std::vector<std::string> wrong;
+  std::set<std::string> declared;
+  for (const auto& text : variant.architectures)
+    if (const auto architecture = parse_architecture(text)) {
+      declared.insert(architecture->target.sm());
+      if (architecture->ptx) declared.insert("compute_" + architecture->target.number());
+    }
+  std::set<std::string> scanned;
+  for (const auto& code : variant.code)
+    for (const auto& target : code.targets) scanned.insert(target.substr(0, target.find('@')));
+  for (const auto& target : declared)
+    if (!scanned.contains(target))
+      wrong.push_back(fmt::format("{} is declared, and no file has code for it", target));
+  for (const auto& target : scanned)
+    if (!declared.contains(target)) {
+      const auto code = std::ranges::find_if(variant.code, [&](const CodeOfFile& file) {
+        return std::ranges::any_of(file.targets, [&](const auto& each) {
+          return each.substr(0, each.find('@')) == target;
+        });
+      });
+      wrong.push_back(fmt::format("{} has code for {}, which is not declared", code->path, target));
+    }
+  return wrong;
+}
+
+}  // namespace gpuready::pack

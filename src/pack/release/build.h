@@ -1,0 +1,52 @@
+// From a recipe to variants: runs the build command where there is one, collects the files of the
+// folder, scans what they hold, and writes the archive.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/host.h"
+#include "pack/release/archive.h"
+#include "pack/release/recipe.h"
+
+namespace gpuready::pack {
+
+// The files and links of a folder that the recipe wants, by path. A link that leads out of the
+// folder becomes the file that it leads to. Refused: a link that leads nowhere, devices, a library
+// of the driver.
+Result<std::vector<ArchiveEntry>> collect_files(Host& host, const VariantRecipe& recipe);
+
+// Libraries that belong to the driver of the machine and are never part of a package.
+bool is_driver_library(std::string_view file_name);
+
+// The device code of the files, in the order of their paths.
+using CodeScanner =
+    std::function<Result<std::vector<CodeOfFile>>(const std::vector<ArchiveEntry>& entries)>;
+
+struct BuildOptions {
+  std::string out_folder;
+  int level = 9;
+  bool run_commands = true;
+  CodeScanner scan;
+  std::function<void(const std::string& variant, const std::string& what)> progress = {};
+  JobWatch watch = {};
+  Storage* storage = &live_storage();
+};
+struct BuiltVariant {
+  Variant variant;
+  std::optional<CudaReleases> compilers;
+};
+// Writes <name>-<version>-<variant>.tar.zst and <variant>.variant.json into the folder.
+Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const VariantRecipe& variant,
+                                   const BuildOptions& options);
+
+std::string archive_name(const Recipe& recipe, std::string_view variant);
+Result<Variant> read_variant(Host& host, const std::string& folder, std::string_view name);
+
+// Why a variant's code is not what its maker says: a target that was declared and that no code is
+// for, or code for a target that was not declared. Empty: they agree.
+std::vector<std::string> declared_beside_scanned(const Variant& variant);
+
+}  // namespace gpuready::pack

@@ -1,0 +1,210 @@
+#include "pack/release/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+
+#include "pack/release/manifest_fields.h"
+#include "value/read_fields.h"
+#include "value/write_fields.h"
+
+namespace gpuready::pack {
+namespace {
+
+constexpr std::string_view kSchema = "gpuready.pack-manifest";
+constexpr int kSchemaVersion = 1;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // of one size: no sum overflows
+constexpr std::size_t kMostFiles = 200'000;
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+// The path of a link's target within the package, or nothing when it leaves it.
+std::optional<std::string> target_of(std::string_view path, std::string_view text) {
+  std::vector<std::string_view> parts = split(path, "/");
+  if (!parts.empty()) parts.pop_back();
+  for (const auto part : split(text, "/")) {
+    if (part == ".") continue;
+    if (part != "..") {
+      parts.push_back(part);
+    } else if (parts.empty()) {
+      return std::nullopt;
+    } else {
+      parts.pop_back();
+    }
+  }
+  std::string joined;
+  for (const auto part : parts) joined += (joined.empty() ? "" : "/") + std::string(part);
+  return joined;
+}
+
+std::optional<std::string> wrong_with_file(const PackedFile& file, std::uint64_t archive_bytes) {
+  if (auto wrong = wrong_with_path(file.path)) return wrong;
+  if (file.link) return wrong_with_link(file.path, *file.link);
+  if (!file.sha256 || !is_sha256(*file.sha256)) return "its SHA-256 is missing or malformed";
+  if (file.size_bytes > kMostBytes) return "its size is out of range";
+  if (file.offset_bytes > archive_bytes || file.frame_bytes > archive_bytes - file.offset_bytes)
+    return "its frame lies outside of the archive";
+  return std::nullopt;
+}
+
+// Frames that overlap would unpack to more than the archive ever held.
+std::optional<std::string> wrong_with_frames(const Variant& variant) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> frames;
+  for (const auto& file : variant.files)
+    if (!file.link) frames.emplace_back(file.offset_bytes, file.frame_bytes);
+  std::ranges::sort(frames);
+  std::uint64_t end = 0;
+  for (const auto& [offset, size] : frames) {
+    if (size == 0 || offset < end) return "frames of its archive overlap or are empty";
+    end = offset + size;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> wrong_with_variant(const Variant& variant) {
+  if (auto wrong = wrong_with_name(variant.name)) return wrong;
+  if (variant.files.size() > kMostFiles) return "it has more than 200000 files";
+  std::set<std::string_view> names;
+  for (const auto& part : variant.archive) {
+    if (auto wrong = wrong_with_name(part.name))
+      return fmt::format("archive {}: {}", part.name, *wrong);
+    if (!names.insert(part.name).second)
+      return fmt::format("archive {} is listed twice", part.name);
+    if (part.size_bytes > kMostBytes || !is_sha256(part.sha256))
+      return fmt::format("archive {}: its size or SHA-256 is out of range", part.name);
+  }
+  if (variant.archive.size() > 1000) return "its archive has more than 1000 parts";
+  std::set<std::string_view> paths, links;
+  for (const auto& file : variant.files) {
+    if (auto wrong = wrong_with_file(file, variant.archive_bytes()))
+      return fmt::format("{}: {}", file.path, *wrong);
+    if (!paths.insert(file.path).second) return fmt::format("{} is listed twice", file.path);
+    if (file.link) links.insert(file.path);
+  }
+  // A file below a link, or below a file, would be written through it.
+  for (const std::string_view path : paths)
+    for (auto at = path.find('/'); at != path.npos; at = path.find('/', at + 1))
+      if (paths.contains(path.substr(0, at)))
+        return fmt::format("{} lies below {}, which is no folder", path, path.substr(0, at));
+  if (auto wrong = wrong_with_frames(variant)) return wrong;
+  for (const auto& code : variant.code)
+    if (!paths.contains(code.path) || links.contains(code.path))
+      return fmt::format("its code names {}, which is no file of it", code.path);
+  const auto& floors = variant.floors;
+  for (const auto* floor : {&floors.driver, &floors.cuda, &floors.cudnn, &floors.glibc})
+    if (*floor && !parse_version(**floor))
+      return fmt::format("its floor {} is no version", **floor);
+  return std::nullopt;
+}
+
+std::optional<std::string> wrong_with(const Manifest& manifest) {
+  if (auto wrong = wrong_with_name(manifest.name)) return "name: " + *wrong;
+  if (!parse_version(manifest.version)) return "version: it is not made of digits and dots";
+  if (auto wrong = wrong_with_name(manifest.version)) return "version: " + *wrong;
+  if (!parse_utc(manifest.created_utc) || !parse_utc(manifest.expires_utc))
+    return "created_utc or expires_utc is not a time such as 2026-03-01T12:00:00Z";
+  if (manifest.variants.empty()) return "it has no variants";
+  std::set<std::string_view> names;
+  for (const auto& variant : manifest.variants) {
+    if (auto wrong = wrong_with_variant(variant))
+      return fmt::format("variant {}: {}", variant.name, *wrong);
+    if (!names.insert(variant.name).second)
+      return fmt::format("variant {} is listed twice", variant.name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uint64_t Variant::content_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& file : files) sum += file.size_bytes;
+  return sum;
+}
+std::uint64_t Variant::archive_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : archive) sum += part.size_bytes;
+  return sum;
+}
+const PackedFile* Variant::find(std::string_view path) const {
+  const auto found = std::ranges::find(files, path, &PackedFile::path);
+  return found == files.end() ? nullptr : &*found;
+}
+const Variant* Manifest::find(std::string_view variant) const {
+  const auto found = std::ranges::find(variants, variant, &Variant::name);
+  return found == variants.end() ? nullptr : &*found;
+}
+
+std::optional<std::string> wrong_with_name(std::string_view name) {
+  if (name.empty() || name.size() > 128) return "a name has 1 to 128 characters";
+  if (name.front() == '.' || name.front() == '-') return "a name does not begin with '.' or '-'";
+  for (const char c : name)
+    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' &&
+        c != '_' && c != '.')
+      return "a name is made of letters, digits, '-', '_' and '.'";
+  return std::nullopt;
+}
+
+std::optional<std::string> wrong_with_path(std::string_view path) {
+  if (path.empty() || path.size() > 255) return "a path has 1 to 255 bytes";
+  if (path.front() == '/') return "a path in a package does not begin with '/'";
+  for (const unsigned char c : path)
+    if (c < 0x20 || c == 0x7f || c == '\\') return "a path holds no control character or '\\'";
+  if (printable(path) != path) return "a path is valid UTF-8";
+  std::size_t begin = 0;
+  for (;;) {
+    const auto end = std::min(path.find('/', begin), path.size());
+    const auto part = path.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..")
+      return "a path in a package has no empty, '.' or '..' part";
+    if (begin == 0 && part == ".gpuready") return "the folder .gpuready is gpuready's own";
+    if (end == path.size()) return std::nullopt;
+    begin = end + 1;
+  }
+}
+
+std::optional<std::string> wrong_with_link(std::string_view path, std::string_view text) {
+  if (text.empty() || text.size() > 255 || text.front() == '/')
+    return "a link of a package is relative, with at most 255 bytes";
+  if (printable(text) != text || text.find_first_of("\\\n\t") != text.npos)
+    return "a link holds no control character or '\\'";
+  const auto target = target_of(path, text);
+  if (!target || target->empty()) return fmt::format("the link to {} leaves the package", text);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> parse_utc(std::string_view text) {
+  std::tm time{};
+  const std::string copy(text);
+  const char* end = strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
+  if (end == nullptr || *end != 0 || copy.size() != text.size()) return std::nullopt;
+  return timegm(&time);
+}
+
+std::string manifest_text(const Manifest& manifest) {
+  Json doc;
+  doc["schema"] = kSchema;
+  doc["schema_version"] = kSchemaVersion;
+  doc.update(value::write_fields(manifest));
+  return dump(doc);
+}
+
+Result<Manifest> parse_manifest(std::string_view text, std::string_view name) {
+  const Json doc = TRY(parse_json(text, name, kMostManifestBytes));
+  if (get_string(doc, "schema") != kSchema)
+    return fail(ErrorKind::bad_input, fmt::format("{}: not the manifest of a package", name));
+  if (get_int(doc, "schema_version") != kSchemaVersion)
+    return fail(ErrorKind::unsupported,
+                fmt::format("{}: made for another version of gpuready (schema_version is not {})",
+                            name, kSchemaVersion));
+  auto manifest = TRY(value::read_document<Manifest>(doc, name));
+  if (const auto wrong = wrong_with(manifest))
+    return fail(ErrorKind::bad_input, fmt::format("{}: {}", name, printable(*wrong)));
+  return manifest;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,35 @@
+// From built variants to a release: a folder that any HTTP server or object store can serve.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/host.h"
+#include "host/storage.h"
+#include "pack/release/minisign.h"
+#include "pack/release/recipe.h"
+
+namespace gpuready::pack {
+
+struct PublishOptions {
+  std::string built_folder, out_folder;
+  std::uint64_t part_bytes = 2'000'000'000;  // GitHub's assets are below 2 GiB
+  std::int64_t now_unix_seconds = 0;
+  Storage* storage = &live_storage();
+};
+
+struct Published {
+  Manifest manifest;
+  std::string notes_name;
+};
+
+// Copies the archives, cut where they are too large for one file, and writes the release notes, the
+// manifest and its signature, in this order. Refuses, with every reason: a variant that is not
+// built or was changed since, code that is not what the recipe declares, a version that the
+// folder's manifest has reached already.
+Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key,
+                          const PublishOptions& options);
+
+}  // namespace gpuready::pack

@@ -1,0 +1,315 @@
+#include "pack/release/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace gpuready::pack {
+namespace {
+
+struct Preset {
+  const char* name;
+  std::vector<std::string> architectures;
+};
+// Every compute capability from 5.0 on has a variant with code for it, and the last has PTX for
+// those to come.
+const std::vector<Preset>& legacy_modern_latest() {
+  static const std::vector<Preset> presets = {
+      {"legacy", {"50", "52", "53", "60", "61", "62", "70", "72"}},
+      {"modern", {"75", "80", "86", "87", "88"}},
+      {"latest", {"89", "90", "100", "103", "110", "120", "121+PTX"}},
+  };
+  return presets;
+}
+
+// First and last CUDA release whose nvcc makes code for it.
+struct Support {
+  int major, minor;
+  const char *from, *to;  // null: still
+};
+constexpr Support kSupport[] = {
+    {3, 5, "6.0", "11.8"},    {3, 7, "6.5", "11.8"},    {5, 0, "6.5", "12.9"},
+    {5, 2, "7.0", "12.9"},    {5, 3, "7.0", "12.9"},    {6, 0, "8.0", "12.9"},
+    {6, 1, "8.0", "12.9"},    {6, 2, "8.0", "12.9"},    {7, 0, "9.0", "12.9"},
+    {7, 2, "9.2", "12.9"},    {7, 5, "10.0", nullptr},  {8, 0, "11.0", nullptr},
+    {8, 6, "11.1", nullptr},  {8, 7, "11.4", nullptr},  {8, 8, "13.0", nullptr},
+    {8, 9, "11.8", nullptr},  {9, 0, "11.8", nullptr},  {10, 0, "12.8", nullptr},
+    {10, 1, "12.8", "12.9"},  {10, 3, "12.9", nullptr}, {11, 0, "13.0", nullptr},
+    {12, 0, "12.8", nullptr}, {12, 1, "12.9", nullptr},
+};
+
+// Reads a table key by key; what is left over at the end was misspelt.
+class Reader {
+ public:
+  Reader(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
+
+  std::optional<std::string> text(std::string_view key) {
+    const auto* node = take(key);
+    if (node == nullptr) return std::nullopt;
+    if (const auto value = node->value_exact<std::string>()) return *value;
+    wrong(key, "is not a text");
+    return std::nullopt;
+  }
+  std::optional<std::uint64_t> count(std::string_view key) {
+    const auto* node = take(key);
+    if (node == nullptr) return std::nullopt;
+    if (const auto value = node->value_exact<std::int64_t>(); value && *value >= 0)
+      return static_cast<std::uint64_t>(*value);
+    wrong(key, "is not a whole number");
+    return std::nullopt;
+  }
+  std::vector<std::string> texts(std::string_view key) {
+    std::vector<std::string> list;
+    const auto* node = take(key);
+    if (node == nullptr) return list;
+    if (const auto* array = node->as_array()) {
+      for (const auto& item : *array) {
+        const auto value = item.value_exact<std::string>();
+        if (!value) wrong(key, "is not a list of texts");
+        list.push_back(value.value_or(""));
+      }
+    } else {
+      wrong(key, "is not a list of texts");
+    }
+    return list;
+  }
+  const toml::table* table(std::string_view key) {
+    const auto* node = take(key);
+    if (node != nullptr && !node->is_table()) wrong(key, "is not a table");
+    return node != nullptr ? node->as_table() : nullptr;
+  }
+  const toml::array* tables(std::string_view key) {
+    const auto* node = take(key);
+    if (node != nullptr && !node->is_array_of_tables()) wrong(key, "is not a list of tables");
+    return node != nullptr ? node->as_array() : nullptr;
+  }
+
+  void wrong(std::string_view key, std::string_view what) {
+    if (problem_.empty()) problem_ = fmt::format("{}{} {}", where_, key, what);
+  }
+  // Keys that nobody asked for, and what was wrong with those that somebody did.
+  Result<void> finish(std::string_view name) {
+    for (const auto& [key, node] : table_)
+      if (!taken_.contains(key.str())) wrong(key.str(), "is not known here");
+    if (problem_.empty()) return {};
+    return fail(ErrorKind::bad_input, fmt::format("{}: {}", name, printable(problem_)));
+  }
+
+ private:
+  const toml::node* take(std::string_view key) {
+    taken_.emplace(key);
+    return table_.get(key);
+  }
+  const toml::table& table_;
+  std::string where_, problem_;
+  std::set<std::string, std::less<>> taken_;
+};
+
+Result<Floors> read_floors(const toml::table* table, const std::string& where,
+                           std::string_view name, Floors floors) {
+  if (table == nullptr) return floors;
+  Reader reader(*table, where + "floors.");
+  const std::pair<const char*, std::optional<std::string>*> all[] = {{"driver", &floors.driver},
+                                                                     {"cuda", &floors.cuda},
+                                                                     {"cudnn", &floors.cudnn},
+                                                                     {"glibc", &floors.glibc}};
+  for (const auto& [key, floor] : all) {
+    if (const auto text = reader.text(key)) {
+      if (!parse_version(*text)) reader.wrong(key, "is not a version");
+      *floor = *text;
+    }
+  }
+  if (const auto cpu = reader.text("cpu")) floors.cpu = *cpu;
+  TRY(reader.finish(name));
+  return floors;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+}  // namespace
+
+std::optional<Architecture> parse_architecture(std::string_view text) {
+  Architecture found;
+  const auto plus = text.find('+');
+  if (plus != text.npos) {
+    if (to_lower(text.substr(plus)) != "+ptx") return std::nullopt;
+    found.ptx = true;
+  }
+  const auto target = parse_cuda_target(text.substr(0, plus));
+  if (!target) return std::nullopt;
+  found.target = *target;
+  return found;
+}
+
+Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
+                            const std::string& folder) {
+  const auto parsed = toml::parse(text);
+  if (!parsed)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: line {}: {}", name, parsed.error().source().begin.line,
+                            printable(parsed.error().description())));
+  Reader top(parsed.table(), "");
+  Recipe recipe;
+  recipe.name = top.text("name").value_or("");
+  recipe.version = top.text("version").value_or("");
+  if (const auto wrong = wrong_with_name(recipe.name)) top.wrong("name", "is wrong: " + *wrong);
+  if (!parse_version(recipe.version)) top.wrong("version", "is not made of digits and dots");
+  recipe.expires_days = static_cast<unsigned>(
+      std::min<std::uint64_t>(top.count("expires_days").value_or(365), 36500));
+  recipe.system_libraries = top.texts("system_libraries");
+  const auto floors = TRY(read_floors(top.table("floors"), "", name, {}));
+  const auto include = top.texts("include"), exclude = top.texts("exclude");
+  const auto command = top.texts("build");
+  const auto in_folder = top.text("folder").value_or("build/{variant}");
+
+  VariantRecipe common;
+  common.include = include, common.exclude = exclude, common.command = command;
+  common.floors = floors;
+  const auto preset = top.text("preset");
+  if (preset && *preset != "legacy-modern-latest")
+    top.wrong("preset", "is not known: there is legacy-modern-latest");
+  if (preset)
+    for (const auto& made : legacy_modern_latest()) {
+      recipe.variants.push_back(common);
+      recipe.variants.back().name = made.name;
+      recipe.variants.back().architectures = made.architectures;
+      recipe.variants.back().folder = in_folder;
+    }
+  if (const auto* variants = top.table("variants")) {
+    for (const auto& [key, node] : *variants) {
+      const std::string variant(key.str());
+      const auto where = "variants." + variant + ".";
+      const auto* table = node.as_table();
+      if (table == nullptr) {
+        top.wrong("variants." + variant, "is not a table");
+        continue;
+      }
+      auto known = std::ranges::find(recipe.variants, variant, &VariantRecipe::name);
+      if (known == recipe.variants.end()) {
+        recipe.variants.push_back(common);
+        known = std::prev(recipe.variants.end());
+        known->name = variant;
+        known->folder = in_folder;
+      }
+      Reader reader(*table, where);
+      if (table->contains("architectures")) known->architectures = reader.texts("architectures");
+      if (const auto own = reader.text("folder")) known->folder = *own;
+      if (table->contains("build")) known->command = reader.texts("build");
+      if (table->contains("include")) known->include = reader.texts("include");
+      for (auto& pattern : reader.texts("exclude")) known->exclude.push_back(std::move(pattern));
+      known->floors = TRY(read_floors(reader.table("floors"), where, name, known->floors));
+      if (const auto wrong = wrong_with_name(variant)) reader.wrong("name", "is wrong: " + *wrong);
+      TRY(reader.finish(name));
+    }
+  }
+  if (const auto* models = top.tables("models")) {
+    for (const auto& node : *models) {
+      Reader reader(*node.as_table(), "models: ");
+      Model model;
+      model.name = reader.text("name").value_or("");
+      model.free_bytes = std::min<std::uint64_t>(reader.count("free_mb").value_or(0), 1u << 30)
+                         << 20;
+      if (model.name.empty()) reader.wrong("name", "is missing");
+      TRY(reader.finish(name));
+      recipe.models.push_back(std::move(model));
+    }
+  }
+  if (recipe.variants.empty()) top.wrong("variants", "are missing: name one, or a preset");
+  TRY(top.finish(name));
+  for (auto& variant : recipe.variants) {
+    variant.folder = replaced(variant.folder, "{variant}", variant.name);
+    if (!variant.folder.starts_with('/')) variant.folder = folder + "/" + variant.folder;
+    for (const auto& architecture : variant.architectures)
+      if (!parse_architecture(architecture))
+        return fail(
+            ErrorKind::bad_input,
+            fmt::format("{}: variants.{}.architectures: {} is not a compute capability such "
+                        "as 86, 90a or 90+PTX",
+                        name, variant.name, printable(architecture)));
+  }
+  return recipe;
+}
+
+ArchitectureForms forms_of(const std::vector<std::string>& architectures) {
+  ArchitectureForms forms;
+  for (const auto& text : architectures) {
+    const auto architecture = parse_architecture(text);
+    if (!architecture) continue;
+    const auto number = architecture->target.number();
+    const std::string_view separator = forms.cmake.empty() ? "" : ";";
+    forms.cmake += fmt::format("{}{}{}", separator, number, architecture->ptx ? "" : "-real");
+    forms.torch += fmt::format(
+        "{}{}{}{}", separator, architecture->target.capability(),
+        architecture->target.suffix != 0 ? std::string(1, architecture->target.suffix) : "",
+        architecture->ptx ? "+PTX" : "");
+    forms.gencode +=
+        fmt::format("{}-gencode=arch=compute_{},code=", forms.gencode.empty() ? "" : " ", number);
+    forms.gencode += architecture->ptx ? fmt::format("[sm_{0},compute_{0}]", number)
+                                       : fmt::format("sm_{}", number);
+  }
+  return forms;
+}
+
+std::optional<CudaReleases> compilers_of(const std::vector<std::string>& architectures) {
+  CudaReleases releases{{{0}}, std::nullopt};
+  for (const auto& text : architectures) {
+    const auto architecture = parse_architecture(text);
+    const auto* known = std::ranges::find_if(kSupport, [&](const Support& support) {
+      return architecture && support.major == architecture->target.major &&
+             support.minor == architecture->target.minor;
+    });
+    if (known == std::end(kSupport)) return std::nullopt;
+    auto from = *parse_version(known->from);
+    // Suffixes came later than the architectures: 90a with 12.0, those of families with 12.9.
+    if (architecture->target.suffix == 'a') from = std::max(from, *parse_version("12.0"));
+    if (architecture->target.suffix == 'f') from = std::max(from, *parse_version("12.9"));
+    releases.from = std::max(releases.from, from);
+    if (known->to == nullptr) continue;
+    const auto to = *parse_version(known->to);
+    releases.to = releases.to ? std::min(*releases.to, to) : to;
+  }
+  if (releases.to && *releases.to < releases.from) return std::nullopt;
+  return releases;
+}
+
+bool matches(std::string_view pattern, std::string_view path) {
+  // Greedy with one place to come back to for `*` and one for `**`.
+  std::size_t p = 0, t = 0, star = pattern.npos, star_text = 0, deep = pattern.npos, deep_text = 0;
+  for (;;) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      const bool two = pattern.substr(p, 2) == "**";
+      p += two ? 2 : 1;
+      if (two) {
+        // "lib/**/x" also means lib/x.
+        if (p < pattern.size() && pattern[p] == '/') ++p;
+        deep = p, deep_text = t, star = pattern.npos;
+      } else {
+        star = p, star_text = t;
+      }
+      continue;
+    }
+    if (t < path.size() && p < pattern.size() &&
+        (pattern[p] == path[t] || (pattern[p] == '?' && path[t] != '/'))) {
+      ++p, ++t;
+      continue;
+    }
+    if (p == pattern.size() && t == path.size()) return true;
+    if (star != pattern.npos && star_text < path.size() && path[star_text] != '/') {
+      p = star, t = ++star_text;
+    } else if (deep != pattern.npos && deep_text < path.size()) {
+      p = deep, t = ++deep_text, star = pattern.npos;
+    } else {
+      return false;
+    }
+  }
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,130 @@
+#include "pack/release/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace gpuready::pack {
+namespace {
+
+Result<Recipe> parsed(std::string_view text) { return parse_recipe(text, "pack.toml", "/work"); }
+std::string error_of(const auto& result) { return result ? "" : result.error().message; }
+
+TEST(Recipe, ReadsAllThatItKnows) {
+  const auto recipe = parsed(R"(
+    name = "libs"
+    version = "1.2.0"
+    expires_days = 90
+    folder = "out/{variant}"
+    build = ["make", "libs"]
+    include = ["lib/**"]
+    [floors]
+    glibc = "2.28"
+    [variants.modern]
+    architectures = ["75", "8.0", "90a", "90+PTX"]
+    floors.driver = "525.60.13"
+    [variants.cpu]
+    folder = "/cpu"
+    build = []
+    [[models]]
+    name = "large"
+    free_mb = 6000
+  )");
+  ASSERT_TRUE(recipe) << error_of(recipe);
+  ASSERT_EQ(recipe->variants.size(), 2u);
+  const auto& cpu = recipe->variants[0];  // toml++ sorts
+  const auto& modern = recipe->variants[1];
+  EXPECT_EQ(modern.name, "modern");
+  EXPECT_EQ(modern.folder, "/work/out/modern");
+  EXPECT_EQ(modern.command, (std::vector<std::string>{"make", "libs"}));
+  EXPECT_EQ(modern.floors.driver, "525.60.13");
+  EXPECT_EQ(modern.floors.glibc, "2.28");
+  EXPECT_EQ(cpu.folder, "/cpu");
+  EXPECT_TRUE(cpu.command.empty());
+  EXPECT_FALSE(cpu.floors.driver);
+  EXPECT_EQ(recipe->models.at(0).free_bytes, std::uint64_t{6000} << 20);
+  EXPECT_EQ(recipe->expires_days, 90u);
+}
+
+TEST(Recipe, PresetLeavesNoGap) {
+  const auto recipe = parsed("name = 'x'\nversion = '1'\npreset = 'legacy-modern-latest'\n");
+  ASSERT_TRUE(recipe) << error_of(recipe);
+  ASSERT_EQ(recipe->variants.size(), 3u);
+  // Every compute capability from 5.0 on that NVIDIA has named for its GPUs.
+  for (const std::string_view capability :
+       {"50", "52", "53", "60", "61", "62",  "70",  "72",  "75",  "80",
+        "86", "87", "88", "89", "90", "100", "103", "110", "120", "121"}) {
+    int variants = 0;
+    for (const auto& variant : recipe->variants)
+      variants += std::ranges::any_of(variant.architectures, [&](const auto& text) {
+        return text.substr(0, text.find('+')) == capability;
+      });
+    EXPECT_EQ(variants, 1) << capability;
+  }
+  for (const auto& variant : recipe->variants)
+    EXPECT_TRUE(compilers_of(variant.architectures)) << variant.name;
+}
+
+TEST(Recipe, SaysWhatIsWrongAndWhere) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"name = 'x'\nversion = '1'\n[variants.a]\narchitecture = ['80']",
+       "variants.a.architecture is not known here"},
+      {"name = 'x'\nversion = '1'\nfolders = 1\n[variants.a]", "folders is not known here"},
+      {"name = 'x/y'\nversion = '1'\n[variants.a]", "name is wrong"},
+      {"name = 'x'\nversion = '1.0-rc1'\n[variants.a]", "version is not made of digits and dots"},
+      {"name = 'x'\nversion = 1.2\n[variants.a]", "version is not a text"},
+      {"name = 'x'\nversion = '1'\n", "variants are missing"},
+      {"name = 'x'\nversion = '1'\n[variants.a]\narchitectures = ['hopper']",
+       "hopper is not a compute capability"},
+      {"name = 'x'\nversion = '1'\n[variants.a]\narchitectures = ['80+JIT']",
+       "80+JIT is not a compute capability"},
+      {"name = \n", "line 1"},
+  };
+  for (const auto& [text, wanted] : cases)
+    EXPECT_NE(error_of(parsed(text)).find(wanted), std::string::npos)
+        << text << " -> " << error_of(parsed(text));
+}
+
+TEST(Recipe, ArchitecturesInTheFormsOfBuildSystems) {
+  const auto forms = forms_of({"75", "90a", "121+PTX"});
+  EXPECT_EQ(forms.cmake, "75-real;90a-real;121");
+  EXPECT_EQ(forms.torch, "7.5;9.0a;12.1+PTX");
+  EXPECT_EQ(forms.gencode,
+            "-gencode=arch=compute_75,code=sm_75 -gencode=arch=compute_90a,code=sm_90a "
+            "-gencode=arch=compute_121,code=[sm_121,compute_121]");
+}
+
+TEST(Recipe, KnowsWhichToolkitsCompileIt) {
+  const auto between = [](std::vector<std::string> list) {
+    const auto releases = compilers_of(list);
+    if (!releases) return std::string("none");
+    const auto text = [](const Version& version) {
+      return std::to_string(version.parts[0]) + "." + std::to_string(version.parts[1]);
+    };
+    return text(releases->from) + "-" + (releases->to ? text(*releases->to) : "");
+  };
+  EXPECT_EQ(between({"50", "120"}), "12.8-12.9");
+  EXPECT_EQ(between({"75", "90"}), "11.8-");
+  EXPECT_EQ(between({"90a"}), "12.0-");
+  EXPECT_EQ(between({"100f"}), "12.9-");
+  EXPECT_EQ(between({"50", "110"}), "none");
+  EXPECT_EQ(between({"99"}), "none");
+}
+
+TEST(Recipe, PatternsOfPaths) {
+  EXPECT_TRUE(matches("lib/**", "lib/a/b.so"));
+  EXPECT_TRUE(matches("**/x.so", "x.so"));
+  EXPECT_TRUE(matches("**/x.so", "a/b/x.so"));
+  EXPECT_TRUE(matches("lib*/*.so*", "lib64/a.so.1"));
+  EXPECT_FALSE(matches("lib/*", "lib/a/b"));
+  EXPECT_FALSE(matches("*.so", "a/b.so"));
+  EXPECT_TRUE(matches("**.so", "a/b.so"));
+  EXPECT_TRUE(matches("a?c", "abc"));
+  EXPECT_FALSE(matches("a?c", "a/c"));
+  EXPECT_FALSE(matches("", "a"));
+  EXPECT_TRUE(matches("**", ""));
+  EXPECT_FALSE(matches(std::string(60, '*') + "b", std::string(2000, 'a')));
+}
+
+}  // namespace
+}  // namespace gpuready::pack
