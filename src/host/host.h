@@ -74,6 +74,9 @@ class Host {
   virtual Result<SystemIdentity> identity() = 0;
   virtual Result<std::string> kernel_log() = 0;  // lines "<seconds> text", oldest first
   virtual Result<JobOutcome> run(const Job& command) = 0;
+  // What probe() will be asked for soon. A live host starts it now, so that it runs beside what is
+  // read meanwhile; probe() then takes it up.
+  virtual void expect_probe(const ProbeRequest&) {}
   // All at once, each in a child of its own; one document per request, in the same order.
   virtual std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) = 0;
 

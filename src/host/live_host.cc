@@ -190,12 +190,14 @@ class LiveHost final : public Host {
 
   Result<JobOutcome> run(const Job& command) override { return run_job(command); }
 
+  void expect_probe(const ProbeRequest& request) override { probes_.start(request); }
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
-    return probe_in_children(requests);
+    return probes_.ask(requests);
   }
 
  private:
   DriverAnswers driver_;
+  ProbeChildren probes_;
 };
 
 }  // namespace

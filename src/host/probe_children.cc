@@ -1,8 +1,10 @@
 #include "host/probe_children.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "jobs/helper.h"
-#include "jobs/running_job.h"
 
 namespace gpuready {
 namespace {
@@ -73,20 +75,46 @@ ProbeDocument probe_document_of(const JobOutcome& result, std::string_view probe
   return document;
 }
 
-std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests) {
-  std::vector<Job> jobs;
-  for (const auto& request : requests) jobs.push_back(job_for(request));
-  PoolOptions options;
-  options.on_output = [](std::size_t, RunningJob& job) {
-    if (told_its_end(job.text(kChannel))) job.release();
-  };
-  const auto outcomes = run_jobs(jobs, options);
+void ProbeChildren::start(const ProbeRequest& request) {
+  started_.push_back({request, RunningJob::start(job_for(request))});
+}
 
+ProbeChildren::Child ProbeChildren::take(const ProbeRequest& request) {
+  const auto same = [&](const Child& child) {
+    return child.request.probe == request.probe && child.request.args == request.args;
+  };
+  auto found = std::find_if(started_.begin(), started_.end(), same);
+  if (found == started_.end()) {
+    start(request);
+    found = std::prev(started_.end());
+  }
+  Child child = std::move(*found);
+  started_.erase(found);
+  return child;
+}
+
+std::vector<ProbeDocument> ProbeChildren::ask(const std::vector<ProbeRequest>& requests) {
+  std::vector<Child> children;
+  for (const auto& request : requests) children.push_back(take(request));
+  while (true) {
+    std::vector<RunningJob*> running;
+    for (Child& child : children) {
+      if (!child.job) continue;
+      if (told_its_end(child.job->text(kChannel))) child.job->release();
+      if (!child.job->finished()) running.push_back(&*child.job);
+    }
+    if (running.empty()) break;
+    poll_jobs(running, Deadline::max());
+  }
   std::vector<ProbeDocument> documents;
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    documents.push_back(outcomes[i] ? probe_document_of(*outcomes[i], requests[i].probe)
-                                    : not_started(requests[i].probe, outcomes[i].error().message));
+  for (const Child& child : children)
+    documents.push_back(child.job ? probe_document_of(child.job->outcome(), child.request.probe)
+                                  : not_started(child.request.probe, child.job.error().message));
   return documents;
+}
+
+std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests) {
+  return ProbeChildren().ask(requests);
 }
 
 }  // namespace gpuready

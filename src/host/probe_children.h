@@ -5,10 +5,27 @@
 #include <vector>
 
 #include "host/host.h"
+#include "jobs/running_job.h"
 
 namespace gpuready {
 
-// Starts `gpuready __probe <probe> <args>...` for every request and collects what they say.
+// Runs `gpuready __probe <probe> <args>...` for each request.
+class ProbeChildren {
+ public:
+  void start(const ProbeRequest& request);
+  // What they say, those that were started for the same question before included; one document per
+  // request, in the same order.
+  std::vector<ProbeDocument> ask(const std::vector<ProbeRequest>& requests);
+
+ private:
+  struct Child {
+    ProbeRequest request;
+    Result<RunningJob> job;
+  };
+  Child take(const ProbeRequest& request);
+  std::vector<Child> started_;
+};
+
 std::vector<ProbeDocument> probe_in_children(const std::vector<ProbeRequest>& requests);
 
 // The document of a child that has ended, however it ended.

@@ -64,6 +64,7 @@ class RecordingHost final : public Host {
     into_.tools.try_emplace(tool_key(command), as_recorded(result));
     return result;
   }
+  void expect_probe(const ProbeRequest& request) override { inner_.expect_probe(request); }
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
     auto documents = inner_.probe(requests);
     for (std::size_t i = 0; i < requests.size() && i < documents.size(); ++i)

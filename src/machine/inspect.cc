@@ -100,14 +100,20 @@ std::vector<Probe> choose_probes(Host& host, const Machine& machine,
   return probes;
 }
 
+// A driver's start takes its time for each GPU.
+std::chrono::milliseconds timeout_for(const Machine& machine, const InspectOptions& options) {
+  constexpr std::size_t kMostCounted = 64;
+  const auto gpus = static_cast<std::int64_t>(std::min(machine.gpus.size(), kMostCounted));
+  return options.probe_timeout + std::chrono::seconds(10) * gpus;
+}
+
 // The request, or nothing when it would wake a suspended GPU. NVML alone can be asked by address.
-std::optional<ProbeRequest> request_for(const Probe& probe, Machine& machine, bool all_counters,
-                                        std::chrono::milliseconds timeout) {
-  ProbeRequest request{probe.name, {}, timeout};
+std::optional<ProbeRequest> request_for(const Probe& probe, const Machine& machine,
+                                        const InspectOptions& options) {
+  ProbeRequest request{probe.name, {}, timeout_for(machine, options)};
   const bool by_address = std::string_view(probe.name) == kNvml.name;
-  if (by_address && all_counters) request.args.emplace_back(kFullFlag);
-  const auto asleep = suspended(machine, probe);
-  if (asleep.empty()) return request;
+  if (by_address && (options.full || options.counters)) request.args.emplace_back(kFullFlag);
+  if (suspended(machine, probe).empty()) return request;
   bool any_awake = false;
   for (const auto& gpu : machine.gpus) {
     if (!by_address || gpu.vendor != Vendor::nvidia || gpu.suspended || !gpu.pci) continue;
@@ -115,12 +121,24 @@ std::optional<ProbeRequest> request_for(const Probe& probe, Machine& machine, bo
     request.args.push_back(gpu.pci->text());
     any_awake = true;
   }
+  if (any_awake) return request;
+  return std::nullopt;
+}
+
+// NVML's answer is what takes longest: it is started as soon as a GPU of NVIDIA is known, and which
+// are asleep.
+void expect_nvml(Host& host, const Machine& machine, const InspectOptions& options) {
+  if (!has_gpu_of(machine, Vendor::nvidia)) return;
+  if (const auto request = request_for(kNvml, machine, options)) host.expect_probe(*request);
+}
+
+void note_asleep(Machine& machine, const Probe& probe) {
+  const auto asleep = suspended(machine, probe);
+  if (asleep.empty()) return;
   note_unseen(
       machine, probe.title,
       {ErrorKind::busy,
        "not asked about " + join(asleep, ", ") + ": suspended, and asking would wake it", 0});
-  if (any_awake) return request;
-  return std::nullopt;
 }
 
 bool unknown(const ProbeDocument& document) {
@@ -139,13 +157,11 @@ void find_other_document(Host& host, const ProbeRequest& request, ProbeDocument&
 }
 
 void ask_probes(Host& host, Machine& machine, const InspectOptions& options, Timed& timed) {
-  constexpr std::size_t kMostCounted = 64;
-  const auto gpus = static_cast<std::int64_t>(std::min(machine.gpus.size(), kMostCounted));
-  const auto timeout = options.probe_timeout + std::chrono::seconds(10) * gpus;
   std::vector<Probe> asked;
   std::vector<ProbeRequest> requests;
   for (const auto& probe : choose_probes(host, machine, options)) {
-    auto request = request_for(probe, machine, options.full || options.counters, timeout);
+    auto request = request_for(probe, machine, options);
+    note_asleep(machine, probe);
     if (!request) continue;
     asked.push_back(probe);
     requests.push_back(std::move(*request));
@@ -180,6 +196,7 @@ Machine inspect(Host& host, const InspectOptions& options) {
     return machine;
   }
   timed("pci", [&] { read_pci(host, machine); });  // first of all: it tells which GPUs are asleep
+  if (deep) expect_nvml(host, machine, options);
   timed("nvidia files", [&] { read_nvidia_files(host, machine); });
   timed("jetson files", [&] { read_jetson_files(host, machine); });
   timed("amd files", [&] { read_amd_files(host, machine); });

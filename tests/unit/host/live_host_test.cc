@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "base/text.h"
 #include "host/host.h"
@@ -166,7 +167,7 @@ TEST(KernelLog, RendersSyslogText) {
             "12.345678 NVRM: x\n0.000000 no time\n0.000000 [abc] y\n1.5 z\n");
 }
 
-class ProbeChildren : public LiveHostTest {
+class ProbesInChildren : public LiveHostTest {
  protected:
   void TearDown() override {
     unsetenv("GPUREADY_HELPER");
@@ -186,27 +187,27 @@ class ProbeChildren : public LiveHostTest {
   static constexpr const char* kEnd = "echo '{\"end\":true}' >&3\n";
 };
 
-TEST_F(ProbeChildren, PassesTheArguments) {
+TEST_F(ProbesInChildren, PassesTheArguments) {
   const auto document =
       ask("echo \"{\\\"call\\\":\\\"$*\\\",\\\"code\\\":0}\" >&3\n" + std::string(kEnd));
   EXPECT_EQ(document.outcome, ProbeOutcome::completed);
   EXPECT_NE(document.find("__probe nvml 0000:17:00.0"), nullptr);
 }
 
-TEST_F(ProbeChildren, CrashNamesSignalAndCall) {
+TEST_F(ProbesInChildren, CrashNamesSignalAndCall) {
   const auto document = ask(std::string(kHello) + kBegin + "kill -SEGV $$\n");
   EXPECT_EQ(document.outcome, ProbeOutcome::crashed);
   EXPECT_EQ(document.signal, 11);
   EXPECT_EQ(document.stopped_in, "nvmlInit_v2()");
 }
 
-TEST_F(ProbeChildren, DeadlineNamesTheCall) {
+TEST_F(ProbesInChildren, DeadlineNamesTheCall) {
   const auto document = ask(std::string(kHello) + kBegin + "sleep 30\n", 200);
   EXPECT_EQ(document.outcome, ProbeOutcome::timed_out);
   EXPECT_EQ(document.stopped_in, "nvmlInit_v2()");
 }
 
-TEST_F(ProbeChildren, ExitWithoutEndIsACrashWithoutSignal) {
+TEST_F(ProbesInChildren, ExitWithoutEndIsACrashWithoutSignal) {
   const auto document = ask(std::string(kHello) + "echo why >&2; exit 3\n");
   EXPECT_EQ(document.outcome, ProbeOutcome::crashed);
   EXPECT_EQ(document.signal, 0);
@@ -214,12 +215,12 @@ TEST_F(ProbeChildren, ExitWithoutEndIsACrashWithoutSignal) {
   EXPECT_TRUE(contains(document.library_error, "why"));
 }
 
-TEST_F(ProbeChildren, WhatCameBeforeACrashInExitHandlersCounts) {
+TEST_F(ProbesInChildren, WhatCameBeforeACrashInExitHandlersCounts) {
   const auto document = ask(std::string(kHello) + kEnd + "kill -ABRT $$\n");
   EXPECT_EQ(document.outcome, ProbeOutcome::completed);
 }
 
-TEST_F(ProbeChildren, HelperThatIsNoneFailsToStart) {
+TEST_F(ProbesInChildren, HelperThatIsNoneFailsToStart) {
   EXPECT_EQ(ask("exit 127\n").outcome, ProbeOutcome::failed_to_start);
   setenv("GPUREADY_HELPER", (folder + "/absent").c_str(), 1);
   const auto documents = probe_in_children({{"cuda", {}, {}}});
@@ -229,7 +230,7 @@ TEST_F(ProbeChildren, HelperThatIsNoneFailsToStart) {
   EXPECT_TRUE(contains(documents[0].library_error, "absent"));
 }
 
-TEST_F(ProbeChildren, AllRunAtTheSameTimeInOrder) {
+TEST_F(ProbesInChildren, AllRunAtTheSameTimeInOrder) {
   const auto helper = write("helper", "#!/bin/sh\nsleep 0.4\n" + std::string(kHello) + kEnd, 0755);
   const auto start = Clock::now();
   std::vector<ProbeRequest> requests{{"a", {}}, {"b", {}}, {"c", {}}, {"d", {}}};
@@ -239,6 +240,23 @@ TEST_F(ProbeChildren, AllRunAtTheSameTimeInOrder) {
   ASSERT_EQ(documents.size(), 4u);
   EXPECT_EQ(documents[2].probe, "c");
   EXPECT_EQ(documents[3].outcome, ProbeOutcome::completed);
+}
+
+TEST_F(ProbesInChildren, OneThatIsExpectedRunsMeanwhileAndOnce) {
+  const std::string log = folder + "/starts";
+  const auto helper =
+      write("helper", "#!/bin/sh\necho $2 $3 >>" + log + "\nsleep 0.2\n" + kHello + kEnd, 0755);
+  setenv("GPUREADY_HELPER", helper.c_str(), 1);
+  const ProbeRequest request{"nvml", {"--full"}};
+  host->expect_probe(request);
+  for (int i = 0; i < 500 && !host->read_file(log).has_value(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(host->read_file(log).value_or(""), "nvml --full\n");  // before anybody waits for it
+  const auto documents = host->probe({request, {"nvml", {}}});
+  EXPECT_EQ(documents[0].outcome, ProbeOutcome::completed);
+  EXPECT_EQ(documents[1].outcome, ProbeOutcome::completed);
+  EXPECT_EQ(host->read_file(log).value_or(""),
+            "nvml --full\nnvml\n");  // another question is another child
 }
 
 }  // namespace

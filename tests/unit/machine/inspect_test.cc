@@ -50,6 +50,7 @@ class Watched final : public Host {
   Result<SystemIdentity> identity() override { return inner_->identity(); }
   Result<std::string> kernel_log() override { return inner_->kernel_log(); }
   Result<JobOutcome> run(const Job& command) override { return inner_->run(command); }
+  void expect_probe(const ProbeRequest& request) override { expected.push_back(request); }
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
     ++batches;
     for (const auto& request : requests) asked.push_back(request);
@@ -61,7 +62,7 @@ class Watched final : public Host {
     return nullptr;
   }
 
-  std::vector<ProbeRequest> asked;
+  std::vector<ProbeRequest> asked, expected;
   std::vector<std::string> read, opened;
   std::set<std::string> announced;  // to ask_driver()
   int batches = 0;
@@ -135,6 +136,25 @@ TEST(Inspect, DetectAsksNvmlAlone) {
   ASSERT_EQ(host.asked.size(), 1u);
   EXPECT_EQ(host.asked[0].probe, "nvml");
   EXPECT_TRUE(host.asked[0].args.empty());
+}
+
+// NVML is started before the files are read, with the very question that is asked afterwards.
+TEST(Inspect, WhatIsExpectedIsWhatIsAsked) {
+  InspectOptions files;
+  files.libraries = false;
+  for (const auto& [first, second] : {std::pair{"active", "active"}, {"suspended", "active"}})
+    for (const InspectOptions& options : {InspectOptions(), full()}) {
+      Watched host(scripted(two_gpus(first, second)));
+      inspect(host, options);
+      ASSERT_EQ(host.expected.size(), 1u);
+      ASSERT_NE(host.request("nvml"), nullptr);
+      EXPECT_EQ(host.expected[0].args, host.request("nvml")->args);
+    }
+  for (const InspectOptions& options : {files, full()}) {  // nothing may be asked here
+    Watched host(scripted(two_gpus("suspended", "suspended")));
+    inspect(host, options);
+    EXPECT_TRUE(host.expected.empty());
+  }
 }
 
 TEST(Inspect, FilesOnlyAsksNothing) {
