@@ -32,7 +32,7 @@ gpus=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["mach
 
 judge "detect agrees with nvidia-smi" json agrees "$results/detect.json"
 judge "doctor: nothing is wrong" json doctor_clean "$binary"
-judge "check: figures" json check_figures "$binary" "$results"
+judge "check: figures" json check_figures "$binary" "$results" "$gpus"
 judge "check: exit codes" json exit_codes "$binary" "$gpus"
 judge "gpu-test contract" json gpu_test "$binary" "$gpus"
 judge "fitness" json fitness "$binary"

@@ -62,7 +62,8 @@ def metric(verdict, name):
     return next(m["value"] for m in verdict["metrics"] if m["name"] == name)
 
 
-def check_figures(binary, results):
+def check_figures(binary, results, gpus):
+    """At most 3 s for one GPU; the driver starts more of them partly one after the other."""
     best = None
     for _ in range(5):
         start = time.perf_counter()
@@ -84,8 +85,12 @@ def check_figures(binary, results):
         print(lines[-1])
         need(share >= 0.99, f"coverage {share:.4%} is under 99%")
         need(slowest >= 0.9 * copy, f"slowest pass {slowest / copy:.3f} of the copy rate")
-    print(f"best wall {best:.2f} s; " + "; ".join(lines))
-    need(best <= 3, f"check took {best:.2f} s")
+    detail = f"best wall {best:.2f} s"
+    if int(gpus) > 1:
+        one = min(seconds(binary, "check", "--device", "0") for _ in range(3))
+        detail += f", {best / one:.2f} of one GPU's {one:.2f} s"
+    print(detail + "; " + "; ".join(lines))
+    need(best <= 3 + 0.5 * (int(gpus) - 1), f"check took {best:.2f} s")
 
 
 def exit_codes(binary, gpus):
@@ -287,7 +292,7 @@ def seconds(*command):
 
 
 def standard(binary, results, gpus):
-    """Every test of the standard level passes, in at most 40 s."""
+    """Every test of the standard level passes, in at most 40 s; from the third GPU on, pairs meet in more rounds."""
     start = time.perf_counter()
     done = run(binary, "test", "--level", "standard", "--json", f"{results}/standard.json", "--html",
                f"{results}/standard.html", "--no-color")
@@ -304,7 +309,8 @@ def standard(binary, results, gpus):
     want = {"memory", "compute", "tensor", "bandwidth"} | ({"peers"} if int(gpus) > 1 else set())
     need(want <= tests, f"tests {tests}")
     need(all(v["status"] == "passed" for v in report["verdicts"]), "not all passed")
-    need(wall <= 40, f"{wall:.1f} s")
+    limit = 40 + 4 * max(0, int(gpus) - 2)
+    need(wall <= limit, f"{wall:.1f} s, over {limit} s")
     memory = next(v for v in report["verdicts"] if v["test"] == "memory")
     need(metric(memory, "slowest_pass_to_copy") >= 0.95, "a pattern is slower than 0.95 of the copy rate")
     detail = f"{len(report['verdicts'])} verdicts passed in {wall:.1f} s"

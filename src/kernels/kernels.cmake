@@ -197,6 +197,10 @@ add_executable(bench_memory_variants EXCLUDE_FROM_ALL
 target_link_libraries(bench_memory_variants PRIVATE gpuready_options gpuready_kernels)
 gpuready_ptx(bench_memory_variants memory_variants sm_50 60)
 
+# All GPUs of a machine copy to each other: `ninja bench_peer_all_to_all`.
+add_executable(bench_peer_all_to_all EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/peer_all_to_all.cc)
+target_link_libraries(bench_peer_all_to_all PRIVATE gpuready_options gpuready_health)
+
 # Trials of the compute test on a device: `ninja bench_compute_trials`.
 add_executable(bench_compute_trials EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/benchmarks/compute_trials.cc)
