@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "health/worker/worker.h"
 #include "jobs/leftovers.h"
+#include "pack/store/load_test.h"
 #include "probe/probe.h"
 #include "report/report.h"
 
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__worker")
     return gpuready::run_worker(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == "__load") return gpuready::pack::run_load_child();
   if (!args.empty() && args[0] == "__pages")
     return print_pages(kCommands, std::span(args).subspan(1));
   gpuready::adopt_orphans();

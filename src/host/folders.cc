@@ -1,0 +1,17 @@
+#include "host/folders.h"
+
+#include <cerrno>
+
+namespace gpuready {
+
+Result<void> make_folders(const std::string& path, Storage& storage) {
+  if (path.empty() || storage.status(path)) return {};
+  const auto slash = path.rfind('/');
+  const auto above = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  TRY(make_folders(above, storage));
+  const auto made = storage.make_folder(path, 0755);
+  if (!made && made.error().code != EEXIST) return made;
+  return storage.sync_folder(above);
+}
+
+}  // namespace gpuready

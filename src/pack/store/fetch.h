@@ -1,0 +1,31 @@
+// Brings the files that are missing from an archive into a store.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "pack/store/origin.h"
+#include "pack/store/store.h"
+
+namespace gpuready::pack {
+
+struct FetchOptions {
+  unsigned at_once = 0;  // 0: as many as the origin likes
+  // Called from any thread, never from two at once: bytes of the archive so far.
+  std::function<void(std::uint64_t bytes)> progress = {};
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+struct FetchOutcome {
+  std::uint64_t files = 0, fetched_bytes = 0, written_bytes = 0;
+  bool without_ranges = false;  // the whole archive was read
+};
+
+// Each file is hashed while it is written, and is an object only once it is whole. What was fetched
+// before an error stays: the next call goes on from there.
+Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
+                                 std::vector<const PackedFile*> missing, Store& store,
+                                 const FetchOptions& options = {});
+
+}  // namespace gpuready::pack

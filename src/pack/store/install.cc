@@ -1,0 +1,400 @@
+#include "pack/store/install.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "base/clock.h"
+#include "base/sha256.h"
+#include "base/units.h"
+#include "host/folders.h"
+#include "pack/release/recipe.h"
+#include "pack/store/fetch.h"
+
+namespace gpuready::pack {
+namespace {
+
+// Left free beside what is written.
+constexpr std::uint64_t kSpareBytes = 64 * MiB;
+
+std::string hash_of(std::string_view text) {
+  return to_hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+}
+
+Result<std::int64_t> now_of(Host& host) { return TRY(host.identity()).unix_seconds; }
+
+// The range as the seed's installers write it: "sm_75-86".
+std::string architecture_range(const Variant& variant) {
+  std::vector<CudaTarget> targets;
+  for (const auto& text : variant.architectures)
+    if (const auto architecture = parse_architecture(text)) targets.push_back(architecture->target);
+  if (targets.empty()) return "cpu";
+  const auto [least, most] = std::ranges::minmax(targets);
+  return least == most ? least.sm() : fmt::format("{}-{}", least.sm(), most.number());
+}
+
+Json info_document(const Release& release, const Variant& variant, const Installed& installed,
+                   const InstallTarget& target, const Places& places) {
+  Json doc;
+  doc["variant"] = variant.name;
+  doc["architectures"] = architecture_range(variant);
+  if (const auto capability = target.compute_capability
+                                  ? parse_cuda_target(*target.compute_capability)
+                                  : std::nullopt) {
+    doc["smVersion"] = capability->major * 10 + capability->minor;
+    doc["computeCap"] = capability->capability();
+  }
+  put(doc, "gpuName", target.gpu_name);
+  doc["version"] = release.manifest.version;
+  const auto folders = library_folders(places, variant);
+  doc["libsPath"] = folders.empty() ? places.store + "/current" : folders.front();
+  doc["installedAt"] = installed.installed_utc;
+  return doc;
+}
+
+class Installer {
+ public:
+  Installer(Host& host, Origin& origin, const Release& release, const InstallTarget& target,
+            const InstallOptions& options)
+      : host_(host),
+        origin_(origin),
+        release_(release),
+        target_(target),
+        options_(options),
+        store_(host, *options.storage, options.places.store) {}
+
+  InstallOutcome run() {
+    if (const auto done = steps(); !done) outcome_.error = done.error();
+    return std::move(outcome_);
+  }
+
+ private:
+  // Each step says what it means when it fails: outcome_.end is set before.
+  Result<void> steps() {
+    outcome_.folder = store_.current_path();
+    variant_ = release_.manifest.find(target_.variant);
+    if (variant_ == nullptr)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("the release has no variant {}", target_.variant));
+    std::unique_ptr<Storage::Lock> lock;
+    if (!options_.dry_run) lock = TRY(store_.open());
+    outcome_.end = InstallEnd::refused;
+    TRY(check_version());
+    outcome_.end = InstallEnd::failed;
+    const auto missing = TRY(find_missing());
+    if (TRY(is_current())) {
+      outcome_.end = InstallEnd::unchanged;
+      return options_.dry_run ? Result<void>() : write_info();
+    }
+    TRY(check_space());
+    if (options_.dry_run) {
+      outcome_.end = InstallEnd::planned;
+      return {};
+    }
+    // From here on no older release is accepted, whatever becomes of this one.
+    TRY(store_.write_state(state_));
+    TRY(store_.remove_incomplete());
+    TRY(fetch(missing));
+    return switch_over();
+  }
+
+  Result<void> check_version() {
+    state_ = TRY(store_.state());
+    const auto hash = hash_of(release_.text);
+    if (!state_.name.empty() && state_.name != release_.manifest.name)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{} holds the package {}, not {}", store_.root(), state_.name,
+                              release_.manifest.name));
+    const auto version = *parse_version(release_.manifest.version);
+    if (state_.highest_version) {
+      const auto highest = parse_version(*state_.highest_version).value_or(Version{});
+      if (version < highest)
+        return fail(
+            ErrorKind::bad_input,
+            fmt::format("{} offers version {}, and {} was seen before: a server that goes back "
+                        "may hide a repair (gpuready pack rollback goes back on purpose)",
+                        origin_.where(), release_.manifest.version, *state_.highest_version));
+      if (version == highest && state_.highest_sha256 && *state_.highest_sha256 != hash)
+        return fail(
+            ErrorKind::bad_input,
+            fmt::format("{} offers a version {} that is not the one seen before: a release is "
+                        "changed only under a higher version",
+                        origin_.where(), release_.manifest.version));
+    }
+    state_.name = release_.manifest.name;
+    state_.key = release_.key.text();
+    state_.highest_version = release_.manifest.version;
+    state_.highest_sha256 = hash;
+    return {};
+  }
+
+  Result<std::vector<const PackedFile*>> find_missing() {
+    std::vector<const PackedFile*> missing;
+    std::set<std::string> counted;
+    for (const auto& file : variant_->files) {
+      ++outcome_.files;
+      if (file.link) continue;
+      outcome_.content_bytes += file.size_bytes;
+      if (store_.has(file)) {
+        ++outcome_.reused_files;
+        continue;
+      }
+      missing.push_back(&file);
+      if (!counted.insert(store_.object_path(file)).second) continue;
+      outcome_.to_fetch_bytes += file.frame_bytes;
+      to_write_bytes_ += file.size_bytes;
+    }
+    return missing;
+  }
+
+  Result<bool> is_current() {
+    previous_ = TRY(store_.current());
+    if (!previous_) return false;
+    const auto now = store_.installed(*previous_);
+    if (!now || now->variant != variant_->name) return false;
+    if (store_.manifest_of(*previous_).value_or("") != release_.text) return false;
+    if (!store_.looks_whole(*previous_, *variant_)) return false;
+    outcome_.installed = *now;
+    return true;
+  }
+
+  // Of the nearest folder that exists.
+  Result<void> check_space() {
+    auto folder = store_.root();
+    while (!host_.exists(folder) && folder.rfind('/') != 0 && folder.rfind('/') != folder.npos)
+      folder.resize(folder.rfind('/'));
+    const auto space = options_.storage->space(host_.exists(folder) ? folder : "/");
+    if (!space || space->available_bytes >= to_write_bytes_ + kSpareBytes || to_write_bytes_ == 0)
+      return {};
+    return fail(
+        ErrorKind::io,
+        fmt::format(
+            "{}: {} are free, and {} are written: make room, or name another folder with --to",
+            store_.root(), format_bytes(space->available_bytes), format_bytes(to_write_bytes_)),
+        ENOSPC);
+  }
+
+  Result<void> fetch(const std::vector<const PackedFile*>& missing) {
+    FetchOptions options{.at_once = options_.at_once, .cancel = options_.cancel};
+    if (options_.progress)
+      options.progress = [this](std::uint64_t bytes) {
+        options_.progress("fetching", bytes, outcome_.to_fetch_bytes);
+      };
+    const auto fetched = fetch_files(origin_, *variant_, missing, store_, options);
+    if (!fetched && (fetched.error().kind == ErrorKind::bad_input ||
+                     fetched.error().kind == ErrorKind::truncated))
+      outcome_.end = InstallEnd::refused;
+    const auto done = TRY(fetched);
+    outcome_.fetched_bytes = done.fetched_bytes;
+    outcome_.written_bytes = done.written_bytes;
+    outcome_.without_ranges = done.without_ranges;
+    return {};
+  }
+
+  Result<void> switch_over() {
+    Installed installed;
+    installed.number = TRY(store_.stage(*variant_));
+    installed.name = release_.manifest.name;
+    installed.version = release_.manifest.version;
+    installed.variant = variant_->name;
+    installed.installed_utc = format_utc(TRY(now_of(host_)));
+    installed.from = origin_.where();
+    installed.previous = previous_;
+    installed.gpus = target_.gpus;
+    installed.driver = target_.driver;
+    TRY(test(installed));
+    TRY(store_.complete(installed, release_.text, release_.signature));
+    TRY(store_.activate(installed.number));
+    outcome_.installed = std::move(installed);
+    TRY(write_info());
+    outcome_.end = InstallEnd::installed;
+    return {};
+  }
+
+  Result<void> test(Installed& installed) {
+    if (!target_.plans) return {};
+    for (const auto& plan : target_.plans(store_.generation_path(installed.number), *variant_)) {
+      if (options_.progress) options_.progress("testing", 0, 0);
+      installed.loads.push_back(options_.load_test(plan));
+      const auto& result = installed.loads.back();
+      if (!result.failure) continue;
+      outcome_.end = InstallEnd::not_loaded;
+      outcome_.installed = installed;
+      const auto number = installed.number;
+      const Error error{
+          ErrorKind::unsupported,
+          fmt::format("variant {} does not load on {}: {}; what was installed before stays",
+                      variant_->name, result.name.empty() ? result.device : result.name,
+                      *result.failure)};
+      TRY(store_.remove_generation(number));
+      return std::unexpected(error);
+    }
+    return {};
+  }
+
+  Result<void> write_info() {
+    const auto& path = options_.places.info;
+    if (path.empty()) return {};
+    const auto text =
+        dump(info_document(release_, *variant_, *outcome_.installed, target_, options_.places));
+    if (host_.read_file(path).value_or("") == text) return {};
+    TRY(make_folders(path.substr(0, path.rfind('/')), *options_.storage));
+    return write_file_atomically(path, text, {}, *options_.storage);
+  }
+
+  Host& host_;
+  Origin& origin_;
+  const Release& release_;
+  const InstallTarget& target_;
+  const InstallOptions& options_;
+  Store store_;
+  StoreState state_;
+  const Variant* variant_ = nullptr;
+  std::optional<std::uint64_t> previous_;
+  std::uint64_t to_write_bytes_ = 0;
+  InstallOutcome outcome_;
+};
+
+Result<PublicKey> remembered_key(Host& host, const std::string& text, const std::string& where,
+                                 std::string store) {
+  // The name is not trusted yet: it only says where the trusted key would be.
+  const auto manifest = TRY(parse_manifest(text, where));
+  if (store.empty()) store = TRY(default_places(host, manifest.name)).store;
+  const auto state = TRY(Store(host, live_storage(), store).state());
+  if (!state.key)
+    return fail(ErrorKind::bad_input,
+                fmt::format("no key is trusted for {} yet: give the maker's public key with --key "
+                            "(from where you trust it, not from {})",
+                            manifest.name, where));
+  return parse_public_key(*state.key, store + "/state.json");
+}
+
+}  // namespace
+
+std::string_view to_string(InstallEnd end) {
+  switch (end) {
+    case InstallEnd::installed:
+      return "installed";
+    case InstallEnd::unchanged:
+      return "unchanged";
+    case InstallEnd::planned:
+      return "planned";
+    case InstallEnd::refused:
+      return "refused";
+    case InstallEnd::not_loaded:
+      return "not_loaded";
+    case InstallEnd::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
+Result<Places> default_places(Host& host, const std::string& name) {
+  if (const auto wrong = wrong_with_name(name))
+    return fail(ErrorKind::bad_input, name + ": " + *wrong);
+  const auto home = host.environment("HOME");
+  if (!home || !home->starts_with('/'))
+    return fail(ErrorKind::bad_input, "HOME is not set: name the folder with --to");
+  return Places{fmt::format("{}/.local/share/{}/gpu-libs", *home, name),
+                fmt::format("{}/.config/{}/gpu-package-info.json", *home, name)};
+}
+
+Result<Release> read_release(Host& host, Origin& origin, const std::optional<PublicKey>& key,
+                             const std::string& store) {
+  const auto where =
+      origin.where() + (origin.where().ends_with('/') ? "" : "/") + std::string(kManifestName);
+  Release release;
+  Result<std::string> signed_by = fail(ErrorKind::bad_input, where);
+  // A release that is being published has its manifest for a moment before its signature.
+  for (int attempt = 0; attempt < 2 && !signed_by; ++attempt) {
+    release.text = TRY(origin.file(std::string(kManifestName), kMostManifestBytes));
+    release.signature = TRY(origin.file(std::string(kSignatureName), 16u << 10));
+    release.key = key ? *key : TRY(remembered_key(host, release.text, where, store));
+    signed_by = verify_signature(release.key, release.text, release.signature, where);
+  }
+  TRY(signed_by);
+  release.manifest = TRY(parse_manifest(release.text, where));
+  if (TRY(now_of(host)) > *parse_utc(release.manifest.expires_utc))
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("{}: the release expired on {}: a server that is not kept up may hide a "
+                    "repair; ask its maker for a new one",
+                    where, release.manifest.expires_utc));
+  return release;
+}
+
+InstallOutcome install(Host& host, Origin& origin, const Release& release,
+                       const InstallTarget& target, const InstallOptions& options) {
+  return Installer(host, origin, release, target, options).run();
+}
+
+Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
+                            std::optional<std::uint64_t> number) {
+  Store store(host, storage, places.store);
+  if (!store.exists())
+    return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
+  const auto lock = TRY(store.open());
+  const auto current = TRY(store.current());
+  if (!number && current) number = TRY(store.installed(*current)).previous;
+  if (!number) return fail(ErrorKind::not_found, "there is no earlier version to go back to");
+  const auto installed = TRY(store.installed(*number));
+  const auto manifest =
+      TRY(parse_manifest(TRY(store.manifest_of(*number)), "the installed manifest"));
+  const auto* variant = manifest.find(installed.variant);
+  if (variant == nullptr || !store.looks_whole(*number, *variant))
+    return fail(ErrorKind::bad_input,
+                fmt::format("generation {} is not whole any more: install it again", *number));
+  TRY(store.activate(*number));
+  return installed;
+}
+
+Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places) {
+  Store store(host, storage, places.store);
+  if (!store.exists())
+    return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
+  const auto lock = TRY(store.open());
+  std::set<std::uint64_t> kept;
+  if (const auto current = TRY(store.current())) {
+    kept.insert(*current);
+    if (const auto now = store.installed(*current); now && now->previous)
+      kept.insert(*now->previous);
+  }
+  Collected collected;
+  TRY(store.remove_incomplete());
+  for (const auto& each : TRY(store.installed())) {
+    if (kept.contains(each.number)) continue;
+    TRY(store.remove_generation(each.number));
+    collected.generations.push_back(each.number);
+  }
+  collected.objects = TRY(store.remove_unused_objects());
+  return collected;
+}
+
+Result<void> uninstall(Host& host, Storage& storage, const Places& places) {
+  Store store(host, storage, places.store);
+  if (!store.exists())
+    return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
+  const auto lock = TRY(store.open());
+  if (!places.info.empty()) {
+    const auto removed = storage.unlink(places.info);
+    if (!removed && removed.error().kind != ErrorKind::not_found) return removed;
+  }
+  return store.remove_all();
+}
+
+std::vector<std::string> library_folders(const Places& places, const Variant& variant) {
+  std::vector<std::string> folders;
+  for (const auto& file : variant.files) {
+    const auto slash = file.path.rfind('/');
+    const auto name = file.path.substr(slash + 1);
+    if (name.find(".so") == name.npos) continue;
+    const auto folder = places.store + "/current" +
+                        (slash == file.path.npos ? "" : "/" + file.path.substr(0, slash));
+    if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
+  }
+  return folders;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,98 @@
+// Installing a release: trust first, then the choice, then the files, then the proof, then one
+// rename.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pack/release/minisign.h"
+#include "pack/store/load_test.h"
+#include "pack/store/origin.h"
+#include "pack/store/store.h"
+
+namespace gpuready::pack {
+
+// Where a package lives, and where programs look up what was installed.
+struct Places {
+  std::string store;  // ~/.local/share/NAME/gpu-libs
+  std::string info;   // ~/.config/NAME/gpu-package-info.json
+};
+Result<Places> default_places(Host& host, const std::string& name);
+
+// A manifest that was checked: signed by the key, not expired.
+struct Release {
+  Manifest manifest;
+  std::string text, signature;
+  PublicKey key;
+};
+// `key`: the one to trust; without it the one that an earlier install of this package trusted.
+// `store`: where that was remembered; empty: the default place of the package's name.
+Result<Release> read_release(Host& host, Origin& origin, const std::optional<PublicKey>& key,
+                             const std::string& store);
+
+enum class InstallEnd {
+  installed,
+  unchanged,   // this variant of this version is current already, and all its files are there
+  planned,     // --dry-run
+  refused,     // not trusted: signature, hash, expiry, or a version below one seen before
+  not_loaded,  // the load test failed
+  failed,      // anything else: not reached, no space, no permission
+};
+std::string_view to_string(InstallEnd end);
+
+// What of the machine stands in the records, and what is tested.
+struct InstallTarget {
+  std::string variant;
+  std::vector<std::string> gpus;  // "9.0 NVIDIA H200"
+  std::optional<std::string> driver;
+  // For gpu-package-info.json: of the first GPU.
+  std::optional<std::string> gpu_name, compute_capability;
+  // Children of the load test, for the files in this folder. Empty: nothing is tested.
+  std::function<std::vector<LoadPlan>(const std::string& folder, const Variant& variant)> plans =
+      {};
+};
+
+struct InstallOptions {
+  Places places;
+  bool dry_run = false;
+  unsigned at_once = 0;
+  std::function<void(std::string_view step, std::uint64_t done, std::uint64_t total)> progress = {};
+  const std::atomic<bool>* cancel = nullptr;
+  Storage* storage = &live_storage();
+  std::function<LoadResult(const LoadPlan&)> load_test = [](const LoadPlan& plan) {
+    return run_load_test(plan);
+  };
+};
+
+struct InstallOutcome {
+  InstallEnd end = InstallEnd::failed;
+  std::optional<Error> error;
+  std::optional<Installed> installed;
+  std::string folder;                         // that programs use: <store>/current
+  std::uint64_t files = 0, reused_files = 0;  // of the variant; those that were there before
+  std::uint64_t content_bytes = 0, fetched_bytes = 0, written_bytes = 0, to_fetch_bytes = 0;
+  bool without_ranges = false;
+};
+
+InstallOutcome install(Host& host, Origin& origin, const Release& release,
+                       const InstallTarget& target, const InstallOptions& options);
+
+// The generation that was current before, or the one that is named.
+Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
+                            std::optional<std::uint64_t> number);
+
+struct Collected {
+  std::vector<std::uint64_t> generations;
+  StoreOutcome objects;
+};
+// Removes generations but the current one and the one before it, and what no other needs.
+Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places);
+Result<void> uninstall(Host& host, Storage& storage, const Places& places);
+
+// The folders of the current version that hold libraries, for LD_LIBRARY_PATH.
+std::vector<std::string> library_folders(const Places& places, const Variant& variant);
+
+}  // namespace gpuready::pack

@@ -1,0 +1,108 @@
+#include "pack/store/load_test.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "host/mapped_file.h"
+#include "jobs/helper.h"
+#include "jobs/running_job.h"
+
+namespace gpuready::pack {
+namespace {
+
+bool is_elf_library(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (!file || file->bytes().size() < 20) return false;
+  const auto bytes = file->bytes();
+  constexpr std::uint8_t kMagic[] = {0x7f, 'E', 'L', 'F'}, kShared = 3;
+  return std::ranges::equal(bytes.first(4), kMagic) && bytes[16] == kShared;
+}
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+Job job_of(const LoadPlan& plan, std::chrono::milliseconds limit) {
+  Job job = helper_job({"__load"});
+  std::vector<std::string> folders;
+  for (const auto& library : plan.libraries)
+    if (const auto folder = folder_of(library); std::ranges::find(folders, folder) == folders.end())
+      folders.push_back(folder);
+  if (const char* before = getenv("LD_LIBRARY_PATH"); before != nullptr && *before != 0)
+    folders.push_back(before);
+  job.env.emplace_back("LD_LIBRARY_PATH", join(folders, ":"));
+  job.env.emplace_back("CUDA_VISIBLE_DEVICES", plan.device == "cpu" ? "" : plan.device);
+  job.limits.time = limit;
+  return job;
+}
+
+Json request_of(const LoadPlan& plan) {
+  Json request = {
+      {"cuda", plan.device != "cpu"}, {"libraries", plan.libraries}, {"code", Json::array()}};
+  for (const auto& piece : plan.code)
+    request["code"].push_back({{"path", piece.path},
+                               {"offset_bytes", piece.offset_bytes},
+                               {"size_bytes", piece.size_bytes}});
+  return request;
+}
+
+std::string how_it_ended(const JobOutcome& outcome) {
+  switch (outcome.end) {
+    case JobEnd::signalled:
+      return fmt::format("the process died by signal {}", outcome.signal);
+    case JobEnd::exited:
+      return fmt::format("the process ended with exit code {}", outcome.exit_code);
+    default:
+      return fmt::format("the process {}", to_string(outcome.end));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> libraries_of(const std::string& folder, const Variant& variant) {
+  std::vector<std::string> libraries;
+  for (const auto& file : variant.files) {
+    const auto name = file.path.substr(file.path.rfind('/') + 1);
+    if (file.link || name.find(".so") == name.npos) continue;
+    const auto path = folder + "/" + file.path;
+    if (is_elf_library(path)) libraries.push_back(path);
+  }
+  return libraries;
+}
+
+LoadResult run_load_test(const LoadPlan& plan, std::chrono::milliseconds limit) {
+  LoadResult result;
+  result.device = plan.device;
+  result.name = plan.name;
+  auto job = RunningJob::start(job_of(plan, limit));
+  if (!job || !job->send(dump_line(request_of(plan)) + "\n")) {
+    result.failure = job ? "the child does not listen" : job.error().message;
+    return result;
+  }
+  std::string step = "starting";
+  bool done = false;
+  while (!job->finished()) {
+    poll_jobs({&*job}, deadline_in(std::chrono::milliseconds(200)));
+    for (const auto& line : job->take_lines(kChannel)) {
+      const auto doc = parse_json(line, "load test");
+      if (!doc) continue;
+      if (const auto now = get_string(*doc, "step")) step = *now;
+      if (const auto failure = get_string(*doc, "failure"); failure && !result.failure)
+        result.failure = *failure;
+      if (get_bool(*doc, "done")) done = true;
+      result.libraries = get_uint(*doc, "libraries").value_or(result.libraries);
+      result.modules = get_uint(*doc, "modules").value_or(result.modules);
+    }
+    // A driver's exit may take long, and nothing is learned from it.
+    if (done) break;
+  }
+  if (!done && !result.failure)
+    result.failure = fmt::format("{}: {}", step, how_it_ended(job->outcome()));
+  if (result.failure) result.failure = printable(*result.failure);
+  job->release();
+  return result;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,37 @@
+// The proof that a package loads: a child process for each GPU opens every library and loads every
+// piece of device code that the rules say this GPU runs. What crashes or hangs costs a child.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "pack/store/store.h"
+
+namespace gpuready::pack {
+
+// Device code within a file.
+struct CodePiece {
+  std::string path;
+  std::uint64_t offset_bytes = 0, size_bytes = 0;
+};
+struct LoadPlan {
+  std::string device = "cpu";  // or the UUID of a GPU
+  std::string name;
+  std::vector<std::string> libraries;  // full paths
+  std::vector<CodePiece> code;
+};
+
+// The shared libraries among the files, by what they begin with.
+std::vector<std::string> libraries_of(const std::string& folder, const Variant& variant);
+
+LoadResult run_load_test(const LoadPlan& plan,
+                         std::chrono::milliseconds limit = std::chrono::minutes(5));
+
+// The child: `gpuready __load`.
+int run_load_child();
+
+}  // namespace gpuready::pack

@@ -1,0 +1,54 @@
+// Where a release comes from: a folder, or an HTTP server. Only what is asked for is read. All
+// functions may be called from several threads at once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "host/host.h"
+
+namespace gpuready::pack {
+
+using ByteSink = std::function<Result<void>(std::string_view bytes)>;
+
+struct ByteRange {
+  std::uint64_t offset = 0, length = 0;
+};
+
+class Origin {
+ public:
+  virtual ~Origin() = default;
+  virtual std::string where() const = 0;  // as people read it; without a password
+  // A whole file beside the manifest, at most `limit_bytes`.
+  virtual Result<std::string> file(const std::string& name, std::size_t limit_bytes) = 0;
+  // Bytes of a file that is `size_bytes` large. Each reaches the sink once, in order, also where
+  // the connection breaks and is made anew. An error of the sink ends it.
+  virtual Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,
+                             const ByteSink& sink) = 0;
+  // False once a server has answered with a whole file where a range was asked for: then it is
+  // cheaper to read the whole once.
+  virtual bool has_ranges() const { return true; }
+  virtual unsigned parallel() const = 0;  // how many ranges are best read at once
+};
+
+struct OriginOptions {
+  std::chrono::milliseconds connect{30'000};
+  // Slower than a kilobyte a second for so long: the connection is made anew.
+  std::chrono::milliseconds stall{30'000};
+  unsigned attempts = 5;  // without a byte between them
+  std::chrono::milliseconds pause{
+      500};  // before the second attempt; twice as long before each other
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// `where`: a folder, a manifest.json in one, or the same as http:// or https:// or file:// URL.
+Result<std::unique_ptr<Origin>> open_origin(Host& host, std::string where,
+                                            const OriginOptions& options = {});
+Result<std::unique_ptr<Origin>> open_http_origin(std::string url, const OriginOptions& options);
+
+}  // namespace gpuready::pack

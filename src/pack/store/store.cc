@@ -1,0 +1,240 @@
+#include "pack/store/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "base/sha256.h"
+#include "host/folders.h"
+#include "host/mapped_file.h"
+#include "pack/store/store_fields.h"
+#include "value/read_fields.h"
+#include "value/write_fields.h"
+
+namespace gpuready::pack {
+namespace {
+
+constexpr std::string_view kOwn = ".gpuready";
+
+Result<void> unless_code(Result<void> result, int code) {
+  if (!result && result.error().code == code) return {};
+  return result;
+}
+
+template <class T>
+Result<T> read_record(Host& host, const std::string& path) {
+  const auto text = TRY(host.read_file(path, kMostManifestBytes));
+  return value::read_document<T>(TRY(parse_json(text, path)), path);
+}
+
+}  // namespace
+
+std::string Store::generation_path(std::uint64_t number) const {
+  return fmt::format("{}/generations/{}", root_, number);
+}
+std::string Store::object_path(const PackedFile& file) const {
+  return fmt::format("{}/objects/{}{}", root_, file.sha256.value_or(""),
+                     file.executable ? "x" : "");
+}
+
+Result<std::unique_ptr<Storage::Lock>> Store::open() {
+  for (const char* name : {"", "/objects", "/generations"})
+    TRY(make_folders(root_ + name, storage_));
+  auto lock = storage_.lock(root_ + "/lock");
+  if (!lock && lock.error().kind == ErrorKind::busy)
+    return fail(ErrorKind::busy,
+                root_ + ": another gpuready changes this package now; try again when it is done");
+  return lock;
+}
+
+bool Store::exists() const { return host_.exists(root_ + "/generations"); }
+
+Result<StoreState> Store::state() const {
+  auto state = read_record<StoreState>(host_, root_ + "/state.json");
+  if (!state && state.error().kind == ErrorKind::not_found) return StoreState{};
+  return state;
+}
+Result<void> Store::write_state(const StoreState& state) {
+  return write_file_atomically(root_ + "/state.json", dump(value::write_fields(state)), {},
+                               storage_);
+}
+
+Result<std::optional<std::uint64_t>> Store::current() const {
+  const auto link = host_.read_link(current_path());
+  if (!link && link.error().kind == ErrorKind::not_found) return std::nullopt;
+  if (!link) return std::unexpected(link.error());
+  const auto number = after_prefix(*link, "generations/");
+  const auto value = number ? parse_uint(*number) : std::nullopt;
+  if (!value)
+    return fail(ErrorKind::bad_input, fmt::format("{}: leads to {}, which gpuready did not make",
+                                                  current_path(), printable(*link)));
+  return value;
+}
+
+Result<std::vector<std::uint64_t>> Store::numbers() const {
+  std::vector<std::uint64_t> found;
+  const auto names = host_.list_directory(root_ + "/generations");
+  if (!names && names.error().kind == ErrorKind::not_found) return found;
+  if (!names) return std::unexpected(names.error());
+  for (const auto& name : *names)
+    if (const auto number = parse_uint(name)) found.push_back(*number);
+  std::ranges::sort(found);
+  return found;
+}
+
+Result<Installed> Store::installed(std::uint64_t number) const {
+  return read_record<Installed>(host_,
+                                fmt::format("{}/{}/installed.json", generation_path(number), kOwn));
+}
+
+Result<std::vector<Installed>> Store::installed() const {
+  std::vector<Installed> list;
+  for (const auto number : TRY(numbers()))
+    if (auto one = installed(number)) list.push_back(std::move(*one));
+  return list;
+}
+
+Result<std::string> Store::manifest_of(std::uint64_t number) const {
+  return host_.read_file(fmt::format("{}/{}/{}", generation_path(number), kOwn, kManifestName),
+                         kMostManifestBytes);
+}
+
+bool Store::has(const PackedFile& file) const {
+  const auto status = host_.status(object_path(file));
+  return status && status->kind == FileKind::regular && status->size_bytes == file.size_bytes;
+}
+
+Result<AtomicFile> Store::new_object(const PackedFile& file) {
+  // Nobody writes to what several versions share.
+  return AtomicFile::create(object_path(file), {.mode = file.executable ? 0555u : 0444u}, storage_);
+}
+
+Result<void> Store::place(const PackedFile& file, const std::string& folder) {
+  const auto path = folder + "/" + file.path;
+  if (file.link) return storage_.symlink(*file.link, path);
+  const auto linked = storage_.link(object_path(file), path);
+  // A filesystem without hard links, or a file with as many as it may have: a copy.
+  if (linked || (linked.error().code != EOPNOTSUPP && linked.error().code != EMLINK)) return linked;
+  const auto source = TRY(MappedFile::open(object_path(file)));
+  auto copy = TRY(AtomicFile::create(path, {.mode = file.executable ? 0555u : 0444u}, storage_));
+  const auto bytes = source.bytes();
+  TRY(copy.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  return copy.commit();
+}
+
+Result<std::uint64_t> Store::stage(const Variant& variant) {
+  const auto all = TRY(numbers());
+  const auto number = all.empty() ? 1 : all.back() + 1;
+  const auto folder = generation_path(number);
+  std::set<std::string> folders = {folder, folder + "/" + std::string(kOwn)};
+  for (const auto& file : variant.files)
+    for (auto at = file.path.find('/'); at != file.path.npos; at = file.path.find('/', at + 1))
+      folders.insert(folder + "/" + file.path.substr(0, at));
+  for (const auto& each : folders) TRY(storage_.make_folder(each, 0755));  // sorted: parents first
+  for (const auto& file : variant.files) TRY(place(file, folder));
+  for (const auto& each : folders) TRY(storage_.sync_folder(each));
+  TRY(storage_.sync_folder(root_ + "/generations"));
+  return number;
+}
+
+Result<void> Store::complete(const Installed& installed, const std::string& manifest,
+                             const std::string& signature) {
+  const auto folder = fmt::format("{}/{}/", generation_path(installed.number), kOwn);
+  TRY(write_file_atomically(folder + std::string(kManifestName), manifest, {}, storage_));
+  TRY(write_file_atomically(folder + std::string(kSignatureName), signature, {}, storage_));
+  return write_file_atomically(folder + "installed.json", dump(value::write_fields(installed)), {},
+                               storage_);
+}
+
+Result<void> Store::activate(std::uint64_t number) {
+  const auto next = root_ + "/.next";
+  TRY(unless_code(storage_.unlink(next), ENOENT));
+  TRY(storage_.symlink(fmt::format("generations/{}", number), next));
+  TRY(storage_.rename(next, current_path(), OnExisting::replace));
+  return storage_.sync_folder(root_);
+}
+
+Result<void> Store::remove_tree(const std::string& path) {
+  // A link is removed, and never followed.
+  if (host_.read_link(path)) return storage_.unlink(path);
+  const auto status = host_.status(path);
+  if (!status)
+    return status.error().kind == ErrorKind::not_found ? Result<void>()
+                                                       : std::unexpected(status.error());
+  if (status->kind != FileKind::directory) return storage_.unlink(path);
+  for (const auto& name : TRY(host_.list_directory(path))) TRY(remove_tree(path + "/" + name));
+  return storage_.remove_folder(path);
+}
+
+Result<void> Store::remove_generation(std::uint64_t number) {
+  // What says that it is whole goes first.
+  TRY(remove_tree(fmt::format("{}/{}", generation_path(number), kOwn)));
+  return remove_tree(generation_path(number));
+}
+
+Result<void> Store::remove_incomplete() {
+  const auto now = TRY(current());
+  for (const auto number : TRY(numbers()))
+    if (number != now && !installed(number)) TRY(remove_generation(number));
+  return {};
+}
+
+Result<StoreOutcome> Store::remove_unused_objects() {
+  std::set<std::string> kept;
+  for (const auto& each : TRY(installed())) {
+    const auto manifest =
+        TRY(parse_manifest(TRY(manifest_of(each.number)), "the installed manifest"));
+    if (const auto* variant = manifest.find(each.variant))
+      for (const auto& file : variant->files)
+        if (!file.link) kept.insert(object_path(file));
+  }
+  StoreOutcome outcome;
+  for (const auto& name : TRY(host_.list_directory(root_ + "/objects"))) {
+    const auto path = root_ + "/objects/" + name;
+    if (kept.contains(path)) continue;
+    const auto status = host_.status(path);
+    TRY(storage_.unlink(path));
+    ++outcome.files;
+    outcome.bytes += status ? status->size_bytes : 0;
+  }
+  return outcome;
+}
+
+Result<void> Store::remove_all() {
+  TRY(unless_code(storage_.unlink(current_path()), ENOENT));
+  for (const char* name : {"/generations", "/objects", "/state.json", "/.next", "/lock"})
+    TRY(remove_tree(root_ + name));
+  return unless_code(storage_.remove_folder(root_), ENOTEMPTY);
+}
+
+bool Store::looks_whole(std::uint64_t number, const Variant& variant) const {
+  return std::ranges::all_of(variant.files, [&](const PackedFile& file) {
+    const auto path = generation_path(number) + "/" + file.path;
+    if (file.link) return host_.read_link(path).value_or("") == *file.link;
+    const auto status = host_.status(path);
+    return status && status->kind == FileKind::regular && status->size_bytes == file.size_bytes;
+  });
+}
+
+std::vector<std::string> Store::damaged(std::uint64_t number, const Variant& variant) const {
+  std::vector<std::string> wrong;
+  for (const auto& file : variant.files) {
+    const auto path = generation_path(number) + "/" + file.path;
+    if (file.link) {
+      const auto link = host_.read_link(path);
+      if (!link || *link != *file.link)
+        wrong.push_back(path + ": the link is missing or leads elsewhere");
+      continue;
+    }
+    const auto mapped = MappedFile::open(path);
+    if (!mapped)
+      wrong.push_back(mapped.error().message);
+    else if (to_hex(sha256(mapped->bytes())) != file.sha256)
+      wrong.push_back(path + ": its content was changed");
+  }
+  return wrong;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,106 @@
+// What is installed of one package, in one folder:
+//
+//   objects/<sha256>[x]          each file once, by its content; x: executable
+//   generations/<number>/...     one installed version: hard links to objects, symbolic links
+//   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json}
+//   current -> generations/<number>
+//   state.json                   the trusted key, and the highest version that was ever seen
+//   lock                         held by whoever changes any of this
+//
+// `current` changes by one rename, after all that it leads to was written and synced. So whatever
+// fails, and whenever the process dies, it leads to a whole version: the old one or the new one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/atomic_file.h"
+#include "host/host.h"
+#include "host/storage.h"
+#include "pack/release/manifest.h"
+
+namespace gpuready::pack {
+
+// What the load test found of one library on one GPU, or on the CPU.
+struct LoadResult {
+  std::string device;                        // UUID of the GPU, or "cpu"
+  std::string name;                          // of the GPU
+  std::uint64_t libraries = 0, modules = 0;  // that loaded
+  std::optional<std::string> failure;        // the first one, and why
+};
+
+struct Installed {
+  std::uint64_t number = 0;
+  std::string name, version, variant, installed_utc, from;
+  std::optional<std::uint64_t> previous;  // generation that was current before
+  std::vector<std::string> gpus;          // of the machine then: "9.0 NVIDIA H200"
+  std::optional<std::string> driver;
+  std::vector<LoadResult> loads;
+};
+
+struct StoreState {
+  std::string name;
+  std::optional<std::string> key;                              // base64 of minisign's public key
+  std::optional<std::string> highest_version, highest_sha256;  // of the manifest's text
+};
+
+struct StoreOutcome {
+  std::uint64_t files = 0, bytes = 0;
+};
+
+class Store {
+ public:
+  Store(Host& host, Storage& storage, std::string root)
+      : host_(host), storage_(storage), root_(std::move(root)) {}
+
+  const std::string& root() const { return root_; }
+  std::string current_path() const { return root_ + "/current"; }
+  std::string generation_path(std::uint64_t number) const;
+  std::string object_path(const PackedFile& file) const;
+
+  // Makes the folders, all above too. `busy` while somebody else changes this store.
+  Result<std::unique_ptr<Storage::Lock>> open();
+  bool exists() const;
+  Result<StoreState> state() const;  // an empty one where there is none
+  Result<void> write_state(const StoreState& state);
+
+  Result<std::optional<std::uint64_t>> current() const;
+  Result<std::vector<Installed>> installed() const;  // whole ones, by number
+  Result<Installed> installed(std::uint64_t number) const;
+  Result<std::string> manifest_of(std::uint64_t number) const;  // its text
+
+  bool has(const PackedFile& file) const;  // by name and size
+  Result<AtomicFile> new_object(const PackedFile& file);
+
+  // The variant's files, all of which are objects, in a new generation. Nothing leads to it yet.
+  Result<std::uint64_t> stage(const Variant& variant);
+  // Writes what belongs to it beside the files. From then on it counts as installed.
+  Result<void> complete(const Installed& installed, const std::string& manifest,
+                        const std::string& signature);
+  Result<void> activate(std::uint64_t number);
+  Result<void> remove_generation(std::uint64_t number);
+  // Generations that no kill left half made: all others are removed.
+  Result<void> remove_incomplete();
+  // Objects that no generation holds, and temporary files of killed installers.
+  Result<StoreOutcome> remove_unused_objects();
+  Result<void> remove_all();
+
+  // Whether each file and link of a generation is there, of the right size.
+  bool looks_whole(std::uint64_t number, const Variant& variant) const;
+  // Everything hashed: paths, and what is wrong with them.
+  std::vector<std::string> damaged(std::uint64_t number, const Variant& variant) const;
+
+ private:
+  Result<std::vector<std::uint64_t>> numbers() const;  // of all folders, whole or not
+  Result<void> remove_tree(const std::string& path);
+  Result<void> place(const PackedFile& file, const std::string& folder);
+
+  Host& host_;
+  Storage& storage_;
+  std::string root_;
+};
+
+}  // namespace gpuready::pack

@@ -1,0 +1,46 @@
+// The fields of what a store writes down.
+#pragma once
+
+#include "pack/store/store.h"
+#include "value/field.h"
+
+namespace gpuready {
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::LoadResult>) {
+  using T = pack::LoadResult;
+  visit.about("load_result", "What a load test found on one GPU, or on the CPU.");
+  FIELD(device, "UUID of the GPU, or cpu.", {.always = true});
+  FIELD(name, "Name of the GPU.");
+  FIELD(libraries, "Libraries that were loaded.");
+  FIELD(modules, "Pieces of device code that were loaded.");
+  FIELD(failure, "What could not be loaded first, and why; absent: all could.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::Installed>) {
+  using T = pack::Installed;
+  visit.about("installed", "One installed version.");
+  FIELD(number, "Number of the generation.");
+  FIELD(name, "Name of the package.", {.always = true});
+  FIELD(version, "Version.", {.always = true});
+  FIELD(variant, "Variant.", {.always = true});
+  FIELD(installed_utc, "When it was installed.", {.always = true});
+  FIELD(from, "Folder or address that it came from.");
+  FIELD(previous, "Generation that was current before.");
+  FIELD(gpus, "GPUs of the machine then: compute capability and name.");
+  FIELD(driver, "NVIDIA's driver then.");
+  FIELD(loads, "What the load test found.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::StoreState>) {
+  using T = pack::StoreState;
+  visit.about("store_state", "What a store remembers of a package.");
+  FIELD(name, "Name of the package.");
+  FIELD(key, "Trusted public key.");
+  FIELD(highest_version, "Highest version that was ever seen.");
+  FIELD(highest_sha256, "SHA-256 of its manifest.");
+}
+
+}  // namespace gpuready

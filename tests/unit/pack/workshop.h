@@ -1,0 +1,130 @@
+// Makes releases for tests: variants from texts, published into a folder of the test's own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+#include "host/host.h"
+#include "pack/release/build.h"
+#include "pack/release/publish.h"
+#include "pack/store/install.h"
+
+namespace gpuready::pack {
+
+inline std::string error_text(const auto& result) { return result ? "" : result.error().message; }
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+inline void write_text(const std::string& path, std::string_view text) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// Text that compresses badly.
+inline std::string noise(std::size_t bytes, unsigned seed) {
+  std::string text;
+  for (std::uint32_t value = seed * 2654435761u + 1; text.size() < bytes;) {
+    value = value * 1664525u + 1013904223u;
+    text += static_cast<char>(value >> 24);
+  }
+  return text;
+}
+
+struct Workshop {
+  Workshop() { EXPECT_NE(::mkdtemp(root.data()), nullptr); }
+  ~Workshop() { std::filesystem::remove_all(root); }
+  Workshop(const Workshop&) = delete;
+
+  using Files = std::map<std::string, std::string>;  // a text that begins with "-> " is a link
+  Result<Published> publish(const std::string& version,
+                            const std::map<std::string, Files>& variants,
+                            const std::string& to = "release",
+                            std::uint64_t part_bytes = 2'000'000'000, unsigned expires_days = 365) {
+    Recipe recipe;
+    recipe.name = "libs";
+    recipe.version = version;
+    recipe.expires_days = expires_days;
+    std::filesystem::create_directories(root + "/built");
+    std::filesystem::create_directories(root + "/" + to);
+    for (const auto& [name, files] : variants) {
+      VariantRecipe variant;
+      variant.name = name;
+      variant.folder = root + "/source/" + name;
+      std::filesystem::remove_all(variant.folder);
+      for (const auto& [path, text] : files) {
+        if (text.starts_with("-> ")) {
+          std::filesystem::create_directories(
+              std::filesystem::path(variant.folder + "/" + path).parent_path());
+          std::filesystem::create_symlink(text.substr(3), variant.folder + "/" + path);
+        } else {
+          write_text(variant.folder + "/" + path, text);
+        }
+      }
+      BuildOptions options;
+      options.out_folder = root + "/built";
+      options.level = 1;
+      options.scan = [](const auto&) { return std::vector<CodeOfFile>(); };
+      const auto built = build_variant(*host, recipe, variant, options);
+      if (!built) return std::unexpected(built.error());
+      recipe.variants.push_back(variant);
+    }
+    PublishOptions options;
+    options.built_folder = root + "/built";
+    options.out_folder = root + "/" + to;
+    options.part_bytes = part_bytes;
+    options.now_unix_seconds = host->identity()->unix_seconds;
+    return pack::publish(*host, recipe, key, options);
+  }
+
+  InstallOptions options() const {
+    InstallOptions install;
+    install.places = {root + "/store", root + "/config/gpu-package-info.json"};
+    return install;
+  }
+  InstallOutcome install(const std::string& variant, const InstallOptions& how,
+                         const std::string& from = "release") {
+    InstallTarget target;
+    target.variant = variant;
+    return install(target, how, from);
+  }
+  InstallOutcome install(const InstallTarget& target, const InstallOptions& how,
+                         const std::string& from = "release") {
+    const auto origin = open_origin(*host, from.find("://") == from.npos ? root + "/" + from : from,
+                                    origin_options);
+    if (!origin) return ended(InstallEnd::failed, origin.error());
+    const auto release = read_release(*host, **origin, trusted, how.places.store);
+    if (!release) return ended(InstallEnd::refused, release.error());
+    return pack::install(*host, **origin, *release, target, how);
+  }
+
+  static InstallOutcome ended(InstallEnd end, const Error& error) {
+    InstallOutcome outcome;
+    outcome.end = end;
+    outcome.error = error;
+    return outcome;
+  }
+
+  // What programs see.
+  std::string installed(const std::string& path) const {
+    return read_text(root + "/store/current/" + path);
+  }
+
+  // In memory where there is such a place: every file is synced, which takes a disk its time.
+  std::string root = (std::filesystem::is_directory("/dev/shm") ? std::string("/dev/shm")
+                                                                 : GPUREADY_BINARY_DIR) +
+                     "/gpuready-workshopXXXXXX";
+  std::unique_ptr<Host> host = make_live_host();
+  SecretKey key = make_secret_key().value();
+  std::optional<PublicKey> trusted = key.public_key();
+  OriginOptions origin_options = {};
+};
+
+}  // namespace gpuready::pack
