@@ -118,9 +118,9 @@ struct Workshop {
   }
 
   // In memory where there is such a place: every file is synced, which takes a disk its time.
-  std::string root = (std::filesystem::is_directory("/dev/shm") ? std::string("/dev/shm")
-                                                                 : GPUREADY_BINARY_DIR) +
-                     "/gpuready-workshopXXXXXX";
+  std::string root =
+      (std::filesystem::is_directory("/dev/shm") ? std::string("/dev/shm") : GPUREADY_BINARY_DIR) +
+      "/gpuready-workshopXXXXXX";
   std::unique_ptr<Host> host = make_live_host();
   SecretKey key = make_secret_key().value();
   std::optional<PublicKey> trusted = key.public_key();
