@@ -36,6 +36,8 @@ constexpr CommandEntry kCommands[] = {
     {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test", declare_gpu_test},
     {"ternary", "Ternary (1.58-bit) weights: GGUF files, and the kernels that multiply by them",
      declare_ternary},
+    {"bench", "Benchmarks of compiler stacks: compare runs, and say how sure that is",
+     declare_bench},
 };
 
 // A descriptor that is closed would become that of the first file opened, and messages would land

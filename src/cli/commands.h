@@ -13,6 +13,7 @@ void declare_doctor(CommandSpec& command);
 void declare_record(CommandSpec& command);
 void declare_gpu_test(CommandSpec& command);
 void declare_ternary(CommandSpec& command);
+void declare_bench(CommandSpec& command);
 void declare_pack(CommandSpec& command);
 
 }  // namespace gpuready::cli

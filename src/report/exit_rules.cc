@@ -104,6 +104,20 @@ constexpr Rule<ternary::gguf::ConvertReport> kConvert[] = {
     {[](const ternary::gguf::ConvertReport& r) { return r.converted.empty(); }, Exit::usage},
 };
 
+// Runs that may not be compared are bad input.
+bool any_stack(const bench::Comparison& comparison, bench::Outcome outcome) {
+  return any(comparison.stacks, [&](const auto& stack) { return stack.outcome == outcome; });
+}
+constexpr Rule<bench::Comparison> kCompare[] = {
+    {[](const bench::Comparison& c) { return c.refused(); }, Exit::usage},
+    {[](const bench::Comparison& c) { return any_stack(c, bench::Outcome::slower); },
+     Exit::unhealthy},
+    {[](const bench::Comparison& c) {
+       return c.stacks.empty() || any_stack(c, bench::Outcome::inconclusive);
+     },
+     Exit::unknown},
+};
+
 }  // namespace
 
 Exit exit_of(const MachineTally& tally) { return first_that_holds(kMachine, tally); }
@@ -114,5 +128,6 @@ Exit exit_of(const ternary::gguf::FileReport& report) { return first_that_holds(
 Exit exit_of(const ternary::gguf::ConvertReport& report) {
   return first_that_holds(kConvert, report);
 }
+Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCompare, comparison); }
 
 }  // namespace gpuready

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "bench/compare.h"
 #include "report/envelope.h"
 #include "report/selftest_report.h"
 #include "ternary/gguf_convert.h"
@@ -50,5 +51,7 @@ Exit exit_of(const BenchOutcome& outcome);
 Exit exit_of(const ternary::gguf::FileReport& report);
 
 Exit exit_of(const ternary::gguf::ConvertReport& report);
+
+Exit exit_of(const bench::Comparison& comparison);
 
 }  // namespace gpuready

@@ -22,7 +22,7 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
-           "ternary-convert", "bench-run")
+           "ternary-convert", "bench-run", "bench-compare")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -80,7 +80,7 @@ class Schemas(unittest.TestCase):
     def test_each_describes_all_and_only_inputs_refuse_other_keys(self):
         self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
-                                        "ternary-convert", "bench-run"})
+                                        "ternary-convert", "bench-run", "bench-compare"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -131,7 +131,7 @@ class Documents(unittest.TestCase):
 
     def test_recordings_and_probes_are_valid(self):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
-                     "ternary-inspect", "ternary-convert"):
+                     "ternary-inspect", "ternary-convert", "bench-compare", "bench-run"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

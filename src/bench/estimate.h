@@ -1,0 +1,66 @@
+// The difference of two sides' run-level values, and how sure it is. The unit is the run: samples
+// within one are correlated, so their number says nothing about the next run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace gpuready::bench {
+
+enum class Design {
+  paired,    // runs alternated in time; the difference of each pair counts
+  mixed,     // in no regular order; the means of the sides are compared
+  in_blocks  // all runs of one side, then all of the other: a drift of the machine between them
+             // would look like a difference, so that a linear one is estimated beside it
+};
+enum class Method { student_t, welch_t, time_adjusted_t, bootstrap_t };
+std::string_view to_string(Design design);
+std::string_view to_string(Method method);
+
+// One run's value, in logarithms, so that differences are ratios.
+struct RunValue {
+  double when = 0;  // place in time; any unit
+  double value = 0;
+};
+
+// From this number of runs a side on, the distribution is taken from the runs themselves.
+inline constexpr std::size_t kRunsForBootstrap = 12;
+
+// candidate - base, and the distribution of its error.
+class Estimate {
+ public:
+  double difference = 0, standard_error = 0, degrees = 0;
+  Design design = Design::paired;
+  Method method = Method::student_t;
+  std::size_t base_runs = 0, candidate_runs = 0;
+
+  // The chance of a difference at least so great where there is none.
+  double p() const;
+  // Half the width of the interval that holds the difference with the chance 1 - alpha.
+  double half_width(double alpha) const;
+
+  std::vector<double> bootstrap = {};  // |t| of each resample, ascending
+};
+
+// How the runs of both sides follow each other in time.
+Design design_of(const std::vector<RunValue>& base, const std::vector<RunValue>& candidate);
+
+// Nothing where a side has fewer than two runs, so that run-to-run variation is not known.
+// `resolution`: the standard deviation that the way of measuring has at least (a timer's step, a
+// page of memory), so that a few equal values do not count as free of error. The same input gives
+// the same estimate.
+std::optional<Estimate> estimate(const std::vector<RunValue>& base,
+                                 const std::vector<RunValue>& candidate, double resolution);
+
+// The smallest number of runs a side with which an interval at `alpha` of an estimate like this
+// would be at most `half_width` to each side; nothing above 10,000.
+std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width, double alpha);
+
+// Adjusted p-values: the graphical procedure of Bretz, Maurer, Brannath and Posch (2009), which is
+// Holm's with weights. Each hypothesis gets its share of the error, and what one that is rejected
+// no longer needs goes to the others in proportion to theirs. Weights sum up to at most 1.
+std::vector<double> adjusted_p(const std::vector<double>& p, const std::vector<double>& weights);
+
+}  // namespace gpuready::bench

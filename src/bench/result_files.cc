@@ -1,0 +1,136 @@
+#include "bench/result_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "base/text.h"
+#include "host/atomic_file.h"
+
+namespace gpuready::bench {
+namespace {
+
+constexpr std::size_t kMaxDocumentBytes = 256u << 20;
+constexpr std::string_view kParts = "__";  // between id and tag
+constexpr std::string_view kEnding = ".json";
+
+struct RunFile {
+  std::string path, id, tag;
+};
+
+// "<id>__<tag>.json", or nothing.
+std::optional<RunFile> run_file(const std::string& folder, const std::string& name) {
+  const auto parts = name.find(kParts);
+  if (!name.ends_with(kEnding) || parts == name.npos) return std::nullopt;
+  const auto tag = parts + kParts.size();
+  return RunFile{folder + "/" + name, name.substr(0, parts),
+                 name.substr(tag, name.size() - kEnding.size() - tag)};
+}
+
+Result<std::vector<RunFile>> run_files(Host& host, const std::string& folder) {
+  std::vector<RunFile> files;
+  for (const auto& name : TRY(host.list_directory(folder)))
+    if (auto file = run_file(folder, name)) files.push_back(std::move(*file));
+  return files;
+}
+
+Result<RunRecord> read_file(Host& host, const std::string& path) {
+  const auto text = TRY(host.read_file(path, kMaxDocumentBytes));
+  return read_run(text, path);
+}
+
+std::string known_tags(const std::vector<RunFile>& files) {
+  std::set<std::string> tags;
+  for (const auto& file : files) tags.insert(file.tag);
+  return join({tags.begin(), tags.end()}, ", ");
+}
+
+Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
+                                        const std::string& name) {
+  std::vector<RunRecord> runs;
+  if (const auto there = host.status(name); there && there->kind == FileKind::directory) {
+    for (const auto& file : TRY(run_files(host, name)))
+      runs.push_back(TRY(read_file(host, file.path)));
+    if (runs.empty())
+      return fail(ErrorKind::not_found, fmt::format("no run stands in the folder {}", name));
+    return runs;
+  } else if (there) {
+    runs.push_back(TRY(read_file(host, name)));
+    return runs;
+  }
+  const auto files = run_files(host, folder);
+  std::string wanted = name;
+  if (name == "latest") wanted = host.read_text(folder + "/latest").value_or(name);
+  if (files)
+    for (const auto& file : *files)
+      if (file.tag == wanted || file.id == wanted) runs.push_back(TRY(read_file(host, file.path)));
+  if (!runs.empty()) return runs;
+  const auto tags = files ? known_tags(*files) : "";
+  return fail(ErrorKind::not_found,
+              fmt::format("{} is no file, and no tag or id of a run in {}; tags there: {}", name,
+                          folder, tags.empty() ? "none" : tags));
+}
+
+}  // namespace
+
+Result<void> check_tag(std::string_view tag) {
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  };
+  if (!tag.empty() && tag.size() <= 100 && std::all_of(tag.begin(), tag.end(), good) &&
+      tag[0] != '.' && tag[0] != '-' && !contains(tag, kParts) && tag != "latest")
+    return {};
+  return fail(ErrorKind::bad_input,
+              fmt::format("{} is no tag: use up to 100 letters, digits, '.', '-' and single '_'; "
+                          "\"latest\" stands for the last run",
+                          tag.empty() ? "an empty text" : printable(tag)));
+}
+
+std::string run_path(std::string_view folder, const RunRecord& run) {
+  return fmt::format("{}/{}{}{}{}", folder, run.id, kParts, run.tag, kEnding);
+}
+
+Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
+                      Storage& storage) {
+  TRY(check_tag(run.tag));
+  for (std::size_t slash = folder.find('/', 1);; slash = folder.find('/', slash + 1)) {
+    const auto made = storage.make_folder(folder.substr(0, slash), 0777);
+    if (!made && made.error().code != EEXIST) return made;
+    if (slash == folder.npos) break;
+  }
+  TRY(write_file_atomically(run_path(folder, run), document, {.on_existing = OnExisting::fail},
+                            storage));
+  return write_file_atomically(folder + "/latest", run.tag + "\n", {}, storage);
+}
+
+Result<RunRecord> read_run(std::string_view text, std::string_view name) {
+  const auto doc = TRY(parse_json(text, name, kMaxDocumentBytes));
+  if (get_string(doc, "schema") != "gpuready.bench-run")
+    return fail(ErrorKind::bad_input, fmt::format("{} is no document of a benchmark run", name));
+  if (get_int(doc, "schema_version") != 1)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} was written by another version, whose documents of runs this one "
+                            "does not read",
+                            name));
+  return run_from_json(member(doc, "run"), name);
+}
+
+Result<std::vector<RunRecord>> find_runs(Host& host, const std::string& folder,
+                                         std::string_view names) {
+  std::vector<RunRecord> runs;
+  for (const auto name : split(names, ","))
+    for (auto& run : TRY(find_one(host, folder, std::string(name)))) runs.push_back(std::move(run));
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const auto& a, const auto& b) { return a.started_utc < b.started_utc; });
+  for (std::size_t i = 1; i < runs.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (runs[i].id == runs[j].id)
+        return fail(ErrorKind::bad_input,
+                    fmt::format("{} names the run {} twice", names, runs[i].id));
+  return runs;
+}
+
+}  // namespace gpuready::bench

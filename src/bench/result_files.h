@@ -1,0 +1,37 @@
+// Where runs are kept: one document a run in a folder, FOLDER/<id>__<tag>.json, and FOLDER/latest,
+// which holds the tag of the run that was made last.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/run_record.h"
+#include "host/host.h"
+#include "host/storage.h"
+
+namespace gpuready::bench {
+
+inline constexpr std::string_view kResultsFolder = "bench-results";
+
+// Letters, digits, '.', '-' and '_', but not "__" (which parts id and tag), not "latest", and
+// nothing that an option or a hidden file begins with.
+Result<void> check_tag(std::string_view tag);
+
+std::string run_path(std::string_view folder, const RunRecord& run);
+
+// Writes `document`, which is the run's (schema/bench-run.schema.json), and then `latest`; makes
+// the folder. EEXIST when the run is there already.
+Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
+                      Storage& storage = live_storage());
+
+// The run of one document, whose text is `text`.
+Result<RunRecord> read_run(std::string_view text, std::string_view name);
+
+// The runs that `name` stands for: the path of a document, or of a folder of them; else, in
+// `folder`, "latest", a tag or the id of a run. Several names are parted by commas. In time.
+Result<std::vector<RunRecord>> find_runs(Host& host, const std::string& folder,
+                                         std::string_view name);
+
+}  // namespace gpuready::bench

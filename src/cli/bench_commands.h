@@ -1,0 +1,10 @@
+// The subcommands of `gpuready bench`; command_bench.cc has the list.
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace gpuready::cli {
+
+void declare_bench_compare(CommandSpec& command);
+
+}  // namespace gpuready::cli

@@ -1,0 +1,18 @@
+// `gpuready bench ...`: compiler stacks timed by one protocol, compared, and promoted by proof.
+#include "cli/bench_commands.h"
+#include "cli/commands.h"
+
+namespace gpuready::cli {
+namespace {
+
+// One line a subcommand; each has a file of its own, command_bench_<name>.cc.
+constexpr CommandEntry kSubcommands[] = {
+    {"compare", "Say whether one side's runs are faster than the other's, and how sure that is",
+     declare_bench_compare},
+};
+
+}  // namespace
+
+void declare_bench(CommandSpec& command) { command.subcommands = kSubcommands; }
+
+}  // namespace gpuready::cli

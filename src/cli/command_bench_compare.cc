@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "bench/compare.h"
+#include "bench/result_files.h"
+#include "cli/bench_commands.h"
+#include "cli/options.h"
+#include "report/bench/compare_report.h"
+#include "report/exit_rules.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string folder{bench::kResultsFolder};
+  std::string base, candidate;
+  double margin_percent = 1;
+  bench::CompareOptions compare;
+};
+
+Result<bench::Comparison> compared(const Options& options) {
+  const auto host = make_live_host();
+  const bench::Side base{options.base, TRY(bench::find_runs(*host, options.folder, options.base))};
+  const bench::Side candidate{options.candidate,
+                              TRY(bench::find_runs(*host, options.folder, options.candidate))};
+  return bench::compare(base, candidate, options.compare);
+}
+
+int run(Options& options) {
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto start = Clock::now();
+  options.compare.margin = options.margin_percent / 100;
+  const auto comparison = compared(options);
+  if (!comparison) return complain(comparison.error());
+  Envelope envelope = begin_envelope("bench compare");
+  envelope.conclusion = conclusion_of(*comparison);
+  envelope.exit = exit_of(*comparison);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(Delivery{.envelope = envelope,
+                          .json = [&] { return to_json(*comparison, envelope); },
+                          .terminal =
+                              [&](const TerminalStyle& style) {
+                                return render_terminal(*comparison, envelope, style);
+                              },
+                          .markdown = [&] { return render_markdown(*comparison, envelope); }},
+                 options.globals);
+}
+
+}  // namespace
+
+void declare_bench_compare(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  add_output(command, options->globals);
+  command.add(
+      {{.name = "BASE",
+        .value = &options->base,
+        .help = "What to compare with: a tag, the id of a run, a file or a folder; several parted "
+                "by commas",
+        .required = true},
+       {.name = "CANDIDATE",
+        .value = &options->candidate,
+        .help = "What to compare",
+        .required = true},
+       {.name = "--results",
+        .value = &options->folder,
+        .help = "Folder of the runs that tags and ids name; bench-results if not given",
+        .type = "FOLDER"},
+       {.name = "--md",
+        .value = &options->globals.markdown,
+        .help = "Write Markdown",
+        .type = "FILE"},
+       {.name = "--margin",
+        .value = &options->margin_percent,
+        .help = "Differences up to so many percent are as good as none; 1 if not given",
+        .type = "PERCENT",
+        .range = Range{0.001, 50}},
+       {.name = "--stack",
+        .value = &options->compare.stacks,
+        .help = "These stacks alone; A=B holds stack A of the base against B of the candidate",
+        .type = "LIST",
+        .commas = true},
+       {.name = "--allow",
+        .value = &options->compare.allowed,
+        .help = "Compare although these differ",
+        .type = "LIST",
+        .one_of = {"gpu", "driver", "workload", "dtype", "device", "protocol"},
+        .commas = true},
+       {.name = "--normalise",
+        .value = &options->compare.normalise,
+        .help = "Compare shares of each machine's measured roofline, so that GPUs may differ"}});
+  command.footer =
+      "Exit codes: 0 no stack is slower; 1 one is slower; 2 wrong usage, bad input, or runs that\n"
+      "cannot be compared; 4 it could not be decided.";
+}
+
+}  // namespace gpuready::cli

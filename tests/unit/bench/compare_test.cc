@@ -1,0 +1,234 @@
+#include "bench/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "bench/fields_compare.h"
+#include "unit/bench/runs.h"
+#include "unit/value/describe.h"
+
+namespace gpuready::bench {
+namespace {
+
+TEST(BenchCompare, TheSchemaIsCurrent) {
+  value::expect_current_definitions("schema/bench-compare.schema.json",
+                                    value::schema_definitions([](auto visit) {
+                                      value::Walk walk(std::move(visit));
+                                      walk.template type<Comparison>();
+                                    }));
+}
+
+const std::vector<double> kBase = {1000, 1003, 998, 1001, 999, 1002};
+
+Side side(std::string name, const std::vector<double>& ns, const std::vector<std::size_t>& places) {
+  return {std::move(name), runs_at(ns, places)};
+}
+Side base_side(const std::vector<double>& ns = kBase) {
+  return side("base", ns, base_places(ns.size()));
+}
+Side candidate_side(std::vector<double> ns, double factor = 1) {
+  for (double& one : ns) one *= factor;
+  return side("candidate", ns, candidate_places(ns.size()));
+}
+const std::vector<double> kOther = {1002, 999, 1000, 1001, 1003, 998};
+
+Comparison compared(const Side& base, const Side& candidate, CompareOptions options = {}) {
+  auto result = compare(base, candidate, options);
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : Comparison{};
+}
+const KpiComparison& kpi(const Comparison& comparison, Kpi wanted) {
+  return comparison.stacks.at(0).kpis.at(static_cast<std::size_t>(wanted));
+}
+
+TEST(BenchCompare, FindsWhichIsFaster) {
+  const auto faster = compared(base_side(), candidate_side(kOther, 1 / 1.05));
+  ASSERT_EQ(faster.stacks.size(), 1u);
+  EXPECT_EQ(faster.stacks[0].outcome, Outcome::faster);
+  EXPECT_EQ(faster.stacks[0].reason, "better in p50, throughput");
+  const auto& p50 = kpi(faster, Kpi::p50);
+  EXPECT_EQ(p50.method, "student_t");
+  EXPECT_NEAR(*p50.gain_percent, 5, 0.1);
+  EXPECT_LT(*p50.low_percent, *p50.gain_percent);
+  EXPECT_GT(*p50.low_percent, 0);
+  EXPECT_EQ(p50.pair_gains_percent.size(), 6u);
+  EXPECT_NEAR(*kpi(faster, Kpi::throughput).gain_percent, 5, 0.1);
+  EXPECT_EQ(compared(base_side(), candidate_side(kOther, 1.05)).stacks[0].outcome, Outcome::slower);
+}
+
+TEST(BenchCompare, SameIsWithinTheMargin) {
+  const auto same = compared(base_side(), candidate_side(kOther));
+  EXPECT_EQ(same.stacks[0].outcome, Outcome::same);
+  // Sure and too small to matter is as good as none.
+  EXPECT_EQ(compared(base_side(), candidate_side(kBase, 1.002)).stacks[0].outcome, Outcome::same);
+  CompareOptions fine;
+  fine.margin = 0.001;
+  EXPECT_EQ(compared(base_side(), candidate_side(kBase, 1.002), fine).stacks[0].outcome,
+            Outcome::slower);
+}
+
+TEST(BenchCompare, InconclusiveSaysHowManyRunsMore) {
+  const auto unsure = compared(base_side({1000, 1030, 990}), candidate_side({995, 985, 1000}));
+  EXPECT_EQ(unsure.stacks[0].outcome, Outcome::inconclusive);
+  const auto& p50 = kpi(unsure, Kpi::p50);
+  ASSERT_TRUE(p50.further_runs);
+  EXPECT_GT(*p50.further_runs, 3u);
+  EXPECT_EQ(unsure.stacks[0].reason,
+            fmt::format("about {} more runs a side would decide", *p50.further_runs));
+}
+
+TEST(BenchCompare, OneRunASideDecidesNothing) {
+  // A thousand samples within one run say nothing about the next.
+  Side one = base_side({1000}), other = candidate_side({500});
+  one.runs[0].stacks[0].repeats[0].samples_ns.assign(1000, 1000);
+  const auto unsure = compared(one, other);
+  EXPECT_EQ(unsure.stacks[0].outcome, Outcome::inconclusive);
+  EXPECT_TRUE(contains(unsure.stacks[0].reason, "run-to-run variation is known from 2 runs"));
+  EXPECT_NEAR(*kpi(unsure, Kpi::p50).gain_percent, 100, 1e-9);
+  EXPECT_FALSE(kpi(unsure, Kpi::p50).low_percent);
+}
+
+TEST(BenchCompare, RunsInBlocksAreNotTakenForPairs) {
+  // A machine that warms up: each run is 1% slower than the one before.
+  std::vector<double> ns;
+  for (int i = 0; i < 12; ++i) ns.push_back(1000 * std::pow(1.01, i) + (i % 3) * 0.5);
+  const Side before = side("before", {ns.begin(), ns.begin() + 6}, {0, 1, 2, 3, 4, 5});
+  const Side after = side("after", {ns.begin() + 6, ns.end()}, {6, 7, 8, 9, 10, 11});
+  const auto drifting = compared(before, after);
+  EXPECT_EQ(kpi(drifting, Kpi::p50).design, "in_blocks");
+  EXPECT_EQ(drifting.stacks[0].outcome, Outcome::same);
+}
+
+TEST(BenchCompare, P95NeedsItsSamples) {
+  const auto with = [](std::size_t samples) {
+    Side base = base_side(), candidate = candidate_side(kOther);
+    for (Side* side : {&base, &candidate})
+      for (auto& run : side->runs) {
+        auto& ns = run.stacks[0].repeats[0].samples_ns;
+        const double level = ns[0];
+        ns.clear();
+        for (std::size_t i = 0; i < samples; ++i) ns.push_back(level + double(i % 10));
+      }
+    return kpi(compared(base, candidate), Kpi::p95);
+  };
+  EXPECT_FALSE(with(199).p);
+  EXPECT_EQ(with(199).reason, "no run has it; it needs 200 samples a run");
+  EXPECT_TRUE(with(200).p);
+}
+
+TEST(BenchCompare, WhatAStackSaysOfItsMemoryIsNotHeldAgainstWhatIsSeen) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : base.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1ull << 30;
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].self_memory_peak_bytes = 1 << 20;
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).reason, "no run of the base has it");
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].memory_peak_bytes = 2ull << 30;
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).outcome, Outcome::slower);
+  EXPECT_NEAR(*kpi(compared(base, candidate), Kpi::memory).gain_percent, -50, 1e-9);
+}
+
+TEST(BenchCompare, BetterHereAndWorseThereIsNoVerdict) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  for (auto& run : base.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1ull << 30;
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].memory_peak_bytes = 2ull << 30;
+  const auto mixed = compared(base, candidate);
+  EXPECT_EQ(mixed.stacks[0].outcome, Outcome::inconclusive);
+  EXPECT_EQ(mixed.stacks[0].reason, "better in p50, throughput, worse in memory");
+}
+
+std::string differs(const std::function<void(RunRecord&)>& change) {
+  Side candidate = candidate_side(kOther, 0.5);
+  for (auto& run : candidate.runs) change(run);
+  const auto result = compared(base_side(), candidate);
+  EXPECT_EQ(result.refused(), result.stacks.empty());
+  std::string text;
+  for (const auto& difference : result.differences)
+    text += (difference.refused ? "!" : "") + difference.what + " ";
+  return text;
+}
+
+TEST(BenchCompare, RefusesWhatCannotBeComparedAndSaysWhatDiffers) {
+  EXPECT_EQ(differs([](RunRecord&) {}), "");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.gpus[0].uuid = "GPU-2"; }), "!gpu ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.driver_version = "590.1"; }), "!driver ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.workload.shape["batch"] = 65; }), "!workload ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.workload.dtype = "fp16"; }), "!dtype ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.workload.device = "cpu"; }), "!device ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.protocol.origin = "nvbench"; }), "!protocol ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.kernel_release = "6.1"; }), "kernel ");
+}
+
+TEST(BenchCompare, ARunWithinASideThatDiffersRefusesToo) {
+  Side base = base_side();
+  base.runs[2].environment.driver_version = "590.1";
+  const auto refused = compared(base, candidate_side(kOther));
+  ASSERT_TRUE(refused.refused());
+  EXPECT_EQ(refused.differences[0].base, "580.65.06 and 590.1");
+}
+
+TEST(BenchCompare, AllowedDifferencesAreToldAndNotRefused) {
+  Side candidate = candidate_side(kOther, 0.5);
+  for (auto& run : candidate.runs) run.environment.driver_version = "590.1";
+  CompareOptions options;
+  options.allowed = {"driver"};
+  const auto result = compared(base_side(), candidate, options);
+  EXPECT_FALSE(result.refused());
+  EXPECT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::faster);
+}
+
+TEST(BenchCompare, NormalisedFiguresAreSharesOfTheRoofline) {
+  // Twice the time on a machine of half the speed is the same share.
+  Side base = base_side(), candidate = candidate_side(kOther, 2);
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) run.workload.flops = 1'000'000;
+  for (auto& run : base.runs) run.roofline = {.flops_per_s = 2e12, .bytes_per_s = {}};
+  for (auto& run : candidate.runs) run.environment.gpus[0] = {"NVIDIA L4", "GPU-9"};
+  CompareOptions options;
+  options.normalise = true;
+  const auto without = compare(base, candidate, options);
+  ASSERT_FALSE(without);
+  EXPECT_TRUE(contains(without.error().message, "of candidate has no roofline"));
+  for (auto& run : candidate.runs) run.roofline = {.flops_per_s = 1e12, .bytes_per_s = {}};
+  const auto result = compared(base, candidate, options);
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::same);
+  EXPECT_NEAR(*kpi(result, Kpi::p50).gain_percent, 0, 0.2);
+  EXPECT_NEAR(*kpi(result, Kpi::throughput).gain_percent, 0, 0.2);
+}
+
+TEST(BenchCompare, StacksAreComparedByName) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : candidate.runs) run.stacks[0].id = "tvm";
+  EXPECT_EQ(compared(base, candidate).stacks[0].candidate_stack, "tvm");  // one a side
+  for (auto& run : base.runs) {
+    run.stacks.push_back(run.stacks[0]);
+    run.stacks[1].id = "xla";
+  }
+  const auto none = compare(base, candidate, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message,
+            "base and candidate have no stack in common: gpuready, xla against tvm; name two with "
+            "--stack A=B");
+  CompareOptions options;
+  options.stacks = {"xla=tvm"};
+  EXPECT_EQ(compared(base, candidate, options).stacks[0].base_stack, "xla");
+  options.stacks = {"glow=tvm"};
+  EXPECT_EQ(compare(base, candidate, options).error().message,
+            "base has no result of the stack glow; it has gpuready, xla");
+}
+
+TEST(BenchCompare, StacksThatFailedAreNotRanked) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.5);
+  for (auto& run : candidate.runs) run.stacks[0].status = StackStatus::different_work;
+  const auto none = compare(base, candidate, {});
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(contains(none.error().message, "gpuready against none"));
+}
+
+TEST(BenchCompare, ASideWithoutRunsIsAnError) {
+  EXPECT_EQ(compare({"none", {}}, base_side(), {}).error().message, "none holds no run");
+}
+
+}  // namespace
+}  // namespace gpuready::bench

@@ -1,0 +1,117 @@
+#include "bench/result_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+#include "host/failing_storage.h"
+#include "host/memory_storage.h"
+#include "unit/bench/runs.h"
+
+namespace gpuready::bench {
+namespace {
+
+std::string document(const RunRecord& run) {
+  return dump(Json{{"schema", "gpuready.bench-run"}, {"schema_version", 1}, {"run", to_json(run)}});
+}
+
+class BenchResults : public ::testing::Test {
+ protected:
+  BenchResults() {
+    std::string name = GPUREADY_BINARY_DIR "/resultsXXXXXX";
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  ~BenchResults() override { std::filesystem::remove_all(folder_); }
+  void save(const std::string& tag, const std::string& id, const std::string& started) {
+    RunRecord run = run_of(id, {1});
+    run.tag = tag;
+    run.started_utc = started;
+    const auto saved = save_run(folder_, run, document(run));
+    EXPECT_TRUE(saved) << saved.error().message;
+  }
+  std::string found(std::string_view name) {
+    const auto host = make_live_host();
+    const auto runs = find_runs(*host, folder_, name);
+    if (!runs) return runs.error().message;
+    std::string ids;
+    for (const auto& run : *runs) ids += run.id + " ";
+    return ids;
+  }
+  std::string folder_;
+};
+
+TEST_F(BenchResults, RunsAreFoundByTagIdFileAndFolder) {
+  save("a", "r2", "2026-03-01T12:00:02Z");
+  save("a", "r1", "2026-03-01T12:00:01Z");
+  save("b", "r3", "2026-03-01T12:00:03Z");
+  EXPECT_EQ(found("a"), "r1 r2 ");
+  EXPECT_EQ(found("r2"), "r2 ");
+  EXPECT_EQ(found("latest"), "r3 ");
+  EXPECT_EQ(found("b,r1"), "r1 r3 ");
+  EXPECT_EQ(found(folder_ + "/r1__a.json"), "r1 ");
+  EXPECT_EQ(found(folder_), "r1 r2 r3 ");
+  EXPECT_EQ(found("c"),
+            "c is no file, and no tag or id of a run in " + folder_ + "; tags there: a, b");
+  EXPECT_EQ(found("a,r1"), "a,r1 names the run r1 twice");
+}
+
+TEST_F(BenchResults, OtherDocumentsAreRefused) {
+  const auto refused = [&](const std::string& text) {
+    std::ofstream(folder_ + "/x__x.json") << text;
+    return found("x");
+  };
+  EXPECT_TRUE(contains(refused("{"), "x__x.json"));
+  EXPECT_TRUE(contains(refused("{}"), "is no document of a benchmark run"));
+  EXPECT_TRUE(contains(refused(R"({"schema":"gpuready.bench-run","schema_version":2})"),
+                       "another version"));
+  EXPECT_TRUE(contains(refused(R"({"schema":"gpuready.bench-run","schema_version":1})"),
+                       "is not an object"));
+}
+
+TEST_F(BenchResults, ARunIsNotReplacedAndAFolderIsMade) {
+  folder_ += "/deep/er";
+  save("a", "r1", "");
+  RunRecord run = run_of("r1", {2});
+  run.tag = "a";
+  EXPECT_FALSE(save_run(folder_, run, document(run)));
+  folder_.resize(folder_.size() - 8);
+}
+
+TEST(BenchTags, AreSafeInPaths) {
+  for (const char* good : {"gpu_baseline", "a", "v1.2-rc3", "A_b_C"}) EXPECT_TRUE(check_tag(good));
+  for (const char* bad :
+       {"", "a b", "../a", "a/b", "a__b", ".a", "-a", "latest", "\xc3\xa4", "a\n"})
+    EXPECT_FALSE(check_tag(bad)) << bad;
+  EXPECT_FALSE(check_tag(std::string(101, 'a')));
+}
+
+// Each call fails once, or all from it on: the run is whole or not there, and `latest` names one
+// that is.
+TEST(BenchStorage, SavedRunsAreWholeWhateverFails) {
+  RunRecord old = run_of("r1", {1}), run = run_of("r2", {1});
+  old.tag = "old";
+  run.tag = "new";
+  for (const auto kind :
+       {StorageFault::Kind::once, StorageFault::Kind::from_then_on, StorageFault::Kind::killed})
+    for (std::size_t at = 1;; ++at) {
+      MemoryStorage memory;
+      ASSERT_TRUE(save_run("/r", old, document(old), memory));
+      FailingStorage storage(memory, {at, kind, ENOSPC}, {});
+      const auto saved = save_run("/r", run, document(run), storage);
+      const auto kept = memory.content("/r/r2__new.json");
+      EXPECT_TRUE(!kept || *kept == document(run)) << at;
+      EXPECT_EQ(memory.content("/r/r1__old.json"), document(old));
+      const auto latest = memory.content("/r/latest");
+      EXPECT_TRUE(latest == "old\n" || (latest == "new\n" && kept)) << at;
+      if (saved) {
+        EXPECT_EQ(latest, "new\n");
+      }
+      if (storage.calls() < at) break;
+    }
+}
+
+}  // namespace
+}  // namespace gpuready::bench
