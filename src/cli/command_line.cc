@@ -9,8 +9,10 @@
 #include <type_traits>
 
 #include "base/text.h"
+#include "cli/option_text.h"
 #include "cli/options.h"
 #include "cli/words.h"
+#include "report/text_layout.h"
 
 namespace gpuready::cli {
 namespace {
@@ -72,6 +74,49 @@ CLI::Option* add_value(CLI::App& app, const Option& option, std::vector<std::str
   return added->allow_extra_args(false);  // what follows may be a file
 }
 
+// One screen is 80 columns wide, and says once what a value may be.
+class Help : public CLI::Formatter {
+ public:
+  Help() { column_width(28); }
+
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    return entry(make_option_name(option, positional) + make_option_opts(option),
+                 option->get_description());
+  }
+  // The library adds the names of its checks after a colon.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    if (option->get_items_expected_max() == 0 || type.empty()) return {};
+    const std::string value = type.substr(0, type.find(':'));
+    return option->get_items_expected_min() == 0 ? "[=" + value + "]" : " " + value;
+  }
+  std::string make_subcommand(const CLI::App* sub) const override {
+    return entry(sub->get_name(), sub->get_description());
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    std::string out;
+    for (const std::string_view line : lines(app->get_footer()))
+      for (const std::string& part : wrap(line, kColumns)) out += part + "\n";
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kColumns = 80;
+
+  std::string entry(const std::string& name, const std::string& text) const {
+    const std::size_t left = get_column_width();
+    std::string out = "  " + name;
+    if (out.size() + 2 > left && !text.empty()) out += "\n";
+    for (const std::string_view paragraph : lines(text))
+      for (const std::string& line : wrap(paragraph, kColumns - left)) {
+        const std::size_t start = out.rfind('\n') + 1;  // 0 where there is none
+        out.append(left - std::min(left, out.size() - start), ' ');
+        out += line + "\n";
+      }
+    return out.ends_with("\n") ? out : out + "\n";
+  }
+};
+
 void add(CLI::App& app, const Option& option) {
   CLI::Option* added =
       std::visit([&](auto* value) { return add_value(app, option, *value); }, option.value);
@@ -79,7 +124,8 @@ void add(CLI::App& app, const Option& option) {
   if (option.seconds) added->transform(as_seconds());  // before the checks of the number
   if (option.if_bare != nullptr) added->expected(0, 1)->default_str(option.if_bare);
   if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of));
-  if (option.type != nullptr) added->type_name(option.type);
+  if (takes_value(option)) added->type_name(value_name(option));
+  added->description(explanation(option));
   if (option.excludes != nullptr) added->excludes(app.get_option(option.excludes));
   if (option.needs != nullptr) added->needs(app.get_option(option.needs));
   if (option.hidden) added->group("");
@@ -196,6 +242,7 @@ int run_command_line(std::span<const CommandEntry> commands, std::vector<std::st
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
   app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
   app.require_subcommand(1);
+  app.formatter(std::make_shared<Help>());  // subcommands inherit it
   app.failure_message(failure);
   app.footer(kExitCodesHelp);
   as_options(args);

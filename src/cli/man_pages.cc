@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "cli/option_text.h"
 #include "cli/options.h"
 
 namespace gpuready::cli {
@@ -26,19 +27,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-bool takes_value(const Option& option) { return !std::holds_alternative<bool*>(option.value); }
-
 bool is_named(const Option& option) { return option.name[0] == '-'; }
-
-std::string value_name(const Option& option) {
-  if (option.type != nullptr) return option.type;
-  if (!option.one_of.empty()) return join(option.one_of, "|");
-  return std::holds_alternative<std::string*>(option.value) ||
-                 std::holds_alternative<std::optional<std::string>*>(option.value) ||
-                 std::holds_alternative<std::vector<std::string>*>(option.value)
-             ? "TEXT"
-             : "NUMBER";
-}
 
 // "--quiet, -q", "--json[=FILE]": what is typed.
 std::string tag(const Option& option) {
@@ -50,18 +39,6 @@ std::string tag(const Option& option) {
   if (!takes_value(option)) return text;
   const std::string value = fmt::format("\\fI{}\\fR", roff(value_name(option)));
   return text + (option.if_bare != nullptr ? "[=" + value + "]" : " " + value);
-}
-
-std::string explanation(const Option& option) {
-  std::string text = option.help;
-  if (option.range) text += fmt::format("; from {} to {}", option.range->least, option.range->most);
-  if (option.type != nullptr && !option.one_of.empty())
-    text += "; one of " + join(option.one_of, ", ");
-  if (option.if_bare != nullptr && option.if_bare[0] != '\0')
-    text += fmt::format("; without a value: {}", option.if_bare);
-  if (option.needs != nullptr) text += fmt::format("; only with {}", option.needs);
-  if (option.excludes != nullptr) text += fmt::format("; not with {}", option.excludes);
-  return text;
 }
 
 std::string head(const std::string& name, std::string_view summary) {

@@ -17,8 +17,8 @@ void add_output(CommandSpec& command, Globals& globals) {
   command.add({
       {.name = "--json",
        .value = &globals.json,
-       .help = "Write JSON to FILE; - or nothing: standard output",
-       .type = "[FILE]",
+       .help = "Write JSON to FILE; - is standard output",
+       .type = "FILE",
        .if_bare = "-"},
       {.name = "--quiet,-q",
        .value = &globals.quiet,
@@ -114,8 +114,8 @@ Result<Machine> inspect_recording(const std::string& path) {
 void add_require_gpu(CommandSpec& command, std::optional<int>& count) {
   command.add({{.name = "--require-gpu",
                 .value = &count,
-                .help = "Exit 3 unless N usable GPUs are here (1 when no N is given)",
-                .type = "[N]",
+                .help = "Exit 3 unless N usable GPUs are here",
+                .type = "N",
                 .range = Range{1, 1024},
                 .if_bare = "1"}});
 }

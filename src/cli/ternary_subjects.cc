@@ -21,7 +21,7 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
   command.add({
       {.name = "--tier",
        .value = &subjects.tier_names,
-       .help = fmt::format("Only these tiers of the CPU: {}", fmt::join(names, ", ")),
+       .help = "Only these tiers of the CPU",
        .type = "LIST",
        .one_of = names,
        .commas = true},

@@ -55,8 +55,7 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
        .help = "Test GPUs that others use, too; 2 GiB or 10% stays free for them"},
       {.name = "--inject",
        .value = &options.inject,
-       .help = fmt::format("Prove the tests: make this fault on the device; exit 1 ({})",
-                           fmt::join(fault_names(), ", ")),
+       .help = "Prove the tests: make this fault on the device; exit 1",
        .type = "FAULT",
        .one_of = fault_names()},
   });
@@ -73,7 +72,7 @@ void declare_check(CommandSpec& command) {
                "matrix product (RUNPOD_* variables)"},
       {.name = "--network",
        .value = &options->network,
-       .help = "With --fitness: this TCP service must answer",
+       .help = "This TCP service must answer as well",
        .type = "HOST:PORT",
        .needs = "--fitness"},
   });
@@ -102,7 +101,7 @@ void declare_test(CommandSpec& command) {
        .type = "N"},
       {.name = "--faults",
        .value = &options->faults,
-       .help = "With --inject: how many faults, at different places",
+       .help = "How many faults, at different places",
        .type = "N",
        .range = Range{1, 4096},
        .needs = "--inject"},
