@@ -29,13 +29,14 @@ CLI::Validator a_number() {
           ""};
 }
 
+// The checks add nothing to an option's name in the help: its explanation has it all.
 template <class Value>
 CLI::Validator within(const Range& range) {
   if constexpr (std::is_same_v<Value, double>)
-    return CLI::Range(range.least, range.most);
+    return CLI::Range(range.least, range.most).description("");
   else
-    return CLI::Range(static_cast<std::int64_t>(range.least),
-                      static_cast<std::int64_t>(range.most));
+    return CLI::Range(static_cast<std::int64_t>(range.least), static_cast<std::int64_t>(range.most))
+        .description("");
 }
 
 // "1h" becomes "3600", which the checks and the library then read.
@@ -83,19 +84,18 @@ class Help : public CLI::Formatter {
     return entry(make_option_name(option, positional) + make_option_opts(option),
                  option->get_description());
   }
-  // The library adds the names of its checks after a colon.
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string type = option->get_type_name();
     if (option->get_items_expected_max() == 0 || type.empty()) return {};
-    const std::string value = type.substr(0, type.find(':'));
-    return option->get_items_expected_min() == 0 ? "[=" + value + "]" : " " + value;
+    return option->get_items_expected_min() == 0 ? "[=" + type + "]" : " " + type;
   }
   std::string make_subcommand(const CLI::App* sub) const override {
     return entry(sub->get_name(), sub->get_description());
   }
   std::string make_footer(const CLI::App* app) const override {
+    const std::string text = app->get_footer();
     std::string out;
-    for (const std::string_view line : lines(app->get_footer()))
+    for (const std::string_view line : lines(text))
       for (const std::string& part : wrap(line, kColumns)) out += part + "\n";
     return out;
   }
@@ -123,7 +123,7 @@ void add(CLI::App& app, const Option& option) {
   if (option.commas) added->delimiter(',');
   if (option.seconds) added->transform(as_seconds());  // before the checks of the number
   if (option.if_bare != nullptr) added->expected(0, 1)->default_str(option.if_bare);
-  if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of));
+  if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of).description(""));
   if (takes_value(option)) added->type_name(value_name(option));
   added->description(explanation(option));
   if (option.excludes != nullptr) added->excludes(app.get_option(option.excludes));
