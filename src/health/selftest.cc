@@ -18,10 +18,15 @@ struct TrialSize {
   std::string_view test;
   std::optional<std::uint64_t> max_bytes;
   std::optional<double> duration_s;
+  Level level = Level::quick;
 };
 constexpr TrialSize kTrialSizes[] = {
-    {"memory", 16 * MiB, {}},   {"compute", {}, 0.001}, {"tensor", {}, 0.001},
-    {"bandwidth", 1 * MiB, {}}, {"peers", 1 * MiB, {}},
+    {"memory", 16 * MiB, {}},
+    {"compute", {}, 0.001},
+    {"tensor", {}, 0.001},
+    // With the copies that are timed.
+    {"bandwidth", 1 * MiB, {}, Level::standard},
+    {"peers", 1 * MiB, {}, Level::standard},
 };
 
 struct Tally {
@@ -145,6 +150,7 @@ TestOptions self_test_options(const SelfTestCase& tried, std::uint64_t trials, s
     if (size.test != tried.test) continue;
     options.max_bytes = size.max_bytes;
     options.duration_s = size.duration_s;
+    options.level = size.level;
   }
   return options;
 }

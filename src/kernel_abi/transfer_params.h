@@ -17,10 +17,6 @@ struct TransferCheckParams {
   unsigned long long words;
   unsigned long long salt;
   unsigned long long results_address;  // of a TransferResults
-  // Fault injection, on the receiving side: before anything is read, these bits of the word at this
-  // offset are flipped in memory. Zero bits in production: nothing is injected.
-  unsigned long long fault_index;
-  unsigned long long fault_bits;
 };
 
 // Each word must be the sum of the words of both salts: of the whole words, or of both their 32-bit

@@ -18,6 +18,7 @@
  *   drop=OFFSET         a complement written to the word at this offset is lost
  *   alias               the highest address bit of GPU memory is ignored
  *   corrupt=SYMBOL:OFFSET  copies by this call flip a bit of the byte there, if they reach it
+ *   corrupt=SYMBOL:OFFSET@N  the Nth of those copies alone
  *   lost=SYMBOL         copies of 4 KiB and more by this call do nothing
  *   no_peer             GPUs do not reach each other
  *   no_peer_atomics     and not by atomics

@@ -212,11 +212,14 @@ int fake_copy(const struct fake_work* work) {
   memmove(work->target, work->source, work->bytes);
   char* colon = option("corrupt", text, sizeof text) ? strchr(text, ':') : NULL;
   if (!colon) return 0;
-  const uint64_t offset = strtoull(colon + 1, NULL, 0);
+  static unsigned long reaching;
+  char* end;
+  const uint64_t offset = strtoull(colon + 1, &end, 0);
+  const unsigned long only = *end == '@' ? strtoul(end + 1, NULL, 10) : 0;
   *colon = 0;
-  if (strcmp(text, work->copier) == 0 && offset < work->bytes) {
-    ((unsigned char*)work->target)[offset] ^= 4;
-  }
+  if (strcmp(text, work->copier) != 0 || offset >= work->bytes) return 0;
+  ++reaching;
+  if (only == 0 || only == reaching) ((unsigned char*)work->target)[offset] ^= 4;
   return 0;
 }
 

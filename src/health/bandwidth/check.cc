@@ -33,23 +33,14 @@ TransferOutcome outcome_of(const TransferResults& results) {
   return outcome;
 }
 
-void run_on_host(CpuKernel kernel, const void* params, std::uint64_t words) {
-  const unsigned count = static_cast<unsigned>(std::clamp<std::uint64_t>(
-      words / kWordsPerHostThread, 1,
-      std::clamp(std::thread::hardware_concurrency(), 1u, kMostHostThreads)));
-  std::vector<std::jthread> threads;
-  for (unsigned index = 1; index < count; ++index)
-    threads.emplace_back([=] { kernel(params, CpuSlice{index, count}); });
-  kernel(params, CpuSlice{0, count});
-}
-
 }  // namespace
 
-TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers, std::uint64_t words) {
+TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers) {
   SplitMix64 numbers(seed);
   TransferFault fault;
   fault.transfer = static_cast<std::size_t>(numbers.next() % transfers);
-  fault.word = numbers.next() % words;
+  fault.copy = numbers.next();
+  fault.word = numbers.next();
   const std::uint64_t draw = numbers.next();
   fault.bits = draw % 2 == 0 ? std::uint64_t{1} << (draw >> 1) % 64 : numbers.next();
   if (fault.bits == 0) fault.bits = 1;
@@ -84,10 +75,8 @@ Result<void> TransferChecker::fill(DeviceAddress target, std::uint64_t words, st
 }
 
 Result<TransferOutcome> TransferChecker::check(DeviceAddress base, std::uint64_t words,
-                                               std::uint64_t salt,
-                                               const std::optional<TransferFault>& fault) {
-  TransferCheckParams params{base, words, salt, results_.address(), 0, 0};
-  if (fault) params.fault_index = fault->word, params.fault_bits = fault->bits;
+                                               std::uint64_t salt) {
+  const TransferCheckParams params{base, words, salt, results_.address()};
   if (auto done = clear(); !done) return std::unexpected(done.error());
   if (auto done = launch(kTransferCheck, words / 2, &params, sizeof params); !done)
     return std::unexpected(done.error());
@@ -128,19 +117,52 @@ Result<TransferOutcome> TransferChecker::finish() {
   return outcome_of(results);
 }
 
-void fill_host(void* target, std::uint64_t words, std::uint64_t salt) {
-  const TransferFillParams params{reinterpret_cast<std::uint64_t>(target), words, salt};
-  run_on_host(cpu_transfer_fill, &params, words);
+Result<void> TransferChecker::flip(DeviceAddress word, std::uint64_t bits) {
+  std::uint64_t value = 0;
+  TRY(device_->copy_to_host(stream_, &value, word, sizeof value));
+  TRY(synchronize());
+  value ^= bits;
+  TRY(device_->copy_to_device(stream_, word, &value, sizeof value));
+  return synchronize();
 }
 
-TransferOutcome check_host(void* base, std::uint64_t words, std::uint64_t salt,
-                           const std::optional<TransferFault>& fault) {
+void on_every_thread(std::uint64_t words, const std::function<void(CpuSlice)>& work) {
+  const unsigned count = static_cast<unsigned>(std::clamp<std::uint64_t>(
+      words / kWordsPerHostThread, 1,
+      std::clamp(std::thread::hardware_concurrency(), 1u, kMostHostThreads)));
+  std::vector<std::jthread> threads;
+  for (unsigned index = 1; index < count; ++index)
+    threads.emplace_back([&work, index, count] { work(CpuSlice{index, count}); });
+  work(CpuSlice{0, count});
+}
+
+void fill_host(void* target, std::uint64_t words, std::uint64_t salt) {
+  const TransferFillParams params{reinterpret_cast<std::uint64_t>(target), words, salt};
+  on_every_thread(words, [&](CpuSlice slice) { cpu_transfer_fill(&params, slice); });
+}
+
+TransferOutcome check_host(const void* base, std::uint64_t words, std::uint64_t salt) {
   TransferResults results = cleared();
-  TransferCheckParams params{reinterpret_cast<std::uint64_t>(base),     words, salt,
-                             reinterpret_cast<std::uint64_t>(&results), 0,     0};
-  if (fault) params.fault_index = fault->word, params.fault_bits = fault->bits;
-  run_on_host(cpu_transfer_check, &params, words);
+  const TransferCheckParams params{reinterpret_cast<std::uint64_t>(base), words, salt,
+                                   reinterpret_cast<std::uint64_t>(&results)};
+  on_every_thread(words, [&](CpuSlice slice) { cpu_transfer_check(&params, slice); });
   return outcome_of(results);
+}
+
+Result<void> TransferMemory::fill(std::uint64_t words, std::uint64_t salt) const {
+  if (on_host()) return fill_host(pages(), words, salt), Result<void>{};
+  TRY(checker_->fill(address_, words, salt));
+  return checker_->synchronize();
+}
+
+Result<TransferOutcome> TransferMemory::check(std::uint64_t words, std::uint64_t salt) const {
+  return on_host() ? check_host(pages(), words, salt) : checker_->check(address_, words, salt);
+}
+
+Result<void> TransferMemory::flip(std::uint64_t word, std::uint64_t bits) const {
+  if (!on_host()) return owner_->flip(address_ + word * 8, bits);
+  static_cast<std::uint64_t*>(pages())[word] ^= bits;
+  return {};
 }
 
 bool judge_transfer(Verdict& verdict, std::string_view what, const TransferOutcome& outcome,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,15 +15,16 @@
 
 namespace gpuready {
 
-// A word corrupted on its way, on purpose: its bits are flipped where it arrived.
+// A word corrupted on its way, on purpose: bits of what one copy brought are flipped where it
+// arrived, before anybody looks. `copy` and `word` are drawn from all numbers, and are taken modulo
+// the copies that the transfer makes and the words that such a copy brings.
 struct TransferFault {
   std::size_t transfer = 0;  // which of the test's transfers
-  std::uint64_t word = 0;    // within that transfer
+  std::uint64_t copy = 0, word = 0;
   std::uint64_t bits = 0;
 };
-// Where the fault of this seed sits, among `transfers` transfers of `words` words each: any word of
-// any of them, one bit or several.
-TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers, std::uint64_t words);
+// Where the fault of this seed sits, among `transfers` transfers; one bit or several.
+TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers);
 
 // What a check saw. `sum` has a value that is known beforehand (transfer_params.h).
 struct TransferOutcome {
@@ -46,13 +47,15 @@ class TransferChecker {
  public:
   static Result<TransferChecker> make(Device& device, StreamId stream = {});
   Result<void> fill(DeviceAddress target, std::uint64_t words, std::uint64_t salt);
-  Result<TransferOutcome> check(DeviceAddress base, std::uint64_t words, std::uint64_t salt,
-                                const std::optional<TransferFault>& fault = std::nullopt);
+  Result<TransferOutcome> check(DeviceAddress base, std::uint64_t words, std::uint64_t salt);
   Result<TransferOutcome> check_sum(DeviceAddress base, std::uint64_t words, std::uint64_t salt_a,
                                     std::uint64_t salt_b, bool halves);
   // Atomic adds are started on several devices before the outcome of any is waited for.
   Result<void> start_atomics(DeviceAddress counters, std::uint64_t count, std::uint64_t adds_each);
   Result<TransferOutcome> finish();
+  // A fault on purpose.
+  Result<void> flip(DeviceAddress word, std::uint64_t bits);
+  Result<void> synchronize() { return device_->synchronize(stream_); }
 
  private:
   TransferChecker(Device& device, StreamId stream, DeviceBuffer results)
@@ -66,10 +69,32 @@ class TransferChecker {
   DeviceBuffer results_;
 };
 
-// Words in the host's memory, by several threads of this processor.
+// Work on so many words by as many threads of this processor as they are worth.
+void on_every_thread(std::uint64_t words, const std::function<void(CpuSlice)>& work);
+// Words in the host's memory.
 void fill_host(void* target, std::uint64_t words, std::uint64_t salt);
-TransferOutcome check_host(void* base, std::uint64_t words, std::uint64_t salt,
-                           const std::optional<TransferFault>& fault = std::nullopt);
+TransferOutcome check_host(const void* base, std::uint64_t words, std::uint64_t salt);
+
+// One end of a transfer: memory that a GPU fills and checks, or that this processor does.
+class TransferMemory {
+ public:
+  TransferMemory(TransferChecker& checker, DeviceAddress address)
+      : checker_(&checker), owner_(&checker), address_(address) {}
+  // Of another GPU, which this one reaches.
+  TransferMemory(TransferChecker& checker, DeviceAddress address, TransferChecker& owner)
+      : checker_(&checker), owner_(&owner), address_(address) {}
+  explicit TransferMemory(void* pages) : address_(reinterpret_cast<DeviceAddress>(pages)) {}
+  bool on_host() const { return checker_ == nullptr; }
+  // All of them have ended when they return.
+  Result<void> fill(std::uint64_t words, std::uint64_t salt) const;
+  Result<TransferOutcome> check(std::uint64_t words, std::uint64_t salt) const;
+  Result<void> flip(std::uint64_t word, std::uint64_t bits) const;
+
+ private:
+  void* pages() const { return reinterpret_cast<void*>(address_); }
+  TransferChecker *checker_ = nullptr, *owner_ = nullptr;
+  DeviceAddress address_;
+};
 
 // What the words of one salt add up to; `words` is even.
 constexpr std::uint64_t transfer_sum(std::uint64_t words, std::uint64_t salt) {

@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "health/bandwidth/check.h"
+#include "health/bandwidth/copy.h"
 #include "health/bandwidth/link_facts.h"
-#include "health/bandwidth/rate.h"
 #include "health/bandwidth/test_bandwidth.h"
-#include "health/test_run.h"
+#include "health/bandwidth/transfer_run.h"
 
 namespace gpuready {
 
@@ -19,6 +17,7 @@ struct HostTransfer {
   std::string_view what, metric;
   bool to_device, pinned, by_kernel;
 };
+inline constexpr std::size_t kHostTransfers = 6;
 inline constexpr std::array<HostTransfer, kHostTransfers> kHostTransferTable = {{
     {"host to device", "h2d_pinned_rate", true, true, false},
     {"device to host", "d2h_pinned_rate", false, true, false},
@@ -28,21 +27,19 @@ inline constexpr std::array<HostTransfer, kHostTransfers> kHostTransferTable = {
     {"device to host, pageable", "d2h_pageable_rate", false, false, false},
 }};
 
-// What is done is in bandwidth_test.cc, each copy in bandwidth_transfer.cc, what is measured of the
-// link besides in bandwidth_link.cc, what rates must be in bandwidth_rules.cc.
-class BandwidthTest final : public TestRun {
+// What is done is in test_bandwidth.cc, each copy in transfer.cc, what is measured of the link
+// besides in link.cc, the copies beside those of the other GPUs in together.cc, what rates must be
+// in rules.cc.
+class BandwidthTest final : public TransferRun {
  public:
   BandwidthTest(Device& device, Host& host, const TestOptions& options, const TestHooks& hooks)
-      : TestRun("bandwidth", device, options, hooks),
-        host_(host),
-        salts_(options.seed ? *options.seed : random_u64()) {}
+      : TransferRun("bandwidth", device, options, hooks), host_(host) {}
 
  private:
-  // A host buffer with what it holds.
+  // A host buffer, and the salt of the words that all of it holds.
   struct Pages {
     HostBuffer buffer;
-    std::uint64_t salt = 0;
-    bool filled = false;
+    std::optional<std::uint64_t> holds = std::nullopt;
   };
 
   Result<void> steps() override;
@@ -52,25 +49,33 @@ class BandwidthTest final : public TestRun {
   void conclude();
   std::uint64_t host_bytes_to_take() const;
 
-  Result<bool> transfer(const HostTransfer& how, Pages& pages, std::string_view what,
-                        std::string_view metric, const std::optional<TransferFault>& fault);
+  Result<bool> transfer(const HostTransfer& how, Pages& pages, std::string what,
+                        std::string_view metric);
   Result<void> copy(const HostTransfer& how, const Pages& pages, std::uint64_t bytes);
-  Result<std::uint64_t> bytes_in_time(const HostTransfer& how, const Pages& pages,
-                                      std::uint64_t bytes);
+  void fill(Pages& pages);
   Result<bool> copy_in_device(bool by_kernel);
-  bool judge(std::string_view what, const TransferOutcome& outcome, std::uint64_t words,
-             std::uint64_t salt);
+  TransferMemory on_device(std::uint64_t offset_bytes = 0) {
+    return TransferMemory(*checker_, a_->address() + offset_bytes);
+  }
 
   Result<bool> nodes();
-  Result<void> both_ways();
-  Result<void> read_link();
-  Result<void> measure_latency();
+  Result<bool> both_ways();
+  Result<bool> read_link();
+  Result<bool> measure_latency();
+  Result<bool> latency(const char* name, bool to_device);
+  Result<void> kernel_round_trip();
+  void set_least(const char* name, double ms);
+
+  // Both ways: half of the buffers each.
+  std::uint64_t half_bytes() const { return bytes_ / 2 / 16 * 16; }
+  Lane lane_in(std::uint64_t bytes), lane_out(std::uint64_t bytes);
+  Result<void> copy_in(StreamId stream, std::uint64_t bytes);
+  Result<void> copy_out(StreamId stream, std::uint64_t bytes);
+  Result<bool> together();
 
   Host& host_;
-  TransferSalts salts_;
-  std::optional<RateEffort> rate_effort_;  // absent: nothing is timed
-  std::uint64_t verified_bytes_ = 0, bytes_ = 0;
-  std::optional<TransferFault> fault_;
+  std::uint64_t bytes_ = 0;
+  std::vector<int> nodes_;  // measured apart; of one alone nothing is
   std::optional<TransferChecker> checker_;
   std::optional<StreamTimer> timer_;
   std::optional<DeviceBuffer> a_, b_;

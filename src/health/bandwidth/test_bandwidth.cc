@@ -12,13 +12,16 @@
 namespace gpuready {
 namespace {
 
+constexpr std::size_t kDeviceCopies = 2;
+constexpr std::size_t kLinkTransfers = 4;  // both ways, while the link is read, latency in and out
+
 struct Effort {
   std::uint64_t host_bytes, device_bytes;  // of each buffer
-  std::optional<RateEffort> rate;
+  std::optional<CopyEffort> copies;
 };
 constexpr ByLevel<Effort> kEfforts = {{{16 * MiB, 64 * MiB, {}},
-                                       {512 * MiB, 4 * GiB, RateEffort{40, 3}},
-                                       {GiB, 4 * GiB, RateEffort{100, 10}}}};
+                                       {512 * MiB, 4 * GiB, CopyEffort{100, 3}},
+                                       {GiB, 4 * GiB, CopyEffort{250, 10}}}};
 
 constexpr std::array<std::pair<const char*, const char*>, 3> kTold = {
     {{"h2d_pinned_rate", "; host to device "},
@@ -29,21 +32,15 @@ constexpr std::array<std::pair<const char*, const char*>, 3> kTold = {
 
 Result<void> BandwidthTest::steps() {
   if (!begin("start")) return {};
-  if (auto ready = set_up(); !ready || !*ready)
-    return ready ? Result<void>{} : std::unexpected(ready.error());
+  if (!TRY(set_up())) return {};
   if (options_.all_together) {
     phase_ = "all together";
-    auto done = measure_together(device_, pinned_->buffer, a_->address(),
-                                 std::min(bytes_, 2 * kLinkPieceBytes), hooks_, verdict_);
-    if (!done) return done;
-    conclude();
+    if (TRY(together())) conclude();
     return {};
   }
   const auto start = Clock::now();
   do {
-    auto good = round();
-    if (!good) return std::unexpected(good.error());
-    if (!*good) return {};
+    if (!TRY(round())) return {};
   } while (elapsed_ms(start) < options_.duration_s.value_or(0) * 1e3);
   conclude();
   return {};
@@ -64,57 +61,43 @@ std::uint64_t BandwidthTest::host_bytes_to_take() const {
 
 Result<bool> BandwidthTest::set_up() {
   const Effort& effort = at_level(kEfforts, options_.level);
-  auto may = memory_to_take(device_, options_);
-  if (!may) return std::unexpected(may.error());
-  const std::uint64_t device_bytes = std::min(effort.device_bytes, *may / 2) / 4096 * 4096;
+  const std::uint64_t may = TRY(memory_to_take(device_, options_));
+  const std::uint64_t device_bytes = std::min(effort.device_bytes, may / 2) / 4096 * 4096;
   bytes_ = std::min(host_bytes_to_take(), device_bytes) / 4096 * 4096;
   if (bytes_ == 0)
     return set(
         VerdictStatus::not_tested,
-        fmt::format("out of memory: {} of the device's memory may be taken", format_bytes(*may)));
-  rate_effort_ = effort_for(effort.rate, bytes_);
-  if (options_.inject && options_.inject->kind == FaultClass::copy)
-    fault_ = place_transfer_fault(options_.inject->seed, kHostTransfers, bytes_ / 8);
+        fmt::format("out of memory: {} of the device's memory may be taken", format_bytes(may)));
+  effort_ = effort.copies;
+  if (effort_) nodes_ = memory_nodes(host_);
+  if (nodes_.size() < 2) nodes_.clear();
+  draw_fault(FaultClass::copy,
+             options_.all_together ? kSharedSlots
+             : effort_ ? kHostTransfers + kDeviceCopies + 2 * nodes_.size() + kLinkTransfers
+                       : kHostTransfers + kDeviceCopies);
 
-  auto checker = TransferChecker::make(device_);
-  if (!checker) return std::unexpected(checker.error());
-  checker_.emplace(std::move(*checker));
-  if (auto ready = prepare_copy_kernel(device_); !ready) return std::unexpected(ready.error());
-  auto timer = StreamTimer::make(device_, StreamId{});
-  if (!timer) return std::unexpected(timer.error());
-  timer_.emplace(std::move(*timer));
-  for (auto* buffer : {&a_, &b_}) {
-    auto made = DeviceBuffer::make(device_, device_bytes);
-    if (!made) return std::unexpected(made.error());
-    buffer->emplace(std::move(*made));
-  }
-  auto pinned = HostBuffer::pinned(device_, bytes_);
-  if (!pinned) return std::unexpected(pinned.error());
-  pinned_.emplace(Pages{std::move(*pinned)});
-  if (options_.all_together) return true;
-  auto pageable = HostBuffer::pageable(bytes_);
-  if (!pageable) return std::unexpected(pageable.error());
-  pageable_.emplace(Pages{std::move(*pageable)});
+  checker_.emplace(TRY(TransferChecker::make(device_)));
+  TRY(prepare_copy_kernel(device_));
+  timer_.emplace(TRY(StreamTimer::make(device_, StreamId{})));
+  for (auto* buffer : {&a_, &b_}) buffer->emplace(TRY(DeviceBuffer::make(device_, device_bytes)));
+  pinned_.emplace(Pages{TRY(HostBuffer::pinned(device_, bytes_))});
+  if (!options_.all_together) pageable_.emplace(Pages{TRY(HostBuffer::pageable(bytes_))});
   return true;
 }
 
 // Every transfer once.
 Result<bool> BandwidthTest::round() {
-  for (std::size_t i = 0; i < kHostTransferTable.size(); ++i) {
-    const HostTransfer& how = kHostTransferTable[i];
+  begin_round();
+  for (const HostTransfer& how : kHostTransferTable) {
     if (!begin(how.what)) return interrupted();
-    const bool here = fault_ && fault_->transfer == i;
-    auto good = transfer(how, how.pinned ? *pinned_ : *pageable_, how.what, how.metric,
-                         here ? fault_ : std::nullopt);
-    if (!good || !*good) return good;
+    if (!TRY(transfer(how, how.pinned ? *pinned_ : *pageable_, phase_, how.metric))) return false;
     if (hooks_.partial) hooks_.partial(verdict_);
   }
   for (const bool by_kernel : {false, true}) {
     if (!begin(by_kernel ? "device copy, by kernel" : "device copy")) return interrupted();
-    auto good = copy_in_device(by_kernel);
-    if (!good || !*good) return good;
+    if (!TRY(copy_in_device(by_kernel))) return false;
   }
-  return rate_effort_ ? measure_link() : Result<bool>(true);
+  return effort_ ? measure_link() : Result<bool>(true);
 }
 
 void BandwidthTest::conclude() {
@@ -126,15 +109,15 @@ void BandwidthTest::conclude() {
     set(VerdictStatus::inconclusive, "interrupted");
     return;
   }
-  if (options_.all_together) {
-    set(VerdictStatus::passed,
-        "measured while the other GPUs copied as well; this is reported and not judged");
-    return;
-  }
   set_metric("verified_bytes", static_cast<double>(verified_bytes_), "B");
   std::string reason = fmt::format("{} arrived as sent, each word unique to its place",
                                    format_bytes(verified_bytes_));
-  if (!rate_effort_) return conclude_as(VerdictStatus::passed, std::move(reason));
+  if (options_.all_together) {
+    set(VerdictStatus::passed,
+        reason + "; rates while the other GPUs copied as well are reported and not judged");
+    return;
+  }
+  if (!effort_) return conclude_as(VerdictStatus::passed, std::move(reason));
   const RateJudgement judged =
       judge_rates(verdict_.metrics,
                   {device_.info(), options_.reserve_free_bytes > 0, link_, bytes_, a_->bytes()});

@@ -14,8 +14,4 @@ Verdict test_bandwidth(Device& device, const TestOptions& options = {},
 Verdict test_bandwidth(Device& device, Host& host, const TestOptions& options,
                        const TestHooks& hooks);
 
-// The transfers between host and device in which the fault "copy" may sit (place_transfer_fault),
-// and how many words each has under these options, for a device that has the memory.
-inline constexpr std::size_t kHostTransfers = 6;
-
 }  // namespace gpuready

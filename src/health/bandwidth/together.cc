@@ -1,121 +1,73 @@
+// The rates that a GPU keeps while all others of the machine copy as well.
 #include "health/bandwidth/together.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
+#include <thread>
 
-#include "base/clock.h"
+#include "health/bandwidth/run.h"
 
 namespace gpuready {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSlot{125};
-constexpr int kSlots = 3, kCycles = 2;
-constexpr double kLeastOfSlot = 0.6;  // a slot of which less is left when joined does not count
+constexpr milliseconds kSlot{125}, kNap{20};
+constexpr int kCycles = 2;
+constexpr std::uint64_t kMostBytes = 256 * MiB;
 
-// One way on one stream, timed by its own events.
-struct Direction {
-  DeviceStream stream;
-  StreamTimer timer;
-  static Result<Direction> make(Device& device) {
-    auto stream = DeviceStream::make(device);
-    if (!stream) return std::unexpected(stream.error());
-    auto timer = StreamTimer::make(device, stream->id());
-    if (!timer) return std::unexpected(timer.error());
-    return Direction{std::move(*stream), std::move(*timer)};
-  }
+struct Slot {
+  SharedSlot kind;
+  const char* metric;
+  bool in, out;
 };
+constexpr std::array<Slot, kSharedSlots> kSlots = {{
+    {SharedSlot::to_device, "h2d_together_rate", true, false},
+    {SharedSlot::to_host, "d2h_together_rate", false, true},
+    {SharedSlot::both_ways, "both_ways_together_rate", true, true},
+}};
 
 }  // namespace
 
-SharedSlot slot_at(Clock::time_point time) {
-  const auto ticks = std::chrono::duration_cast<milliseconds>(time.time_since_epoch());
-  return static_cast<SharedSlot>(ticks / kSlot % kSlots);
+Clock::time_point next_slot(SharedSlot kind, Clock::time_point now) {
+  const auto slots = std::chrono::duration_cast<milliseconds>(now.time_since_epoch()) / kSlot + 1;
+  const auto ahead = (static_cast<int>(kind) + kSharedSlots - slots % kSharedSlots) % kSharedSlots;
+  return Clock::time_point(kSlot * (slots + ahead));
 }
 
-Clock::time_point end_of_slot(Clock::time_point time) {
-  const auto ticks = std::chrono::duration_cast<milliseconds>(time.time_since_epoch());
-  return Clock::time_point(kSlot * (ticks / kSlot + 1));
-}
-
-Result<BothWays> copy_both_ways(Device& device, const HostBuffer& host, DeviceAddress buffer,
-                                std::uint64_t bytes, double ms) {
-  const std::uint64_t half = bytes / 2 / 16 * 16;
-  auto in = Direction::make(device), out = Direction::make(device);
-  if (!in) return std::unexpected(in.error());
-  if (!out) return std::unexpected(out.error());
-  auto* memory = static_cast<unsigned char*>(host.data());
-  const auto copies = [&](int count) -> Result<BothWays> {
-    const auto start = Clock::now();
-    if (auto done = in->timer.start(); !done) return std::unexpected(done.error());
-    if (auto done = out->timer.start(); !done) return std::unexpected(done.error());
-    for (int i = 0; i < count; ++i) {
-      if (auto done = device.copy_to_device(in->stream.id(), buffer, memory, half); !done)
-        return std::unexpected(done.error());
-      if (auto done = device.copy_to_host(out->stream.id(), memory + half, buffer + half, half);
-          !done)
-        return std::unexpected(done.error());
+// A transfer for each kind of slot. Copies begin with the slot and take what they take; of two
+// slots of a kind the slower counts: that in which most others took part.
+Result<bool> BandwidthTest::together() {
+  const auto in = TRY(DeviceStream::make(device_)), out = TRY(DeviceStream::make(device_));
+  const std::uint64_t bytes = std::min(half_bytes(), kMostBytes);
+  for (std::uint64_t number = 0; const Slot& slot : kSlots) {
+    begin_transfer(kCycles);
+    std::vector<Lane> lanes;
+    for (int cycle = 0; cycle < kCycles; ++cycle) {
+      if (!report(number++, kSharedSlots * kCycles)) return interrupted();
+      lanes.clear();
+      if (slot.in) lanes.push_back(lane_in(bytes));
+      if (slot.out) lanes.push_back(lane_out(bytes));
+      const bool good = TRY(copy_checked(lanes, [&]() -> Result<void> {
+        const auto begin = next_slot(slot.kind, Clock::now());
+        while (Clock::now() < begin && !hooks_.cancelled())
+          std::this_thread::sleep_until(std::min(begin, Clock::now() + kNap));
+        const auto start = Clock::now();
+        if (slot.in) TRY(copy_in(in.id(), bytes));
+        if (slot.out) TRY(copy_out(out.id(), bytes));
+        TRY(device_.synchronize(in.id()));
+        TRY(device_.synchronize(out.id()));
+        const double rate = static_cast<double>(bytes) * static_cast<double>(lanes.size()) /
+                            (std::max(elapsed_ms(start), 1e-6) / 1e3);
+        const Metric* before = find_metric(slot.metric);
+        set_metric(slot.metric, before ? std::min(before->value, rate) : rate, "B/s");
+        return {};
+      }));
+      if (!good) return false;
     }
-    auto in_ms = in->timer.stop_ms();
-    if (!in_ms) return std::unexpected(in_ms.error());
-    auto out_ms = out->timer.stop_ms();
-    if (!out_ms) return std::unexpected(out_ms.error());
-    const double seconds = elapsed_ms(start) / 1e3;
-    const double one_way = static_cast<double>(half) * count;
-    return BothWays{2 * one_way / std::max(seconds, 1e-9), one_way / std::max(*in_ms / 1e3, 1e-9),
-                    one_way / std::max(*out_ms / 1e3, 1e-9)};
-  };
-  auto warm = copies(1);
-  if (!warm) return warm;
-  const double one_ms = static_cast<double>(2 * half) / std::max(warm->rate, 1.0) * 1e3;
-  return copies(static_cast<int>(std::clamp(std::ceil(ms / std::max(one_ms, 1e-3)), 1.0, 4096.0)));
-}
-
-Result<void> measure_together(Device& device, const HostBuffer& host, DeviceAddress buffer,
-                              std::uint64_t bytes, const TestHooks& hooks, Verdict& verdict) {
-  constexpr std::array<const char*, kSlots> kNames = {"h2d_together_rate", "d2h_together_rate",
-                                                      "both_ways_together_rate"};
-  std::array<double, kSlots> slowest{};
-  const std::uint64_t half = bytes / 2 / 16 * 16;
-  auto in = DeviceStream::make(device), out = DeviceStream::make(device);
-  if (!in) return std::unexpected(in.error());
-  if (!out) return std::unexpected(out.error());
-  auto* memory = static_cast<unsigned char*>(host.data());
-
-  constexpr int kMostTries = 4 * kSlots * kCycles;  // where one copy takes longer than a slot
-  for (int tries = 0, counted = 0; counted < kSlots * kCycles && tries < kMostTries; ++tries) {
-    if (hooks.cancelled()) return {};
-    if (hooks.progress)
-      hooks.progress({"all together", static_cast<std::uint64_t>(counted), kSlots * kCycles});
-    const auto start = Clock::now();
-    const auto end = end_of_slot(start);
-    const SharedSlot slot = slot_at(start);
-    double copied = 0;
-    while (Clock::now() < end) {
-      if (slot != SharedSlot::to_host) {
-        if (auto done = device.copy_to_device(in->id(), buffer, memory, half); !done) return done;
-        copied += static_cast<double>(half);
-      }
-      if (slot != SharedSlot::to_device) {
-        if (auto done = device.copy_to_host(out->id(), memory + half, buffer + half, half); !done)
-          return done;
-        copied += static_cast<double>(half);
-      }
-      if (auto done = device.synchronize(in->id()); !done) return done;
-      if (auto done = device.synchronize(out->id()); !done) return done;
-    }
-    if (end - start < kSlot * kLeastOfSlot || copied == 0) continue;
-    ++counted;
-    const double rate = copied / (elapsed_ms(start) / 1e3);
-    double& least = slowest[static_cast<std::size_t>(slot)];
-    least = least == 0 ? rate : std::min(least, rate);
   }
-  for (std::size_t i = 0; i < slowest.size(); ++i)
-    if (slowest[i] > 0) verdict.metrics.push_back({kNames[i], slowest[i], "B/s", {}, {}});
-  return {};
+  return true;
 }
 
 }  // namespace gpuready

@@ -7,11 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
-#include "health/bandwidth/check.h"
-#include "health/bandwidth/rate.h"
+#include "health/bandwidth/copy.h"
+#include "health/bandwidth/transfer_run.h"
 #include "health/peers/test_peers.h"
-#include "health/test_run.h"
 
 namespace gpuready {
 
@@ -31,13 +29,11 @@ struct PeerTransfer {
   std::string_view what, metric;  // of the acting GPU; no metric: not timed
 };
 
-// What is done is in peer_test.cc, each transfer in peer_transfer.cc.
-class PeersTest final : public TestRun {
+// What is done is in test_peers.cc, each transfer in transfer.cc.
+class PeersTest final : public TransferRun {
  public:
   PeersTest(Device& first, Device& second, const TestOptions& options, const TestHooks& hooks)
-      : TestRun("peers", first, options, hooks),
-        sides_{PeerGpu{&first}, PeerGpu{&second}},
-        salts_(options.seed ? *options.seed : random_u64()) {
+      : TransferRun("peers", first, options, hooks), sides_{PeerGpu{&first}, PeerGpu{&second}} {
     verdict_.peer_uuid = second.info().uuid;
   }
 
@@ -53,25 +49,18 @@ class PeersTest final : public TestRun {
   void conclude();
   bool nvlink_told() const { return options_.peer_path && options_.peer_path->starts_with("NV"); }
 
-  Result<bool> transfer(PeerGpu& actor, PeerGpu& other, const PeerTransfer& how, bool back,
-                        const std::optional<TransferFault>& fault);
-  Result<void> fill(PeerGpu& side, const DeviceBuffer& buffer, std::uint64_t salt);
-  Result<bool> check(PeerGpu& side, const DeviceBuffer& buffer, std::string_view what,
-                     std::uint64_t salt, const std::optional<TransferFault>& fault);
+  Result<bool> transfer(PeerGpu& actor, PeerGpu& other, const PeerTransfer& how, bool back);
   Result<void> copy(PeerGpu& actor, PeerGpu& other, PeerWay way, std::uint64_t bytes,
                     StreamId stream);
   Result<bool> atomics(PeerGpu& owner);
   Result<bool> have_atomics();
-  Result<void> both_ways(bool by_kernel);
+  Result<bool> both_ways(bool by_kernel);
 
   std::array<PeerGpu, 2> sides_;
-  TransferSalts salts_;
-  std::optional<RateEffort> rate_effort_;  // absent: nothing is timed
-  std::uint64_t verified_bytes_ = 0, bytes_ = 0;
-  double best_rate_ = 0;  // one way
+  std::uint64_t bytes_ = 0;  // of each buffer
+  double best_rate_ = 0;     // one way
   bool atomics_tested_ = false, abandoned_ = false;
   PeerFacts facts_;
-  std::optional<TransferFault> fault_;
   std::vector<std::string> notes_;
 };
 

@@ -11,18 +11,19 @@ namespace gpuready {
 namespace {
 
 constexpr std::uint64_t kMostSumBytes = 64 * MiB;  // the host predicts each word's sum
+constexpr std::uint64_t kTimedSumBytes = 512 * MiB;
 constexpr double kPcieMost = 130e9;  // no PCIe x16 up to generation 6 carries more one way
 constexpr double kSumLimitMs = 60'000;
 
 struct Effort {
   std::uint64_t bytes;  // of each of two buffers on either GPU
-  std::optional<RateEffort> rate;
+  std::optional<CopyEffort> copies;
 };
 constexpr ByLevel<Effort> kEfforts = {
-    {{16 * MiB, {}}, {512 * MiB, RateEffort{20, 3}}, {GiB, RateEffort{60, 10}}}};
+    {{16 * MiB, {}}, {2 * GiB, CopyEffort{40, 3}}, {2 * GiB, CopyEffort{100, 10}}}};
 
 // The GPU that acts reads or writes the memory of the other.
-constexpr std::array<PeerTransfer, kPeerTransfers / 2> kTransfers = {{
+constexpr std::array<PeerTransfer, 6> kTransfers = {{
     {PeerWay::loads, "peer loads", {}},
     {PeerWay::stores, "peer stores", {}},
     {PeerWay::push_engine, "copy to peer", "peer_write_rate"},
@@ -93,9 +94,9 @@ Result<bool> PeersTest::set_up() {
   bytes_ = bytes / 4096 * 4096;
   if (bytes_ < kPeerCounters * 8)
     return set(VerdictStatus::not_tested, "out of memory: too little of it may be taken on both");
-  rate_effort_ = effort_for(effort.rate, bytes_);
-  if (options_.inject && options_.inject->kind == FaultClass::peer_copy)
-    fault_ = place_transfer_fault(options_.inject->seed, kPeerTransfers, bytes_ / 8);
+  effort_ = effort.copies;
+  // Each way, and both at once.
+  draw_fault(FaultClass::peer_copy, 2 * kTransfers.size() + (effort_ ? 2 : 0));
   for (PeerGpu& side : sides_)
     if (auto done = set_up(side); !done) return std::unexpected(done.error());
   return true;
@@ -118,28 +119,23 @@ Result<void> PeersTest::set_up(PeerGpu& side) {
 }
 
 Result<bool> PeersTest::round() {
-  std::size_t number = 0;
+  begin_round();
   for (const bool back : {false, true}) {
     PeerGpu& actor = sides_[back ? 1 : 0];
     PeerGpu& other = sides_[back ? 0 : 1];
     for (const PeerTransfer& how : kTransfers) {
       if (!begin(how.what)) return interrupted();
-      const bool here = fault_ && fault_->transfer == number++;
-      auto good = transfer(actor, other, how, back, here ? fault_ : std::nullopt);
-      if (!good || !*good) return good;
+      if (!TRY(transfer(actor, other, how, back))) return false;
     }
   }
   if (!begin("peer atomics")) return interrupted();
-  auto have = have_atomics();
-  if (!have) return have;
-  for (PeerGpu& owner : sides_) {
-    if (!*have) break;
-    if (auto good = atomics(owner); !good || !*good) return good;
-  }
-  if (!rate_effort_) return true;
+  const bool have = TRY(have_atomics());
+  for (PeerGpu& owner : sides_)
+    if (have && !TRY(atomics(owner))) return false;
+  if (!effort_) return true;
   for (const bool by_kernel : {false, true}) {
     if (!begin("both ways")) return interrupted();
-    if (auto done = both_ways(by_kernel); !done) return std::unexpected(done.error());
+    if (!TRY(both_ways(by_kernel))) return false;
   }
   return true;
 }
@@ -149,9 +145,9 @@ Result<bool> PeersTest::sum() {
     return PeerSide{of.device, &*of.checker, of.source->address(), of.target->address()};
   };
   const auto alive = [this] { return begin("sum through NCCL"); };
-  auto outcome =
-      test_peer_sum(side(sides_[0]), side(sides_[1]), std::min(bytes_, kMostSumBytes), bytes_,
-                    salts_, rate_effort_, kSumLimitMs, alive, options_.max_reported, verdict_);
+  auto outcome = test_peer_sum(side(sides_[0]), side(sides_[1]), std::min(bytes_, kMostSumBytes),
+                               std::min(bytes_, kTimedSumBytes), salts_, effort_, kSumLimitMs,
+                               alive, options_.max_reported, verdict_);
   if (!outcome) return std::unexpected(outcome.error());
   abandoned_ = outcome->abandoned;
   if (hooks_.cancelled()) return interrupted();

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "health/peers/run.h"
 
@@ -13,21 +12,6 @@ constexpr std::uint64_t kAddsEach = 256;  // each GPU's, on every counter
 constexpr double kFastLink = 20e9;  // bytes a second, from which longer launches are short enough
 
 }  // namespace
-
-Result<void> PeersTest::fill(PeerGpu& side, const DeviceBuffer& buffer, std::uint64_t salt) {
-  if (auto done = side.checker->fill(buffer.address(), bytes_ / 8, salt); !done) return done;
-  return side.device->synchronize({});
-}
-
-Result<bool> PeersTest::check(PeerGpu& side, const DeviceBuffer& buffer, std::string_view what,
-                              std::uint64_t salt, const std::optional<TransferFault>& fault) {
-  const std::uint64_t words = bytes_ / 8;
-  auto outcome = side.checker->check(buffer.address(), words, salt, fault);
-  if (!outcome) return std::unexpected(outcome.error());
-  verified_bytes_ += outcome->words * 8;
-  return judge_transfer(verdict_, what, *outcome, words, transfer_sum(words, salt),
-                        options_.max_reported);
-}
 
 Result<void> PeersTest::copy(PeerGpu& actor, PeerGpu& other, PeerWay way, std::uint64_t bytes,
                              StreamId stream) {
@@ -53,70 +37,62 @@ Result<void> PeersTest::copy(PeerGpu& actor, PeerGpu& other, PeerWay way, std::u
   return fail(ErrorKind::bad_input, "no copy");
 }
 
-// Before each, the receiving memory is given another transfer's words by its own GPU; after each,
-// the GPU that received checks every word.
-Result<bool> PeersTest::transfer(PeerGpu& actor, PeerGpu& other, const PeerTransfer& how, bool back,
-                                 const std::optional<TransferFault>& fault) {
-  const std::uint64_t salt = salts_.next(), stale = salts_.next();
+Result<bool> PeersTest::transfer(PeerGpu& actor, PeerGpu& other, const PeerTransfer& how,
+                                 bool back) {
   const std::string what =
       fmt::format("{}, {}", how.what, back ? "second GPU to first" : "first GPU to second");
-  if (how.way == PeerWay::loads) {
-    if (auto done = fill(other, *other.source, salt); !done) return std::unexpected(done.error());
-    return check(actor, *other.source, what, salt, fault);
-  }
-  if (how.way == PeerWay::stores) {
-    if (auto done = fill(other, *other.target, stale); !done) return std::unexpected(done.error());
-    if (auto done = fill(actor, *other.target, salt); !done) return std::unexpected(done.error());
-    return check(other, *other.target, what, salt, fault);
+  if (how.way == PeerWay::loads || how.way == PeerWay::stores) {
+    // The other's memory: one of the two fills it, and the other one checks it.
+    const DeviceAddress address = other.source->address();
+    const TransferMemory near(*other.checker, address),
+        far(*actor.checker, address, *other.checker);
+    const bool loads = how.way == PeerWay::loads;
+    const Lane lane{what, loads ? near : far, loads ? far : near, bytes_ / 8};
+    begin_transfer(1);
+    return copy_checked({&lane, 1}, [] { return Result<void>{}; });
   }
   const bool push = how.way == PeerWay::push_engine || how.way == PeerWay::push_kernel;
   PeerGpu& sender = push ? actor : other;
   PeerGpu& receiver = push ? other : actor;
-  if (auto done = fill(sender, *sender.source, salt); !done) return std::unexpected(done.error());
-  if (auto done = fill(receiver, *receiver.target, stale); !done)
-    return std::unexpected(done.error());
-  auto rate = best_rate(*actor.timer, static_cast<double>(bytes_), rate_effort_,
-                        [&] { return copy(actor, other, how.way, bytes_, {}); });
-  if (!rate) return std::unexpected(rate.error());
-  best_rate_ = std::max(best_rate_, *rate);
-  add_rate(std::string(how.metric) + (back ? "_back" : ""), *rate);
-  if (auto done = actor.device->synchronize({}); !done) return std::unexpected(done.error());
-  return check(receiver, *receiver.target, what, salt, fault);
+  const Lane lane{what, TransferMemory(*sender.checker, sender.source->address()),
+                  TransferMemory(*receiver.checker, receiver.target->address())};
+  const std::string metric = std::string(how.metric) + (back ? "_back" : "");
+  auto good = measure(metric, *actor.timer, lane, bytes_,
+                      [&](std::uint64_t bytes) { return copy(actor, other, how.way, bytes, {}); });
+  TRY(actor.device->synchronize({}));
+  if (const Metric* rate = find_metric(metric)) best_rate_ = std::max(best_rate_, rate->value);
+  return good;
 }
 
 // Each GPU writes to the other; by the clock of the host, from the first to the last.
-Result<void> PeersTest::both_ways(bool by_kernel) {
+Result<bool> PeersTest::both_ways(bool by_kernel) {
   const PeerWay way = by_kernel ? PeerWay::push_kernel : PeerWay::push_engine;
+  const std::uint64_t bytes = bytes_in_time(best_rate_, bytes_);
   std::vector<DeviceStream> streams;
-  for (PeerGpu& side : sides_) {
-    auto stream = DeviceStream::make(*side.device);
-    if (!stream) return std::unexpected(stream.error());
-    streams.push_back(std::move(*stream));
+  std::vector<Lane> lanes;
+  for (std::size_t i = 0; i < sides_.size(); ++i) {
+    PeerGpu& other = sides_[1 - i];
+    streams.push_back(TRY(DeviceStream::make(*sides_[i].device)));
+    lanes.push_back({fmt::format("{} GPU to {}, both ways", i == 0 ? "first" : "second",
+                                 i == 0 ? "second" : "first"),
+                     TransferMemory(*sides_[i].checker, sides_[i].source->address()),
+                     TransferMemory(*other.checker, other.target->address()), bytes / 8});
   }
-  const auto copies = [&](int count) -> Result<double> {
-    const auto start = Clock::now();
-    for (int i = 0; i < count; ++i)
+  begin_transfer(static_cast<std::uint64_t>(effort_->copies));
+  for (int i = 0; i < effort_->copies; ++i) {
+    const bool good = TRY(copy_checked(lanes, [&]() -> Result<void> {
+      const auto start = Clock::now();
       for (std::size_t side = 0; side < sides_.size(); ++side)
-        if (auto done = copy(sides_[side], sides_[1 - side], way, bytes_, streams[side].id());
-            !done)
-          return std::unexpected(done.error());
-    for (std::size_t side = 0; side < sides_.size(); ++side)
-      if (auto done = sides_[side].device->synchronize(streams[side].id()); !done)
-        return std::unexpected(done.error());
-    return std::max(elapsed_ms(start), 1e-6);
-  };
-  auto ms = copies(1);
-  if (ms) ms = copies(1);
-  if (!ms) return std::unexpected(ms.error());
-  const int count =
-      static_cast<int>(std::clamp(std::ceil(2 * rate_effort_->batch_ms / *ms), 1.0, 1000.0));
-  for (int batch = 0; batch < rate_effort_->batches; ++batch) {
-    ms = copies(count);
-    if (!ms) return std::unexpected(ms.error());
-    add_rate(by_kernel ? "peer_kernel_both_ways_rate" : "peer_both_ways_rate",
-             2 * static_cast<double>(bytes_) * count / (*ms / 1e3));
+        TRY(copy(sides_[side], sides_[1 - side], way, bytes, streams[side].id()));
+      for (std::size_t side = 0; side < sides_.size(); ++side)
+        TRY(sides_[side].device->synchronize(streams[side].id()));
+      add_rate(by_kernel ? "peer_kernel_both_ways_rate" : "peer_both_ways_rate",
+               2 * static_cast<double>(bytes) / (std::max(elapsed_ms(start), 1e-6) / 1e3));
+      return {};
+    }));
+    if (!good) return false;
   }
-  return {};
+  return true;
 }
 
 // False where there are none to test, and says so.

@@ -47,11 +47,8 @@ void cpu_transfer_fill(const void* params, CpuSlice slice) {
 
 void cpu_transfer_check(const void* params, CpuSlice slice) {
   const auto& p = *static_cast<const TransferCheckParams*>(params);
-  u64* words = reinterpret_cast<u64*>(p.base_address);
+  const u64* words = reinterpret_cast<const u64*>(p.base_address);
   auto& results = *reinterpret_cast<TransferResults*>(p.results_address);
-  if (p.fault_bits != 0 && p.fault_index < p.words &&
-      p.fault_index / kBlockWords % slice.count == slice.index)
-    words[p.fault_index] ^= p.fault_bits;
   u64 checked = 0, sum = 0;
   for_each_word(p.words, slice, [&](u64 i) {
     const u64 position = unmix_word(words[i], 0);

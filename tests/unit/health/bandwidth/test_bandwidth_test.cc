@@ -60,6 +60,8 @@ TEST(BandwidthTest, StandardReportsEveryRateAndLatency) {
   }
 }
 
+constexpr std::size_t kUntimedTransfers = 8;  // six with the host and two within the device
+
 TEST(BandwidthTest, EveryInjectedFaultIsFoundWhereItWasPut) {
   auto device = cpu();
   const std::uint64_t words = 32 * KiB / 8;
@@ -68,27 +70,73 @@ TEST(BandwidthTest, EveryInjectedFaultIsFoundWhereItWasPut) {
     TestOptions options = small(Level::quick, 64 * KiB);
     options.inject = Fault{FaultClass::copy, seed};
     const Verdict v = test_bandwidth(*device, options);
-    const TransferFault fault = place_transfer_fault(seed, kHostTransfers, words);
+    const TransferFault fault = place_transfer_fault(seed, kUntimedTransfers);
     ASSERT_EQ(v.status, VerdictStatus::failed) << seed;
     ASSERT_EQ(v.mismatches_total, 1u) << seed;
     EXPECT_EQ(v.injected_fault, "copy");
-    EXPECT_EQ(v.mismatches[0].index, fault.word);
+    EXPECT_EQ(v.mismatches[0].index, fault.word % words);
     EXPECT_EQ(v.mismatches[0].expected ^ v.mismatches[0].actual, fault.bits);
     ++seen[v.mismatches[0].what];
   }
-  EXPECT_EQ(seen.size(), kHostTransfers) << "every kind of transfer is hit";
+  EXPECT_EQ(seen.size(), kUntimedTransfers) << "every kind of transfer is hit";
   EXPECT_GT(seen["host to device"], 0);
+}
+
+TEST(BandwidthTest, AnInjectedFaultIsFoundInTimedCopiesToo) {
+  auto device = cpu();
+  std::map<std::string, int> seen;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    TestOptions options = small(Level::standard, 64 * KiB);
+    options.copy_traffic_bytes = 0;
+    options.inject = Fault{FaultClass::copy, seed};
+    const Verdict v = test_bandwidth(*device, options);
+    ASSERT_EQ(v.status, VerdictStatus::failed) << seed;
+    ASSERT_EQ(v.mismatches_total, 1u) << seed << v.reason;
+    ++seen[v.mismatches[0].what];
+  }
+  for (const char* what : {"host to device, both ways", "device to host, both ways",
+                           "host to device, while the link was read", "latency", "device copy"})
+    EXPECT_GT(seen[what], 0) << what;
 }
 
 TEST(BandwidthTest, AnInjectedFaultIsFoundOnAGpuToo) {
   for (const Level level : {Level::quick, Level::standard})
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
-      TestOptions options = small(level);
+      TestOptions options = small(level, 64 * KiB);
       options.inject = Fault{FaultClass::copy, seed};
       const Verdict v = on_fake("", options);
       EXPECT_EQ(v.status, VerdictStatus::failed) << seed;
       EXPECT_EQ(v.mismatches_total, 1u) << seed << v.reason;
     }
+}
+
+// Each copy of each batch by itself, whichever it is.
+TEST(BandwidthTest, OneCorruptedCopyOfManyFails) {
+  TestOptions options = small(Level::standard, 64 * KiB);
+  options.copy_traffic_bytes = 0;
+  const auto with = [&](const char* call, const char* offset, int number) {
+    return on_fake(fmt::format(",corrupt={}:{}@{}", call, offset, number), options);
+  };
+  // Pinned and pageable four each, both ways three, then those while the link is read.
+  for (const int number : {1, 2, 3, 4, 5, 8, 9, 10, 11, 12})
+    EXPECT_EQ(with("cuMemcpyHtoDAsync_v2", "0x1008", number).status, VerdictStatus::failed)
+        << number;
+  for (const int number : {1, 2, 3, 4, 5, 8, 9, 10, 11})
+    EXPECT_EQ(with("cuMemcpyDtoHAsync_v2", "0x1008", number).status, VerdictStatus::failed)
+        << number;
+  EXPECT_EQ(with("cuMemcpyDtoDAsync_v2", "0x1008", 1).status, VerdictStatus::failed);
+  for (const char* call : {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"})
+    EXPECT_EQ(with(call, "0x1008", 10'000).status, VerdictStatus::passed) << call;
+  for (const int number : {100, 150, 200})  // those that measure latency
+    EXPECT_EQ(with("cuMemcpyHtoDAsync_v2", "3", number).status, VerdictStatus::failed) << number;
+}
+
+TEST(BandwidthTest, CopiesBesideThoseOfOtherGpusAreCheckedToo) {
+  TestOptions options = small(Level::standard, 64 * KiB);
+  options.all_together = true;
+  const Verdict v = on_fake(",corrupt=cuMemcpyDtoHAsync_v2:0x1008@3", options);
+  EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
+  EXPECT_TRUE(says(v, "device to host, both ways: 1 of")) << v.reason;
 }
 
 TEST(BandwidthTest, ACorruptedCopyFailsWithItsPlace) {
@@ -124,7 +172,7 @@ TEST(BandwidthTest, AKernelThatDoesNothingFails) {
 }
 
 TEST(BandwidthTest, AHiddenLinkIsNotJudgedAndThatIsSaid) {
-  TestOptions options = small(Level::standard, 40 * MiB);
+  TestOptions options = small(Level::standard, 33 * MiB);
   options.copy_traffic_bytes = 0;
   const Verdict v = on_fake("", options);
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
@@ -135,7 +183,7 @@ TEST(BandwidthTest, AHiddenLinkIsNotJudgedAndThatIsSaid) {
 
 TEST(BandwidthTest, ThresholdsComeFromTheLinkAndTheMemoryClock) {
   // The fake is slower than its 5120 bits at 2619 MHz: 0.8 of them cannot be reached.
-  const Verdict v = on_fake("", small(Level::standard, 40 * MiB), link("2.5", "1"));
+  const Verdict v = on_fake("", small(Level::standard, 33 * MiB), link("2.5", "1"));
   const Metric* pinned = find_metric(v, "h2d_pinned_rate");
   ASSERT_TRUE(pinned && pinned->threshold);
   EXPECT_DOUBLE_EQ(*pinned->threshold, 0.75 * 0.25e9);
@@ -149,13 +197,13 @@ TEST(BandwidthTest, ThresholdsComeFromTheLinkAndTheMemoryClock) {
 }
 
 TEST(BandwidthTest, ASharedGpuOrASliceIsNotJudged) {
-  TestOptions options = small(Level::standard, 40 * MiB);
+  TestOptions options = small(Level::standard, 33 * MiB);
   options.reserve_free_bytes = MiB;
   EXPECT_EQ(on_fake("", options, link("64.0", "32")).status, VerdictStatus::passed);
 }
 
 TEST(BandwidthTest, ASlowLinkFails) {
-  TestOptions options = small(Level::standard, 40 * MiB);
+  TestOptions options = small(Level::standard, 33 * MiB);
   options.copy_traffic_bytes = 0;
   const Verdict v = on_fake("", options, link("64.0", "32"));  // faster than any memcpy
   EXPECT_EQ(v.status, VerdictStatus::failed);
@@ -216,23 +264,25 @@ TEST(BandwidthTest, GoesOnForTheTimeAskedFor) {
 }
 
 TEST(SharedSlots, AreTheSameForAllAndTakeTurns) {
-  const auto start = Clock::time_point(std::chrono::milliseconds(750));
-  EXPECT_EQ(slot_at(start), SharedSlot::to_device);
-  EXPECT_EQ(end_of_slot(start), start + std::chrono::milliseconds(125));
-  EXPECT_EQ(slot_at(end_of_slot(start)), SharedSlot::to_host);
-  EXPECT_EQ(slot_at(start + std::chrono::milliseconds(749)), SharedSlot::both_ways);
+  using std::chrono::milliseconds;
+  const auto at = [](int ms) { return Clock::time_point(milliseconds(ms)); };
+  EXPECT_EQ(next_slot(SharedSlot::to_device, at(700)), at(750));
+  EXPECT_EQ(next_slot(SharedSlot::to_device, at(750)), at(1125)) << "one that has begun is gone";
+  EXPECT_EQ(next_slot(SharedSlot::to_host, at(760)), at(875));
+  EXPECT_EQ(next_slot(SharedSlot::both_ways, at(760)), at(1000));
 }
 
 TEST(TransferFaults, FallAnywhereAndFlipAtLeastABit) {
-  std::map<std::size_t, int> transfers;
+  std::map<std::size_t, int> transfers, copies;
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    const TransferFault fault = place_transfer_fault(seed, 3, 100);
-    EXPECT_LT(fault.word, 100u);
+    const TransferFault fault = place_transfer_fault(seed, 3);
     EXPECT_NE(fault.bits, 0u);
     ++transfers[fault.transfer];
+    ++copies[fault.copy % 4];
   }
   ASSERT_EQ(transfers.size(), 3u);
   for (const auto& [transfer, count] : transfers) EXPECT_GT(count, 250) << transfer;
+  for (const auto& [copy, count] : copies) EXPECT_GT(count, 180) << copy;
 }
 
 TEST(TransferCheck, ManyBadWordsAreCountedAndTheFirstListed) {

@@ -18,6 +18,8 @@ TestOptions small(Level level = Level::quick, std::uint64_t bytes = MiB) {
 
 std::unique_ptr<Device> cpu() { return cpu_with(256 * MiB); }
 
+constexpr std::size_t kUntimedTransfers = 12;  // loads, stores and four copies, each way
+
 Verdict on_fake(const std::string& fake, const TestOptions& options = small(),
                 const std::string& nccl = "", const std::string& library = "fake_nccl",
                 const TestHooks& hooks = {}) {
@@ -37,7 +39,7 @@ TEST(PeersTest, TwoThatReachEachOtherPass) {
   EXPECT_EQ(v.peer_uuid, kFakeGpu1);
   EXPECT_TRUE(says(v, "loads, stores, atomics and copies")) << v.reason;
   EXPECT_TRUE(says(v, "sums of int64 and int32 through NCCL 2.27.7 are exact")) << v.reason;
-  EXPECT_EQ(metric(v, "verified_bytes"), kPeerTransfers * 512.0 * KiB);
+  EXPECT_EQ(metric(v, "verified_bytes"), kUntimedTransfers * 512.0 * KiB);
 }
 
 TEST(PeersTest, StandardReportsEveryRate) {
@@ -75,15 +77,15 @@ TEST(PeersTest, EveryInjectedFaultIsFoundWhereItWasPut) {
     TestOptions options = small(Level::quick, 64 * KiB);
     options.inject = Fault{FaultClass::peer_copy, seed};
     const Verdict v = test_peers(*first, *second, options);
-    const TransferFault fault = place_transfer_fault(seed, kPeerTransfers, 32 * KiB / 8);
+    const TransferFault fault = place_transfer_fault(seed, kUntimedTransfers);
     ASSERT_EQ(v.status, VerdictStatus::failed) << seed;
     ASSERT_EQ(v.mismatches_total, 1u) << seed;
     EXPECT_EQ(v.injected_fault, "peer-copy");
-    EXPECT_EQ(v.mismatches[0].index, fault.word);
+    EXPECT_EQ(v.mismatches[0].index, fault.word % (32 * KiB / 8));
     EXPECT_EQ(v.mismatches[0].expected ^ v.mismatches[0].actual, fault.bits);
     seen.insert(v.mismatches[0].what);
   }
-  EXPECT_EQ(seen.size(), kPeerTransfers);
+  EXPECT_EQ(seen.size(), kUntimedTransfers);
 }
 
 TEST(PeersTest, AnInjectedFaultIsFoundOnGpusToo) {
@@ -94,6 +96,25 @@ TEST(PeersTest, AnInjectedFaultIsFoundOnGpusToo) {
     EXPECT_EQ(v.status, VerdictStatus::failed) << seed;
     EXPECT_EQ(v.mismatches_total, 1u) << v.reason;
   }
+}
+
+TEST(PeersTest, OneCorruptedCopyOfManyFails) {
+  // Four each of two kinds in each direction, then both ways three times two.
+  const auto with = [](int number) {
+    return on_fake(fmt::format(",corrupt=cuMemcpyPeerAsync:0x1008@{}", number),
+                   small(Level::standard, 64 * KiB), "", "no_such_nccl");
+  };
+  for (const int number : {1, 2, 4, 5, 9, 16, 17, 18, 19, 21, 22})
+    EXPECT_EQ(with(number).status, VerdictStatus::failed) << number;
+  EXPECT_EQ(with(23).status, VerdictStatus::passed);
+}
+
+TEST(PeersTest, EveryTimedSumIsChecked) {
+  for (const char* which : {"wrong_at=1", "wrong_at=3", "wrong_at=4", "wrong_at=5"})
+    EXPECT_EQ(on_fake("", small(Level::standard, 64 * KiB), which).status, VerdictStatus::failed)
+        << which;
+  EXPECT_EQ(on_fake("", small(Level::standard, 64 * KiB), "wrong_at=6").status,
+            VerdictStatus::passed);
 }
 
 TEST(PeersTest, ACorruptedOrLostCopyFails) {

@@ -1,10 +1,7 @@
-// Rates by the device's own events, and host memory to copy to and from.
+// Copies by our own kernel, and host memory to copy to and from.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "base/units.h"
@@ -12,20 +9,6 @@
 #include "host/host.h"
 
 namespace gpuready {
-
-struct RateEffort {
-  double batch_ms = 20;  // work enqueued back to back between two events; far above 50 us
-  int batches = 3;
-};
-
-// So much effort for buffers of `bytes`: small ones are timed for less long.
-std::optional<RateEffort> effort_for(std::optional<RateEffort> effort, std::uint64_t bytes);
-
-// Bytes a second, the best of several batches; `enqueue` adds one piece of `bytes` to the timer's
-// stream. The first piece is warm-up and tells how many make a batch. Without an effort one piece
-// is enqueued, and the rate is 0.
-Result<double> best_rate(StreamTimer& timer, double bytes, const std::optional<RateEffort>& effort,
-                         const std::function<Result<void>()>& enqueue);
 
 // Copies by our own kernel, in launches of at most `piece_bytes`: by default short enough for any
 // link.

@@ -1,4 +1,4 @@
-#include "health/bandwidth/rate.h"
+#include "health/bandwidth/copy.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 
 #include "base/text.h"
@@ -16,8 +15,6 @@
 namespace gpuready {
 namespace {
 
-constexpr int kMostPieces = 4096;
-constexpr std::uint64_t kFullEffortBytes = 64 * MiB;
 constexpr unsigned kCopyBlocksPerUnit = 16;
 
 // Linux, include/uapi/linux/mempolicy.h.
@@ -40,35 +37,6 @@ Result<void*> map_pages(std::uint64_t bytes) {
 }
 
 }  // namespace
-
-std::optional<RateEffort> effort_for(std::optional<RateEffort> effort, std::uint64_t bytes) {
-  const double share = static_cast<double>(bytes) / static_cast<double>(kFullEffortBytes);
-  if (effort) effort->batch_ms *= std::clamp(share, 0.02, 1.0);
-  return effort;
-}
-
-Result<double> best_rate(StreamTimer& timer, double bytes, const std::optional<RateEffort>& effort,
-                         const std::function<Result<void>()>& enqueue) {
-  double best = 0;
-  if (!effort) {
-    if (auto done = enqueue(); !done) return std::unexpected(done.error());
-    return best;
-  }
-  int pieces = 1;
-  for (int batch = -2; batch < effort->batches; ++batch) {  // -2: warm-up; -1: how many
-    if (auto started = timer.start(); !started) return std::unexpected(started.error());
-    for (int i = 0; i < pieces; ++i)
-      if (auto done = enqueue(); !done) return std::unexpected(done.error());
-    auto ms = timer.stop_ms();
-    if (!ms) return std::unexpected(ms.error());
-    if (batch == -1)
-      pieces = *ms > 0 ? static_cast<int>(std::clamp(std::ceil(effort->batch_ms / *ms), 1.0,
-                                                     static_cast<double>(kMostPieces)))
-                       : kMostPieces;
-    if (batch >= 0 && *ms > 0) best = std::max(best, bytes * pieces / (*ms / 1e3));
-  }
-  return best;
-}
 
 Result<void> prepare_copy_kernel(Device& device) { return device.prepare(kMemoryCopy); }
 
