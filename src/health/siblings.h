@@ -11,9 +11,7 @@
 namespace gpuready {
 
 // Takes the verdicts of all tests.
-// - Rates ("/s") of one test and name: a GPU below 0.95 of the median of its siblings is a finding
-//   ("slower-than-siblings"). Pairs are compared with pairs of the same models and kind of path.
-//   What depends on the host more than on the GPU (pageable memory, NUMA nodes) is not compared.
+// - Rates: find_slower_siblings() (sibling_rates.h).
 // - Digests of one test and name: who differs from the majority has failed by vote; where there is
 //   none (two that differ, say), all are inconclusive. A verdict that failed already stays as it
 //   is.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace gpuready {
 namespace {
 
@@ -27,10 +29,11 @@ Verdict verdict_of(int gpu, const char* test, const char* metric = nullptr, doub
   return verdict;
 }
 
-std::vector<Verdict> rates(std::initializer_list<double> values, const char* metric = "copy_rate") {
+std::vector<Verdict> rates(std::initializer_list<double> values, const char* metric = "copy_rate",
+                           const char* test = "memory") {
   std::vector<Verdict> verdicts;
   for (const double value : values)
-    verdicts.push_back(verdict_of(static_cast<int>(verdicts.size()), "memory", metric, value));
+    verdicts.push_back(verdict_of(static_cast<int>(verdicts.size()), test, metric, value));
   return verdicts;
 }
 
@@ -49,7 +52,10 @@ TEST(Siblings, WhoIsBelowTheMedianOfTheOthersIsAFinding) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].id, "slower-than-siblings");
   EXPECT_EQ(findings[0].gpus, std::vector<int>{2});
-  EXPECT_EQ(findings[0].evidence.size(), 4u);
+  ASSERT_EQ(findings[0].evidence.size(), 1u);
+  EXPECT_EQ(findings[0].evidence[0].source, "memory, GPU 2");
+  EXPECT_EQ(findings[0].evidence[0].quote,
+            "copy_rate = 94 B/s, of 100 B/s which is the median of 3 others");
   EXPECT_EQ(verdicts[2].status, VerdictStatus::passed) << "a finding, not a failure";
 }
 
@@ -71,7 +77,7 @@ TEST(Siblings, OtherModelsAndUnitsAndTestsAreNotCompared) {
   machine.gpus[1].name = "NVIDIA L4";
   EXPECT_TRUE(compare_siblings(machine, verdicts).empty());
   machine = machine_with(2);
-  verdicts[1].test = "bandwidth";
+  verdicts[1].test = "compute";
   EXPECT_TRUE(compare_siblings(machine, verdicts).empty());
   verdicts = rates({100, 50});
   verdicts[0].metrics[0].unit = verdicts[1].metrics[0].unit = "ms";
@@ -79,8 +85,9 @@ TEST(Siblings, OtherModelsAndUnitsAndTestsAreNotCompared) {
 }
 
 TEST(Siblings, WhatDependsOnTheHostOrWasNotTestedIsNotCompared) {
-  for (const char* name : {"h2d_pageable_rate", "h2d_pinned_rate_node1"}) {
-    auto verdicts = rates({100, 50}, name);
+  for (const char* name : {"h2d_pageable_rate", "h2d_pinned_rate_node1", "h2d_together_rate",
+                           "both_ways_together_rate"}) {
+    auto verdicts = rates({100, 50}, name, "bandwidth");
     EXPECT_TRUE(compare_siblings(machine_with(2), verdicts).empty()) << name;
   }
   auto verdicts = rates({100, 50});
@@ -98,6 +105,66 @@ TEST(Siblings, ABurnIsComparedOnceClocksHaveSettled) {
     for (Verdict& verdict : verdicts) verdict.duration_ms = duration_ms;
     EXPECT_EQ(compare_siblings(machine_with(2), verdicts).size(), duration_ms > 10'000 ? 1u : 0u);
   }
+}
+
+// As a healthy machine of four H200s measured them.
+TEST(Siblings, HostMemoryHasAPartInRatesBothWays) {
+  for (const auto& [metric, values] :
+       {std::pair("both_ways_rate", std::initializer_list<double>{93.2e9, 97.8e9, 90.0e9, 98.0e9}),
+        std::pair("h2d_pinned_rate",
+                  std::initializer_list<double>{52.55e9, 54.9e9, 54.5e9, 55.3e9})}) {
+    auto verdicts = rates(values, metric, "bandwidth");
+    EXPECT_TRUE(compare_siblings(machine_with(4), verdicts).empty()) << metric;
+  }
+  auto verdicts = rates({93e9, 98e9, 70e9, 98e9}, "both_ways_rate", "bandwidth");
+  const auto findings = compare_siblings(machine_with(4), verdicts);
+  ASSERT_EQ(findings.size(), 1u) << "half of a link's width still shows";
+  EXPECT_EQ(findings[0].gpus, std::vector<int>{2});
+}
+
+TEST(Siblings, OneCauseIsOneFindingWithAllThatShowsIt) {
+  auto verdicts = rates({98e9, 98e9, 49e9, 98e9}, "both_ways_rate", "bandwidth");
+  for (std::size_t i = 0; i < verdicts.size(); ++i)
+    for (const char* metric : {"h2d_pinned_rate", "d2h_pinned_rate"})
+      verdicts[i].metrics.push_back({metric, i == 2 ? 27e9 : 55e9, "B/s", {}, {}});
+  verdicts[2].metrics.push_back({"dram_copy_rate", 3e12, "B/s", {}, {}});
+  verdicts[1].metrics.push_back({"dram_copy_rate", 4e12, "B/s", {}, {}});
+  const auto findings = compare_siblings(machine_with(4), verdicts);
+  ASSERT_EQ(findings.size(), 2u) << "the link, and the memory";
+  EXPECT_EQ(findings[0].title, "GPU 2 is slower than its siblings: d2h_pinned_rate of 27 GB/s");
+  EXPECT_EQ(findings[0].evidence.size(), 3u);
+  EXPECT_EQ(findings[1].evidence.size(), 1u);
+}
+
+// A machine of four GPUs that NVLink joins, or what else is between them.
+std::vector<Verdict> all_pairs(Machine& machine, PathKind kind,
+                               const std::function<double(int, int)>& rate) {
+  std::vector<Verdict> verdicts;
+  for (int a = 0; a < 4; ++a)
+    for (int b = a + 1; b < 4; ++b) {
+      machine.paths.push_back({a, b, kind, 4, {}});
+      verdicts.push_back(verdict_of(a, "peers", "peer_read_rate", rate(a, b)));
+      verdicts.back().peer_uuid = "GPU-" + std::to_string(b);
+    }
+  return verdicts;
+}
+
+TEST(Siblings, AGpuThatIsSlowInMoreThanOnePairIsToldOnce) {
+  Machine machine = machine_with(4);
+  auto verdicts = all_pairs(machine, PathKind::nvswitch, [](int a, int b) {
+    return a == 1 && b != 0 ? 200.0 : 394.0;  // with two of three
+  });
+  const auto findings = compare_siblings(machine, verdicts);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].gpus, std::vector<int>{1});
+  EXPECT_EQ(findings[0].evidence.size(), 2u);
+}
+
+TEST(Siblings, PairsThatShareAHostBridgeAreNotCompared) {
+  Machine machine = machine_with(4);
+  auto verdicts = all_pairs(machine, PathKind::system,
+                            [](int a, int b) { return a == 0 && b == 1 ? 10.0 : 20.0; });
+  EXPECT_TRUE(compare_siblings(machine, verdicts).empty());
 }
 
 TEST(Siblings, PairsAreComparedWithPairsOfTheSamePath) {
