@@ -313,6 +313,12 @@ def standard(binary, results, gpus):
     need(wall <= limit, f"{wall:.1f} s, over {limit} s")
     memory = next(v for v in report["verdicts"] if v["test"] == "memory")
     need(metric(memory, "slowest_pass_to_copy") >= 0.95, "a pattern is slower than 0.95 of the copy rate")
+    if any(name in gpu["name"] for gpu in report["machine"]["gpus"][:1] for name in ("H100", "H200")):
+        # What an SM does in a cycle, and the clock that it counts itself.
+        for test, name, least in (("compute", "fma_per_sm_cycle", 120), ("tensor", "burn_operations_per_sm_cycle", 4000),
+                                  ("clocks", "sm_clock_counted_to_told", 0.9)):
+            for verdict in (v for v in report["verdicts"] if v["test"] == test):
+                need(metric(verdict, name) >= least, f"{verdict['subject']}: {name} = {metric(verdict, name)}")
     detail = f"{len(report['verdicts'])} verdicts passed in {wall:.1f} s"
     if int(gpus) > 1:
         # Both again: by now the driver has compiled and kept every kernel.

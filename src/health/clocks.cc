@@ -7,9 +7,11 @@
 #include <optional>
 #include <string_view>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "health/throttle.h"
+#include "health/clock_events.h"
+#include "health/compute/test_compute.h"
 
 namespace gpuready {
 namespace {
@@ -20,63 +22,38 @@ constexpr double kRampMs = 300;                                     // of each t
 constexpr std::size_t kLeastSamples = 5;
 // Tests that keep every SM busy; what copies only does not.
 constexpr std::array<std::string_view, 3> kLoadingTests = {"memory", "compute", "tensor"};
-constexpr std::array<std::string_view, 3> kHardwareEvents = {
-    "clock_event_hw_thermal_slowdown", "clock_event_hw_power_brake", "clock_event_hw_slowdown"};
-// Somebody chose these, or the power limit does.
-constexpr std::array<std::string_view, 4> kSettings = {
-    "clock_event_sw_power_cap", "clock_event_application_clocks", "clock_event_sync_boost",
-    "clock_event_display_clocks"};
-
-struct Span {
-  double from_ms, to_ms;
-};
+// By the SMs' own count over what NVML tells. A launch has little beside the kernel; the rest is
+// margin for clocks that change between two samples.
+constexpr double kLeastCountedShare = 0.75;
 
 bool is_about(const Verdict& verdict, const Gpu& gpu) {
   return (gpu.uuid && verdict.uuid == gpu.uuid) ||
          (gpu.pci && verdict.pci_address == gpu.pci->text());
 }
 
-std::vector<Span> loaded_spans(const Gpu& gpu, const std::vector<Verdict>& verdicts) {
-  std::vector<Span> spans;
+std::vector<TimeSpan> loaded_spans(const Gpu& gpu, const std::vector<Verdict>& verdicts) {
+  std::vector<TimeSpan> spans;
   for (const Verdict& verdict : verdicts)
     if (verdict.started_ms && is_about(verdict, gpu) &&
         std::ranges::find(kLoadingTests, verdict.test) != kLoadingTests.end())
-      spans.push_back({*verdict.started_ms + kRampMs, *verdict.started_ms + verdict.duration_ms});
+      spans.push_back(time_of(verdict, kRampMs));
   return spans;
 }
 
-std::vector<double> values_within(const SampleSeries& series, const std::vector<Span>& spans) {
-  std::vector<double> values;
-  for (std::size_t i = 0; i < series.t_ms.size(); ++i)
-    if (std::ranges::any_of(spans, [&](const Span& span) {
-          return series.t_ms[i] >= span.from_ms && series.t_ms[i] <= span.to_ms;
-        }))
-      values.push_back(series.value[i]);
-  return values;
-}
-
-// The share of the loaded time in which the event held the clocks back.
-double share_of(const Samples& samples, int gpu, std::string_view event,
-                const std::vector<Span>& spans) {
-  const SampleSeries* series = samples.find(gpu, event);
-  if (!series) return 0;
-  const auto values = values_within(*series, spans);
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-struct Event {
-  std::string_view series;
+// What held the clocks back for the largest share of the loaded time.
+struct Held {
+  std::string_view name;
   double share = 0;
 };
-template <std::size_t N>
-Event most_frequent(const Samples& samples, int gpu, const std::array<std::string_view, N>& events,
-                    const std::vector<Span>& spans) {
-  Event most;
-  for (const auto event : events)
-    if (const double share = share_of(samples, gpu, event, spans); share > most.share)
-      most = {event, share};
+Held most_frequent(const Samples& samples, int gpu, ClockEvent::By by,
+                   const std::vector<TimeSpan>& spans) {
+  Held most;
+  for (const ClockEvent& event : clock_events()) {
+    const SampleSeries* series = samples.find(gpu, event.series);
+    if (event.by != by || !series) continue;
+    if (const double share = mean(values_within(*series, spans)); share > most.share)
+      most = {event.name, share};
+  }
   return most;
 }
 
@@ -86,9 +63,25 @@ double upper_quartile(std::vector<double> values) {
   return *at;
 }
 
-std::string clause(const Event& event) {
-  return fmt::format("{} during {} of the load", clock_event_name(event.series),
-                     format_percent(event.share, 0));
+std::string clause(const Held& held) {
+  return fmt::format("{} during {} of the load", held.name, format_percent(held.share, 0));
+}
+
+// The clock that the SMs counted themselves in a test of this GPU, and what NVML told of it then.
+struct Counted {
+  double mhz, told_mhz;
+};
+std::optional<Counted> counted_clock(const Gpu& gpu, const SampleSeries& clock,
+                                     const std::vector<Verdict>& verdicts) {
+  for (const Verdict& verdict : verdicts) {
+    if (!verdict.started_ms || verdict.injected_fault || !is_about(verdict, gpu)) continue;
+    const TimeSpan span = time_of(verdict, kRampMs);
+    auto told = values_within(clock, {&span, 1});
+    for (const Metric& metric : verdict.metrics)
+      if (metric.name == kMeasuredClock && told.size() >= kLeastSamples && median(told) > 0)
+        return Counted{metric.value, median(std::move(told))};
+  }
+  return std::nullopt;
 }
 
 std::optional<Verdict> judge(const Gpu& gpu, const Samples& samples,
@@ -101,8 +94,10 @@ std::optional<Verdict> judge(const Gpu& gpu, const Samples& samples,
   if (values.size() < kLeastSamples) return std::nullopt;
 
   const double reached = upper_quartile(values), allowed = *gpu.clocks.max_sm_mhz;
-  const Event hardware = most_frequent(samples, gpu.index, kHardwareEvents, spans);
-  const Event setting = most_frequent(samples, gpu.index, kSettings, spans);
+  using enum ClockEvent::By;
+  const Held held_by_hardware = most_frequent(samples, gpu.index, hardware, spans);
+  const Held held_by_setting = most_frequent(samples, gpu.index, setting, spans);
+  const auto counted = counted_clock(gpu, *clock, verdicts);
   Verdict verdict;
   verdict.test = "clocks";
   verdict.subject = fmt::format("GPU {}", gpu.index);
@@ -110,16 +105,26 @@ std::optional<Verdict> judge(const Gpu& gpu, const Samples& samples,
   if (gpu.pci) verdict.pci_address = gpu.pci->text();
   verdict.status = VerdictStatus::passed;
   verdict.reason = fmt::format("{:.0f} of {:.0f} MHz while loaded", reached, allowed);
-  const bool explained = setting.share >= kExplainingShare;
+  const bool explained = held_by_setting.share >= kExplainingShare;
   verdict.metrics.push_back(
       {"sm_clock_to_allowed", reached / allowed, "1",
        explained ? std::nullopt : std::optional(kLeastClockShare),
        explained ? std::nullopt : std::optional<std::string>("NVML's greatest SM clock")});
-  if (hardware.share >= kMostHardwareShare) {
+  if (counted)
+    verdict.metrics.push_back({"sm_clock_counted_to_told", counted->mhz / counted->told_mhz, "1",
+                               kLeastCountedShare, "the clock that NVML told meanwhile"});
+  if (counted && counted->mhz < kLeastCountedShare * counted->told_mhz) {
     verdict.status = VerdictStatus::failed;
-    verdict.reason += ": " + clause(hardware) + "; check cooling, power supply and power cables";
+    verdict.reason += fmt::format(
+        ", as NVML tells; but the SMs counted {:.0f} million cycles a second while it told "
+        "{:.0f} MHz",
+        counted->mhz, counted->told_mhz);
+  } else if (held_by_hardware.share >= kMostHardwareShare) {
+    verdict.status = VerdictStatus::failed;
+    verdict.reason +=
+        ": " + clause(held_by_hardware) + "; check cooling, power supply and power cables";
   } else if (explained) {
-    verdict.reason += ": " + clause(setting);
+    verdict.reason += ": " + clause(held_by_setting);
   } else if (reached < kLeastClockShare * allowed) {
     verdict.status = VerdictStatus::failed;
     verdict.reason += fmt::format(", and NVML names no cause; at least {} is expected",

@@ -15,6 +15,7 @@ namespace gpuready {
 //   for
 //                 a tenth of the loaded time or more; or the clock stayed below 0.6 of the greatest
 //                 that NVML allows, and no setting and no power limit explains it
+//                 the SMs counted less than 0.75 of the cycles that NVML's clock would make
 //   passed        else, with the clock reached over the clock allowed
 // The clock reached is the upper quartile of the samples while loaded, so that neither the ramp at
 // a test's start nor its pauses count. The limit of 0.6 leaves room for what NVML has no reason for

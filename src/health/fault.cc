@@ -15,7 +15,7 @@ struct Entry {
   std::string_view name;
   std::span<const std::string_view> found_by;
 };
-constexpr std::array<Entry, 10> kFaults = {{
+constexpr std::array<Entry, 11> kFaults = {{
     {FaultClass::bitflip, "bitflip", kMemory},
     {FaultClass::stuck, "stuck", kMemory},
     {FaultClass::dropped_write, "dropped-write", kMemory},
@@ -24,6 +24,7 @@ constexpr std::array<Entry, 10> kFaults = {{
     {FaultClass::wrong_sm, "wrong-sm", kArithmetic},
     {FaultClass::nan, "nan", kArithmetic},
     {FaultClass::slow_sm, "slow-sm", kArithmetic},
+    {FaultClass::slow_clock, "slow-clock", kArithmetic},
     {FaultClass::copy, "copy", kBandwidth},
     {FaultClass::peer_copy, "peer-copy", kPeers},
 }};

@@ -23,8 +23,9 @@ enum class FaultClass {
   wrong_sm,       // one SM computes wrongly
   nan,            // one result is a NaN
   slow_sm,        // one SM takes longer than the others
-  copy,           // a word is corrupted on its way between host and device
-  peer_copy,      // a word is corrupted on its way between two GPUs
+  slow_clock,     // all SMs take longer than they may, and idle in between
+  copy,           // a word is corrupted in one copy between host and device, or within the device
+  peer_copy,      // a word is corrupted in one copy between two GPUs
 };
 
 struct Fault {

@@ -18,8 +18,4 @@ std::optional<std::string> throttling_during(const Verdict& verdict, int gpu,
 // Appends the cause to the reason of each verdict that has a metric below its threshold.
 void explain_low_figures(const Samples& samples, std::vector<Verdict>& verdicts);
 
-// For people: "HW thermal slowdown" for "clock_event_hw_thermal_slowdown"; empty for what is no
-// such series.
-std::string_view clock_event_name(std::string_view series);
-
 }  // namespace gpuready

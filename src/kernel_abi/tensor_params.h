@@ -49,14 +49,16 @@ enum TensorFaultKind : unsigned long long {
   kTensorFaultFlip = 1,  // of the bits `fault_bits` in one accumulator
   kTensorFaultNan = 2,   // one accumulator becomes `fault_bits`
   kTensorFaultSlow = 3,  // each chain takes several times as long
+  kTensorFaultIdle = 4,  // the same, and far longer: other warps do not make up for it
 };
+inline constexpr unsigned long long kTensorEveryUnit = ~0ull;
 
 struct TensorParams {
   unsigned long long operands_address;  // the image: operands, then folds by [rotation][thread]
   unsigned long long results_address;   // of a TensorResults
   unsigned long long chains;            // for each warp group or warp; a multiple of 8
   unsigned long long rotation_mask;     // wgmma: rotation = chain & mask; mma.sync takes all 8
-  // Fault injection: on the SM with this %smid. All zero in production.
+  // Fault injection: on the SM with this %smid, or on every one. All zero in production.
   unsigned long long fault_kind, fault_unit, fault_thread, fault_chain, fault_element, fault_bits;
 };
 static_assert(sizeof(TensorParams) <= 128);

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "health/throttle.h"
+#include "health/clock_events.h"
 
 namespace gpuready {
 namespace {

@@ -75,6 +75,12 @@ TEST_P(PtxCompute, AWrongUnitIsFound) {
 }
 INSTANTIATE_TEST_SUITE_P(Every, PtxCompute, testing::Values("5.0", "5.3", "6.1", "7.5"));
 
+TEST(PtxComputeSpeed, SlowUnitsAreFoundWhereAllAreSlow) {
+  const Verdict v = on<test_compute>("7.5", options(FaultClass::slow_clock));
+  EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
+  EXPECT_TRUE(says(v, "all SMs are slow")) << v.reason;
+}
+
 class PtxTensor : public PtxOf {};
 TEST_P(PtxTensor, CleanUnitsPass) {
   const Verdict v = on<test_tensor>(GetParam(), options());
@@ -85,6 +91,19 @@ TEST_P(PtxTensor, AWrongUnitIsFound) {
   EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
 }
 INSTANTIATE_TEST_SUITE_P(Every, PtxTensor, testing::Values("7.0", "7.5", "8.0", "8.9", "9.0"));
+
+// The machine in software takes no time for a product, so that what it does in a cycle stays beyond
+// every limit. Warps take their turns often here: each sees how long the others hold it up.
+TEST(PtxTensorSpeed, SmsThatIdleDoLessInACycle) {
+  const auto speed = [](std::optional<FaultClass> fault) {
+    return metric(on<test_tensor>("8.0,slice=64", options(fault)), "burn_operations_per_sm_cycle");
+  };
+  const double idle = speed(FaultClass::slow_clock), clean = speed(std::nullopt);
+  EXPECT_GT(idle, 0);
+  EXPECT_LT(idle, clean / 2);
+  EXPECT_EQ(on<test_tensor>("7.5", options(FaultClass::slow_clock)).status,
+            VerdictStatus::not_supported);
+}
 
 }  // namespace
 }  // namespace gpuready

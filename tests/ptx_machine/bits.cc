@@ -115,9 +115,11 @@ After predicates(Warp& w, const Instruction& i) {
   return After::next;
 }
 
+// A multiprocessor starts as many instructions a cycle as the real ones do.
 After clock(Warp& w, const Instruction& i) {
+  constexpr u64 kSchedulers = 4;
   u64* d = w.at<u64>(i.operands[0]);
-  each_lane(w.mask, [&](u32 l) { d[l] = w.block->instructions; });
+  each_lane(w.mask, [&](u32 l) { d[l] = w.block->instructions / kSchedulers; });
   return After::next;
 }
 

@@ -180,7 +180,7 @@ struct Block {
   std::vector<PendingBulk> bulk;
   const bool* before_is_done = nullptr;  // the launch before this
   bool lets_next_start = false;          // the launch after this
-  u64 instructions = 0;                  // so far: the clock of its multiprocessor
+  u64 instructions = 0;                  // so far; its multiprocessor has four a cycle
   // The range of global memory that was reached last.
   mutable u64 begin = 0, end = 0;
 

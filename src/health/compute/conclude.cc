@@ -33,6 +33,11 @@ std::string ComputeTest::describe_failure() const {
     if (unrepeated_ > 0) text += "; computed once more, it was right";
     return text;
   }
+  if (all_slow())
+    return fmt::format(
+        "all SMs are slow: the fastest does {:.1f} multiply-adds in a clock cycle, and {:.1f} is "
+        "the least: {}",
+        fma_per_cycle_, speed_rule_->least(), speed_rule_->source);
   std::string text = fmt::format("{} takes {:.2f} times as long as the median for the same work",
                                  unit_name(worst_.slowest_unit), worst_.ratio());
   if (slow_.size() > 1) text += fmt::format(" ({} {} are slow)", slow_.size(), units_name());
@@ -59,6 +64,9 @@ bool ComputeTest::conclude() {
     }
     verdict_.metrics.push_back(std::move(ratio));
   }
+  if (speed_rule_)
+    verdict_.metrics.push_back(
+        {"fma_per_sm_cycle", fma_per_cycle_, "1", speed_rule_->least(), speed_rule_->source});
   if (rounds_ > 0 && !special_ops_.empty())
     set_metric("special_function_error_to_bound", largest_error_, "1");
 
@@ -78,6 +86,9 @@ bool ComputeTest::conclude() {
     return set(VerdictStatus::not_supported, unnamed_units_
                                                  ? fmt::format("{} tells no unit's time", api)
                                                  : "one unit alone is neither slow nor fast");
+  if (options_.inject && options_.inject->kind == FaultClass::slow_clock && !speed_rule_)
+    return set(VerdictStatus::not_supported,
+               "what a unit of this device does in a clock cycle is not known");
   std::string reason =
       fmt::format("{} operations on each of {} {}: every result is the golden one bit for bit", ops,
                   total, units_name());

@@ -116,6 +116,7 @@ Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
     launcher.shared_words_ = kCpuSharedWords;
     return launcher;
   }
+  launcher.timer_.emplace(TRY(StreamTimer::make(device, StreamId{})));
   launcher.shape_.shared_bytes = most_shared_bytes(device);
   launcher.count_ = kComputeCount;
   launcher.shared_words_ = launcher.shape_.shared_bytes / 4;
@@ -137,8 +138,10 @@ Result<std::vector<ComputeRecord>> ComputeLauncher::launch(ComputeParams params)
   const StreamId stream;
   params.records_address = records_.address();
   params.nonce = ++nonce_;
+  if (timer_) TRY(timer_->start());
   auto done = device_->launch(stream, kCompute, shape_, &params, sizeof params);
   if (!done) return std::unexpected(done.error());
+  if (timer_) ms_ = TRY(timer_->stop_ms());
   std::vector<ComputeRecord> records(shape_.blocks);
   done = device_->copy_to_host(stream, records.data(), records_.address(), records_.bytes());
   if (done) done = device_->synchronize(stream);

@@ -41,7 +41,8 @@ class ComputeLauncher {
   // One record a block; those of blocks that did not end have another nonce.
   Result<std::vector<ComputeRecord>> run(const ComputeWork& work,
                                          const std::optional<ComputeFault>& fault);
-  std::uint64_t nonce() const { return nonce_; }               // of the last launch
+  std::uint64_t nonce() const { return nonce_; }  // of the last launch
+  double ms() const { return ms_; }  // of the last launch, on GPUs whose units tell their cycles
   unsigned shared_bytes() const { return shared_words_ * 4; }  // tested, of each unit
   // The results of one operation as this unit computes them now; absent when no block came to it.
   Result<std::optional<std::vector<std::uint64_t>>> results_of(
@@ -57,6 +58,8 @@ class ComputeLauncher {
   LaunchShape shape_;
   unsigned count_ = 0, shared_words_ = 0;
   std::uint64_t nonce_ = 0;
+  std::optional<StreamTimer> timer_;
+  double ms_ = 0;
 };
 
 }  // namespace gpuready

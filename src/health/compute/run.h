@@ -10,7 +10,9 @@
 
 #include "base/random.h"
 #include "health/compute/launch.h"
+#include "health/compute/speed.h"
 #include "health/compute/tally.h"
+#include "health/sm_rates.h"
 #include "health/test_run.h"
 
 namespace gpuready {
@@ -46,6 +48,8 @@ class ComputeTest final : public TestRun {
   Result<void> check_bounds(const ComputeWork& work, unsigned op, unsigned unit,
                             std::uint64_t checksum);
   Result<void> locate(const ComputeWork& work);
+  Result<void> measure_speed();
+  void note_clock(const std::map<unsigned, std::uint64_t>& ticks);
   Result<std::vector<std::uint64_t>> reference_of(const ComputeWork& work, const WrongSum& wrong);
   void judge_times(const UnitTimes& times);
   bool conclude();  // always false
@@ -68,8 +72,10 @@ class ComputeTest final : public TestRun {
   unsigned units_total() const { return launcher_ ? launcher_->blocks() : device_.info().units; }
   // Others' work on the same GPU may take its turn on some SMs and not on others.
   bool alone() const { return options_.reserve_free_bytes == 0; }
+  // All of the GPU, which no comparison of its SMs shows.
+  bool all_slow() const { return speed_rule_ && fma_per_cycle_ < speed_rule_->least(); }
   bool found_wrong() const {
-    return !tally_.wrong.empty() || verdict_.mismatches_total > 0 || !slow_.empty() ||
+    return !tally_.wrong.empty() || verdict_.mismatches_total > 0 || !slow_.empty() || all_slow() ||
            tally_.silent + tally_.incomplete > 0;
   }
   double seconds_wanted() const;
@@ -84,7 +90,10 @@ class ComputeTest final : public TestRun {
   std::optional<ComputeFault> fault_;
   ComputeTally tally_;
   std::vector<unsigned> slow_;
-  UnitTimes::Spread worst_;  // of the round with the largest ratio
+  std::optional<SpeedMeter> speed_;
+  std::optional<SmRateRule> speed_rule_;  // where it was measured and is judged
+  double fma_per_cycle_ = 0;              // of the fastest SM
+  UnitTimes::Spread worst_;               // of the round with the largest ratio
   double largest_error_ = 0;
   std::size_t unrepeated_ = 0;
   std::uint64_t rounds_ = 0, rounds_total_ = 0;

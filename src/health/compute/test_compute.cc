@@ -19,6 +19,8 @@ constexpr std::size_t kMostLocated = 16;  // wrong sums whose results are looked
 constexpr std::size_t kMostBesides = 64;  // launches while the golden values are computed
 constexpr ByLevel<double> kSeconds = {0, 3, 30};
 constexpr unsigned kQuickRounds = 2;
+constexpr int kSpeedLaunches = 3;
+constexpr std::uint64_t kIdleFault = 4;  // times as long as it works
 
 }  // namespace
 
@@ -82,6 +84,7 @@ Result<void> ComputeTest::census() {
 Result<void> ComputeTest::round(std::uint64_t seed) {
   if (auto done = exact_round(seed); !done) return done;
   if (interrupted_) return {};
+  TRY(measure_speed());
   // The first round's special functions are the same everywhere, for the siblings' sake.
   if (auto done = special_round(rounds_ == 0 ? kSpecialSeed : seed, rounds_ == 0); !done)
     return done;
@@ -107,9 +110,11 @@ Result<void> ComputeTest::exact_round(std::uint64_t seed) {
   const auto one_run = [&]() -> Result<void> {
     auto records = launcher_->run(work, fault_);
     if (!records) return std::unexpected(records.error());
-    if (!unnamed_units_)
-      for (const auto& [unit, ticks] : unit_ticks(*records, launcher_->nonce()))
-        times.add(unit, ticks);
+    if (!unnamed_units_) {
+      const auto ticks_of = unit_ticks(*records, launcher_->nonce());
+      for (const auto& [unit, ticks] : ticks_of) times.add(unit, ticks);
+      note_clock(ticks_of);
+    }
     runs.push_back({std::move(*records), launcher_->nonce()});
     return {};
   };
@@ -136,6 +141,38 @@ void ComputeTest::judge_times(const UnitTimes& times) {
   if (!spread) return;
   if (spread->ratio() > worst_.ratio() || worst_.median == 0) worst_ = *spread;
   if (alone()) slow_ = times.slower_than(rule_.ratio);
+}
+
+// How many cycles went by in a second, by the SMs' own count; of several launches the most.
+void ComputeTest::note_clock(const std::map<unsigned, std::uint64_t>& ticks_of) {
+  if (cpu_ || launcher_->ms() <= 0) return;
+  double most = 0;
+  for (const auto& [unit, ticks] : ticks_of) most = std::max(most, static_cast<double>(ticks));
+  const double mhz = most / launcher_->ms() / 1e3;
+  const Metric* before = find_metric(kMeasuredClock);
+  if (mhz > 0 && (!before || before->value < mhz)) set_metric(kMeasuredClock, mhz, "MHz");
+}
+
+// What the fastest SM does in a cycle, however high the clock is and whatever it is said to be.
+Result<void> ComputeTest::measure_speed() {
+  const auto rule = fma_rate_rule(device_.info().compute_capability.value_or(0));
+  if (verdict_.executor != "cuda" || !rule || !alone()) return {};
+  phase_ = "speed";
+  if (!speed_) speed_.emplace(TRY(SpeedMeter::make(device_)));
+  const bool idles = options_.inject && options_.inject->kind == FaultClass::slow_clock;
+  for (int launch = 0; launch < kSpeedLaunches; ++launch) {
+    for (const RateRecord& record : TRY(speed_->run(idles ? kIdleFault : 0))) {
+      const std::uint64_t sum = rate_sum(SpeedMeter::kRounds);
+      if (record.nonce != speed_->nonce())
+        ++tally_.silent;
+      else if (record.sum != sum)
+        add_mismatch({"fp32 fma chains", record.unit_at_start, 0, sum, record.sum});
+      else
+        fma_per_cycle_ = std::max(fma_per_cycle_, SpeedMeter::per_cycle(record));
+    }
+  }
+  speed_rule_ = rule;
+  return {};
 }
 
 // Equal on all units, and within what is published.

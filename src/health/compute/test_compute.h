@@ -6,6 +6,9 @@
 
 namespace gpuready {
 
+// A metric of its verdict: the cycles that the SMs counted in a second, in MHz.
+inline constexpr const char* kMeasuredClock = "sm_clock_measured";
+
 Verdict test_compute(Device& device, const TestOptions& options, const TestHooks& hooks = {});
 
 }  // namespace gpuready

@@ -28,6 +28,10 @@ TensorFaultPlace draw_tensor_fault(const Fault& fault, std::span<const TensorFor
   place.fault.bits = 1u << below(32);
   place.fault.kind = kTensorFaultFlip;
   if (fault.kind == FaultClass::slow_sm) place.fault.kind = kTensorFaultSlow;
+  if (fault.kind == FaultClass::slow_clock) {
+    place.fault.kind = kTensorFaultIdle;
+    place.fault.unit = kTensorEveryUnit;
+  }
   if (fault.kind == FaultClass::nan) {
     place.fault.kind = kTensorFaultNan;
     place.fault.bits = kNaNBits;

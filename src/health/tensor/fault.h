@@ -11,7 +11,7 @@ namespace gpuready {
 
 // Which of `forms` a fault on purpose is made in, and where: on one of the SMs seen.
 struct TensorFaultPlace {
-  std::size_t form = 0;  // slow-sm: of no meaning, the SM is slow in all
+  std::size_t form = 0;  // slow-sm, slow-clock: of no meaning, it is slow in all
   TensorFault fault;
 };
 TensorFaultPlace draw_tensor_fault(const Fault& fault, std::span<const TensorForm* const> forms,

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "health/sm_rates.h"
 #include "health/tensor/fault.h"
 #include "health/tensor/judge.h"
 #include "health/test_run.h"
@@ -54,6 +55,7 @@ class TensorTest final : public TestRun {
   double done_ms_ = 0, slowest_ = 1;
   std::uint64_t chains_ = 0;
   double burn_s_ = 0;
+  std::optional<SmRateRule> speed_rule_;
 };
 
 Result<void> TensorTest::steps() {
@@ -73,9 +75,16 @@ Result<void> TensorTest::steps() {
   // A random seed holds for the process: the answers to it are computed once.
   static const std::uint64_t process_seed = random_u64();
   const std::uint64_t seed = options_.seed.value_or(process_seed);
-  if (options_.inject && options_.inject->kind != FaultClass::wrong_sm &&
-      options_.inject->kind != FaultClass::nan && options_.inject->kind != FaultClass::slow_sm) {
+  if (options_.inject && std::ranges::find(tests_that_find(options_.inject->kind), "tensor") ==
+                             tests_that_find(options_.inject->kind).end()) {
     set(VerdictStatus::not_tested, "no such fault can be made in the tensor test");
+    return {};
+  }
+  // Others' work may take its turn on the SMs.
+  if (options_.reserve_free_bytes == 0) speed_rule_ = tensor_rate_rule(capability);
+  if (options_.inject && options_.inject->kind == FaultClass::slow_clock && !speed_rule_) {
+    set(VerdictStatus::not_supported,
+        "what the tensor cores of this GPU do in a clock cycle is not known");
     return {};
   }
 
@@ -168,7 +177,8 @@ Result<bool> TensorTest::run_round(TensorRunner& runner, std::size_t index, std:
 TensorFault TensorTest::fault_for(std::size_t index) const {
   if (!options_.inject || units_.empty()) return {};
   const auto place = draw_tensor_fault(*options_.inject, forms_, units_);
-  const bool here = place.form == index || place.fault.kind == kTensorFaultSlow;
+  const bool here = place.form == index || place.fault.kind == kTensorFaultSlow ||
+                    place.fault.kind == kTensorFaultIdle;
   return here ? place.fault : TensorFault{};
 }
 
@@ -177,6 +187,18 @@ TensorFault TensorTest::fault_for(std::size_t index) const {
 bool TensorTest::judge_speeds(const TensorForm& form, const Tally& tally) {
   const auto slow = find_slow_units({tally.cycles_per_chain.begin(), tally.cycles_per_chain.end()});
   slowest_ = slow.median_to_slowest;
+  if (speed_rule_ && !tally.cycles_per_chain.empty()) {
+    const auto fastest = std::ranges::min_element(tally.cycles_per_chain, {},
+                                                  [](const auto& unit) { return unit.second; });
+    const double rate = form.operations() / std::max(fastest->second, 1.0);
+    verdict_.metrics.push_back(
+        {"burn_operations_per_sm_cycle", rate, "1", speed_rule_->least(), speed_rule_->source});
+    if (rate < speed_rule_->least())
+      return set(VerdictStatus::failed,
+                 fmt::format("{}: all SMs are slow: the fastest does {:.0f} operations in a clock "
+                             "cycle, and {:.0f} is the least: {}",
+                             form.name, rate, speed_rule_->least(), speed_rule_->source));
+  }
   if (slow.units.empty()) return true;
   std::vector<std::string> names;
   for (const auto& [unit, factor] : slow.units)

@@ -43,18 +43,20 @@ struct Checker {
   GPUREADY_DEVICE explicit Checker(const TensorParams& params)
       : p(params),
         results(reinterpret_cast<TensorResults*>(params.results_address)),
-        faulty(params.fault_kind != kTensorFaultNone && params.fault_unit == unit_index()) {
+        faulty(params.fault_kind != kTensorFaultNone &&
+               (params.fault_unit == unit_index() || params.fault_unit == kTensorEveryUnit)) {
     if (thread_index() == 0) results->units[block_index()].unit_at_start = unit_index();
   }
 
   template <unsigned kCount>
   GPUREADY_DEVICE void spoil(unsigned (&values)[kCount], u64 chain, u64 chain_start) const {
-    if (p.fault_kind == kTensorFaultSlow) {
+    if (p.fault_kind == kTensorFaultSlow || p.fault_kind == kTensorFaultIdle) {
       // Long enough to show although warp groups, or warps, take turns on the tensor cores; asleep,
       // because a loop that reads the clock keeps the others' matrix instructions from their
       // registers.
       const u64 now = clock_cycles(), chain_cycles = now - chain_start;
-      const u64 wait = 4 * (chain_cycles < kMaxChainCycles ? chain_cycles : kMaxChainCycles);
+      const u64 times = p.fault_kind == kTensorFaultSlow ? 4 : 16;
+      const u64 wait = times * (chain_cycles < kMaxChainCycles ? chain_cycles : kMaxChainCycles);
       do {
         asm volatile("nanosleep.u32 200;");
       } while (clock_cycles() - now < wait);

@@ -73,6 +73,18 @@ TEST(Clocks, HardwareSlowdownUnderLoadFailsWhateverTheClock) {
   }
 }
 
+TEST(Clocks, FewerCyclesThanTheToldClockMakesFail) {
+  LoadedRun run(1980);
+  run.verdicts[0].metrics.push_back({"sm_clock_measured", 1960, "MHz", {}, {}});
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+  run.verdicts[0].metrics[0].value = 660;
+  EXPECT_EQ(run.judged().status, VerdictStatus::failed);
+  EXPECT_TRUE(contains(run.judged().reason, "counted 660 million cycles a second"))
+      << run.judged().reason;
+  run.verdicts[0].injected_fault = "slow-sm";
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << "of a fault on purpose, not the GPU's";
+}
+
 // What happened before and after the load is no statement on the load.
 TEST(Clocks, OnlyTheLoadedTimeCounts) {
   LoadedRun run(1900);

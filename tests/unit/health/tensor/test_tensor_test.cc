@@ -70,6 +70,27 @@ TEST(TensorTest, ADeviceWithoutMatrixInstructionsIsNotSupported) {
   EXPECT_EQ(test_tensor(pascal, options_for(), {}).status, VerdictStatus::not_supported);
 }
 
+TEST(TensorTest, AGpuOnWhichAllSmsAreSlowFails) {
+  // 1,572,864 operations in a chain of every thread; Ampere's SM does 2048 in a cycle.
+  const auto with = [](unsigned cycles) {
+    return [cycles](const TensorParams& p, TensorResults& results) {
+      for (unsigned block = 0; block < 4; ++block)
+        results.units[block] = {block, block, p.chains * cycles, p.chains * 384};
+    };
+  };
+  StandIn healthy(with(1000), 80), slow(with(2000), 80), unknown(with(2000), 75);
+  EXPECT_EQ(test_tensor(healthy, options_for(), {}).status, VerdictStatus::passed);
+  const Verdict verdict = test_tensor(slow, options_for(), {});
+  EXPECT_EQ(verdict.status, VerdictStatus::failed);
+  EXPECT_NE(verdict.reason.find("all SMs are slow: the fastest does 786 operations"),
+            std::string::npos)
+      << verdict.reason;
+  EXPECT_EQ(test_tensor(unknown, options_for(), {}).status, VerdictStatus::passed);
+  TestOptions shared = options_for();
+  shared.reserve_free_bytes = 1;
+  EXPECT_EQ(test_tensor(slow, shared, {}).status, VerdictStatus::passed);
+}
+
 TEST(TensorTest, RightCountsOnEverySmPass) {
   StandIn gpu(all_right);
   const Verdict verdict = test_tensor(gpu, options_for(), {});

@@ -1,0 +1,52 @@
+#include "health/clock_events.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gpuready {
+namespace {
+
+using enum ClockEvent::By;
+
+constexpr ClockEvent kEvents[] = {
+    {"clock_event_hw_thermal_slowdown", "HW thermal slowdown", "gpu_temperature", hardware},
+    {"clock_event_sw_thermal_slowdown", "SW thermal slowdown", "gpu_temperature", software},
+    {"clock_event_hw_power_brake", "HW power brake", "power", hardware},
+    {"clock_event_hw_slowdown", "HW slowdown", "", hardware},
+    {"clock_event_sw_power_cap", "SW power cap", "power", setting},
+    {"clock_event_sync_boost", "sync boost", "", setting},
+    {"clock_event_application_clocks", "application clocks", "sm_clock", setting},
+    {"clock_event_display_clocks", "display clocks", "", setting},
+};
+
+}  // namespace
+
+std::span<const ClockEvent> clock_events() { return kEvents; }
+
+std::string_view clock_event_name(std::string_view series) {
+  for (const ClockEvent& event : kEvents)
+    if (event.series == series) return event.name;
+  return {};
+}
+
+TimeSpan time_of(const Verdict& verdict, double ramp_ms) {
+  const double start = verdict.started_ms.value_or(0);
+  return {start + ramp_ms, start + verdict.duration_ms};
+}
+
+std::vector<double> values_within(const SampleSeries& series, std::span<const TimeSpan> spans) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < series.t_ms.size(); ++i)
+    if (std::ranges::any_of(spans, [&](const TimeSpan& span) {
+          return series.t_ms[i] >= span.from_ms && series.t_ms[i] <= span.to_ms;
+        }))
+      values.push_back(series.value[i]);
+  return values;
+}
+
+double mean(std::span<const double> values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace gpuready
