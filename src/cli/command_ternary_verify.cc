@@ -118,7 +118,7 @@ Result<void> open_tensors(const Options& options, TensorFile& to) {
           ErrorKind::bad_input,
           fmt::format(
               "{}: {} stands for several layouts (tensor {}): name one with --layout; `gpuready "
-              "ternary inspect` tells which fit",
+              "ternary inspect` lists those that fit",
               printable(options.file), gguf::type_name(tensor.type), one_line(tensor.name)));
   return {};
 }

@@ -33,7 +33,8 @@ Result<void> map_aliased(const CudaDriver& driver, CudaDeviceNumber device, std:
   constexpr int kMinimum = 0;
   auto done = driver.allocation_granularity(&granularity, &properties, kMinimum);
   if (!done) return done;
-  if (granularity == 0) return fail(ErrorKind::device, "the driver told a granularity of 0 bytes");
+  if (granularity == 0)
+    return fail(ErrorKind::device, "the driver reported a granularity of 0 bytes");
   const std::size_t granules = (bytes + granularity - 1) / granularity;
   aliased.half_bytes = std::max<std::size_t>(granules, 1) * granularity;
   done = map(driver, device, aliased);

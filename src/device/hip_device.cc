@@ -100,8 +100,8 @@ Result<HipDeviceNumber> find_device(const HipDriver& driver, const std::string& 
                             pci_address, seen.empty() ? "nothing" : join(seen, ", ")));
   if (found.size() > 1)  // partitions of one GPU
     return fail(ErrorKind::unsupported,
-                fmt::format("the HIP runtime shows {} devices at {}, and which is meant cannot be "
-                            "told",
+                fmt::format("the HIP runtime shows {} devices at {}, and which of them it is "
+                            "cannot be known",
                             found.size(), pci_address));
   return found.front();
 }

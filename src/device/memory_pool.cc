@@ -227,8 +227,8 @@ Result<PoolBlock> DevicePool::allocate(std::uint64_t bytes, StreamId stream,
       if (over_limit())
         return refused(
             {ErrorKind::too_large,
-             fmt::format("{} beside {} in use exceed the pool's limit of {}", format_bytes(block),
-                         format_bytes(others), format_bytes(limit))});
+             fmt::format("{} in addition to {} in use exceed the pool's limit of {}",
+                         format_bytes(block), format_bytes(others), format_bytes(limit))});
     }
     taken = pool.device->allocate(block);
     if (!taken && pool.device->fault_of(taken.error()) == DeviceFault::out_of_memory &&

@@ -196,8 +196,9 @@ std::vector<Cause> access_causes() {
       {.id = "uvm-missing",
        .severity = Severity::error,
        .title = "The nvidia-uvm module or its node is missing",
-       .explanation = "CUDA needs the unified memory module beside the main one; NVML does not, so "
-                      "tools look well while CUDA fails.",
+       .explanation =
+           "CUDA needs the unified memory module as well as the main one; NVML does not, so "
+           "tools look well while CUDA fails.",
        .cure = "Load nvidia-uvm and create its nodes.",
        .command = "nvidia-modprobe -u -c0",
        .explains = {"cuda-start-failed", "expected-gpu-count"},

@@ -209,8 +209,7 @@ std::vector<Cause> recovery_causes() {
       {.id = "gpu-hung",
        .severity = Severity::error,
        .title = "The GPU hangs",
-       .explanation =
-           "Work on the GPU did not end in time, and the kernel log tells of no recovery.",
+       .explanation = "Work on the GPU did not end in time, and the kernel log shows no recovery.",
        .cure =
            "Reboot; if it comes again, update driver and firmware, and check power and cooling.",
        .command = "reboot",

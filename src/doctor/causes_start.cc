@@ -200,7 +200,7 @@ std::vector<Cause> start_causes() {
        .severity = Severity::error,
        .title = "This kernel's driver leaves the GPU alone",
        .explanation = "The kernel knows the GPU and does not support it yet, so its driver takes "
-                      "it only when it is told to by force_probe.",
+                      "it only when force_probe names it.",
        .cure = "Install a newer kernel.",
        .command = {},
        .explains = kNotStarted,

@@ -12,33 +12,33 @@ namespace {
 
 constexpr std::string_view kNotRecorded = "not in the recording";
 constexpr std::string_view kSuspended =
-    "Asking a suspended GPU would wake it, so only what the bus tells is known of it.";
+    "Asking a suspended GPU would wake it, so only the bus's own facts about it are known.";
 constexpr std::string_view kPciBus = "/sys/bus/pci/devices";
 constexpr std::size_t kEvidenceMax = 6;
 
 struct Blind {
   std::string_view part;   // of Unseen::what
-  std::string_view hides;  // what cannot be told without it
+  std::string_view hides;  // what cannot be seen without it
 };
 constexpr Blind kBlind[] = {
     {"kernel log",
      "GPUs that fell off the bus, rejected or unsuitable kernel modules, failed starts and Xids "
-     "cannot be told"},
+     "cannot be seen"},
     {"/proc/driver/nvidia",
-     "a mismatch of libraries and kernel module, and excluded GPUs, cannot be told"},
-    {"/sys/bus/pci", "GPUs without a driver, and narrow links, cannot be told"},
-    {"/dev", "missing or refused device nodes cannot be told"},
-    {"cgroup", "the container's memory and CPU limits cannot be told"},
-    {"NVML", "ECC errors, row remapping, NVLinks and slowdowns cannot be told"},
-    {"CUDA", "whether CUDA starts cannot be told"},
-    {"ROCm", "whether ROCm starts cannot be told"},
-    {"Vulkan", "whether Vulkan sees the GPU cannot be told"},
+     "a mismatch of libraries and kernel module, and excluded GPUs, cannot be seen"},
+    {"/sys/bus/pci", "GPUs without a driver, and narrow links, cannot be seen"},
+    {"/dev", "missing or refused device nodes cannot be seen"},
+    {"cgroup", "the container's memory and CPU limits cannot be seen"},
+    {"NVML", "ECC errors, row remapping, NVLinks and slowdowns cannot be seen"},
+    {"CUDA", "whether CUDA starts is not known"},
+    {"ROCm", "whether ROCm starts is not known"},
+    {"Vulkan", "whether Vulkan sees the GPU is not known"},
 };
 
 std::string what_it_hides(std::string_view what) {
   for (const auto& blind : kBlind)
     if (contains(what, blind.part)) return fmt::format("Without it, {}.", blind.hides);
-  return "What it would have told is missing from this diagnosis.";
+  return "Its facts are missing from this diagnosis.";
 }
 
 std::vector<Match> not_recorded(const Facts& facts) {
@@ -134,7 +134,7 @@ std::vector<Cause> unseen_causes() {
       {.id = "unseen",
        .severity = Severity::info,
        .title = "Something could not be read",
-       .explanation = "What it would have told is missing from this diagnosis.",
+       .explanation = "Its facts are missing from this diagnosis.",
        .cure = "Run it as root, outside a container where possible.",
        .command = {},
        .explains = {},

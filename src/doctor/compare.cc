@@ -23,7 +23,7 @@ constexpr ChangeRow kRows[] = {
      "Xids were reported while the work ran.", "Follow the action for this Xid."},
     {"gpu-replaced", Severity::warning, "Another GPU stands at this address",
      "The GPU at this address is not the one of the baseline.",
-     "If that was meant, record a new baseline."},
+     "If that was intended, record a new baseline."},
     {"gpu-moved", Severity::info, "The GPU has another PCI address",
      "The same GPU is found at another address, as happens when cards are added or moved.", ""},
     {"gpu-added", Severity::info, "A GPU that the baseline does not hold",

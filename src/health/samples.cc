@@ -111,7 +111,7 @@ std::string why_nothing(const ProbeDocument& heard) {
       return fmt::format("{}: {} ({})", call, nvml_error_text(answer->code),
                          nvml_error_name(answer->code));
   if (!heard.find("nvmlInit_v2()")) return "NVML did not answer nvmlInit_v2()";
-  return "NVML told nothing of the GPUs that were tested";
+  return "NVML reported nothing about the GPUs that were tested";
 }
 
 }  // namespace

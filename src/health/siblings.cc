@@ -67,7 +67,7 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
       } else if (one.verdict->status == VerdictStatus::passed) {
         one.verdict->status = VerdictStatus::inconclusive;
         one.verdict->reason = fmt::format(
-            "its {} differ from those of another GPU of the same model, and no majority tells "
+            "its {} differ from those of another GPU of the same model, and no majority shows "
             "which is right",
             name);
       }

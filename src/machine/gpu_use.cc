@@ -51,7 +51,7 @@ Answer of_a_claim(const Machine&, const Gpu& gpu) {
   if (gpu.faked) return GpuAccess{GpuUse::faked, "--fake", "it exists nowhere"};
   if (gpu.excluded.value_or(false))
     return unusable("/proc/driver/nvidia",
-                    "the driver was told to leave it out (NVreg_ExcludedGpus)");
+                    "the driver is configured to leave it out (NVreg_ExcludedGpus)");
   return std::nullopt;
 }
 

@@ -155,7 +155,7 @@ std::string reserve_text(const std::vector<const TestSummary*>& tests) {
     if (const auto& coverage = test->verdict->coverage)
       most = std::max(most, coverage->reserved_bytes.value_or(0));
   if (most == 0) return {};
-  return fmt::format("The driver keeps {} beside that for itself.", format_bytes(most));
+  return fmt::format("The driver keeps another {} for itself.", format_bytes(most));
 }
 
 // Said once when it holds for all that passed.

@@ -207,7 +207,7 @@ constexpr void visit_fields(Visitor& visit, Of<CudaLimits>) {
   FIELD(clock_khz, "Greatest clock of the SMs.");
   FIELD(memory_clock_khz, "Greatest clock of the memory.");
   FIELD(memory_bus_width_bits, "Width of the memory bus.");
-  FIELD(copy_engines, "Engines that copy beside kernels.");
+  FIELD(copy_engines, "Engines that copy while kernels run.");
   FIELD(integrated, "Whether it shares the host's memory.");
   FIELD(cooperative_launch, "Whether cooperative launches work.");
   FIELD(managed_memory, "Whether managed memory works.");
@@ -254,7 +254,7 @@ constexpr void visit_fields(Visitor& visit, Of<Gpu>) {
   FIELD(integrated, "True when it shares the host's memory.");
   FIELD(suspended, "True when it is suspended to save power: nothing else was asked.");
   FIELD(faked, "True when a fake claims it: it does not exist and cannot execute.");
-  FIELD(excluded, "True when NVIDIA's driver was told to leave it out.");
+  FIELD(excluded, "True when NVIDIA's driver is configured to leave it out.");
   FIELD(memory, "Device memory.");
   FIELD(clocks, "Clocks.");
   FIELD(power, "Power.");

@@ -64,7 +64,8 @@ class Judge {
     });
     if (!measured || slice_) return;
     if (!device.memory_bus_bits || !device.memory_clock_khz)
-      return note("the copy rate is not judged: bus width and memory clock are not told");
+      return note(
+          "the copy rate is not judged: the driver does not report bus width and memory clock");
     const std::uint64_t cached = kLeastCacheMultiple * device.l2_cache_bytes.value_or(0);
     if (facts_.device_bytes < std::max(cached, kLeastJudgedBytes))
       return note("the copy rate is not judged: the caches hold what was copied");

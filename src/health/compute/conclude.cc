@@ -84,7 +84,7 @@ bool ComputeTest::conclude() {
   if (options_.inject && options_.inject->kind == FaultClass::slow_sm &&
       (total < 2 || unnamed_units_))
     return set(VerdictStatus::not_supported, unnamed_units_
-                                                 ? fmt::format("{} tells no unit's time", api)
+                                                 ? fmt::format("{} reports no time of a unit", api)
                                                  : "one unit alone is neither slow nor fast");
   if (options_.inject && options_.inject->kind == FaultClass::slow_clock && !speed_rule_)
     return set(VerdictStatus::not_supported,

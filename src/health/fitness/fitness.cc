@@ -80,7 +80,7 @@ Verdict memory_fitness(const Machine& machine, const FitnessLimits& limits) {
   }
   if (!available) {
     verdict.status = VerdictStatus::inconclusive;
-    verdict.reason = "neither /proc/meminfo nor the cgroup tells how much memory is available";
+    verdict.reason = "neither /proc/meminfo nor the cgroup says how much memory is available";
     return verdict;
   }
   const auto said = fmt::format("{} available {}", format_bytes(*available), within);
@@ -95,7 +95,7 @@ Verdict disk_fitness(const Result<FileSystemSpace>& root, const FitnessLimits& l
   Verdict verdict = begin("disk");
   if (!root || root->total_bytes == 0) {
     verdict.status = VerdictStatus::inconclusive;
-    verdict.reason = root ? "the file system of / tells no size" : root.error().message;
+    verdict.reason = root ? "the file system of / reports no size" : root.error().message;
     return verdict;
   }
   const double percent =
@@ -136,7 +136,7 @@ Verdict cuda_version_fitness(const Machine& machine, const FitnessLimits& limits
   const auto version = found ? parse_version(*found) : std::nullopt;
   if (!version) {
     verdict.status = VerdictStatus::failed;  // hardware without a driver that answers is no pass
-    verdict.reason = "an NVIDIA GPU is here, but its driver told no CUDA version";
+    verdict.reason = "an NVIDIA GPU is here, but its driver reported no CUDA version";
     return verdict;
   }
   const bool good = *version >= *parse_version(limits.min_cuda_version);

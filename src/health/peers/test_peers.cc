@@ -163,7 +163,7 @@ std::string PeersTest::path() const {
   // PCIe carries no more than this, and NVLink is what else there is.
   if (best_rate_ > kPcieMost) return "NVLink, by its rate";
   if (best_rate_ > 0 && !facts_.native_atomics.value_or(true)) return "PCIe, as it has no atomics";
-  return "a path that is not told";
+  return "an unknown path";
 }
 
 void PeersTest::conclude() {
