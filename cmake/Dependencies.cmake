@@ -16,13 +16,13 @@ else()
   target_compile_definitions(gpuready_fmt PUBLIC FMT_HEADER_ONLY)
 endif()
 
-foreach(name archive sodium sqlite3 zstd)
+foreach(name archive lzma sodium sqlite3 z zstd)
   find_library(GPUREADY_LIB_${name} NAMES lib${name}.a REQUIRED)
   add_library(gpuready_${name} INTERFACE)
   # Installed archives name it without this machine's path.
   target_link_libraries(gpuready_${name} INTERFACE
     $<BUILD_INTERFACE:${GPUREADY_LIB_${name}}> $<INSTALL_INTERFACE:${name}>)
 endforeach()
-target_link_libraries(gpuready_archive INTERFACE gpuready_zstd)
+target_link_libraries(gpuready_archive INTERFACE gpuready_zstd gpuready_lzma gpuready_z)
 
 find_program(GPUREADY_AWK NAMES awk mawk gawk REQUIRED)

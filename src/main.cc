@@ -38,6 +38,7 @@ constexpr CommandEntry kCommands[] = {
      declare_ternary},
     {"bench", "Benchmarks of compiler stacks: compare runs, and say how sure that is",
      declare_bench},
+    {"vm", "GPUs for virtual machines: driver bundles for guests", declare_vm},
 };
 
 // A descriptor that is closed would become that of the first file opened, and messages would land

@@ -72,7 +72,8 @@ CLI::Option* add_value(CLI::App& app, const Option& option, bool& value) {
 }
 CLI::Option* add_value(CLI::App& app, const Option& option, std::vector<std::string>& value) {
   CLI::Option* added = app.add_option(option.name, value, option.help);
-  return added->allow_extra_args(false);  // what follows may be a file
+  // What follows an option's value may be a file; what follows a file may be another.
+  return added->allow_extra_args(option.name[0] != '-');
 }
 
 // One screen is 80 columns wide, and says once what a value may be.

@@ -15,5 +15,6 @@ void declare_gpu_test(CommandSpec& command);
 void declare_ternary(CommandSpec& command);
 void declare_bench(CommandSpec& command);
 void declare_pack(CommandSpec& command);
+void declare_vm(CommandSpec& command);
 
 }  // namespace gpuready::cli

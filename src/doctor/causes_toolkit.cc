@@ -1,21 +1,14 @@
 // CUDA toolkits and runtimes against what the driver supports.
-// Least drivers: NVIDIA, "CUDA Compatibility", table of minor version compatibility.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/cuda_drivers.h"
 
 namespace gpuready::doctor {
 namespace {
-
-struct LeastDriver {
-  int cuda;                 // major version
-  std::string_view driver;  // the least that runs programs built with it
-};
-constexpr LeastDriver kLeastDrivers[] = {{11, "450.80.02"}, {12, "525.60.13"}, {13, "580.65.06"}};
-constexpr int kFirstWithMinorCompatibility = 11;
 
 struct Release {
   int major = 0, minor = 0;
@@ -70,8 +63,8 @@ std::vector<Match> toolkit_newer(const Facts& facts) {
   if (machine.nvidia.module_version)
     match.evidence.push_back(
         evidence("/proc/driver/nvidia/version", *machine.nvidia.module_version));
-  const bool same_major =
-      newest.release.major == driver->major && newest.release.major >= kFirstWithMinorCompatibility;
+  const bool same_major = newest.release.major == driver->major &&
+                          newest.release.major >= kFirstCudaWithMinorCompatibility;
   if (same_major) {
     match.severity = Severity::info;
     match.explanation =
@@ -79,13 +72,12 @@ std::vector<Match> toolkit_newer(const Facts& facts) {
         "does not: where a program has no code for this GPU, loading it fails with CUDA error 222.";
     match.cure = "Build code for exactly this GPU (-arch=sm_XX), or install a newer driver.";
   } else {
-    for (const auto& least : kLeastDrivers)
-      if (least.cuda == newest.release.major)
-        match.cure = fmt::format(
-            "Install driver {} or newer{}; or on a data-centre GPU the package cuda-compat-{}-{}, "
-            "with its directory first in LD_LIBRARY_PATH; or use an older toolkit.",
-            least.driver, in_container(machine) ? " on the host" : "", newest.release.major,
-            newest.release.minor);
+    if (const auto least = least_driver_of_cuda(newest.release.major))
+      match.cure = fmt::format(
+          "Install driver {} or newer{}; or on a data-centre GPU the package cuda-compat-{}-{}, "
+          "with its directory first in LD_LIBRARY_PATH; or use an older toolkit.",
+          *least, in_container(machine) ? " on the host" : "", newest.release.major,
+          newest.release.minor);
   }
   return {match};
 }

@@ -118,6 +118,21 @@ constexpr Rule<bench::Comparison> kCompare[] = {
      Exit::unknown},
 };
 
+constexpr Rule<DriversReport> kDrivers[] = {
+    {[](const DriversReport& r) { return !r.problems.empty(); }, Exit::unhealthy},
+};
+
+constexpr Rule<CompatReport> kCompat[] = {
+    {[](const CompatReport& r) { return r.cuda.fit == vm::CudaFit::too_old; }, Exit::unhealthy},
+    {[](const CompatReport& r) {
+       return any(r.image_libraries, [&](const vm::ImageLibrary& library) {
+         return !library.compat && library.version != r.cuda.driver_version;
+       });
+     },
+     Exit::unhealthy},
+    {[](const CompatReport& r) { return r.cuda.fit == vm::CudaFit::unknown; }, Exit::unknown},
+};
+
 }  // namespace
 
 Exit exit_of(const MachineTally& tally) { return first_that_holds(kMachine, tally); }
@@ -129,5 +144,7 @@ Exit exit_of(const ternary::gguf::ConvertReport& report) {
   return first_that_holds(kConvert, report);
 }
 Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCompare, comparison); }
+Exit exit_of(const DriversReport& report) { return first_that_holds(kDrivers, report); }
+Exit exit_of(const CompatReport& report) { return first_that_holds(kCompat, report); }
 
 }  // namespace gpuready

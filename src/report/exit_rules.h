@@ -9,6 +9,7 @@
 #include "bench/compare.h"
 #include "report/envelope.h"
 #include "report/selftest_report.h"
+#include "report/vm/drivers_report.h"
 #include "ternary/gguf_convert.h"
 #include "ternary/gguf_inspect.h"
 #include "ternary_device/bench.h"
@@ -53,5 +54,7 @@ Exit exit_of(const ternary::gguf::FileReport& report);
 Exit exit_of(const ternary::gguf::ConvertReport& report);
 
 Exit exit_of(const bench::Comparison& comparison);
+Exit exit_of(const DriversReport& report);
+Exit exit_of(const CompatReport& report);
 
 }  // namespace gpuready

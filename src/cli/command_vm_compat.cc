@@ -1,0 +1,82 @@
+// `gpuready vm compat`: whether a container image's CUDA runs on a driver.
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "cli/vm_driver_commands.h"
+#include "report/exit_rules.h"
+#include "report/vm/drivers_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string image_cuda;
+  std::optional<std::string> driver, bundle, rootfs;
+};
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  if (!options.driver && !options.bundle)
+    return complain(
+        Error{ErrorKind::bad_input, "name the driver: --driver VERSION or --bundle BUNDLE"});
+  const auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  std::string driver = options.driver.value_or("");
+  if (options.bundle) {
+    const auto bundle = vm::open_bundle(**host, *options.bundle);
+    if (!bundle) return complain(bundle.error());
+    driver = bundle->driver_version;
+  }
+  const auto cuda = vm::compare_cuda(options.image_cuda, driver);
+  if (!cuda) return complain(cuda.error());
+  CompatReport report{*cuda, options.rootfs, {}};
+  if (options.rootfs) {
+    auto libraries = vm::find_image_libraries(**host, *options.rootfs);
+    if (!libraries) return complain(libraries.error());
+    report.image_libraries = std::move(*libraries);
+  }
+  Envelope envelope = begin_envelope("vm compat");
+  envelope.exit = exit_of(report);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{.envelope = envelope,
+               .json = [&] { return to_json(report, envelope); },
+               .terminal = [&](const TerminalStyle&) { return render_terminal(report); }},
+      options.globals);
+}
+
+}  // namespace
+
+void declare_vm_compat(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "--image-cuda",
+       .value = &options->image_cuda,
+       .help = "The CUDA release that the image's programs were built with, such as 12.9",
+       .type = "VERSION",
+       .required = true},
+      {.name = "--driver",
+       .value = &options->driver,
+       .help = "The driver's version, such as 580.65.06",
+       .type = "VERSION"},
+      {.name = "--bundle",
+       .value = &options->bundle,
+       .help = "The bundle whose driver is meant",
+       .type = "BUNDLE",
+       .excludes = "--driver"},
+      {.name = "--rootfs",
+       .value = &options->rootfs,
+       .help = "Also look for driver libraries in this root of an image",
+       .type = "FOLDER"},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 the image's programs run; 1 the driver is too old, or the image has driver\n"
+      "libraries of another version where the loader finds them; 2 wrong usage; 4 not known.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,144 @@
+// `gpuready vm drivers ...`: bundles of driver files for guests.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "cli/vm_driver_commands.h"
+#include "report/exit_rules.h"
+#include "report/vm/drivers_report.h"
+#include "vm/drivers/collect.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  vm::CollectOptions collect;
+  std::string folder;
+};
+
+int show(const char* command, const Options& options, DriversReport report,
+         Clock::time_point start) {
+  Envelope envelope = begin_envelope(command);
+  envelope.exit = exit_of(report);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(report, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
+      options.globals);
+}
+
+int collect(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  auto bundle = vm::collect_bundle(options.collect, options.folder, **host, live_storage());
+  if (!bundle) return complain(bundle.error());
+  DriversReport report;
+  report.problems = vm::inconsistencies(*bundle);
+  report.bundles.push_back({options.folder, std::move(*bundle)});
+  return show("vm drivers collect", options, std::move(report), start);
+}
+
+int list(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  auto bundles = vm::list_bundles(**host, options.folder);
+  if (!bundles) return complain(bundles.error());
+  return show("vm drivers list", options, {std::move(*bundles), {}}, start);
+}
+
+int inspect_bundle(const Options& options, bool verify) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  auto bundle = vm::open_bundle(**host, options.folder);
+  if (!bundle) return complain(bundle.error());
+  DriversReport report;
+  report.problems = vm::inconsistencies(*bundle);
+  if (verify)
+    for (auto& problem : vm::verify_bundle(**host, options.folder, *bundle))
+      report.problems.push_back(std::move(problem));
+  report.bundles.push_back({options.folder, std::move(*bundle)});
+  return show(verify ? "vm drivers verify" : "vm drivers show", options, std::move(report), start);
+}
+
+void declare_collect(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return collect(*options); };
+  command.add({
+      {.name = "FROM",
+       .value = &options->collect.from,
+       .help = "/ for this system, a folder, an NVIDIA-Linux-*.run, Debian packages, tar archives "
+               "or single files of a driver",
+       .required = true},
+      {.name = "--output,-o",
+       .value = &options->folder,
+       .help = "The folder to make; it is whole or not there",
+       .type = "BUNDLE",
+       .required = true},
+      {.name = "--kernel",
+       .value = &options->collect.kernel_release,
+       .help = "Take modules of this kernel release alone; of / the running kernel's otherwise",
+       .type = "RELEASE"},
+      {.name = "--driver-version",
+       .value = &options->collect.driver_version,
+       .help = "Which driver, where several are there",
+       .type = "VERSION"},
+      {.name = "--module",
+       .value = &options->collect.modules,
+       .help = "Also this module of that kernel, with those it needs; can be given several times",
+       .type = "NAME"},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "Nothing of what is read is executed. Files of this machine become hard links where that\n"
+      "is possible.\n"
+      "Exit codes: 0 a driver whose parts fit together; 1 they do not; 2 there is none, or BUNDLE\n"
+      "cannot be written.";
+}
+
+template <bool kVerify>
+void declare_bundle(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return inspect_bundle(*options, kVerify); };
+  command.add({{.name = "BUNDLE",
+                .value = &options->folder,
+                .help = "A folder that `vm drivers collect` made",
+                .required = true}});
+  add_output(command, options->globals);
+  command.footer = "Exit codes: 0 nothing is wrong; 1 something is; 2 it is no bundle.";
+}
+
+void declare_list(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return list(*options); };
+  command.add({{.name = "FOLDER",
+                .value = &options->folder,
+                .help = "A folder that holds bundles",
+                .required = true}});
+  add_output(command, options->globals);
+  command.footer = "Exit codes: 0 listed; 2 FOLDER or a bundle in it cannot be read.";
+}
+
+constexpr CommandEntry kSubcommands[] = {
+    {"collect", "Make a driver bundle from this system, a folder, an installer or packages",
+     declare_collect},
+    {"list", "List the bundles in a folder", declare_list},
+    {"show", "Show what a bundle holds, and whether its parts fit together", declare_bundle<false>},
+    {"verify", "Compare every file of a bundle with its SHA-256", declare_bundle<true>},
+};
+
+}  // namespace
+
+void declare_vm_drivers(CommandSpec& command) { command.subcommands = kSubcommands; }
+
+}  // namespace gpuready::cli

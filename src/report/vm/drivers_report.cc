@@ -1,0 +1,136 @@
+#include "report/vm/drivers_report.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/terminal_text.h"
+
+namespace gpuready {
+namespace {
+
+using vm::Capability;
+using vm::DriverBundle;
+using vm::DriverFile;
+using vm::DriverFileKind;
+
+Json texts(const std::vector<std::string>& list) {
+  Json json = Json::array();
+  for (const auto& text : list) json.push_back(printable(text));
+  return json;
+}
+
+std::uint64_t bytes_of(const DriverBundle& bundle) {
+  std::uint64_t sum = 0;
+  for (const auto& file : bundle.files) sum += file.size_bytes;
+  return sum;
+}
+
+std::string serves(const DriverFile& file) {
+  std::vector<std::string> names;
+  for (const auto capability : file.capabilities) names.emplace_back(name_of(capability));
+  return names.empty() ? "all" : join(names, ", ");
+}
+
+std::string detail(const DriverFile& file) {
+  if (file.module)
+    return fmt::format("for {}{}", file.module->kernel_release,
+                       file.module->is_signed ? ", signed" : "");
+  return file.soname;
+}
+
+Table file_table(const DriverBundle& bundle) {
+  Table table;
+  table.columns = {{"File"},
+                   {"Kind", Align::left, false, 1},
+                   {"Bytes", Align::right},
+                   {"Serves", Align::left, true},
+                   {"Name", Align::left, false, 2}};
+  for (const auto& file : bundle.files)
+    table.rows.push_back({{file.path.substr(file.path.rfind('/') + 1)},
+                          {std::string(name_of(file.kind))},
+                          {format_bytes(file.size_bytes)},
+                          {serves(file)},
+                          {detail(file)}});
+  return table;
+}
+
+std::string summary(const vm::BundleEntry& entry) {
+  const auto& bundle = entry.bundle;
+  return fmt::format(
+      "{}: driver {} for {}, {} files, {}; modules for {}{}", entry.folder, bundle.driver_version,
+      bundle.machine.empty() ? "?" : bundle.machine, bundle.files.size(),
+      format_bytes(bytes_of(bundle)),
+      bundle.kernel_releases.empty() ? "no kernel" : join(bundle.kernel_releases, ", "),
+      bundle.open_modules ? " (open)" : "");
+}
+
+}  // namespace
+
+Json to_json(const DriversReport& report, const Envelope& envelope) {
+  Json json = begin_document("gpuready.vm-drivers", envelope);
+  json["bundles"] = Json::array();
+  for (const auto& [folder, bundle] : report.bundles) {
+    Json inside = vm::to_json(bundle);
+    inside.erase("schema");
+    inside.erase("schema_version");
+    json["bundles"].push_back({{"folder", printable(folder)}, {"bundle", std::move(inside)}});
+  }
+  json["problems"] = texts(report.problems);
+  return json;
+}
+
+std::string render_terminal(const DriversReport& report, const TerminalStyle& style) {
+  TerminalText out(style);
+  for (const auto& problem : report.problems) out.paragraph(0, {"wrong: ", Ink::bad}, problem);
+  if (style.quiet) return out.take();
+  for (const auto& entry : report.bundles) {
+    out.blank();
+    if (report.bundles.size() == 1) {
+      out.table(0, file_table(entry.bundle));
+      out.blank();
+    }
+    out.paragraph(0, {""}, summary(entry));
+    if (report.bundles.size() == 1)
+      for (const auto& warning : entry.bundle.warnings)
+        out.paragraph(0, {"note: ", Ink::warn}, warning);
+  }
+  if (report.bundles.empty()) out.paragraph(0, {""}, "There is no driver bundle.");
+  return out.take();
+}
+
+Json to_json(const CompatReport& report, const Envelope& envelope) {
+  Json json = begin_document("gpuready.vm-compat", envelope);
+  json["image_cuda"] = report.cuda.image_cuda;
+  json["driver_version"] = report.cuda.driver_version;
+  json["fit"] = to_string(report.cuda.fit);
+  put(json, "native_cuda", report.cuda.native_cuda);
+  put(json, "least_driver", report.cuda.least_driver);
+  json["explanation"] = report.cuda.explanation;
+  put(json, "rootfs", report.rootfs);
+  if (report.rootfs) json["image_libraries"] = Json::array();
+  for (const auto& library : report.image_libraries)
+    json["image_libraries"].push_back({{"path", printable(library.path)},
+                                       {"version", library.version},
+                                       {"compat", library.compat}});
+  return json;
+}
+
+std::string render_terminal(const CompatReport& report) {
+  std::string out = report.cuda.explanation + "\n";
+  for (const auto& library : report.image_libraries)
+    out += fmt::format(
+        "The image has {} of driver {}{}\n", one_line(library.path), library.version,
+        library.compat
+            ? ", of CUDA's compatibility package: it serves programs that look there first"
+        : library.version == report.cuda.driver_version
+            ? ""
+            : fmt::format("; the loader may take it instead of {}", report.cuda.driver_version));
+  if (report.rootfs && report.image_libraries.empty())
+    out += fmt::format("{} brings no driver libraries of its own.\n", one_line(*report.rootfs));
+  return out;
+}
+
+}  // namespace gpuready

@@ -1,0 +1,30 @@
+// What `vm drivers` and `vm compat` found, as documents and on a terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/envelope.h"
+#include "report/report.h"
+#include "vm/drivers/catalogue.h"
+#include "vm/drivers/image_libraries.h"
+#include "vm/drivers/open_bundle.h"
+
+namespace gpuready {
+
+struct DriversReport {
+  std::vector<vm::BundleEntry> bundles;
+  std::vector<std::string> problems;  // that keep a bundle from working
+};
+Json to_json(const DriversReport& report, const Envelope& envelope);  // schema/vm-drivers
+std::string render_terminal(const DriversReport& report, const TerminalStyle& style);
+
+struct CompatReport {
+  vm::CudaCompatibility cuda;
+  std::optional<std::string> rootfs;  // that was looked at
+  std::vector<vm::ImageLibrary> image_libraries;
+};
+Json to_json(const CompatReport& report, const Envelope& envelope);  // schema/vm-compat
+std::string render_terminal(const CompatReport& report);
+
+}  // namespace gpuready

@@ -1,0 +1,110 @@
+#include "vm/drivers/catalogue.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "machine/cuda_drivers.h"
+
+namespace gpuready::vm {
+namespace {
+
+constexpr DriverBranch kBranches[] = {
+    {450, "11.0", "long-term support", ""}, {455, "11.1", "new feature", ""},
+    {460, "11.2", "production", ""},        {465, "11.3", "new feature", ""},
+    {470, "11.4", "long-term support", ""}, {495, "11.5", "new feature", ""},
+    {510, "11.6", "production", ""},        {515, "11.7", "production", ""},
+    {520, "11.8", "new feature", ""},       {525, "12.0", "production", ""},
+    {530, "12.1", "new feature", ""},       {535, "12.2", "long-term support", "2026-06"},
+    {545, "12.3", "new feature", ""},       {550, "12.4", "production", ""},
+    {555, "12.5", "new feature", ""},       {560, "12.6", "new feature", ""},
+    {565, "12.7", "new feature", ""},       {570, "12.8", "production", ""},
+    {575, "12.9", "new feature", ""},       {580, "13.0", "long-term support", "2028-06"},
+    {590, "13.1", "new feature", ""},
+};
+
+constexpr ArchitectureSupport kArchitectures[] = {
+    {"Kepler", 450, 470},     {"Maxwell", 450, 580}, {"Pascal", 450, 580},
+    {"Volta", 450, 580},      {"Turing", 450, 0},    {"Ampere", 450, 0},
+    {"Ada Lovelace", 520, 0}, {"Hopper", 520, 0},    {"Blackwell", 570, 0},
+};
+
+// The branch of a driver: 550 of 550.163.01; 590 and 591 are of one.
+const DriverBranch* branch_of(const Version& driver) {
+  const DriverBranch* found = nullptr;
+  for (const auto& branch : kBranches)
+    if (branch.branch <= driver.major()) found = &branch;
+  if (found == nullptr || driver.major() - found->branch > 4) return nullptr;
+  return found;
+}
+
+}  // namespace
+
+std::span<const DriverBranch> driver_branches() { return kBranches; }
+std::span<const ArchitectureSupport> architecture_support() { return kArchitectures; }
+
+const DriverBranch* find_branch(int branch) {
+  for (const auto& known : kBranches)
+    if (known.branch == branch) return &known;
+  return nullptr;
+}
+
+std::string_view to_string(CudaFit fit) {
+  switch (fit) {
+    case CudaFit::native:
+      return "native";
+    case CudaFit::minor_version:
+      return "minor_version";
+    case CudaFit::too_old:
+      return "too_old";
+    case CudaFit::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
+                                       std::string_view driver_version) {
+  const auto cuda = parse_version(image_cuda), driver = parse_version(driver_version);
+  if (!cuda || cuda->parts.empty() || cuda->parts.size() > 3)
+    return fail(ErrorKind::bad_input,
+                fmt::format("\"{}\" is not a CUDA version such as 12.9", printable(image_cuda)));
+  if (!driver || driver->parts.size() < 2)
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("\"{}\" is not a driver version such as 580.65.06", printable(driver_version)));
+  // Branches are told by major and minor number: 12.9.1 is of 12.9, and 12 is of 12.0.
+  const Version release{{cuda->parts[0], cuda->parts.size() > 1 ? cuda->parts[1] : 0}};
+  CudaCompatibility out;
+  out.image_cuda = image_cuda;
+  out.driver_version = driver_version;
+  const auto* branch = branch_of(*driver);
+  if (branch != nullptr) out.native_cuda = branch->native_cuda;
+  const auto least = least_driver_of_cuda(release.major());
+  if (least) out.least_driver = *least;
+  if (branch != nullptr && *parse_version(branch->native_cuda) >= release) {
+    out.fit = CudaFit::native;
+    out.explanation = fmt::format("Driver {} implements CUDA {}: all of CUDA {} runs.",
+                                  driver_version, branch->native_cuda, image_cuda);
+  } else if (!least) {
+    out.explanation = fmt::format(
+        "CUDA {} is not in the catalogue: compare it with NVIDIA's table of CUDA "
+        "compatibility.",
+        image_cuda);
+  } else if (*driver >= *parse_version(*least)) {
+    out.fit = CudaFit::minor_version;
+    out.explanation = fmt::format(
+        "Programs of CUDA {} run on driver {} by minor version compatibility. What they compile "
+        "from PTX of this release does not load (CUDA error 222): they need code for exactly this "
+        "GPU, or a driver that implements CUDA {}.",
+        image_cuda, driver_version, image_cuda);
+  } else {
+    out.fit = CudaFit::too_old;
+    out.explanation = fmt::format(
+        "Programs of CUDA {} need driver {} or newer and stop on {} with CUDA error 35. On a "
+        "data-centre GPU the package cuda-compat-{}-{} in the image may help.",
+        image_cuda, *least, driver_version, release.parts[0], release.parts[1]);
+  }
+  return out;
+}
+
+}  // namespace gpuready::vm

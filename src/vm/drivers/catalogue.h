@@ -1,0 +1,56 @@
+// NVIDIA's driver branches, and what runs on them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gpuready::vm {
+
+// Sources: NVIDIA CUDA Toolkit release notes, "CUDA Driver" table (native CUDA); NVIDIA data-centre
+// driver documentation, "Supported drivers and CUDA toolkit versions" (kind and end of life).
+struct DriverBranch {
+  int branch;                    // 580
+  std::string_view native_cuda;  // "13.0": what its libcuda implements
+  std::string_view kind;         // "long-term support", "production", "new feature"
+  std::string_view end_of_life;  // "2028-06"; empty: not announced, or past
+};
+std::span<const DriverBranch> driver_branches();  // oldest first
+const DriverBranch* find_branch(int branch);
+
+// Source: NVIDIA, README of each branch, "Supported NVIDIA GPU Products", and the announcement of
+// the branches that end the support of Kepler, and of Maxwell, Pascal and Volta.
+struct ArchitectureSupport {
+  std::string_view architecture;  // "Hopper"
+  int first_branch, last_branch;  // last: 0 while it is supported
+};
+std::span<const ArchitectureSupport> architecture_support();
+
+// The open modules drive GPUs of these branches on (of data centres; of all from 550 on).
+inline constexpr int kFirstOpenBranch = 515;
+
+enum class CudaFit {
+  native,         // the driver implements this CUDA release or a newer one
+  minor_version,  // an older one of the same major: programs run, code made from newer PTX does not
+  too_old,        // programs stop: the driver is too old for their CUDA runtime
+  unknown,        // the catalogue does not know the driver or the release
+};
+std::string_view to_string(CudaFit fit);
+
+struct CudaCompatibility {
+  std::string image_cuda, driver_version;
+  CudaFit fit = CudaFit::unknown;
+  std::string native_cuda;   // the driver's; empty: not in the catalogue
+  std::string least_driver;  // that runs the image; empty: not known
+  std::string explanation;
+};
+
+// Whether programs built with a CUDA release ("12.9") run on a driver ("550.163.01"). Error: one of
+// them is not a version.
+Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
+                                       std::string_view driver_version);
+
+}  // namespace gpuready::vm

@@ -1,0 +1,404 @@
+#include "vm/drivers/collect.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <set>
+
+#include "base/elf.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "host/mapped_file.h"
+#include "vm/drivers/driver_archive.h"
+#include "vm/drivers/driver_files.h"
+#include "vm/drivers/find_files.h"
+#include "vm/drivers/manifest.h"
+#include "vm/drivers/module_info.h"
+#include "vm/drivers/staging_folder.h"
+
+namespace gpuready::vm {
+namespace {
+
+constexpr std::string_view kUnpacked = "unpacked";
+constexpr std::uint64_t kModuleMaxBytes = 1 * GiB;
+
+std::string_view name_of_file(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string_view view(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string machine_name(std::uint16_t machine) {
+  return machine == kElfMachineX86_64    ? "x86_64"
+         : machine == kElfMachineAarch64 ? "aarch64"
+                                         : fmt::format("ELF machine {}", machine);
+}
+
+std::string folder_of(DriverFileKind kind) {
+  switch (kind) {
+    case DriverFileKind::library:
+      return "lib/";
+    case DriverFileKind::program:
+      return "bin/";
+    case DriverFileKind::firmware:
+      return "firmware/nvidia/";
+    case DriverFileKind::module:
+      return "modules/";
+    case DriverFileKind::data:
+      break;
+  }
+  return "data/";
+}
+
+struct Candidate {
+  FoundFile file;
+  std::string staged;  // of unpacked files: relative to the staging folder
+};
+
+class Collector {
+ public:
+  Collector(const CollectOptions& options, Host& host, StagingFolder& staging)
+      : options_(options), host_(host), staging_(staging) {}
+
+  Result<DriverBundle> run() {
+    for (const auto& from : options_.from) TRY(find(from));
+    TRY(decide_version());
+    for (auto& candidate : candidates_) TRY(place(candidate));
+    TRY(add_needed_modules());
+    finish();
+    TRY(staging_.remove_empty_folders(std::string(kUnpacked)));
+    const auto text = dump(to_json(bundle_));
+    TRY(staging_.write_file(std::string(kBundleFile), text, 0644));
+    return std::move(bundle_);
+  }
+
+ private:
+  // ---- what there is
+  Result<void> find(const std::string& from) {
+    const auto status = host_.status(from);
+    if (!status) return fail(status.error().kind, "cannot read " + status.error().message);
+    if (status->kind == FileKind::directory) {
+      const bool system = host_.real_path(from).value_or(from) == "/";
+      if (system) {
+        wanted_kernel_ = options_.kernel_release;
+        if (wanted_kernel_.empty()) wanted_kernel_ = TRY(host_.identity()).kernel_release;
+        note_nodes();
+      }
+      for (auto& file : TRY(find_driver_files(host_, from, system, wanted_kernel_)))
+        TRY(add({std::move(file), ""}));
+      roots_.push_back(from);
+      return {};
+    }
+    if (status->kind != FileKind::regular)
+      return fail(ErrorKind::bad_input, from + ": neither a folder nor a file");
+    const auto mapped = TRY(MappedFile::open(from));
+    const bool known = known_file(name_of_file(from), "").has_value();
+    if (!known && is_driver_archive(mapped.bytes())) return unpack(from, mapped);
+    if (!known)
+      return fail(ErrorKind::bad_input,
+                  from + ": neither an archive with a driver nor a part of one by its name");
+    return add({{from, from}, ""});
+  }
+
+  Result<void> unpack(const std::string& from, const MappedFile& mapped) {
+    const auto prefix = fmt::format("{}/{}/", kUnpacked, unpacked_++);
+    std::unique_ptr<Storage::File> file;
+    std::string staged;
+    const ArchiveSink sink{.wants =
+                               [](std::string_view path) {
+                                 const auto name = name_of_file(path);
+                                 return name == ".manifest" || known_file(name, "").has_value();
+                               },
+                           .begin = [&](std::string_view path) -> Result<void> {
+                             staged = prefix + std::string(path);
+                             file = TRY(staging_.create_file(staged, 0755));
+                             return {};
+                           },
+                           .piece = [&](std::string_view bytes) { return file->write(bytes); },
+                           .end = [&]() -> Result<void> {
+                             TRY(file->sync());
+                             file.reset();
+                             const auto inside = staged.substr(prefix.size());
+                             return add({{staging_.path_of(staged), from + ":" + inside}, staged});
+                           }};
+    return read_driver_archive(mapped.bytes(), from, sink);
+  }
+
+  Result<void> add(Candidate candidate) {
+    if (name_of_file(candidate.file.path) != ".manifest") {
+      candidates_.push_back(std::move(candidate));
+      return {};
+    }
+    const auto text = TRY(host_.read_file(candidate.file.path, 8 * MiB));
+    const auto manifest = TRY(parse_installer_manifest(text, candidate.file.source));
+    manifest_ = manifest;
+    return drop(candidate);
+  }
+
+  void note_nodes() {
+    for (const char* folder : {"/dev", "/dev/nvidia-caps"})
+      for (const auto& name : host_.list_directory(folder).value_or(std::vector<std::string>())) {
+        const auto path = std::string(folder) + "/" + name;
+        const auto status =
+            name.starts_with("nvidia") ? host_.status(path) : fail(ErrorKind::not_found, "");
+        if (status && status->kind == FileKind::character_device)
+          bundle_.nodes.push_back({path, status->device_major, status->device_minor, status->mode});
+      }
+  }
+
+  // ---- which driver
+  Result<void> decide_version() {
+    std::set<std::string> versions;
+    for (const std::string_view library : {"libcuda.so.", "libnvidia-ml.so."}) {
+      for (const auto& candidate : candidates_) {
+        const auto name = name_of_file(candidate.file.path);
+        if (const auto version = after_prefix(name, library);
+            version && is_driver_version(*version))
+          versions.emplace(*version);
+      }
+      if (!versions.empty()) break;
+    }
+    auto& version = bundle_.driver_version;
+    version = options_.driver_version;
+    if (version.empty() && manifest_) version = manifest_->version;
+    if (version.empty() && versions.size() > 1)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("several drivers are there: {}; choose one with --driver-version",
+                              fmt::join(versions, ", ")));
+    if (version.empty() && !versions.empty()) version = *versions.begin();
+    if (version.empty() || !versions.contains(version))
+      return fail(
+          ErrorKind::not_found,
+          version.empty()
+              ? fmt::format("no NVIDIA driver in {}: neither libcuda.so.VERSION nor "
+                            "libnvidia-ml.so.VERSION",
+                            fmt::join(options_.from, ", "))
+              : fmt::format("no libcuda.so.{0} in {1}", version, fmt::join(options_.from, ", ")));
+    return {};
+  }
+
+  // ---- into the bundle
+  Result<void> place(Candidate& candidate) {
+    const auto name = std::string(name_of_file(candidate.file.path));
+    auto known = known_file(name, bundle_.driver_version);
+    if (!known) return drop(candidate);  // a library of another driver
+    DriverFile file{.kind = known->kind,
+                    .source = candidate.file.source,
+                    .capabilities = std::move(known->capabilities),
+                    .install_path = std::move(known->install_path)};
+    if (file.kind == DriverFileKind::module) return place_module(candidate, std::move(file));
+    const auto mapped = TRY(MappedFile::open(candidate.file.path));
+    if (file.kind == DriverFileKind::library || file.kind == DriverFileKind::program) {
+      if (!TRY(read_elf(mapped, file))) return drop(candidate);
+    }
+    file.path = folder_of(file.kind);
+    if (file.kind == DriverFileKind::firmware) {
+      const auto version = firmware_version(candidate.file.path);
+      if (!version.empty() && version != bundle_.driver_version) return drop(candidate);
+      file.path += bundle_.driver_version + "/";
+    }
+    file.path += name;
+    return put(candidate, mapped, std::move(file));
+  }
+
+  // What was unpacked and is not taken.
+  Result<void> drop(const Candidate& candidate) {
+    return candidate.staged.empty() ? Result<void>() : staging_.remove_file(candidate.staged);
+  }
+
+  // False: of 32 bits, which is passed over.
+  Result<bool> read_elf(const MappedFile& mapped, DriverFile& file) {
+    const auto bytes = mapped.bytes();
+    constexpr std::size_t kClassAt = 4;
+    if (is_elf(bytes) && bytes.size() > kClassAt && bytes[kClassAt] == 1) return false;
+    const auto elf = parse_elf(bytes, file.source);
+    if (!elf) {
+      // nvidia-smi and its like may be a script that starts the real one.
+      if (file.kind == DriverFileKind::program && !is_elf(bytes)) return false;
+      return std::unexpected(elf.error());
+    }
+    file.machine = machine_name(elf->machine);
+    file.soname = printable(elf->soname);
+    for (const auto needed : elf->needed) file.needed.push_back(printable(needed));
+    if (file.kind == DriverFileKind::library) file.links = further_names(file.soname);
+    return true;
+  }
+
+  Result<void> place_module(Candidate& candidate, DriverFile file) {
+    const auto mapped = TRY(MappedFile::open(candidate.file.path));
+    std::string unpacked;
+    auto bytes = mapped.bytes();
+    if (!is_elf(bytes)) {
+      unpacked = TRY(unpack_single(bytes, candidate.file.source, kModuleMaxBytes));
+      bytes = {reinterpret_cast<const std::uint8_t*>(unpacked.data()), unpacked.size()};
+    }
+    auto info = TRY(read_module(bytes, candidate.file.source));
+    if (info.name.empty())
+      info.name = module_name(*module_file_stem(name_of_file(candidate.file.path)));
+    if (info.kernel_release.empty() || !is_safe_relative(info.kernel_release + "/" + info.name))
+      return fail(ErrorKind::bad_input,
+                  candidate.file.source + ": does not say for which kernel it was built");
+    if (!options_.kernel_release.empty() && info.kernel_release != options_.kernel_release)
+      return drop(candidate);
+    auto file_name = info.name;
+    std::replace(file_name.begin(), file_name.end(), '_', '-');
+    file.path = fmt::format("modules/{}/{}.ko", info.kernel_release, file_name);
+    file.capabilities = {};
+    file.module = std::move(info);
+    if (unpacked.empty()) return put(candidate, mapped, std::move(file));
+    file.size_bytes = unpacked.size();
+    file.sha256 = to_hex(sha256(bytes));
+    TRY(drop(candidate));
+    if (!claim(file)) return {};
+    TRY(staging_.write_file(file.path, unpacked, 0644));
+    bundle_.files.push_back(std::move(file));
+    return {};
+  }
+
+  // Whether this file is the first of its path. Another one with other bytes is told.
+  bool claim(const DriverFile& file) {
+    const auto [first, added] = claimed_.try_emplace(file.path, file.sha256, file.source);
+    if (!added && first->second.first != file.sha256)
+      bundle_.warnings.push_back(
+          fmt::format("{} differs from {}, which was taken", file.source, first->second.second));
+    return added;
+  }
+
+  Result<void> put(const Candidate& candidate, const MappedFile& mapped, DriverFile file) {
+    file.size_bytes = mapped.bytes().size();
+    file.sha256 = to_hex(sha256(mapped.bytes()));
+    if (!claim(file)) return drop(candidate);
+    if (!candidate.staged.empty()) {
+      TRY(staging_.move_file(candidate.staged, file.path));
+    } else if (!TRY(staging_.link_file(candidate.file.path, file.path))) {
+      const bool runs = file.kind == DriverFileKind::program;
+      TRY(staging_.write_file(file.path, view(mapped.bytes()), runs ? 0755 : 0644));
+    }
+    bundle_.files.push_back(std::move(file));
+    return {};
+  }
+
+  // ---- modules that the driver's modules, and those asked for, need
+  Result<void> add_needed_modules() {
+    std::set<std::string> releases;
+    for (const auto& file : bundle_.files)
+      if (file.module) releases.insert(file.module->kernel_release);
+    if (releases.empty() && !wanted_kernel_.empty() && !options_.modules.empty())
+      releases.insert(wanted_kernel_);
+    for (const auto& release : releases) {
+      std::vector<std::pair<std::string, std::string>> wanted;  // the module, who needs it
+      for (const auto& name : options_.modules) wanted.emplace_back(module_name(name), "--module");
+      for (const auto& file : bundle_.files)
+        if (file.module && file.module->kernel_release == release)
+          for (const auto& name : file.module->depends)
+            wanted.emplace_back(name, file.module->name);
+      TRY(add_modules_of(release, std::move(wanted)));
+    }
+    return {};
+  }
+
+  Result<void> add_modules_of(const std::string& release,
+                              std::vector<std::pair<std::string, std::string>> wanted) {
+    std::vector<KernelModules> known;
+    for (const auto& root : roots_) known.emplace_back(host_, root, release);
+    std::set<std::string> done;
+    for (const auto& file : bundle_.files)
+      if (file.module && file.module->kernel_release == release) done.insert(file.module->name);
+    for (std::size_t at = 0; at < wanted.size(); ++at) {
+      const auto [name, by] = wanted[at];
+      if (!done.insert(name).second) continue;
+      std::optional<std::string> path;
+      bool built_in = false;
+      for (const auto& kernel : known) {
+        if (!path) path = kernel.find(name);
+        built_in |= kernel.built_in(name);
+      }
+      if (built_in) continue;
+      if (!path) {
+        bundle_.warnings.push_back(fmt::format(
+            "{} needs the module {}, which was not found: the guest's kernel must have it built in",
+            by == "--module" ? "--module" : "the module " + by, name));
+        continue;
+      }
+      Candidate candidate{{*path, *path}, ""};
+      const auto before = bundle_.files.size();
+      TRY(place_module(candidate, DriverFile{.kind = DriverFileKind::module, .source = *path}));
+      if (bundle_.files.size() == before) continue;
+      for (const auto& next : bundle_.files.back().module->depends) wanted.emplace_back(next, name);
+    }
+    return {};
+  }
+
+  // ---- what the whole says
+  void finish() {
+    auto& files = bundle_.files;
+    std::sort(files.begin(), files.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
+    bundle_.source = join(options_.from, ", ");
+    bundle_.created_utc = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    std::set<std::string> releases, names;
+    for (const auto& file : files) {
+      if (file.module) releases.insert(file.module->kernel_release);
+      if (file.module && file.module->name == "nvidia")
+        bundle_.open_modules = contains(file.module->license, "GPL");
+      if (!file.soname.empty()) names.insert(file.soname);
+      if (name_of_file(file.path).starts_with("libcuda.so.") || bundle_.machine.empty())
+        bundle_.machine = file.machine.empty() ? bundle_.machine : file.machine;
+    }
+    bundle_.kernel_releases.assign(releases.begin(), releases.end());
+    warn_of_missing(names);
+  }
+
+  void warn_of_missing(const std::set<std::string>& sonames) {
+    auto& warnings = bundle_.warnings;
+    const auto has = [&](auto&& fits) {
+      return std::any_of(bundle_.files.begin(), bundle_.files.end(), fits);
+    };
+    if (bundle_.kernel_releases.empty())
+      warnings.push_back("no kernel modules: the guest's own must be of this version");
+    if (!has([](const DriverFile& f) { return f.kind == DriverFileKind::firmware; }))
+      warnings.push_back("no GSP firmware: the open modules do not start a GPU without it");
+    for (const char* name : {"libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1"})
+      if (!sonames.contains(name))
+        warnings.push_back(fmt::format("{} was not found, which compute or utility needs", name));
+    if (!has([](const DriverFile& f) { return f.path == "bin/nvidia-smi"; }))
+      warnings.push_back("nvidia-smi was not found");
+    for (const auto& file : bundle_.files)
+      for (const auto& needed : file.needed)
+        if (needed.starts_with("libnvidia") && !sonames.contains(needed) &&
+            !has([&](const DriverFile& f) { return name_of_file(f.path) == needed; }))
+          warnings.push_back(fmt::format("{} needs {}, which was not found", file.path, needed));
+    for (const auto& name : manifest_ ? manifest_->files : std::vector<std::string>())
+      if (known_file(name_of_file(name), bundle_.driver_version) &&
+          !has([&](const DriverFile& f) { return name_of_file(f.path) == name_of_file(name); }))
+        warnings.push_back(
+            fmt::format("{} stands in the installer's list and was not found", name));
+  }
+
+  const CollectOptions& options_;
+  Host& host_;
+  StagingFolder& staging_;
+  DriverBundle bundle_;
+  std::vector<Candidate> candidates_;
+  std::vector<std::string> roots_;
+  std::optional<InstallerManifest> manifest_;
+  std::string wanted_kernel_;
+  std::map<std::string, std::pair<std::string, std::string>> claimed_;  // path -> hash, source
+  int unpacked_ = 0;
+};
+
+}  // namespace
+
+Result<DriverBundle> collect_bundle(const CollectOptions& options, const std::string& folder,
+                                    Host& host, Storage& storage) {
+  auto staging = TRY(StagingFolder::create(folder, storage));
+  auto bundle = TRY(Collector(options, host, staging).run());
+  TRY(staging.commit());
+  return bundle;
+}
+
+}  // namespace gpuready::vm

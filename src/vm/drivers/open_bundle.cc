@@ -1,0 +1,65 @@
+#include "vm/drivers/open_bundle.h"
+
+#include <fmt/format.h>
+
+#include "base/sha256.h"
+#include "base/units.h"
+#include "host/mapped_file.h"
+
+namespace gpuready::vm {
+namespace {
+
+constexpr std::size_t kBundleFileMaxBytes = 16 * MiB;
+
+std::string list_of(const std::string& folder) { return folder + "/" + std::string(kBundleFile); }
+
+}  // namespace
+
+Result<DriverBundle> open_bundle(Host& host, const std::string& folder) {
+  const auto path = list_of(folder);
+  const auto text = host.read_file(path, kBundleFileMaxBytes);
+  if (!text)
+    return fail(
+        text.error().kind == ErrorKind::not_found ? ErrorKind::bad_input : text.error().kind,
+        fmt::format("{} is not a driver bundle: {}", folder, text.error().message));
+  return bundle_from_text(*text, path);
+}
+
+std::vector<std::string> verify_bundle(Host& host, const std::string& folder,
+                                       const DriverBundle& bundle) {
+  std::vector<std::string> found;
+  const auto real = host.real_path(folder);
+  for (const auto& file : bundle.files) {
+    const auto path = folder + "/" + file.path;
+    const auto there = host.real_path(path);
+    if (!there) {
+      found.push_back(file.path + " is missing");
+      continue;
+    }
+    if (!real || !there->starts_with(*real + "/")) {
+      found.push_back(file.path + " leads out of the bundle");
+      continue;
+    }
+    const auto mapped = MappedFile::open(path);
+    if (!mapped)
+      found.push_back("cannot read " + mapped.error().message);
+    else if (mapped->bytes().size() != file.size_bytes)
+      found.push_back(fmt::format("{} has {} bytes; it had {}", file.path, mapped->bytes().size(),
+                                  file.size_bytes));
+    else if (to_hex(sha256(mapped->bytes())) != file.sha256)
+      found.push_back(file.path + " has other bytes than when it was collected");
+  }
+  return found;
+}
+
+Result<std::vector<BundleEntry>> list_bundles(Host& host, const std::string& folder) {
+  std::vector<BundleEntry> found;
+  for (const auto& name : TRY(host.list_directory(folder))) {
+    const auto path = folder + "/" + name;
+    if (name.starts_with(".") || !host.exists(list_of(path))) continue;
+    found.push_back({path, TRY(open_bundle(host, path))});
+  }
+  return found;
+}
+
+}  // namespace gpuready::vm

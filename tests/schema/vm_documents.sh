@@ -1,0 +1,16 @@
+# Writes the documents of `gpuready vm` that validate.py reads: vm_documents.sh FOLDER.
+set -euo pipefail
+. "$SOURCE/tests/vm/stub_driver.sh"
+mkdir -p "$1"
+work=$(mktemp -d "$1/vm.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+make_stub_driver "$work/driver" 580.65.06
+"$GPUREADY" vm drivers collect "$work/driver" -o "$work/bundle" --json "$1/vm-drivers.collect.json" >/dev/null
+echo x >>"$work/bundle/bin/nvidia-smi"
+"$GPUREADY" vm drivers verify "$work/bundle" --json "$1/vm-drivers.verify.json" >/dev/null || [ $? -eq 1 ]
+mkdir -p "$work/root/usr/lib64"
+touch "$work/root/usr/lib64/libcuda.so.550.54.15"
+for cuda in 12.4 99.0; do
+  "$GPUREADY" vm compat --image-cuda $cuda --bundle "$work/bundle" --rootfs "$work/root" \
+    --json "$1/vm-compat.$cuda.json" >/dev/null || [ $? -eq 1 ] || [ $? -eq 4 ]
+done
