@@ -39,9 +39,11 @@ std::optional<std::size_t> prefix_length(std::string_view name) {
   return std::nullopt;
 }
 
+// As many digits as the field has room for, and a NUL.
 template <std::size_t N>
-void put_octal(char (&field)[N], unsigned long long value) {
-  std::snprintf(field, N, "%0*llo", static_cast<int>(N - 1), value);
+void put_octal(char (&field)[N], std::uint64_t value) {
+  field[N - 1] = '\0';
+  for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
 void put_size(char (&field)[12], std::uint64_t size) {
