@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/cuda_device.h"
-#include "health/bandwidth/rate.h"
+#include "health/bandwidth/copy.h"
 
 namespace {
 
