@@ -1,19 +1,18 @@
 # A stub of NVIDIA's driver for tests: libraries with the real names, a program, firmware.
-# make_stub_driver FOLDER VERSION [CC]
+# make_stub_driver FOLDER VERSION
 make_stub_driver() {
-  local folder=$1 version=$2 cc=${3:-cc}
+  local folder=$1 version=$2 name soname
   mkdir -p "$folder/lib64" "$folder/bin" "$folder/firmware/nvidia/$version"
-  local name soname
-  while read -r name soname; do
-    printf 'const char* stub_%s(void) { return "%s %s"; }\n' "${name//[^a-zA-Z]/_}" "$name" "$version" |
-      "$cc" -shared -fPIC -nostdlib -x c - -Wl,-soname,"$soname" -o "$folder/lib64/$name.so.$version"
-  done <<LIBRARIES
-libcuda libcuda.so.1
-libnvidia-ml libnvidia-ml.so.1
-libnvidia-ptxjitcompiler libnvidia-ptxjitcompiler.so.1
-libnvidia-encode libnvidia-encode.so.1
-libnvidia-glcore libnvidia-glcore.so.$version
-LIBRARIES
-  printf 'int main(void) { return 0; }\n' | "$cc" -x c - -o "$folder/bin/nvidia-smi"
+  for name in libcuda libnvidia-ml libnvidia-ptxjitcompiler libnvidia-encode libnvidia-glcore; do
+    soname=$name.so.1
+    [ $name != libnvidia-glcore ] || soname=$name.so.$version
+    printf 'const char* stub_%s(void) { return "%s %s"; }\n' "${name//[^a-zA-Z]/_}" $name "$version" \
+      >"$folder/stub.c"
+    cc -shared -fPIC -nostdlib "$folder/stub.c" -Wl,-soname,"$soname" \
+      -o "$folder/lib64/$name.so.$version" </dev/null
+  done
+  echo 'int main(void) { return 0; }' >"$folder/stub.c"
+  cc "$folder/stub.c" -o "$folder/bin/nvidia-smi" </dev/null
+  rm "$folder/stub.c"
   echo "firmware of $version" >"$folder/firmware/nvidia/$version/gsp_ga10x.bin"
 }
