@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""PyTorch through torch.compile. BENCH_TORCH_COMPILE_MODE is its mode: default, reduce-overhead (CUDA
+graphs), max-autotune."""
+import os
+
+import torch_stack
+from gpuready_bench import Unavailable, main
+
+
+def build(work):
+    torch = torch_stack.load(work)
+    if not hasattr(torch, "compile"):
+        raise Unavailable(f"PyTorch {torch.__version__} has no torch.compile: 2.0 or newer is wanted")
+    mode = os.environ.get("BENCH_TORCH_COMPILE_MODE") or "default"
+    function = torch.compile(torch_stack.function_of(torch, work), mode=mode, dynamic=False, fullgraph=True)
+    if work.device == "cuda":
+        mark = torch.compiler.cudagraph_mark_step_begin
+
+        def step(*inputs):
+            mark()  # outputs of the step before may be written over
+            return function(*inputs)
+    else:
+        step = function
+    try:
+        made = torch_stack.stack(work, torch, step, compiled=True)
+    except Exception as error:
+        if "compiler" in str(error).lower() and "not found" in str(error).lower():
+            raise Unavailable(f"torch.compile finds no C++ compiler: {error}")
+        raise
+    made.facts["compile_mode"] = mode
+    return made
+
+
+main("torch_compile", build)
