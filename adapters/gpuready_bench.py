@@ -20,6 +20,7 @@ HEAD = 64  # elements of an attention head
 STREAMS = {"x": 1, "w1": 2, "b1": 3, "w2": 4, "b2": 5, "a": 6, "b": 7, "q": 8, "k": 9, "v": 10, "t": 11}
 FIRST_VECTOR = 32
 DIGESTS_Y, DIGESTS_Z = 3, 2
+ATTENTION_ROWS = 2048  # that its digest covers
 
 
 class Unavailable(Exception):
@@ -168,7 +169,13 @@ class Workload:
                 total += float(left[first:first + 1024] @ (piece @ right))
             return total
 
-        found = {"y": [project(y, self.vector(2 * i, rows), self.vector(2 * i + 1, columns))
+        def left(index):
+            vector = self.vector(index, rows)
+            if self.task == "attention":  # a sample of the rows: our reference does no more
+                vector[np.arange(rows) % -(-rows // ATTENTION_ROWS) != 0] = 0
+            return vector
+
+        found = {"y": [project(y, left(2 * i), self.vector(2 * i + 1, columns))
                        for i in range(DIGESTS_Y)]}
         if self.task == "mlp":
             # Ones against the sums of W2's rows: where another GELU shows most.
