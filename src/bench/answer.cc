@@ -15,7 +15,7 @@ namespace gpuready::bench {
 namespace {
 
 constexpr std::size_t kMostSamples = 1'000'000, kMostDigests = 64, kMostReason = 1000;
-constexpr int kMostTries = 64;  // at finding where the object begins
+constexpr std::size_t kMostTries = 64;  // at finding where the object begins
 constexpr double kNsPerMs = 1e6;
 
 std::string short_text(std::string_view text) {
@@ -37,16 +37,23 @@ Result<Json> last_object(std::string_view out) {
     return fail(ErrorKind::bad_input,
                 "what it wrote last is no JSON object: " +
                     short_text(text.substr(text.size() - std::min<std::size_t>(text.size(), 200))));
-  std::string why;
-  std::size_t at = text.size();
-  for (int tries = 0; tries < kMostTries && at > 0; ++tries) {
+  // From the last line that begins with a brace backwards; at last the first brace of the last
+  // line, which may follow an unfinished one.
+  std::vector<std::size_t> starts;
+  for (std::size_t at = text.size(); at != 0 && starts.size() < kMostTries;) {
     const auto line = text.rfind("\n{", at - 1);
-    at = line == text.npos ? 0 : line + 1;
-    if (text[at] != '{') break;
-    auto doc = parse_json(text.substr(at), "its answer", 64u << 20);
+    at = line == text.npos ? 0 : line;
+    if (line != text.npos) starts.push_back(line + 1);
+  }
+  if (text.front() == '{') starts.push_back(0);
+  const auto last_line = text.rfind('\n');
+  starts.push_back(text.find('{', last_line == text.npos ? 0 : last_line));
+  std::string why;
+  for (const std::size_t start : starts) {
+    if (start == text.npos) continue;
+    auto doc = parse_json(text.substr(start), "its answer", 64u << 20);
     if (doc && doc->is_object()) return doc;
     if (why.empty()) why = doc ? "it is no object" : doc.error().message;
-    if (at == 0) break;
   }
   return fail(ErrorKind::bad_input,
               why.empty() ? "what it wrote last is no JSON object" : short_text(why));

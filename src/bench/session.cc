@@ -47,12 +47,11 @@ Answer run_once(const StackCommand& stack, const Request& request, const Session
                 double& child_ms) {
   if (stack.command.empty()) return failed(StackStatus::unavailable, stack.reason);
   const Job job = job_of(stack, request, options);
-  const PoolOptions pool{.at_once = 1,
-                         .watch = options.watch,
-                         .on_output = [](std::size_t, RunningJob& child) {
-                           keep_the_end(child.text(kOut));
-                           keep_the_end(child.text(kErr));
-                         }};
+  const PoolOptions pool{
+      .at_once = 1, .watch = options.watch, .on_output = [](std::size_t, RunningJob& child) {
+        keep_the_end(child.text(kOut));
+        keep_the_end(child.text(kErr));
+      }};
   const auto outcome = std::move(run_jobs({&job, 1}, pool).front());
   if (outcome) {
     child_ms = outcome->duration_ms;
@@ -105,7 +104,8 @@ std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const R
     for (const std::size_t stack : order) {
       if (tried_enough(ran, stack)) continue;
       if (options.watch.cancel != nullptr && options.watch.cancel->load()) break;
-      options.progress(fmt::format("repeat {} of {}: {}", round, options.repeats, stacks[stack].id));
+      options.progress(
+          fmt::format("repeat {} of {}: {}", round, options.repeats, stacks[stack].id));
       RanRepeat repeat;
       repeat.stack = stack;
       repeat.span.begin_ms = monotonic_ms();
@@ -146,7 +146,8 @@ std::vector<StackResult> results_of(std::span<const StackCommand> stacks,
       continue;
     }
     using enum StackStatus;
-    // Other work forbids a ranking, whatever else there was; a failure beside good repeats does not.
+    // Other work forbids a ranking, whatever else there was; a failure beside good repeats does
+    // not.
     for (const StackStatus status : {different_work, ok, no_valid_samples, error, unavailable}) {
       const auto found = seen.find(status);
       if (found == seen.end()) continue;

@@ -7,6 +7,9 @@ namespace {
 
 // One line a subcommand; each has a file of its own, command_bench_<name>.cc.
 constexpr CommandEntry kSubcommands[] = {
+    {"run", "Time one workload on every stack, each repeat in a fresh process", declare_bench_run},
+    {"adapter", "Be such a stack: read BENCH_* variables, answer with one JSON object",
+     declare_bench_adapter},
     {"compare", "Say whether one side's runs are faster than the other's, and how sure that is",
      declare_bench_compare},
 };

@@ -117,6 +117,7 @@ endif()
 gpuready_ptx(gpuready_kernels memory sm_50 60)
 gpuready_ptx(gpuready_kernels matmul sm_50 60)
 gpuready_ptx(gpuready_kernels rate sm_50 60)
+gpuready_ptx(gpuready_kernels bench sm_50 60)
 gpuready_ptx(gpuready_kernels compute sm_50 60)
 gpuready_ptx(gpuready_kernels compute sm_53 60)  # fp16
 gpuready_ptx(gpuready_kernels compute sm_61 60)  # dp4a

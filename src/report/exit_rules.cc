@@ -108,6 +108,24 @@ constexpr Rule<ternary::gguf::ConvertReport> kConvert[] = {
 bool any_stack(const bench::Comparison& comparison, bench::Outcome outcome) {
   return any(comparison.stacks, [&](const auto& stack) { return stack.outcome == outcome; });
 }
+constexpr Rule<BenchRun> kBenchRun[] = {
+    {[](const BenchRun& r) { return r.sick; }, Exit::unhealthy},
+    {[](const BenchRun& r) {
+       using enum bench::StackStatus;
+       return any_has(r.run.stacks, error) || any_has(r.run.stacks, different_work);
+     },
+     Exit::unhealthy},
+    {[](const BenchRun& r) {
+       return any(r.named, [&](const std::string& id) {
+         const bench::StackResult* stack = r.run.stack(id);
+         return stack != nullptr && stack->status == bench::StackStatus::unavailable;
+       });
+     },
+     Exit::required_absent},
+    {[](const BenchRun& r) { return !any_has(r.run.stacks, bench::StackStatus::ok); },
+     Exit::unknown},
+};
+
 constexpr Rule<bench::Comparison> kCompare[] = {
     {[](const bench::Comparison& c) { return c.refused(); }, Exit::usage},
     {[](const bench::Comparison& c) { return any_stack(c, bench::Outcome::slower); },
@@ -143,6 +161,8 @@ Exit exit_of(const ternary::gguf::FileReport& report) { return first_that_holds(
 Exit exit_of(const ternary::gguf::ConvertReport& report) {
   return first_that_holds(kConvert, report);
 }
+Exit exit_of(const BenchRun& outcome) { return first_that_holds(kBenchRun, outcome); }
+
 Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCompare, comparison); }
 Exit exit_of(const DriversReport& report) { return first_that_holds(kDrivers, report); }
 Exit exit_of(const CompatReport& report) { return first_that_holds(kCompat, report); }

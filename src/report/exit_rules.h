@@ -57,4 +57,11 @@ Exit exit_of(const bench::Comparison& comparison);
 Exit exit_of(const DriversReport& report);
 Exit exit_of(const CompatReport& report);
 
+struct BenchRun {
+  const bench::RunRecord& run;
+  std::span<const std::string> named;  // stacks, on the command line
+  bool sick = false;                   // the GPU, by our own check
+};
+Exit exit_of(const BenchRun& outcome);
+
 }  // namespace gpuready

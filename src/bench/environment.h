@@ -1,0 +1,16 @@
+// What a run says of the machine and the project that it ran in.
+#pragma once
+
+#include "bench/run_record.h"
+#include "gpuready/machine.h"
+#include "host/host.h"
+
+namespace gpuready::bench {
+
+// `gpu`: the one that the stacks see; null for the CPU.
+Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host);
+
+// Commit and cleanness of the git work tree that the folder `.` is in; nothing without one.
+void add_git_state(RunRecord& run, Host& host);
+
+}  // namespace gpuready::bench

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+#include "bench/native/native_stack.h"
+
+namespace gpuready::bench {
+namespace {
+
+constexpr std::uint64_t kP95Samples = 200;
+
+struct Timing {
+  std::vector<double> hot_ms, at_ms, cold_ms;
+  std::uint64_t warmup_iterations = 0, iterations_per_sample = 1;
+  bool steady = false;
+  double first_run_ms = 0;
+  std::string stopped_by;
+};
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+double deviation_of(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+double monotonic_ms() {
+  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
+}
+std::uint64_t at_least_one(double value) {
+  return static_cast<std::uint64_t>(std::clamp(value, 1.0, 1e6));
+}
+
+// As much as was asked for, then until two means in a row agree with the one before within 1%.
+Result<double> warm_up(const Request& request, NativeStack& stack, Timing& timing) {
+  const auto began = Clock::now();
+  std::uint64_t count = 1;
+  std::optional<double> last;
+  int agreed = 0;
+  while (true) {
+    const auto samples = TRY(stack.block(timing.iterations_per_sample, count));
+    timing.warmup_iterations += timing.iterations_per_sample * (count + 1);
+    const double mean = std::max(mean_of(samples), 1e-6);
+    timing.iterations_per_sample = at_least_one(std::ceil(stack.facts.least_sample_ms / mean));
+    const double sample_ms = mean * static_cast<double>(timing.iterations_per_sample);
+    count = std::min<std::uint64_t>(10, at_least_one(250 / sample_ms));
+    agreed = last && std::abs(mean - *last) <= 0.01 * *last ? agreed + 1 : 0;
+    last = mean;
+    timing.steady = agreed >= 2;
+    if (timing.warmup_iterations >= request.warmup &&
+        (timing.steady || elapsed_ms(began) > request.max_seconds * 500))
+      return mean;
+  }
+}
+
+// The rules of docs/bench.md, "When a repeat stops".
+Result<void> take_hot_samples(const Request& request, NativeStack& stack, double mean,
+                              Timing& timing) {
+  const auto began = Clock::now();
+  const auto iterations = static_cast<double>(timing.iterations_per_sample);
+  const std::uint64_t size =
+      std::min<std::uint64_t>(request.iters, at_least_one(500 / (mean * iterations)));
+  std::vector<double> noise;
+  while (true) {
+    const auto samples = TRY(stack.block(timing.iterations_per_sample, size));
+    timing.hot_ms.insert(timing.hot_ms.end(), samples.begin(), samples.end());
+    timing.at_ms.resize(timing.hot_ms.size(), monotonic_ms());
+    const auto count = static_cast<double>(timing.hot_ms.size());
+    const double now = mean_of(timing.hot_ms);
+    noise.push_back(deviation_of(timing.hot_ms) / now);
+    const auto stop = [&](const char* why) { timing.stopped_by = why; };
+    if (elapsed_ms(began) > request.max_seconds * 1000) return stop("time_limit"), Result<void>();
+    const bool more_for_p95 =
+        count < kP95Samples && (kP95Samples - count) * now * iterations < 1000;
+    if (count < static_cast<double>(request.iters) || more_for_p95) continue;
+    if (noise.back() / std::sqrt(count) <= 0.005) return stop("relative_error"), Result<void>();
+    if (noise.size() >= 4) {
+      const auto [least, most] = std::minmax_element(noise.end() - 4, noise.end());
+      if (*most <= 1.05 * *least) return stop("plateau"), Result<void>();
+    }
+  }
+}
+
+Result<Timing> measure(const Request& request, NativeStack& stack, const SayStep& say) {
+  Timing timing;
+  say("first run");
+  const auto start = Clock::now();
+  TRY(stack.block(1, 1));
+  timing.first_run_ms = elapsed_ms(start);
+  say("warm-up");
+  const double mean = TRY(warm_up(request, stack, timing));
+  say("hot samples");
+  TRY(take_hot_samples(request, stack, mean, timing));
+  if (request.cold_samples > 0) say("cold samples");
+  for (std::uint64_t i = 0; i < request.cold_samples; ++i)
+    timing.cold_ms.push_back(TRY(stack.cold_sample_ms()));
+  return timing;
+}
+
+Json digest_json(const Request& request, const std::vector<double>& digest) {
+  Json doc;
+  doc["y"] = std::vector<double>(digest.begin(), digest.begin() + 3);
+  if (request.task != Task::mlp) return doc;
+  doc["activation"] = digest[3];
+  doc["z"] = std::vector<double>(digest.begin() + 4, digest.begin() + 6);
+  doc["mean"] = digest[6];
+  return doc;
+}
+
+std::uint64_t host_peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+Result<Json> measured(std::string_view id, const Request& request, const SayStep& say) {
+  const auto begun = Clock::now();
+  const auto stack = TRY(open_native_stack(id, request));
+  const double build_ms = elapsed_ms(begun);
+  const Timing timing = TRY(measure(request, *stack, say));
+  say("digest");
+  const auto outputs = TRY(stack->outputs());
+  const auto digest = digest_of(request, outputs);
+  for (const double value : digest)
+    if (!std::isfinite(value))
+      return fail(ErrorKind::not_finite, "the output holds NaN or infinities");
+
+  const Workload work = workload_of(request);
+  Json doc;
+  doc["protocol"] = kBenchProtocol;
+  doc["status"] = "ok";
+  doc["backend"] = id;
+  doc["mode"] = stack->facts.mode;
+  doc["device"] = request.device;
+  put(doc, "device_name", stack->facts.device_name);
+  doc["task"] = to_string(request.task);
+  doc["dtype"] = to_string(request.dtype);
+  doc["shape"] = work.shape;
+  doc["batch"] = request.batch;
+  doc["hidden"] = request.hidden;
+  doc["iters"] = request.iters;
+  doc["warmup"] = request.warmup;
+  doc["flops"] = *work.flops;
+  doc["digest"] = digest_json(request, digest);
+  const double mean = mean_of(timing.hot_ms);
+  const auto at = [&](double p) { return *percentile(timing.hot_ms, p); };
+  doc["latency_ms"] = {
+      {"mean", mean}, {"p50", at(0.5)}, {"p95", at(0.95)}, {"min", at(0)}, {"max", at(1)}};
+  doc["throughput_tokens_per_sec"] = static_cast<double>(*work.elements) / mean * 1000;
+  doc["peak_memory_bytes"] = stack->facts.peak_memory_bytes.value_or(host_peak_bytes());
+  doc["startup_ms"] = {{"build", build_ms}, {"first_run", timing.first_run_ms}};
+  put(doc["startup_ms"], "compile", stack->facts.compile_ms);
+  doc["timer"] = stack->facts.timer;
+  doc["warmup_iterations"] = timing.warmup_iterations;
+  doc["warmup_steady"] = timing.steady;
+  doc["iterations_per_sample"] = timing.iterations_per_sample;
+  doc["stopped_by"] = timing.stopped_by;
+  doc["versions"] = stack->facts.versions;
+  if (!stack->facts.notes.empty()) doc["notes"] = stack->facts.notes;
+  doc["samples_ms"] = timing.hot_ms;
+  doc["samples_at_ms"] = timing.at_ms;
+  if (!timing.cold_ms.empty()) doc["cold_ms"] = timing.cold_ms;
+  return doc;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NativeStack>> open_native_stack(std::string_view id,
+                                                       const Request& request) {
+  const bool tuned = id == "gpuready_cublaslt";
+  if (request.device == "cuda") return open_cuda_stack(request, tuned);
+  if (tuned)
+    return fail(ErrorKind::unsupported,
+                fmt::format("cuBLASLt runs on cuda, not on {}", request.device));
+  if (request.device == "cpu") return open_cpu_stack(request);
+  return fail(ErrorKind::unsupported,
+              fmt::format("gpuready has no kernels for this workload on {}", request.device));
+}
+
+NativeAnswer answer_natively(std::string_view id, const Result<Request>& request,
+                             const SayStep& say) {
+  auto doc = request ? measured(id, *request, say) : std::unexpected(request.error());
+  if (doc) return {std::move(*doc), 0};
+  const ErrorKind kind = doc.error().kind;
+  const bool missing = kind == ErrorKind::not_found || kind == ErrorKind::no_device ||
+                       kind == ErrorKind::unsupported;
+  Json answer;
+  answer["protocol"] = kBenchProtocol;
+  answer["status"] = missing ? "unavailable" : "error";
+  answer["backend"] = id;
+  answer[missing ? "reason" : "error"] = doc.error().message;
+  return {std::move(answer), missing ? 0 : 1};
+}
+
+}  // namespace gpuready::bench

@@ -1,0 +1,54 @@
+// gpuready's own stacks: `gpuready bench adapter` runs one in its process and answers as every
+// adapter does.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "bench/reference.h"
+#include "bench/request.h"
+
+namespace gpuready::bench {
+
+class NativeStack {
+ public:
+  virtual ~NativeStack() = default;
+  // `count` samples without a gap, each the mean time in ms of one of `iterations` iterations.
+  virtual Result<std::vector<double>> block(std::uint64_t iterations, std::uint64_t count) = 0;
+  virtual Result<double> cold_sample_ms() = 0;  // with caches flushed before it
+  virtual Result<std::vector<Output>> outputs() = 0;
+
+  struct Facts {
+    std::string mode = "native", timer = "host_clock", device_name;
+    std::map<std::string, std::string> versions;
+    std::optional<double> compile_ms;
+    std::optional<std::uint64_t> peak_memory_bytes;
+    std::vector<std::string> notes;
+    double least_sample_ms = 1;  // that one sample lasts
+  };
+  Facts facts;
+};
+
+// By the stack's id. Errors of kind not_found, no_device or unsupported say that it is not here.
+Result<std::unique_ptr<NativeStack>> open_native_stack(std::string_view id, const Request& request);
+Result<std::unique_ptr<NativeStack>> open_cpu_stack(const Request& request);
+// `tuned`: products by cuBLASLt in a CUDA graph; else our own kernels.
+Result<std::unique_ptr<NativeStack>> open_cuda_stack(const Request& request, bool tuned);
+
+// The answer that is printed, and its exit code: the contract's. Never fails.
+struct NativeAnswer {
+  Json doc;
+  int exit_code = 0;
+};
+using SayStep = std::function<void(std::string_view)>;  // so that nobody takes us for hung
+NativeAnswer answer_natively(std::string_view id, const Result<Request>& request,
+                             const SayStep& say);
+
+}  // namespace gpuready::bench

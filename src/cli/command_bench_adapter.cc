@@ -1,0 +1,98 @@
+// `gpuready bench adapter`: gpuready itself as a benchmark's command, spoken to by the contract.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "bench/adapters.h"
+#include "bench/native/native_stack.h"
+#include "cli/bench_commands.h"
+#include "cli/options.h"
+#include "jobs/helper.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  std::string stack = "gpuready";
+  bool environment = false;
+  std::string folder;
+};
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// 'text' as a shell reads it back.
+std::string in_quotes(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// The exports of the playbook's configure script, with what we have for each.
+int print_exports(const Options& options) {
+  const auto commands = bench::stack_commands({}, variable, helper_job({}).program, options.folder);
+  if (!commands) return complain(commands.error());
+  std::string out;
+  for (std::size_t i = 0; i < commands->size(); ++i) {
+    const bench::StackCommand& stack = (*commands)[i];
+    const bench::AdapterEntry& entry = bench::known_adapters()[i];
+    if (stack.command.empty()) {
+      out += std::string("# export ") + entry.variable + "='...'  # " + stack.cure + "\n";
+      continue;
+    }
+    std::string line;
+    for (const auto& [name, value] : stack.environment) line += "env " + name + "=" + value + " ";
+    for (const std::string& word : stack.command)
+      line += (word.find_first_of(" '\"\\$") == word.npos ? word : in_quotes(word)) + " ";
+    line.pop_back();
+    out += std::string("export ") + entry.variable + "=" + in_quotes(line) + "\n";
+  }
+  std::fputs(out.c_str(), stdout);
+  return static_cast<int>(Exit::ok);
+}
+
+int run(const Options& options) {
+  if (options.environment) return print_exports(options);
+  const auto request = bench::request_from(variable);
+  const auto say = [](std::string_view step) {
+    std::fprintf(stderr, "gpuready: %.*s\n", static_cast<int>(step.size()), step.data());
+  };
+  const bench::NativeAnswer answer = bench::answer_natively(options.stack, request, say);
+  std::printf("%s\n", dump_line(answer.doc).c_str());
+  std::fflush(stdout);
+  // A driver's own end may hang or crash, and the answer is out.
+  _exit(answer.exit_code);
+}
+
+}  // namespace
+
+void declare_bench_adapter(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "--stack",
+       .value = &options->stack,
+       .help = "gpuready: our own kernels, a reference. gpuready_cublaslt: products by cuBLASLt, "
+               "launched as a CUDA graph or one by one, whichever is faster",
+       .type = "NAME",
+       .one_of = {"gpuready", "gpuready_cublaslt"}},
+      {.name = "--env",
+       .value = &options->environment,
+       .help = "Print the exports of all adapters' commands instead, for another suite to source"},
+      {.name = "--scripts",
+       .value = &options->folder,
+       .help = "With --env: the folder of the adapters' scripts; adapters if not given",
+       .type = "FOLDER"},
+  });
+  options->folder = "adapters";
+  command.footer =
+      "Reads BENCH_TASK, BENCH_DEVICE, BENCH_DTYPE, BENCH_BATCH, BENCH_HIDDEN, BENCH_M, BENCH_N,\n"
+      "BENCH_K, BENCH_ITERS and BENCH_WARMUP, and prints one JSON object.\n"
+      "Exit codes: 0 it was measured, or is unavailable here; 1 it failed.";
+}
+
+}  // namespace gpuready::cli

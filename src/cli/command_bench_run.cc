@@ -1,0 +1,317 @@
+// `gpuready bench run`: one workload on every stack, each repeat in a fresh process.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "bench/adapter_files.h"
+#include "bench/conditions.h"
+#include "bench/environment.h"
+#include "bench/reference.h"
+#include "bench/result_files.h"
+#include "bench/session.h"
+#include "cli/bench_commands.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "host/xid_listener.h"
+#include "jobs/helper.h"
+#include "report/bench/run_report.h"
+#include "report/exit_rules.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string task = "mlp", device, dtype, tag, folder{bench::kResultsFolder}, gpu, idea;
+  std::vector<std::string> adapters;
+  bench::Request request;
+  std::uint64_t repeats = 5;
+  std::optional<std::uint64_t> order_seed;
+  double timeout_s = 600, silence_s = 120;
+  bool replace = false, add = false, no_check = false;
+};
+
+const Gpu* chosen_gpu(const Machine& machine, const std::string& name) {
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    const Gpu& gpu = machine.gpus[i];
+    if (!gpu.uuid || !gpu.uuid->starts_with("GPU-")) continue;  // CUDA's
+    if (name.empty() || name == *gpu.uuid || name == std::to_string(i)) return &gpu;
+  }
+  return nullptr;
+}
+
+Result<bench::Request> request_of(Options& options, const Gpu* gpu) {
+  bench::Request& request = options.request;
+  request.task = *bench::task_from(options.task);
+  request.device = !options.device.empty() ? options.device : gpu != nullptr ? "cuda" : "cpu";
+  request.dtype = request.device == "cpu" ? bench::Dtype::fp32 : bench::Dtype::fp16;
+  if (!options.dtype.empty()) request.dtype = *bench::dtype_from(options.dtype);
+  return bench::complete(request);
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// "20260301T120000Z-1a2b3c4d"
+std::string unique_id(const std::string& utc) {
+  std::string id;
+  for (const char c : utc)
+    if (c != '-' && c != ':') id += c;
+  return fmt::format("{}-{:08x}", id, static_cast<std::uint32_t>(random_u64()));
+}
+
+// The runs of this tag that are to go; an error where there are some and nobody said what to do.
+Result<std::vector<std::string>> runs_to_replace(Host& host, const Options& options) {
+  std::vector<std::string> paths;
+  const auto names = host.list_directory(options.folder);
+  if (options.tag.empty() || options.add || !names) return paths;
+  for (const std::string& name : *names)
+    if (name.ends_with("__" + options.tag + ".json")) paths.push_back(options.folder + "/" + name);
+  if (!paths.empty() && !options.replace)
+    return fail(ErrorKind::bad_input,
+                fmt::format("the tag {} is taken by {}: give another, --add for another run of it, "
+                            "or --replace",
+                            options.tag, paths.front()));
+  return paths;
+}
+
+// Our own quick check of the GPU, in a child. Its conclusion where it is not fit.
+struct GpuCheck {
+  bool sick = false, unknown = false;
+  std::string conclusion;
+};
+GpuCheck check_gpu(const Gpu& gpu) {
+  Job job =
+      helper_job({"check", "--level", "quick", "--device", *gpu.uuid, "--json", "-", "--quiet"});
+  job.limits.time = std::chrono::minutes(5);
+  const auto outcome = run_job(job, {.cancel = &interrupted()});
+  if (!outcome || outcome->end != JobEnd::exited)
+    return {false, true, "the check of the GPU's health did not end"};
+  const auto doc = parse_json(outcome->out, "the check's report");
+  const std::string conclusion =
+      doc ? printable(get_string(*doc, "conclusion").value_or("")) : "it wrote no report";
+  return {outcome->exit_code == 1, outcome->exit_code != 0 && outcome->exit_code != 1, conclusion};
+}
+
+// What keeps stacks from changing the machine, and shows them the one GPU.
+std::vector<std::pair<std::string, std::optional<std::string>>> child_environment(const Gpu* gpu) {
+  auto variables = helper_job({}).env;
+  variables.emplace_back("PYTHONUNBUFFERED", "1");
+  variables.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
+  if (gpu != nullptr) {
+    variables.emplace_back("CUDA_VISIBLE_DEVICES", *gpu->uuid);
+  }
+  return variables;
+}
+
+struct Outcome {
+  bench::RunRecord run;
+  bool sick = false;
+};
+
+Result<Outcome> measured(Options& options, Host& host) {
+  Outcome outcome;
+  bench::RunRecord& run = outcome.run;
+  const Machine machine = inspect(host, {});
+  const Gpu* found = options.device == "cpu" ? nullptr : chosen_gpu(machine, options.gpu);
+  if (found == nullptr && !options.gpu.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("--gpu {}: there is no such NVIDIA GPU", printable(options.gpu)));
+  const bench::Request request = TRY(request_of(options, found));
+  const Gpu* gpu = request.device == "cuda" ? found : nullptr;
+  if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
+  const auto old_runs = TRY(runs_to_replace(host, options));
+  const std::string scripts = TRY(bench::place_adapters(options.folder, host));
+  const auto stacks =
+      TRY(bench::stack_commands(options.adapters, variable, helper_job({}).program, scripts));
+
+  run.started_utc = format_utc(std::time(nullptr));
+  run.id = unique_id(run.started_utc);
+  run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
+  run.tool_version = GPUREADY_VERSION;
+  run.idea = options.idea;
+  run.environment = bench::environment_of(machine, gpu, host);
+  bench::add_git_state(run, host);
+  run.workload = bench::workload_of(request);
+  run.protocol = {.iters = request.iters,
+                  .warmup = request.warmup,
+                  .repeats = options.repeats,
+                  .seed = options.order_seed.value_or(random_u64() % 1'000'000),
+                  .origin = "gpuready",
+                  .clocks_locked = false};
+
+  ProgressLine progress(options.globals.quiet);
+  const auto check = [&](const char* when) {
+    if (gpu == nullptr || options.no_check) return;
+    progress.show(fmt::format("health of the GPU {}", when));
+    const GpuCheck result = check_gpu(*gpu);
+    outcome.sick |= result.sick;
+    if (result.sick || result.unknown)
+      run.notes.push_back(fmt::format("Check of the GPU {}: {}", when, result.conclusion));
+  };
+  check("before the run");
+  if (outcome.sick)
+    return fail(ErrorKind::device, run.notes.back() +
+                                       " A sick GPU is no benchmark; --no-check "
+                                       "runs all the same.");
+  progress.show("the reference on the CPU");
+  const auto expected =
+      bench::reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
+
+  bench::SessionOptions session;
+  session.repeats = options.repeats;
+  session.order_seed = *run.protocol.seed;
+  const auto ms = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+  };
+  session.limits = {ms(options.timeout_s), ms(options.silence_s)};
+  session.environment = child_environment(gpu);
+  session.watch.cancel = &interrupted();
+  session.progress = [&](const std::string& text) { progress.show(text); };
+  bench::RoundHooks hooks;
+  std::optional<XidListener> listener;
+  if (gpu != nullptr) {
+    hooks.begins = [&] { listener.emplace(); };
+    hooks.ends = [&](std::span<bench::RanRepeat> round) {
+      bench::add_conditions(listener->stop(), *gpu->uuid, round);
+      listener.reset();
+    };
+  }
+  const auto ran = bench::run_session(stacks, request, expected, session, hooks);
+  run.stacks = bench::results_of(stacks, ran);
+  double harness_ms = 0;
+  for (const auto& each : ran) harness_ms = std::max(harness_ms, each.harness_ms);
+  run.notes.push_back(fmt::format("The harness took at most {:.1f} ms of a repeat.", harness_ms));
+  check("after the run");
+  for (const std::string& path : old_runs) TRY(live_storage().unlink(path));
+  return outcome;
+}
+
+int run(Options& options) {
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  catch_interrupts();
+  const auto start = Clock::now();
+  const auto host = make_live_host();
+  const auto outcome = measured(options, *host);
+  if (!outcome)
+    return complain(outcome.error(),
+                    outcome.error().kind == ErrorKind::device ? Exit::unhealthy : Exit::usage);
+  Envelope envelope = begin_envelope("bench run");
+  envelope.conclusion = conclusion_of(outcome->run);
+  envelope.exit = unless_interrupted(
+      exit_of(BenchRun{outcome->run, options.adapters, outcome->sick}), interrupted());
+  envelope.duration_ms = elapsed_ms(start);
+  const Json doc = to_json(outcome->run, envelope);
+  if (const auto saved = bench::save_run(options.folder, outcome->run, dump(doc)); !saved)
+    return complain(saved.error());
+  return deliver(Delivery{.envelope = envelope,
+                          .json = [&] { return doc; },
+                          .terminal =
+                              [&](const TerminalStyle& style) {
+                                return render_terminal(
+                                    outcome->run, envelope,
+                                    bench::run_path(options.folder, outcome->run), style);
+                              }},
+                 options.globals);
+}
+
+Option size_option(const char* name, std::uint64_t& value, const char* help) {
+  return {.name = name, .value = &value, .help = help, .type = "N", .range = Range{1, 1e9}};
+}
+
+}  // namespace
+
+void declare_bench_run(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  add_output(command, options->globals);
+  bench::Request& request = options->request;
+  command.add({
+      {.name = "--task",
+       .value = &options->task,
+       .help = "The workload; mlp if not given",
+       .one_of = {"mlp", "gemm", "attention", "copy", "ternary"}},
+      {.name = "--device",
+       .value = &options->device,
+       .help = "Where; cuda where there is an NVIDIA GPU, else cpu",
+       .one_of = {"cuda", "cpu", "vulkan"}},
+      {.name = "--gpu",
+       .value = &options->gpu,
+       .help = "Index or UUID of the GPU; the first if not given",
+       .type = "GPU"},
+      {.name = "--dtype",
+       .value = &options->dtype,
+       .help = "fp16 on cuda and fp32 on cpu if not given",
+       .one_of = {"fp32", "tf32", "bf16", "fp16"}},
+      size_option("--batch", request.batch, "Rows of mlp and attention; 64 if not given"),
+      size_option("--hidden", request.hidden, "Width of mlp and attention; 2048 if not given"),
+      size_option("--m", request.m, "Rows of gemm, ternary, copy; an attention's length"),
+      size_option("--n", request.n, "Columns of gemm, ternary and copy"),
+      size_option("--k", request.k, "What gemm and ternary sum over"),
+      size_option("--iters", request.iters, "The least number of samples; 80 if not given"),
+      {.name = "--warmup",
+       .value = &request.warmup,
+       .help = "The least number of iterations before; 20 if not given",
+       .type = "N"},
+      size_option("--repeats", options->repeats, "Processes of each stack; 5 if not given"),
+      {.name = "--max-seconds",
+       .value = &request.max_seconds,
+       .help = "Of timing in one process; 10 if not given",
+       .type = "S",
+       .range = Range{0.05, 3600}},
+      {.name = "--adapters",
+       .value = &options->adapters,
+       .help = "These stacks alone; all if not given",
+       .type = "LIST",
+       .commas = true},
+      {.name = "--tag",
+       .value = &options->tag,
+       .help = "Name of the run; a unique one if not given",
+       .type = "NAME"},
+      {.name = "--replace", .value = &options->replace, .help = "Delete the tag's earlier runs"},
+      {.name = "--add",
+       .value = &options->add,
+       .help = "Another run of a tag that is taken",
+       .excludes = "--replace"},
+      {.name = "--idea",
+       .value = &options->idea,
+       .help = "What this run changes, kept in its record",
+       .type = "TEXT"},
+      {.name = "--results",
+       .value = &options->folder,
+       .help = "Folder of the runs; bench-results if not given",
+       .type = "FOLDER"},
+      {.name = "--seed",
+       .value = &options->order_seed,
+       .help = "Of the stacks' order; random if not given",
+       .type = "N"},
+      {.name = "--timeout",
+       .value = &options->timeout_s,
+       .help = "Seconds that one process may take; 600 if not given",
+       .range = Range{0.1, 86400},
+       .seconds = true},
+      {.name = "--silence",
+       .value = &options->silence_s,
+       .help = "Seconds without a word after which it hangs; 120 if not given",
+       .range = Range{0.1, 86400},
+       .seconds = true},
+      {.name = "--no-check",
+       .value = &options->no_check,
+       .help = "Do not check the GPU's health before and after"},
+  });
+  command.footer =
+      "Exit codes: 0 every stack that is here did the work; 1 one failed or did other work, or\n"
+      "the GPU is sick; 2 wrong usage or bad input; 3 a stack that was named is not here; 4 no\n"
+      "stack was timed.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,13 @@
+// Kernels of the benchmarks' native stacks, for CUDA alone.
+#pragma once
+
+#include "device/kernel.h"
+#include "kernel_abi/bench_params.h"
+
+namespace gpuready {
+
+extern const Kernel kBenchGemm;  // BenchGemmParams; a block of kBenchGemmThreads a 64 x 64 tile
+extern const Kernel kBenchGelu;  // BenchGeluParams; any number of blocks of kBenchThreads
+extern const Kernel kBenchMean;  // BenchMeanParams; likewise
+
+}  // namespace gpuready

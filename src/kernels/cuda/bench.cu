@@ -1,0 +1,190 @@
+// Kernels of the benchmarks' native stacks: a plain matrix product as a reference, and what stands
+// between the products of a tuned library: GELU by erf, and a mean.
+#include "kernel_abi/bench_params.h"
+#include "kernels/cuda/target.cuh"
+
+using namespace gpuready;
+using namespace gpuready::device;
+
+namespace {
+
+struct alignas(16) Words {
+  u32 word[4];
+};
+
+GPUREADY_DEVICE float from_bits(u32 bits) { return __builtin_bit_cast(float, bits); }
+GPUREADY_DEVICE u32 to_bits(float value) { return __builtin_bit_cast(u32, value); }
+
+GPUREADY_DEVICE float from_half(u32 half) {
+  float value;
+  asm("{ .reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h; }" : "=f"(value) : "r"(half));
+  return value;
+}
+GPUREADY_DEVICE u32 to_half(float value) {
+  u32 half;
+  asm("{ .reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.u32.u16 %0, h; }" : "=r"(half) : "f"(value));
+  return half;
+}
+// bfloat16 is the upper half of a float; rounded to the nearest, ties to even.
+GPUREADY_DEVICE u32 to_bfloat(float value) {
+  const u32 bits = to_bits(value);
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+GPUREADY_DEVICE float unpack(u32 half, BenchDtype dtype) {
+  return dtype == BenchDtype::bf16 ? from_bits(half << 16) : from_half(half);
+}
+GPUREADY_DEVICE u32 pack(float value, BenchDtype dtype) {
+  return dtype == BenchDtype::bf16 ? to_bfloat(value) : to_half(value);
+}
+GPUREADY_DEVICE float load(u64 address, u64 index, BenchDtype dtype) {
+  if (dtype == BenchDtype::fp32) return reinterpret_cast<const float*>(address)[index];
+  return unpack(reinterpret_cast<const unsigned short*>(address)[index], dtype);
+}
+GPUREADY_DEVICE void store(u64 address, u64 index, float value, BenchDtype dtype) {
+  if (dtype == BenchDtype::fp32)
+    reinterpret_cast<float*>(address)[index] = value;
+  else
+    reinterpret_cast<unsigned short*>(address)[index] =
+        static_cast<unsigned short>(pack(value, dtype));
+}
+
+// erf within 1.5e-7 (Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26).
+GPUREADY_DEVICE float erf_of(float x) {
+  const float a = __builtin_fabsf(x);
+  float t, e;
+  asm("rcp.rn.f32 %0, %1;" : "=f"(t) : "f"(1 + 0.3275911f * a));
+  asm("ex2.approx.f32 %0, %1;" : "=f"(e) : "f"(-a * a * 1.44269504f));
+  const float p =
+      t * (0.254829592f +
+           t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  const float result = 1 - p * e;
+  return x < 0 ? -result : result;
+}
+GPUREADY_DEVICE float gelu(float x) { return 0.5f * x * (1 + erf_of(x * 0.70710678f)); }
+
+GPUREADY_DEVICE u32 gelu_pair(u32 pair, BenchDtype dtype) {
+  return pack(gelu(unpack(pair & 0xffff, dtype)), dtype) |
+         pack(gelu(unpack(pair >> 16, dtype)), dtype) << 16;
+}
+
+// Sums over the block, right in its thread 0.
+GPUREADY_SHARED float warp_sums[32];
+GPUREADY_DEVICE float block_sum(float value) {
+  for (u32 distance = 16; distance > 0; distance /= 2)
+    value += from_bits(shuffle_down(to_bits(value), distance));
+  const u32 thread = thread_index();
+  block_barrier();
+  if (thread % 32 == 0) warp_sums[thread / 32] = value;
+  block_barrier();
+  float sum = 0;
+  for (u32 i = 0; i < block_threads() / 32; ++i) sum += warp_sums[i];
+  return sum;
+}
+
+constexpr u32 kTile = kBenchGemmTile, kDepth = 16;
+GPUREADY_SHARED float a_tile[kDepth][kTile + 1];
+GPUREADY_SHARED float b_tile[kDepth][kTile + 1];
+
+}  // namespace
+
+// Each block of 256 threads makes a 64 x 64 tile, 4 x 4 a thread.
+GPUREADY_KERNEL(256, 1) void gpuready_bench_gemm(BenchGemmParams p) {
+  const u32 thread = thread_index();
+  const u64 tiles = (p.n + kTile - 1) / kTile;
+  const u64 row0 = block_index() / tiles * kTile, column0 = block_index() % tiles * kTile;
+  const u32 my_row = thread / 16 * 4, my_column = thread % 16 * 4;
+  float sum[4][4] = {};
+  for (u64 k0 = 0; k0 < p.k; k0 += kDepth) {
+    for (u32 i = thread; i < kTile * kDepth; i += 256) {
+      const u64 row = row0 + i / kDepth, k = k0 + i % kDepth;
+      a_tile[i % kDepth][i / kDepth] =
+          row < p.m && k < p.k ? load(p.a_address, row * p.k + k, p.dtype) : 0;
+      if (p.b_transposed) {
+        const u64 column = column0 + i / kDepth;
+        b_tile[i % kDepth][i / kDepth] =
+            column < p.n && k < p.k ? load(p.b_address, column * p.k + k, p.dtype) : 0;
+      } else {
+        const u64 column = column0 + i % kTile, depth = k0 + i / kTile;
+        b_tile[i / kTile][i % kTile] =
+            column < p.n && depth < p.k ? load(p.b_address, depth * p.n + column, p.dtype) : 0;
+      }
+    }
+    block_barrier();
+#pragma unroll
+    for (u32 k = 0; k < kDepth; ++k)
+#pragma unroll
+      for (u32 r = 0; r < 4; ++r)
+#pragma unroll
+        for (u32 c = 0; c < 4; ++c)
+          sum[r][c] = __builtin_fmaf(a_tile[k][my_row + r], b_tile[k][my_column + c], sum[r][c]);
+    block_barrier();
+  }
+  for (u32 r = 0; r < 4; ++r)
+    for (u32 c = 0; c < 4; ++c) {
+      const u64 row = row0 + my_row + r, column = column0 + my_column + c;
+      if (row >= p.m || column >= p.n) continue;
+      float value = sum[r][c];
+      if (p.bias_address != 0) value += load(p.bias_address, column, p.dtype);
+      if (p.gelu) value = gelu(value);
+      store(p.c_address, row * p.n + column, value, p.dtype);
+    }
+}
+
+// 16 bytes a thread and step.
+GPUREADY_KERNEL(256, 4) void gpuready_bench_gelu(BenchGeluParams p) {
+  const u64 first = u64{block_index()} * block_threads() + thread_index();
+  const u64 each = p.dtype == BenchDtype::fp32 ? 4 : 8;
+  auto* words = reinterpret_cast<Words*>(p.address);
+  for (u64 i = first; i < p.count / each; i += u64{block_count()} * block_threads()) {
+    Words value = words[i];
+    if (p.dtype == BenchDtype::fp32) {
+#pragma unroll
+      for (u32 j = 0; j < 4; ++j) value.word[j] = to_bits(gelu(from_bits(value.word[j])));
+    } else {
+#pragma unroll
+      for (u32 j = 0; j < 4; ++j) value.word[j] = gelu_pair(value.word[j], p.dtype);
+    }
+    words[i] = value;
+  }
+  if (first == 0)
+    for (u64 i = p.count / each * each; i < p.count; ++i)
+      store(p.address, i, gelu(load(p.address, i, p.dtype)), p.dtype);
+}
+
+// Each block sums its share; the last to end sums theirs, in a fixed order.
+GPUREADY_KERNEL(256, 4) void gpuready_bench_mean(BenchMeanParams p) {
+  const u64 first = u64{block_index()} * block_threads() + thread_index();
+  const u64 each = p.dtype == BenchDtype::fp32 ? 4 : 8;
+  const auto* words = reinterpret_cast<const Words*>(p.address);
+  float sum = 0;
+  for (u64 i = first; i < p.count / each; i += u64{block_count()} * block_threads()) {
+    const Words value = words[i];
+#pragma unroll
+    for (u32 j = 0; j < 4; ++j)
+      sum += p.dtype == BenchDtype::fp32
+                 ? from_bits(value.word[j])
+                 : unpack(value.word[j] & 0xffff, p.dtype) + unpack(value.word[j] >> 16, p.dtype);
+  }
+  if (first == 0)
+    for (u64 i = p.count / each * each; i < p.count; ++i) sum += load(p.address, i, p.dtype);
+  sum = block_sum(sum);
+  auto* partial = reinterpret_cast<volatile float*>(p.partial_address);
+  auto* counter = reinterpret_cast<u64*>(p.counter_address);
+  GPUREADY_SHARED static u32 is_last;
+  if (thread_index() == 0) {
+    partial[block_index()] = sum;
+    device_fence();
+    is_last = atomic_add(counter, 1) == block_count() - 1;
+  }
+  block_barrier();
+  if (!is_last) return;
+  device_fence();
+  float total = 0;
+  for (u32 i = thread_index(); i < block_count(); i += block_threads()) total += partial[i];
+  total = block_sum(total);
+  if (thread_index() == 0) {
+    *reinterpret_cast<float*>(p.mean_address) = total / static_cast<float>(p.count);
+    *counter = 0;
+  }
+}

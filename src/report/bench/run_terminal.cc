@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/bench/run_report.h"
+#include "report/terminal_text.h"
+
+namespace gpuready {
+namespace {
+
+using namespace bench;
+
+// Those that did the work, the fastest first; the others as they stand.
+std::vector<const StackResult*> ranking(const RunRecord& run) {
+  std::vector<const StackResult*> stacks;
+  for (const StackResult& stack : run.stacks)
+    if (stack.status == StackStatus::ok && latency_of(stack).p50_ns) stacks.push_back(&stack);
+  std::ranges::stable_sort(stacks, [](const StackResult* a, const StackResult* b) {
+    return *latency_of(*a).p50_ns < *latency_of(*b).p50_ns;
+  });
+  return stacks;
+}
+
+std::string milliseconds(const std::optional<double>& ns) {
+  return ns ? fmt::format("{:.4f}", *ns / 1e6) : "";
+}
+
+std::size_t samples_of(const StackResult& stack) {
+  std::size_t count = 0;
+  for (const Repeat& repeat : stack.repeats) count += repeat.valid_samples().size();
+  return count;
+}
+
+std::string tflops(const RunRecord& run, const Latency& latency) {
+  if (!run.workload.flops || *run.workload.flops == 0 || !latency.p50_ns) return "";
+  return fmt::format("{:.2f}", static_cast<double>(*run.workload.flops) / *latency.p50_ns / 1e3);
+}
+
+std::string first_cold(const StackResult& stack) {
+  std::vector<double> cold;
+  for (const Repeat& repeat : stack.repeats)
+    cold.insert(cold.end(), repeat.cold_samples_ns.begin(), repeat.cold_samples_ns.end());
+  return milliseconds(percentile(std::move(cold), 0.5));
+}
+
+std::string work_text(const RunRecord& run) {
+  std::string shape;
+  for (const auto& [name, size] : run.workload.shape) shape += fmt::format(", {} {}", name, size);
+  return fmt::format(
+      "{} in {} on {}{}", run.workload.name, run.workload.dtype,
+      run.environment.gpus.empty() ? run.workload.device : run.environment.gpus[0].name, shape);
+}
+
+}  // namespace
+
+std::string conclusion_of(const RunRecord& run) {
+  const auto stacks = ranking(run);
+  if (stacks.empty()) return "No stack was timed.";
+  return fmt::format("{} is the fastest of {}: {} ms (p50).", stacks[0]->name(),
+                     counted(stacks.size(), "stack"), milliseconds(latency_of(*stacks[0]).p50_ns));
+}
+
+std::string render_terminal(const RunRecord& run, const Envelope& envelope, const std::string& path,
+                            const TerminalStyle& style) {
+  TerminalText text(style);
+  text.heading(work_text(run));
+  Table table;
+  table.columns = {{"stack", Align::left, true},
+                   {"p50 ms", Align::right},
+                   {"p95 ms", Align::right},
+                   {"ratio", Align::right},
+                   {"TFLOP/s", Align::right, false, 2},
+                   {"cold ms", Align::right, false, 3},
+                   {"samples", Align::right, false, 4}};
+  const auto stacks = ranking(run);
+  for (const StackResult* stack : stacks) {
+    const Latency latency = latency_of(*stack);
+    const std::size_t samples = samples_of(*stack);
+    table.rows.push_back({{stack->mode == "proxy" ? fmt::format("{} (proxy)", stack->name())
+                                                  : std::string(stack->name())},
+                          {milliseconds(latency.p50_ns)},
+                          {samples >= kSamplesForP95 ? milliseconds(latency.p95_ns) : "-"},
+                          {fmt::format("{:.3f}", *latency.p50_ns / *latency_of(*stacks[0]).p50_ns)},
+                          {tflops(run, latency)},
+                          {first_cold(*stack)},
+                          {std::to_string(samples)}});
+  }
+  if (!stacks.empty()) text.table(2, table);
+  for (const StackResult& stack : run.stacks) {
+    if (stack.status == StackStatus::ok && stack.reason.empty()) continue;
+    const bool missing = stack.status == StackStatus::unavailable;
+    text.paragraph(2, {text.mark(missing ? Tone::neutral : Tone::bad) + " "},
+                   fmt::format("{}: {}: {}{}", stack.id, to_string(stack.status), stack.reason,
+                               stack.cure.empty() ? "" : ". To get it: " + stack.cure),
+                   missing ? Ink::dim : Ink::plain);
+  }
+  text.blank();
+  for (const std::string& note : run.notes) text.paragraph(2, {""}, note, Ink::dim);
+  text.paragraph(2, {""}, envelope.conclusion.value_or(""), Ink::bold);
+  text.paragraph(2, {""}, fmt::format("Kept as {} with the tag {}.", path, run.tag));
+  return text.take();
+}
+
+}  // namespace gpuready
