@@ -115,6 +115,7 @@ std::vector<std::pair<std::string, std::optional<std::string>>> child_environmen
 
 struct Outcome {
   bench::RunRecord run;
+  std::vector<std::string> replaced;  // runs that go once this one is kept
   bool sick = false;
 };
 
@@ -192,7 +193,7 @@ Result<Outcome> measured(Options& options, Host& host) {
   for (const auto& each : ran) harness_ms = std::max(harness_ms, each.harness_ms);
   run.notes.push_back(fmt::format("The harness took at most {:.1f} ms of a repeat.", harness_ms));
   check("after the run");
-  for (const std::string& path : old_runs) TRY(live_storage().unlink(path));
+  outcome.replaced = old_runs;
   return outcome;
 }
 
@@ -213,6 +214,8 @@ int run(Options& options) {
   const Json doc = to_json(outcome->run, envelope);
   if (const auto saved = bench::save_run(options.folder, outcome->run, dump(doc)); !saved)
     return complain(saved.error());
+  for (const std::string& path : outcome->replaced)
+    if (const auto gone = live_storage().unlink(path); !gone) return complain(gone.error());
   return deliver(Delivery{.envelope = envelope,
                           .json = [&] { return doc; },
                           .terminal =

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Prepares a rented Ubuntu or Debian GPU host for `gpuready bench` (docs/gpu-playbook.md):
+#   scripts/setup_gpu_bench.sh [--venv FOLDER] [--cpu] [--check]
+# 1. the driver: `gpuready doctor` where gpuready is here, else nvidia-smi;
+# 2. a Python environment with pinned versions in FOLDER (.venv);
+# 3. PyTorch, JAX and ONNX Runtime: each must compute on the GPU, or this fails and says which does not.
+# --check does step 3 alone. --cpu wants no GPU (for trying it out). What it did is written to FOLDER/bench-setup.txt.
+set -euo pipefail
+say() { echo "setup_gpu_bench: $*" >&2; }
+die() { say "$*"; exit 1; }
+venv=.venv device=cuda check=
+missing=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --venv) [ $# -gt 1 ] || die "--venv wants a folder"; venv=$2; shift ;;
+    --cpu) device=cpu ;;
+    --check) check=1 ;;
+    *) die "$1 is not known; see the head of this script" ;;
+  esac
+  shift
+done
+
+# Pinned: figures of different versions are not compared.
+torch=2.11.0 jax=0.11.2 onnxruntime=1.30.0 onnx=1.23.1 numpy=2.5.2
+wheels_cuda="torch==$torch jax[cuda13]==$jax onnxruntime-gpu==$onnxruntime onnx==$onnx numpy==$numpy"
+wheels_cpu="jax==$jax onnxruntime==$onnxruntime onnx==$onnx numpy==$numpy"
+
+if [ "$device" = cuda ] && [ -z "$check" ]; then
+  if command -v gpuready >/dev/null; then
+    gpuready doctor --no-color >&2 || die "the machine is not ready for GPU work: the report above says why and what to do"
+  elif command -v nvidia-smi >/dev/null; then
+    nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap --format=csv,noheader >&2 ||
+      die "nvidia-smi does not reach the driver: reboot after installing it, or see \`gpuready doctor\`"
+  else
+    die "neither gpuready nor nvidia-smi is here: install NVIDIA's driver (Ubuntu: ubuntu-drivers install)"
+  fi
+fi
+
+if [ -z "$check" ]; then
+  for tool in python3 git; do
+    command -v "$tool" >/dev/null || missing+="$tool "
+  done
+  python3 -c 'import venv, ensurepip' 2>/dev/null || missing+="python3-venv "
+  if [ -n "${missing:-}" ]; then
+    command -v apt-get >/dev/null || die "these are missing: $missing"
+    as_root=; [ "$(id -u)" = 0 ] || as_root=sudo
+    $as_root apt-get update -q >&2
+    # shellcheck disable=SC2086
+    $as_root apt-get install -yq --no-install-recommends $missing >&2
+  fi
+  python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or newer is wanted by the pinned versions"
+  [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+  # shellcheck disable=SC2046,SC2086
+  "$venv/bin/pip" install -q --disable-pip-version-check $([ "$device" = cuda ] && echo $wheels_cuda || echo $wheels_cpu) >&2
+fi
+[ -x "$venv/bin/python" ] || die "$venv has no Python: run this without --check first"
+
+DEVICE=$device "$venv/bin/python" - <<'END' | tee "$venv/bench-setup.txt" || die "a stack does not compute on $device: the lines above say which"
+import os, sys
+device, bad = os.environ["DEVICE"], 0
+
+def stack(name, try_it):
+    global bad
+    try:
+        print(f"ok    {name}: {try_it()}")
+    except Exception as error:
+        bad += 1
+        print(f"FAIL  {name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+
+def torch():
+    import torch
+    if not torch.cuda.is_available():
+        raise RuntimeError(f"PyTorch {torch.__version__} has CUDA {torch.version.cuda} and sees no GPU")
+    a = torch.ones(256, 256, device="cuda")
+    assert (a @ a)[0, 0].item() == 256
+    return f"{torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name(0)}"
+
+def jax():
+    import jax, jax.numpy as jnp
+    found = jax.devices("gpu" if device == "cuda" else "cpu")
+    a = jax.device_put(jnp.ones((256, 256)), found[0])
+    assert float((a @ a)[0, 0]) == 256
+    return f"{jax.__version__}, {found[0].device_kind}"
+
+def onnxruntime():
+    import onnxruntime as ort
+    wanted = "CUDAExecutionProvider" if device == "cuda" else "CPUExecutionProvider"
+    if wanted not in ort.get_available_providers():
+        raise RuntimeError(f"{ort.__version__} has no {wanted}")
+    return f"{ort.__version__}, {wanted}"
+
+if device == "cuda":
+    stack("PyTorch", torch)
+stack("JAX", jax)
+stack("ONNX Runtime", onnxruntime)
+print("python", sys.version.split()[0])
+sys.exit(bad > 0)
+END
+say "ready: source $venv/bin/activate, then gpuready bench run"

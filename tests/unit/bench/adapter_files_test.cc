@@ -1,0 +1,82 @@
+// Whatever fails while adapters are written, a file that stands there is whole, and the next run
+// writes what lacks.
+#include "bench/adapter_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "bench/adapters.h"
+#include "host/failing_storage.h"
+
+namespace gpuready::bench {
+namespace {
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path = GPUREADY_BINARY_DIR "/adaptersXXXXXX";
+};
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// True when all are there.
+bool expect_whole_files(const std::string& folder) {
+  std::size_t found = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string name = entry.path().filename();
+    if (name.starts_with(".gpuready-")) continue;
+    for (const AdapterFile& file : adapter_files())
+      if (name == file.name) {
+        EXPECT_EQ(content(entry.path()), file.text) << name;
+        ++found;
+      }
+  }
+  return found == adapter_files().size();
+}
+
+TEST(AdapterFiles, AreWholeWhateverFails) {
+  const auto host = make_live_host();
+  std::size_t calls = 0;
+  {
+    Folder folder;
+    FailingStorage storage(live_storage(), {}, {});
+    ASSERT_TRUE(place_adapters(folder.path + "/results", *host, storage));
+    EXPECT_TRUE(expect_whole_files(folder.path));
+    calls = storage.calls();
+  }
+  using Kind = StorageFault::Kind;
+  for (const StorageFault fault :
+       {StorageFault{0, Kind::once, ENOSPC}, {0, Kind::from_then_on, EROFS}, {0, Kind::killed, 0}})
+    for (std::size_t at = 1; at <= calls; at += 3) {
+      Folder folder;
+      FailingStorage storage(live_storage(), {at, fault.kind, fault.error_number}, {});
+      const auto placed = place_adapters(folder.path + "/results", *host, storage);
+      if (placed) {
+        EXPECT_TRUE(expect_whole_files(folder.path)) << at;
+      } else {
+        expect_whole_files(folder.path);
+      }
+      ASSERT_TRUE(place_adapters(folder.path + "/results", *host));
+      EXPECT_TRUE(expect_whole_files(folder.path)) << at;
+    }
+}
+
+TEST(AdapterFiles, AChangedFileIsWrittenAnew) {
+  const auto host = make_live_host();
+  Folder folder;
+  const auto place = place_adapters(folder.path, *host);
+  ASSERT_TRUE(place);
+  std::ofstream(*place + "/torch_eager.py") << "print('cheat')";
+  EXPECT_EQ(place_adapters(folder.path, *host), place);
+  EXPECT_TRUE(expect_whole_files(folder.path));
+}
+
+}  // namespace
+}  // namespace gpuready::bench
