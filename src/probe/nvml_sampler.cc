@@ -28,6 +28,7 @@ enum SeriesIndex : std::size_t {
   kGpuTemperature,
   kMemoryTemperature,
   kUtilization,
+  kMemoryUsed,
   kEccCorrected,
   kEccUncorrected,
   kPcieReplays,
@@ -41,6 +42,7 @@ constexpr Series kSeries[] = {
     {"gpu_temperature", "C"},
     {"memory_temperature", "C"},
     {"utilization", "1"},
+    {"memory_used", "B"},
     {"ecc_corrected", "1", Merge::last},
     {"ecc_uncorrected", "1", Merge::last},
     {"pcie_replays", "1", Merge::last},
@@ -79,6 +81,8 @@ constexpr Quantity kQuantities[] = {
     {{{{"nvmlDeviceGetTemperatureV", temperature_v1}, {"nvmlDeviceGetTemperature", number_of}}},
      kGpuTemperature},
     {{{{"nvmlDeviceGetUtilizationRates", utilization}}}, kUtilization, false, "", 0, 0.01},
+    {{{{"nvmlDeviceGetMemoryInfo_v2", memory_v2}, {"nvmlDeviceGetMemoryInfo", memory}}},
+     kMemoryUsed},
     {{{{"nvmlDeviceGetPowerUsage", number}}}, kPower, false, "", 0, 0.001},
     {{{{"nvmlDeviceGetTotalEccErrors", ecc_total}}},
      kEccCorrected,
@@ -105,7 +109,8 @@ bool final(int code) {
 
 std::optional<double> number_in(const Json& value) {
   if (value.is_number()) return value.get<double>();
-  return get_double(value, "gpu");  // of utilization()
+  if (const auto used = get_double(value, "used")) return used;  // of memory()
+  return get_double(value, "gpu");                               // of utilization()
 }
 
 double monotonic_ms() {

@@ -27,6 +27,7 @@ TEST(Conditions, AreMeansWhileSamplesWereTaken) {
   ProbeDocument heard;
   add_series(heard, "power", {100, 200, 300, 400, 300, 900});
   add_series(heard, "sm_clock", {1000, 1000, 1000, 1000, 1000, 1});
+  add_series(heard, "memory_used", {1e9, 3e9, 5e9, 5e9, 4e9, 1e9});
   add_series(heard, "power", {9, 9, 9, 9, 9, 9}, "GPU-2");
   RanRepeat ran = repeat();
   add_conditions(heard, "GPU-1", {&ran, 1});
@@ -34,6 +35,7 @@ TEST(Conditions, AreMeansWhileSamplesWereTaken) {
   EXPECT_DOUBLE_EQ(*r.conditions.power_mw, 260e3);  // 1000 to 1450 ms
   EXPECT_DOUBLE_EQ(*r.conditions.sm_mhz, 1000);
   EXPECT_DOUBLE_EQ(*r.energy_mj, 260 * 2);
+  EXPECT_EQ(r.memory_peak_bytes, 4'000'000'000u);
   EXPECT_TRUE(r.throttled.empty());
   EXPECT_EQ(r.status, StackStatus::ok);
 }

@@ -42,6 +42,7 @@ TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
                                      {"gpu_temperature", "C"},
                                      {"memory_temperature", "C"},
                                      {"utilization", "1"},
+                                     {"memory_used", "B"},
                                      {"ecc_corrected", "1"},
                                      {"ecc_uncorrected", "1"},
                                      {"pcie_replays", "1"},
