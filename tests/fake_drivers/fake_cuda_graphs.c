@@ -54,6 +54,13 @@ API cuStreamCreate(struct fake_stream** stream, unsigned flags) {
   return *stream ? 0 : 2;
 }
 
+/* 1: it captures (CUstreamCaptureStatus). For the fake cuBLASLt, which asks as the real one does.
+ */
+API cuStreamIsCapturing(struct fake_stream* stream, int* status) {
+  *status = stream && stream->recorded;
+  return 0;
+}
+
 API cuStreamDestroy_v2(struct fake_stream* stream) {
   ENTER("cuStreamDestroy_v2");
   if (!stream) return 400;

@@ -271,13 +271,18 @@ class CudaStack final : public NativeStack {
     TRY(device_->begin_capture(stream()));
     const auto recorded = iterate();
     const auto graph = device_->end_capture(stream());
-    TRY(recorded);
-    graph_ = TRY(graph);
+    if (!recorded || !graph) {
+      facts.notes.push_back("launched one by one: no CUDA graph: " +
+                            (recorded ? graph.error() : recorded.error()).message);
+      return {};
+    }
+    graph_ = *graph;
     const double as_graph = TRY(trial_ms(10 * kTrialMs));
+    const bool better = as_graph <= as_stream;
     facts.notes.push_back(
         fmt::format("launched {}: {:.4f} ms as a CUDA graph, {:.4f} ms one by one",
-                    as_graph <= as_stream ? "as a CUDA graph" : "one by one", as_graph, as_stream));
-    if (as_graph <= as_stream) return {};
+                    better ? "as a CUDA graph" : "one by one", as_graph, as_stream));
+    if (better) return {};
     const GraphId unused = *std::exchange(graph_, std::nullopt);
     return device_->destroy_graph(unused);
   }
