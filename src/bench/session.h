@@ -40,8 +40,8 @@ struct RanRepeat {
   double harness_ms = 0;  // spent by us beside the child's own time
 };
 
-// All repeats in the order in which they ran. One that was unavailable, did other work or hung is
-// not tried again, nor one that failed twice; nor is any after an interrupt. `round_begins` and
+// All repeats in the order in which they ran. A stack that was unavailable or did other work is not
+// tried again, nor one that failed twice; nor is any after an interrupt. `round_begins` and
 // `round_ends` stand around each round, for samplers.
 struct RoundHooks {
   std::function<void()> begins = [] {};

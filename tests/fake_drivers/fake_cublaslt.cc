@@ -55,10 +55,10 @@ void store(void* base, std::uint64_t index, float value, int type) {
   if (type == 14) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     half = static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  } else {  // normal numbers are enough here
+  } else {
     int exponent = 0;
     std::frexp(value, &exponent);
-    if (exponent < -13) exponent = -13;
+    if (value == 0 || exponent < -13) exponent = -13;
     const auto steps =
         static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::fabs(value), 11 - exponent)));
     half = static_cast<std::uint16_t>((std::signbit(value) ? 0x8000u : 0u) |

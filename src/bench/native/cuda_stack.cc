@@ -232,12 +232,28 @@ class CudaStack final : public NativeStack {
     for (Product& product : products_) {
       product.prepared.emplace(
           TRY(library_->prepare(product.problem, kWorkspaceBytes, kMostAlgorithms)));
-      product.algorithm = product.prepared->algorithms().front();
+      TRY(take_first_that_runs(product));
     }
     for (Product& product : products_) TRY(choose(product));
     TRY(choose_graph());
     facts.compile_ms = elapsed_ms(start);
     return {};
+  }
+
+  // So that trials of the other products have all that they need.
+  Result<void> take_first_that_runs(Product& product) {
+    std::string why;
+    for (const LtAlgorithm& algorithm : product.prepared->algorithms()) {
+      auto ran = product.prepared->launch(product.addresses, algorithm, workspace_, stream());
+      if (ran) ran = device_->synchronize(stream());
+      if (device_->lost()) return std::unexpected(*device_->lost());
+      if (ran) {
+        product.algorithm = algorithm;
+        return {};
+      }
+      if (why.empty()) why = ran.error().message;
+    }
+    return fail(ErrorKind::device, "none of cuBLASLt's algorithms runs this product: " + why);
   }
 
   Result<void> choose(Product& product) {

@@ -74,7 +74,7 @@ TEST(AdapterFiles, AChangedFileIsWrittenAnew) {
   const auto place = place_adapters(folder.path, *host);
   ASSERT_TRUE(place);
   std::ofstream(*place + "/torch_eager.py") << "print('cheat')";
-  EXPECT_EQ(place_adapters(folder.path, *host), place);
+  EXPECT_EQ(place_adapters(folder.path, *host).value_or(""), *place);
   EXPECT_TRUE(expect_whole_files(folder.path));
 }
 
