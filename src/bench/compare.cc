@@ -183,10 +183,13 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool norm
   result.p = work.estimate->p();
   result.design = to_string(work.estimate->design);
   result.method = to_string(work.estimate->method);
-  if (work.estimate->design == Design::paired)
-    for (std::size_t i = 0; i < base.values.size(); ++i)
-      result.pair_gains_percent.push_back(
-          percent(candidate.values[i].value - base.values[i].value));
+  std::vector<double> base_values;
+  for (const auto& run : base.values) base_values.push_back(run.value);
+  const bool paired = work.estimate->design == Design::paired;
+  const double middle = median(base_values);
+  for (std::size_t i = 0; i < candidate.values.size(); ++i)
+    result.run_gains_percent.push_back(
+        percent(candidate.values[i].value - (paired ? base_values[i] : middle)));
   return work;
 }
 

@@ -35,7 +35,7 @@ struct CompareOptions {
   double margin = 0.01;  // differences that are as good as none: 0.01 is 1%
   // The chance that any verdict of the comparison is faster or slower where nothing differs: a bit
   // below the 1% that is promised.
-  double error = 0.008;
+  double error = 0.006;
   std::vector<std::string> stacks;   // these alone; empty: all that both sides have
   std::vector<std::string> allowed;  // differences that do not forbid a comparison: "driver"
   bool normalise = false;            // compare shares of each machine's roofline
@@ -53,7 +53,8 @@ struct KpiComparison {
   std::string design, method;
   std::optional<double> base_spread_percent, candidate_spread_percent;  // run to run, 1 sigma
   std::optional<std::uint64_t> further_runs;                            // a side, that would decide
-  std::vector<double> pair_gains_percent;  // of each pair, where runs alternate
+  std::vector<double> run_gains_percent;  // of each pair where runs alternate, else of
+                                          // each candidate run over the base's median
 };
 
 struct StackComparison {

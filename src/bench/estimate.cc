@@ -13,6 +13,11 @@ namespace {
 constexpr std::size_t kResamples = 9999;
 constexpr std::uint64_t kSeed = 0x6265'6e63'68;  // any: the same input gives the same answer
 
+// Runs in blocks that depend on their neighbours move the means of both sides, which the scatter
+// within a side does not show. Simulated: with a correlation of 0.9 from run to run the standard
+// error must be 1.7 times that of independent runs.
+constexpr double kBlocksAllowance = 2;
+
 struct Moments {
   double n = 0, mean = 0, variance = 0;
 };
@@ -100,7 +105,8 @@ std::optional<Fit> fit_with_drift(const std::vector<RunValue>& base,
   const double apart = b.when - a.when;
   const double scale = 1 / static_cast<double>(base.size()) +
                        1 / static_cast<double>(candidate.size()) + apart * apart / when_squares;
-  return Fit{b.value - a.value - drift * apart, std::sqrt(variance * scale), degrees};
+  return Fit{b.value - a.value - drift * apart, kBlocksAllowance * std::sqrt(variance * scale),
+             degrees};
 }
 
 void take(Estimate& result, const Fit& fit, Method method) {

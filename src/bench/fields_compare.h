@@ -52,7 +52,9 @@ constexpr void visit_fields(Visitor& visit, Of<KpiComparison>) {
   FIELD(base_spread_percent, "Standard deviation from run to run of the base.");
   FIELD(candidate_spread_percent, "Standard deviation from run to run of the candidate.");
   FIELD(further_runs, "Further runs a side that would decide, if all goes on like this.");
-  FIELD(pair_gains_percent, "The gain of each pair, in time, where runs alternated.");
+  FIELD(run_gains_percent,
+        "In time: the gain of each pair where runs alternated, else of each run of the candidate "
+        "over the base's median.");
 }
 
 template <class Visitor>

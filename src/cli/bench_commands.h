@@ -8,5 +8,6 @@ namespace gpuready::cli {
 void declare_bench_run(CommandSpec& command);
 void declare_bench_adapter(CommandSpec& command);
 void declare_bench_compare(CommandSpec& command);
+void declare_bench_promote(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -12,6 +12,8 @@ constexpr CommandEntry kSubcommands[] = {
      declare_bench_adapter},
     {"compare", "Say whether one side's runs are faster than the other's, and how sure that is",
      declare_bench_compare},
+    {"promote", "Say whether a change may be kept: a rule that noise passes once in thousands",
+     declare_bench_promote},
 };
 
 }  // namespace

@@ -151,6 +151,14 @@ constexpr Rule<CompatReport> kCompat[] = {
     {[](const CompatReport& r) { return r.cuda.fit == vm::CudaFit::unknown; }, Exit::unknown},
 };
 
+constexpr Rule<bench::Promotion> kPromote[] = {
+    {[](const bench::Promotion& p) { return p.refused(); }, Exit::usage},
+    {[](const bench::Promotion& p) { return p.decision == bench::Decision::reject; },
+     Exit::unhealthy},
+    {[](const bench::Promotion& p) { return p.decision != bench::Decision::promote; },
+     Exit::unknown},
+};
+
 }  // namespace
 
 Exit exit_of(const MachineTally& tally) { return first_that_holds(kMachine, tally); }
@@ -166,5 +174,6 @@ Exit exit_of(const BenchRun& outcome) { return first_that_holds(kBenchRun, outco
 Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCompare, comparison); }
 Exit exit_of(const DriversReport& report) { return first_that_holds(kDrivers, report); }
 Exit exit_of(const CompatReport& report) { return first_that_holds(kCompat, report); }
+Exit exit_of(const bench::Promotion& promotion) { return first_that_holds(kPromote, promotion); }
 
 }  // namespace gpuready

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "bench/compare.h"
+#include "bench/promote.h"
 #include "report/envelope.h"
 #include "report/selftest_report.h"
 #include "report/vm/drivers_report.h"
@@ -56,6 +56,7 @@ Exit exit_of(const ternary::gguf::ConvertReport& report);
 Exit exit_of(const bench::Comparison& comparison);
 Exit exit_of(const DriversReport& report);
 Exit exit_of(const CompatReport& report);
+Exit exit_of(const bench::Promotion& promotion);
 
 struct BenchRun {
   const bench::RunRecord& run;

@@ -11,3 +11,7 @@ DRIVER=590.10 write other 1 2 900 1100
 "$GPUREADY" bench compare --results runs base fast --json ../bench-compare.fast.json >log
 "$GPUREADY" bench compare --results runs base noisy --json ../bench-compare.noisy.json >log || [ $? -eq 4 ]
 "$GPUREADY" bench compare --results runs base other --json ../bench-compare.other.json >log || [ $? -eq 2 ]
+"$GPUREADY" bench promote --results runs base fast --json ../bench-promote.fast.json >log
+write unsure 1 2 1000 950 1050
+"$GPUREADY" bench promote --results runs base unsure --json ../bench-promote.unsure.json >log ||
+  [ $? -ne 2 ]

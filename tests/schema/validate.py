@@ -23,7 +23,7 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
-           "ternary-convert", "bench-run", "bench-compare", "vm-drivers", "vm-compat")
+           "ternary-convert", "bench-run", "bench-compare", "bench-promote", "vm-drivers", "vm-compat")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -81,7 +81,7 @@ class Schemas(unittest.TestCase):
     def test_each_describes_all_and_only_inputs_refuse_other_keys(self):
         self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
-                                        "ternary-convert", "bench-run", "bench-compare", "vm-drivers", "vm-compat"})
+                                        "ternary-convert", "bench-run", "bench-compare", "bench-promote", "vm-drivers", "vm-compat"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -132,7 +132,7 @@ class Documents(unittest.TestCase):
 
     def test_recordings_and_probes_are_valid(self):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
-                     "ternary-inspect", "ternary-convert", "bench-compare", "bench-run", "vm-drivers", "vm-compat"):
+                     "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote", "bench-run", "vm-drivers", "vm-compat"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

@@ -53,7 +53,7 @@ TEST(BenchCompare, FindsWhichIsFaster) {
   EXPECT_NEAR(*p50.gain_percent, 5, 0.1);
   EXPECT_LT(*p50.low_percent, *p50.gain_percent);
   EXPECT_GT(*p50.low_percent, 0);
-  EXPECT_EQ(p50.pair_gains_percent.size(), 6u);
+  EXPECT_EQ(p50.run_gains_percent.size(), 6u);
   EXPECT_NEAR(*kpi(faster, Kpi::throughput).gain_percent, 5, 0.1);
   EXPECT_EQ(compared(base_side(), candidate_side(kOther, 1.05)).stacks[0].outcome, Outcome::slower);
 }

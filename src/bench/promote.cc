@@ -1,0 +1,227 @@
+#include "bench/promote.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+
+namespace gpuready::bench {
+namespace {
+
+using Facts = std::map<std::string, std::set<std::string>>;  // values by what they are of
+
+std::string flags_of(const RunRecord& run) {
+  std::vector<std::string> all;
+  for (const auto& stack : run.stacks)
+    if (!stack.command.empty()) all.push_back(stack.id + ": " + join(stack.command, " "));
+  return join(all, "; ");
+}
+
+Facts facts_of(const Side& side, const std::set<std::string>& variables) {
+  Facts facts;
+  for (const auto& run : side.runs) {
+    facts["commit"].insert(run.git_commit + (run.git_dirty.value_or(false) ? " with changes" : ""));
+    facts["flags"].insert(flags_of(run));
+    for (const auto& name : variables) {
+      const auto set = run.environment.variables.find(name);
+      facts[name].insert(set == run.environment.variables.end() ? "not set"
+                                                                : "\"" + set->second + "\"");
+    }
+  }
+  return facts;
+}
+
+std::string listed(const std::set<std::string>& values) {
+  std::vector<std::string> texts;
+  for (const auto& value : values) texts.push_back(value.empty() ? "not known" : value);
+  return join(texts, " and ");
+}
+
+std::string gain_text(const KpiComparison& kpi) {
+  return fmt::format("{} by {:.2f}% ({:.2f}% to {:.2f}%)", to_string(kpi.kpi),
+                     kpi.gain_percent.value_or(0), kpi.low_percent.value_or(0),
+                     kpi.high_percent.value_or(0));
+}
+
+// What stands against a gain in one KPI, and whether more runs may help.
+struct Judgement {
+  Decision decision = Decision::promote;
+  std::vector<std::string> reasons;
+  std::optional<std::uint64_t> further_runs;
+
+  void against(Decision how, std::string reason) {
+    // What more runs cannot mend outweighs what they can.
+    if (decision != Decision::reject) decision = how;
+    reasons.push_back(std::move(reason));
+  }
+};
+
+// Intervals shrink with the root of the number of runs.
+std::optional<std::uint64_t> runs_until_above(const KpiComparison& kpi, double least_percent) {
+  const double above = *kpi.gain_percent - least_percent;
+  const double half = *kpi.gain_percent - *kpi.low_percent;
+  const double runs = static_cast<double>(std::min(kpi.base_runs, kpi.candidate_runs));
+  if (above <= 0 || !std::isfinite(half)) return std::nullopt;
+  const double wanted = std::ceil(runs * (half / above) * (half / above));
+  if (wanted > 10'000) return std::nullopt;
+  return static_cast<std::uint64_t>(std::max(1.0, wanted - runs));
+}
+
+Judgement judge_gain(const KpiComparison& kpi, const PromoteOptions& options) {
+  Judgement judgement;
+  const double least = options.least_gain * 100, most = options.most_spread * 100;
+  const auto name = to_string(kpi.kpi);
+  if (*kpi.high_percent < least)
+    judgement.against(Decision::reject, fmt::format("{}: a gain of {:g}% or more is ruled out",
+                                                    gain_text(kpi), least));
+  for (std::size_t i = 0; i < kpi.run_gains_percent.size(); ++i)
+    if (kpi.run_gains_percent[i] <= 0) {
+      judgement.against(Decision::reject,
+                        fmt::format("{} did not gain in run {} of {} ({:+.2f}%)", name, i + 1,
+                                    kpi.run_gains_percent.size(), kpi.run_gains_percent[i]));
+      break;
+    }
+  const double spread = kpi.candidate_spread_percent.value_or(0);
+  const double spread_of_base = kpi.base_spread_percent.value_or(0);
+  if (spread > most && spread_of_base > most)
+    judgement.against(
+        Decision::need_more_runs,
+        fmt::format("{} varies from run to run by {:.1f}% on both sides, more than {:g}%: the "
+                    "machine is not quiet",
+                    name, std::min(spread, spread_of_base), most));
+  else if (spread > most)
+    judgement.against(Decision::reject,
+                      fmt::format("the candidate's {} varies from run to run by {:.1f}%, more than "
+                                  "{:g}%; the base's by {:.1f}%",
+                                  name, spread, most, spread_of_base));
+  const bool sure = kpi.outcome == Outcome::faster && *kpi.low_percent > least;
+  if (!sure && judgement.decision != Decision::reject) {
+    judgement.further_runs = runs_until_above(kpi, least);
+    judgement.against(Decision::need_more_runs,
+                      fmt::format("{}: not surely above {:g}%", gain_text(kpi), least));
+  }
+  if (judgement.decision == Decision::promote)
+    judgement.reasons.push_back(fmt::format("gain in {}, in each of {} runs", gain_text(kpi),
+                                            kpi.run_gains_percent.size()));
+  return judgement;
+}
+
+void judge(Promotion& result, const StackComparison& stack, const PromoteOptions& options) {
+  for (const auto& kpi : stack.kpis)
+    if (kpi.outcome == Outcome::slower) {
+      result.decision = Decision::reject;
+      result.reasons.push_back("worse in " + gain_text(kpi));
+    }
+  if (result.decision == Decision::reject) return;
+  // The best that any KPI gives: a promotion, else what more runs may become one.
+  std::optional<Judgement> best;
+  for (const auto& kpi : stack.kpis) {
+    const bool wanted = options.kpis.empty() || std::find(options.kpis.begin(), options.kpis.end(),
+                                                          kpi.kpi) != options.kpis.end();
+    if (!wanted || !kpi.low_percent) continue;
+    auto judgement = judge_gain(kpi, options);
+    const auto rank = [](const Judgement& it) {
+      return it.decision == Decision::promote ? 0 : it.decision == Decision::reject ? 2 : 1;
+    };
+    if (!best || rank(judgement) < rank(*best)) best = std::move(judgement);
+  }
+  if (!best) {
+    result.reasons.push_back("no KPI that is to gain was measured on both sides");
+    return;
+  }
+  result.decision = best->decision;
+  result.reasons = std::move(best->reasons);
+  result.further_runs = best->further_runs;
+}
+
+}  // namespace
+
+bool Promotion::refused() const {
+  return comparison.refused() || std::any_of(changes.begin(), changes.end(),
+                                             [](const auto& change) { return change.refused; });
+}
+
+std::vector<Difference> changes_of(const Side& base, const Side& candidate) {
+  std::set<std::string> variables;
+  for (const Side* side : {&base, &candidate})
+    for (const auto& run : side->runs)
+      for (const auto& [name, value] : run.environment.variables) variables.insert(name);
+  const Facts ours = facts_of(base, variables), theirs = facts_of(candidate, variables);
+  std::vector<Difference> changes;
+  for (const auto& [what, values] : ours) {
+    const auto& others = theirs.at(what);
+    if (values.size() > 1 || others.size() > 1 || values != others)
+      changes.push_back({what, listed(values), listed(others), false});
+  }
+  return changes;
+}
+
+Result<Promotion> promote(const Side& base, const Side& candidate, const PromoteOptions& options) {
+  Promotion result;
+  CompareOptions compared = options.compare;
+  compared.margin = options.least_gain;
+  result.comparison = TRY(compare(base, candidate, compared));
+  result.least_gain_percent = options.least_gain * 100;
+  result.most_spread_percent = options.most_spread * 100;
+  result.changes = changes_of(base, candidate);
+  if (options.idea) {
+    result.idea = *options.idea;
+    bool changed = false;
+    for (auto& change : result.changes) {
+      // A side that is not of one piece is no idea, whatever it is called.
+      const bool mixed = contains(change.base, " and ") || contains(change.candidate, " and ");
+      change.refused = change.what != *options.idea || mixed;
+      changed |= change.what == *options.idea;
+    }
+    if (!changed)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("the candidate does not change {}: it is the same in {} and {}",
+                              *options.idea, base.name, candidate.name));
+  }
+  if (result.refused()) {
+    result.reasons.push_back("the runs differ in more than what is to be judged");
+    return result;
+  }
+  const auto& stacks = result.comparison.stacks;
+  if (stacks.size() != 1) {
+    std::vector<std::string> names;
+    for (const auto& stack : stacks) names.push_back(stack.candidate_stack);
+    return fail(ErrorKind::bad_input,
+                fmt::format("the runs have several stacks; name one of {} with "
+                            "--stack",
+                            join(names, ", ")));
+  }
+  const auto& first = stacks[0].kpis.front();
+  for (const auto& [name, runs] :
+       {std::pair("base", first.base_runs), std::pair("candidate", first.candidate_runs)})
+    if (runs < options.least_runs) {
+      result.reasons.push_back(
+          fmt::format("the {} has {} of at least {} runs", name, runs, options.least_runs));
+      result.further_runs =
+          std::max(result.further_runs.value_or(0), std::uint64_t{options.least_runs - runs});
+    }
+  if (result.reasons.empty()) judge(result, stacks[0], options);
+  return result;
+}
+
+std::vector<Look> looks_until(std::size_t most_runs, std::size_t least_runs) {
+  std::vector<Look> looks;
+  const double most = static_cast<double>(most_runs);
+  double spent = 0;
+  for (std::size_t runs = std::min(least_runs, most_runs);;) {
+    // A last step that would be short is taken together with the one before.
+    if (static_cast<double>(runs) * 1.25 > most) runs = most_runs;
+    const double until_now = std::pow(static_cast<double>(runs) / most, 2);
+    looks.push_back({runs, until_now - spent});
+    if (runs == most_runs) return looks;
+    spent = until_now;
+    runs = static_cast<std::size_t>(std::ceil(static_cast<double>(runs) * 1.5));
+    runs = std::min(runs, most_runs);
+  }
+}
+
+}  // namespace gpuready::bench

@@ -1,0 +1,95 @@
+#include "report/bench/promote_report.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/bench/compare_report.h"
+#include "report/terminal_text.h"
+
+namespace gpuready {
+namespace {
+
+using namespace bench;
+
+std::string change_text(const Difference& change) {
+  return fmt::format("{}: {} in the base, {} in the candidate", change.what, change.base,
+                     change.candidate);
+}
+
+std::string further_text(const Promotion& promotion) {
+  if (!promotion.further_runs) return "";
+  return fmt::format("About {} more runs a side may decide it.", *promotion.further_runs);
+}
+
+}  // namespace
+
+std::string conclusion_of(const Promotion& promotion) {
+  const auto& candidate = promotion.comparison.candidate.name;
+  if (promotion.refused())
+    return fmt::format("{} cannot be judged: the runs differ in more than one thing.", candidate);
+  const auto reasons = join(promotion.reasons, "; ");
+  switch (promotion.decision) {
+    case Decision::promote:
+      return fmt::format("Promote {}: {}.", candidate, reasons);
+    case Decision::reject:
+      return fmt::format("Reject {}: {}.", candidate, reasons);
+    case Decision::need_more_runs:
+      return fmt::format("{} needs more runs: {}.", candidate, reasons);
+  }
+  return "";
+}
+
+Json to_json(const Promotion& promotion, const Envelope& envelope) {
+  Json doc = begin_document("gpuready.bench-promote", envelope);
+  doc["promotion"] = bench::to_json(promotion);
+  return doc;
+}
+
+std::string render_terminal(const Promotion& promotion, const Envelope& envelope,
+                            const TerminalStyle& style) {
+  std::string comparison;
+  if (!style.quiet)
+    comparison = render_terminal(promotion.comparison, Envelope(envelope), style) + "\n";
+  TerminalText text(style);
+  const Tone tone = tone_of(envelope.exit);
+  if (!promotion.changes.empty()) {
+    text.line(0, {{promotion.idea.empty() ? "The candidate changes"
+                                          : "The candidate was to change " + promotion.idea,
+                   Ink::bold}});
+    for (const auto& change : promotion.changes)
+      text.paragraph(2, {text.mark(change.refused ? Tone::bad : Tone::neutral) + " "},
+                     change_text(change));
+    text.blank();
+  }
+  text.paragraph(0, {text.mark(tone) + " "}, conclusion_of(promotion), ink_of(tone));
+  if (const auto further = further_text(promotion); !further.empty())
+    text.paragraph(2, {""}, further);
+  return comparison + text.take();
+}
+
+std::string render_markdown(const Promotion& promotion, const Envelope& envelope) {
+  const Comparison& comparison = promotion.comparison;
+  std::string text = fmt::format(
+      "# {}\n\n**{}**\n\n- date: {}\n- rule: at least 3 runs a side, each gains, the whole "
+      "interval "
+      "above {:g}%, no KPI worse, spread at most {:g}%; error {:g}%\n- base: {} ({})\n"
+      "- candidate: {} ({})\n",
+      promotion.idea.empty() ? "Promotion" : "Promotion of " + promotion.idea,
+      conclusion_of(promotion), envelope.created_utc, promotion.least_gain_percent,
+      promotion.most_spread_percent, comparison.error_percent, comparison.base.name,
+      join(comparison.base.runs, ", "), comparison.candidate.name,
+      join(comparison.candidate.runs, ", "));
+  for (const auto& difference : comparison.differences)
+    text += fmt::format("- differs: {}: {} against {}\n", difference.what, difference.base,
+                        difference.candidate);
+  for (const auto& change : promotion.changes)
+    text += fmt::format("- changed{}: {}\n", change.refused ? " (more than the idea)" : "",
+                        change_text(change));
+  if (const auto further = further_text(promotion); !further.empty()) text += "- " + further + "\n";
+  for (const auto& stack : comparison.stacks)
+    text += fmt::format("\n## {}\n\n{}", title_of(stack),
+                        markdown_table(stack, comparison.margin_percent));
+  return text;
+}
+
+}  // namespace gpuready

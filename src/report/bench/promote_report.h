@@ -1,0 +1,18 @@
+// `bench promote` for programs and people.
+#pragma once
+
+#include <string>
+
+#include "bench/promote.h"
+#include "report/report.h"
+
+namespace gpuready {
+
+Json to_json(const bench::Promotion& promotion, const Envelope& envelope);
+std::string render_terminal(const bench::Promotion& promotion, const Envelope& envelope,
+                            const TerminalStyle& style);
+// The evidence, for a backlog.
+std::string render_markdown(const bench::Promotion& promotion, const Envelope& envelope);
+std::string conclusion_of(const bench::Promotion& promotion);
+
+}  // namespace gpuready

@@ -1,0 +1,100 @@
+// Simulated benchmark runs whose truth is known.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/compare.h"
+#include "bench/order.h"
+
+namespace gpuready::bench {
+
+// How runs of a machine differ from each other, in shares of the time of an iteration.
+struct Noise {
+  const char* name;
+  double white = 0;                        // of each run alone
+  double correlated = 0, correlation = 0;  // first-order autoregressive from run to run
+  double drift = 0;                        // a run, all in one direction
+  double walk = 0;                         // a step in either direction from run to run
+  double outliers = 0;                     // chance of a run that is 5% slower
+};
+
+class Session {
+ public:
+  Session(const Noise& noise, std::uint64_t seed) : noise_(noise), random_(seed) {
+    correlated_ = noise_.correlated * normal();
+    drift_ = normal() < 0 ? -noise_.drift : noise_.drift;
+  }
+
+  // The next run; `gain` is the share by which its side is faster.
+  RunRecord next(double gain) {
+    correlated_ =
+        noise_.correlation * correlated_ +
+        std::sqrt(1 - noise_.correlation * noise_.correlation) * noise_.correlated * normal();
+    level_ += drift_ + noise_.walk * normal();
+    double log_ns =
+        std::log(100'000) - std::log1p(gain) + level_ + correlated_ + noise_.white * normal();
+    if (uniform_(random_) < noise_.outliers) log_ns += 0.05;
+    RunRecord run;
+    run.id = fmt::format("run-{:04}", count_);
+    run.started_utc = fmt::format("2026-03-01T12:{:02}:{:02}Z", count_ / 60, count_ % 60);
+    ++count_;
+    run.workload.name = "simulated";
+    StackResult& stack = run.stacks.emplace_back();
+    stack.id = "stack";
+    double within = 0;  // samples are correlated, too
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      Repeat& one = stack.repeats.emplace_back();
+      const double level = log_ns + 0.002 * normal();
+      for (int i = 0; i < 80; ++i) {
+        within = 0.8 * within + 0.003 * normal();
+        one.samples_ns.push_back(std::exp(level + within + 0.004 * std::fabs(normal())));
+      }
+      one.energy_mj = 50 * std::exp(log_ns - std::log(100'000) + 0.01 * normal());
+      one.memory_peak_bytes = (1000ull + (normal() > 1 ? 2 : 0)) << 20;
+    }
+    return run;
+  }
+
+ private:
+  double normal() { return normal_(random_); }
+  Noise noise_;
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
+  std::uniform_real_distribution<double> uniform_;
+  double correlated_ = 0, drift_ = 0, level_ = 0;
+  std::size_t count_ = 0;
+};
+
+enum class Order { alternating, regular, shuffled, blocks };
+
+struct Sides {
+  Side base{"base", {}}, candidate{"candidate", {}};
+};
+
+inline Sides simulate(const Noise& noise, Order order, std::size_t runs, double gain,
+                      std::uint64_t seed) {
+  Session session(noise, seed);
+  std::vector<bool> candidate;  // by run
+  const auto first = candidate_first(runs, seed);
+  for (std::size_t i = 0; i < runs; ++i)
+    for (const bool later : {false, true})
+      candidate.push_back(order == Order::alternating ? first[i] != later : later);
+  if (order == Order::blocks) std::sort(candidate.begin(), candidate.end());
+  if (order == Order::shuffled) {
+    std::mt19937_64 random(seed + 1);
+    std::shuffle(candidate.begin(), candidate.end(), random);
+  }
+  Sides sides;
+  for (const bool is_candidate : candidate)
+    (is_candidate ? sides.candidate : sides.base)
+        .runs.push_back(session.next(is_candidate ? gain : 0));
+  return sides;
+}
+
+}  // namespace gpuready::bench

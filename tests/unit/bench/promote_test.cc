@@ -1,0 +1,172 @@
+#include "bench/promote.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "bench/fields_promote.h"
+#include "bench/order.h"
+#include "unit/bench/runs.h"
+#include "unit/value/describe.h"
+
+namespace gpuready::bench {
+namespace {
+
+TEST(BenchPromote, TheSchemaIsCurrent) {
+  value::expect_current_definitions("schema/bench-promote.schema.json",
+                                    value::schema_definitions([](auto visit) {
+                                      value::Walk walk(std::move(visit));
+                                      walk.template type<Promotion>();
+                                    }));
+}
+
+Side base_side(std::vector<double> ns = {1000, 1003, 998, 1001, 999}) {
+  return {"base", runs_at(ns, base_places(ns.size()))};
+}
+Side candidate_side(std::vector<double> ns) {
+  return {"candidate", runs_at(ns, candidate_places(ns.size()))};
+}
+
+std::string decided(const Side& base, const Side& candidate, PromoteOptions options = {}) {
+  const auto result = promote(base, candidate, options);
+  if (!result) return result.error().message;
+  return fmt::format("{}: {}", to_string(result->decision), join(result->reasons, "; "));
+}
+
+TEST(BenchPromote, AStableGainIsPromoted) {
+  const auto text = decided(base_side(), candidate_side({900, 902, 899, 901, 898}));
+  EXPECT_TRUE(text.starts_with("promote: gain in p50 by 11.1")) << text;
+  EXPECT_TRUE(text.ends_with("in each of 5 runs")) << text;
+}
+
+TEST(BenchPromote, TwoRunsAreTooFew) {
+  const auto two = decided(base_side({1000, 1001}), candidate_side({500, 501}));
+  EXPECT_EQ(two,
+            "need_more_runs: the base has 2 of at least 3 runs; the candidate has 2 of at "
+            "least 3 runs");
+}
+
+TEST(BenchPromote, ARegressionIsRejected) {
+  const auto text = decided(base_side(), candidate_side({1100, 1102, 1099, 1101, 1098}));
+  EXPECT_TRUE(text.starts_with("reject: worse in p50")) << text;
+}
+
+TEST(BenchPromote, AGainThatCostsMemoryIsRejected) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  for (auto& run : base.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1ull << 30;
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].memory_peak_bytes = 2ull << 30;
+  const auto text = decided(base, candidate);
+  EXPECT_TRUE(text.starts_with("reject: worse in memory by -50.00%")) << text;
+}
+
+TEST(BenchPromote, LessMemoryAtTheSameSpeedIsAGain) {
+  Side base = base_side(), candidate = candidate_side({1001, 999, 1002, 998, 1000});
+  for (auto& run : base.runs) run.stacks[0].repeats[0].memory_peak_bytes = 2ull << 30;
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1ull << 30;
+  EXPECT_TRUE(decided(base, candidate).starts_with("promote: gain in memory"));
+  PromoteOptions p50_alone;
+  p50_alone.kpis = {Kpi::p50};
+  EXPECT_FALSE(decided(base, candidate, p50_alone).starts_with("promote"));
+}
+
+TEST(BenchPromote, ARunThatDoesNotGainIsRejected) {
+  const auto text = decided(base_side({1000, 1000, 1000, 1000, 1000, 1000}),
+                            candidate_side({950, 951, 949, 1001, 950, 952}));
+  EXPECT_TRUE(contains(text, "p50 did not gain in run 4 of 6 (-0.10%)")) << text;
+  EXPECT_TRUE(text.starts_with("reject")) << text;
+}
+
+TEST(BenchPromote, NothingWithinReachIsRejectedAndTheUnsureNeedsMoreRuns) {
+  EXPECT_TRUE(contains(decided(base_side({1000, 1001, 1000, 1001, 1000, 1001}),
+                               candidate_side({999, 1000, 999, 1000, 999, 1000})),
+                       "a gain of 1% or more is ruled out"));
+  Side base = base_side({1000, 1010, 990}), candidate = candidate_side({970, 960, 980});
+  const auto result = promote(base, candidate, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->decision, Decision::need_more_runs);
+  EXPECT_TRUE(result->further_runs);
+}
+
+TEST(BenchPromote, HighVarianceIsRejected) {
+  const auto text =
+      decided(base_side({1000, 1001, 1002, 1001, 1000}), candidate_side({500, 600, 480, 620, 550}));
+  EXPECT_TRUE(text.starts_with("reject: the candidate's p50 varies from run to run by")) << text;
+  // On a noisy machine that is nobody's fault, and no proof either.
+  const auto noisy =
+      decided(base_side({1000, 1200, 1010, 1180, 1090}), candidate_side({500, 600, 480, 620, 550}));
+  EXPECT_TRUE(noisy.starts_with("need_more_runs: p50 varies from run to run")) << noisy;
+}
+
+TEST(BenchPromote, AnIdeaIsOneDifferenceThatIsDeclared) {
+  const Side base = base_side();
+  Side candidate = candidate_side({900, 902, 899, 901, 898});
+  PromoteOptions options;
+  options.idea = "POOL";
+  EXPECT_EQ(decided(base, candidate, options),
+            "the candidate does not change POOL: it is the same in base and candidate");
+  for (auto& run : candidate.runs) run.environment.variables["POOL"] = "1";
+  EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
+  for (auto& run : candidate.runs) run.git_commit = "abc";
+  EXPECT_EQ(decided(base, candidate, options),
+            "need_more_runs: the runs differ in more than what is to be judged");
+  const auto result = promote(base, candidate, options);
+  ASSERT_EQ(result->changes.size(), 2u);
+  EXPECT_EQ(result->changes[0].what, "POOL");
+  EXPECT_FALSE(result->changes[0].refused);
+  EXPECT_TRUE(result->changes[1].refused);
+  EXPECT_TRUE(result->refused());
+  // Without an idea, changes are told.
+  EXPECT_TRUE(decided(base, candidate).starts_with("promote"));
+  EXPECT_EQ(promote(base, candidate, {})->changes.size(), 2u);
+}
+
+TEST(BenchPromote, ACandidateThatChangesMidwayIsNoIdea) {
+  const Side base = base_side();
+  Side candidate = candidate_side({900, 902, 899, 901, 898});
+  for (auto& run : candidate.runs) run.git_commit = "abc";
+  candidate.runs[3].git_commit = "def";
+  PromoteOptions options;
+  options.idea = "commit";
+  EXPECT_TRUE(promote(base, candidate, options)->refused());
+}
+
+TEST(BenchPromote, FlagsAreWhatIsRun) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  for (auto& run : base.runs) run.stacks[0].command = {"python3", "b.py"};
+  for (auto& run : candidate.runs) run.stacks[0].command = {"python3", "b.py", "--fast"};
+  const auto changes = changes_of(base, candidate);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].what, "flags");
+  EXPECT_EQ(changes[0].candidate, "gpuready: python3 b.py --fast");
+}
+
+TEST(BenchLooks, SpendTheErrorOnce) {
+  for (const std::size_t most : {1u, 2u, 3u, 4u, 5u, 8u, 12u, 20u, 100u}) {
+    double sum = 0;
+    std::size_t before = 0;
+    for (const auto& look : looks_until(most)) {
+      EXPECT_GT(look.runs, before);
+      EXPECT_GT(look.share, 0);
+      before = look.runs;
+      sum += look.share;
+    }
+    EXPECT_EQ(before, most);
+    EXPECT_NEAR(sum, 1, 1e-12);
+  }
+  std::vector<std::size_t> at;
+  for (const auto& look : looks_until(12)) at.push_back(look.runs);
+  EXPECT_EQ(at, (std::vector<std::size_t>{3, 5, 8, 12}));
+}
+
+TEST(BenchOrder, IsBalancedAndFollowsFromTheSeed) {
+  const auto order = candidate_first(400, 7);
+  for (std::size_t i = 0; i < order.size(); i += 4)
+    EXPECT_EQ(std::count(order.begin() + i, order.begin() + i + 4, true), 2);
+  EXPECT_EQ(order, candidate_first(400, 7));
+  EXPECT_NE(order, candidate_first(400, 8));
+  EXPECT_EQ(candidate_first(5, 1).size(), 5u);
+}
+
+}  // namespace
+}  // namespace gpuready::bench
