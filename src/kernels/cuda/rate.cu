@@ -34,7 +34,10 @@ GPUREADY_KERNEL(kRateThreads, 1) void gpuready_rate(RateParams p) {
     for (u32 i = 0; i < kRateSteps; ++i)
 #pragma unroll
       for (u32 k = 0; k < kRateChains; ++k) sums[k] = __builtin_fmaf(sums[k], p.factor, p.step);
-    if (p.fault_idle != 0) idle(begun, p.fault_idle);
+    if (p.fault_idle != 0) {
+      block_barrier();  // together: while one warp idles alone, the others have its share
+      idle(begun, p.fault_idle);
+    }
   }
   block_barrier();
   const u64 ticks = clock_ticks() - start;
