@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "doctor/facts.h"
+#include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -153,13 +154,7 @@ std::vector<Match> mig_pending(const Facts& facts) {
 }
 
 // Generation drops at idle by design and is no sign; width does not. A slot with fewer lanes than
-// the GPU is no fault either, so the lesser maximum of both ends counts. Ports of virtual machines
-// claim less than the GPU really has: those are left aside.
-bool is_virtual(const Machine& machine, const Gpu& gpu) {
-  const auto& mode = gpu.virtualization;
-  return machine.system.hypervisor || (mode && (*mode == "passthrough" || *mode == "vgpu"));
-}
-
+// the GPU is no fault either, so the lesser maximum of both ends counts.
 std::vector<Match> link_degraded(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto* device = gpu.pci ? pci_device(facts.machine, *gpu.pci) : nullptr;
@@ -175,7 +170,7 @@ std::vector<Match> link_degraded(const Facts& facts) {
     }
     if (!now || !max || *now < 1 || *now >= *max || gpu.integrated) return;
     match.title = fmt::format("The PCI Express link runs {} lanes of {}", *now, *max);
-    if (is_virtual(facts.machine, gpu) || (!port_seen && in_container(facts.machine))) {
+    if (link_is_virtual(facts.machine, gpu) || (!port_seen && in_container(facts.machine))) {
       match.severity = Severity::info;
       match.explanation =
           "The link has fewer lanes than the GPU. Whether its slot has more cannot be seen from "

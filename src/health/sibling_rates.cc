@@ -29,6 +29,7 @@ constexpr std::string_view kPeerHint =
     "Compare the links between these GPUs: `nvidia-smi nvlink -s`.";
 constexpr Comparison kComparisons[] = {
     {"bandwidth", "pageable", "", {}, ""},
+    {"bandwidth", "pcie_link", "", {}, ""},
     {"bandwidth", "_node", "", {}, ""},
     {"bandwidth", "together", "", {}, ""},
     {"bandwidth", "both_ways", "host link", 0.80, kLinkHint},

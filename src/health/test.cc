@@ -11,6 +11,8 @@ namespace {
 constexpr std::array<std::pair<Level, std::string_view>, 3> kLevels = {
     {{Level::quick, "quick"}, {Level::standard, "standard"}, {Level::thorough, "thorough"}}};
 
+constexpr std::uint64_t kMostPeerLinks = 1024;
+
 std::string_view describe(DeviceFault fault) {
   switch (fault) {
     case DeviceFault::out_of_memory:
@@ -120,7 +122,9 @@ Json to_json(const TestOptions& options) {
   put(doc, "selftest_of", options.selftest_of);
   doc["trials"] = options.trials;
   doc["all_together"] = options.all_together;
+  doc["real_link"] = options.real_link;
   put(doc, "peer_path", options.peer_path);
+  put(doc, "peer_links", options.peer_links);
   doc["limit_ms"] = options.limit_ms;
   doc["limit_source"] = options.limit_source;
   return doc;
@@ -152,7 +156,10 @@ Result<TestOptions> test_options_from_json(const Json& doc) {
   options.selftest_of = get_string(doc, "selftest_of").value_or("");
   options.trials = get_uint(doc, "trials").value_or(options.trials);
   options.all_together = get_bool(doc, "all_together").value_or(false);
+  options.real_link = get_bool(doc, "real_link").value_or(true);
   options.peer_path = get_string(doc, "peer_path");
+  if (const auto links = get_uint(doc, "peer_links"); links && *links <= kMostPeerLinks)
+    options.peer_links = static_cast<int>(*links);
   options.limit_ms = get_double(doc, "limit_ms").value_or(options.limit_ms);
   options.limit_source = get_string(doc, "limit_source").value_or(options.limit_source);
   if (options.max_launch_ms <= 0 || blocks == 0 || blocks > 65'536)

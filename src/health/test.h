@@ -44,8 +44,11 @@ struct TestOptions {
   std::uint64_t trials = 100;
   // Bandwidth: the other GPUs run the same now; rates are reported and not judged.
   bool all_together = false;
+  // The GPU's link is a real one and not what a virtual machine shows.
+  bool real_link = true;
   // Peers: how the machine's facts connect the two, "NVLink, 18 links"; absent: not known.
   std::optional<std::string> peer_path = std::nullopt;
+  std::optional<int> peer_links = std::nullopt;  // of NVLink
   // The matrix product of --fitness.
   double limit_ms = 2000;
   std::string limit_source = "default";

@@ -6,13 +6,15 @@
 
 namespace gpuready {
 
-Result<std::uint64_t> memory_to_take(Device& device, const TestOptions& options) {
-  auto memory = device.memory();
-  if (!memory) return std::unexpected(memory.error());
-  std::uint64_t bytes =
-      memory->free_bytes - std::min(memory->free_bytes, options.reserve_free_bytes);
-  bytes -= bytes / 64;
-  return std::min(bytes, options.max_bytes.value_or(bytes));
+Result<MemoryShare> memory_share(Device& device, const TestOptions& options) {
+  MemoryShare share{TRY(device.memory())};
+  const std::uint64_t free = share.memory.free_bytes;
+  share.target_bytes = free - std::min(free, options.reserve_free_bytes);
+  // Under the 0.5% that the memory test may leave out.
+  share.take_bytes = share.target_bytes - std::min(32 * MiB, share.target_bytes / 512);
+  if (options.max_bytes && *options.max_bytes < share.take_bytes)
+    share.target_bytes = share.take_bytes = *options.max_bytes;
+  return share;
 }
 
 TestRun::TestRun(std::string_view test, Device& device, const TestOptions& options,

@@ -18,8 +18,13 @@ constexpr const T& at_level(const ByLevel<T>& all, Level level) {
   return all[static_cast<std::size_t>(level)];
 }
 
-// What a test may take of the device's free memory, after what is left to others and to the driver.
-Result<std::uint64_t> memory_to_take(Device& device, const TestOptions& options);
+// What a test may take of the device's free memory.
+struct MemoryShare {
+  DeviceMemory memory;
+  std::uint64_t target_bytes = 0;  // after what is left to others; 0: nothing may be taken
+  std::uint64_t take_bytes = 0;    // after what launches themselves need, too
+};
+Result<MemoryShare> memory_share(Device& device, const TestOptions& options);
 
 class TestRun {
  public:

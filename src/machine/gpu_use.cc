@@ -202,6 +202,11 @@ GpuAccess access_to(const Machine& machine, const Gpu& gpu) {
   return {};
 }
 
+bool link_is_virtual(const Machine& machine, const Gpu& gpu) {
+  const auto& mode = gpu.virtualization;
+  return machine.system.hypervisor || (mode && (*mode == "passthrough" || *mode == "vgpu"));
+}
+
 bool is_given(GpuUse use) { return use == GpuUse::usable || use == GpuUse::unusable; }
 
 }  // namespace gpuready

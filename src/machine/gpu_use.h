@@ -25,6 +25,10 @@ struct GpuAccess {
 };
 GpuAccess access_to(const Machine& machine, const Gpu& gpu);
 
+// What is seen of its PCI Express link may be what a virtual machine shows: its ports claim other
+// widths and speeds than the GPU's real one has.
+bool link_is_virtual(const Machine& machine, const Gpu& gpu);
+
 // A GPU that this environment was given, usable or not. The others are neither counted nor tested,
 // and that they are there is no error.
 bool is_given(GpuUse use);

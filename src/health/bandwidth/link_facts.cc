@@ -50,6 +50,11 @@ LinkFacts read_link_facts(Host& host, std::string_view pci_address) {
     const std::string parent = path->substr(0, path->rfind('/'));
     if (parse_pci_address(parent.substr(parent.rfind('/') + 1))) {
       const PcieLink port = read_link(host, parent, "max");
+      // Less than what runs is not what a real port can do.
+      if (!port.generation || !port.width || *port.generation < facts.now.generation.value_or(0) ||
+          *port.width < facts.now.width.value_or(0))
+        return facts;
+      facts.port_seen = true;
       facts.most.generation = lesser(facts.most.generation, port.generation);
       facts.most.width = lesser(facts.most.width, port.width);
     }

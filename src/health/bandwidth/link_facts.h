@@ -13,7 +13,8 @@ namespace gpuready {
 
 struct LinkFacts {
   PcieLink now;
-  PcieLink most;  // what both ends can do
+  PcieLink most;           // what both ends can do
+  bool port_seen = false;  // the port above the GPU was read, too
   // The link is slower or narrower than both ends can do.
   bool reduced() const;
 };

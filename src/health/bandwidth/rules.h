@@ -15,6 +15,7 @@ struct RateFacts {
   const DeviceInfo& device;
   bool shared = false;                     // others may use the GPU
   const std::optional<LinkFacts>& link;    // under load
+  bool real_link = true;                   // not what a virtual machine shows
   std::uint64_t host_bytes, device_bytes;  // copied at once
 };
 

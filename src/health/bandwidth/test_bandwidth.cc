@@ -61,7 +61,7 @@ std::uint64_t BandwidthTest::host_bytes_to_take() const {
 
 Result<bool> BandwidthTest::set_up() {
   const Effort& effort = at_level(kEfforts, options_.level);
-  const std::uint64_t may = TRY(memory_to_take(device_, options_));
+  const std::uint64_t may = TRY(memory_share(device_, options_)).take_bytes;
   const std::uint64_t device_bytes = std::min(effort.device_bytes, may / 2) / 4096 * 4096;
   bytes_ = std::min(host_bytes_to_take(), device_bytes) / 4096 * 4096;
   if (bytes_ == 0)
@@ -119,14 +119,10 @@ void BandwidthTest::conclude() {
   }
   if (!effort_) return conclude_as(VerdictStatus::passed, std::move(reason));
   const RateJudgement judged =
-      judge_rates(verdict_.metrics,
-                  {device_.info(), options_.reserve_free_bytes > 0, link_, bytes_, a_->bytes()});
+      judge_rates(verdict_.metrics, {device_.info(), options_.reserve_free_bytes > 0, link_,
+                                     options_.real_link, bytes_, a_->bytes()});
   for (const auto& [name, text] : kTold)
     if (const Metric* metric = find_metric(name)) reason += text + format_rate(metric->value);
-  if (link_ && link_->reduced())
-    notes_.insert(notes_.begin(),
-                  fmt::format("the link runs at {} under load, where both ends can do {}",
-                              describe_link(link_->now), describe_link(link_->most)));
   notes_.insert(notes_.end(), judged.notes.begin(), judged.notes.end());
   if (judged.below.empty()) return conclude_as(VerdictStatus::passed, std::move(reason));
   conclude_as(VerdictStatus::failed, "data arrived as sent, but " + join(judged.below, "; "));

@@ -9,6 +9,7 @@ namespace gpuready {
 namespace {
 
 constexpr std::uint64_t kNodeBytes = 256 * MiB;
+constexpr std::uint64_t kMostCopies = 64;  // within the device
 
 }  // namespace
 
@@ -44,10 +45,11 @@ Result<bool> BandwidthTest::copy_in_device(bool by_kernel) {
   const char* metric = by_kernel ? "dram_copy_kernel_rate" : "dram_copy_engine_rate";
   const auto effort = effort_;
   if (options_.copy_traffic_bytes == 0) effort_.reset();
-  // All copies together move at least the traffic asked for.
+  // All copies together move at least the traffic asked for, unless memory is short.
   if (effort_)
-    effort_->copies = std::max(effort_->copies,
-                               static_cast<int>(options_.copy_traffic_bytes / (2 * a_->bytes())));
+    effort_->copies = std::max(
+        effort_->copies,
+        static_cast<int>(std::min(options_.copy_traffic_bytes / (2 * a_->bytes()), kMostCopies)));
   const Lane lane{phase_, on_device(), TransferMemory(*checker_, b_->address())};
   auto good = measure(
       metric, *timer_, lane, a_->bytes(),

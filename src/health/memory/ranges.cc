@@ -18,10 +18,6 @@ std::uint64_t granule_of(std::uint64_t target_bytes) {
 
 }  // namespace
 
-std::uint64_t launch_reserve_bytes(std::uint64_t free_bytes) {
-  return std::min(32 * MiB, free_bytes / 512);  // under the 0.5% that a test may leave out
-}
-
 void MemoryRanges::add(DeviceBuffer buffer) {
   bytes += buffer.bytes();
   buffers.push_back(std::move(buffer));

@@ -34,7 +34,4 @@ Result<MemoryRanges> allocate_ranges(Device& device, std::uint64_t target_bytes)
 Result<MemoryRanges> allocate_aliased_ranges(Device& device, std::uint64_t target_bytes,
                                              const Fault& alias);
 
-// How much of the free memory to leave alone, so that launching a kernel does not itself run out.
-std::uint64_t launch_reserve_bytes(std::uint64_t free_bytes);
-
 }  // namespace gpuready

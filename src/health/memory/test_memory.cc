@@ -82,29 +82,24 @@ void MemoryTest::tell_partial() {
 // What may be taken of the free memory, taken. False when there is nothing; then the verdict says
 // so.
 Result<bool> MemoryTest::take_memory() {
-  auto memory = device_.memory();
-  if (!memory) return std::unexpected(memory.error());
-  verdict_.coverage = Coverage{0, memory->free_bytes, memory->total_bytes, {}};
-  if (memory->free_bytes <= options_.reserve_free_bytes)
+  const auto [memory, target_bytes, take_bytes] = TRY(memory_share(device_, options_));
+  verdict_.coverage = Coverage{0, memory.free_bytes, memory.total_bytes, {}};
+  if (target_bytes == 0)
     return set(
         VerdictStatus::not_tested,
         fmt::format("only {} are free, and {} must be left to others",
-                    format_bytes(memory->free_bytes), format_bytes(options_.reserve_free_bytes)));
-  target_bytes_ = memory->free_bytes - options_.reserve_free_bytes;
-  std::uint64_t ask_bytes = target_bytes_ - launch_reserve_bytes(target_bytes_);
-  if (options_.max_bytes && *options_.max_bytes < ask_bytes) {
-    target_bytes_ = ask_bytes = *options_.max_bytes;
-  }
+                    format_bytes(memory.free_bytes), format_bytes(options_.reserve_free_bytes)));
+  target_bytes_ = target_bytes;
   const bool aliased = fault_ && fault_->kind == FaultClass::alias;
-  auto ranges = aliased ? allocate_aliased_ranges(device_, ask_bytes, *fault_)
-                        : allocate_ranges(device_, ask_bytes);
+  auto ranges = aliased ? allocate_aliased_ranges(device_, take_bytes, *fault_)
+                        : allocate_ranges(device_, take_bytes);
   if (!ranges && aliased && ranges.error().kind == ErrorKind::unsupported)
     return set(VerdictStatus::not_supported, ranges.error().message);
   if (!ranges) return std::unexpected(ranges.error());
   if (ranges->bytes == 0)
     return set(VerdictStatus::not_tested,
                fmt::format("out of memory: {} are free but none of it was granted",
-                           format_bytes(memory->free_bytes)));
+                           format_bytes(memory.free_bytes)));
   ranges_ = std::move(*ranges);
   return true;
 }

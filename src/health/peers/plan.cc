@@ -31,6 +31,14 @@ std::optional<T> lesser(std::optional<T> a, std::optional<T> b) {
   return a ? a : b;
 }
 
+std::optional<int> nvlinks_between(const Machine& machine, int gpu_a, int gpu_b) {
+  for (const GpuPath& path : machine.paths)
+    if (std::minmax(path.gpu_a, path.gpu_b) == std::minmax(gpu_a, gpu_b) && path.links > 0 &&
+        (path.kind == PathKind::nvlink || path.kind == PathKind::nvswitch))
+      return path.links;
+  return std::nullopt;
+}
+
 TestJob pair_of(const Machine& machine, const HealthTest& test, const Member& a, const Member& b) {
   TestJob job = *a.job;
   job.test = &test;
@@ -42,6 +50,7 @@ TestJob pair_of(const Machine& machine, const HealthTest& test, const Member& a,
       std::max(job.options.reserve_free_bytes, other.reserve_free_bytes);
   job.options.max_launch_ms = std::min(job.options.max_launch_ms, other.max_launch_ms);
   job.options.peer_path = name_path(machine, a.gpu->index, b.gpu->index);
+  job.options.peer_links = nvlinks_between(machine, a.gpu->index, b.gpu->index);
   return job;
 }
 

@@ -46,6 +46,7 @@ class PeersTest final : public TransferRun {
   Result<bool> round();
   Result<bool> sum();
   std::string path() const;
+  std::vector<std::string> judge_rates();
   void conclude();
   bool nvlink_told() const { return options_.peer_path && options_.peer_path->starts_with("NV"); }
 

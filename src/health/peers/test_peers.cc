@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "health/peers/rules.h"
 #include "health/peers/run.h"
 #include "health/peers/sum.h"
 
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMostSumBytes = 64 * MiB;  // the host predicts each word's sum
 constexpr std::uint64_t kTimedSumBytes = 512 * MiB;
+constexpr std::uint64_t kLeastJudgedBytes = 64 * MiB;
 constexpr double kPcieMost = 130e9;  // no PCIe x16 up to generation 6 carries more one way
 constexpr double kSumLimitMs = 60'000;
 
@@ -87,9 +90,7 @@ Result<bool> PeersTest::set_up() {
   const Effort& effort = at_level(kEfforts, options_.level);
   std::uint64_t bytes = effort.bytes;
   for (PeerGpu& side : sides_) {
-    auto may = memory_to_take(*side.device, options_);
-    if (!may) return std::unexpected(may.error());
-    bytes = std::min(bytes, *may / 2);
+    bytes = std::min(bytes, TRY(memory_share(*side.device, options_)).take_bytes / 2);
   }
   bytes_ = bytes / 4096 * 4096;
   if (bytes_ < kPeerCounters * 8)
@@ -166,14 +167,23 @@ std::string PeersTest::path() const {
   return "an unknown path";
 }
 
+// Small copies measure their start, and others may use the links too.
+std::vector<std::string> PeersTest::judge_rates() {
+  if (bytes_ < kLeastJudgedBytes || options_.reserve_free_bytes > 0) return {};
+  return judge_peer_rates(verdict_.metrics,
+                          {device_.info().compute_capability.value_or(0), options_.peer_links});
+}
+
 void PeersTest::conclude() {
+  const auto below = judge_rates();
   set_metric("verified_bytes", static_cast<double>(verified_bytes_), "B");
   std::string reason =
       fmt::format("loads, stores{} and copies from each to the other over {}: {} arrived as sent",
                   atomics_tested_ ? ", atomics" : "", path(), format_bytes(verified_bytes_));
   if (best_rate_ > 0) reason += fmt::format(", up to {} one way", format_rate(best_rate_));
   for (const std::string& note : notes_) reason += "; " + note;
-  set(VerdictStatus::passed, std::move(reason));
+  if (below.empty()) return static_cast<void>(set(VerdictStatus::passed, std::move(reason)));
+  set(VerdictStatus::failed, "data arrived as sent, but " + join(below, "; "));
 }
 
 // A thread in NCCL still uses the memory of both: it goes with the process.

@@ -62,6 +62,15 @@ std::optional<Refusal> refusal(const Machine& machine, const Gpu& gpu,
     return Refusal{not_tested, "suspended: nothing wakes it that was not asked to; --device " +
                                    (gpu.pci ? gpu.pci->text() : std::to_string(gpu.index)) +
                                    " does"};
+  // Whoever starts the CUDA driver starts all GPUs of the machine.
+  if (gpu.vendor == Vendor::nvidia && options.devices.empty())
+    for (const Gpu& other : machine.gpus)
+      if (other.vendor == Vendor::nvidia && other.suspended)
+        return Refusal{
+            not_tested,
+            fmt::format("its test would wake GPU {}, which is suspended; --device {} "
+                        "tests it all the same",
+                        other.index, gpu.pci ? gpu.pci->text() : std::to_string(gpu.index))};
   if (gpu.excluded.value_or(false))
     return Refusal{not_tested, "excluded by the driver's configuration (NVreg_ExcludedGpus)"};
   if (gpu.compute_mode == "prohibited")
@@ -78,6 +87,7 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& 
                     const SurveyOptions& options) {
   TestOptions test = options.test;
   test.max_host_bytes = host_share_bytes(machine);
+  test.real_link = !link_is_virtual(machine, gpu);
   const auto limit = [&](std::uint64_t bytes) {
     test.max_bytes = std::min(bytes, test.max_bytes.value_or(bytes));
   };
@@ -171,6 +181,15 @@ std::optional<std::string> why_busy(const Gpu& gpu) {
   return std::nullopt;
 }
 
+std::optional<std::string> why_busy_now(const Machine& now, const TestJob& job) {
+  for (const DeviceChoice& device : job.devices) {
+    const Gpu* gpu = now.find_gpu_by_uuid(device.id);
+    if (const auto why = gpu ? why_busy(*gpu) : std::nullopt)
+      return fmt::format("GPU {} was idle before and is now {}", gpu->index, *why);
+  }
+  return std::nullopt;
+}
+
 bool names_this_gpu(const std::vector<std::string>& devices, const Gpu& gpu) {
   return std::any_of(devices.begin(), devices.end(), [&](const std::string& name) {
     if (parse_int(name) == gpu.index) return true;
@@ -190,6 +209,7 @@ Survey survey_devices(const Machine& machine, const SurveyOptions& options) {
   Survey survey;
   for (const Gpu& gpu : machine.gpus) {
     if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
+    if (std::ranges::find(options.leave_out, gpu.index) != options.leave_out.end()) continue;
     const GpuAccess access = access_to(machine, gpu);
     const bool another = access.use == GpuUse::hidden || access.use == GpuUse::not_ours;
     if (another && !names_this_gpu(options.devices, gpu)) continue;

@@ -10,6 +10,7 @@
 #include "gpuready/machine.h"
 #include "gpuready/verdict.h"
 #include "health/test.h"
+#include "health/worker/job.h"
 
 namespace gpuready {
 
@@ -18,6 +19,7 @@ struct SurveyOptions {
   bool busy = false;                      // test GPUs that others use, too, leaving memory to them
   bool half_of_free = false;              // with busy: half of the free memory is left, not more
   std::vector<std::string> devices = {};  // --device; empty: all
+  std::vector<int> leave_out = {};        // indices of GPUs that nobody asks about
 };
 
 // A device that may be tested: a GPU, a MIG instance, or the host itself.
@@ -58,5 +60,7 @@ bool names_this_gpu(const std::vector<std::string>& devices, const Gpu& gpu);
 
 // What uses this GPU, as a reason not to test it; nothing when it is idle.
 std::optional<std::string> why_busy(const Gpu& gpu);
+// The same of devices that were idle before, as a machine that was looked at again shows them.
+std::optional<std::string> why_busy_now(const Machine& now, const TestJob& job);
 
 }  // namespace gpuready

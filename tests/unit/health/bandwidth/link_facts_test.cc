@@ -38,6 +38,23 @@ TEST(LinkFacts, TheMostIsWhatBothEndsCanDo) {
   EXPECT_EQ(facts.most.generation, 4);
   EXPECT_EQ(facts.most.width, 16);
   EXPECT_TRUE(facts.reduced());
+  EXPECT_TRUE(facts.port_seen);
+}
+
+// QEMU's ports claim one lane of the first generation.
+TEST(LinkFacts, APortThatClaimsLessThanWhatRunsIsNotReal) {
+  auto host = scripted(R"("files":{
+    "/sys/devices/pci0000:00/0000:00:01.0/max_link_speed":"2.5 GT/s PCIe",
+    "/sys/devices/pci0000:00/0000:00:01.0/max_link_width":"1",
+    "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/current_link_speed":"16.0 GT/s PCIe",
+    "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/current_link_width":"16",
+    "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/max_link_speed":"16.0 GT/s PCIe",
+    "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/max_link_width":"16"},
+    "links":{"/sys/bus/pci/devices/0000:01:00.0":"../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0"})");
+  const LinkFacts facts = read_link_facts(*host, "0000:01:00.0");
+  EXPECT_EQ(facts.most.width, 16);
+  EXPECT_FALSE(facts.port_seen);
+  EXPECT_FALSE(facts.reduced());
 }
 
 TEST(LinkFacts, AHiddenLinkIsUnknownAndNotReduced) {

@@ -192,8 +192,50 @@ TEST(BandwidthTest, ThresholdsComeFromTheLinkAndTheMemoryClock) {
   EXPECT_DOUBLE_EQ(*copy->threshold, 0.80 * 5120 / 8 * 2 * 2619e6);
   EXPECT_EQ(v.status, VerdictStatus::failed);
   EXPECT_TRUE(says(v, "dram_copy_rate is")) << v.reason;
-  EXPECT_TRUE(says(v, "the link runs at PCIe 1.0 x1 under load, where both ends can do PCIe 5.0"))
+  EXPECT_TRUE(
+      says(v, "the link runs at PCIe 1.0 x1 while it copies, where the GPU can do PCIe 5.0"))
       << v.reason;
+}
+
+// The fake GPU and the port above it, of PCI Express 4.0 x16, as they are now.
+std::string slot(const char* speed, const char* width) {
+  const std::string port = "/sys/devices/pci0000:16/0000:16:01.0", gpu = port + "/0000:17:00.0";
+  const auto file = [](const std::string& path, const std::string& text) {
+    return "\"" + path + "\":\"" + text + "\",";
+  };
+  return R"("files":{)" + file(port + "/max_link_speed", "16.0 GT/s PCIe") +
+         file(port + "/max_link_width", "16") + file(gpu + "/max_link_speed", "32.0 GT/s PCIe") +
+         file(gpu + "/max_link_width", "16") +
+         file(gpu + "/current_link_speed", std::string(speed) + " GT/s PCIe") + R"(")" + gpu +
+         R"(/current_link_width":")" + width +
+         R"("},"links":{"/sys/bus/pci/devices/0000:17:00.0":)" +
+         R"("../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0"})";
+}
+
+TEST(BandwidthTest, ALinkTrainedDownFailsWithItsOwnReason) {
+  const TestOptions options = small(Level::standard);
+  EXPECT_EQ(on_fake("", options, slot("16.0", "16")).status, VerdictStatus::passed);
+  const Verdict narrow = on_fake("", options, slot("16.0", "8"));
+  EXPECT_EQ(narrow.status, VerdictStatus::failed);
+  EXPECT_TRUE(says(narrow,
+                   "the link runs at PCIe 4.0 x8 while it copies, where the GPU and the port above "
+                   "it can do PCIe 4.0 x16; reseat"))
+      << narrow.reason;
+  const Metric* rate = find_metric(narrow, "pcie_link_rate");
+  ASSERT_TRUE(rate && rate->threshold);
+  EXPECT_DOUBLE_EQ(rate->value * 2, *rate->threshold);
+  EXPECT_EQ(on_fake("", options, slot("8.0", "16")).status, VerdictStatus::failed);
+}
+
+TEST(BandwidthTest, ALinkThatAVirtualMachineShowsIsNotJudged) {
+  TestOptions options = small(Level::standard);
+  options.real_link = false;
+  const Verdict v = on_fake("", options, slot("16.0", "8"));
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
+  EXPECT_TRUE(says(v, "as a virtual machine shows it")) << v.reason;
+  EXPECT_FALSE(find_metric(v, "pcie_link_rate")->threshold);
+  EXPECT_EQ(on_fake("", small(Level::standard), link("16.0", "8")).status, VerdictStatus::passed)
+      << "its port is hidden";
 }
 
 TEST(BandwidthTest, ASharedGpuOrASliceIsNotJudged) {

@@ -52,6 +52,40 @@ Machine amd_machine() {
   return machine;
 }
 
+TEST(Plan, NothingWakesASuspendedGpuThatWasNotAskedTo) {
+  Machine machine = live_machine();
+  Gpu asleep = machine.gpus[0];
+  asleep.index = 1;
+  asleep.uuid.reset();
+  asleep.pci = parse_pci_address("0000:18:00.0");
+  asleep.suspended = true;
+  machine.gpus.push_back(asleep);
+  EXPECT_TRUE(memory_jobs(machine).empty()) << "the CUDA driver would start both";
+  EXPECT_EQ(reason(machine, {{}, {"memory"}}),
+            "its test would wake GPU 1, which is suspended; --device 0000:17:00.0 tests it all the "
+            "same");
+  SurveyOptions named;
+  named.devices = {"0"};
+  EXPECT_EQ(memory_jobs(machine, named).size(), 1u);
+}
+
+TEST(Plan, AGpuThatOthersUseMeanwhileIsNamed) {
+  Machine machine = live_machine();
+  const TestJob job = memory_jobs(machine).at(0);
+  EXPECT_FALSE(why_busy_now(machine, job));
+  machine.gpus[0].memory.used_bytes = GiB;
+  const auto why = why_busy_now(machine, job);
+  ASSERT_TRUE(why);
+  EXPECT_TRUE(why->starts_with("GPU 0 was idle before and is now busy: 1 GiB")) << *why;
+}
+
+TEST(Plan, ALinkInAVirtualMachineIsNoRealOne) {
+  Machine machine = live_machine();
+  EXPECT_TRUE(memory_jobs(machine).at(0).options.real_link);
+  machine.system.hypervisor = "kvm";
+  EXPECT_FALSE(memory_jobs(machine).at(0).options.real_link);
+}
+
 TEST(Plan, AnIdleGpuIsTestedWhole) {
   const auto jobs = memory_jobs(live_machine());
   ASSERT_EQ(jobs.size(), 1u);
