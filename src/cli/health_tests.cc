@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <thread>
 #include <tuple>
 
 #include "base/units.h"
@@ -50,10 +51,26 @@ void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
   }
 }
 
+// What is still busy after a while: a driver may list a child of ours for some time after its end.
+std::vector<std::optional<std::string>> busy_now(std::span<const TestJob* const> jobs,
+                                                 const LookAgain& look) {
+  constexpr std::chrono::milliseconds kPatience{2000}, kNap{200};
+  const auto start = Clock::now();
+  while (true) {
+    const Machine now = look();
+    std::vector<std::optional<std::string>> reasons;
+    for (const TestJob* job : jobs) reasons.push_back(why_busy_now(now, *job));
+    const bool idle =
+        std::ranges::none_of(reasons, [](const auto& why) { return why.has_value(); });
+    if (idle || Clock::now() - start >= kPatience || interrupted()) return reasons;
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
 }  // namespace
 
 std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began,
-                              const WorkerLimits& limits) {
+                              const WorkerLimits& limits, const LookAgain& look) {
   catch_interrupts();
   ProgressLine line(quiet);
   std::vector<const TestJob*> jobs;
@@ -63,6 +80,8 @@ std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began
   WorkerHooks hooks;
   hooks.cancel = &interrupted();
   hooks.began = began;
+  if (look)
+    hooks.survey = [&](std::span<const TestJob* const> next) { return busy_now(next, look); };
   hooks.progress = [&](const WorkerProgress& progress) {
     // What a device does next takes the place of what it did before.
     std::erase_if(running, [&](const auto& other) {
@@ -85,8 +104,9 @@ std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began
 
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
                                       bool quiet, Clock::time_point began,
-                                      const WorkerLimits& limits) {
-  auto verdicts = run_plan(plan_tests(machine, options), quiet, began, limits);
+                                      const WorkerLimits& limits, const LookAgain& look) {
+  auto verdicts = run_plan(plan_tests(machine, options), quiet, began, limits,
+                           options.survey.busy ? LookAgain{} : look);
   add_reserves(machine, verdicts);
   sort_by_subject(verdicts);
   return verdicts;

@@ -1,6 +1,7 @@
 // Runs the planned health tests of a machine, with progress and Ctrl-C.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/clock.h"
@@ -9,14 +10,17 @@
 
 namespace gpuready::cli {
 
+// The machine as it is now: who uses which GPU. Not given: nobody is asked.
+using LookAgain = std::function<Machine()>;
+
 // Runs a plan: one verdict a job, wave after wave, after the verdicts of what is not run. `began`
 // is what Verdict::started_ms counts from.
 std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began = Clock::now(),
-                              const WorkerLimits& limits = {});
+                              const WorkerLimits& limits = {}, const LookAgain& look = {});
 
 // One verdict a test and GPU, MIG instance, pair or host, in the machine's order.
 std::vector<Verdict> run_health_tests(const Machine& machine, const PlanOptions& options,
                                       bool quiet, Clock::time_point began = Clock::now(),
-                                      const WorkerLimits& limits = {});
+                                      const WorkerLimits& limits = {}, const LookAgain& look = {});
 
 }  // namespace gpuready::cli

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "host/probe_document.h"
 #include "jobs/running_job.h"
@@ -11,7 +13,9 @@ namespace gpuready {
 
 class XidListener {
  public:
-  XidListener();  // starts the child; one that cannot be started hears nothing
+  // Starts the child, for the GPUs at these PCI addresses or for all; one that cannot be started
+  // hears nothing.
+  explicit XidListener(const std::vector<std::string>& only = {});
   // Asks the child to stop and gives what it heard: answered calls "nvmlEventSetWait_v2(N)" with
   // {"pci","xid","at_ms"}, and "series(GPU,NAME)" with what was sampled.
   ProbeDocument stop();

@@ -27,6 +27,8 @@ constexpr unsigned kWaitMs = 10;  // the longest that a stop is not noticed
 constexpr milliseconds kStopGrace{80};
 constexpr int kMostEvents = 1000;
 constexpr unsigned kMostGpus = 1024;
+constexpr int kMostErrors = 10;
+constexpr milliseconds kAfterError{100};
 constexpr milliseconds kSampleEvery{100}, kCountersEvery{1000};
 // Sampling takes at most this part of a processor, however slow the driver answers.
 constexpr int kShareOfTime = 5;
@@ -43,6 +45,7 @@ struct Calls {
   int (*init)();
   int (*count)(unsigned*);
   int (*handle)(unsigned, nvml::Device*);
+  int (*handle_at)(const char*, nvml::Device*);
   int (*pci)(nvml::Device, nvml::PciInfo*);
   int (*uuid)(nvml::Device, char*, unsigned);
   int (*create)(EventSet*);
@@ -58,7 +61,9 @@ double monotonic_ms() {
 // until the process ends.
 class Watch {
  public:
-  Watch(ProbeWriter& writer, ProbeLibrary library) : writer_(writer), library_(library) {}
+  // Of all GPUs, or of those at these addresses alone.
+  Watch(ProbeWriter& writer, ProbeLibrary library, std::vector<std::string> only)
+      : writer_(writer), library_(library), only_(std::move(only)) {}
 
   void run();   // starts NVML, then both threads; returns when listening has ended
   bool over();  // nothing more is to come
@@ -85,14 +90,19 @@ class Watch {
     return function != nullptr;
   }
   bool start();
+  bool find_all();
+  bool find_only();
+  void add(const std::string& id, nvml::Device device);
   std::string address_of(nvml::Device device) const;
   std::string uuid_of(nvml::Device device) const;
+  EventSet listen_to_all();
   void listen();
   void hear(EventSet set);
   void sample();
 
   ProbeWriter& writer_;
   const ProbeLibrary library_;
+  const std::vector<std::string> only_;
   Calls calls_{};
   std::vector<nvml::SampledGpu> gpus_;
   std::optional<nvml::Sampler> sampler_;
@@ -117,19 +127,40 @@ std::string Watch::uuid_of(nvml::Device device) const {
 }
 
 bool Watch::start() {
-  if (!find("nvmlInit_v2", calls_.init) || !find("nvmlDeviceGetCount_v2", calls_.count) ||
-      !find("nvmlDeviceGetHandleByIndex_v2", calls_.handle) ||
-      !find("nvmlDeviceGetPciInfo_v3", calls_.pci))
+  if (!find("nvmlInit_v2", calls_.init) || !find("nvmlDeviceGetPciInfo_v3", calls_.pci))
     return false;
   calls_.uuid = library_.function<int(nvml::Device, char*, unsigned)>("nvmlDeviceGetUUID");
   if (ask("nvmlInit_v2()", calls_.init) != nvml::kSuccess) return false;
+  return only_.empty() ? find_all() : find_only();
+}
+
+void Watch::add(const std::string& id, nvml::Device device) {
+  gpus_.push_back({device, id, address_of(device), uuid_of(device)});
+}
+
+bool Watch::find_all() {
+  if (!find("nvmlDeviceGetCount_v2", calls_.count) ||
+      !find("nvmlDeviceGetHandleByIndex_v2", calls_.handle))
+    return false;
   unsigned count = 0;
   if (ask("nvmlDeviceGetCount_v2()", [&] { return calls_.count(&count); }) != nvml::kSuccess)
     return false;
   for (unsigned i = 0; i < count && i < kMostGpus; ++i) {
     nvml::Device device = nullptr;
-    if (calls_.handle(i, &device) != nvml::kSuccess) continue;
-    gpus_.push_back({device, std::to_string(i), address_of(device), uuid_of(device)});
+    if (calls_.handle(i, &device) == nvml::kSuccess) add(std::to_string(i), device);
+  }
+  return true;
+}
+
+// By address: whoever goes through the indices wakes suspended GPUs.
+bool Watch::find_only() {
+  if (!find("nvmlDeviceGetHandleByPciBusId_v2", calls_.handle_at)) return false;
+  for (const std::string& address : only_) {
+    nvml::Device device = nullptr;
+    if (gpus_.size() < kMostGpus && ask(call_key("nvmlDeviceGetHandleByPciBusId_v2", address), [&] {
+                                      return calls_.handle_at(address.c_str(), &device);
+                                    }) == nvml::kSuccess)
+      add(address, device);
   }
   return true;
 }
@@ -150,16 +181,24 @@ void Watch::run() {
   changed_.notify_all();
 }
 
+// A set of those that can still be listened to; nothing when none can.
+EventSet Watch::listen_to_all() {
+  EventSet set = nullptr;
+  if (ask("nvmlEventSetCreate()", [&] { return calls_.create(&set); }) != nvml::kSuccess)
+    return nullptr;
+  bool any = false;
+  for (const nvml::SampledGpu& gpu : gpus_)
+    if (ask(call_key("nvmlDeviceRegisterEvents", gpu.id),
+            [&] { return calls_.add(gpu.handle, kXidCriticalError, set); }) == nvml::kSuccess)
+      any = true;
+  return any ? set : nullptr;
+}
+
 void Watch::listen() {
   if (!find("nvmlEventSetCreate", calls_.create) || !find("nvmlDeviceRegisterEvents", calls_.add) ||
       !find("nvmlEventSetWait_v2", calls_.wait))
     return;
-  EventSet set = nullptr;
-  if (ask("nvmlEventSetCreate()", [&] { return calls_.create(&set); }) != nvml::kSuccess) return;
-  for (const nvml::SampledGpu& gpu : gpus_)
-    ask(call_key("nvmlDeviceRegisterEvents", gpu.id),
-        [&] { return calls_.add(gpu.handle, kXidCriticalError, set); });
-  hear(set);
+  if (EventSet set = listen_to_all()) hear(set);
 }
 
 void Watch::hear(EventSet set) {
@@ -167,6 +206,7 @@ void Watch::hear(EventSet set) {
     const std::lock_guard lock(mutex_);
     return stop_;
   };
+  int errors = 0;
   for (int number = 0; number < kMostEvents && !stopped();) {
     EventData event{};
     const int code = calls_.wait(set, &event, kWaitMs);
@@ -177,7 +217,10 @@ void Watch::hear(EventSet set) {
     tell([&](ProbeWriter& writer) {
       writer.answer(call_key("nvmlEventSetWait_v2", std::to_string(number++)), code, value);
     });
-    if (code != nvml::kSuccess) return;  // a lost GPU, say: waiting on would spin
+    if (code == nvml::kSuccess) continue;
+    // A lost GPU, say, which would fail every further wait. The others are listened to without it.
+    std::this_thread::sleep_for(kAfterError);
+    if (++errors > kMostErrors || !(set = listen_to_all())) return;
   }
 }
 
@@ -226,7 +269,8 @@ void wait_for_stop(Watch& watch, const sigset_t& stop) {
 
 }  // namespace
 
-void probe_nvml_events(ProbeWriter& writer, std::span<const std::string>) {
+// Arguments: addresses of the GPUs to watch; none: all that there are.
+void probe_nvml_events(ProbeWriter& writer, std::span<const std::string> args) {
   sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTERM);
@@ -234,7 +278,7 @@ void probe_nvml_events(ProbeWriter& writer, std::span<const std::string>) {
   const auto library = ProbeLibrary::load(writer, "libnvidia-ml.so.1", "GPUREADY_LIBNVML",
                                           {"/usr/lib/wsl/lib/libnvidia-ml.so.1"});
   if (!library) return;
-  auto* watch = new Watch(writer, *library);
+  auto* watch = new Watch(writer, *library, {args.begin(), args.end()});
   std::thread([watch] { watch->run(); }).detach();
   wait_for_stop(*watch, stop);
   watch->finish();

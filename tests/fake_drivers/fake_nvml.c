@@ -14,6 +14,8 @@
 //   ramp=1             power, clock and temperature rise by 1 W, 1 MHz and 1 C with each call
 //   power_now=N        field 186 gives N mW; without it the field is not supported
 //   xid=N              GPU 0 reports this Xid, once
+//   wait_lost=I        waiting for events of a set with GPU I fails, and it registers for no second
+//   one
 // FAKE_NVML_OLD leaves out what a driver of release 440 or so does not have. Written from the NVML
 // API reference and independently of the probe's own declarations, so that a slip in either shows.
 #define _GNU_SOURCE
@@ -616,19 +618,26 @@ struct event {
 };
 API int nvmlEventSetCreate(void** out) {
   BEGIN(NULL);
-  static int set;
-  *out = &set;
+  static int sets[64], count;
+  *out = &sets[count++ % 64];
   return OK;
 }
+static int was_lost;
 API int nvmlDeviceRegisterEvents(struct device* d, unsigned long long types, void* set) {
   BEGIN(d);
-  (void)set;
+  if (d->index == (int)number("wait_lost", -1)) {
+    if (was_lost) return LOST;
+    *(int*)set = 1;
+  }
   return types == 8 ? OK : INVALID;
 }
 API int nvmlEventSetWait_v2(void* set, struct event* out, unsigned milliseconds) {
   BEGIN(NULL);
-  (void)set;
   static int told;
+  if (*(int*)set) {
+    was_lost = 1;
+    return LOST;
+  }
   if (number("xid", 0) > 0 && !told) {
     told = 1;
     const struct event event = {&gpus[0], 8, (unsigned long long)number("xid", 0), ~0u, ~0u};

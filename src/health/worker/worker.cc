@@ -31,6 +31,13 @@ Verdict never_begun(const TestJob& job) {
   return verdict;
 }
 
+Verdict refused(const TestJob& job, const std::string& why) {
+  Verdict verdict;
+  tell_who(job, verdict);
+  verdict.reason = why;
+  return verdict;
+}
+
 // The children, and the jobs that they have been given.
 class Crew {
  public:
@@ -40,7 +47,7 @@ class Crew {
     std::set<std::string> gpus;
     for (std::size_t wave = 0; wave < waves.size(); ++wave)
       for (const TestJob& job : waves[wave]) {
-        entries_.push_back({job, wave, nullptr});
+        entries_.push_back({job, wave, nullptr, {}});
         for (const DeviceChoice& device : job.devices)
           if (device.executor != "cpu") gpus.insert(device.id);
       }
@@ -49,6 +56,7 @@ class Crew {
 
   std::vector<Verdict> run() {
     for (; !entries_.empty() && wave_ <= entries_.back().wave; ++wave_) {
+      survey();
       do {
         if (!cancelled()) start_what_can_run();
         listen();
@@ -56,7 +64,9 @@ class Crew {
     }
     std::vector<Verdict> verdicts;
     for (const Entry& entry : entries_)
-      verdicts.push_back(entry.watch ? entry.watch->take() : never_begun(entry.job));
+      verdicts.push_back(entry.refused ? refused(entry.job, *entry.refused)
+                         : entry.watch ? entry.watch->take()
+                                       : never_begun(entry.job));
     return verdicts;
   }
 
@@ -65,10 +75,37 @@ class Crew {
     const TestJob& job;
     std::size_t wave;
     std::unique_ptr<TestWatch> watch;  // none yet for what is to come
+    std::optional<std::string> refused;
     bool runs() const { return watch && !watch->done(); }
+    bool is_to_come() const { return !watch && !refused; }
   };
 
   bool cancelled() const { return hooks_.cancel && hooks_.cancel->load(); }
+
+  bool is_open(const DeviceChoice& device) const {
+    return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& session) {
+      return session->running() &&
+             std::ranges::find(session->devices, device) != session->devices.end();
+    });
+  }
+
+  // Others may have begun to use a GPU meanwhile.
+  void survey() {
+    if (wave_ == 0 || !hooks_.survey || cancelled()) return;
+    std::vector<Entry*> entries;
+    std::vector<const TestJob*> jobs;
+    for (Entry& entry : entries_)
+      if (entry.wave == wave_ && std::ranges::none_of(entry.job.devices, [&](const auto& device) {
+            return is_open(device);
+          })) {
+        entries.push_back(&entry);
+        jobs.push_back(&entry.job);
+      }
+    if (jobs.empty()) return;
+    auto reasons = hooks_.survey(jobs);
+    for (std::size_t i = 0; i < std::min(entries.size(), reasons.size()); ++i)
+      entries[i]->refused = std::move(reasons[i]);
+  }
 
   void start_what_can_run() {
     std::set<std::string> taken;
@@ -76,7 +113,7 @@ class Crew {
       if (entry.runs()) taken.merge(needs_of(entry.job));
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Entry& entry = entries_[i];
-      if (entry.watch || entry.wave != wave_) continue;
+      if (!entry.is_to_come() || entry.wave != wave_) continue;
       auto needs = needs_of(entry.job);
       if (std::any_of(needs.begin(), needs.end(),
                       [&](const std::string& need) { return taken.contains(need); }))
@@ -97,7 +134,7 @@ class Crew {
 
   bool has_work_to_come(const WorkerSession& session) const {
     return !cancelled() && std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-      return !entry.watch && entry.job.devices == session.devices;
+      return entry.is_to_come() && entry.job.devices == session.devices;
     });
   }
 
@@ -118,7 +155,8 @@ class Crew {
   bool wave_is_over() const {
     return std::none_of(entries_.begin(), entries_.end(),
                         [&](const Entry& entry) {
-                          return entry.wave == wave_ && (entry.watch ? entry.runs() : !cancelled());
+                          return entry.wave == wave_ &&
+                                 (entry.is_to_come() ? !cancelled() : entry.runs());
                         }) &&
            std::none_of(sessions_.begin(), sessions_.end(), [&](const auto& session) {
              return session->running() && (session->closed || !has_work_to_come(*session));

@@ -43,6 +43,10 @@ struct WorkerLimits {
 struct WorkerHooks {
   std::function<void(const WorkerProgress&)> progress;
   const std::atomic<bool>* cancel = nullptr;  // when set, children stop and tell what they have
+  // Asked before each wave but the first, of jobs whose devices none of our children has open: why
+  // each of them is not to be run after all, in the same order.
+  std::function<std::vector<std::optional<std::string>>(std::span<const TestJob* const>)> survey =
+      {};
   // What Verdict::started_ms counts from; absent: the call of run_workers.
   std::optional<std::chrono::steady_clock::time_point> began = std::nullopt;
 };

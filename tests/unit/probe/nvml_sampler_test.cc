@@ -13,10 +13,12 @@ using std::chrono::milliseconds;
 
 // Watches for `how_long`, then asks the child to stop.
 ProbeDocument watch(const std::string& settings, milliseconds how_long = milliseconds(450),
-                    const std::string& library = "fake_nvml.so") {
+                    const std::string& library = "fake_nvml.so",
+                    const std::vector<std::string>& only = {}) {
   Job command;
   command.program = testing::fake_driver_path("probe_helper");
   command.args = {"__probe", "nvml-events"};
+  command.args.insert(command.args.end(), only.begin(), only.end());
   command.env = {{"GPUREADY_LIBNVML", testing::fake_driver_path(library)}, {"FAKE_NVML", settings}};
   command.channel = true;
   auto child = RunningJob::start(command);
@@ -59,6 +61,21 @@ TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
   EXPECT_EQ(get_string(document.value("series(1,power)"), "pci"), "00000000:11:00.0");
   EXPECT_EQ(get_string(document.value("series(1,power)"), "uuid"),
             "GPU-fa4e0000-0000-0000-0000-000000000001");
+}
+
+TEST(NvmlSampler, GpusThatWereNotNamedAreNotTouched) {
+  const auto document = watch("devices=2", milliseconds(450), "fake_nvml.so", {"0000:11:00.0"});
+  EXPECT_EQ(document.find("nvmlDeviceGetCount_v2()"), nullptr) << "by index none is asked";
+  EXPECT_TRUE(document.value("series(0000:11:00.0,power)").is_object());
+  for (const auto& [key, call] : document.calls) EXPECT_EQ(key.find("(0"), key.find("(0000:11"));
+}
+
+TEST(NvmlSampler, ALostGpuEndsListeningToItAlone) {
+  const auto document = watch("devices=2;wait_lost=1;xid=79", milliseconds(700));
+  bool heard = false;
+  for (const auto& [key, call] : document.calls)
+    if (get_uint(call.value, "xid") == 79u) heard = true;
+  EXPECT_TRUE(heard) << "GPU 0 told it after GPU 1 was lost";
 }
 
 TEST(NvmlSampler, FollowsWhatChanges) {

@@ -60,6 +60,30 @@ TEST_F(Workers, EachChildTestsItsOwnGpu) {
   EXPECT_EQ(verdicts[1].uuid, kFakeGpu0);
 }
 
+TEST_F(Workers, AGpuThatBecameBusyIsLeftOutOfTheNextWave) {
+  fake("devices=2");
+  WorkerHooks hooks;
+  std::vector<std::string> asked;
+  hooks.survey = [&](std::span<const TestJob* const> jobs) {
+    std::vector<std::optional<std::string>> reasons;
+    for (const TestJob* one : jobs) {
+      asked.push_back(one->subject);
+      reasons.push_back(one->devices[0].id == kFakeGpu1 ? std::optional("busy: it is used")
+                                                        : std::nullopt);
+    }
+    return reasons;
+  };
+  TestJob first = job(kFakeGpu0), again = job(kFakeGpu0, "GPU 0 again");
+  const auto verdicts = run_waves({{first}, {job(kFakeGpu1, "GPU 1"), again}}, hooks);
+  ASSERT_EQ(verdicts.size(), 3u);
+  EXPECT_EQ(verdicts[0].status, VerdictStatus::passed) << verdicts[0].reason;
+  EXPECT_EQ(verdicts[1].status, VerdictStatus::not_tested);
+  EXPECT_EQ(verdicts[1].reason, "busy: it is used");
+  EXPECT_EQ(verdicts[1].uuid, kFakeGpu1);
+  EXPECT_EQ(verdicts[2].status, VerdictStatus::passed) << verdicts[2].reason;
+  EXPECT_EQ(asked, std::vector<std::string>{"GPU 1"}) << "GPU 0 is still open in a child of ours";
+}
+
 TEST_F(Workers, TheHostIsTestedByTheSameChild) {
   const Verdict v = only(run_workers({job("", "the host")}));
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
