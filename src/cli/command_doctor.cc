@@ -5,6 +5,7 @@
 #include "doctor/diagnose.h"
 #include "host/recording.h"
 #include "report/conclude.h"
+#include "report/ignore.h"
 
 namespace gpuready::cli {
 namespace {
@@ -13,12 +14,15 @@ struct Options {
   Globals globals;
   std::optional<int> require_gpu;
   std::optional<std::string> baseline;
+  std::vector<std::string> ignore;
 };
 
 int run(const Options& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.baseline.value_or("")}))
     return complain(*bad);
+  const auto ignored = parse_ignore_rules(options.ignore);
+  if (!ignored) return complain(ignored.error());
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals, {.full = true});
@@ -31,6 +35,8 @@ int run(const Options& options) {
     auto lost = compare_with_baseline(*earlier, report.machine);
     std::move(lost.begin(), lost.end(), std::back_inserter(*report.findings));
   }
+  ignore_findings(*ignored, report);
+  note_ignored(*ignored, report);
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu});
   return deliver(report, options.globals);
@@ -44,6 +50,7 @@ void declare_doctor(CommandSpec& command) {
   add_globals(command, options->globals, true);
   add_require_gpu(command, options->require_gpu);
   add_baseline(command, options->baseline);
+  add_ignore(command, options->ignore);
 }
 
 }  // namespace gpuready::cli

@@ -8,6 +8,7 @@
 #include "base/cuda_errors.h"
 #include "base/text.h"
 #include "machine/sources.h"
+#include "value/about.h"
 
 namespace gpuready::cli {
 namespace {
@@ -46,18 +47,11 @@ std::optional<std::string> nvml_start_failure(const NvidiaDriver& nvidia) {
                                 : "NVML gave no answer: " + outcome;
 }
 
-bool concerns(const Verdict& verdict, const Gpu& gpu) {
-  if (verdict.uuid && gpu.uuid) return *verdict.uuid == *gpu.uuid;
-  return verdict.pci_address && gpu.pci && *verdict.pci_address == gpu.pci->text();
-}
-
-// MIG instances have verdicts of their own, with UUIDs of their own, at the GPU's address.
 std::optional<GpuTestFailure> test_failure(const Machine& machine, const Gpu& gpu,
                                            const std::vector<Verdict>& verdicts) {
   bool tested = false;
   for (const Verdict& verdict : verdicts) {
-    const bool instance = verdict.pci_address && gpu.pci && *verdict.pci_address == gpu.pci->text();
-    if (!concerns(verdict, gpu) && !instance) continue;
+    if (!is_about(verdict, gpu)) continue;
     if (verdict.status != VerdictStatus::passed)
       return verdict.error_code ? cuda_failure(*verdict.error_code, verdict.reason)
                                 : GpuTestFailure{kCudaUnknown, verdict.reason};

@@ -127,6 +127,13 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
                 .type = "FILE"}});
 }
 
+void add_ignore(CommandSpec& command, std::vector<std::string>& rules) {
+  command.add({{.name = "--ignore",
+                .value = &rules,
+                .help = "These findings do not count; they stay in the report, as ignored",
+                .type = "ID[@DEVICE],..."}});
+}
+
 Envelope begin_envelope(std::string command) {
   Envelope envelope;
   envelope.command = std::move(command);

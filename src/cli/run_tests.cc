@@ -24,6 +24,7 @@
 #include "host/xid_listener.h"
 #include "report/conclude.h"
 #include "report/exit_rules.h"
+#include "report/ignore.h"
 
 namespace gpuready::cli {
 namespace {
@@ -102,6 +103,20 @@ std::vector<std::string> chosen_tests(const TestCommand& options) {
   return tests_of(*level_from(options.level));
 }
 
+// All, or by their addresses those that may be asked: handles by index would wake a suspended one.
+std::vector<std::string> gpus_to_watch(const Machine& machine) {
+  std::vector<std::string> awake;
+  bool all = true;
+  for (const Gpu& gpu : machine.gpus) {
+    if (gpu.vendor != Vendor::nvidia) continue;
+    if (gpu.suspended)
+      all = false;
+    else if (gpu.pci)
+      awake.push_back(gpu.pci->text());
+  }
+  return all ? std::vector<std::string>{} : awake;
+}
+
 PlanOptions plan_options(const TestCommand& options, const Machine& machine,
                          const std::optional<FitnessLimits>& fitness) {
   PlanOptions plan;
@@ -136,6 +151,8 @@ int run_tests(std::string command, const TestCommand& options) {
                                       printable(*options.network), printable(*options.network))});
   if (const auto bad = bad_output(options.globals, {options.baseline.value_or("")}))
     return complain(*bad);
+  const auto ignored = parse_ignore_rules(options.ignore);
+  if (!ignored) return complain(ignored.error());
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals, {.full = true});
@@ -156,15 +173,23 @@ int run_tests(std::string command, const TestCommand& options) {
     if (!limits) return complain(limits.error());
     fitness = std::move(*limits);
   }
-  const PlanOptions tests = plan_options(options, report.machine, fitness);
-  const bool listens = report.machine.source == "live" && report.machine.fakes.empty() &&
-                       report.machine.nvidia.nvml_start && report.machine.nvidia.nvml_start->ok();
+  ignore_findings(*ignored, report);
+  PlanOptions tests = plan_options(options, report.machine, fitness);
+  for (const Gpu& gpu : report.machine.gpus)
+    if (is_ignored(report, gpu)) tests.survey.leave_out.push_back(gpu.index);
+  const bool all_sleep = std::ranges::all_of(report.machine.gpus, [](const Gpu& gpu) {
+    return gpu.vendor != Vendor::nvidia || gpu.suspended;
+  });
+  const bool listens = !all_sleep && report.machine.source == "live" &&
+                       report.machine.fakes.empty() && report.machine.nvidia.nvml_start &&
+                       report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
-  if (listens) listener.emplace();
+  if (listens) listener.emplace(gpus_to_watch(report.machine));
   const bool test_gpus = !(fitness && fitness->skip_gpus);
   report.verdicts.emplace();
   if (test_gpus)
-    report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start);
+    report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start, {},
+                                       [&] { return inspect(**host, {}); });
   note_absence(report);
   append(*report.findings, compare_siblings(report.machine, *report.verdicts));
   std::optional<ProbeDocument> heard;
@@ -172,7 +197,7 @@ int run_tests(std::string command, const TestCommand& options) {
   report.samples = heard ? samples_from(*heard, report.machine, *report.verdicts, start)
                          : not_sampled(report.machine);
   if (report.samples) {
-    explain_low_figures(*report.samples, *report.verdicts);
+    explain_low_figures(report.machine, *report.samples, *report.verdicts);
     auto clocks = judge_clocks(report.machine, *report.samples, *report.verdicts);
     std::move(clocks.begin(), clocks.end(), std::back_inserter(*report.verdicts));
   }
@@ -183,6 +208,8 @@ int run_tests(std::string command, const TestCommand& options) {
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
+  ignore_findings(*ignored, report);
+  note_ignored(*ignored, report);
   if (fitness) add_fitness(**host, options, *fitness, report);
 
   report.duration_ms = elapsed_ms(start);

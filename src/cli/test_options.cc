@@ -42,6 +42,7 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
   add_globals(command, options.globals, true);
   add_require_gpu(command, options.require_gpu);
   add_baseline(command, options.baseline);
+  add_ignore(command, options.ignore);
   command.add({
       device_option(options.globals),
       {.name = "--level",

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "health/clock_events.h"
 #include "health/compute/test_compute.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
@@ -25,11 +26,6 @@ constexpr std::array<std::string_view, 3> kLoadingTests = {"memory", "compute", 
 // By the SMs' own count over what NVML tells. A launch has little beside the kernel; the rest is
 // margin for clocks that change between two samples.
 constexpr double kLeastCountedShare = 0.75;
-
-bool is_about(const Verdict& verdict, const Gpu& gpu) {
-  return (gpu.uuid && verdict.uuid == gpu.uuid) ||
-         (gpu.pci && verdict.pci_address == gpu.pci->text());
-}
 
 std::vector<TimeSpan> loaded_spans(const Gpu& gpu, const std::vector<Verdict>& verdicts) {
   std::vector<TimeSpan> spans;

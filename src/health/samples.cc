@@ -8,6 +8,7 @@
 #include "base/vendor_codes.h"
 #include "machine/nvml_errors.h"
 #include "machine/sources.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
@@ -22,12 +23,9 @@ const Gpu* gpu_named(const Machine& machine, const Json& doc) {
   return address ? machine.find_gpu(*address) : nullptr;
 }
 
-// Something ran on it, also on a part of it (MIG).
 bool ran_on(const std::vector<Verdict>& verdicts, const Gpu& gpu) {
   return std::any_of(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
-    if (!verdict.started_ms) return false;
-    return (gpu.uuid && (verdict.uuid == gpu.uuid || verdict.peer_uuid == gpu.uuid)) ||
-           (gpu.pci && verdict.pci_address == gpu.pci->text());
+    return verdict.started_ms && is_about(verdict, gpu);
   });
 }
 

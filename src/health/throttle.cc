@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "health/clock_events.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
@@ -19,17 +20,6 @@ constexpr std::size_t kMostCauses = 2;
 bool is_low(const Metric& metric) {
   return metric.threshold && metric.unit != "B" && metric.name != "coverage" &&
          std::isfinite(metric.value) && metric.value < *metric.threshold;
-}
-
-// GPUs that the verdict is about, by what their series say of themselves.
-std::vector<int> gpus_of(const Verdict& verdict, const Samples& samples) {
-  std::vector<int> out;
-  for (const SampleSeries& series : samples.series) {
-    if (!series.gpu || !series.uuid) continue;
-    if (series.uuid != verdict.uuid && series.uuid != verdict.peer_uuid) continue;
-    if (std::find(out.begin(), out.end(), *series.gpu) == out.end()) out.push_back(*series.gpu);
-  }
-  return out;
 }
 
 }  // namespace
@@ -66,14 +56,17 @@ std::optional<std::string> throttling_during(const Verdict& verdict, int gpu,
   return join(texts, ", ");
 }
 
-void explain_low_figures(const Samples& samples, std::vector<Verdict>& verdicts) {
+void explain_low_figures(const Machine& machine, const Samples& samples,
+                         std::vector<Verdict>& verdicts) {
   for (Verdict& verdict : verdicts) {
     if (std::none_of(verdict.metrics.begin(), verdict.metrics.end(), is_low)) continue;
-    const std::vector<int> gpus = gpus_of(verdict, samples);
     std::vector<std::string> texts;
-    for (const int gpu : gpus)
-      if (const auto cause = throttling_during(verdict, gpu, samples))
-        texts.push_back(gpus.size() > 1 ? fmt::format("GPU {}: {}", gpu, *cause) : *cause);
+    for (const Gpu& gpu : machine.gpus) {
+      const auto cause =
+          is_about(verdict, gpu) ? throttling_during(verdict, gpu.index, samples) : std::nullopt;
+      if (cause)
+        texts.push_back(verdict.peer_uuid ? fmt::format("GPU {}: {}", gpu.index, *cause) : *cause);
+    }
     if (texts.empty()) continue;
     if (verdict.reason.ends_with('.')) verdict.reason.pop_back();
     verdict.reason += "; clocks were held back: " + join(texts, "; ");

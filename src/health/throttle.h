@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gpuready/machine.h"
 #include "gpuready/samples.h"
 #include "gpuready/verdict.h"
 
@@ -16,6 +17,7 @@ std::optional<std::string> throttling_during(const Verdict& verdict, int gpu,
                                              const Samples& samples);
 
 // Appends the cause to the reason of each verdict that has a metric below its threshold.
-void explain_low_figures(const Samples& samples, std::vector<Verdict>& verdicts);
+void explain_low_figures(const Machine& machine, const Samples& samples,
+                         std::vector<Verdict>& verdicts);
 
 }  // namespace gpuready

@@ -8,10 +8,13 @@
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
 #include "report/exit_rules.h"
+#include "report/ignore.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
 
+constexpr const char* kIgnored = "--ignore";
 constexpr const char* kBusUnread =
     "Not known: the PCI bus cannot be read, so a GPU may be here unseen.";
 
@@ -23,16 +26,10 @@ Severity worst(const Finding& finding) {
   return severity;
 }
 
-bool concerns(const Verdict& verdict, const Gpu& gpu) {
-  return (verdict.uuid && verdict.uuid == gpu.uuid) ||
-         (verdict.peer_uuid && verdict.peer_uuid == gpu.uuid) ||
-         (verdict.pci_address && gpu.pci && *verdict.pci_address == gpu.pci->text());
-}
-
 bool has_verdict(const Report& report, const Gpu& gpu, VerdictStatus status) {
   if (!report.verdicts) return false;
   return std::any_of(report.verdicts->begin(), report.verdicts->end(), [&](const Verdict& verdict) {
-    return concerns(verdict, gpu) && verdict.status == status;
+    return is_about(verdict, gpu) && verdict.status == status;
   });
 }
 
@@ -81,7 +78,7 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
     const bool named = !requirements.devices.empty();
     if (use == GpuUse::faked || (named && !names_gpu(requirements.devices, gpu))) continue;
     tally.hidden += use == GpuUse::hidden;
-    tally.not_ours += use == GpuUse::not_ours;
+    tally.not_ours += use == GpuUse::not_ours && access[i].source != kIgnored;
     const bool asked_for = use == GpuUse::hidden && names_this_gpu(requirements.devices, gpu);
     if (!is_given(use) && !asked_for) continue;
     ++tally.gpus;
@@ -212,9 +209,11 @@ std::vector<GpuAccess> usability(const Report& report) {
               findings, [&](const Finding& finding) { return blames(finding, gpu); });
           it != findings.end())
         because(it->id, it->title);
+    if (is_ignored(report, gpu))
+      access = {GpuUse::not_ours, kIgnored, "its finding is ignored, as asked"};
     if (access.use != GpuUse::faked && report.verdicts)
       for (const Verdict& verdict : *report.verdicts)
-        if (verdict.status == VerdictStatus::failed && concerns(verdict, gpu)) {
+        if (verdict.status == VerdictStatus::failed && is_about(verdict, gpu)) {
           because(verdict.test, fmt::format("it failed the {} test", verdict.test));
           break;
         }

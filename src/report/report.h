@@ -18,6 +18,7 @@ namespace gpuready {
 struct Report : Envelope {
   Machine machine;
   std::optional<std::vector<Finding>> findings;  // absent: doctor was not asked
+  std::vector<Finding> ignored;                  // not counted, as asked (ignore.h)
   std::optional<std::vector<Verdict>> verdicts;  // absent: nothing was to be tested
   std::optional<Samples> samples;                // absent: nothing was to be sampled
 };

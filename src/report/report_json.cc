@@ -52,6 +52,7 @@ Json to_json(const Report& report) {
     doc["findings"] = Json::array();
     for (const Finding& finding : *report.findings) doc["findings"].push_back(to_json(finding));
   }
+  for (const Finding& finding : report.ignored) doc["ignored"].push_back(to_json(finding));
   if (report.verdicts) {
     doc["verdicts"] = Json::array();
     for (const Verdict& verdict : *report.verdicts) doc["verdicts"].push_back(to_json(verdict));

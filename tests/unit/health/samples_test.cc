@@ -152,7 +152,7 @@ TEST(Throttle, CauseOfALowFigureIsNamedWithItsShareOfTheTest) {
   Samples samples = held_back("clock_event_hw_thermal_slowdown", 6);
   samples.series.push_back(series("gpu_temperature", {1500, 2500}, {91, 99}));
   samples.series.back().unit = "C";
-  explain_low_figures(samples, verdicts);
+  explain_low_figures(machine(), samples, verdicts);
   EXPECT_EQ(verdicts[0].reason,
             "too slow; clocks were held back: HW thermal slowdown during 60% of the test "
             "(up to 91 C)");
@@ -161,16 +161,16 @@ TEST(Throttle, CauseOfALowFigureIsNamedWithItsShareOfTheTest) {
 TEST(Throttle, FigureThatIsNotLowNeedsNoCause) {
   auto verdicts = tested();
   verdicts[0].metrics[0].value = 701e12;
-  explain_low_figures(held_back("clock_event_sw_power_cap", 10), verdicts);
+  explain_low_figures(machine(), held_back("clock_event_sw_power_cap", 10), verdicts);
   EXPECT_EQ(verdicts[0].reason, "too slow.");
   verdicts[0].metrics = {{"coverage", 0.5, "1", 0.995, "rule"}};
-  explain_low_figures(held_back("clock_event_sw_power_cap", 10), verdicts);
+  explain_low_figures(machine(), held_back("clock_event_sw_power_cap", 10), verdicts);
   EXPECT_EQ(verdicts[0].reason, "too slow.") << "clocks change no coverage";
 }
 
 TEST(Throttle, LessThanATenthOfTheTestExplainsNothing) {
   auto verdicts = tested();
-  explain_low_figures(held_back("clock_event_sw_power_cap", 0), verdicts);
+  explain_low_figures(machine(), held_back("clock_event_sw_power_cap", 0), verdicts);
   EXPECT_EQ(verdicts[0].reason, "too slow.");
 }
 
@@ -178,7 +178,7 @@ TEST(Throttle, WhatHappenedBeforeOrAfterTheTestIsNotItsCause) {
   auto verdicts = tested();
   const Samples samples = held_back("clock_event_sw_power_cap", 10);
   verdicts[0].started_ms = 2100;
-  explain_low_figures(samples, verdicts);
+  explain_low_figures(machine(), samples, verdicts);
   EXPECT_EQ(verdicts[0].reason, "too slow.");
 }
 
@@ -196,7 +196,11 @@ TEST(Throttle, PairNamesWhichGpuWasHeldBack) {
   samples.series.push_back(series("clock_event_any", {1500}, {0}));
   samples.series.back().gpu = 1;
   samples.series.back().uuid = "GPU-other";
-  explain_low_figures(samples, verdicts);
+  Machine two = machine();
+  two.gpus.push_back({});
+  two.gpus.back().index = 1;
+  two.gpus.back().uuid = "GPU-other";
+  explain_low_figures(two, samples, verdicts);
   EXPECT_EQ(verdicts[0].reason,
             "too slow; clocks were held back: GPU 0: SW power cap during 90% of the test");
 }

@@ -1,0 +1,97 @@
+#include "report/ignore.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/diagnose.h"
+#include "health/plan/survey.h"
+#include "machine/gpu_use.h"
+
+namespace gpuready {
+namespace {
+
+bool names(const IgnoreRule& rule, const Gpu& gpu) {
+  return !rule.device || names_this_gpu({*rule.device}, gpu);
+}
+
+// The part of the finding that the rule names; nothing when there is none.
+std::optional<Finding> part_of(const IgnoreRule& rule, const Machine& machine, Finding& finding) {
+  if (finding.id != rule.id) return std::nullopt;
+  Finding part = finding;
+  if (!rule.device) {
+    finding.gpus.clear();
+    finding.pci.clear();
+    return part;
+  }
+  const auto is_named = [&](int index) {
+    const auto gpu = std::ranges::find(machine.gpus, index, &Gpu::index);
+    return gpu != machine.gpus.end() && names(rule, *gpu);
+  };
+  const auto at = parse_pci_address(*rule.device);
+  const auto is_there = [&](const PciAddress& address) {
+    const Gpu* gpu = machine.find_gpu(address);
+    return address == at || (gpu && names(rule, *gpu));
+  };
+  std::erase_if(part.gpus, [&](int index) { return !is_named(index); });
+  std::erase_if(part.pci, [&](const PciAddress& address) { return !is_there(address); });
+  if (part.gpus.empty() && part.pci.empty()) return std::nullopt;
+  std::erase_if(finding.gpus, is_named);
+  std::erase_if(finding.pci, is_there);
+  return part;
+}
+
+}  // namespace
+
+Result<std::vector<IgnoreRule>> parse_ignore_rules(const std::vector<std::string>& texts) {
+  std::vector<IgnoreRule> rules;
+  for (const std::string& text : texts) {
+    const auto at = text.find('@');
+    IgnoreRule rule{text.substr(0, at), {}};
+    if (at != text.npos) rule.device = text.substr(at + 1);
+    const bool named =
+        !rule.id.empty() &&
+        rule.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+    if (!named || (rule.device && rule.device->empty()))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("--ignore {}: give the id of a finding, or ID@DEVICE with an index, "
+                              "PCI address or UUID",
+                              printable(text)));
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+void ignore_findings(const std::vector<IgnoreRule>& rules, Report& report) {
+  if (!report.findings) return;
+  for (const IgnoreRule& rule : rules)
+    std::erase_if(*report.findings, [&](Finding& finding) {
+      auto part = part_of(rule, report.machine, finding);
+      if (!part) return false;
+      report.ignored.push_back(std::move(*part));
+      return finding.gpus.empty() && finding.pci.empty();
+    });
+}
+
+void note_ignored(const std::vector<IgnoreRule>& rules, Report& report) {
+  for (const IgnoreRule& rule : rules) {
+    std::vector<std::string> titles;
+    for (const Finding& finding : report.ignored) {
+      Finding probe = finding;
+      if (part_of(rule, report.machine, probe)) titles.push_back(finding.title);
+    }
+    report.notes.push_back(
+        titles.empty() ? fmt::format("--ignore {}: there is no such finding here.", rule.text())
+                       : fmt::format("Ignored, as asked by --ignore {}: {}.", rule.text(),
+                                     join(titles, "; ")));
+  }
+}
+
+bool is_ignored(const Report& report, const Gpu& gpu) {
+  return access_to(report.machine, gpu).use == GpuUse::unusable &&
+         std::ranges::any_of(report.ignored,
+                             [&](const Finding& finding) { return blames(finding, gpu); });
+}
+
+}  // namespace gpuready
