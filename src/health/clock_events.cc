@@ -6,17 +6,17 @@
 namespace gpuready {
 namespace {
 
-using enum ClockEvent::By;
+using By = ClockEvent::By;
 
 constexpr ClockEvent kEvents[] = {
-    {"clock_event_hw_thermal_slowdown", "HW thermal slowdown", "gpu_temperature", hardware},
-    {"clock_event_sw_thermal_slowdown", "SW thermal slowdown", "gpu_temperature", software},
-    {"clock_event_hw_power_brake", "HW power brake", "power", hardware},
-    {"clock_event_hw_slowdown", "HW slowdown", "", hardware},
-    {"clock_event_sw_power_cap", "SW power cap", "power", setting},
-    {"clock_event_sync_boost", "sync boost", "", setting},
-    {"clock_event_application_clocks", "application clocks", "sm_clock", setting},
-    {"clock_event_display_clocks", "display clocks", "", setting},
+    {"clock_event_hw_thermal_slowdown", "HW thermal slowdown", "gpu_temperature", By::hardware},
+    {"clock_event_sw_thermal_slowdown", "SW thermal slowdown", "gpu_temperature", By::software},
+    {"clock_event_hw_power_brake", "HW power brake", "power", By::hardware},
+    {"clock_event_hw_slowdown", "HW slowdown", "", By::hardware},
+    {"clock_event_sw_power_cap", "SW power cap", "power", By::setting},
+    {"clock_event_sync_boost", "sync boost", "", By::setting},
+    {"clock_event_application_clocks", "application clocks", "sm_clock", By::setting},
+    {"clock_event_display_clocks", "display clocks", "", By::setting},
 };
 
 }  // namespace
