@@ -8,6 +8,7 @@ set -uo pipefail
 binary=$(realpath "$1")
 mkdir -p "$2"; out=$(realpath "$2")
 cd "$out"
+export GPUREADY_HELPER=$binary  # whatever the binary is called
 export TORCHINDUCTOR_CACHE_DIR=$out/inductor TRITON_CACHE_DIR=$out/triton
 limit=${LIMIT_S:-285} repeats=${REPEATS:-3} dtype=${DTYPE:-bf16}
 stacks=${STACKS:-gpuready_cublaslt,torch_eager,torch_compile,torch_compile_graphs,xla}

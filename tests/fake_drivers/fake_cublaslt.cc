@@ -67,13 +67,16 @@ void store(void* base, std::uint64_t index, float value, int type) {
   static_cast<std::uint16_t*>(base)[index] = half;
 }
 
-bool captures(void* stream) {
+int ask_driver(const char* function, auto... arguments) {
   const char* path = std::getenv("GPUREADY_LIBCUDA");
   void* driver = dlopen(path == nullptr ? "" : path, RTLD_LAZY | RTLD_NOLOAD);
-  const auto ask = reinterpret_cast<int (*)(void*, int*)>(
-      driver == nullptr ? nullptr : dlsym(driver, "cuStreamIsCapturing"));
+  const auto call = reinterpret_cast<int (*)(decltype(arguments)...)>(
+      driver == nullptr ? nullptr : dlsym(driver, function));
+  return call == nullptr ? 0 : call(arguments...);
+}
+bool captures(void* stream) {
   int status = 0;
-  return ask != nullptr && ask(stream, &status) == 0 && status != 0;
+  return ask_driver("cuStreamIsCapturing", stream, &status) == 0 && status != 0;
 }
 
 }  // namespace
@@ -161,6 +164,8 @@ API cublasLtMatmul(void*, const Operation* o, const float* alpha, const void* a,
   const char* asked = std::getenv("FAKE_CUBLASLT");
   if (asked != nullptr && std::strcmp(asked, "first_fails") == 0 && algorithm[0] == 1) return 13;
   if (captures(stream)) return kNotSupported;
+  // In its turn: launches before it may still run.
+  if (const int failed = ask_driver("cuStreamSynchronize", stream); failed != 0) return failed;
   std::memset(workspace, 0xff, workspace_bytes);  // it is ours to write
   for (std::uint64_t column = 0; column < n; ++column)
     for (std::uint64_t row = 0; row < m; ++row) {
