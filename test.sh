@@ -27,7 +27,7 @@ without=${full:+aarch64}
 some=(-LE "${without:-full|aarch64}")
 
 step "set up"
-scripts/setup.sh --tests
+if [ -n "$full" ]; then scripts/setup.sh --full; else scripts/setup.sh --tests; fi
 scripts/ptxas.sh
 
 step "format"

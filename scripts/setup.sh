@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs what building (and with --tests, testing) needs, from the distribution's own packages
-# (packages.txt). Quick when all is there. Usage: scripts/setup.sh [--tests]
+# (packages.txt). Quick when all is there. Usage: scripts/setup.sh [--tests|--full]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 say() { echo "setup: $*" >&2; }
 
 roles=" build "
 [ "${1:-}" != --tests ] || roles+="tests "
+[ "${1:-}" != --full ] || roles+="tests full "
 release=$(. /etc/os-release 2>/dev/null; echo "${UBUNTU_CODENAME:-${VERSION_CODENAME:-other}}")
 mapfile -t packages < <(awk -v release="$release" -v roles="$roles" '
   /^#/ || NF == 0 { next }

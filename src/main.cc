@@ -18,6 +18,7 @@
 #include "pack/store/load_test.h"
 #include "probe/probe.h"
 #include "report/report.h"
+#include "vm/attribute_child.h"
 
 namespace {
 
@@ -38,7 +39,7 @@ constexpr CommandEntry kCommands[] = {
      declare_ternary},
     {"bench", "Benchmarks of compiler stacks: compare runs, and say how sure that is",
      declare_bench},
-    {"vm", "GPUs for virtual machines: driver bundles for guests", declare_vm},
+    {"vm", "GPUs for virtual machines: attach, give back, driver bundles for guests", declare_vm},
 };
 
 // A descriptor that is closed would become that of the first file opened, and messages would land
@@ -62,6 +63,8 @@ int main(int argc, char** argv) {
   if (!args.empty() && args[0] == "__worker")
     return gpuready::run_worker(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__load") return gpuready::pack::run_load_child();
+  if (!args.empty() && args[0] == gpuready::vm::kAttributeChild)
+    return gpuready::vm::run_attribute_child(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__pages")
     return print_pages(kCommands, std::span(args).subspan(1));
   gpuready::adopt_orphans();

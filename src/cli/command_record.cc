@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "host/recording.h"
 #include "machine/redaction.h"
+#include "vm/inventory.h"
 
 namespace gpuready::cli {
 namespace {
@@ -29,6 +30,7 @@ int run(const Options& options) {
   const auto host = make_recording_host(*live, recording);
   const auto machine = inspect_as_asked(*host, options.globals, {.full = true, .kernel_log = true});
   if (!machine) return complain(machine.error());
+  vm::read_inventory(*host, *machine);
   if (options.redact) recording = redact(std::move(recording), redaction_rules());
   if (const auto saved = save_recording(recording, options.file); !saved)
     return complain(saved.error());

@@ -14,6 +14,7 @@ void declare_record(CommandSpec& command);
 void declare_gpu_test(CommandSpec& command);
 void declare_ternary(CommandSpec& command);
 void declare_bench(CommandSpec& command);
+void declare_vm(CommandSpec& command);
 void declare_pack(CommandSpec& command);
 void declare_vm(CommandSpec& command);
 

@@ -6,5 +6,12 @@
 namespace gpuready::cli {
 
 void declare_vm_list(CommandSpec& command);
+void declare_vm_show(CommandSpec& command);
+void declare_vm_plan(CommandSpec& command);
+void declare_vm_attach(CommandSpec& command);
+void declare_vm_detach(CommandSpec& command);
+void declare_vm_status(CommandSpec& command);
+void declare_vm_recover(CommandSpec& command);
+void declare_vm_args(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -80,14 +80,39 @@ std::string kept_command(std::string_view name) {
   return name.starts_with("nv-") || name.starts_with("nvidia-") ? std::string(name) : "other\n";
 }
 
-// Whether device nodes may be opened: the mounts at and above /dev, without what is mounted.
+// Whether device nodes may be opened: the mounts at and above /dev, without what is mounted. Which
+// disk the root filesystem is on: its number.
 std::string kept_mounts(std::string_view text) {
   std::string kept;
   for (const auto line : lines(text)) {
     const auto fields = split(line, " ");
     if (fields.size() < 6 || (fields[4] != "/" && !fields[4].starts_with("/dev"))) continue;
-    kept += "0 0 0:0 / " + std::string(fields[4]) + " " + std::string(fields[5]) + "\n";
+    const std::string disk(fields[4] == "/" ? fields[2] : "0:0");
+    kept += "0 0 " + disk + " / " + std::string(fields[4]) + " " + std::string(fields[5]) + "\n";
   }
+  return kept;
+}
+
+// Partitions and files that memory is moved to.
+std::string kept_swaps(std::string_view text) {
+  std::string kept;
+  for (const auto line : lines(text))
+    if (line.starts_with("/dev/")) kept.append(line).push_back('\n');
+  return kept;
+}
+
+// Which VFIO driver is made for which device.
+std::string kept_aliases(std::string_view text) {
+  std::string kept;
+  for (const auto line : lines(text))
+    if (line.starts_with("alias vfio_pci:")) kept.append(line).push_back('\n');
+  return kept;
+}
+
+std::string kept_builtin(std::string_view text) {
+  std::string kept;
+  for (const auto line : lines(text))
+    if (contains(line, "/vfio/")) kept.append(line).push_back('\n');
   return kept;
 }
 
@@ -96,9 +121,15 @@ struct FileRule {
   std::string (*keep)(std::string_view content);
 };
 constexpr FileRule kFileRules[] = {
-    {"/proc/cmdline", "", kept_parameters}, {"/etc/os-release", "", kept_release},
-    {"/proc/cpuinfo", "", kept_processor},  {"/etc/ld.so.cache", "", kept_libraries},
-    {"/proc/", "/comm", kept_command},      {"/proc/self/mountinfo", "", kept_mounts},
+    {"/proc/cmdline", "", kept_parameters},
+    {"/etc/os-release", "", kept_release},
+    {"/proc/cpuinfo", "", kept_processor},
+    {"/etc/ld.so.cache", "", kept_libraries},
+    {"/proc/", "/comm", kept_command},
+    {"/proc/self/mountinfo", "", kept_mounts},
+    {"/proc/swaps", "", kept_swaps},
+    {"/lib/modules/", "/modules.alias", kept_aliases},
+    {"/lib/modules/", "/modules.builtin", kept_builtin},
 };
 
 std::string kept_of_file(const std::string& path, std::string content) {

@@ -21,7 +21,7 @@ constexpr Probe kProbes[] = {
     {"nvml", probe_nvml},   {"nvml-events", probe_nvml_events},
     {"cuda", probe_cuda},   {"vulkan", probe_vulkan},
     {"rocm", probe_rocm},   {"metal", probe_metal},
-    {"files", probe_files},
+    {"files", probe_files}, {"open-files", probe_open_files},
 };
 
 constexpr int kUsage = 2;

@@ -15,6 +15,8 @@ void probe_cuda(ProbeWriter& writer, std::span<const std::string> args);        
 void probe_vulkan(ProbeWriter& writer, std::span<const std::string> args);       // vulkan_probe.cc
 void probe_rocm(ProbeWriter& writer, std::span<const std::string> args);         // rocm_probe.cc
 void probe_files(ProbeWriter& writer, std::span<const std::string> args);        // files_probe.cc
-void probe_metal(ProbeWriter& writer, std::span<const std::string> args);        // metal_probe.cc
+void probe_open_files(ProbeWriter& writer,
+                      std::span<const std::string> args);                  // open_files_probe.cc
+void probe_metal(ProbeWriter& writer, std::span<const std::string> args);  // metal_probe.cc
 
 }  // namespace gpuready

@@ -159,8 +159,14 @@ constexpr Rule<bench::Promotion> kPromote[] = {
      Exit::unknown},
 };
 
+constexpr Rule<VmTally> kVm[] = {
+    {[](const VmTally& t) { return t.unfinished; }, Exit::unknown},
+    {[](const VmTally& t) { return t.refused || t.failed || t.unclean; }, Exit::unhealthy},
+};
+
 }  // namespace
 
+Exit exit_of(const VmTally& tally) { return first_that_holds(kVm, tally); }
 Exit exit_of(const MachineTally& tally) { return first_that_holds(kMachine, tally); }
 Exit exit_of(std::span<const SelfTestRow> rows) { return first_that_holds(kSelfTest, rows); }
 Exit exit_of(const VerifyReport& report) { return first_that_holds(kVerify, report); }

@@ -65,4 +65,13 @@ struct BenchRun {
 };
 Exit exit_of(const BenchRun& outcome);
 
+// Operations on devices for virtual machines.
+struct VmTally {
+  bool refused = false;     // the plan cannot be carried out
+  bool failed = false;      // a step failed
+  bool unfinished = false;  // and not all could be taken back, or an earlier one did not end
+  bool unclean = false;     // a device is in quarantine
+};
+Exit exit_of(const VmTally& tally);
+
 }  // namespace gpuready

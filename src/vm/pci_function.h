@@ -52,6 +52,11 @@ struct PciFunction {
   std::vector<MdevType> mdev_types;
 
   bool is_bridge() const { return class_code >> 16 == 0x06 && class_code >> 8 != 0x0680; }
+  // A host bridge or a bridge to another bus: VFIO lets it keep its driver while others of its
+  // group are given away.
+  bool stays_with_host() const {
+    return class_code >> 8 == 0x0600 || class_code >> 8 == 0x0604 || class_code >> 8 == 0x0609;
+  }
   bool suspended() const;
 };
 

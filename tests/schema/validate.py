@@ -5,8 +5,7 @@ usage: validate.py SOURCE_FOLDER DOCUMENTS_FOLDER
 
 DOCUMENTS_FOLDER holds what the unit tests wrote: report.*.json, recording.*.json, probe.*.json,
 selftest.*.json, ternary-verify.*.json, ternary-bench.*.json; and ternary_documents.sh:
-ternary-inspect.*.json, ternary-convert.*.json.
-vm_documents.sh: vm-drivers.*.json, vm-compat.*.json.
+ternary-inspect.*.json, ternary-convert.*.json; and vm_documents.sh: vm-*.json.
 """
 import json
 import pathlib
@@ -23,7 +22,8 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
-           "ternary-convert", "bench-run", "bench-compare", "bench-promote", "vm-drivers", "vm-compat")
+           "ternary-convert", "bench-run", "bench-compare", "bench-promote", "vm-drivers",
+           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -81,7 +81,9 @@ class Schemas(unittest.TestCase):
     def test_each_describes_all_and_only_inputs_refuse_other_keys(self):
         self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
-                                        "ternary-convert", "bench-run", "bench-compare", "bench-promote", "vm-drivers", "vm-compat"})
+                                        "ternary-convert", "bench-run", "bench-compare",
+                                        "bench-promote", "vm-drivers", "vm-compat", "vm-devices",
+                                        "vm-operation", "vm-status", "vm-args"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -132,7 +134,9 @@ class Documents(unittest.TestCase):
 
     def test_recordings_and_probes_are_valid(self):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
-                     "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote", "bench-run", "vm-drivers", "vm-compat"):
+                     "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote",
+                     "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
+                     "vm-status"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

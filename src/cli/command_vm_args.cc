@@ -1,0 +1,65 @@
+// `vm args`: what a hypervisor is told of attached devices.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/vm_commands.h"
+#include "cli/vm_host.h"
+#include "report/vm/args_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string name, hypervisor = "qemu";
+};
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  const auto state = vm::read_state(**host, vm::kJournalFolder);
+  if (!state) return complain(state.error());
+  std::vector<const vm::Device*> devices;
+  bool managed = false;
+  for (const auto& claim : state->claims) {
+    if (state_of(claim) != vm::ClaimState::attached || claim.attached().name != options.name)
+      continue;
+    managed |= claim.attached().managed;
+    for (const auto& address : claim.attached().devices)
+      if (const auto* device = state->inventory.find(address)) devices.push_back(device);
+  }
+  if (devices.empty())
+    return complain({ErrorKind::not_found, options.name + ": nothing is attached for it", 0},
+                    Exit::required_absent);
+  const auto args = vm::guest_args(*vm::hypervisor_named(options.hypervisor), devices, managed);
+  Envelope envelope = begin_vm_envelope("vm args", options.globals);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(Delivery{.envelope = envelope,
+                          .json = [&] { return to_json(args, options.hypervisor, envelope); },
+                          .terminal = [&](const TerminalStyle&) { return render_args(args); }},
+                 options.globals);
+}
+
+}  // namespace
+
+void declare_vm_args(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({{.name = "--for",
+                .value = &options->name,
+                .help = "Name that the devices were attached for",
+                .type = "NAME",
+                .required = true},
+               {.name = "--hypervisor",
+                .value = &options->hypervisor,
+                .help = "For which; cloud-hypervisor's are unproven",
+                .one_of = {"qemu", "libvirt", "cloud-hypervisor"}}});
+  add_vm_output(command, options->globals);
+  command.footer = "Exit codes: 0 the arguments were written; 3 nothing is attached for NAME.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,242 @@
+// `vm plan`, `attach`, `detach`, `status` and `recover`.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/terminal.h"
+#include "cli/vm_commands.h"
+#include "cli/vm_host.h"
+#include "report/vm/plan_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr const char* kExits =
+    "Exit codes: 0 done; 1 refused, failed and taken back, or in quarantine; 2 wrong usage;\n"
+    "3 what was named is not here; 4 an operation did not end, or another one runs.";
+
+struct Options {
+  Globals globals;
+  std::vector<std::string> devices, accept;
+  std::optional<std::string> name;
+  std::optional<std::uint64_t> huge_pages_gib;
+  std::string huge_page_size = "2M";
+  bool managed = false;
+};
+
+Exit exit_of(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::not_found:
+      return Exit::required_absent;
+    case ErrorKind::busy:
+      return Exit::unknown;
+    case ErrorKind::no_permission:
+    case ErrorKind::bad_input:
+      return Exit::usage;
+    default:
+      return Exit::unhealthy;
+  }
+}
+
+template <class Told>
+int finish(std::string command, const Told& told, Clock::time_point start, const Globals& globals) {
+  Envelope envelope = begin_vm_envelope(std::move(command), globals);
+  envelope.exit = exit_of(tally(told));
+  envelope.conclusion = conclusion(told);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(told, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(told, style); }},
+      globals);
+}
+
+Result<vm::AttachRequest> request_of(const Options& options) {
+  vm::AttachRequest request;
+  request.name = options.name.value_or("plan");
+  TRY(vm::check_name(request.name));
+  request.devices = TRY(addresses_of(options.devices));
+  request.managed = options.managed;
+  if (options.huge_pages_gib)
+    request.huge_pages =
+        vm::HugePagesRequest{.bytes = *options.huge_pages_gib << 30,
+                             .page_bytes = options.huge_page_size == "1G" ? std::uint64_t{1} << 30
+                                                                          : std::uint64_t{2} << 20};
+  return request;
+}
+
+int plan(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto request = request_of(options);
+  if (!request) return complain(request.error());
+  auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  const auto state =
+      vm::read_state(**host, vm::kJournalFolder, {.all = false, .named = request->devices});
+  if (!state) return complain(state.error(), exit_of(state.error()));
+  VmOperation operation{.done = {}, .planned_only = true};
+  operation.done.push_back({.plan = vm::plan_attach(state->inventory, *request), .outcome = {}});
+  return finish("vm plan", operation, start, options.globals);
+}
+
+// What `act` does on this machine, with progress and Ctrl-C.
+template <class Act>
+int carry_out(std::string command, const Options& options, Act act) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto host = make_live_host();
+  catch_interrupts();
+  ProgressLine progress(options.globals.quiet);
+  vm::Hands hands{.host = *host, .storage = live_storage()};
+  hands.cancel = &interrupted();
+  hands.progress = [&](std::string_view what) { progress.show(what); };
+  if (options.globals.timeout_s)
+    hands.driver_deadline =
+        std::chrono::milliseconds(static_cast<long>(*options.globals.timeout_s * 1000));
+  auto done = act(hands);
+  progress.clear();
+  if (!done) return complain(done.error(), exit_of(done.error()));
+  return finish(std::move(command), VmOperation{.done = std::move(*done)}, start, options.globals);
+}
+
+int attach(const Options& options) {
+  const auto request = request_of(options);
+  if (!request) return complain(request.error());
+  return carry_out("vm attach", options, [&](vm::Hands& hands) -> Result<std::vector<vm::Done>> {
+    if (!options.globals.quiet)
+      hands.show_plan = [&](const vm::Plan& plan) {
+        std::fputs(render_plan(plan, {}).c_str(), stderr);
+      };
+    return std::vector{TRY(vm::attach(hands, *request))};
+  });
+}
+
+int detach(const Options& options) {
+  const auto devices = addresses_of(options.devices);
+  if (!devices) return complain(devices.error());
+  if (devices->empty() && !options.name)
+    return complain({ErrorKind::bad_input, "name what to give back: --for NAME or devices", 0});
+  return carry_out("vm detach", options,
+                   [&](vm::Hands& hands) { return vm::detach(hands, options.name, *devices); });
+}
+
+int recover(const Options& options) {
+  const auto accept = addresses_of(options.accept);
+  if (!accept) return complain(accept.error());
+  return carry_out("vm recover", options,
+                   [&](vm::Hands& hands) { return vm::recover(hands, *accept); });
+}
+
+int status(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  auto claims = vm::read_journal(**host, vm::kJournalFolder);
+  if (!claims) return complain(claims.error(), exit_of(claims.error()));
+  VmStatus told{.claims = std::move(*claims)};
+  std::erase_if(told.claims, [&](const vm::Claim& claim) {
+    return state_of(claim) == vm::ClaimState::gone ||
+           (options.name && !claim.operations.empty() && claim.attached().name != *options.name);
+  });
+  return finish("vm status", told, start, options.globals);
+}
+
+void add_name(CommandSpec& command, Options& options, bool required) {
+  command.add({{.name = "--for",
+                .value = &options.name,
+                .help = "Name of the virtual machine, or whatever else the devices are for",
+                .type = "NAME",
+                .required = required}});
+}
+
+void add_attach_options(CommandSpec& command, Options& options, bool name_required) {
+  command.add({{.name = "DEVICE",
+                .value = &options.devices,
+                .help = "PCI addresses; what shares their IOMMU group or their slot comes along",
+                .required = true}});
+  add_name(command, options, name_required);
+  command.add({
+      {.name = "--managed",
+       .value = &options.managed,
+       .help = "Prepare the devices and leave binding to libvirt (managed='yes')"},
+      {.name = "--hugepages",
+       .value = &options.huge_pages_gib,
+       .help = "Reserve so many GiB of huge pages on the device's NUMA node",
+       .type = "GIB",
+       .range = Range{1, 65536}},
+      {.name = "--hugepage-size",
+       .value = &options.huge_page_size,
+       .help = "Their size",
+       .one_of = {"2M", "1G"}},
+  });
+}
+
+void add_deadline(CommandSpec& command, Options& options) {
+  command.add({{.name = "--timeout",
+                .value = &options.globals.timeout_s,
+                .help = "How long a driver may take to let go of a device (60 s)",
+                .type = "S",
+                .range = Range{1, 3600},
+                .seconds = true}});
+}
+
+}  // namespace
+
+void declare_vm_plan(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return plan(*options); };
+  add_attach_options(command, *options, false);
+  add_vm_output(command, options->globals);
+  command.footer =
+      "Nothing is changed. Exit codes: 0 it can be carried out; 1 it is refused; 2 wrong usage.";
+}
+
+void declare_vm_attach(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return attach(*options); };
+  add_attach_options(command, *options, true);
+  add_deadline(command, *options);
+  add_output(command, options->globals);
+  command.footer = kExits;
+}
+
+void declare_vm_detach(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return detach(*options); };
+  command.add({{.name = "DEVICE",
+                .value = &options->devices,
+                .help = "PCI addresses; all that was attached with them comes back"}});
+  add_name(command, *options, false);
+  add_deadline(command, *options);
+  add_output(command, options->globals);
+  command.footer = kExits;
+}
+
+void declare_vm_status(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return status(*options); };
+  add_name(command, *options, false);
+  add_vm_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 all is whole; 1 a device is in quarantine; 4 an operation did not end.";
+}
+
+void declare_vm_recover(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return recover(*options); };
+  command.add({{.name = "--accept",
+                .value = &options->accept,
+                .help = "A device that leaves quarantine untested, on your responsibility: what "
+                        "a guest left may be in its memory",
+                .type = "DEVICE"}});
+  add_deadline(command, *options);
+  add_output(command, options->globals);
+  command.footer = kExits;
+}
+
+}  // namespace gpuready::cli

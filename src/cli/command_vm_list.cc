@@ -1,0 +1,108 @@
+// `vm list` and `vm show`: the devices that virtual machines can be given.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/vm_commands.h"
+#include "cli/vm_host.h"
+#include "report/vm/devices_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::vector<std::string> devices;
+  std::optional<std::string> name;
+  bool all = false;
+};
+
+int finish(const VmDevices& devices, Envelope envelope, Clock::time_point start,
+           const Globals& globals) {
+  envelope.conclusion = conclusion(devices);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(devices, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(devices, style); }},
+      globals);
+}
+
+// What was chosen, and what goes with it.
+std::vector<PciAddress> passable_ones(const vm::Inventory& inventory, bool all) {
+  std::vector<PciAddress> shown;
+  for (const auto& device : inventory.devices) {
+    const auto& function = device.function;
+    if (all || vm::is_passable(function.vendor_id, function.class_code) ||
+        device.around.moves_together.size() > 1)
+      shown.push_back(function.address);
+  }
+  return shown;
+}
+
+int list(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  auto host = open_vm_host(options.globals, {.all = options.all});
+  if (!host) return complain(host.error());
+  VmDevices devices{.inventory = std::move(host->inventory), .shown = {}};
+  devices.shown = passable_ones(devices.inventory, options.all);
+  return finish(devices, begin_vm_envelope("vm list", options.globals), start, options.globals);
+}
+
+int show(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto named = addresses_of(options.devices);
+  if (!named) return complain(named.error());
+  auto host = open_vm_host(options.globals, {.all = false, .named = *named});
+  if (!host) return complain(host.error());
+  VmDevices devices{.inventory = std::move(host->inventory), .shown = *named, .in_full = true};
+  if (named->empty()) devices.shown = passable_ones(devices.inventory, false);
+  if (options.name)
+    std::erase_if(devices.shown, [&](const PciAddress& address) {
+      const auto* device = devices.inventory.find(address);
+      return device && device->around.attached_to != options.name;
+    });
+  if (options.name && devices.shown.empty())
+    return complain({ErrorKind::not_found, *options.name + ": nothing is attached for it", 0},
+                    Exit::required_absent);
+  for (const auto& address : devices.shown)
+    if (!devices.inventory.find(address))
+      return complain({ErrorKind::not_found, address.text() + ": there is no such PCI device", 0},
+                      Exit::required_absent);
+  return finish(devices, begin_vm_envelope("vm show", options.globals), start, options.globals);
+}
+
+}  // namespace
+
+void declare_vm_list(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return list(*options); };
+  command.add({{.name = "--all",
+                .value = &options->all,
+                .help = "Every PCI function but bridges, not GPUs and NVSwitches alone"}});
+  add_vm_output(command, options->globals);
+  command.footer = "Exit codes: 0 the devices were listed; 2 wrong usage or bad input.";
+}
+
+void declare_vm_show(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return show(*options); };
+  command.add({{.name = "DEVICE",
+                .value = &options->devices,
+                .help = "PCI addresses, such as 0000:17:00.0; all that `vm list` names when none "
+                        "is given"},
+               {.name = "--for",
+                .value = &options->name,
+                .help = "Those alone that are attached for this virtual machine",
+                .type = "NAME"}});
+  add_vm_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 the devices were shown; 2 wrong usage or bad input; 3 one is not here.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,28 @@
+// What the commands of `vm` share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "vm/operations.h"
+
+namespace gpuready::cli {
+
+// Addresses as people write them: "17:00.0", "0000:17:00.0".
+Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts);
+
+// The options of every command that reads the machine: --json, --replay, --quiet, --no-color.
+void add_vm_output(CommandSpec& command, Globals& globals);
+
+struct VmHost {
+  std::unique_ptr<Host> host;
+  vm::Inventory inventory;
+};
+Result<VmHost> open_vm_host(const Globals& globals, const vm::InventoryOptions& options);
+
+// begin_envelope(), without this machine's ids where a recording is replayed.
+Envelope begin_vm_envelope(std::string command, const Globals& globals);
+
+}  // namespace gpuready::cli

@@ -1,0 +1,196 @@
+#include "report/vm/devices_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "machine/pci_ids.h"
+#include "report/summary.h"
+#include "report/terminal_text.h"
+#include "value/fields.h"
+#include "value/write_fields.h"
+#include "vm/fields.h"
+
+namespace gpuready {
+namespace {
+
+using vm::Device;
+using vm::Readiness;
+
+std::string word_of(const Device& device) {
+  switch (device.around.readiness) {
+    case Readiness::ready:
+      return "ready";
+    case Readiness::in_use:
+      return "in use";
+    case Readiness::needs:
+      return "needs";
+    case Readiness::never:
+      return "never";
+  }
+  return "never";
+}
+
+Ink ink_of(const Device& device) {
+  switch (device.around.readiness) {
+    case Readiness::ready:
+      return Ink::good;
+    case Readiness::in_use:
+      return Ink::plain;
+    case Readiness::needs:
+      return Ink::warn;
+    case Readiness::never:
+      return Ink::dim;
+  }
+  return Ink::plain;
+}
+
+std::string name_of(const Device& device) {
+  const auto& function = device.function;
+  return display_name(function.vendor_id, function.device_id, function.name);
+}
+
+std::string mmio_text(const Device& device) {
+  const auto bytes = vm::mmio_bytes(device.function.bars);
+  return bytes == 0 ? "-" : format_bytes(bytes);
+}
+
+std::string text_of(const std::optional<int>& number) {
+  return number ? std::to_string(*number) : "-";
+}
+
+std::string joined(const std::vector<PciAddress>& addresses) {
+  std::vector<std::string> texts;
+  for (const auto& address : addresses) texts.push_back(address.text());
+  return join(texts, " ");
+}
+
+std::vector<const Device*> shown(const VmDevices& devices) {
+  std::vector<const Device*> out;
+  for (const auto& address : devices.shown)
+    if (const auto* device = devices.inventory.find(address)) out.push_back(device);
+  return out;
+}
+
+void show_table(const VmDevices& devices, TerminalText& out) {
+  Table table;
+  table.columns = {{"Device"},
+                   {"Name", Align::left, true},
+                   {"Driver"},
+                   {"Group", Align::right, false, 2},
+                   {"NUMA", Align::right, false, 3},
+                   {"MMIO", Align::right, false, 1},
+                   {"State"}};
+  for (const auto* device : shown(devices))
+    table.rows.push_back({{device->function.address.text()},
+                          {name_of(*device)},
+                          {device->function.driver.value_or("-")},
+                          {text_of(device->function.iommu_group)},
+                          {text_of(device->function.numa_node)},
+                          {mmio_text(*device)},
+                          {word_of(*device), ink_of(*device)}});
+  out.table(0, table);
+  out.blank();
+  // Most devices of a machine lack the same.
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto* device : shown(devices))
+    if (!device->around.reason.empty())
+      by_reason[device->around.reason].push_back(device->function.address.text());
+  for (const auto& [reason, addresses] : by_reason)
+    out.paragraph(0,
+                  {addresses.size() == 1 ? addresses.front() + " "
+                                         : fmt::format("{} devices: ", addresses.size())},
+                  reason);
+}
+
+void show_fact(TerminalText& out, std::string_view name, const std::string& text) {
+  if (!text.empty()) out.paragraph(2, {fmt::format("{:<16}", name), Ink::dim}, text);
+}
+
+void show_device(const Device& device, TerminalText& out) {
+  const auto& function = device.function;
+  const auto& around = device.around;
+  out.line(0, {{function.address.text() + "  ", Ink::bold}, {name_of(device)}});
+  out.paragraph(2, {fmt::format("{:<16}", "State"), Ink::dim},
+                around.reason.empty() ? word_of(device)
+                : around.readiness == Readiness::needs
+                    ? around.reason
+                    : fmt::format("{}: {}", word_of(device), around.reason),
+                ink_of(device));
+  if (around.cure) show_fact(out, "Cure", *around.cure);
+  show_fact(out, "Ids",
+            fmt::format("{:04x}:{:04x}, class {:06x}", function.vendor_id, function.device_id,
+                        function.class_code));
+  show_fact(out, "Driver", function.driver.value_or("none"));
+  show_fact(out, "IOMMU group", text_of(function.iommu_group));
+  show_fact(out, "Moves with",
+            around.moves_together.size() > 1 ? joined(around.moves_together) : std::string());
+  show_fact(out, "Reset",
+            function.reset_methods.empty() ? "none that the kernel knows"
+                                           : join(function.reset_methods, " "));
+  for (const auto& bar : function.bars)
+    show_fact(out, fmt::format("BAR {}", bar.index),
+              fmt::format("{}{}{}{}", format_bytes(bar.bytes), bar.wide ? ", 64 bits" : "",
+                          bar.prefetchable ? ", prefetchable" : "",
+                          bar.assigned ? "" : ", no address was found for it"));
+  show_fact(out, "MMIO", mmio_text(device));
+  show_fact(out, "Link", link_text(function.link_now, function.link_max).value_or(""));
+  show_fact(out, "NUMA node", text_of(function.numa_node));
+  show_fact(out, "Power", function.runtime_status.value_or(""));
+  if (function.vf_total.value_or(0) > 0)
+    show_fact(out, "SR-IOV",
+              fmt::format("{} of {} virtual functions exist", function.vf_count.value_or(0),
+                          *function.vf_total));
+  for (const auto& type : function.mdev_types)
+    show_fact(out, "vGPU",
+              fmt::format("{} ({}): {} more can be made, {} exist", type.name.value_or(type.id),
+                          type.id, text_of(type.available), type.instances.size()));
+  show_fact(out, "Nodes", join(around.nodes, " "));
+  for (const auto& use : around.uses)
+    show_fact(out, "Used", use.what + (use.ends_with_plan ? " (vm attach ends it)" : ""));
+  out.blank();
+}
+
+Json device_json(const Device& device) {
+  Json json = value::write_fields(device.function);
+  json.update(value::write_fields(device.around));
+  return json;
+}
+
+}  // namespace
+
+std::string conclusion(const VmDevices& devices) {
+  const auto all = shown(devices);
+  const auto ready = static_cast<std::size_t>(std::ranges::count_if(
+      all, [](const Device* d) { return d->around.readiness == Readiness::ready; }));
+  if (all.empty()) return "No device that could be given to a virtual machine is here.";
+  return fmt::format("{} of {} can be given to a virtual machine.", ready,
+                     counted(all.size(), "device"));
+}
+
+Json to_json(const VmDevices& devices, const Envelope& envelope) {
+  Json json = begin_document("gpuready.vm-devices", envelope);
+  json["host"] = value::write_fields(devices.inventory.host);
+  json["devices"] = Json::array();
+  for (const auto* device : shown(devices)) json["devices"].push_back(device_json(*device));
+  json["unseen"] = devices.inventory.unseen;
+  return json;
+}
+
+std::string render_terminal(const VmDevices& devices, const TerminalStyle& style) {
+  TerminalText out(style);
+  for (const auto& unseen : devices.inventory.unseen) out.paragraph(0, {"not seen: "}, unseen);
+  if (style.quiet) return out.take();
+  out.blank();
+  if (devices.in_full)
+    for (const auto* device : shown(devices)) show_device(*device, out);
+  else if (!devices.shown.empty())
+    show_table(devices, out);
+  out.paragraph(0, {""}, conclusion(devices));
+  return out.take();
+}
+
+}  // namespace gpuready

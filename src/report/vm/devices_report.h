@@ -1,0 +1,25 @@
+// What `vm list` and `vm show` tell, as a document and as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/envelope.h"
+#include "report/report.h"
+#include "vm/device.h"
+
+namespace gpuready {
+
+struct VmDevices {
+  vm::Inventory inventory;
+  std::vector<PciAddress> shown;  // of these; the rest moves with them
+  bool in_full = false;           // `vm show`
+};
+
+Json to_json(const VmDevices& devices, const Envelope& envelope);  // schema/vm-devices
+std::string render_terminal(const VmDevices& devices, const TerminalStyle& style);
+
+// "2 of 3 devices are ready to be given to a virtual machine."
+std::string conclusion(const VmDevices& devices);
+
+}  // namespace gpuready

@@ -1,0 +1,195 @@
+#include "report/vm/plan_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/terminal_text.h"
+#include "value/write_fields.h"
+#include "vm/actions.h"
+#include "vm/plan_fields.h"
+
+namespace gpuready {
+namespace {
+
+using vm::Done;
+using vm::Plan;
+
+std::string joined(const std::vector<PciAddress>& addresses) {
+  std::vector<std::string> texts;
+  for (const auto& address : addresses) texts.push_back(address.text());
+  return join(texts, " ");
+}
+
+void show_plan(const Plan& plan, TerminalText& out) {
+  for (const auto& warning : plan.warnings) out.paragraph(0, {"warning: ", Ink::warn}, warning);
+  for (const auto& refusal : plan.refusals) out.paragraph(0, {"refused: ", Ink::bad}, refusal);
+  if (!plan.refusals.empty() || plan.steps.empty()) return;
+  out.heading(fmt::format("{} {} for {}", plan.operation == "attach" ? "Attach" : "Give back",
+                          joined(plan.devices), plan.name));
+  std::size_t number = 0;
+  for (const auto& step : plan.steps) {
+    out.paragraph(0, {fmt::format("{:>3}. ", ++number), Ink::dim}, step.what, Ink::bold);
+    if (!step.why.empty()) out.paragraph(5, {"why:  ", Ink::dim}, step.why);
+    if (!step.risk.empty()) out.paragraph(5, {"risk: ", Ink::dim}, step.risk);
+    if (step.undo) out.paragraph(5, {"undo: ", Ink::dim}, vm::describe(*step.undo));
+  }
+}
+
+void show_outcome(const Done& done, TerminalText& out) {
+  const auto& outcome = done.outcome;
+  for (const auto& what : outcome.done) out.paragraph(0, {"done:   ", Ink::good}, what);
+  for (const auto& what : outcome.notes) out.paragraph(0, {"note:   ", Ink::warn}, what);
+  if (outcome.error)
+    out.paragraph(0, {"failed: ", Ink::bad}, outcome.failed + ": " + outcome.error->message);
+  for (const auto& what : outcome.undone) out.paragraph(0, {"undone: "}, what);
+  for (const auto& what : outcome.left) out.paragraph(0, {"left:   ", Ink::bad}, what);
+  for (const auto& [device, why] : outcome.unclean)
+    out.paragraph(0, {"quarantine: ", Ink::warn}, device.text() + ": " + why);
+}
+
+Json to_json(const vm::Outcome& outcome) {
+  Json json = {{"done", outcome.done},
+               {"undone", outcome.undone},
+               {"left", outcome.left},
+               {"notes", outcome.notes}};
+  if (outcome.error) {
+    json["failed"] = outcome.failed;
+    json["error"] = printable(outcome.error->message);
+    json["error_kind"] = to_string(outcome.error->kind);
+  }
+  json["quarantine"] = Json::object();
+  for (const auto& [device, why] : outcome.unclean) json["quarantine"][device.text()] = why;
+  return json;
+}
+
+std::string about(const Done& done, bool planned_only) {
+  const auto& plan = done.plan;
+  const auto& outcome = done.outcome;
+  const bool attach = plan.operation == "attach";
+  if (!plan.refusals.empty()) return "Nothing was done: " + plan.refusals.front();
+  if (planned_only)
+    return fmt::format("{} would {} {} for {}.", counted(plan.steps.size(), "step"),
+                       attach ? "attach" : "give back", joined(plan.devices), plan.name);
+  if (!outcome.left.empty())
+    return fmt::format("{} did not end: gpuready vm recover goes on with it.", plan.operation);
+  if (outcome.error)
+    return fmt::format("{} failed and was taken back: {}", plan.operation, outcome.error->message);
+  if (!outcome.unclean.empty())
+    return fmt::format("{} came back and is in quarantine: {}",
+                       outcome.unclean.begin()->first.text(), outcome.unclean.begin()->second);
+  return fmt::format("{} {} {}.", joined(plan.devices), attach ? "is attached for" : "is back from",
+                     plan.name);
+}
+
+}  // namespace
+
+Json to_json(const VmOperation& operation, const Envelope& envelope) {
+  Json json = begin_document("gpuready.vm-operation", envelope);
+  json["operations"] = Json::array();
+  for (const auto& done : operation.done) {
+    Json one = {{"plan", value::write_fields(done.plan)}};
+    if (!operation.planned_only) one["outcome"] = to_json(done.outcome);
+    json["operations"].push_back(std::move(one));
+  }
+  return json;
+}
+
+std::string render_plan(const Plan& plan, const TerminalStyle& style) {
+  TerminalText out(style);
+  show_plan(plan, out);
+  return out.take();
+}
+
+std::string render_terminal(const VmOperation& operation, const TerminalStyle& style) {
+  TerminalText out(style);
+  for (const auto& done : operation.done) {
+    if (operation.planned_only || !done.plan.refusals.empty()) show_plan(done.plan, out);
+    if (!operation.planned_only && !style.quiet) show_outcome(done, out);
+  }
+  out.blank();
+  out.paragraph(0, {""}, conclusion(operation));
+  return out.take();
+}
+
+std::string conclusion(const VmOperation& operation) {
+  if (operation.done.empty()) return "Nothing was to be done: all is whole.";
+  // The first that did not succeed speaks for all.
+  for (const auto& done : operation.done)
+    if (!done.ok() || !done.outcome.unclean.empty()) return about(done, operation.planned_only);
+  return about(operation.done.front(), operation.planned_only);
+}
+
+VmTally tally(const VmOperation& operation) {
+  VmTally tally;
+  for (const auto& done : operation.done) {
+    tally.refused |= !done.plan.refusals.empty();
+    tally.failed |= done.outcome.error.has_value();
+    tally.unfinished |= !done.outcome.whole();
+    tally.unclean |= !done.outcome.unclean.empty();
+  }
+  return tally;
+}
+
+Json to_json(const VmStatus& status, const Envelope& envelope) {
+  Json json = begin_document("gpuready.vm-status", envelope);
+  json["claims"] = Json::array();
+  for (const auto& claim : status.claims) {
+    Json one = {{"id", claim.id}, {"state", to_string(state_of(claim))}};
+    if (!claim.problem.empty()) one["problem"] = printable(claim.problem);
+    if (!claim.operations.empty()) {
+      const auto& plan = claim.attached();
+      one["name"] = plan.name;
+      one["managed"] = plan.managed;
+      one["devices"] = Json::array();
+      for (const auto& device : plan.devices) one["devices"].push_back(device.text());
+      one["quarantine"] = Json::object();
+      for (const auto& [device, why] : claim.quarantine()) one["quarantine"][device.text()] = why;
+    }
+    json["claims"].push_back(std::move(one));
+  }
+  return json;
+}
+
+std::string render_terminal(const VmStatus& status, const TerminalStyle& style) {
+  TerminalText out(style);
+  if (!style.quiet && !status.claims.empty()) {
+    Table table;
+    table.columns = {{"For", Align::left, true}, {"State"}, {"Devices"}};
+    for (const auto& claim : status.claims)
+      table.rows.push_back(
+          {{claim.operations.empty() ? "?" : claim.attached().name},
+           {std::string(to_string(state_of(claim)))},
+           {claim.operations.empty() ? claim.problem : joined(claim.attached().devices)}});
+    out.table(0, table);
+    for (const auto& claim : status.claims)
+      for (const auto& [device, why] : claim.quarantine())
+        out.paragraph(0, {"quarantine: ", Ink::warn}, device.text() + ": " + why);
+    out.blank();
+  }
+  out.paragraph(0, {""}, conclusion(status));
+  return out.take();
+}
+
+std::string conclusion(const VmStatus& status) {
+  const auto unfinished = tally(status);
+  if (unfinished.unfinished)
+    return "An operation did not end: gpuready vm recover goes on with it.";
+  if (unfinished.unclean) return "Devices are in quarantine: gpuready vm recover tests them again.";
+  return status.claims.empty()
+             ? "Nothing is attached."
+             : fmt::format("{} attached.", counted(status.claims.size(), "claim"));
+}
+
+VmTally tally(const VmStatus& status) {
+  VmTally tally;
+  for (const auto& claim : status.claims) {
+    const auto state = state_of(claim);
+    tally.unclean |= state == vm::ClaimState::quarantined;
+    tally.unfinished |= state != vm::ClaimState::attached && state != vm::ClaimState::quarantined;
+  }
+  return tally;
+}
+
+}  // namespace gpuready

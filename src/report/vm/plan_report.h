@@ -1,0 +1,35 @@
+// What `vm plan`, `attach`, `detach` and `recover` tell, as a document and as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/envelope.h"
+#include "report/exit_rules.h"
+#include "report/report.h"
+#include "vm/operations.h"
+
+namespace gpuready {
+
+struct VmOperation {
+  std::vector<vm::Done> done;
+  bool planned_only = false;  // `vm plan`
+};
+
+Json to_json(const VmOperation& operation, const Envelope& envelope);  // schema/vm-operation
+std::string render_terminal(const VmOperation& operation, const TerminalStyle& style);
+// The plan alone: what `attach` shows before it begins.
+std::string render_plan(const vm::Plan& plan, const TerminalStyle& style);
+std::string conclusion(const VmOperation& operation);
+VmTally tally(const VmOperation& operation);
+
+// `vm status`.
+struct VmStatus {
+  std::vector<vm::Claim> claims;
+};
+Json to_json(const VmStatus& status, const Envelope& envelope);  // schema/vm-status
+std::string render_terminal(const VmStatus& status, const TerminalStyle& style);
+std::string conclusion(const VmStatus& status);
+VmTally tally(const VmStatus& status);
+
+}  // namespace gpuready

@@ -1,0 +1,97 @@
+#include "vm/actions.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace gpuready::vm {
+namespace {
+
+std::vector<std::string> systemctl(bool stop, const std::string& unit) {
+  return {"systemctl", stop ? "stop" : "start", unit};
+}
+
+bool is_number(std::string_view text) { return parse_uint(text).has_value(); }
+
+}  // namespace
+
+Step write_step(const PciFunction& function, const std::string& attribute, std::string value,
+                std::string was, std::string what, std::string why) {
+  const std::string path = folder_of(function.address) + "/" + attribute;
+  Step step{.what = std::move(what), .why = std::move(why), .risk = {}, .act = {}};
+  step.act = {.kind = ActionKind::write,
+              .device = function.address,
+              .path = path,
+              .value = std::move(value)};
+  step.undo = step.act;
+  step.undo->value = std::move(was);
+  return step;
+}
+
+Step unbind_step(const PciAddress& device, const std::string& driver) {
+  return {.what = fmt::format("Unbind {} from {}", device.text(), printable(driver)),
+          .why = "A device has one driver at a time.",
+          .risk =
+              "A driver that still serves somebody may not return; after the time limit the "
+              "device is left to it, and all else is rolled back.",
+          .act = {.kind = ActionKind::unbind, .device = device, .driver = driver},
+          .undo = Action{.kind = ActionKind::bind, .device = device, .driver = driver}};
+}
+
+Step override_step(const PciFunction& function, const std::string& driver) {
+  return write_step(function, "driver_override", driver, function.driver_override.value_or(""),
+                    fmt::format("Let {} alone have {}", driver, function.address.text()),
+                    "Otherwise the driver that knows its ids takes it back.");
+}
+
+Step bind_step(const PciAddress& device, const std::string& driver) {
+  return {.what = fmt::format("Bind {} to {}", device.text(), printable(driver)),
+          .why = "Through this driver a virtual machine gets the device.",
+          .risk = "The driver may refuse it.",
+          .act = {.kind = ActionKind::bind, .device = device, .driver = driver},
+          .undo = Action{.kind = ActionKind::unbind, .device = device, .driver = driver}};
+}
+
+Step reset_step(const PciAddress& device, const std::string& methods) {
+  return {.what = fmt::format("Reset {} ({})", device.text(), printable(methods)),
+          .why = "The next owner finds nothing of the last one's state.",
+          .risk = "A device that does not come back from a reset needs a restart of the machine.",
+          .act = {.kind = ActionKind::reset, .device = device, .value = methods}};
+}
+
+Step service_step(bool stop, const std::string& unit) {
+  return {.what = fmt::format("{} {}", stop ? "Stop" : "Start", unit),
+          .why = stop ? "It holds the GPUs open." : "The GPUs that stay here need it.",
+          .risk = stop ? "While it is stopped, other GPUs are without it." : "",
+          .act = {.kind = ActionKind::run, .command = systemctl(stop, unit)},
+          .undo = Action{.kind = ActionKind::run, .command = systemctl(!stop, unit)}};
+}
+
+std::string describe(const Action& action) {
+  const std::string device = action.device ? action.device->text() : "";
+  switch (action.kind) {
+    case ActionKind::write:
+      return action.value.empty()
+                 ? fmt::format("clear {}", printable(action.path))
+                 : fmt::format("write {} into {}",
+                               is_number(action.value) ? action.value : printable(action.value),
+                               printable(action.path));
+    case ActionKind::bind:
+      return fmt::format("bind {} to {}", device, printable(action.driver));
+    case ActionKind::unbind:
+      return fmt::format("unbind {} from {}", device, printable(action.driver));
+    case ActionKind::reset:
+      return fmt::format("reset {} ({})", device, printable(action.value));
+    case ActionKind::run:
+      return "run " + printable(join(action.command, " "));
+    case ActionKind::idle:
+      return "see that nobody uses the devices";
+    case ActionKind::rom:
+      return fmt::format("read the VBIOS of {}", device);
+    case ActionKind::clean:
+      return fmt::format("overwrite and test the memory of {}", device);
+  }
+  return {};
+}
+
+}  // namespace gpuready::vm

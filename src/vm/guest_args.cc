@@ -1,0 +1,140 @@
+#include "vm/guest_args.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/units.h"
+#include "value/vendors.h"
+
+namespace gpuready::vm {
+namespace {
+
+using Slot = std::vector<const Device*>;  // functions of one slot, by number
+
+std::vector<Slot> slots_of(const std::vector<const Device*>& devices) {
+  std::vector<Slot> slots;
+  const auto key = [](const Device* device) {
+    auto address = device->function.address;
+    address.function = 0;
+    return address;
+  };
+  for (const auto* device : devices) {
+    const auto same = std::ranges::find_if(
+        slots, [&](const Slot& slot) { return key(slot.front()) == key(device); });
+    if (same == slots.end())
+      slots.push_back({device});
+    else
+      same->push_back(device);
+  }
+  for (auto& slot : slots)
+    std::ranges::sort(slot, {}, [](const Device* d) { return d->function.address; });
+  return slots;
+}
+
+bool is_nvidia_gpu(const Device& device) {
+  return device.function.vendor_id == pci_vendor::kNvidia && has_memory(device.function);
+}
+
+// GPUs of one clique are told by the hypervisor that they reach each other directly; only for
+// several, and only NVIDIA's driver reads it.
+bool in_clique(const Device& device, const std::vector<const Device*>& all) {
+  return is_nvidia_gpu(device) &&
+         std::ranges::count_if(all, [](const Device* d) { return is_nvidia_gpu(*d); }) > 1;
+}
+
+void add_qemu(const std::vector<const Device*>& devices, GuestArgs& out) {
+  std::size_t port = 0;
+  for (const auto& slot : slots_of(devices)) {
+    ++port;
+    out.arguments.push_back("-device");
+    out.arguments.push_back(
+        fmt::format("pcie-root-port,id=gpuready{0},chassis={0},slot={0}", port));
+    for (std::size_t number = 0; number < slot.size(); ++number) {
+      std::string text = fmt::format("vfio-pci,host={},bus=gpuready{},addr=00.{}",
+                                     slot[number]->function.address.text(), port, number);
+      if (number == 0 && slot.size() > 1) text += ",multifunction=on";
+      if (in_clique(*slot[number], devices)) text += ",x-nv-gpudirect-clique=0";
+      out.arguments.push_back("-device");
+      out.arguments.push_back(std::move(text));
+    }
+  }
+  if (const auto window = window_mib(devices); window > 0) {
+    out.arguments.push_back("-fw_cfg");
+    out.arguments.push_back(fmt::format("name=opt/ovmf/X-PciMmio64Mb,string={}", window));
+  }
+}
+
+std::string xml_address(const PciAddress& address) {
+  return fmt::format(
+      "<address domain='0x{:04x}' bus='0x{:02x}' slot='0x{:02x}' function='0x{:x}'/>",
+      address.domain, address.bus, address.device, address.function);
+}
+
+void add_libvirt(const std::vector<const Device*>& devices, bool managed, GuestArgs& out) {
+  for (const auto& slot : slots_of(devices))
+    for (const auto* device : slot)
+      out.xml += fmt::format(
+          "<hostdev mode='subsystem' type='pci' managed='{}'>\n  <source>\n    {}\n  "
+          "</source>\n</hostdev>\n",
+          managed ? "yes" : "no", xml_address(device->function.address));
+}
+
+void add_cloud_hypervisor(const std::vector<const Device*>& devices, GuestArgs& out) {
+  if (devices.empty()) return;
+  out.arguments.push_back("--device");
+  for (const auto* device : devices) {
+    std::string text = fmt::format("path={}/", folder_of(device->function.address));
+    if (in_clique(*device, devices)) text += ",x_nv_gpudirect_clique=0";
+    out.arguments.push_back(std::move(text));
+  }
+  out.notes.push_back("unproven: no test of gpuready's starts cloud-hypervisor");
+}
+
+}  // namespace
+
+std::optional<Hypervisor> hypervisor_named(std::string_view name) {
+  if (name == "qemu") return Hypervisor::qemu;
+  if (name == "libvirt") return Hypervisor::libvirt;
+  if (name == "cloud-hypervisor") return Hypervisor::cloud_hypervisor;
+  return std::nullopt;
+}
+
+std::uint64_t window_mib(const std::vector<const Device*>& devices) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 52;
+  std::uint64_t sum = 0;
+  for (const auto& slot : slots_of(devices)) {
+    std::uint64_t bytes = 0;
+    for (const auto* device : slot)
+      for (const auto& bar : device->function.bars)
+        if (bar.wide) bytes = std::min(kMost, bytes + std::min(kMost, bar.bytes));
+    if (bytes > 0) sum = std::min(kMost, sum + std::bit_ceil(bytes));
+  }
+  return sum == 0 ? 0 : std::bit_ceil(2 * sum) / MiB;
+}
+
+GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices,
+                     bool managed) {
+  GuestArgs out;
+  switch (hypervisor) {
+    case Hypervisor::qemu:
+      add_qemu(devices, out);
+      break;
+    case Hypervisor::libvirt:
+      add_libvirt(devices, managed, out);
+      break;
+    case Hypervisor::cloud_hypervisor:
+      add_cloud_hypervisor(devices, out);
+      break;
+  }
+  for (const auto* device : devices)
+    if (const auto node = device->function.numa_node)
+      out.notes.push_back(
+          fmt::format("{} is on NUMA node {}: pin the guest's processors and "
+                      "memory there",
+                      device->function.address.text(), *node));
+  return out;
+}
+
+}  // namespace gpuready::vm

@@ -1,0 +1,29 @@
+// How a hypervisor is told of attached devices. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vm/device.h"
+
+namespace gpuready::vm {
+
+enum class Hypervisor { qemu, libvirt, cloud_hypervisor };
+std::optional<Hypervisor> hypervisor_named(std::string_view name);  // "cloud-hypervisor"
+
+struct GuestArgs {
+  std::vector<std::string> arguments;  // qemu, cloud-hypervisor
+  std::string xml;                     // libvirt: <hostdev> elements
+  std::vector<std::string> notes;
+};
+
+// `devices` in the order in which the guest shall see them. Functions of one slot stay one slot,
+// each slot behind a root port of its own. `managed`: libvirt binds them.
+GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices,
+                     bool managed);
+
+// MiB that a 64-bit window for these devices takes: the sum of their MMIO, each slot rounded up to
+// a power of two, and that doubled for alignment.
+std::uint64_t window_mib(const std::vector<const Device*>& devices);
+
+}  // namespace gpuready::vm

@@ -1,0 +1,282 @@
+#include "vm/inventory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "machine/pci_files.h"
+#include "vm/host_facts.h"
+#include "vm/readiness.h"
+#include "vm/storage_use.h"
+
+namespace gpuready::vm {
+namespace {
+
+const std::string kDevices = "/sys/bus/pci/devices";
+constexpr std::uint32_t kStorageClass = 0x01, kNetworkClass = 0x02;
+
+bool same_slot(const PciAddress& a, const PciAddress& b) {
+  return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
+}
+
+class Reader {
+ public:
+  Reader(Host& host, const Machine& machine) : host_(host), machine_(machine) {}
+
+  Inventory read(const InventoryOptions& options) {
+    out_.host = read_host_facts(host_, machine_);
+    list_addresses();
+    for (const auto& address : addresses_)
+      if (wanted(address, options)) add(address);
+    for (const auto& address : options.named) add(address, true);
+    find_companions();
+    std::ranges::sort(out_.devices, {}, [](const Device& d) { return d.function.address; });
+    if (out_.devices.empty()) return std::move(out_);
+    open_ = read_open_files(host_);
+    if (open_.unseen) out_.unseen.push_back(*open_.unseen);
+    storage_ = read_storage_use(host_);
+    for (auto& device : out_.devices) surround(device);
+    assess(out_);
+    return std::move(out_);
+  }
+
+ private:
+  void list_addresses() {
+    const auto names = host_.list_directory(kDevices);
+    if (!names) {
+      out_.unseen.push_back(printable(names.error().message));
+      return;
+    }
+    for (const auto& name : *names)
+      if (const auto address = parse_pci_address(name)) addresses_.push_back(*address);
+  }
+
+  bool wanted(const PciAddress& address, const InventoryOptions& options) {
+    const auto class_code = host_.read_hex(folder_of(address) + "/class");
+    if (!class_code) return false;
+    const auto code = static_cast<std::uint32_t>(*class_code & 0xffffff);
+    if (options.all) return code >> 16 != 0x06 || code >> 8 == 0x0680;
+    const auto vendor = host_.read_hex(folder_of(address) + "/vendor").value_or(0);
+    return is_passable(static_cast<std::uint16_t>(vendor), code);
+  }
+
+  // Adds the function, and all that its IOMMU group and its slot bind to it.
+  void add(const PciAddress& address, bool named = false) {
+    if (out_.find(address)) return;
+    auto function = read_pci_function(host_, address);
+    if (!function) return;  // it vanished while it was read
+    if (function->stays_with_host() && !named) return;
+    Device device;
+    device.function = std::move(*function);
+    const auto group = device.function.iommu_group;
+    out_.devices.push_back(std::move(device));
+    for (const auto& other : members(group)) add(other);
+    if (out_.find(address)->function.is_bridge()) return;  // a chipset's slot
+    for (const auto& other : addresses_)
+      if (same_slot(other, address)) add(other);
+  }
+
+  std::vector<PciAddress> members(std::optional<int> group) {
+    std::vector<PciAddress> out;
+    if (!group) return out;
+    const std::string folder = fmt::format("/sys/kernel/iommu_groups/{}/devices", *group);
+    for (const auto& name : host_.list_directory(folder).value_or(std::vector<std::string>{}))
+      if (const auto address = parse_pci_address(name)) out.push_back(*address);
+    return out;
+  }
+
+  // Functions of one slot go together when the slot is a GPU's: its audio and USB-C functions hold
+  // its power state. Those of a chipset's slot have nothing to do with each other.
+  static bool go_together(const Device& a, const Device& b) {
+    if (a.function.stays_with_host() || b.function.stays_with_host()) return false;
+    if (a.function.iommu_group && a.function.iommu_group == b.function.iommu_group) return true;
+    if (a.function.physical_function || b.function.physical_function) return false;
+    const auto gpu = [](const Device& d) {
+      return is_passable(d.function.vendor_id, d.function.class_code);
+    };
+    return same_slot(a.function.address, b.function.address) && (gpu(a) || gpu(b));
+  }
+
+  void find_companions() {
+    for (auto& device : out_.devices) {
+      std::set<PciAddress> closure = {device.function.address};
+      for (bool grew = true; grew;) {
+        grew = false;
+        for (const auto& other : out_.devices) {
+          if (closure.contains(other.function.address)) continue;
+          if (std::ranges::any_of(closure, [&](const PciAddress& member) {
+                return go_together(*out_.find(member), other);
+              }))
+            grew = closure.insert(other.function.address).second;
+        }
+      }
+      auto& around = device.around;
+      around.moves_together.assign(closure.begin(), closure.end());
+      for (const auto& other : out_.devices) {
+        const auto& address = other.function.address;
+        if (other.function.stays_with_host()) continue;
+        if (device.function.iommu_group &&
+            other.function.iommu_group == device.function.iommu_group)
+          around.group.push_back(address);
+        if (address != device.function.address && same_slot(address, device.function.address) &&
+            closure.contains(address))
+          around.companions.push_back(address);
+      }
+      std::ranges::sort(around.group);
+      std::ranges::sort(around.companions);
+    }
+  }
+
+  std::vector<std::string> list(const std::string& folder) {
+    return host_.list_directory(folder).value_or(std::vector<std::string>{});
+  }
+
+  void find_nodes(Device& device) {
+    auto& nodes = device.around.nodes;
+    const std::string folder = folder_of(device.function.address);
+    for (const auto& name : list(folder + "/drm"))
+      if (name.starts_with("card") || name.starts_with("renderD"))
+        nodes.push_back("/dev/dri/" + name);
+    for (const auto& card : list(folder + "/sound"))
+      for (const auto& name : list(folder + "/sound/" + card))
+        if (name.starts_with("pcm") || name.starts_with("control") || name.starts_with("hw"))
+          nodes.push_back("/dev/snd/" + name);
+    for (const auto& name : list(folder + "/nvme")) nodes.push_back("/dev/" + name);
+    for (const auto& name : list(folder + "/vfio-dev"))
+      nodes.push_back("/dev/vfio/devices/" + name);
+    if (is_vfio(device.function.driver) && device.function.iommu_group)
+      nodes.push_back(fmt::format("/dev/vfio/{}", *device.function.iommu_group));
+    for (const auto& disk : storage_.disks)
+      if (disk.path.contains(device.function.address)) nodes.push_back("/dev/" + disk.name);
+    const auto* gpu = machine_.find_gpu(device.function.address);
+    if (gpu && gpu->vendor == Vendor::nvidia && gpu->minor_number)
+      nodes.push_back(fmt::format("/dev/nvidia{}", *gpu->minor_number));
+    std::ranges::sort(nodes);
+  }
+
+  std::string name_of_process(std::uint32_t pid) {
+    return printable(host_.read_text(fmt::format("/proc/{}/comm", pid)).value_or(""));
+  }
+
+  // A service that runs and that the plan stops.
+  bool is_stopped_by_plan(const std::string& process) {
+    return std::ranges::any_of(holding_services(), [&](const HoldingService& service) {
+      return service.process == process &&
+             std::ranges::find(out_.host.services, service.unit) != out_.host.services.end();
+    });
+  }
+
+  void add_process(Device& device, std::uint32_t pid, const std::string& holds) {
+    const std::string name = name_of_process(pid);
+    device.around.uses.push_back({.kind = "process",
+                                  .what = name.empty()
+                                              ? fmt::format("process {} {}", pid, holds)
+                                              : fmt::format("process {} ({}) {}", pid, name, holds),
+                                  .pid = pid,
+                                  .ends_with_plan = is_stopped_by_plan(name)});
+  }
+
+  void find_processes(Device& device) {
+    std::set<std::uint32_t> seen;
+    for (const auto& file : open_.files) {
+      if (std::ranges::find(device.around.nodes, file.path) == device.around.nodes.end()) continue;
+      if (seen.insert(file.pid).second)
+        add_process(device, file.pid, "holds " + printable(file.path) + " open");
+    }
+    const auto* gpu = machine_.find_gpu(device.function.address);
+    if (!gpu) return;
+    device.around.uuid = gpu->uuid;
+    device.around.persistence = gpu->persistence;
+    for (const auto& process : gpu->processes)
+      if (seen.insert(process.pid).second)
+        add_process(device, process.pid, "computes or draws on it");
+    if (gpu->persistence.value_or(false))
+      device.around.uses.push_back({.kind = "persistence",
+                                    .what = "persistence mode keeps the driver's hold of it",
+                                    .pid = {},
+                                    .ends_with_plan = true});
+  }
+
+  void find_display(Device& device) {
+    const std::string drm = folder_of(device.function.address) + "/drm";
+    for (const auto& card : list(drm))
+      for (const auto& connector : list(drm + "/" + card))
+        if (connector.starts_with(card + "-") &&
+            host_.read_text(drm + "/" + card + "/" + connector + "/enabled") == "enabled")
+          device.around.uses.push_back(
+              {.kind = "display",
+               .what = "a display at " + printable(connector) + " shows its picture",
+               .pid = {}});
+  }
+
+  void find_disks(Device& device) {
+    for (const auto& disk : storage_.disks) {
+      if (disk.used_by.empty() && !disk.essential) continue;
+      if (!disk.path.contains(device.function.address)) continue;
+      device.around.uses.push_back(
+          {.kind = "disk",
+           .what = fmt::format("{} is in use: {}", printable(disk.name),
+                               disk.used_by.empty() ? "the root filesystem or swap lies on it"
+                                                    : printable(disk.used_by)),
+           .pid = {},
+           .whole_machine = disk.essential});
+    }
+    if (storage_.pools_unknown && device.function.class_code >> 16 == kStorageClass)
+      device.around.uses.push_back(
+          {.kind = "disk",
+           .what = "a ZFS filesystem is mounted, and which disks it uses is not known",
+           .pid = {}});
+  }
+
+  void find_networks(Device& device) {
+    if (device.function.class_code >> 16 != kNetworkClass) return;
+    for (const auto& name : list(folder_of(device.function.address) + "/net")) {
+      const auto state = host_.read_text("/sys/class/net/" + name + "/operstate");
+      if (state && *state != "down")
+        device.around.uses.push_back(
+            {.kind = "network",
+             .what = fmt::format("network interface {} is {}", printable(name), printable(*state)),
+             .pid = {}});
+    }
+  }
+
+  void find_shares(Device& device) {
+    if (const int count = device.function.vf_count.value_or(0); count > 0)
+      device.around.uses.push_back({.kind = "virtual functions",
+                                    .what = fmt::format("{} virtual functions exist", count),
+                                    .pid = {}});
+    for (const auto& type : device.function.mdev_types)
+      for (const auto& instance : type.instances)
+        device.around.uses.push_back(
+            {.kind = "mediated device",
+             .what = fmt::format("mediated device {} ({}) exists", printable(instance),
+                                 printable(type.name.value_or(type.id))),
+             .pid = {}});
+  }
+
+  void surround(Device& device) {
+    find_nodes(device);
+    find_processes(device);
+    find_display(device);
+    find_disks(device);
+    find_networks(device);
+    find_shares(device);
+  }
+
+  Host& host_;
+  const Machine& machine_;
+  Inventory out_;
+  std::vector<PciAddress> addresses_;
+  OpenFiles open_;
+  StorageUse storage_;
+};
+
+}  // namespace
+
+Inventory read_inventory(Host& host, const Machine& machine, const InventoryOptions& options) {
+  return Reader(host, machine).read(options);
+}
+
+}  // namespace gpuready::vm

@@ -1,0 +1,255 @@
+#include "vm/operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.h"
+#include "host/machine_id.h"
+#include "machine/inspect.h"
+#include "vm/readiness.h"
+
+namespace gpuready::vm {
+namespace {
+
+constexpr std::uint32_t kPrivate = 0700;
+
+// The folder and those above it.
+Result<void> make_folders(Storage& storage, const std::string& path) {
+  if (const auto status = storage.status(path); status) return {};
+  const auto slash = path.rfind('/');
+  const std::string above = slash == 0 ? "/" : path.substr(0, slash);
+  if (slash != 0) TRY(make_folders(storage, above));
+  if (const auto made = storage.make_folder(path, kPrivate); !made && made.error().code != EEXIST)
+    return made;
+  return storage.sync_folder(above);
+}
+
+Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
+  const auto identity = TRY(hands.host.identity());
+  if (identity.effective_uid != 0)
+    return fail(ErrorKind::no_permission, "only root can attach and detach devices");
+  TRY(make_folders(hands.storage, hands.folder));
+  auto lock = hands.storage.lock(hands.folder + "/lock");
+  if (!lock && lock.error().kind == ErrorKind::busy)
+    return fail(ErrorKind::busy, "another gpuready attaches or detaches devices now");
+  return lock;
+}
+
+bool overlaps(const Claim& claim, const std::vector<PciAddress>& devices) {
+  return !claim.operations.empty() &&
+         std::ranges::any_of(claim.attached().devices, [&](const PciAddress& one) {
+           return std::ranges::find(devices, one) != devices.end();
+         });
+}
+
+std::vector<PciAddress> devices_of(const Claim& claim) {
+  return claim.operations.empty() ? std::vector<PciAddress>{} : claim.attached().devices;
+}
+
+unsigned next_id(const std::vector<Claim>& claims) {
+  unsigned id = 0;
+  for (const auto& claim : claims) id = std::max(id, claim.id);
+  return id + 1;
+}
+
+// The devices of claims, whatever they are.
+InventoryOptions naming(const std::vector<Claim>& claims) {
+  InventoryOptions options;
+  for (const auto& claim : claims)
+    for (const auto& device : devices_of(claim)) options.named.push_back(device);
+  return options;
+}
+
+// Carries `plan` out as the next operation of the claim. `on_failure` says whether the way back is
+// wanted.
+Result<Done> follow(Hands& hands, const Claim& claim, Plan plan, OnFailure on_failure) {
+  auto journal = TRY(JournalWriter::begin(hands.storage, hands.folder, claim.id,
+                                          claim.last().sequence + 1, plan, boot_id(hands.host)));
+  Done done{.plan = plan, .outcome = {}};
+  done.outcome = perform(plan, journal, hands, on_failure, claim.operations.front().vbios);
+  const bool back = done.outcome.error && on_failure == OnFailure::undo;
+  if (!done.outcome.whole() || (done.outcome.error && !back)) return done;  // recover goes on
+  if (const auto ended = journal.end(back); !ended) {
+    done.outcome.error = done.outcome.error.value_or(ended.error());
+    done.outcome.left.push_back("the journal's last line");
+    return done;
+  }
+  if (!back && done.outcome.unclean.empty()) {
+    Claim all = claim;
+    all.operations.emplace_back().file = journal.file();
+    if (const auto removed = remove_claim(hands.storage, hands.folder, all); !removed)
+      done.outcome.error = removed.error();
+  }
+  return done;
+}
+
+Plan empty_plan(const Claim& claim) {
+  return {.operation = "detach",
+          .name = claim.attached().name,
+          .devices = claim.attached().devices,
+          .managed = claim.attached().managed,
+          .steps = {},
+          .warnings = {},
+          .refusals = {}};
+}
+
+void add_cleaning(Plan& plan, const std::map<PciAddress, std::string>& devices) {
+  for (const auto& [device, why] : devices)
+    plan.steps.push_back({.what = "Overwrite and test the memory of " + device.text(),
+                          .why = "Nobody may find what the guest left there.",
+                          .risk = {},
+                          .act = {.kind = ActionKind::clean, .device = device}});
+}
+
+// What is to be done about one claim now.
+std::optional<Plan> plan_recovery(const Claim& claim, const State& state, bool same_boot) {
+  Plan plan = empty_plan(claim);
+  switch (state_of(claim)) {
+    case ClaimState::attaching:
+      // No guest had it yet.
+      plan.steps = steps_back(claim.last());
+      return plan;
+    case ClaimState::detaching:
+      plan.steps = claim.last().plan.steps;
+      return plan;
+    case ClaimState::attached: {
+      if (same_boot && claim.attached().managed) return std::nullopt;
+      const bool all_there =
+          std::ranges::all_of(claim.attached().devices, [&](const PciAddress& address) {
+            const auto* device = state.inventory.find(address);
+            return device && is_vfio(device->function.driver);
+          });
+      if (same_boot && all_there) return std::nullopt;
+      // A restart, or somebody else, took it from us.
+      return plan_detach(claim.attached(), state.inventory);
+    }
+    case ClaimState::quarantined:
+      add_cleaning(plan, claim.quarantine());
+      return plan;
+    case ClaimState::gone:
+    case ClaimState::unreadable:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
+  for (const auto& claim : claims) {
+    const auto quarantine =
+        claim.operations.empty() ? std::map<PciAddress, std::string>{} : claim.quarantine();
+    const auto state = state_of(claim);
+    for (const auto& address : devices_of(claim)) {
+      auto* device = inventory.find(address);
+      if (device == nullptr || state == ClaimState::gone) continue;
+      if (state == ClaimState::attached)
+        device->around.attached_to = claim.attached().name;
+      else if (const auto found = quarantine.find(address); found != quarantine.end())
+        device->around.quarantine = found->second;
+      else if (state != ClaimState::quarantined)
+        device->around.quarantine = state == ClaimState::unreadable
+                                        ? "its journal cannot be read: " + claim.problem
+                                        : fmt::format("{} it was not finished", to_string(state));
+    }
+  }
+  assess(inventory);
+}
+
+Result<State> read_state(Host& host, const std::string& folder, const InventoryOptions& options) {
+  State state;
+  state.claims = TRY(read_journal(host, folder));
+  InventoryOptions all = options;
+  const auto claimed = naming(state.claims).named;
+  all.named.insert(all.named.end(), claimed.begin(), claimed.end());
+  state.inventory = read_inventory(host, inspect(host, {}), all);
+  apply_claims(state.inventory, state.claims);
+  return state;
+}
+
+Result<Done> attach(Hands& hands, const AttachRequest& request) {
+  const auto lock = TRY(lock_journal(hands));
+  const auto state =
+      TRY(read_state(hands.host, hands.folder, {.all = false, .named = request.devices}));
+  Done done{.plan = plan_attach(state.inventory, request), .outcome = {}};
+  for (const auto& claim : state.claims)
+    if (!claim.problem.empty()) done.plan.refusals.push_back(claim.problem);
+  if (!done.plan.refusals.empty()) return done;
+  if (hands.show_plan) hands.show_plan(done.plan);
+  auto journal = TRY(JournalWriter::begin(hands.storage, hands.folder, next_id(state.claims), 1,
+                                          done.plan, boot_id(hands.host)));
+  done.outcome = perform(done.plan, journal, hands, OnFailure::undo);
+  if (!done.outcome.whole()) return done;
+  const bool back = done.outcome.error.has_value();
+  if (const auto ended = journal.end(back); !ended) {
+    // Without this line the next recover would take it back: so it is not attached.
+    if (!back) done.outcome.left.push_back("the journal's last line: " + ended.error().message);
+    done.outcome.error = done.outcome.error.value_or(ended.error());
+    return done;
+  }
+  if (back) static_cast<void>(hands.storage.unlink(journal.file()));
+  return done;
+}
+
+Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>& name,
+                                 const std::vector<PciAddress>& devices) {
+  const auto lock = TRY(lock_journal(hands));
+  const auto state = TRY(read_state(hands.host, hands.folder));
+  std::vector<Done> all;
+  for (const auto& claim : state.claims) {
+    if (claim.operations.empty() || (name && claim.attached().name != *name)) continue;
+    if (!devices.empty() && !overlaps(claim, devices)) continue;
+    const auto now = state_of(claim);
+    if (now == ClaimState::gone) continue;
+    if (now != ClaimState::attached) {
+      Done refused{.plan = empty_plan(claim), .outcome = {}};
+      refused.plan.refusals.push_back(fmt::format("{}: {}; gpuready vm recover goes on with it",
+                                                  claim.attached().name, to_string(now)));
+      all.push_back(std::move(refused));
+      continue;
+    }
+    all.push_back(
+        TRY(follow(hands, claim, plan_detach(claim.attached(), state.inventory), OnFailure::undo)));
+  }
+  if (all.empty())
+    return fail(ErrorKind::not_found,
+                name ? *name + ": nothing is attached for it" : "nothing is attached");
+  return all;
+}
+
+Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& accept) {
+  const auto lock = TRY(lock_journal(hands));
+  const auto state = TRY(read_state(hands.host, hands.folder));
+  const auto boot = boot_id(hands.host);
+  std::vector<Done> all;
+  for (const auto& claim : state.claims) {
+    if (!claim.problem.empty() || claim.operations.empty()) {
+      Done unreadable{.plan = {.operation = "recover",
+                               .name = "",
+                               .devices = {},
+                               .steps = {},
+                               .warnings = {},
+                               .refusals = {claim.problem}},
+                      .outcome = {}};
+      all.push_back(std::move(unreadable));
+      continue;
+    }
+    if (state_of(claim) == ClaimState::gone) {
+      TRY(remove_claim(hands.storage, hands.folder, claim));
+      continue;
+    }
+    const bool same_boot = boot && claim.operations.front().boot_id == boot;
+    auto plan = plan_recovery(claim, state, same_boot);
+    if (!plan) continue;
+    std::erase_if(plan->steps, [&](const Step& step) {
+      return step.act.kind == ActionKind::clean && step.act.device &&
+             std::ranges::find(accept, *step.act.device) != accept.end();
+    });
+    all.push_back(TRY(follow(hands, claim, std::move(*plan), OnFailure::stop)));
+  }
+  return all;
+}
+
+}  // namespace gpuready::vm

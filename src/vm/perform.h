@@ -1,0 +1,55 @@
+// Carries plans out, step by step, each noted before it is begun; on a failure everything is taken
+// back.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/storage.h"
+#include "vm/journal.h"
+#include "vm/plan.h"
+
+namespace gpuready::vm {
+
+// What operations work with.
+struct Hands {
+  Host& host;
+  Storage& storage;
+  std::string folder = kJournalFolder;
+  std::chrono::milliseconds driver_deadline{60'000};  // to bind, unbind, reset
+  std::chrono::milliseconds clean_deadline{3'600'000};
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(std::string_view)> progress = {};  // what is being done
+  std::function<void(const Plan&)> show_plan = {};      // before the first step
+};
+
+struct Outcome {
+  std::vector<std::string> done;    // steps that were carried out
+  std::optional<Error> error;       // of the step that failed
+  std::string failed;               // what it was
+  std::vector<std::string> notes;   // what failed and matters little
+  std::vector<std::string> undone;  // taken back after it
+  std::vector<std::string> left;    // could not be taken back, and why: `vm recover` goes on
+  std::map<PciAddress, std::string> unclean;  // in quarantine, and why
+  std::map<PciAddress, std::string> vbios;
+  bool whole() const { return left.empty(); }
+};
+
+enum class OnFailure {
+  undo,  // back to what was before
+  stop,  // what was done is wanted: the rest is tried again later
+};
+
+// `vbios`: what was noted when the devices were attached.
+Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailure on_failure,
+                const std::map<PciAddress, std::string>& vbios = {});
+
+// The steps that take back what `operation` may have done.
+std::vector<Step> steps_back(const Operation& operation);
+
+}  // namespace gpuready::vm

@@ -1,0 +1,78 @@
+// What attaching or detaching will do, before anything is done: steps in order, each with its
+// reason, its risk and its undo. Pure: a recorded machine is planned for as this one is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "vm/device.h"
+
+namespace gpuready::vm {
+
+enum class ActionKind {
+  write,   // `value` into the attribute `path`, which then reads so; or at least so many
+  bind,    // `driver` gets the device; nothing to do where it has it
+  unbind,  // `driver` lets go of the device; nothing to do where no driver has it
+  reset,   // by the first of the methods in `value` that works
+  run,     // a command
+  idle,    // nobody uses `devices`
+  rom,     // the hash of its VBIOS is that of before, where it can be read
+  clean,   // its memory is overwritten and verified, and its checks pass
+};
+
+// One thing to do. Every one may be done again: what holds already stays as it is.
+struct Action {
+  ActionKind kind = ActionKind::write;
+  std::optional<PciAddress> device = {};
+  std::vector<PciAddress> devices = {};  // idle
+  std::string driver = {};               // bind, unbind
+  std::string path = {}, value = {};     // write; value: methods of reset, the best first
+  std::vector<std::string> command = {};
+  bool may_fail = false;  // then it is told, and nothing else comes of it
+};
+
+struct Step {
+  std::string what;  // "Unbind 0000:17:00.0 from nvidia"
+  std::string why;
+  std::string risk;  // what could go wrong; empty: nothing that is known
+  Action act;
+  std::optional<Action> undo = {};
+};
+
+struct Plan {
+  std::string operation;            // "attach", "detach", "recover"
+  std::string name;                 // of the virtual machine or whatever else they are for
+  std::vector<PciAddress> devices;  // all that move
+  bool managed = false;             // binding is left to libvirt
+  std::vector<Step> steps;
+  std::vector<std::string> warnings;
+  std::vector<std::string> refusals;  // not empty: it cannot be carried out
+};
+
+struct HugePagesRequest {
+  std::uint64_t bytes = 0;
+  std::uint64_t page_bytes = 2u << 20;
+};
+
+struct AttachRequest {
+  std::string name;
+  std::vector<PciAddress> devices;  // what goes with them comes along
+  std::optional<HugePagesRequest> huge_pages = {};
+  bool managed = false;
+};
+
+Plan plan_attach(const Inventory& inventory, const AttachRequest& request);
+
+// The way back from what `attached` did.
+Plan plan_detach(const Plan& attached, const Inventory& inventory);
+
+// The reset methods, the best first; "" when there is none. `alone`: no other function shares its
+// bus, so that the bus can be reset.
+std::string best_resets(const std::vector<std::string>& methods, bool alone);
+
+// A name for a virtual machine: letters, digits, '.', '_', '-' and ':', at most 128.
+Result<void> check_name(std::string_view name);
+
+}  // namespace gpuready::vm

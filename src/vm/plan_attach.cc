@@ -1,0 +1,285 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "value/vendors.h"
+#include "vm/actions.h"
+#include "vm/host_facts.h"
+#include "vm/plan.h"
+
+namespace gpuready::vm {
+namespace {
+
+// What a reset leaves least behind, first (Linux, Documentation/ABI/testing/sysfs-bus-pci).
+constexpr std::string_view kResets[] = {"device_specific", "flr",  "af_flr", "bus",
+                                        "cxl_bus",         "acpi", "pm"};
+
+class AttachPlanner {
+ public:
+  AttachPlanner(const Inventory& inventory, const AttachRequest& request)
+      : inventory_(inventory), request_(request) {
+    plan_.operation = "attach";
+    plan_.name = request.name;
+    plan_.managed = request.managed;
+  }
+
+  Plan plan() {
+    choose_devices();
+    refuse_what_cannot_go();
+    if (!plan_.refusals.empty()) return std::move(plan_);
+    stop_services();
+    load_drivers();
+    end_persistence();
+    prove_idle();
+    keep_awake();
+    if (!request_.managed) move_to_vfio();
+    reserve_pages();
+    start_services();
+    return std::move(plan_);
+  }
+
+ private:
+  void refuse(std::string why) { plan_.refusals.push_back(std::move(why)); }
+
+  void choose_devices() {
+    std::set<PciAddress> all;
+    for (const auto& address : request_.devices) {
+      const auto* device = inventory_.find(address);
+      if (device == nullptr) {
+        refuse(address.text() + ": there is no such PCI device");
+        continue;
+      }
+      all.insert(device->around.moves_together.begin(), device->around.moves_together.end());
+    }
+    plan_.devices.assign(all.begin(), all.end());
+    for (const auto& address : plan_.devices) devices_.push_back(inventory_.find(address));
+    if (request_.devices.empty()) refuse("no device was named");
+    if (const auto name = check_name(request_.name); !name) refuse(name.error().message);
+  }
+
+  void refuse_what_cannot_go() {
+    for (const auto* device : devices_) {
+      const auto& around = device->around;
+      if (around.readiness == Readiness::ready) continue;
+      // Said of the device itself; those that go with it need not repeat it.
+      if (around.reason.find(" goes with it: ") != around.reason.npos) continue;
+      refuse(fmt::format("{}: {}{}", device->function.address.text(), around.reason,
+                         around.cure ? ". " + *around.cure : ""));
+    }
+    for (const auto* device : devices_)
+      if (device->function.reset_methods.empty() && has_memory(device->function))
+        plan_.warnings.push_back(device->function.address.text() +
+                                 ": the kernel knows no way to reset it; a guest may find what "
+                                 "another left");
+    if (!inventory_.unseen.empty())
+      for (const auto& unseen : inventory_.unseen) plan_.warnings.push_back("not seen: " + unseen);
+  }
+
+  static bool of_nvidia(const Device& device) {
+    return device.function.vendor_id == pci_vendor::kNvidia;
+  }
+  bool moves(const Device& device) const {
+    return std::ranges::find(devices_, &device) != devices_.end();
+  }
+  static bool serves(const HoldingService& service, const Device& device) {
+    if (!of_nvidia(device) || device.function.driver.value_or("").rfind("nvidia", 0) != 0)
+      return false;
+    return service.of_switches || has_memory(device.function);
+  }
+
+  void stop_services() {
+    for (const auto& service : holding_services()) {
+      if (std::ranges::find(inventory_.host.services, service.unit) ==
+          inventory_.host.services.end())
+        continue;
+      bool needed_here = false, in_the_way = false;
+      for (const auto& device : inventory_.devices)
+        if (serves(service, device)) (moves(device) ? in_the_way : needed_here) = true;
+      if (!in_the_way) continue;
+      plan_.steps.push_back(service_step(true, std::string(service.unit)));
+      if (needed_here) restart_.push_back(&service);
+    }
+  }
+
+  void start_services() {
+    for (const auto* service : restart_)
+      plan_.steps.push_back(service_step(false, std::string(service->unit)));
+  }
+
+  std::string vfio_driver(const Device& device) const {
+    if (is_vfio(device.function.driver)) return *device.function.driver;
+    return std::string(
+        best_vfio_driver(inventory_.host.variants, device.function.modalias.value_or("")));
+  }
+
+  void load_drivers() {
+    std::set<std::string> modules;
+    for (const auto* device : devices_)
+      if (!is_vfio(device->function.driver)) modules.insert(vfio_driver(*device));
+    if (inventory_.host.vfio_pci_registered) modules.erase("vfio-pci");
+    for (const auto& module : modules)
+      plan_.steps.push_back({.what = "Load the module " + module,
+                             .why = module == "vfio-pci" ? "It hands devices to virtual machines."
+                                                         : "It is made for this very device.",
+                             .risk = "Secure Boot refuses modules without a known signature.",
+                             .act = {.kind = ActionKind::run, .command = {"modprobe", module}}});
+  }
+
+  void end_persistence() {
+    for (const auto* device : devices_) {
+      if (!of_nvidia(*device) || device->function.driver != "nvidia") continue;
+      if (!device->around.persistence.value_or(true)) continue;  // not known: better so
+      const std::string address = device->function.address.text();
+      Step step{.what = "Switch persistence mode of " + address + " off",
+                .why = "It holds the GPU though no process does, and unbinding would never end.",
+                .risk = "",
+                .act = {.kind = ActionKind::run,
+                        .device = device->function.address,
+                        .command = {"nvidia-smi", "-i", address, "-pm", "0"}}};
+      if (device->around.persistence) {
+        step.undo = step.act;
+        step.undo->command.back() = "1";
+      }
+      plan_.steps.push_back(std::move(step));
+    }
+  }
+
+  void prove_idle() {
+    plan_.steps.push_back(
+        {.what = "See that nobody uses the devices",
+         .why = "A driver waits for its users for ever when it is unbound, and nothing ends that.",
+         .risk = "",
+         .act = {.kind = ActionKind::idle, .devices = plan_.devices}});
+  }
+
+  void keep_awake() {
+    for (const auto* device : devices_) {
+      const auto& function = device->function;
+      if (function.power_control && *function.power_control != "on")
+        plan_.steps.push_back(write_step(function, "power/control", "on", *function.power_control,
+                                         "Keep " + function.address.text() + " awake",
+                                         "A suspended device may miss its reset."));
+      if (function.d3cold_allowed.value_or(false))
+        plan_.steps.push_back(write_step(function, "d3cold_allowed", "0", "1",
+                                         "Forbid " + function.address.text() + " to lose power",
+                                         "Some GPUs do not come back from D3cold."));
+    }
+  }
+
+  bool alone_on_bus(const PciFunction& function) const {
+    return std::ranges::none_of(inventory_.devices, [&](const Device& other) {
+      const auto& address = other.function.address;
+      return address != function.address && address.domain == function.address.domain &&
+             address.bus == function.address.bus;
+    });
+  }
+
+  void move_to_vfio() {
+    std::vector<const Device*> moving;
+    for (const auto* device : devices_)
+      if (!is_vfio(device->function.driver)) moving.push_back(device);
+    for (const auto* device : moving)
+      if (device->function.driver)
+        plan_.steps.push_back(unbind_step(device->function.address, *device->function.driver));
+    for (const auto* device : moving)
+      if (has_memory(device->function))
+        plan_.steps.push_back(
+            {.what = "Note the VBIOS of " + device->function.address.text(),
+             .why = "A guest must not change it; it is compared when the device "
+                    "comes back.",
+             .risk = "",
+             .act = {.kind = ActionKind::rom, .device = device->function.address}});
+    // All are detached now: none is reset under the feet of another's driver.
+    for (const auto* device : moving)
+      if (const auto methods =
+              best_resets(device->function.reset_methods, alone_on_bus(device->function));
+          !methods.empty()) {
+        plan_.steps.push_back(reset_step(device->function.address, methods));
+        // A network card or an audio function keeps nothing that its next driver does not clear.
+        plan_.steps.back().act.may_fail =
+            !is_passable(device->function.vendor_id, device->function.class_code);
+      }
+    for (const auto* device : moving) {
+      const std::string driver = vfio_driver(*device);
+      plan_.steps.push_back(override_step(device->function, driver));
+      plan_.steps.push_back(bind_step(device->function.address, driver));
+    }
+  }
+
+  void reserve_pages() {
+    if (!request_.huge_pages) return;
+    const auto& asked = *request_.huge_pages;
+    int node = 0;
+    for (const auto* device : devices_)
+      if (const auto own = device->function.numa_node) {
+        node = *own;
+        break;
+      }
+    const auto pool =
+        std::ranges::find_if(inventory_.host.huge_pages, [&](const HugePagePool& one) {
+          return one.node == node && one.page_bytes == asked.page_bytes;
+        });
+    if (pool == inventory_.host.huge_pages.end()) {
+      refuse(fmt::format("NUMA node {} has no huge pages of {}", node,
+                         format_bytes(asked.page_bytes)));
+      return;
+    }
+    const std::uint64_t wanted =
+        asked.bytes / asked.page_bytes + (asked.bytes % asked.page_bytes != 0);
+    if (pool->free >= wanted) return;
+    const std::uint64_t total = pool->total + (wanted - pool->free);
+    Step step{.what = fmt::format("Reserve {} huge pages of {} on NUMA node {}",
+                                  total - pool->total, format_bytes(asked.page_bytes), node),
+              .why = "The guest's memory lies beside its device.",
+              .risk =
+                  "Memory may be too fragmented; a restart with hugepages= on the kernel's command "
+                  "line always finds them.",
+              .act = {.kind = ActionKind::write,
+                      .path = fmt::format(
+                          "/sys/devices/system/node/node{}/hugepages/hugepages-{}kB/nr_hugepages",
+                          node, asked.page_bytes / 1024),
+                      .value = std::to_string(total)}};
+    step.undo = step.act;
+    step.undo->value = std::to_string(pool->total);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  const Inventory& inventory_;
+  const AttachRequest& request_;
+  Plan plan_;
+  std::vector<const Device*> devices_;
+  std::vector<const HoldingService*> restart_;
+};
+
+}  // namespace
+
+std::string best_resets(const std::vector<std::string>& methods, bool alone) {
+  std::vector<std::string> best;
+  for (const auto method : kResets) {
+    if (method == "bus" && !alone) continue;  // it would reset the others, too
+    if (std::ranges::find(methods, method) != methods.end()) best.emplace_back(method);
+  }
+  return join(best, " ");
+}
+
+Result<void> check_name(std::string_view name) {
+  constexpr std::size_t kMost = 128;
+  const auto ordinary = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-' || c == ':';
+  };
+  if (name.empty() || name.size() > kMost || !std::ranges::all_of(name, ordinary))
+    return fail(ErrorKind::bad_input,
+                fmt::format("--for {}: a name has 1 to {} letters, digits and . _ - :",
+                            printable(name.substr(0, kMost)), kMost));
+  return {};
+}
+
+Plan plan_attach(const Inventory& inventory, const AttachRequest& request) {
+  return AttachPlanner(inventory, request).plan();
+}
+
+}  // namespace gpuready::vm

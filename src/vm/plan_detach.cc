@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "vm/actions.h"
+#include "vm/plan.h"
+
+namespace gpuready::vm {
+namespace {
+
+bool is_command(const Action& action, std::string_view program) {
+  return action.kind == ActionKind::run && !action.command.empty() &&
+         action.command.front() == program;
+}
+
+Step step_of(const Action& act, const Action& undo, std::string why) {
+  Step step{.what = describe(act), .why = std::move(why), .risk = {}, .act = act, .undo = undo};
+  if (!step.what.empty()) step.what.front() = static_cast<char>(std::toupper(step.what.front()));
+  return step;
+}
+
+}  // namespace
+
+// Groups in the order in which they are done; within each, the attached steps from the last to the
+// first.
+Plan plan_detach(const Plan& attached, const Inventory& inventory) {
+  Plan plan{.operation = "detach",
+            .name = attached.name,
+            .devices = attached.devices,
+            .managed = attached.managed,
+            .steps = {},
+            .warnings = {},
+            .refusals = {}};
+  const auto undo_each = [&](auto chosen, const char* why) {
+    for (auto step = attached.steps.rbegin(); step != attached.steps.rend(); ++step)
+      if (step->undo && chosen(*step)) plan.steps.push_back(step_of(*step->undo, step->act, why));
+  };
+  const auto again_each = [&](ActionKind kind) {
+    for (const auto& step : attached.steps)
+      if (step.act.kind == kind) plan.steps.push_back(step);
+  };
+  const auto is_override = [](const Step& step) {
+    return step.act.kind == ActionKind::write && step.act.path.ends_with("/driver_override");
+  };
+
+  plan.steps.push_back({.what = "See that no virtual machine holds the devices",
+                        .why = "VFIO waits until the last one has closed them.",
+                        .risk = {},
+                        .act = {.kind = ActionKind::idle, .devices = plan.devices}});
+  undo_each([](const Step& s) { return s.act.kind == ActionKind::bind; },
+            "The virtual machine's driver lets go of it.");
+  undo_each(is_override, "Its own driver may have it again.");
+  again_each(ActionKind::reset);
+  again_each(ActionKind::rom);
+  undo_each([](const Step& s) { return s.act.kind == ActionKind::unbind; },
+            "It gets the driver that it had.");
+  undo_each([&](const Step& s) { return s.act.kind == ActionKind::write && !is_override(s); },
+            "As it was before.");
+  for (const auto& address : plan.devices)
+    if (const auto* device = inventory.find(address); device && has_memory(device->function))
+      plan.steps.push_back({.what = "Overwrite and test the memory of " + address.text(),
+                            .why = "Nobody may find what the guest left there.",
+                            .risk = "A test that fails or cannot be run keeps it in quarantine.",
+                            .act = {.kind = ActionKind::clean, .device = address}});
+  undo_each([](const Step& s) { return is_command(s.act, "nvidia-smi"); }, "As it was before.");
+  // Services that were started again after attaching must find the GPU that came back.
+  const auto starts = [](const Step& s) {
+    return is_command(s.act, "systemctl") && s.act.command.at(1) == "start";
+  };
+  for (const auto& step : attached.steps) {
+    if (!is_command(step.act, "systemctl") || step.act.command.at(1) != "stop") continue;
+    const std::string unit = step.act.command.at(2);
+    const bool runs = std::ranges::any_of(attached.steps, [&](const Step& other) {
+      return starts(other) && other.act.command.at(2) == unit;
+    });
+    Step back = service_step(false, unit);
+    back.undo = std::nullopt;
+    if (runs) {
+      back.what = "Restart " + unit;
+      back.why = "It must find the GPU that came back.";
+      back.act.command.at(1) = "restart";
+    } else {
+      back.why = "It ran before.";
+    }
+    plan.steps.push_back(std::move(back));
+  }
+  return plan;
+}
+
+}  // namespace gpuready::vm

@@ -1,0 +1,34 @@
+// Which PCI functions carry the machine's filesystems and swap, through partitions, device mapper
+// and RAID.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuready/machine.h"
+#include "host/host.h"
+
+namespace gpuready::vm {
+
+struct Mount {
+  std::string device;  // "259:2"; "0:31" of a filesystem that is on no single block device
+  std::string point, type, source;
+};
+// /proc/self/mountinfo (proc(5)). Lines that are cut short keep what they have.
+std::vector<Mount> parse_mounts(std::string_view text);
+
+struct StorageUse {
+  struct Disk {
+    std::string name;           // "nvme0n1", "nvme0n1p2", "dm-0"
+    std::set<PciAddress> path;  // all functions on the way to it
+    std::string used_by;        // "/data", "swap", "dm-0"; empty: nobody
+    bool essential = false;     // the root filesystem or swap
+  };
+  std::vector<Disk> disks;
+  bool pools_unknown = false;  // ZFS: which disks it uses is not told
+};
+StorageUse read_storage_use(Host& host);
+
+}  // namespace gpuready::vm

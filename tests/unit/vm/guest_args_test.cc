@@ -1,0 +1,59 @@
+#include "vm/guest_args.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace gpuready::vm {
+namespace {
+
+Device device(const char* address, std::uint32_t class_code, std::uint64_t bar_bytes) {
+  Device out;
+  out.function.address = *parse_pci_address(address);
+  out.function.vendor_id = 0x10de;
+  out.function.class_code = class_code;
+  if (bar_bytes > 0)
+    out.function.bars = {
+        {.index = 1, .bytes = bar_bytes, .prefetchable = true, .wide = true, .assigned = true}};
+  return out;
+}
+
+TEST(VmGuestArgs, OneSlotStaysOneSlot) {
+  const Device audio = device("0000:17:00.1", 0x040300, 0),
+               gpu = device("0000:17:00.0", 0x030000, 1ull << 35);
+  const auto args = guest_args(Hypervisor::qemu, {&audio, &gpu}, false);
+  EXPECT_EQ(join(args.arguments, " "),
+            "-device pcie-root-port,id=gpuready1,chassis=1,slot=1 "
+            "-device vfio-pci,host=0000:17:00.0,bus=gpuready1,addr=00.0,multifunction=on "
+            "-device vfio-pci,host=0000:17:00.1,bus=gpuready1,addr=00.1 "
+            "-fw_cfg name=opt/ovmf/X-PciMmio64Mb,string=65536");
+}
+
+TEST(VmGuestArgs, SeveralGpusAreOneClique) {
+  const Device a = device("0000:17:00.0", 0x030200, 1ull << 37),
+               b = device("0000:65:00.0", 0x030200, 1ull << 37);
+  const auto args = guest_args(Hypervisor::qemu, {&a, &b}, false);
+  EXPECT_EQ(args.arguments.at(3),
+            "vfio-pci,host=0000:17:00.0,bus=gpuready1,addr=00.0,x-nv-gpudirect-clique=0");
+  EXPECT_EQ(window_mib({&a, &b}), 524288u);  // 2 * 256 GiB
+  const auto cloud = guest_args(Hypervisor::cloud_hypervisor, {&a, &b}, false);
+  EXPECT_EQ(cloud.arguments.at(1),
+            "path=/sys/bus/pci/devices/0000:17:00.0/,x_nv_gpudirect_clique=0");
+  EXPECT_NE(join(cloud.notes, " ").find("unproven"), std::string::npos);
+}
+
+TEST(VmGuestArgs, LibvirtBindsWhatIsManaged) {
+  const Device gpu = device("0000:17:00.0", 0x030200, 0);
+  const auto args = guest_args(Hypervisor::libvirt, {&gpu}, true);
+  EXPECT_NE(args.xml.find("managed='yes'"), std::string::npos);
+  EXPECT_NE(args.xml.find("<address domain='0x0000' bus='0x17' slot='0x00' function='0x0'/>"),
+            std::string::npos);
+}
+
+TEST(VmGuestArgs, HostileSizesDoNotOverflow) {
+  const Device gpu = device("0000:17:00.0", 0x030200, UINT64_MAX);
+  EXPECT_GT(window_mib({&gpu, &gpu}), 0u);
+}
+
+}  // namespace
+}  // namespace gpuready::vm

@@ -1,0 +1,221 @@
+#include "vm/operations.h"
+
+#include <gtest/gtest.h>
+
+#include "host/failing_storage.h"
+#include "unit/vm/fake_kernel.h"
+
+namespace gpuready::vm {
+namespace {
+
+const PciAddress kGpu = *parse_pci_address("0000:17:00.0");
+constexpr char kGpuText[] = "0000:17:00.0", kAudioText[] = "0000:17:00.1";
+
+// A GPU with its audio function, another GPU that stays, and services that hold both.
+void fill(FakeKernel& kernel) {
+  kernel.add(kGpuText, {});
+  kernel.add(kAudioText, {.class_code = "0x040300", .native = "snd_hda_intel"});
+  kernel.add("0000:65:00.0", {.group = 2});
+  kernel.services = kernel.enabled = {"nvidia-persistenced.service"};
+}
+
+AttachRequest for_guest() { return {.name = "guest-1", .devices = {kGpu}}; }
+
+std::string reasons(const Plan& plan) { return join(plan.refusals, "; "); }
+
+TEST(VmOperations, ThereAndBack) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached) << attached.error().message;
+  ASSERT_TRUE(attached->ok()) << reasons(attached->plan);
+  EXPECT_TRUE(kernel.is_given_away({kGpuText, kAudioText}));
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 1);
+  // The other GPU keeps its driver, and the service that it needs.
+  EXPECT_EQ(kernel.devices["0000:65:00.0"].bound, "nvidia");
+  EXPECT_TRUE(kernel.services.contains("nvidia-persistenced.service"));
+
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->inventory.find(kGpu)->around.attached_to, "guest-1");
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::in_use);
+
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached) << detached.error().message;
+  ASSERT_EQ(detached->size(), 1u);
+  EXPECT_TRUE(detached->front().ok()) << detached->front().outcome.error.value_or(Error{}).message;
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 2);
+  EXPECT_TRUE(std::ranges::find(kernel.commands, "check") != kernel.commands.end());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+TEST(VmOperations, AnOpenDeviceIsRefusedAndNothingIsTouched) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files["/sys/bus/pci/devices/0000:17:00.1/sound/card0/pcmC0D3p/dev"] = "116:2\n";
+  kernel.open["4711"] = {"/dev/snd/pcmC0D3p"};
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done);
+  EXPECT_NE(reasons(done->plan).find("process 4711 holds /dev/snd/pcmC0D3p open"),
+            std::string::npos)
+      << reasons(done->plan);
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_TRUE(kernel.commands.empty());
+}
+
+// Somebody opens it between the plan and the unbind: nothing is unbound, all is taken back.
+TEST(VmOperations, IdlenessIsProvenAgainBeforeUnbinding) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files["/sys/bus/pci/devices/0000:17:00.1/sound/card0/pcmC0D3p/dev"] = "116:2\n";
+  FailingStorage storage(kernel, {});
+  auto hands = kernel.hands(storage);
+  hands.progress = [&](std::string_view what) {
+    if (what.starts_with("Stop ")) kernel.open["4711"] = {"/dev/snd/pcmC0D3p"};
+  };
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->outcome.error);
+  EXPECT_EQ(done->outcome.error->kind, ErrorKind::busy);
+  EXPECT_TRUE(done->outcome.whole());
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.devices[kAudioText].hangs = true;
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->outcome.error);
+  EXPECT_EQ(done->outcome.error->kind, ErrorKind::hung);
+  EXPECT_NE(done->outcome.error->message.find("nv_pci_remove"), std::string::npos);
+  EXPECT_FALSE(done->outcome.whole());  // the journal stays: recover goes on when it returned
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "nvidia");  // taken back
+  EXPECT_EQ(kernel.devices[kAudioText].bound, "snd_hda_intel");
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state && state->claims.size() == 1);
+  EXPECT_EQ(state_of(state->claims[0]), ClaimState::attaching);
+  // Nobody may have it meanwhile.
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::needs);
+
+  kernel.devices[kAudioText].hangs = false;
+  kernel.devices[kAudioText].bound.clear();  // the driver returned at last
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered);
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+TEST(VmOperations, ADeviceThatFailsItsTestStaysInQuarantine) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.clean_passes = false;
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  EXPECT_TRUE(detached->front().outcome.unclean.contains(kGpu));
+  EXPECT_TRUE(kernel.is_as_at_first());  // its driver has it, and nobody else gets it
+  const auto refused = attach(hands, for_guest());
+  ASSERT_TRUE(refused);
+  EXPECT_NE(reasons(refused->plan).find("needs cleaning"), std::string::npos);
+
+  kernel.clean_passes = true;
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, TheOperatorMayAcceptWhatCannotBeTested) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.clean_passes = false;
+  ASSERT_TRUE(detach(hands, "guest-1", {}));
+  ASSERT_TRUE(recover(hands, {kGpu}));
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, TwoCallersAtOnce) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  const auto lock = kernel.lock("/state/lock");
+  const auto done = attach(hands, for_guest());
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::busy);
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// ---- every write fails once, and every one is the last before the power goes
+
+void recover_to_whole(FakeKernel& kernel, const std::string& where) {
+  auto hands = kernel.hands(kernel);
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered) << where << recovered.error().message;
+  for (const auto& done : *recovered)
+    EXPECT_TRUE(done.ok()) << where << done.outcome.error.value_or(Error{}).message;
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state) << where;
+  if (state->claims.empty()) {
+    EXPECT_TRUE(kernel.is_as_at_first()) << where;
+  } else {
+    ASSERT_EQ(state->claims.size(), 1u) << where;
+    EXPECT_EQ(state_of(state->claims[0]), ClaimState::attached) << where;
+    EXPECT_TRUE(kernel.is_given_away({kGpuText, kAudioText})) << where;
+    ASSERT_TRUE(detach(hands, "guest-1", {})) << where;
+    EXPECT_TRUE(kernel.is_as_at_first()) << where;
+  }
+}
+
+enum class Then { goes_on, process_dies, power_cut_names_all, power_cut_names_synced };
+
+void walk(bool detaching, Then then) {
+  for (std::size_t at = 1;; ++at) {
+    FakeKernel kernel;
+    fill(kernel);
+    if (detaching) {
+      auto before = kernel.hands(kernel);
+      ASSERT_TRUE(attach(before, for_guest())->ok());
+    }
+    StorageFault fault{.at = at, .kind = StorageFault::Kind::killed, .error_number = 0};
+    if (then == Then::goes_on) fault = {at, StorageFault::Kind::once, ENOSPC};
+    FailingStorage storage(kernel, fault);
+    auto hands = kernel.hands(storage);
+    if (detaching)
+      static_cast<void>(detach(hands, "guest-1", {}));
+    else
+      static_cast<void>(attach(hands, for_guest()));
+    const std::string where = "call " + std::to_string(at) + ": ";
+    if (then == Then::power_cut_names_all) kernel.restart(MemoryStorage::Names::all);
+    if (then == Then::power_cut_names_synced) kernel.restart(MemoryStorage::Names::synced);
+    // A process that died leaves services as they are: recover starts them.
+    recover_to_whole(kernel, where);
+    if (::testing::Test::HasFatalFailure()) return;
+    if (storage.calls() < at) {
+      EXPECT_GT(at, 15u);
+      return;
+    }
+  }
+}
+
+TEST(VmOperationsWalk, AttachWhenAWriteFails) { walk(false, Then::goes_on); }
+TEST(VmOperationsWalk, AttachWhenItDies) { walk(false, Then::process_dies); }
+TEST(VmOperationsWalk, AttachWhenThePowerGoes) { walk(false, Then::power_cut_names_all); }
+TEST(VmOperationsWalk, AttachWhenThePowerGoesAndNamesAreLost) {
+  walk(false, Then::power_cut_names_synced);
+}
+TEST(VmOperationsWalk, DetachWhenAWriteFails) { walk(true, Then::goes_on); }
+TEST(VmOperationsWalk, DetachWhenItDies) { walk(true, Then::process_dies); }
+TEST(VmOperationsWalk, DetachWhenThePowerGoes) { walk(true, Then::power_cut_names_all); }
+TEST(VmOperationsWalk, DetachWhenThePowerGoesAndNamesAreLost) {
+  walk(true, Then::power_cut_names_synced);
+}
+
+}  // namespace
+}  // namespace gpuready::vm

@@ -1,0 +1,48 @@
+# Devices go to vfio-pci and come back as they were: with and without a driver, of several functions, in a
+# shared group.
+. "$SOURCE/tests/vm/machine.sh"
+prepare
+boot bind <<END
+modprobe e1000e; modprobe e1000; modprobe snd_hda_intel
+gpu=0000:$gpu audio=0000:$audio card=0000:$card first=0000:$first second=0000:$second
+expect "the card's driver" "\$(driver $card)" e1000e
+expect "the audio function's driver" "\$(driver $audio)" snd_hda_intel
+was=\$(cat /sys/bus/pci/devices/\$card/power/control)
+
+expect_exit 0 gpuready vm plan \$card --for guest
+expect "the card's driver after the plan" "\$(driver $card)" e1000e
+expect_exit 0 gpuready vm attach \$card --for guest-1
+expect "the card's driver" "\$(driver $card)" vfio-pci
+expect_exit 0 gpuready vm attach \$gpu --for guest-2
+expect "the display's driver" "\$(driver $gpu)" vfio-pci
+expect "the audio function's driver" "\$(driver $audio)" vfio-pci
+expect_exit 0 gpuready vm attach \$first --for guest-3
+expect "the other one's driver" "\$(driver $second)" vfio-pci
+expect_exit 0 gpuready vm attach 0000:00:05.0 --for guest-4
+ls /dev/vfio
+expect_exit 0 gpuready vm status
+expect_in guest-3
+expect_exit 1 gpuready vm attach \$card --for guest-5
+expect_in "attached to guest-1"
+
+expect_exit 0 gpuready vm detach --for guest-1
+expect "the card's driver" "\$(driver $card)" e1000e
+expect "its override" "\$(override $card)" "(null)"
+expect "its power" "\$(cat /sys/bus/pci/devices/\$card/power/control)" "\$was"
+# A display has memory that no driver here can overwrite: it comes back, and stays in quarantine.
+expect_exit 1 gpuready vm detach --for guest-2
+expect_in quarantine
+expect "the audio function's driver" "\$(driver $audio)" snd_hda_intel
+expect "the display's driver" "\$(driver $gpu)" ""
+expect_exit 1 gpuready vm attach \$gpu --for guest-5
+expect_in "needs cleaning"
+expect_exit 0 gpuready vm recover --accept \$gpu
+expect_exit 0 gpuready vm detach \$second
+expect "the other one's driver" "\$(driver $second)" e1000
+expect_exit 0 gpuready vm detach --for guest-4
+expect "the device without a driver" "\$(driver 00:05.0)" ""
+expect_exit 0 gpuready vm status
+expect_in "Nothing is attached"
+expect "the journal" "\$(ls /var/lib/gpuready/vm)" lock
+END
+expect_passed bind
