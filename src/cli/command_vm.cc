@@ -21,6 +21,7 @@ constexpr CommandEntry kSubcommands[] = {
      declare_vm_recover},
     {"drivers", "Bundles of driver files for guests: make, list, check", declare_vm_drivers},
     {"compat", "Say whether a container image's CUDA runs on a driver", declare_vm_compat},
+    {"initrd", "Write an initrd with a driver bundle and the guest's init", declare_vm_initrd},
 };
 
 }  // namespace

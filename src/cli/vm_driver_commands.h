@@ -7,5 +7,6 @@ namespace gpuready::cli {
 
 void declare_vm_drivers(CommandSpec& command);
 void declare_vm_compat(CommandSpec& command);
+void declare_vm_initrd(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -23,7 +23,7 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "vm-drivers",
-           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args")
+           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -83,7 +83,7 @@ class Schemas(unittest.TestCase):
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
                                         "ternary-convert", "bench-run", "bench-compare",
                                         "bench-promote", "vm-drivers", "vm-compat", "vm-devices",
-                                        "vm-operation", "vm-status", "vm-args"})
+                                        "vm-operation", "vm-status", "vm-args", "vm-initrd"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):

@@ -6,6 +6,7 @@ work=$(mktemp -d "$1/vm.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 make_stub_driver "$work/driver" 580.65.06
 "$GPUREADY" vm drivers collect "$work/driver" -o "$work/bundle" --json "$1/vm-drivers.collect.json" >/dev/null
+"$GPUREADY" vm initrd "$work/bundle" -o "$work/initrd" --guest "$GPUREADY" --json "$1/vm-initrd.new.json" >/dev/null
 echo x >>"$work/bundle/bin/nvidia-smi"
 "$GPUREADY" vm drivers verify "$work/bundle" --json "$1/vm-drivers.verify.json" >/dev/null || [ $? -eq 1 ]
 mkdir -p "$work/root/usr/lib64"

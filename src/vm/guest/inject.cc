@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "machine/loader_cache.h"
+#include "vm/drivers/select.h"
 #include "vm/guest/loader_cache_add.h"
 
 namespace gpuready::vm {
@@ -55,17 +56,17 @@ class Injector {
  private:
   void plan() {
     std::set<std::string> provided;
-    for (const auto& file : bundle_.files)
-      if (serves(file, options_.capabilities)) plan_file(file, provided);
+    const auto files = select_files(bundle_, options_.capabilities);
+    for (const auto* file : files) plan_file(*file, provided);
     // Driver libraries load each other by the loader's folder; others must be the image's.
     std::set<std::string> missing;
-    for (const auto& file : bundle_.files)
-      if (serves(file, options_.capabilities) && file.kind == DriverFileKind::library)
-        for (const auto& needed : file.needed)
+    for (const auto* file : files)
+      if (file->kind == DriverFileKind::library)
+        for (const auto& needed : file->needed)
           if (!provided.contains(needed) &&
               root_.kind(report_.loader_folder + "/" + needed, true) == EntryKind::none)
             missing.insert(fmt::format("{} needs {}, which the image does not have in {}",
-                                       base_name(file.path), needed, report_.loader_folder));
+                                       base_name(file->path), needed, report_.loader_folder));
     report_.warnings.assign(missing.begin(), missing.end());
   }
 
@@ -193,14 +194,6 @@ std::uint16_t elf_machine(const std::string& machine) {
 }
 
 }  // namespace
-
-bool serves(const DriverFile& file, const std::vector<Capability>& wanted) {
-  if (wanted.empty() || file.capabilities.empty()) return true;
-  return std::any_of(wanted.begin(), wanted.end(), [&](Capability capability) {
-    return std::find(file.capabilities.begin(), file.capabilities.end(), capability) !=
-           file.capabilities.end();
-  });
-}
 
 Result<LoaderPlace> find_loader_folder(const RootFolder& root, const std::string& machine) {
   // Debian's and its children's, RHEL's and SUSE's, Arch's.

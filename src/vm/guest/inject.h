@@ -44,9 +44,6 @@ struct InjectReport {
   std::vector<std::string> warnings;
 };
 
-// Whether a file of these capabilities is wanted.
-bool serves(const DriverFile& file, const std::vector<Capability>& wanted);
-
 // What stands in the way is found before anything is changed; then it is an error that names all
 // of it. Doing it again completes what was interrupted.
 Result<InjectReport> inject(const DriverBundle& bundle, const std::string& bundle_folder,
