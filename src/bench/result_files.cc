@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "bench/import.h"
 #include "host/atomic_file.h"
 
 namespace gpuready::bench {
@@ -36,11 +37,6 @@ Result<std::vector<RunFile>> run_files(Host& host, const std::string& folder) {
   return files;
 }
 
-Result<RunRecord> read_file(Host& host, const std::string& path) {
-  const auto text = TRY(host.read_file(path, kMaxDocumentBytes));
-  return read_run(text, path);
-}
-
 std::string known_tags(const std::vector<RunFile>& files) {
   std::set<std::string> tags;
   for (const auto& file : files) tags.insert(file.tag);
@@ -52,12 +48,12 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
   std::vector<RunRecord> runs;
   if (const auto there = host.status(name); there && there->kind == FileKind::directory) {
     for (const auto& file : TRY(run_files(host, name)))
-      runs.push_back(TRY(read_file(host, file.path)));
+      runs.push_back(TRY(read_run_file(host, file.path)));
     if (runs.empty())
       return fail(ErrorKind::not_found, fmt::format("no run stands in the folder {}", name));
     return runs;
   } else if (there) {
-    runs.push_back(TRY(read_file(host, name)));
+    runs.push_back(TRY(read_run_file(host, name)));
     return runs;
   }
   const auto files = run_files(host, folder);
@@ -65,7 +61,8 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
   if (name == "latest") wanted = host.read_text(folder + "/latest").value_or(name);
   if (files)
     for (const auto& file : *files)
-      if (file.tag == wanted || file.id == wanted) runs.push_back(TRY(read_file(host, file.path)));
+      if (file.tag == wanted || file.id == wanted)
+        runs.push_back(TRY(read_run_file(host, file.path)));
   if (!runs.empty()) return runs;
   const auto tags = files ? known_tags(*files) : "";
   return fail(ErrorKind::not_found,
@@ -74,6 +71,23 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
 }
 
 }  // namespace
+
+Result<RunRecord> read_run_file(Host& host, const std::string& path) {
+  const auto text = TRY(host.read_file(path, kMaxDocumentBytes));
+  auto run = TRY(import_run(text, path));
+  if (run.tag.empty()) {  // of another program: its file's name
+    const auto name = path.substr(path.rfind('/') + 1);
+    run.tag = name.substr(0, name.rfind('.'));
+  }
+  return run;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host,
+                                                                      const std::string& folder) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const auto& file : TRY(run_files(host, folder))) found.emplace_back(file.id, file.path);
+  return found;
+}
 
 Result<void> check_tag(std::string_view tag) {
   const auto good = [](char c) {

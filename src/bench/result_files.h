@@ -29,9 +29,15 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
 // The run of one document, whose text is `text`.
 Result<RunRecord> read_run(std::string_view text, std::string_view name);
 
-// The runs that `name` stands for: the path of a document, or of a folder of them; else, in
-// `folder`, "latest", a tag or the id of a run. Several names are parted by commas. In time.
+// The runs that `name` stands for: the path of a document (also of another program, import.h), or
+// of a folder of ours; else, in `folder`, "latest", a tag or the id of a run. Several names are
+// parted by commas. In time.
 Result<std::vector<RunRecord>> find_runs(Host& host, const std::string& folder,
                                          std::string_view name);
+
+// Ids and paths of the runs that stand in a folder, and the run of such a file.
+Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host,
+                                                                      const std::string& folder);
+Result<RunRecord> read_run_file(Host& host, const std::string& path);
 
 }  // namespace gpuready::bench

@@ -9,5 +9,8 @@ void declare_bench_run(CommandSpec& command);
 void declare_bench_adapter(CommandSpec& command);
 void declare_bench_compare(CommandSpec& command);
 void declare_bench_promote(CommandSpec& command);
+void declare_bench_loop(CommandSpec& command);
+void declare_bench_history(CommandSpec& command);
+void declare_bench_report(CommandSpec& command);
 
 }  // namespace gpuready::cli

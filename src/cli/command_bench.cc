@@ -14,6 +14,12 @@ constexpr CommandEntry kSubcommands[] = {
      declare_bench_compare},
     {"promote", "Say whether a change may be kept: a rule that noise passes once in thousands",
      declare_bench_promote},
+    {"loop", "Run base and candidate by turns until it is decided, or a budget ends",
+     declare_bench_loop},
+    {"history", "Show how figures went from run to run, and where their level changed",
+     declare_bench_history},
+    {"report", "Show runs with ranking, distributions, history and environment: HTML, Markdown",
+     declare_bench_report},
 };
 
 }  // namespace

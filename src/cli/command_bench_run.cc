@@ -141,6 +141,9 @@ Result<Outcome> measured(Options& options, Host& host) {
   run.tool_version = GPUREADY_VERSION;
   run.idea = options.idea;
   run.environment = bench::environment_of(machine, gpu, host);
+  if (!run.idea.empty())  // where the idea is a variable, for bench promote --idea
+    if (const auto value = host.environment(run.idea))
+      run.environment.variables[run.idea] = printable(*value);
   bench::add_git_state(run, host);
   run.workload = bench::workload_of(request);
   run.protocol = {.iters = request.iters,
@@ -287,7 +290,7 @@ void declare_bench_run(CommandSpec& command) {
        .excludes = "--replace"},
       {.name = "--idea",
        .value = &options->idea,
-       .help = "What this run changes, kept in its record",
+       .help = "What this run or its counterpart changes; a variable of this name is recorded",
        .type = "TEXT"},
       {.name = "--results",
        .value = &options->folder,

@@ -1,5 +1,6 @@
 // How often is `bench compare` wrong? Comparisons of simulated runs whose truth is known, counted.
-// usage: simulations [COUNT]: comparisons of each kind; 1000 if not given.
+// usage: simulations [COUNT [PART]]: comparisons of each kind, 1000 if not given; of one part
+// alone: alike, loop, promote or different.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -149,7 +150,7 @@ void promote_once(int comparisons, Checks& checks) {
 }
 
 // A difference: how often it is found.
-void compare_different(int comparisons) {
+void compare_different(int comparisons, Checks&) {
   fmt::print("2% faster, 8 alternating runs a side: found in {} comparisons\n", comparisons);
   for (const auto& noise : kNoises) {
     const auto counts = count(noise, Order::alternating, 8, 0.02, comparisons);
@@ -164,13 +165,17 @@ int main(int argc, char** argv) {
   using namespace gpuready::bench;
   const auto asked = argc > 1 ? gpuready::parse_uint(argv[1]) : 1000;
   if (!asked || *asked < 100 || *asked > 1'000'000) {
-    fmt::print(stderr, "usage: simulations [COUNT], 100 to 1000000\n");
+    fmt::print(stderr, "usage: simulations [COUNT [PART]], COUNT 100 to 1000000\n");
     return 2;
   }
+  constexpr std::pair<std::string_view, void (*)(int, Checks&)> kParts[] = {
+      {"alike", compare_alike},
+      {"loop", loop_alike},
+      {"promote", promote_once},
+      {"different", compare_different},
+  };
   Checks checks;
-  compare_alike(static_cast<int>(*asked), checks);
-  loop_alike(static_cast<int>(*asked), checks);
-  promote_once(static_cast<int>(*asked), checks);
-  compare_different(static_cast<int>(*asked));
+  for (const auto& [name, part] : kParts)
+    if (argc < 3 || name == argv[2]) part(static_cast<int>(*asked), checks);
   return checks.failed == 0 ? 0 : 1;
 }

@@ -15,3 +15,4 @@ DRIVER=590.10 write other 1 2 900 1100
 write unsure 1 2 1000 950 1050
 "$GPUREADY" bench promote --results runs base unsure --json ../bench-promote.unsure.json >log ||
   [ $? -ne 2 ]
+"$GPUREADY" bench history --results runs --json ../bench-history.some.json >log

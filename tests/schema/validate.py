@@ -22,7 +22,7 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
-           "ternary-convert", "bench-run", "bench-compare", "bench-promote", "vm-drivers",
+           "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
            "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
@@ -82,7 +82,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(set(SCHEMAS), {"report", "recording", "machine-script", "probe", "selftest",
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
                                         "ternary-convert", "bench-run", "bench-compare",
-                                        "bench-promote", "vm-drivers", "vm-compat", "vm-devices",
+                                        "bench-promote", "bench-history", "vm-drivers", "vm-compat", "vm-devices",
                                         "vm-operation", "vm-status", "vm-args", "vm-initrd"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
@@ -134,7 +134,7 @@ class Documents(unittest.TestCase):
 
     def test_recordings_and_probes_are_valid(self):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
-                     "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote",
+                     "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote", "bench-history",
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
                      "vm-status"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))

@@ -64,7 +64,9 @@ TEST_F(BenchResults, OtherDocumentsAreRefused) {
     return found("x");
   };
   EXPECT_TRUE(contains(refused("{"), "x__x.json"));
-  EXPECT_TRUE(contains(refused("{}"), "is no document of a benchmark run"));
+  EXPECT_TRUE(contains(refused("{}"), "is no document of gpuready, google/benchmark"));
+  EXPECT_TRUE(
+      contains(refused(R"({"schema":"gpuready.report"})"), "is no document of a benchmark run"));
   EXPECT_TRUE(contains(refused(R"({"schema":"gpuready.bench-run","schema_version":2})"),
                        "another version"));
   EXPECT_TRUE(contains(refused(R"({"schema":"gpuready.bench-run","schema_version":1})"),

@@ -1,0 +1,55 @@
+// visit_fields() of the types of history.h.
+#pragma once
+
+#include "bench/fields_compare.h"
+#include "bench/history.h"
+
+namespace gpuready::bench {
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<HistoryPoint>) {
+  using T = HistoryPoint;
+  visit.about("bench_point", "One run's figure.");
+  FIELD(run, "Id of the run.", {.always = true});
+  FIELD(tag, "Its tag.");
+  FIELD(started_utc, "When it began, UTC.");
+  FIELD(git_commit, "Commit of the project in whose folder it ran.");
+  FIELD(value, "In the KPI's unit: ns, elements a second, mJ or B.", {.unit = "the KPI's unit"});
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Step>) {
+  using T = Step;
+  visit.about("bench_step", "A change of the level.");
+  FIELD(run, "Id of the first run at the new level.", {.always = true});
+  FIELD(started_utc, "When that began, UTC.");
+  FIELD(git_commit, "Its commit.");
+  FIELD(before, "Median of the level before.", {.unit = "the KPI's unit"});
+  FIELD(after, "Median of the level from there on.", {.unit = "the KPI's unit"});
+  FIELD(gain_percent, "How much better the new level is; negative: worse.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Series>) {
+  using T = Series;
+  visit.about("bench_series", "One figure of one stack for one workload on one machine, in time.");
+  FIELD(workload, "Name and shape.");
+  FIELD(dtype, "The workload's dtype.");
+  FIELD(device, "cuda, cpu or vulkan.");
+  FIELD(stack, "The stack.", {.always = true});
+  FIELD(fingerprint, "Of the machine as it was set up.");
+  FIELD(kpi, "p50, p95, throughput, energy or memory.");
+  FIELD(points, "By run, in time.", {.always = true});
+  FIELD(steps, "Where the level changes.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<History>) {
+  using T = History;
+  visit.about("bench_history", "Figures from run to run.");
+  FIELD(series, "By workload, stack, machine and KPI.", {.always = true});
+  FIELD(runs, "Runs that are known.");
+  FIELD(added, "Of these: new since the last time.");
+}
+
+}  // namespace gpuready::bench

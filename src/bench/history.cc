@@ -1,0 +1,75 @@
+#include "bench/history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/statistics.h"
+#include "bench/history_database.h"
+#include "bench/result_files.h"
+#include "host/atomic_file.h"
+
+namespace gpuready::bench {
+namespace {
+
+constexpr std::size_t kMaxDatabaseBytes = 1u << 30;
+
+template <class T>
+bool wanted(const std::vector<T>& filter, const T& value) {
+  return filter.empty() || std::find(filter.begin(), filter.end(), value) != filter.end();
+}
+
+double level(const Series& series, std::size_t from, std::size_t to) {
+  std::vector<double> values;
+  for (std::size_t i = from; i < to; ++i) values.push_back(series.points[i].value);
+  return median(std::move(values));
+}
+
+void add_steps(Series& series) {
+  std::vector<double> values;
+  for (const auto& point : series.points) values.push_back(point.value);
+  auto bounds = find_steps(values);
+  bounds.insert(bounds.begin(), 0);
+  bounds.push_back(values.size());
+  for (std::size_t i = 1; i + 1 < bounds.size(); ++i) {
+    const HistoryPoint& first = series.points[bounds[i]];
+    Step step{first.run, first.started_utc, first.git_commit};
+    step.before = level(series, bounds[i - 1], bounds[i]);
+    step.after = level(series, bounds[i], bounds[i + 1]);
+    const double ratio =
+        more_is_better(series.kpi) ? step.after / step.before : step.before / step.after;
+    step.gain_percent = (ratio - 1) * 100;
+    series.steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace
+
+Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
+                             Storage& storage) {
+  const std::string path = folder + "/history.sqlite";
+  std::string old;
+  if (host.exists(path)) old = TRY(host.read_file(path, kMaxDatabaseBytes));
+  auto database = TRY(HistoryDatabase::open(old, path));
+  const auto ids = TRY(database.ids());
+  std::set<std::string> known(ids.begin(), ids.end());
+  History history;
+  for (auto& [id, file] : TRY(run_files_of(host, folder))) {
+    if (!known.insert(id).second) continue;
+    TRY(database.add(TRY(read_run_file(host, file))));
+    ++history.added;
+  }
+  history.runs = known.size();
+  if (history.added > 0) TRY(write_file_atomically(path, TRY(database.bytes()), {}, storage));
+  for (auto& series : TRY(database.series())) {
+    if (!wanted(filter.stacks, series.stack) || !wanted(filter.kpis, series.kpi)) continue;
+    std::erase_if(series.points,
+                  [&](const HistoryPoint& point) { return !wanted(filter.tags, point.tag); });
+    if (series.points.empty()) continue;
+    add_steps(series);
+    history.series.push_back(std::move(series));
+  }
+  return history;
+}
+
+}  // namespace gpuready::bench

@@ -1,0 +1,59 @@
+#include "bench/ranking.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/estimate.h"
+
+namespace gpuready::bench {
+namespace {
+
+constexpr double kError = 0.01;
+constexpr double kResolution = 1e-4;
+
+double typical(const Latency& latency) {
+  return latency.p50_ns.value_or(latency.mean_ns.value_or(0));
+}
+
+// In no order of time: stacks change places from repeat to repeat, and their means are compared.
+std::vector<RunValue> repeats_of(const StackResult& stack) {
+  std::vector<RunValue> values;
+  for (const auto& repeat : stack.repeats)
+    if (repeat.status == StackStatus::ok)
+      if (const double ns = typical(latency_of(repeat)); ns > 0)
+        values.push_back({0, std::log(ns)});
+  return values;
+}
+
+}  // namespace
+
+Ranking ranking_of(const RunRecord& run) {
+  Ranking ranking;
+  std::vector<const StackResult*> good;
+  for (const auto& stack : run.stacks) {
+    if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0)
+      good.push_back(&stack);
+    else
+      ranking.others.push_back({stack.id, std::string(to_string(stack.status)), stack.reason});
+  }
+  std::stable_sort(good.begin(), good.end(), [](const auto* a, const auto* b) {
+    return typical(latency_of(*a)) < typical(latency_of(*b));
+  });
+  for (const auto* stack : good) {
+    RankedStack entry{stack->id, latency_of(*stack), {}, {}, {}, false};
+    const auto estimated = stack == good.front() ? std::nullopt
+                                                 : estimate(repeats_of(*good.front()),
+                                                            repeats_of(*stack), kResolution);
+    if (estimated) {
+      const double half = estimated->half_width(kError / static_cast<double>(good.size() - 1));
+      entry.ratio = std::exp(estimated->difference);
+      entry.low = std::exp(estimated->difference - half);
+      entry.high = std::exp(estimated->difference + half);
+      entry.told_apart = *entry.low > 1;
+    }
+    ranking.ranked.push_back(std::move(entry));
+  }
+  return ranking;
+}
+
+}  // namespace gpuready::bench

@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "bench/history.h"
+#include "bench/result_files.h"
+#include "cli/bench_commands.h"
+#include "cli/options.h"
+#include "report/bench/bench_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string folder{bench::kResultsFolder}, runs{"latest"};
+};
+
+Result<BenchReport> made(const Options& options) {
+  BenchReport report;
+  const auto host = make_live_host();
+  report.runs = TRY(bench::find_runs(*host, options.folder, options.runs));
+  bench::HistoryFilter filter;
+  for (const auto& run : report.runs)
+    for (const auto& stack : run.stacks) filter.stacks.push_back(stack.id);
+  filter.kpis = {bench::Kpi::p50, bench::Kpi::throughput, bench::Kpi::memory, bench::Kpi::energy};
+  if (host->exists(options.folder))
+    report.history = TRY(bench::read_history(*host, options.folder, filter));
+  return report;
+}
+
+int run(Options& options) {
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto start = Clock::now();
+  auto report = made(options);
+  if (!report) return complain(report.error());
+  static_cast<Envelope&>(*report) = begin_envelope("bench report");
+  report->conclusion = conclusion_of(*report);
+  report->duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = *report,
+          .json = {},
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); },
+          .html = [&] { return render_html(*report); },
+          .markdown = [&] { return render_markdown(*report); }},
+      options.globals);
+}
+
+}  // namespace
+
+void declare_bench_report(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add(
+      {{.name = "RUNS",
+        .value = &options->runs,
+        .help =
+            "Tags, ids of runs, files or a folder, parted by commas; the last run if not given"},
+       {.name = "--results",
+        .value = &options->folder,
+        .help = "Folder of the runs and of history.sqlite; bench-results if not given",
+        .type = "FOLDER"},
+       {.name = "--html",
+        .value = &options->globals.html,
+        .help = "Write one self-contained HTML page",
+        .type = "FILE"},
+       {.name = "--md",
+        .value = &options->globals.markdown,
+        .help = "Write Markdown",
+        .type = "FILE"},
+       {.name = "--quiet,-q", .value = &options->globals.quiet, .help = "Only the conclusion"},
+       {.name = "--no-color,--no-colour",
+        .value = &options->globals.no_color,
+        .help = "No colour, even on a terminal"}});
+}
+
+}  // namespace gpuready::cli

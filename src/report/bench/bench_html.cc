@@ -1,0 +1,189 @@
+// `bench report` as one self-contained page: tables and inline SVG, no request to anywhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/ranking.h"
+#include "report/bench/bench_report.h"
+#include "report/bench/compare_report.h"
+#include "report/bench/report_parts.h"
+#include "report/html_parts.h"
+
+namespace gpuready {
+namespace {
+
+using namespace bench;
+
+constexpr double kWidth = 640, kLabel = 150, kRow = 34, kPlot = kWidth - kLabel - 10;
+constexpr std::size_t kMostDots = 400;  // of a stack
+
+// Each repeat's samples as dots on one axis for all stacks, with the stack's median: what an
+// average hides is seen here.
+std::string distributions(const RunRecord& run, const Ranking& ranking) {
+  std::vector<double> all;
+  for (const auto& entry : ranking.ranked)
+    for (const auto& repeat : run.stack(entry.id)->repeats) {
+      const auto samples = repeat.valid_samples();
+      all.insert(all.end(), samples.begin(), samples.end());
+    }
+  if (all.size() < 2) return {};
+  // The slowest 1% may lie far out; they are drawn at the edge.
+  const double low = *std::min_element(all.begin(), all.end());
+  const double high = std::max(*percentile(all, 0.99), low * 1.001);
+  const auto x = [&](double ns) {
+    return kLabel + std::clamp((ns - low) / (high - low), 0.0, 1.0) * kPlot;
+  };
+  const double height = kRow * static_cast<double>(ranking.ranked.size()) + 24;
+  std::string svg = fmt::format(
+      "<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"Distributions of samples\" "
+      "style=\"width:100%;max-width:{}px\">",
+      kWidth, height, kWidth);
+  double y = kRow / 2;
+  std::size_t colour = 0;
+  for (const auto& entry : ranking.ranked) {
+    svg +=
+        fmt::format("<text x=\"0\" y=\"{:.1f}\" font-size=\"12\" fill=\"currentColor\">{}</text>",
+                    y + 4, escape_html(entry.id.substr(0, 24)));
+    std::vector<double> samples;
+    for (const auto& repeat : run.stack(entry.id)->repeats) {
+      const auto valid = repeat.valid_samples();
+      samples.insert(samples.end(), valid.begin(), valid.end());
+    }
+    const std::size_t step = samples.size() / kMostDots + 1;
+    for (std::size_t i = 0; i < samples.size(); i += step)
+      // Spread in a fixed pattern, so that equal samples lie beside each other.
+      svg += fmt::format(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"1.6\" fill=\"var(--c{})\" "
+          "fill-opacity=\".45\"/>",
+          x(samples[i]), y + static_cast<double>((i / step * 7) % 19) - 9, colour % 4);
+    if (const auto middle = entry.latency.p50_ns)
+      svg += fmt::format(
+          "<path d=\"M{0:.1f} {1:.1f}v22\" stroke=\"currentColor\" "
+          "stroke-width=\"2\"/>",
+          x(*middle), y - 11);
+    y += kRow;
+    ++colour;
+  }
+  svg += fmt::format(
+      "<text x=\"{}\" y=\"{:.0f}\" font-size=\"11\" fill=\"currentColor\">{}</text>"
+      "<text x=\"{}\" y=\"{:.0f}\" font-size=\"11\" fill=\"currentColor\" "
+      "text-anchor=\"end\">{}</text></svg>",
+      kLabel, height - 6, escape_html(value_text(Kpi::p50, low)), kLabel + kPlot, height - 6,
+      escape_html(value_text(Kpi::p50, high)));
+  return "<h3>Samples</h3>\n" + svg + "\n";
+}
+
+std::string ranking_table(const Ranking& ranking) {
+  std::string out;
+  if (!ranking.ranked.empty())
+    out +=
+        "<table><thead><tr><th>stack</th><th>p50</th><th>p95</th><th>mean</th><th>of the "
+        "fastest, 99%</th><th></th></tr></thead><tbody>\n";
+  for (const auto& stack : ranking.ranked) {
+    const bool first = &stack == &ranking.ranked.front();
+    out +=
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                    escape_html(stack.id), time_or_none(stack.latency.p50_ns),
+                    time_or_none(stack.latency.p95_ns), time_or_none(stack.latency.mean_ns),
+                    ratio_text(stack, first), rank_text(stack, first));
+  }
+  if (!ranking.ranked.empty()) out += "</tbody></table>\n";
+  if (ranking.others.empty()) return out;
+  out += "<p>Not ranked:</p><ul>";
+  for (const auto& other : ranking.others)
+    out += fmt::format("<li>{}: {} {}</li>", escape_html(other.id), escape_html(other.status),
+                       escape_html(other.reason));
+  return out + "</ul>\n";
+}
+
+std::string curve(const Series& series) {
+  constexpr double kHeight = 90;
+  if (series.points.size() < 2) return {};
+  double low = HUGE_VAL, high = 0;
+  for (const auto& point : series.points) {
+    low = std::min(low, point.value);
+    high = std::max(high, point.value);
+  }
+  if (!(high > low)) high = low * 1.001;
+  const auto x = [&](std::size_t i) {
+    return 8 +
+           static_cast<double>(i) / static_cast<double>(series.points.size() - 1) * (kWidth - 16);
+  };
+  const auto y = [&](double value) {
+    return kHeight - 8 - (value - low) / (high - low) * (kHeight - 16);
+  };
+  std::string line, dots;
+  for (std::size_t i = 0; i < series.points.size(); ++i) {
+    const auto& point = series.points[i];
+    line += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", x(i), y(point.value));
+    dots += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"var(--c0)\"><title>{} "
+        "{}</title></circle>",
+        x(i), y(point.value), escape_html(point.run),
+        escape_html(value_text(series.kpi, point.value)));
+    for (const auto& step : series.steps)
+      if (step.run == point.run)
+        dots += fmt::format(
+            "<path d=\"M{:.1f} 0v{}\" stroke=\"var(--{})\" "
+            "stroke-dasharray=\"3 3\"/>",
+            x(i), kHeight, step.gain_percent > 0 ? "good" : "bad");
+  }
+  return fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} from run to run\" "
+      "style=\"width:100%;max-width:{}px\"><path d=\"{}\" fill=\"none\" "
+      "stroke=\"var(--c0)\" stroke-width=\"1.5\"/>{}</svg>\n",
+      kWidth, kHeight, to_string(series.kpi), kWidth, line, dots);
+}
+
+std::string history_section(const History& history) {
+  std::string out;
+  for (const auto& series : history.series) {
+    const auto drawn = curve(series);
+    if (drawn.empty()) continue;
+    out += fmt::format("<div class=\"card\"><h3>{}, {}</h3><p>{}, {} runs, last {}</p>{}",
+                       escape_html(series.stack), to_string(series.kpi),
+                       escape_html(series.workload), series.points.size(),
+                       escape_html(value_text(series.kpi, series.points.back().value)), drawn);
+    for (const auto& step : series.steps)
+      out += fmt::format("<p>{} from run {} {}</p>", gain_text(step.gain_percent),
+                         escape_html(step.run), escape_html(step.git_commit));
+    out += "</div>\n";
+  }
+  return out.empty() ? out : "<section><h2>History</h2>\n" + out + "</section>\n";
+}
+
+}  // namespace
+
+std::string render_html(const BenchReport& report) {
+  const auto conclusion = conclusion_of(report);
+  std::string out = fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<div class=\"top\">"
+      "<span class=\"brand\">gpu<i>ready</i></span><span>bench report</span>"
+      "<span class=\"meta\">{}</span></div>\n<main>\n"
+      "<section class=\"card hero neutral\"><div><h1>{}</h1></div></section>\n",
+      escape_html(conclusion), kHtmlStyle, escape_html(report.created_utc),
+      escape_html(conclusion));
+  for (const auto& run : report.runs) {
+    const auto ranking = ranking_of(run);
+    out += fmt::format("<section><h2>{} \u00b7 {}</h2>\n<div class=\"card\">{}{}</div>\n",
+                       escape_html(run.tag), escape_html(workload_text(run.workload)),
+                       ranking_table(ranking), distributions(run, ranking));
+    out +=
+        "<details class=\"card row\"><summary><span class=\"grow\"><b>Environment</b></span>"
+        "</summary><ul>";
+    for (const auto& [name, value] : environment_texts(run))
+      out += fmt::format("<li>{}: {}</li>", escape_html(name), escape_html(value));
+    out += "</ul></details></section>\n";
+  }
+  out += history_section(report.history);
+  return out + fmt::format("<footer>gpuready {}</footer>\n</main>\n</body>\n</html>\n",
+                           escape_html(report.tool_version));
+}
+
+}  // namespace gpuready

@@ -1,0 +1,125 @@
+#include "report/bench/bench_report.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "bench/ranking.h"
+#include "report/bench/compare_report.h"
+#include "report/bench/history_report.h"
+#include "report/bench/report_parts.h"
+#include "report/terminal_text.h"
+#include "report/text_layout.h"
+
+namespace gpuready {
+
+using namespace bench;
+
+std::string workload_text(const Workload& workload) {
+  std::string text = workload.name;
+  for (const auto& [name, size] : workload.shape) text += fmt::format(" {} {}", name, size);
+  for (const auto* part : {&workload.dtype, &workload.device})
+    if (!part->empty()) text += ", " + *part;
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> environment_texts(const RunRecord& run) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!text.empty()) texts.emplace_back(name, text);
+  };
+  const Environment& environment = run.environment;
+  for (const auto& gpu : environment.gpus) add("GPU", gpu.name + " " + gpu.uuid);
+  add("driver", environment.driver_version);
+  add("CUDA", environment.cuda_version);
+  add("kernel", environment.kernel_release);
+  add("OS", environment.os_name);
+  add("CPU", environment.cpu_model);
+  for (const auto& [name, value] : environment.variables) add(name.c_str(), value);
+  add("commit", run.git_commit + (run.git_dirty.value_or(false) ? " with changes" : ""));
+  add("started", run.started_utc);
+  add("fingerprint", environment.fingerprint());
+  return texts;
+}
+
+std::string ratio_text(const RankedStack& stack, bool first) {
+  if (first) return "1";
+  if (!stack.ratio) return "not known";
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", *stack.ratio, *stack.low, *stack.high);
+}
+
+std::string rank_text(const RankedStack& stack, bool first) {
+  if (first) return "fastest";
+  if (!stack.ratio) return "one repeat";
+  return stack.told_apart ? "slower" : "not told apart";
+}
+
+std::string time_or_none(const std::optional<double>& ns) {
+  return ns ? value_text(Kpi::p50, *ns) : "";
+}
+
+std::string conclusion_of(const BenchReport& report) {
+  if (report.runs.empty()) return "No run.";
+  const auto ranking = ranking_of(report.runs.back());
+  if (ranking.ranked.empty()) return "No stack of the last run could be ranked.";
+  const auto& best = ranking.ranked.front();
+  return fmt::format("{} is the fastest of {} in the last of {}: {} for {}.", best.id,
+                     counted(ranking.ranked.size(), "stack"), counted(report.runs.size(), "run"),
+                     time_or_none(best.latency.p50_ns ? best.latency.p50_ns : best.latency.mean_ns),
+                     workload_text(report.runs.back().workload));
+}
+
+std::string render_markdown(const BenchReport& report) {
+  std::string text = fmt::format("# Benchmark report\n\n**{}**\n", conclusion_of(report));
+  for (const auto& run : report.runs) {
+    text += fmt::format("\n## {}: {}\n\n", run.tag, workload_text(run.workload));
+    const auto ranking = ranking_of(run);
+    if (!ranking.ranked.empty())
+      text += "| stack | p50 | p95 | mean | of the fastest | |\n|---|---:|---:|---:|---|---|\n";
+    for (const auto& stack : ranking.ranked) {
+      const bool first = &stack == &ranking.ranked.front();
+      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", stack.id,
+                          time_or_none(stack.latency.p50_ns), time_or_none(stack.latency.p95_ns),
+                          time_or_none(stack.latency.mean_ns), ratio_text(stack, first),
+                          rank_text(stack, first));
+    }
+    if (!ranking.others.empty()) text += "\nNot ranked:\n\n";
+    for (const auto& other : ranking.others)
+      text += fmt::format("- {}: {}{}\n", other.id, other.status,
+                          other.reason.empty() ? "" : ", " + other.reason);
+    text += "\n";
+    for (const auto& [name, value] : environment_texts(run))
+      text += fmt::format("- {}: {}\n", name, value);
+  }
+  return text + "\n" + render_markdown(report.history).substr(2);
+}
+
+std::string render_terminal(const BenchReport& report, const TerminalStyle& style) {
+  TerminalText text(style);
+  for (const auto& run : report.runs) {
+    if (style.quiet) break;
+    text.blank();
+    text.line(0, {{run.tag, Ink::bold}, {"  " + workload_text(run.workload), Ink::dim}});
+    Table table{{{"stack", Align::left, true},
+                 {"p50", Align::right},
+                 {"p95", Align::right, false, 1},
+                 {"of the fastest", Align::left}},
+                {}};
+    const auto ranking = ranking_of(run);
+    for (const auto& stack : ranking.ranked) {
+      const bool first = &stack == &ranking.ranked.front();
+      const auto& typical = stack.latency.p50_ns ? stack.latency.p50_ns : stack.latency.mean_ns;
+      table.rows.push_back({{stack.id},
+                            {time_or_none(typical)},
+                            {time_or_none(stack.latency.p95_ns)},
+                            {ratio_text(stack, first)}});
+    }
+    text.table(2, table);
+    for (const auto& other : ranking.others)
+      text.paragraph(2, {other.id + ": "}, other.status + " " + other.reason, Ink::dim);
+  }
+  text.blank();
+  text.paragraph(0, {""}, conclusion_of(report));
+  return text.take();
+}
+
+}  // namespace gpuready

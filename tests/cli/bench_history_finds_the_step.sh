@@ -1,0 +1,21 @@
+. "$LIB"
+runs() { "$(dirname "$LIB")/bench_runs.py" bench-results "$@"; }
+rm -rf bench-results
+COMMIT=aaaa runs before 0 1 1000 1003 998 1001 999 1002
+COMMIT=bbbb runs after 10 1 1102 1101 1104 1100
+expect_exit 0 "$GPUREADY" bench history --kpi p50
+expect_in "-9.17%: 1.000 us to 1.101 us from run after-0, commit bbbb" "$out"
+[ -f bench-results/history.sqlite ] || die "no index was written"
+expect_exit 0 "$GPUREADY" bench history --json - --md history.md
+expect_in '"schema": "gpuready.bench-history"' "$out"
+expect_in '"added": 0' "$(sed 's/  *"added"/ "added"/' <<<"$out")"
+expect_in "# Benchmark history" "$(cat history.md)"
+expect_exit 2 "$GPUREADY" bench history --results nowhere
+# Results of other programs are compared like ours.
+cat >a.json <<'J'
+{"context": {"date": "2024-05-01T14:00:00+02:00", "executable": "bm"}, "benchmarks": [
+ {"name": "A", "run_type": "iteration", "real_time": 12.5, "cpu_time": NaN, "time_unit": "us"}]}
+J
+sed 's/12.5/25/; s/14:00/14:01/' a.json >b.json
+expect_exit 4 "$GPUREADY" bench compare a.json b.json
+expect_in "-50.0%" "$out"

@@ -1,0 +1,172 @@
+#include "bench/history.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "base/text.h"
+#include "bench/fields_history.h"
+#include "bench/result_files.h"
+#include "host/failing_storage.h"
+#include "host/memory_storage.h"
+#include "unit/bench/runs.h"
+#include "unit/host/storage_walk.h"
+#include "unit/value/describe.h"
+
+namespace gpuready::bench {
+namespace {
+
+TEST(BenchHistory, TheSchemaIsCurrent) {
+  value::expect_current_definitions("schema/bench-history.schema.json",
+                                    value::schema_definitions([](auto visit) {
+                                      value::Walk walk(std::move(visit));
+                                      walk.template type<History>();
+                                    }));
+}
+
+std::vector<double> noisy(std::vector<double> levels, std::size_t each, double noise,
+                          std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> values;
+  for (const double level : levels)
+    for (std::size_t i = 0; i < each; ++i)
+      values.push_back(level * std::exp(noise * normal(random)));
+  return values;
+}
+
+TEST(BenchSteps, AreFoundWhereTheyAre) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed)
+    EXPECT_EQ(find_steps(noisy({1000, 1080, 1000}, 10, 0.01, seed)),
+              (std::vector<std::size_t>{10, 20}))
+        << seed;
+}
+
+TEST(BenchSteps, NoiseHasNone) {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed)
+    found += !find_steps(noisy({1000}, 30, 0.02, seed)).empty();
+  EXPECT_LE(found, 6);
+}
+
+TEST(BenchSteps, RunsThatDependOnEachOtherHaveFew) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  int found = 0;
+  for (int series = 0; series < 300; ++series) {
+    std::vector<double> values;
+    double level = normal(random);
+    for (int i = 0; i < 30; ++i) {
+      level = 0.5 * level + std::sqrt(0.75) * normal(random);
+      values.push_back(1000 * std::exp(0.02 * level));
+    }
+    found += !find_steps(values).empty();
+  }
+  EXPECT_LE(found, 9);
+}
+
+TEST(BenchSteps, AnOutlierAndFewValuesAreNone) {
+  auto values = noisy({1000}, 30, 0.002, 1);
+  values[12] = 2000;
+  EXPECT_TRUE(find_steps(values).empty());
+  EXPECT_TRUE(find_steps({}).empty());
+  EXPECT_TRUE(find_steps({1, 1, 2, 2, 2}).empty());
+  EXPECT_EQ(find_steps({1, 1, 1, 2, 2, 2}), std::vector<std::size_t>{3});
+  // Sure and too small to matter.
+  EXPECT_TRUE(find_steps({1000, 1000, 1000, 1001, 1001, 1001}).empty());
+}
+
+TEST(BenchSteps, LongHistoriesAreSearchedAtTheirEnd) {
+  auto values = noisy({1000, 1100}, 1500, 0.005, 1);
+  EXPECT_EQ(find_steps(values), std::vector<std::size_t>{1500});
+}
+
+class BenchHistoryFiles : public ::testing::Test {
+ protected:
+  BenchHistoryFiles() {
+    std::string name = GPUREADY_BINARY_DIR "/historyXXXXXX";
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  ~BenchHistoryFiles() override { std::filesystem::remove_all(folder_); }
+  void save(std::size_t number, double ns) {
+    RunRecord run = run_of(fmt::format("r{:02}", number), {ns});
+    run.started_utc = second(number);
+    run.git_commit = fmt::format("c{}", number);
+    const auto saved = save_run(
+        folder_, run,
+        dump(Json{{"schema", "gpuready.bench-run"}, {"schema_version", 1}, {"run", to_json(run)}}));
+    ASSERT_TRUE(saved) << saved.error().message;
+  }
+  Result<History> history(const HistoryFilter& filter = {}) {
+    const auto host = make_live_host();
+    return read_history(*host, folder_, filter);
+  }
+  std::string folder_;
+};
+
+TEST_F(BenchHistoryFiles, KnowsRunsOnceAndKeepsThemWhenTheirFilesAreGone) {
+  for (std::size_t i = 0; i < 8; ++i) save(i, i < 4 ? 1000 : 1100);
+  const auto first = history();
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->added, 8u);
+  ASSERT_EQ(first->series.size(), 2u);  // p50 and throughput
+  const Series& p50 = first->series[0];
+  EXPECT_EQ(p50.kpi, Kpi::p50);
+  EXPECT_EQ(p50.points.size(), 8u);
+  ASSERT_EQ(p50.steps.size(), 1u);
+  EXPECT_EQ(p50.steps[0].git_commit, "c4");
+  EXPECT_NEAR(p50.steps[0].gain_percent, -100 / 11.0, 1e-9);
+  EXPECT_NEAR(first->series[1].steps.at(0).gain_percent, -100 / 11.0, 1e-9);
+  EXPECT_EQ(history()->added, 0u);
+  std::filesystem::remove(folder_ + "/r00__test.json");
+  save(8, 1100);
+  EXPECT_EQ(history()->added, 1u);
+  EXPECT_EQ(history()->runs, 9u);
+}
+
+TEST_F(BenchHistoryFiles, FiltersByStackKpiAndTag) {
+  save(0, 1000);
+  EXPECT_EQ(history({.stacks = {}, .tags = {}, .kpis = {Kpi::p50}})->series.size(), 1u);
+  EXPECT_EQ(history({.stacks = {"tvm"}, .tags = {}, .kpis = {}})->series.size(), 0u);
+  EXPECT_EQ(history({.stacks = {}, .tags = {"other"}, .kpis = {}})->series.size(), 0u);
+}
+
+TEST_F(BenchHistoryFiles, ADamagedIndexIsToldWithItsCure) {
+  save(0, 1000);
+  ASSERT_TRUE(history());
+  for (const std::string& damage :
+       {std::string("not a database, but long enough to be read as one"),
+        std::string(4096, '\0')}) {
+    std::ofstream(folder_ + "/history.sqlite", std::ios::binary) << damage;
+    const auto read = history();
+    ASSERT_FALSE(read);
+    EXPECT_TRUE(contains(read.error().message, "Delete it: it is made anew"))
+        << read.error().message;
+  }
+  EXPECT_FALSE(history());
+}
+
+TEST_F(BenchHistoryFiles, TheIndexIsWrittenWholeOrNotAtAll) {
+  save(0, 1000);
+  const auto host = make_live_host();
+  for (std::size_t at = 1;; ++at) {
+    std::filesystem::remove(folder_ + "/history.sqlite");
+    FailingStorage storage(live_storage(), {at, StorageFault::Kind::once, ENOSPC}, {});
+    const auto read = read_history(*host, folder_, {}, storage);
+    const auto again = history();
+    ASSERT_TRUE(again) << again.error().message;
+    if (read) {  // after an error it may be there, too: the name was given and not made durable
+      EXPECT_EQ(again->added, 0u);
+    }
+    EXPECT_EQ(again->runs, 1u);
+    if (storage.calls() < at) break;
+  }
+}
+
+}  // namespace
+}  // namespace gpuready::bench
