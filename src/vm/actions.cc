@@ -15,10 +15,10 @@ bool is_number(std::string_view text) { return parse_uint(text).has_value(); }
 
 }  // namespace
 
-Step write_step(const PciFunction& function, const std::string& attribute, std::string value,
-                std::string was, std::string what, std::string why) {
+PlanStep write_step(const PciFunction& function, const std::string& attribute, std::string value,
+                    std::string was, std::string what, std::string why) {
   const std::string path = folder_of(function.address) + "/" + attribute;
-  Step step{.what = std::move(what), .why = std::move(why), .risk = {}, .act = {}};
+  PlanStep step{.what = std::move(what), .why = std::move(why), .risk = {}, .act = {}};
   step.act = {.kind = ActionKind::write,
               .device = function.address,
               .path = path,
@@ -28,7 +28,7 @@ Step write_step(const PciFunction& function, const std::string& attribute, std::
   return step;
 }
 
-Step unbind_step(const PciAddress& device, const std::string& driver) {
+PlanStep unbind_step(const PciAddress& device, const std::string& driver) {
   return {.what = fmt::format("Unbind {} from {}", device.text(), printable(driver)),
           .why = "A device has one driver at a time.",
           .risk =
@@ -38,13 +38,13 @@ Step unbind_step(const PciAddress& device, const std::string& driver) {
           .undo = Action{.kind = ActionKind::bind, .device = device, .driver = driver}};
 }
 
-Step override_step(const PciFunction& function, const std::string& driver) {
+PlanStep override_step(const PciFunction& function, const std::string& driver) {
   return write_step(function, "driver_override", driver, function.driver_override.value_or(""),
                     fmt::format("Let {} alone have {}", driver, function.address.text()),
                     "Otherwise the driver that knows its ids takes it back.");
 }
 
-Step bind_step(const PciAddress& device, const std::string& driver) {
+PlanStep bind_step(const PciAddress& device, const std::string& driver) {
   return {.what = fmt::format("Bind {} to {}", device.text(), printable(driver)),
           .why = "Through this driver a virtual machine gets the device.",
           .risk = "The driver may refuse it.",
@@ -52,14 +52,14 @@ Step bind_step(const PciAddress& device, const std::string& driver) {
           .undo = Action{.kind = ActionKind::unbind, .device = device, .driver = driver}};
 }
 
-Step reset_step(const PciAddress& device, const std::string& methods) {
+PlanStep reset_step(const PciAddress& device, const std::string& methods) {
   return {.what = fmt::format("Reset {} ({})", device.text(), printable(methods)),
           .why = "The next owner finds nothing of the last one's state.",
           .risk = "A device that does not come back from a reset needs a restart of the machine.",
           .act = {.kind = ActionKind::reset, .device = device, .value = methods}};
 }
 
-Step service_step(bool stop, const std::string& unit) {
+PlanStep service_step(bool stop, const std::string& unit) {
   return {.what = fmt::format("{} {}", stop ? "Stop" : "Start", unit),
           .why = stop ? "It holds the GPUs open." : "The GPUs that stay here need it.",
           .risk = stop ? "While it is stopped, other GPUs are without it." : "",

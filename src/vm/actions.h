@@ -7,13 +7,13 @@
 
 namespace gpuready::vm {
 
-Step write_step(const PciFunction& function, const std::string& attribute, std::string value,
-                std::string was, std::string what, std::string why);
-Step unbind_step(const PciAddress& device, const std::string& driver);
-Step override_step(const PciFunction& function, const std::string& driver);
-Step bind_step(const PciAddress& device, const std::string& driver);
-Step reset_step(const PciAddress& device, const std::string& methods);
-Step service_step(bool stop, const std::string& unit);
+PlanStep write_step(const PciFunction& function, const std::string& attribute, std::string value,
+                    std::string was, std::string what, std::string why);
+PlanStep unbind_step(const PciAddress& device, const std::string& driver);
+PlanStep override_step(const PciFunction& function, const std::string& driver);
+PlanStep bind_step(const PciAddress& device, const std::string& driver);
+PlanStep reset_step(const PciAddress& device, const std::string& methods);
+PlanStep service_step(bool stop, const std::string& unit);
 // Sentences for an action that undoes another.
 std::string describe(const Action& action);
 

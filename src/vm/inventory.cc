@@ -34,6 +34,9 @@ class Reader {
     find_companions();
     std::ranges::sort(out_.devices, {}, [](const Device& d) { return d.function.address; });
     if (out_.devices.empty()) return std::move(out_);
+    std::vector<PciFunction*> functions;
+    for (auto& device : out_.devices) functions.push_back(&device.function);
+    read_overrides(host_, functions);
     open_ = read_open_files(host_);
     if (open_.unseen) out_.unseen.push_back(*open_.unseen);
     storage_ = read_storage_use(host_);
@@ -233,11 +236,13 @@ class Reader {
   void find_networks(Device& device) {
     if (device.function.class_code >> 16 != kNetworkClass) return;
     for (const auto& name : list(folder_of(device.function.address) + "/net")) {
-      const auto state = host_.read_text("/sys/class/net/" + name + "/operstate");
-      if (state && *state != "down")
+      // Without a cable it is up and not running: somebody configured it all the same.
+      constexpr std::uint64_t kUp = 1;  // Linux, include/uapi/linux/if.h: IFF_UP
+      const auto flags = host_.read_hex("/sys/class/net/" + name + "/flags");
+      if (flags && (*flags & kUp))
         device.around.uses.push_back(
             {.kind = "network",
-             .what = fmt::format("network interface {} is {}", printable(name), printable(*state)),
+             .what = fmt::format("network interface {} is up", printable(name)),
              .pid = {}});
     }
   }

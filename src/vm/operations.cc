@@ -243,7 +243,7 @@ Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& a
     const bool same_boot = boot && claim.operations.front().boot_id == boot;
     auto plan = plan_recovery(claim, state, same_boot);
     if (!plan) continue;
-    std::erase_if(plan->steps, [&](const Step& step) {
+    std::erase_if(plan->steps, [&](const PlanStep& step) {
       return step.act.kind == ActionKind::clean && step.act.device &&
              std::ranges::find(accept, *step.act.device) != accept.end();
     });

@@ -84,6 +84,15 @@ bool PciFunction::suspended() const {
   return runtime_status == "suspended" || runtime_status == "suspending";
 }
 
+void read_overrides(Host& host, std::span<PciFunction* const> functions) {
+  std::vector<std::string> paths;
+  for (const auto* function : functions)
+    paths.push_back(folder_of(function->address) + "/driver_override");
+  host.ask_driver(paths);
+  for (std::size_t i = 0; i < functions.size(); ++i)
+    functions[i]->driver_override = unless_null(host.read_text(paths[i]));
+}
+
 std::string folder_of(const PciAddress& address) {
   return "/sys/bus/pci/devices/" + address.text();
 }
@@ -137,7 +146,6 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address) {
   function.subsystem_device_id = attributes.id<std::uint16_t>("subsystem_device");
   function.modalias = attributes.text("modalias");
   function.driver = attributes.link_name("driver");
-  function.driver_override = unless_null(attributes.text("driver_override"));
   if (const auto group = attributes.link_name("iommu_group"))
     function.iommu_group = narrow<int>(parse_uint(*group));
   function.numa_node = attributes.count("numa_node");

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,10 @@ std::string folder_of(const PciAddress& address);
 
 // not_found when there is none at this address, or it goes away while it is read.
 Result<PciFunction> read_pci_function(Host& host, const PciAddress& address);
+
+// Reads driver_override, which waits for the device's lock: that of a device whose driver never
+// returned is never answered, so a child with a deadline asks for all.
+void read_overrides(Host& host, std::span<PciFunction* const> functions);
 
 // `resource`: "start end flags" a line; the first six are the BARs.
 std::vector<Bar> parse_bars(std::string_view text);

@@ -203,7 +203,7 @@ class Actor {
   std::set<PciAddress> stuck_;
 };
 
-void take_back(const std::vector<Step>& steps, Actor& actor, Outcome& out) {
+void take_back(const std::vector<PlanStep>& steps, Actor& actor, Outcome& out) {
   for (const auto& step : steps) {
     if (actor.is_stuck(step.act)) {
       out.left.push_back(step.what + ": its driver has not returned");
@@ -218,16 +218,16 @@ void take_back(const std::vector<Step>& steps, Actor& actor, Outcome& out) {
 
 }  // namespace
 
-std::vector<Step> steps_back(const Operation& operation) {
-  std::vector<Step> back;
+std::vector<PlanStep> steps_back(const Operation& operation) {
+  std::vector<PlanStep> back;
   for (auto index = operation.begun.rbegin(); index != operation.begun.rend(); ++index) {
     if (*index >= operation.plan.steps.size()) continue;
     const auto& step = operation.plan.steps[*index];
     if (!step.undo) continue;
-    Step undo{.what = describe(*step.undo),
-              .why = "It takes back: " + step.what,
-              .risk = {},
-              .act = *step.undo};
+    PlanStep undo{.what = describe(*step.undo),
+                  .why = "It takes back: " + step.what,
+                  .risk = {},
+                  .act = *step.undo};
     back.push_back(std::move(undo));
   }
   return back;

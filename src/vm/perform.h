@@ -50,6 +50,6 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
                 const std::map<PciAddress, std::string>& vbios = {});
 
 // The steps that take back what `operation` may have done.
-std::vector<Step> steps_back(const Operation& operation);
+std::vector<PlanStep> steps_back(const Operation& operation);
 
 }  // namespace gpuready::vm

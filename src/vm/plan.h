@@ -33,7 +33,7 @@ struct Action {
   bool may_fail = false;  // then it is told, and nothing else comes of it
 };
 
-struct Step {
+struct PlanStep {
   std::string what;  // "Unbind 0000:17:00.0 from nvidia"
   std::string why;
   std::string risk;  // what could go wrong; empty: nothing that is known
@@ -46,7 +46,7 @@ struct Plan {
   std::string name;                 // of the virtual machine or whatever else they are for
   std::vector<PciAddress> devices;  // all that move
   bool managed = false;             // binding is left to libvirt
-  std::vector<Step> steps;
+  std::vector<PlanStep> steps;
   std::vector<std::string> warnings;
   std::vector<std::string> refusals;  // not empty: it cannot be carried out
 };

@@ -133,12 +133,13 @@ class AttachPlanner {
       if (!of_nvidia(*device) || device->function.driver != "nvidia") continue;
       if (!device->around.persistence.value_or(true)) continue;  // not known: better so
       const std::string address = device->function.address.text();
-      Step step{.what = "Switch persistence mode of " + address + " off",
-                .why = "It holds the GPU though no process does, and unbinding would never end.",
-                .risk = "",
-                .act = {.kind = ActionKind::run,
-                        .device = device->function.address,
-                        .command = {"nvidia-smi", "-i", address, "-pm", "0"}}};
+      PlanStep step{
+          .what = "Switch persistence mode of " + address + " off",
+          .why = "It holds the GPU though no process does, and unbinding would never end.",
+          .risk = "",
+          .act = {.kind = ActionKind::run,
+                  .device = device->function.address,
+                  .command = {"nvidia-smi", "-i", address, "-pm", "0"}}};
       if (device->around.persistence) {
         step.undo = step.act;
         step.undo->command.back() = "1";
@@ -231,17 +232,18 @@ class AttachPlanner {
         asked.bytes / asked.page_bytes + (asked.bytes % asked.page_bytes != 0);
     if (pool->free >= wanted) return;
     const std::uint64_t total = pool->total + (wanted - pool->free);
-    Step step{.what = fmt::format("Reserve {} huge pages of {} on NUMA node {}",
-                                  total - pool->total, format_bytes(asked.page_bytes), node),
-              .why = "The guest's memory lies beside its device.",
-              .risk =
-                  "Memory may be too fragmented; a restart with hugepages= on the kernel's command "
-                  "line always finds them.",
-              .act = {.kind = ActionKind::write,
-                      .path = fmt::format(
-                          "/sys/devices/system/node/node{}/hugepages/hugepages-{}kB/nr_hugepages",
-                          node, asked.page_bytes / 1024),
-                      .value = std::to_string(total)}};
+    PlanStep step{
+        .what = fmt::format("Reserve {} huge pages of {} on NUMA node {}", total - pool->total,
+                            format_bytes(asked.page_bytes), node),
+        .why = "The guest's memory lies beside its device.",
+        .risk =
+            "Memory may be too fragmented; a restart with hugepages= on the kernel's command "
+            "line always finds them.",
+        .act = {.kind = ActionKind::write,
+                .path = fmt::format(
+                    "/sys/devices/system/node/node{}/hugepages/hugepages-{}kB/nr_hugepages", node,
+                    asked.page_bytes / 1024),
+                .value = std::to_string(total)}};
     step.undo = step.act;
     step.undo->value = std::to_string(pool->total);
     plan_.steps.push_back(std::move(step));

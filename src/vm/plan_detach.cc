@@ -11,8 +11,8 @@ bool is_command(const Action& action, std::string_view program) {
          action.command.front() == program;
 }
 
-Step step_of(const Action& act, const Action& undo, std::string why) {
-  Step step{.what = describe(act), .why = std::move(why), .risk = {}, .act = act, .undo = undo};
+PlanStep step_of(const Action& act, const Action& undo, std::string why) {
+  PlanStep step{.what = describe(act), .why = std::move(why), .risk = {}, .act = act, .undo = undo};
   if (!step.what.empty()) step.what.front() = static_cast<char>(std::toupper(step.what.front()));
   return step;
 }
@@ -37,7 +37,7 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     for (const auto& step : attached.steps)
       if (step.act.kind == kind) plan.steps.push_back(step);
   };
-  const auto is_override = [](const Step& step) {
+  const auto is_override = [](const PlanStep& step) {
     return step.act.kind == ActionKind::write && step.act.path.ends_with("/driver_override");
   };
 
@@ -45,14 +45,14 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
                         .why = "VFIO waits until the last one has closed them.",
                         .risk = {},
                         .act = {.kind = ActionKind::idle, .devices = plan.devices}});
-  undo_each([](const Step& s) { return s.act.kind == ActionKind::bind; },
+  undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::bind; },
             "The virtual machine's driver lets go of it.");
   undo_each(is_override, "Its own driver may have it again.");
   again_each(ActionKind::reset);
   again_each(ActionKind::rom);
-  undo_each([](const Step& s) { return s.act.kind == ActionKind::unbind; },
+  undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::unbind; },
             "It gets the driver that it had.");
-  undo_each([&](const Step& s) { return s.act.kind == ActionKind::write && !is_override(s); },
+  undo_each([&](const PlanStep& s) { return s.act.kind == ActionKind::write && !is_override(s); },
             "As it was before.");
   for (const auto& address : plan.devices)
     if (const auto* device = inventory.find(address); device && has_memory(device->function))
@@ -60,18 +60,18 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
                             .why = "Nobody may find what the guest left there.",
                             .risk = "A test that fails or cannot be run keeps it in quarantine.",
                             .act = {.kind = ActionKind::clean, .device = address}});
-  undo_each([](const Step& s) { return is_command(s.act, "nvidia-smi"); }, "As it was before.");
+  undo_each([](const PlanStep& s) { return is_command(s.act, "nvidia-smi"); }, "As it was before.");
   // Services that were started again after attaching must find the GPU that came back.
-  const auto starts = [](const Step& s) {
+  const auto starts = [](const PlanStep& s) {
     return is_command(s.act, "systemctl") && s.act.command.at(1) == "start";
   };
   for (const auto& step : attached.steps) {
     if (!is_command(step.act, "systemctl") || step.act.command.at(1) != "stop") continue;
     const std::string unit = step.act.command.at(2);
-    const bool runs = std::ranges::any_of(attached.steps, [&](const Step& other) {
+    const bool runs = std::ranges::any_of(attached.steps, [&](const PlanStep& other) {
       return starts(other) && other.act.command.at(2) == unit;
     });
-    Step back = service_step(false, unit);
+    PlanStep back = service_step(false, unit);
     back.undo = std::nullopt;
     if (runs) {
       back.what = "Restart " + unit;

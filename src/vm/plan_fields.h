@@ -36,8 +36,8 @@ constexpr void visit_fields(Visitor& visit, Of<Action>) {
 }
 
 template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Step>) {
-  using T = Step;
+constexpr void visit_fields(Visitor& visit, Of<PlanStep>) {
+  using T = PlanStep;
   visit.about("step", "A step of a plan.");
   FIELD(what, "What is done.", {.always = true});
   FIELD(why, "Why.");

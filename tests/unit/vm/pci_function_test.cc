@@ -34,8 +34,10 @@ constexpr PciAddress kAddress{0, 0x17, 0, 0};
 
 TEST(PciFunction, WhatSysfsShows) {
   const auto host = scripted(with_status("active"));
-  const auto function = read_pci_function(*host, kAddress);
+  auto function = read_pci_function(*host, kAddress);
   ASSERT_TRUE(function);
+  PciFunction* const one[] = {&*function};
+  read_overrides(*host, one);
   EXPECT_EQ(function->vendor_id, 0x10de);
   EXPECT_EQ(function->driver, "nvidia");
   EXPECT_EQ(function->driver_override, std::nullopt);  // "(null)"
