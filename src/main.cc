@@ -37,6 +37,7 @@ constexpr CommandEntry kCommands[] = {
     {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test", declare_gpu_test},
     {"ternary", "Ternary (1.58-bit) weights: GGUF files, and the kernels that multiply by them",
      declare_ternary},
+    {"pack", "GPU packages: what code files hold, and what of it a machine can load", declare_pack},
     {"bench", "Benchmarks of compiler stacks: compare runs, and say how sure that is",
      declare_bench},
     {"vm", "GPUs for virtual machines: attach, give back, driver bundles for guests", declare_vm},

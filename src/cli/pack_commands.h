@@ -3,4 +3,9 @@
 
 #include "cli/command_line.h"
 
-namespace gpuready::cli {}  // namespace gpuready::cli
+namespace gpuready::cli {
+
+void declare_pack_inspect(CommandSpec& command);
+void declare_pack_explain(CommandSpec& command);
+
+}  // namespace gpuready::cli

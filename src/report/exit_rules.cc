@@ -136,6 +136,14 @@ constexpr Rule<bench::Comparison> kCompare[] = {
      Exit::unknown},
 };
 
+constexpr Rule<pack::Inspection> kPackInspect[] = {
+    {[](const pack::Inspection& i) {
+       return !i.problems.empty() ||
+              any(i.files, [](const pack::FileReport& file) { return !file.problems.empty(); });
+     },
+     Exit::unhealthy},
+};
+
 constexpr Rule<DriversReport> kDrivers[] = {
     {[](const DriversReport& r) { return !r.problems.empty(); }, Exit::unhealthy},
 };
@@ -149,6 +157,16 @@ constexpr Rule<CompatReport> kCompat[] = {
      },
      Exit::unhealthy},
     {[](const CompatReport& r) { return r.cuda.fit == vm::CudaFit::unknown; }, Exit::unknown},
+};
+
+constexpr Rule<Explanation> kPackExplain[] = {
+    {[](const Explanation& e) { return !e.problems.empty(); }, Exit::unhealthy},
+    {[](const Explanation& e) {
+       return any(e.answers, [](const auto& file) {
+         return any(file, [](const auto& answer) { return answer.runs == pack::Runs::none; });
+       });
+     },
+     Exit::unhealthy},
 };
 
 constexpr Rule<bench::Promotion> kPromote[] = {
@@ -181,5 +199,10 @@ Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCom
 Exit exit_of(const DriversReport& report) { return first_that_holds(kDrivers, report); }
 Exit exit_of(const CompatReport& report) { return first_that_holds(kCompat, report); }
 Exit exit_of(const bench::Promotion& promotion) { return first_that_holds(kPromote, promotion); }
+
+Exit exit_of(const pack::Inspection& inspection) {
+  return first_that_holds(kPackInspect, inspection);
+}
+Exit exit_of(const Explanation& explanation) { return first_that_holds(kPackExplain, explanation); }
 
 }  // namespace gpuready

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "bench/promote.h"
+#include "pack/code/inspect.h"
 #include "report/envelope.h"
+#include "report/pack/explain_report.h"
 #include "report/selftest_report.h"
 #include "report/vm/drivers_report.h"
 #include "ternary/gguf_convert.h"
@@ -73,5 +75,8 @@ struct VmTally {
   bool unclean = false;     // a device is in quarantine
 };
 Exit exit_of(const VmTally& tally);
+
+Exit exit_of(const pack::Inspection& inspection);
+Exit exit_of(const Explanation& explanation);
 
 }  // namespace gpuready

@@ -23,7 +23,8 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
-           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd")
+           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd",
+           "pack-inspect", "pack-explain")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -83,7 +84,8 @@ class Schemas(unittest.TestCase):
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
                                         "ternary-convert", "bench-run", "bench-compare",
                                         "bench-promote", "bench-history", "vm-drivers", "vm-compat", "vm-devices",
-                                        "vm-operation", "vm-status", "vm-args", "vm-initrd"})
+                                        "vm-operation", "vm-status", "vm-args", "vm-initrd",
+           "pack-inspect", "pack-explain"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -136,7 +138,8 @@ class Documents(unittest.TestCase):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
                      "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote", "bench-history",
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
-                     "vm-status"):
+                     "vm-status",
+           "pack-inspect", "pack-explain"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

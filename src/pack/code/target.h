@@ -32,7 +32,7 @@ std::optional<CudaTarget> cuda_target(std::uint32_t number, char suffix);
 // not named, so the code runs either way.
 struct GfxTarget {
   std::string processor;  // "gfx942", "gfx9-4-generic"
-  std::optional<bool> sramecc, xnack;
+  std::optional<bool> sramecc = {}, xnack = {};
   auto operator<=>(const GfxTarget&) const = default;
 
   std::string name() const;  // "gfx90a:sramecc+:xnack-", as LLVM writes it

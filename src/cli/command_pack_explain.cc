@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "cli/pack_commands.h"
+#include "cli/terminal.h"
+#include "report/exit_rules.h"
+#include "report/pack/explain_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;  // of them the output's, --replay, --fake and --timeout
+  std::string path;
+  std::vector<std::string> gpus;
+  std::optional<std::string> driver, cuda;
+};
+
+Result<std::optional<Version>> version_option(const char* option,
+                                              const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  auto version = parse_version(*text);
+  if (!version)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} {}: a version is digits and dots, such as {}", option, *text,
+                            option == std::string_view("--cuda") ? "12.4" : "535.104.05"));
+  return version;
+}
+
+struct Subject {
+  std::vector<ExplainedGpu> gpus;
+  pack::Driver driver;
+};
+
+Result<Subject> named(const Options& options) {
+  Subject subject;
+  for (const std::string& name : options.gpus) {
+    auto gpu = pack::parse_target_gpu(name);
+    if (!gpu)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("--gpu {}: name a compute capability, such as 8.6, or a target of "
+                              "AMD's, such as gfx942",
+                              name));
+    subject.gpus.push_back({*gpu, gpu->name()});
+  }
+  return subject;
+}
+
+// The GPUs of this machine, or of a recording, each kind once.
+Result<Subject> of_machine(const Options& options) {
+  auto host = TRY(open_host(options.globals));
+  const Machine machine = TRY(inspect_as_asked(*host, options.globals, {}));
+  Subject subject;
+  for (const Gpu& gpu : machine.gpus) {
+    const auto& target = gpu.compute_capability ? gpu.compute_capability : gpu.gfx_target;
+    if (!target) continue;
+    const auto parsed = pack::parse_target_gpu(*target);
+    if (!parsed || std::any_of(subject.gpus.begin(), subject.gpus.end(),
+                               [&](const auto& known) { return known.gpu == *parsed; }))
+      continue;
+    subject.gpus.push_back({*parsed, fmt::format("{} ({})", gpu.name, parsed->name())});
+  }
+  if (subject.gpus.empty())
+    return fail(ErrorKind::no_device,
+                "no GPU was found whose architecture is known: name one with --gpu");
+  const auto& nvidia = machine.nvidia;
+  const auto& version = nvidia.driver_version ? nvidia.driver_version : nvidia.module_version;
+  if (version) subject.driver.version = parse_version(*version);
+  if (nvidia.cuda_version) subject.driver.cuda = parse_version(*nvidia.cuda_version);
+  return subject;
+}
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
+  auto subject = options.gpus.empty() ? of_machine(options) : named(options);
+  if (!subject)
+    return complain(subject.error(), subject.error().kind == ErrorKind::no_device
+                                         ? Exit::required_absent
+                                         : Exit::usage);
+  const auto driver = version_option("--driver", options.driver);
+  if (!driver) return complain(driver.error());
+  const auto cuda = version_option("--cuda", options.cuda);
+  if (!cuda) return complain(cuda.error());
+  // What is named goes before what the machine says; its CUDA then follows from the driver.
+  if (*driver) subject->driver = {.version = *driver, .cuda = {}};
+  if (*cuda) subject->driver.cuda = *cuda;
+
+  const auto host = make_live_host();
+  ProgressLine progress(options.globals.quiet);
+  const auto inspection = pack::inspect_path(
+      *host, options.path, [&](const std::string& path) { progress.show("Reading " + path); });
+  progress.clear();
+  if (!inspection) return complain(inspection.error());
+  const Explanation explanation =
+      explain_all(*inspection, std::move(subject->gpus), subject->driver);
+  Envelope envelope = begin_envelope("pack explain");
+  envelope.exit = exit_of(explanation);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{.envelope = envelope,
+               .json = [&] { return to_json(explanation, envelope); },
+               .terminal =
+                   [&](const TerminalStyle& style) { return render_terminal(explanation, style); }},
+      options.globals);
+}
+
+}  // namespace
+
+void declare_pack_explain(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "PATH",
+       .value = &options->path,
+       .help = "A library, program, cubin, fat binary, PTX or code object, or a folder of them",
+       .required = true},
+      {.name = "--gpu",
+       .value = &options->gpus,
+       .help = "GPUs to answer for in place of this machine's: 8.6, gfx942",
+       .type = "GPU",
+       .commas = true},
+      {.name = "--driver",
+       .value = &options->driver,
+       .help = "The version of NVIDIA's driver to answer for: 535.104.05",
+       .type = "VERSION"},
+      {.name = "--cuda",
+       .value = &options->cuda,
+       .help = "The CUDA version that the driver reports, where its version does not say it",
+       .type = "VERSION"},
+      {.name = "--replay",
+       .value = &options->globals.replay,
+       .help = "Answer for the machine of a recording",
+       .type = "FILE"},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 each library loads at least in part on each GPU; 1 one does not, or could "
+      "not\n"
+      "be read; 2 there is no such file; 3 no GPU is here and none was named.";
+}
+
+}  // namespace gpuready::cli

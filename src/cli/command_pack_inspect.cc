@@ -1,0 +1,61 @@
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "cli/pack_commands.h"
+#include "cli/terminal.h"
+#include "report/exit_rules.h"
+#include "report/pack/inspect_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;  // of them the output's alone
+  std::string path;
+  bool details = false;
+};
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
+  const auto host = make_live_host();
+  ProgressLine progress(options.globals.quiet);
+  const auto inspection = pack::inspect_path(
+      *host, options.path, [&](const std::string& path) { progress.show("Reading " + path); });
+  progress.clear();
+  if (!inspection) return complain(inspection.error());
+  Envelope envelope = begin_envelope("pack inspect");
+  envelope.exit = exit_of(*inspection);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(Delivery{.envelope = envelope,
+                          .json = [&] { return to_json(*inspection, envelope); },
+                          .terminal =
+                              [&](const TerminalStyle& style) {
+                                return render_terminal(*inspection, style, options.details);
+                              }},
+                 options.globals);
+}
+
+}  // namespace
+
+void declare_pack_inspect(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "PATH",
+       .value = &options->path,
+       .help = "A library, program, cubin, fat binary, PTX or code object, or a folder of them",
+       .required = true},
+      {.name = "--details",
+       .value = &options->details,
+       .help = "Of a folder: every file in full, not one line each"},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 all was read; 1 a file could not be read, or code in it is damaged; 2 there "
+      "is\n"
+      "no such file.";
+}
+
+}  // namespace gpuready::cli

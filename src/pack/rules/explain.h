@@ -1,0 +1,59 @@
+// What a file would do on a GPU: how much of its code loads, why the rest does not, and the
+// smallest change that would help. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pack/code/file_report.h"
+#include "pack/rules/can_load.h"
+
+namespace gpuready::pack {
+
+enum class Runs {
+  all,      // every module loads
+  part,     // some do; that the others are not needed here, only a load test can prove
+  none,     // no module does
+  no_code,  // the file holds no code that could be loaded anywhere
+};
+std::string_view to_string(Runs runs);
+
+// What would make a module load that does not: a newer driver with the code as it is, or another
+// build.
+struct Change {
+  std::string driver;  // "590.44.01", or a CUDA release where its driver is not known
+  std::string build;   // what to build for: "sm_86", "gfx942"
+  std::string text;    // one clause that says both
+  bool empty() const { return text.empty(); }
+};
+
+struct FileAnswer {
+  Runs runs = Runs::no_code;
+  // Modules: containers, each of which holds one module in several builds. A container without any
+  // code that could be loaded (stubs, linker input) is not counted. Where a file has no containers,
+  // its bare pieces together are one module, which the library chooses from by itself.
+  std::uint64_t modules = 0, by_cubin = 0, by_jit = 0;
+  std::uint64_t loads() const { return by_cubin + by_jit; }
+  struct Reason {
+    Obstacle obstacle;
+    std::string because;
+    std::uint64_t modules;
+  };
+  std::vector<Reason>
+      reasons;         // of modules that do not load, the most frequent first, three at most
+  std::string driver;  // why no code at all loads with this driver
+  Change change;       // where not all modules load
+};
+FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& driver);
+
+// The CUDA major version that a file's libraries belong to, which sets the least driver: of
+// libcudart.so.12 and its like among what it needs.
+std::optional<int> cuda_major_needed(const FileReport& file);
+
+// Every GPU that is told apart by what files hold for it: all of NVIDIA's from 5.0 on, and older
+// ones and AMD's that the files name.
+std::vector<TargetGpu> interesting_gpus(std::span<const FileReport> files);
+
+}  // namespace gpuready::pack

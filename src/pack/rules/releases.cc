@@ -1,0 +1,112 @@
+#include "pack/rules/releases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "machine/architectures.h"
+
+namespace gpuready::pack {
+namespace {
+
+constexpr CudaRelease kReleases[] = {
+    // CUDA   PTX    driver
+    {"9.0", "6.0", "384.81"},     {"9.1", "6.1", "390.46"},     {"9.2", "6.2", "396.26"},
+    {"10.0", "6.3", "410.48"},    {"10.1", "6.4", "418.39"},    {"10.2", "6.5", "440.33"},
+    {"11.0", "7.0", "450.36.06"}, {"11.1", "7.1", "455.23"},    {"11.2", "7.2", "460.27.03"},
+    {"11.3", "7.3", "465.19.01"}, {"11.4", "7.4", "470.42.01"}, {"11.5", "7.5", "495.29.05"},
+    {"11.6", "7.6", "510.39.01"}, {"11.7", "7.7", "515.43.04"}, {"11.8", "7.8", "520.61.05"},
+    {"12.0", "8.0", "525.60.13"}, {"12.1", "8.1", "530.30.02"}, {"12.2", "8.2", "535.54.03"},
+    {"12.3", "8.3", "545.23.06"}, {"12.4", "8.4", "550.54.14"}, {"12.5", "8.5", "555.42.02"},
+    {"12.6", "8.5", "560.28.03"}, {"12.7", "8.6", "565.57.01"}, {"12.8", "8.7", "570.26"},
+    {"12.9", "8.8", "575.51.03"}, {"13.0", "9.0", "580.65.06"}, {"13.1", "9.1", "590.44.01"},
+    {"13.2", "9.2", "595"},       {"13.3", "9.3", ""},          {"13.4", "9.4", ""},
+    {"13.5", "9.5", ""},
+};
+
+// NVIDIA, "CUDA Compatibility", minor version compatibility.
+struct Floor {
+  int major;
+  std::string_view driver;
+};
+constexpr Floor kFloors[] = {
+    {9, "384.81"}, {10, "410.48"}, {11, "450.80.02"}, {12, "525.60.13"}, {13, "580.65.06"}};
+
+// The last branches: NVIDIA, "Support plan for Kepler" and "for Maxwell, Pascal and Volta".
+struct LastBranch {
+  int major, minor;  // architectures up to this one
+  std::string_view branch;
+};
+constexpr LastBranch kLastBranches[] = {{3, 9, "470"}, {7, 4, "580"}};
+
+Version version_of(std::string_view text) { return parse_version(text).value_or(Version{}); }
+
+}  // namespace
+
+std::span<const CudaRelease> cuda_releases() { return kReleases; }
+
+std::optional<Version> cuda_of_driver(const Version& driver) {
+  std::optional<Version> cuda;
+  for (const auto& release : kReleases) {
+    if (release.driver.empty()) continue;
+    // A branch is of one release from its first driver on, betas included.
+    if (version_of(release.driver).major() > driver.major()) break;
+    cuda = version_of(release.cuda);
+  }
+  return cuda;
+}
+
+std::optional<Version> ptx_isa_of_cuda(const Version& cuda) {
+  std::optional<Version> isa;
+  for (const auto& release : kReleases)
+    if (version_of(release.cuda) <= cuda) isa = version_of(release.ptx_isa);
+  return isa;
+}
+
+const CudaRelease* release_of_ptx(const Version& isa) {
+  for (const auto& release : kReleases)
+    if (version_of(release.ptx_isa) >= isa) return &release;
+  return nullptr;
+}
+
+std::optional<Version> least_driver_of_cuda(int major) {
+  for (const auto& floor : kFloors)
+    if (floor.major == major) return version_of(floor.driver);
+  return std::nullopt;
+}
+
+DriverSpan drivers_of(const CudaTarget& gpu) {
+  DriverSpan span;
+  if (const auto* known = find_nvidia_architecture(gpu.capability()))
+    for (const auto& release : kReleases)
+      if (!release.driver.empty() && version_of(release.cuda) >= version_of(known->first_cuda)) {
+        span.first = version_of(release.driver);
+        break;
+      }
+  for (const auto& last : kLastBranches)
+    if (std::pair(gpu.major, gpu.minor) <= std::pair(last.major, last.minor)) {
+      // Systems on a chip have drivers of their own, which no branch tells of.
+      if (!is_tegra(gpu)) span.last_branch = version_of(last.branch);
+      break;
+    }
+  if (is_tegra(gpu)) span.first.reset();
+  return span;
+}
+
+std::string version_text(const Version& version) {
+  std::string text;
+  for (const int part : version.parts) text += fmt::format("{}{}", text.empty() ? "" : ".", part);
+  return text;
+}
+
+std::string driver_text(const Version& version) {
+  if (version.parts.size() != 3 || version.parts[2] == 0) return version_text(version);
+  return fmt::format("{}.{}.{:02}", version.parts[0], version.parts[1], version.parts[2]);
+}
+
+bool is_tegra(const CudaTarget& gpu) {
+  const auto* known = find_nvidia_architecture(gpu.capability());
+  return known != nullptr && known->integrated && gpu.major != 12;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,49 @@
+// What each CUDA release brought and wants. Sources: NVIDIA, "CUDA Toolkit Release Notes", tables
+// of driver versions (Linux); "PTX ISA", release history; machine/architectures.h for the
+// architectures.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "pack/code/target.h"
+
+namespace gpuready::pack {
+
+struct CudaRelease {
+  std::string_view cuda, ptx_isa;
+  std::string_view driver;  // the first that is of this release; empty: not known
+};
+std::span<const CudaRelease> cuda_releases();  // oldest first
+
+// The CUDA version that a driver is of, by its version: "535.104.05" is of 12.2.
+std::optional<Version> cuda_of_driver(const Version& driver);
+// The newest PTX that a driver of this CUDA version compiles.
+std::optional<Version> ptx_isa_of_cuda(const Version& cuda);
+// The first release that compiles this PTX; nothing for one that is newer than the table.
+const CudaRelease* release_of_ptx(const Version& isa);
+// The first driver on which programs of this CUDA major version run, through NVIDIA's compatibility
+// of minor versions; nothing for a major that is newer than the table.
+std::optional<Version> least_driver_of_cuda(int major);
+
+// The first and last driver branch that drives an architecture; absent: no end, or not known.
+struct DriverSpan {
+  std::optional<Version> first, last_branch;
+};
+DriverSpan drivers_of(const CudaTarget& gpu);
+
+// The driver that first unpacks fat binaries packed by zstd (CUDA 12.4's).
+inline constexpr std::string_view kZstdDriver = "550.54.14";
+
+// "12.4"; of a driver "535.104.05", whose last number has two digits.
+std::string version_text(const Version& version);
+std::string driver_text(const Version& version);
+
+// A system on a chip whose machine code does not interchange with other GPUs'. GB10 (12.1) is one
+// chip, too, but a member of the family of 12.0.
+bool is_tegra(const CudaTarget& gpu);
+
+}  // namespace gpuready::pack

@@ -1,0 +1,32 @@
+// What `pack explain` says: each library on each GPU, and the smallest change that would help.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pack/code/inspect.h"
+#include "pack/rules/explain.h"
+#include "report/envelope.h"
+#include "report/report.h"
+
+namespace gpuready {
+
+struct ExplainedGpu {
+  pack::TargetGpu gpu;
+  std::string name;  // "NVIDIA A10 (8.6)"; the capability where nothing else is known
+};
+struct Explanation {
+  std::string path;
+  std::vector<ExplainedGpu> gpus;  // each kind once
+  pack::Driver driver;
+  std::vector<std::string> files;                      // those with device code
+  std::vector<std::vector<pack::FileAnswer>> answers;  // by file, then by GPU
+  std::vector<std::string> problems;                   // of reading
+};
+Explanation explain_all(const pack::Inspection& inspection, std::vector<ExplainedGpu> gpus,
+                        const pack::Driver& driver);
+
+Json to_json(const Explanation& explanation, const Envelope& envelope);  // schema/pack-explain
+std::string render_terminal(const Explanation& explanation, const TerminalStyle& style);
+
+}  // namespace gpuready

@@ -1,0 +1,46 @@
+// Files of any bytes through the readers of device code and of ELF files, as a whole and as a
+// stream, which must find the same; and what they hold, explained for GPUs of each kind.
+#include <algorithm>
+#include <cstdlib>
+
+#include "pack/rules/explain.h"
+
+using namespace gpuready;
+using namespace gpuready::pack;
+
+namespace {
+
+Census of_stream(Bytes bytes, std::size_t piece) {
+  std::size_t at = 0;
+  StreamSource stream(
+      [&](std::span<std::uint8_t> to) -> Result<std::size_t> {
+        const auto size = std::min({to.size(), piece, bytes.size() - at});
+        std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), size, to.begin());
+        at += size;
+        return size;
+      },
+      bytes.size());
+  return take_census(stream, {});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const Bytes bytes(data, size);
+  const FileReport report = inspect_bytes("file", bytes);
+  for (const CarrierGroup& group : report.groups)
+    if (group.count == 0 || group.first_offset >= size) std::abort();
+  for (const char* gpu : {"5.0", "8.7", "9.0", "10.3", "gfx90a"})
+    for (const char* driver : {"", "535.104.05"}) {
+      const auto answer =
+          explain(report, *parse_target_gpu(gpu), {.version = parse_version(driver)});
+      if (answer.loads() > answer.modules) std::abort();
+    }
+  MemorySource memory(bytes);
+  const Census whole = take_census(memory, {});
+  const Census streamed = of_stream(bytes, 1 + size / 3);
+  if (whole.file_bytes != size || streamed.file_bytes != size ||
+      whole.groups.size() != streamed.groups.size())
+    std::abort();
+  return 0;
+}

@@ -1,0 +1,107 @@
+#include "pack/rules/explain.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/pack/code/fixtures.h"
+
+namespace gpuready::pack {
+namespace {
+
+using namespace fixture;
+
+FileAnswer answer(const Data& file, std::string_view gpu, std::string_view driver = "") {
+  return explain(inspect_bytes("file", file), *parse_target_gpu(gpu),
+                 {.version = parse_version(driver)});
+}
+Data modules(const std::vector<Data>& containers) {
+  Data file;
+  for (const Data& one : containers) append(file, one);
+  return file;
+}
+
+TEST(Explain, CountsModulesByHowTheyLoad) {
+  const Data file = modules({fat_binary({cubin_entry(80), ptx_entry(80, {7, 0})}),
+                             fat_binary({cubin_entry(80)}), fat_binary({cubin_entry(90, 'a')})});
+  auto on = answer(file, "8.6");
+  EXPECT_EQ(on.runs, Runs::part);
+  EXPECT_EQ(on.modules, 3u);
+  EXPECT_EQ(on.by_cubin, 2u);
+  EXPECT_EQ(on.by_jit, 0u);
+  on = answer(file, "9.0");
+  EXPECT_EQ(on.by_cubin, 1u);
+  EXPECT_EQ(on.by_jit, 1u);
+  on = answer(file, "7.5");
+  EXPECT_EQ(on.runs, Runs::none);
+  EXPECT_EQ(on.change.build, "sm_75");
+  EXPECT_EQ(on.change.text, "a build for sm_75 with CUDA 10.0 or newer");
+}
+
+TEST(Explain, NamesTheSmallestDriverThatHelps) {
+  // The real case that was measured: machine code for 86, 89 and 120a, PTX 9.1 for the rest.
+  const Data file = fat_binary(
+      {cubin_entry(86), cubin_entry(120, 'a'), ptx_entry(75, {9, 1}), ptx_entry(90, {9, 1})});
+  for (const char* gpu : {"7.5", "8.0", "9.0"}) {
+    const auto on = answer(file, gpu, "580.159.04");
+    EXPECT_EQ(on.runs, Runs::none) << gpu;
+    ASSERT_EQ(on.reasons.size(), 1u);
+    EXPECT_EQ(on.reasons[0].obstacle, Obstacle::ptx_isa);
+    EXPECT_EQ(on.change.driver, "590.44.01");
+    EXPECT_EQ(on.change.text, "driver 590.44.01 or newer");
+    EXPECT_EQ(answer(file, gpu, "590.44.01").runs, Runs::all);
+  }
+  EXPECT_EQ(answer(file, "8.6", "580.159.04").runs, Runs::all);
+}
+
+TEST(Explain, NoDriverHelpsWhereThereIsNoCode) {
+  const auto on = answer(fat_binary({cubin_entry(90)}), "8.9", "535.104.05");
+  EXPECT_EQ(on.runs, Runs::none);
+  EXPECT_EQ(on.change.driver, "");
+  EXPECT_EQ(on.change.build, "sm_89");
+}
+
+TEST(Explain, AGpuThatTheDriverDoesNotKnowRunsNothing) {
+  const auto on = answer(fat_binary({cubin_entry(120)}), "12.0", "550.54.14");
+  EXPECT_EQ(on.runs, Runs::none);
+  EXPECT_NE(on.driver, "");
+  EXPECT_EQ(on.change.driver, "570.26");
+  EXPECT_EQ(on.change.build, "");
+}
+
+TEST(Explain, StubsCountForNothing) {
+  const Data stub = fat_binary({cubin_entry(70, 0, 'z', false), cubin_entry(80, 0, 'z', false)});
+  EXPECT_EQ(answer(stub, "7.0").runs, Runs::no_code);
+  const auto on = answer(modules({stub, fat_binary({cubin_entry(80)})}), "8.0");
+  EXPECT_EQ(on.runs, Runs::all);
+  EXPECT_EQ(on.modules, 1u);
+  EXPECT_EQ(answer(modules({stub, fat_binary({cubin_entry(80)})}), "7.0").runs, Runs::none);
+}
+
+TEST(Explain, BarePiecesAreOneModuleThatTheLibraryChoosesFrom) {
+  const Data file = modules({zstd(cubin({.architecture = 80})), zstd(cubin({.architecture = 90}))});
+  EXPECT_EQ(answer(file, "8.6", "535.104.05").runs, Runs::all);
+  EXPECT_EQ(answer(file, "9.0").by_cubin, 1u);
+  EXPECT_EQ(answer(file, "7.5").runs, Runs::none);
+}
+
+TEST(Explain, GpusOfOtherVendorsRunNothing) {
+  EXPECT_EQ(answer(fat_binary({cubin_entry(80)}), "gfx942").runs, Runs::none);
+  const Data amd = bundle({{"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+", raw("code")}});
+  const auto on = answer(amd, "gfx90a");
+  EXPECT_EQ(on.runs, Runs::none);
+  EXPECT_EQ(on.reasons[0].because, "gfx90a:xnack+ needs XNACK on (HSA_XNACK=1)");
+  EXPECT_EQ(answer(amd, "gfx90a:xnack+").runs, Runs::all);
+}
+
+TEST(Explain, LibrariesOfACudaMajorVersionSetTheDriver) {
+  FileReport file = inspect_bytes("file", fat_binary({cubin_entry(80)}));
+  file.elf = ElfFacts{};
+  file.elf->needed = {"libcudart.so.13", "libc.so.6"};
+  EXPECT_EQ(cuda_major_needed(file), 13);
+  const auto on = explain(file, *parse_target_gpu("8.0"), {.version = parse_version("575.51.03")});
+  EXPECT_EQ(on.runs, Runs::none);
+  EXPECT_EQ(on.driver, "it needs CUDA 13: driver 580.65.06 or newer");
+  EXPECT_EQ(on.change.driver, "580.65.06");
+}
+
+}  // namespace
+}  // namespace gpuready::pack
