@@ -69,7 +69,9 @@ std::optional<CarrierFound> read_bare_elf(Source& source) {
   const auto header = read_elf_header(source.peek(kElfHeaderBytes));
   if (!header || (header->machine != kMachineCuda && header->machine != kMachineAmdGpu))
     return std::nullopt;
-  const Bytes bytes = source.peek(std::min<std::uint64_t>(header->tables_end(), kMostWindow));
+  // No more than that, so that what is read does not depend on how the bytes come.
+  const auto want = std::min<std::uint64_t>(header->tables_end(), kMostWindow);
+  const Bytes bytes = slice(source.peek(want), 0, want);
   auto elf = device_elf(bytes);
   if (!elf) return std::nullopt;
   CarrierFound found{.carrier = elf->carrier, .offset = source.position()};
