@@ -11,6 +11,20 @@ constexpr CommandEntry kSubcommands[] = {
      declare_pack_inspect},
     {"explain", "Say what each GPU here would load, why not, and what would help",
      declare_pack_explain},
+    {"key", "Make a pair of keys that sign releases", declare_pack_key},
+    {"build", "Make the archives of all variants that a pack.toml describes", declare_pack_build},
+    {"publish", "Sign a release and put it into a folder that any web server serves",
+     declare_pack_publish},
+    {"select", "Say which variant of a release this machine, or another, gets, and why",
+     declare_pack_select},
+    {"install", "Fetch, verify and try the variant that this machine loads, then switch to it",
+     declare_pack_install},
+    {"list", "List what is installed", declare_pack_list},
+    {"verify", "Hash every installed file and check the signature", declare_pack_verify},
+    {"rollback", "Go back to the version before", declare_pack_rollback},
+    {"gc", "Remove versions before that, and files that no version needs", declare_pack_gc},
+    {"uninstall", "Remove a package", declare_pack_uninstall},
+    {"env", "Print the shell's line that puts a package's libraries first", declare_pack_env},
 };
 
 }  // namespace

@@ -5,7 +5,10 @@
 namespace gpuready {
 
 Result<void> make_folders(const std::string& path, Storage& storage) {
-  if (path.empty() || storage.status(path)) return {};
+  if (path.empty() || path == "/" || path == ".") return {};
+  const auto there = storage.status(path);
+  if (there) return {};
+  if (there.error().kind != ErrorKind::not_found) return std::unexpected(there.error());
   const auto slash = path.rfind('/');
   const auto above = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   TRY(make_folders(above, storage));

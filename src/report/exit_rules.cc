@@ -182,6 +182,43 @@ constexpr Rule<VmTally> kVm[] = {
     {[](const VmTally& t) { return t.refused || t.failed || t.unclean; }, Exit::unhealthy},
 };
 
+using pack::InstallEnd;
+using pack::InstallOutcome;
+
+constexpr Rule<Error> kError[] = {
+    {[](const Error& e) { return e.kind == ErrorKind::cancelled; }, Exit::interrupted},
+    {[](const Error& e) { return e.kind == ErrorKind::bad_input; }, Exit::usage},
+    {[](const Error&) { return true; }, Exit::unknown},
+};
+
+// What is not trusted, or does not load, is unhealthy.
+constexpr Rule<InstallOutcome> kInstall[] = {
+    {[](const InstallOutcome& o) {
+       return o.end == InstallEnd::refused || o.end == InstallEnd::not_loaded;
+     },
+     Exit::unhealthy},
+    {[](const InstallOutcome& o) { return o.end == InstallEnd::failed && !o.error; },
+     Exit::unknown},
+};
+
+constexpr Rule<pack::Selection> kSelect[] = {
+    {[](const pack::Selection& s) { return s.variants.empty(); }, Exit::required_absent},
+};
+
+constexpr Rule<EnvReport> kEnv[] = {
+    {[](const EnvReport& r) { return !r.right; }, Exit::unhealthy},
+};
+
+using Built = std::span<const pack::BuiltVariant>;
+constexpr Rule<Built> kBuilt[] = {
+    {[](const Built& variants) {
+       return any(variants, [](const auto& built) {
+         return !pack::declared_beside_scanned(built.variant).empty();
+       });
+     },
+     Exit::unhealthy},
+};
+
 }  // namespace
 
 Exit exit_of(const VmTally& tally) { return first_that_holds(kVm, tally); }
@@ -204,5 +241,14 @@ Exit exit_of(const pack::Inspection& inspection) {
   return first_that_holds(kPackInspect, inspection);
 }
 Exit exit_of(const Explanation& explanation) { return first_that_holds(kPackExplain, explanation); }
+
+Exit exit_of_error(const Error& error) { return first_that_holds(kError, error); }
+Exit exit_of(const pack::InstallOutcome& outcome) {
+  if (outcome.end == InstallEnd::failed && outcome.error) return exit_of_error(*outcome.error);
+  return first_that_holds(kInstall, outcome);
+}
+Exit exit_of(const pack::Selection& selection) { return first_that_holds(kSelect, selection); }
+Exit exit_of(const EnvReport& report) { return first_that_holds(kEnv, report); }
+Exit exit_of(Built variants) { return first_that_holds(kBuilt, variants); }
 
 }  // namespace gpuready

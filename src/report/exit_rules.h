@@ -8,7 +8,11 @@
 
 #include "bench/promote.h"
 #include "pack/code/inspect.h"
+#include "pack/release/build.h"
+#include "pack/store/install.h"
+#include "pack/store/select.h"
 #include "report/envelope.h"
+#include "report/pack/env_report.h"
 #include "report/pack/explain_report.h"
 #include "report/selftest_report.h"
 #include "report/vm/drivers_report.h"
@@ -78,5 +82,12 @@ Exit exit_of(const VmTally& tally);
 
 Exit exit_of(const pack::Inspection& inspection);
 Exit exit_of(const Explanation& explanation);
+
+Exit exit_of(const pack::InstallOutcome& outcome);
+Exit exit_of(const pack::Selection& selection);
+Exit exit_of(const EnvReport& report);
+Exit exit_of(std::span<const pack::BuiltVariant> variants);
+// Of what a command could not do: its caller's mistake, or something that stood in its way.
+Exit exit_of_error(const Error& error);
 
 }  // namespace gpuready

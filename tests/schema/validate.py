@@ -24,7 +24,8 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
            "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd",
-           "pack-inspect", "pack-explain")
+           "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
+           "pack-select", "pack-install", "pack-list", "pack-env")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
             "conclusion", "exit_code", "exit_meaning", "notes", "duration_ms")
@@ -85,7 +86,9 @@ class Schemas(unittest.TestCase):
                                         "ternary-convert", "bench-run", "bench-compare",
                                         "bench-promote", "bench-history", "vm-drivers", "vm-compat", "vm-devices",
                                         "vm-operation", "vm-status", "vm-args", "vm-initrd",
-           "pack-inspect", "pack-explain"})
+           "pack-inspect", "pack-explain",
+                                        "pack-manifest", "pack-key", "pack-build", "pack-publish",
+                                        "pack-select", "pack-install", "pack-list", "pack-env"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
             for where, part in objects(schema):
@@ -139,7 +142,9 @@ class Documents(unittest.TestCase):
                      "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote", "bench-history",
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
                      "vm-status",
-           "pack-inspect", "pack-explain"):
+           "pack-inspect", "pack-explain",
+                     "pack-manifest", "pack-key", "pack-build", "pack-publish", "pack-select",
+                     "pack-install", "pack-list", "pack-env"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")
             for path in paths:

@@ -7,6 +7,7 @@
 
 #include "host/atomic_file.h"
 #include "pack/release/manifest_fields.h"
+#include "pack/release/scan.h"
 #include "value/read_fields.h"
 #include "value/write_fields.h"
 
@@ -186,26 +187,37 @@ Result<Variant> read_variant(Host& host, const std::string& folder, std::string_
 std::vector<std::string> declared_beside_scanned(const Variant& variant) {
   std::vector<std::string> wrong;
   std::set<std::string> declared;
-  for (const auto& text : variant.architectures)
-    if (const auto architecture = parse_architecture(text)) {
-      declared.insert(architecture->target.sm());
-      if (architecture->ptx) declared.insert("compute_" + architecture->target.number());
-    }
-  std::set<std::string> scanned;
-  for (const auto& code : variant.code)
-    for (const auto& target : code.targets) scanned.insert(target.substr(0, target.find('@')));
-  for (const auto& target : declared)
-    if (!scanned.contains(target))
-      wrong.push_back(fmt::format("{} is declared, and no file has code for it", target));
-  for (const auto& target : scanned)
-    if (!declared.contains(target)) {
-      const auto code = std::ranges::find_if(variant.code, [&](const CodeOfFile& file) {
-        return std::ranges::any_of(file.targets, [&](const auto& each) {
-          return each.substr(0, each.find('@')) == target;
-        });
-      });
-      wrong.push_back(fmt::format("{} has code for {}, which is not declared", code->path, target));
-    }
+  const auto any_has = [&](const std::string& target) {
+    return std::ranges::any_of(variant.code, [&](const CodeOfFile& file) {
+      return std::ranges::any_of(
+          file.targets, [&](const auto& text) { return text.substr(0, text.find('@')) == target; });
+    });
+  };
+  for (const auto& text : variant.architectures) {
+    const auto architecture = parse_architecture(text);
+    if (!architecture) continue;
+    declared.insert(architecture->target.sm());
+    const CudaTarget gpu{architecture->target.major, architecture->target.minor, 0};
+    for (const auto& file : variant.code)
+      if (const auto answer = best_answer(file, {.cuda = gpu, .gfx = {}}, {});
+          answer.how == How::no)
+        wrong.push_back(fmt::format("{} does not load on {}, which is declared: {}", file.path,
+                                    gpu.capability(), answer.because));
+    const auto number = architecture->target.number();
+    for (const auto& [wanted, target] : {std::pair(architecture->cubin, "sm_" + number),
+                                         std::pair(architecture->ptx, "compute_" + number)})
+      if (wanted && !any_has(target))
+        wrong.push_back(fmt::format("{} is declared, and no file has code for {}", text, target));
+  }
+  // Libraries of others bring code for more GPUs; what every file has is the variant's own.
+  if (variant.code.empty()) return wrong;
+  for (const auto& target : variant.code.front().targets) {
+    const bool everywhere = std::ranges::all_of(variant.code, [&](const CodeOfFile& file) {
+      return std::ranges::find(file.targets, target) != file.targets.end();
+    });
+    if (everywhere && target.starts_with("sm_") && !declared.contains(target))
+      wrong.push_back(fmt::format("every file has code for {}, which is not declared", target));
+  }
   return wrong;
 }
 

@@ -45,8 +45,9 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
 std::string archive_name(const Recipe& recipe, std::string_view variant);
 Result<Variant> read_variant(Host& host, const std::string& folder, std::string_view name);
 
-// Why a variant's code is not what its maker says: a target that was declared and that no code is
-// for, or code for a target that was not declared. Empty: they agree.
+// Why a variant's code is not what its maker says: a file that does not load on a GPU that is
+// declared, or an architecture that every file has code for and that is not declared. Empty: they
+// agree.
 std::vector<std::string> declared_beside_scanned(const Variant& variant);
 
 }  // namespace gpuready::pack

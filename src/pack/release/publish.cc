@@ -110,7 +110,8 @@ std::string notes(const Manifest& manifest, const PublicKey& key) {
   return text;
 }
 
-Result<void> check_version(Host& host, const Recipe& recipe, const std::string& folder) {
+Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& key,
+                           const std::string& folder) {
   const auto path = fmt::format("{}/{}", folder, kManifestName);
   const auto text = host.read_file(path, kMostManifestBytes);
   if (!text && text.error().kind == ErrorKind::not_found) return {};
@@ -118,7 +119,11 @@ Result<void> check_version(Host& host, const Recipe& recipe, const std::string& 
   const auto old = TRY(parse_manifest(*text, path));
   if (old.name != recipe.name)
     return fail(ErrorKind::bad_input, fmt::format("{}: belongs to the package {}", path, old.name));
-  if (*parse_version(recipe.version) <= *parse_version(old.version))
+  // A publisher that died between manifest and signature left a release that nobody accepts.
+  const auto signature = host.read_file(fmt::format("{}/{}", folder, kSignatureName), 16u << 10);
+  const bool finished = signature && verify_signature(key, *text, *signature, path);
+  const auto version = *parse_version(recipe.version), published = *parse_version(old.version);
+  if (version < published || (version == published && finished))
     return fail(
         ErrorKind::bad_input,
         fmt::format("version {} is not above {}, which is published in {}: installers accept "
@@ -131,7 +136,7 @@ Result<void> check_version(Host& host, const Recipe& recipe, const std::string& 
 
 Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key,
                           const PublishOptions& options) {
-  TRY(check_version(host, recipe, options.out_folder));
+  TRY(check_version(host, recipe, key.public_key(), options.out_folder));
   Published published;
   auto& manifest = published.manifest;
   manifest.name = recipe.name;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "machine/architectures.h"
+
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
@@ -25,22 +27,6 @@ const std::vector<Preset>& legacy_modern_latest() {
   };
   return presets;
 }
-
-// First and last CUDA release whose nvcc makes code for it.
-struct Support {
-  int major, minor;
-  const char *from, *to;  // null: still
-};
-constexpr Support kSupport[] = {
-    {3, 5, "6.0", "11.8"},    {3, 7, "6.5", "11.8"},    {5, 0, "6.5", "12.9"},
-    {5, 2, "7.0", "12.9"},    {5, 3, "7.0", "12.9"},    {6, 0, "8.0", "12.9"},
-    {6, 1, "8.0", "12.9"},    {6, 2, "8.0", "12.9"},    {7, 0, "9.0", "12.9"},
-    {7, 2, "9.2", "12.9"},    {7, 5, "10.0", nullptr},  {8, 0, "11.0", nullptr},
-    {8, 6, "11.1", nullptr},  {8, 7, "11.4", nullptr},  {8, 8, "13.0", nullptr},
-    {8, 9, "11.8", nullptr},  {9, 0, "11.8", nullptr},  {10, 0, "12.8", nullptr},
-    {10, 1, "12.8", "12.9"},  {10, 3, "12.9", nullptr}, {11, 0, "13.0", nullptr},
-    {12, 0, "12.8", nullptr}, {12, 1, "12.9", nullptr},
-};
 
 // Reads a table key by key; what is left over at the end was misspelt.
 class Reader {
@@ -138,10 +124,12 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 
 std::optional<Architecture> parse_architecture(std::string_view text) {
   Architecture found;
-  const auto plus = text.find('+');
+  const auto plus = text.find_first_of("+-");
   if (plus != text.npos) {
-    if (to_lower(text.substr(plus)) != "+ptx") return std::nullopt;
-    found.ptx = true;
+    const auto form = to_lower(text.substr(plus));
+    if (form != "+ptx" && form != "-real" && form != "-virtual") return std::nullopt;
+    found.ptx = form != "-real";
+    found.cubin = form != "-virtual";
   }
   const auto target = parse_cuda_target(text.substr(0, plus));
   if (!target) return std::nullopt;
@@ -245,15 +233,19 @@ ArchitectureForms forms_of(const std::vector<std::string>& architectures) {
     if (!architecture) continue;
     const auto number = architecture->target.number();
     const std::string_view separator = forms.cmake.empty() ? "" : ";";
-    forms.cmake += fmt::format("{}{}{}", separator, number, architecture->ptx ? "" : "-real");
+    forms.cmake += fmt::format("{}{}{}", separator, number,
+                               !architecture->cubin ? "-virtual"
+                               : architecture->ptx  ? ""
+                                                    : "-real");
     forms.torch += fmt::format(
         "{}{}{}{}", separator, architecture->target.capability(),
         architecture->target.suffix != 0 ? std::string(1, architecture->target.suffix) : "",
         architecture->ptx ? "+PTX" : "");
     forms.gencode +=
         fmt::format("{}-gencode=arch=compute_{},code=", forms.gencode.empty() ? "" : " ", number);
-    forms.gencode += architecture->ptx ? fmt::format("[sm_{0},compute_{0}]", number)
-                                       : fmt::format("sm_{}", number);
+    forms.gencode += !architecture->cubin ? fmt::format("compute_{}", number)
+                     : architecture->ptx  ? fmt::format("[sm_{0},compute_{0}]", number)
+                                          : fmt::format("sm_{}", number);
   }
   return forms;
 }
@@ -262,19 +254,18 @@ std::optional<CudaReleases> compilers_of(const std::vector<std::string>& archite
   CudaReleases releases{{{0}}, std::nullopt};
   for (const auto& text : architectures) {
     const auto architecture = parse_architecture(text);
-    const auto* known = std::ranges::find_if(kSupport, [&](const Support& support) {
-      return architecture && support.major == architecture->target.major &&
-             support.minor == architecture->target.minor;
-    });
-    if (known == std::end(kSupport)) return std::nullopt;
-    auto from = *parse_version(known->from);
+    const auto* known =
+        architecture ? find_nvidia_architecture(architecture->target.capability()) : nullptr;
+    if (known == nullptr) return std::nullopt;
+    releases.from = std::max(releases.from, *parse_version(known->first_cuda));
     // Suffixes came later than the architectures: 90a with 12.0, those of families with 12.9.
-    if (architecture->target.suffix == 'a') from = std::max(from, *parse_version("12.0"));
-    if (architecture->target.suffix == 'f') from = std::max(from, *parse_version("12.9"));
-    releases.from = std::max(releases.from, from);
-    if (known->to == nullptr) continue;
-    const auto to = *parse_version(known->to);
-    releases.to = releases.to ? std::min(*releases.to, to) : to;
+    if (architecture->target.suffix == 'a')
+      releases.from = std::max(releases.from, Version{{12, 0}});
+    if (architecture->target.suffix == 'f')
+      releases.from = std::max(releases.from, Version{{12, 9}});
+    if (known->last_cuda.empty()) continue;
+    const auto last = *parse_version(known->last_cuda);
+    releases.to = releases.to ? std::min(*releases.to, last) : last;
   }
   if (releases.to && *releases.to < releases.from) return std::nullopt;
   return releases;

@@ -13,10 +13,11 @@
 
 namespace gpuready::pack {
 
-// "86", "90a", "90+PTX": machine code for one architecture, with PTX for later ones where wanted.
+// "86", "90a", "90+PTX", "90-virtual": machine code for one architecture, with PTX for later ones,
+// or PTX alone.
 struct Architecture {
   CudaTarget target;
-  bool ptx = false;
+  bool cubin = true, ptx = false;
   bool operator==(const Architecture&) const = default;
 };
 std::optional<Architecture> parse_architecture(std::string_view text);

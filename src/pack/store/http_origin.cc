@@ -34,9 +34,24 @@ std::string without_password(const std::string& url) {
   return url.substr(0, begin) + url.substr(at + 1);
 }
 
+// The version of each file that the first answer was of: all others must be of the same.
+class Versions {
+ public:
+  bool agree(const std::string& name, const std::string& etag) {
+    const std::lock_guard lock(mutex_);
+    auto& known = etags_[name];
+    if (known.empty()) known = etag;
+    return etag.empty() || known == etag;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> etags_;
+};
+
 // One request: what it wants, and how far it got.
 struct Transfer {
-  std::string shown;                       // the URL, for people
+  std::string name, shown;                 // of the file; the URL, for people
   std::uint64_t first = 0;                 // byte that is wanted first
   std::optional<std::uint64_t> length;     // bytes wanted; absent: the whole file
   std::optional<std::uint64_t> file_size;  // where it is known beforehand
@@ -44,9 +59,9 @@ struct Transfer {
   bool may_skip = false;  // read over what is before `first` where the server ignores ranges
   const ByteSink* sink = nullptr;
   const std::atomic<bool>* cancel = nullptr;
+  Versions* versions = nullptr;
 
   HttpAnswer answer = {};
-  std::string etag = {};  // that of earlier answers; empty: none yet
   bool checked = false, ignores_ranges = false, complete = false;
   std::uint64_t skip = 0, delivered = 0;
   std::optional<Error> error = {};  // final
@@ -73,10 +88,9 @@ struct Transfer {
       return refuse(ErrorKind::bad_input,
                     fmt::format("the server sends it encoded ({}), though that was not asked for",
                                 printable(answer.encoding)));
-    if (!etag.empty() && !answer.etag.empty() && etag != answer.etag)
+    if (!versions->agree(name, answer.etag))
       return refuse(ErrorKind::bad_input,
                     "the file was changed on the server while it was fetched: try again");
-    if (etag.empty()) etag = answer.etag;
     return status == 206 ? check_partial() : check_whole();
   }
 
@@ -113,9 +127,11 @@ struct Transfer {
   // False ends the transfer.
   bool take(std::string_view bytes) {
     if (!checked && !check()) return false;
+    if (complete) return false;  // more than was asked for
     const auto skipped = std::min<std::uint64_t>(skip, bytes.size());
     skip -= skipped;
     bytes.remove_prefix(skipped);
+    const auto came = bytes.size();
     if (length) bytes = bytes.substr(0, *length - delivered);
     if (!bytes.empty()) {
       if (const auto taken = (*sink)(bytes); !taken) {
@@ -125,7 +141,8 @@ struct Transfer {
       delivered += bytes.size();
     }
     complete = length && delivered == *length;
-    return !complete;
+    // An answer that ends here leaves its connection to the next request.
+    return !complete || (answer.status == 206 && bytes.size() == came);
   }
 };
 
@@ -192,7 +209,9 @@ class HttpOrigin final : public Origin {
     auto pause = options_.pause;
     for (;;) {
       Transfer transfer = wanted;
+      transfer.name = name;
       transfer.shown = where() + name;
+      transfer.versions = &versions_;
       transfer.sink = &sink;
       transfer.cancel = options_.cancel;
       if (transfer.length) {
@@ -202,16 +221,8 @@ class HttpOrigin final : public Origin {
       } else if (delivered > 0) {  // of no length: it began anew each time
         return fail(ErrorKind::truncated, transfer.shown + ": the server broke off");
       }
-      {
-        const std::lock_guard lock(mutex_);
-        transfer.etag = etags_[name];
-      }
       const std::string why = perform(name, transfer);
       delivered += transfer.delivered;
-      {
-        const std::lock_guard lock(mutex_);
-        if (etags_[name].empty()) etags_[name] = transfer.etag;
-      }
       if (transfer.ignores_ranges) ignores_ranges_ = true;
       if (transfer.error) return std::unexpected(*transfer.error);
       if (transfer.complete) return {};
@@ -300,7 +311,7 @@ class HttpOrigin final : public Origin {
   curl::StringList* headers_ = nullptr;
   std::mutex mutex_;
   std::vector<curl::Handle> idle_;
-  std::map<std::string, std::string> etags_;
+  Versions versions_;
   std::atomic<bool> ignores_ranges_ = false;
 };
 

@@ -203,7 +203,7 @@ class Installer {
     installed.from = origin_.where();
     installed.previous = previous_;
     installed.gpus = target_.gpus;
-    installed.driver = target_.driver;
+    installed.machine = target_.machine;
     TRY(test(installed));
     TRY(store_.complete(installed, release_.text, release_.signature));
     TRY(store_.activate(installed.number));

@@ -47,7 +47,7 @@ std::string_view to_string(InstallEnd end);
 struct InstallTarget {
   std::string variant;
   std::vector<std::string> gpus;  // "9.0 NVIDIA H200"
-  std::optional<std::string> driver;
+  std::optional<std::string> machine;
   // For gpu-package-info.json: of the first GPU.
   std::optional<std::string> gpu_name, compute_capability;
   // Children of the load test, for the files in this folder. Empty: nothing is tested.

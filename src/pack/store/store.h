@@ -37,7 +37,7 @@ struct Installed {
   std::string name, version, variant, installed_utc, from;
   std::optional<std::uint64_t> previous;  // generation that was current before
   std::vector<std::string> gpus;          // of the machine then: "9.0 NVIDIA H200"
-  std::optional<std::string> driver;
+  std::optional<std::string> machine;     // its driver and GPUs, by machine_mark()
   std::vector<LoadResult> loads;
 };
 

@@ -29,7 +29,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::Installed>) {
   FIELD(from, "Folder or address that it came from.");
   FIELD(previous, "Generation that was current before.");
   FIELD(gpus, "GPUs of the machine then: compute capability and name.");
-  FIELD(driver, "NVIDIA's driver then.");
+  FIELD(machine, "Driver and GPUs of the machine then, by its files.");
   FIELD(loads, "What the load test found.");
 }
 

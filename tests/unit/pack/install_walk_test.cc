@@ -128,5 +128,42 @@ TEST_F(InstallWalk, GarbageCollectionAndUninstallLeaveTheCurrentVersionWholeOrNo
   }
 }
 
+// A publisher that fails or dies leaves the old release, the new one, or one that nobody accepts
+// and that is published again.
+TEST(PublishWalk, WhatWasBegunIsFinishedByTheNextTry) {
+  Workshop shop;
+  const auto begin = [&] {
+    std::filesystem::remove_all(shop.root + "/release");
+    shop.publish_storage = nullptr;
+    EXPECT_EQ(error_text(shop.publish("1.0", {{"cpu", kOld}})), "");
+  };
+  begin();
+  FailingStorage count(live_storage(), {});
+  shop.publish_storage = &count;
+  ASSERT_EQ(error_text(shop.publish("1.1", {{"cpu", kNew}})), "");
+  for (const auto kind : {Kind::once, Kind::killed}) {
+    for (std::size_t at = 1; at <= count.calls(); ++at) {
+      SCOPED_TRACE(at);
+      begin();
+      FailingStorage failing(live_storage(), {at, kind, ENOSPC});
+      shop.publish_storage = &failing;
+      const auto published = shop.publish("1.1", {{"cpu", kNew}});
+      std::filesystem::remove_all(shop.root + "/store");
+      const auto installed = shop.install("cpu", shop.options());
+      EXPECT_TRUE(installed.end == InstallEnd::installed || installed.end == InstallEnd::refused);
+      if (published) {
+        EXPECT_EQ(installed.end, InstallEnd::installed);
+      }
+      shop.publish_storage = nullptr;
+      if (installed.end == InstallEnd::refused || installed.installed->version == "1.0") {
+        EXPECT_EQ(error_text(shop.publish("1.1", {{"cpu", kNew}})), "");
+      }
+      const auto next = shop.install("cpu", shop.options());
+      EXPECT_FALSE(next.error) << next.error->message;
+      EXPECT_EQ(shop.installed("lib/a"), "new a");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gpuready::pack

@@ -86,6 +86,8 @@ TEST(Recipe, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(Recipe, ArchitecturesInTheFormsOfBuildSystems) {
+  EXPECT_EQ(forms_of({"50-virtual"}).gencode, "-gencode=arch=compute_50,code=compute_50");
+  EXPECT_EQ(forms_of({"50-virtual"}).cmake, "50-virtual");
   const auto forms = forms_of({"75", "90a", "121+PTX"});
   EXPECT_EQ(forms.cmake, "75-real;90a-real;121");
   EXPECT_EQ(forms.torch, "7.5;9.0a;12.1+PTX");

@@ -81,6 +81,7 @@ struct Workshop {
     options.out_folder = root + "/" + to;
     options.part_bytes = part_bytes;
     options.now_unix_seconds = host->identity()->unix_seconds;
+    if (publish_storage != nullptr) options.storage = publish_storage;
     return pack::publish(*host, recipe, key, options);
   }
 
@@ -125,6 +126,7 @@ struct Workshop {
   SecretKey key = make_secret_key().value();
   std::optional<PublicKey> trusted = key.public_key();
   OriginOptions origin_options = {};
+  Storage* publish_storage = nullptr;
 };
 
 }  // namespace gpuready::pack

@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "cli/pack_commands.h"
+#include "cli/pack_options.h"
+#include "cli/terminal.h"
+#include "host/folders.h"
+#include "pack/release/scan.h"
+#include "report/exit_rules.h"
+#include "report/pack/release_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string recipe = "pack.toml", out = "build/pack";
+  std::vector<std::string> variants;
+  bool no_build = false;
+  unsigned level = 9;
+};
+
+Result<BuildReport> build(const Options& options) {
+  const auto host = make_live_host();
+  const auto recipe = TRY(read_recipe(*host, options.recipe));
+  for (const auto& name : options.variants)
+    if (std::ranges::find(recipe.variants, name, &pack::VariantRecipe::name) ==
+        recipe.variants.end())
+      return fail(ErrorKind::bad_input, fmt::format("{} has no variant {}", options.recipe, name));
+  TRY(make_folders(options.out));
+  ProgressLine line(options.globals.quiet);
+  pack::BuildOptions how;
+  how.out_folder = options.out;
+  how.level = static_cast<int>(options.level);
+  how.run_commands = !options.no_build;
+  how.scan = pack::scan_entries;
+  how.progress = [&](const std::string& variant, const std::string& what) {
+    line.show(variant + ": " + what);
+  };
+  how.watch.cancel = &interrupted();
+  BuildReport report{recipe.name, recipe.version, options.out, {}};
+  for (const auto& variant : recipe.variants) {
+    if (!options.variants.empty() &&
+        std::ranges::find(options.variants, variant.name) == options.variants.end())
+      continue;
+    report.variants.push_back(TRY(pack::build_variant(*host, recipe, variant, how)));
+  }
+  return report;
+}
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals, {options.recipe})) return complain(*bad);
+  catch_interrupts();
+  const auto report = build(options);
+  if (!report) return complain(report.error());
+  Envelope envelope = begin_envelope("pack build");
+  envelope.exit = exit_of(report->variants);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(*report, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); }},
+      options.globals);
+}
+
+}  // namespace
+
+void declare_pack_build(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "RECIPE", .value = &options->recipe, .help = "The recipe (default: pack.toml)"},
+      {.name = "--out",
+       .value = &options->out,
+       .help = "Where the archives go (default: build/pack)",
+       .type = "FOLDER"},
+      {.name = "--variant",
+       .value = &options->variants,
+       .help = "Only these variants",
+       .type = "LIST",
+       .commas = true},
+      {.name = "--no-build",
+       .value = &options->no_build,
+       .help = "Take the folders as they are; run no build command"},
+      {.name = "--level",
+       .value = &options->level,
+       .help = "Level of zstd, 1 to 19 (default: 9)",
+       .type = "N",
+       .range = Range{1, 19}},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "A build command finds in its environment: PACK_NAME, PACK_VERSION, PACK_VARIANT, "
+      "PACK_FOLDER,\n"
+      "CUDAARCHS and CMAKE_CUDA_ARCHITECTURES, TORCH_CUDA_ARCH_LIST, NVCC_GENCODE.\n"
+      "Exit codes: 0 all variants are built; 1 what is in one is not what the recipe declares; 2 "
+      "one\n"
+      "could not be built.";
+}
+
+}  // namespace gpuready::cli

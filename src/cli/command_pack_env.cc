@@ -1,0 +1,99 @@
+// `gpuready pack env`: what a program needs to find a package's libraries, and whether the machine
+// is still the one that they were chosen for.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "cli/pack_commands.h"
+#include "cli/pack_machine.h"
+#include "cli/pack_options.h"
+#include "machine/loader_cache.h"
+#include "report/exit_rules.h"
+#include "report/pack/env_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::optional<std::string> name, to;
+  bool check = false;
+};
+
+Result<EnvReport> environment_of(const InstalledPackage& here) {
+  const auto current = TRY(read_current(here.store()));
+  EnvReport found;
+  found.folders = pack::library_folders(here.places, current.variant());
+  LibrarySearch search(*here.host);
+  for (const auto& file : current.variant().files) {
+    const auto name = file.path.substr(file.path.rfind('/') + 1);
+    if (name.find(".so") == name.npos) continue;
+    const auto path = search.find(name);
+    if (path && !path->starts_with(here.places.store)) found.shadowed.emplace_back(name, *path);
+  }
+  return found;
+}
+
+// Files alone are read unless something changed, so that a program can ask at each start.
+Result<EnvReport> check(const InstalledPackage& here) {
+  const auto current = TRY(read_current(here.store()));
+  const auto now = pack::machine_mark(inspect(*here.host, {.libraries = false}));
+  EnvReport found;
+  found.checked = true;
+  if (!current.installed.machine) {
+    found.change = "it was installed without a look at this machine";
+  } else if (now != *current.installed.machine) {
+    found.change =
+        fmt::format("it was installed for {}, and {} is here now", *current.installed.machine, now);
+  } else {
+    return found;
+  }
+  const auto selection = pack::select_variant(current.manifest, TRY(machine_for({})));
+  if (!selection.variants.empty()) found.variant = selection.variants.front();
+  found.right = found.variant == current.installed.variant;
+  found.again = fmt::format("gpuready pack install {}", current.installed.from);
+  return found;
+}
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto here = open_here(options.name, options.to);
+  if (!here) return complain(here.error(), exit_of_error(here.error()));
+  const auto found = options.check ? check(*here) : environment_of(*here);
+  if (!found) return complain(found.error(), exit_of_error(found.error()));
+  Envelope envelope = begin_envelope("pack env");
+  conclude(*found, envelope);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(Delivery{.envelope = envelope,
+                          .json = [&] { return to_json(*found, envelope); },
+                          .terminal =
+                              [&](const TerminalStyle& style) {
+                                return render_terminal(*found, envelope, style);
+                              }},
+                 options.globals);
+}
+
+}  // namespace
+
+void declare_pack_env(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "NAME", .value = &options->name, .help = "The package"},
+      place_option(options->to),
+      {.name = "--check",
+       .value = &options->check,
+       .help = "Say whether the GPUs and the driver are still those that it was installed for"},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "For a shell: eval \"$(gpuready pack env NAME)\". Comments name what of the system's "
+      "libraries\n"
+      "the package's replace. Exit codes: 0 done, or nothing changed; 1 another variant is right\n"
+      "now; 4 nothing is installed.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,90 @@
+#include <memory>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "cli/options.h"
+#include "cli/pack_commands.h"
+#include "cli/pack_options.h"
+#include "cli/password.h"
+#include "host/folders.h"
+#include "report/pack/release_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string recipe = "pack.toml", built = "build/pack", key, to;
+  std::optional<std::string> password_file;
+  double part_mb = 2000;
+};
+
+Result<PublishReport> publish(const Options& options) {
+  const auto host = make_live_host();
+  const auto recipe = TRY(read_recipe(*host, options.recipe));
+  const auto file = TRY(host->read_file(options.key, 4096));
+  std::string password;
+  if (TRY(pack::is_encrypted(file, options.key)))
+    password =
+        TRY(read_password(*host, options.password_file, "Password of " + options.key, false));
+  const auto key = TRY(pack::parse_secret_key(file, password, options.key));
+  TRY(make_folders(options.to));
+  pack::PublishOptions how;
+  how.built_folder = options.built;
+  how.out_folder = options.to;
+  how.part_bytes = static_cast<std::uint64_t>(options.part_mb * 1e6);
+  how.now_unix_seconds = TRY(host->identity()).unix_seconds;
+  return PublishReport{options.to, TRY(pack::publish(*host, recipe, key, how)), key.public_key()};
+}
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals, {options.recipe, options.key}))
+    return complain(*bad);
+  const auto report = publish(options);
+  if (!report) return complain(report.error());
+  Envelope envelope = begin_envelope("pack publish");
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(*report, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); }},
+      options.globals);
+}
+
+}  // namespace
+
+void declare_pack_publish(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "RECIPE", .value = &options->recipe, .help = "The recipe (default: pack.toml)"},
+      {.name = "--key",
+       .value = &options->key,
+       .help = "The private key that signs (gpuready pack key makes one)",
+       .type = "FILE",
+       .required = true},
+      {.name = "--to",
+       .value = &options->to,
+       .help = "The folder of the release",
+       .type = "FOLDER",
+       .required = true},
+      {.name = "--built",
+       .value = &options->built,
+       .help = "Where pack build put the archives (default: build/pack)",
+       .type = "FOLDER"},
+      password_option(options->password_file),
+      {.name = "--part-mb",
+       .value = &options->part_mb,
+       .help = "Cut archives into files of at most so many MB (default: 2000)",
+       .type = "MB",
+       .range = Range{1, 1e9}},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "Upload all files of the folder to any web server, object store or GitHub release.\n"
+      "Exit codes: 0 published; 2 refused, with every reason.";
+}
+
+}  // namespace gpuready::cli

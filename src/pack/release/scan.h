@@ -1,0 +1,31 @@
+// What the scanner finds in the files of a variant, as a manifest writes it down.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "pack/code/code.h"
+#include "pack/release/archive.h"
+#include "pack/release/manifest.h"
+#include "pack/rules/can_load.h"
+
+namespace gpuready::pack {
+
+// "sm_90a", "compute_80@8.4" (PTX and its ISA), "gfx90a:xnack-".
+std::string code_text(const DeviceCode& code);
+std::optional<DeviceCode> parse_code(std::string_view text);
+
+// Of the pieces of code in a file the best: the driver takes that. Where none loads, what hinders
+// the one that is nearest to loading.
+struct FileLoads : LoadAnswer {
+  std::optional<CudaTarget> target;  // of what is taken: the nearer to the GPU, the better the code
+};
+FileLoads best_answer(const CodeOfFile& file, const TargetGpu& gpu, const Driver& driver);
+
+// The code that drivers can load, of each file that has some.
+Result<std::vector<CodeOfFile>> scan_entries(const std::vector<ArchiveEntry>& entries);
+
+}  // namespace gpuready::pack

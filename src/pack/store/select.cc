@@ -1,0 +1,252 @@
+#include "pack/store/select.h"
+
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/units.h"
+#include "pack/release/scan.h"
+
+namespace gpuready::pack {
+namespace {
+
+// The levels of the x86-64 psABI, each with what it needs beyond the one before.
+std::optional<std::string> this_cpu() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") &&
+                  __builtin_cpu_supports("popcnt");
+  const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  return v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+  return std::nullopt;
+#endif
+}
+
+// "x86-64" is the first level.
+std::pair<std::string, int> level_of(std::string_view cpu) {
+  const auto at = cpu.rfind("-v");
+  if (at == cpu.npos) return {std::string(cpu), 1};
+  return {std::string(cpu.substr(0, at)),
+          static_cast<int>(parse_int(cpu.substr(at + 2)).value_or(1))};
+}
+
+std::string version_text(const Version& version) {
+  std::vector<std::string> parts;
+  for (const int part : version.parts) parts.push_back(std::to_string(part));
+  return join(parts, ".");
+}
+
+// What of the machine a variant's floors forbid. What is not known forbids nothing.
+void check_floors(const Variant& variant, const SelectMachine& machine, ConsideredVariant& out) {
+  const auto cuda = machine.driver.cuda_known();
+  struct Floor {
+    const char* what;
+    const std::optional<std::string>& least;
+    const std::optional<Version>& here;
+  };
+  for (const auto& [what, least, here] :
+       {Floor{"driver", variant.floors.driver, machine.driver.version},
+        Floor{"CUDA of the driver", variant.floors.cuda, cuda},
+        Floor{"glibc", variant.floors.glibc, machine.glibc}}) {
+    const auto wanted = least ? parse_version(*least) : std::nullopt;
+    if (!wanted || !here || *here >= *wanted) continue;
+    out.problems.push_back(
+        fmt::format("needs {} {}, and {} is here", what, *least, version_text(*here)));
+  }
+  if (!variant.floors.cpu || !machine.cpu) return;
+  const auto [wanted, least] = level_of(*variant.floors.cpu);
+  const auto [here, level] = level_of(*machine.cpu);
+  if (wanted != here || level < least)
+    out.problems.push_back(
+        fmt::format("needs a processor {}, and {} is here", *variant.floors.cpu, *machine.cpu));
+}
+
+ConsideredVariant consider(const Variant& variant, const SelectMachine& machine) {
+  ConsideredVariant out;
+  out.name = variant.name;
+  check_floors(variant, machine, out);
+  if (variant.for_cpu() || !out.problems.empty()) return out;
+  if (variant.code.empty()) {
+    out.problems.push_back("it holds no device code");
+    return out;
+  }
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    const auto& gpu = machine.gpus[i];
+    if (const auto obstacle = driver_obstacle(gpu.target, machine.driver); !obstacle.empty()) {
+      out.problems.push_back(fmt::format("{}: {}", gpu.text(), obstacle));
+      continue;
+    }
+    // Each file with device code must load: a library that does not breaks the program.
+    auto worst = How::by_cubin;
+    std::optional<CudaTarget> oldest;
+    for (const auto& file : variant.code) {
+      const auto answer = best_answer(file, gpu.target, machine.driver);
+      if (answer.how == How::no && worst != How::no)
+        out.problems.push_back(fmt::format("{}: {}: {}", gpu.text(), file.path, answer.because));
+      worst = std::max(worst, answer.how);
+      if (answer.target && (!oldest || *answer.target < *oldest)) oldest = answer.target;
+    }
+    if (worst == How::no) continue;
+    out.serves.push_back(i);
+    if (oldest) out.nearness += oldest->major * 10 + oldest->minor;
+    if (worst == How::by_jit) out.by_jit.push_back(i);
+  }
+  return out;
+}
+
+// Serves more of what is left; then compiles less at the first start; then is made for newer GPUs;
+// then is smaller.
+bool better(const ConsideredVariant& a, std::size_t a_new, std::uint64_t a_bytes,
+            const ConsideredVariant& b, std::size_t b_new, std::uint64_t b_bytes) {
+  if (a_new != b_new) return a_new > b_new;
+  if (a.by_jit.size() != b.by_jit.size()) return a.by_jit.size() < b.by_jit.size();
+  if (a.nearness != b.nearness) return a.nearness > b.nearness;
+  return a_bytes < b_bytes;
+}
+
+// Greedy set cover: the variant that serves most GPUs that nobody serves yet, and so on.
+void choose(const Manifest& manifest, Selection& selection, std::size_t gpus) {
+  std::set<std::size_t> left;
+  for (std::size_t i = 0; i < gpus; ++i) left.insert(i);
+  while (!left.empty()) {
+    const ConsideredVariant* best = nullptr;
+    std::size_t best_new = 0;
+    std::uint64_t best_bytes = 0;
+    for (std::size_t v = 0; v < manifest.variants.size(); ++v) {
+      const auto& candidate = selection.considered[v];
+      const auto added = static_cast<std::size_t>(std::ranges::count_if(
+          candidate.serves, [&](std::size_t gpu) { return left.contains(gpu); }));
+      if (added == 0) continue;
+      const auto bytes = manifest.variants[v].content_bytes();
+      if (best != nullptr && !better(candidate, added, bytes, *best, best_new, best_bytes))
+        continue;
+      best = &candidate, best_new = added, best_bytes = bytes;
+    }
+    if (best == nullptr) break;
+    selection.variants.push_back(best->name);
+    for (const auto gpu : best->serves) left.erase(gpu);
+  }
+  selection.unserved.assign(left.begin(), left.end());
+}
+
+std::optional<std::string> choose_model(const Manifest& manifest, const Selection& selection,
+                                        const SelectMachine& machine) {
+  std::uint64_t free = 0;
+  if (!selection.for_cpu && !selection.variants.empty())
+    for (const auto& considered : selection.considered)
+      if (considered.name == selection.variants.front())
+        for (const auto gpu : considered.serves)
+          free = std::max(free, machine.gpus[gpu].free_bytes.value_or(0));
+  for (const auto& model : manifest.models)
+    if (model.free_bytes <= free) return model.name;
+  return std::nullopt;
+}
+
+std::string reason_of(const Selection& selection, const SelectMachine& machine) {
+  const auto gpus = machine.gpus.size();
+  const std::string no_gpu =
+      gpus > 0 ? "No variant loads on a GPU of this machine"
+      : machine.unknown_gpus > 0
+          ? "No driver answers for the GPU that is here (gpuready doctor says why)"
+          : "No GPU is here";
+  if (selection.variants.empty())
+    return no_gpu + ", and the release has no variant for the CPU that fits.";
+  if (selection.for_cpu) return no_gpu + ", so the CPU's is chosen.";
+  const auto chosen = join(selection.variants, " and ");
+  std::string text;
+  if (selection.variants.size() == 1)
+    text = selection.unserved.empty()
+               ? fmt::format("{} serves {}.", chosen,
+                             gpus == 1 ? machine.gpus[0].text() : fmt::format("all {} GPUs", gpus))
+               : fmt::format("{} serves {} of {} GPUs.", chosen, gpus - selection.unserved.size(),
+                             gpus);
+  else
+    text = fmt::format("No variant serves all GPUs; {} together serve {} of {}.", chosen,
+                       gpus - selection.unserved.size(), gpus);
+  return text;
+}
+
+}  // namespace
+
+std::string SelectGpu::text() const {
+  return name.empty() ? target.name() : fmt::format("{} ({})", name, target.name());
+}
+
+SelectMachine select_machine(const Machine& machine) {
+  SelectMachine out;
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.faked || gpu.excluded.value_or(false) || gpu.visible_to_cuda == false) continue;
+    SelectGpu one;
+    if (gpu.compute_capability) one.target.cuda = parse_cuda_target(*gpu.compute_capability);
+    if (gpu.gfx_target) one.target.gfx = parse_gfx_target(*gpu.gfx_target);
+    if (!one.target.cuda && !one.target.gfx) {
+      out.unknown_gpus += gpu.vendor == Vendor::nvidia || gpu.vendor == Vendor::amd;
+      continue;
+    }
+    one.name = gpu.name;
+    one.uuid = gpu.uuid.value_or("");
+    one.free_bytes = gpu.memory.free_bytes ? gpu.memory.free_bytes : gpu.memory.total_bytes;
+    out.gpus.push_back(std::move(one));
+  }
+  const auto& nvidia = machine.nvidia;
+  if (const auto& text = nvidia.driver_version ? nvidia.driver_version : nvidia.module_version)
+    out.driver.version = parse_version(*text);
+  if (nvidia.cuda_version) out.driver.cuda = parse_version(*nvidia.cuda_version);
+  return out;
+}
+
+std::string machine_mark(const Machine& machine) {
+  std::string text = fmt::format("driver {}, GPUs", machine.nvidia.module_version.value_or("none"));
+  for (const auto& device : machine.pci)
+    if (device.is_gpu) text += fmt::format(" {:04x}:{:04x}", device.vendor_id, device.device_id);
+  return text;
+}
+
+void add_system(SelectMachine& machine) {
+  machine.glibc = parse_version(gnu_get_libc_version());
+  machine.cpu = this_cpu();
+}
+
+std::optional<std::vector<SelectGpu>> parse_gpus(std::string_view text) {
+  std::vector<SelectGpu> gpus;
+  for (const auto part : split(text, ", ")) {
+    const auto target = parse_target_gpu(part);
+    if (!target) return std::nullopt;
+    SelectGpu gpu;
+    gpu.target = *target;
+    gpus.push_back(std::move(gpu));
+  }
+  if (gpus.empty()) return std::nullopt;
+  return gpus;
+}
+
+Selection select_variant(const Manifest& manifest, const SelectMachine& machine) {
+  Selection selection;
+  for (const auto& variant : manifest.variants)
+    selection.considered.push_back(consider(variant, machine));
+  choose(manifest, selection, machine.gpus.size());
+  if (selection.variants.empty()) {
+    for (std::size_t v = 0; v < manifest.variants.size() && selection.variants.empty(); ++v)
+      if (manifest.variants[v].for_cpu() && selection.considered[v].problems.empty()) {
+        selection.variants.push_back(manifest.variants[v].name);
+        selection.for_cpu = true;
+      }
+  }
+  for (auto& considered : selection.considered)
+    considered.chosen =
+        std::ranges::find(selection.variants, considered.name) != selection.variants.end();
+  selection.model = choose_model(manifest, selection, machine);
+  selection.reason = reason_of(selection, machine);
+  return selection;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,67 @@
+#include "report/pack/env_report.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/exit_rules.h"
+#include "report/terminal_text.h"
+
+namespace gpuready {
+namespace {
+
+// Quoted for a shell.
+std::string shell_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+void conclude(const EnvReport& report, Envelope& envelope) {
+  envelope.exit = exit_of(report);
+  if (!report.checked) return;
+  if (!report.change)
+    envelope.conclusion = "The GPUs and the driver are those that it was installed for.";
+  else if (report.right)
+    envelope.conclusion = fmt::format(
+        "The machine changed ({}), and the variant is still the right one.", *report.change);
+  else
+    envelope.conclusion =
+        fmt::format("The machine changed ({}): {}.", *report.change,
+                    report.variant ? "the variant " + *report.variant + " is right now"
+                                   : "no variant fits now");
+}
+
+Json to_json(const EnvReport& report, const Envelope& envelope) {
+  Json doc = begin_document("gpuready.pack-env", envelope);
+  doc["library_folders"] = report.folders;
+  doc["shadowed"] = Json::array();
+  for (const auto& [name, path] : report.shadowed)
+    doc["shadowed"].push_back({{"name", name}, {"system", path}});
+  if (!report.checked) return doc;
+  doc["changed"] = report.change.has_value();
+  put(doc, "change", report.change);
+  put(doc, "variant", report.variant);
+  doc["right"] = report.right;
+  return doc;
+}
+
+std::string render_terminal(const EnvReport& report, const Envelope& envelope,
+                            const TerminalStyle& style) {
+  if (report.checked) {
+    TerminalText out(style);
+    const Tone tone = report.right ? Tone::good : Tone::bad;
+    out.paragraph(0, {out.mark(tone) + " ", ink_of(tone)}, *envelope.conclusion);
+    if (!report.right && !report.again.empty()) out.command(2, report.again);
+    return out.take();
+  }
+  // For a shell to read: nothing is wrapped.
+  std::string lines;
+  for (const auto& [name, path] : report.shadowed)
+    lines += printable(fmt::format("# {} replaces {}\n", name, path));
+  return lines + fmt::format("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",
+                             shell_quoted(join(report.folders, ":")));
+}
+
+}  // namespace gpuready

@@ -1,0 +1,176 @@
+#include "report/pack/release_report.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/units.h"
+#include "pack/release/manifest_fields.h"
+#include "report/terminal_text.h"
+#include "value/write_fields.h"
+
+namespace gpuready {
+namespace {
+
+using namespace pack;
+
+std::string version_text(const Version& version) {
+  std::vector<std::string> parts;
+  for (const int part : version.parts) parts.push_back(std::to_string(part));
+  return join(parts, ".");
+}
+
+std::string gpus_of(const Variant& variant) {
+  return variant.for_cpu() ? "CPU" : join(variant.architectures, " ");
+}
+
+// What a variant is, without its files, which the manifest lists.
+Json summary_of(const Variant& variant) {
+  Json doc = {{"name", variant.name}};
+  if (!variant.for_cpu()) doc["architectures"] = variant.architectures;
+  if (Json floors = value::write_fields(variant.floors); !floors.empty())
+    doc["floors"] = std::move(floors);
+  doc["files"] = variant.files.size();
+  doc["content_bytes"] = variant.content_bytes();
+  doc["archive_bytes"] = variant.archive_bytes();
+  doc["archive"] = Json::array();
+  for (const auto& part : variant.archive) doc["archive"].push_back(part.name);
+  return doc;
+}
+
+void variant_table(TerminalText& out, const std::vector<const Variant*>& variants,
+                   const std::vector<std::string>& compilers) {
+  Table table;
+  table.columns = {{"Variant"},
+                   {"GPUs", Align::left, true},
+                   {"Files", Align::right},
+                   {"Content", Align::right},
+                   {"Archive", Align::right}};
+  if (!compilers.empty()) table.columns.push_back({"CUDA that compiles it", Align::left, false, 1});
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const auto& variant = *variants[i];
+    table.rows.push_back({{variant.name, Ink::bold},
+                          {gpus_of(variant)},
+                          {std::to_string(variant.files.size())},
+                          {format_bytes(variant.content_bytes())},
+                          {format_bytes(variant.archive_bytes())}});
+    if (!compilers.empty()) table.rows.back().push_back({compilers[i]});
+  }
+  out.table(2, table);
+}
+
+// The bytes of all variants, and what they would be without what they share.
+std::pair<std::uint64_t, std::uint64_t> sizes_of(const std::vector<const Variant*>& variants) {
+  std::uint64_t all = 0, once = 0;
+  std::set<std::string_view> seen;
+  for (const auto* variant : variants)
+    for (const auto& file : variant->files) {
+      all += file.size_bytes;
+      if (file.sha256 && seen.insert(*file.sha256).second) once += file.size_bytes;
+    }
+  return {all, once};
+}
+
+}  // namespace
+
+std::string releases_text(const std::optional<CudaReleases>& releases) {
+  if (!releases) return "none";
+  const auto from = version_text(releases->from);
+  return releases->to ? fmt::format("{} to {}", from, version_text(*releases->to))
+                      : from + " or newer";
+}
+
+Json to_json(const KeyFiles& files, const Envelope& envelope) {
+  Json doc = begin_document("gpuready.pack-key", envelope);
+  doc["key_id"] = files.key.id_text();
+  doc["public_key"] = files.key.text();
+  doc["secret_key_file"] = files.secret_path;
+  doc["public_key_file"] = files.public_path;
+  return doc;
+}
+
+std::string render_terminal(const KeyFiles& files, const TerminalStyle& style) {
+  TerminalText out(style);
+  if (!style.quiet)
+    out.paragraph(
+        0, {},
+        fmt::format("Key {}: the private half is in {} (keep it, and keep it secret), the "
+                    "public half in {}. Whoever installs trusts this public key:",
+                    files.key.id_text(), files.secret_path, files.public_path));
+  out.command(style.quiet ? 0 : 2, files.key.text());
+  return out.take();
+}
+
+Json to_json(const BuildReport& report, const Envelope& envelope) {
+  Json doc = begin_document("gpuready.pack-build", envelope);
+  doc["name"] = report.name;
+  doc["version"] = report.version;
+  doc["folder"] = report.folder;
+  doc["variants"] = Json::array();
+  for (const auto& built : report.variants) {
+    Json variant = summary_of(built.variant);
+    if (built.compilers) {
+      variant["cuda_from"] = version_text(built.compilers->from);
+      if (built.compilers->to) variant["cuda_to"] = version_text(*built.compilers->to);
+    }
+    const auto wrong = declared_beside_scanned(built.variant);
+    if (!wrong.empty()) variant["problems"] = wrong;
+    doc["variants"].push_back(std::move(variant));
+  }
+  return doc;
+}
+
+std::string render_terminal(const BuildReport& report, const TerminalStyle& style) {
+  TerminalText out(style);
+  out.heading(fmt::format("{} {}", report.name, report.version));
+  std::vector<const Variant*> variants;
+  std::vector<std::string> compilers;
+  for (const auto& built : report.variants) {
+    variants.push_back(&built.variant);
+    compilers.push_back(built.variant.for_cpu() ? "-" : releases_text(built.compilers));
+  }
+  variant_table(out, variants, compilers);
+  for (const auto* variant : variants)
+    for (const auto& wrong : declared_beside_scanned(*variant))
+      out.paragraph(2, {out.mark(Tone::bad) + " ", Ink::bad},
+                    fmt::format("{}: {}", variant->name, wrong));
+  const auto [all, once] = sizes_of(variants);
+  out.paragraph(2, {},
+                fmt::format("All variants hold {}; each content once, {}. In {}.",
+                            format_bytes(all), format_bytes(once), report.folder));
+  return out.take();
+}
+
+Json to_json(const PublishReport& report, const Envelope& envelope) {
+  Json doc = begin_document("gpuready.pack-publish", envelope);
+  const auto& manifest = report.published.manifest;
+  doc["name"] = manifest.name;
+  doc["version"] = manifest.version;
+  doc["expires_utc"] = manifest.expires_utc;
+  doc["folder"] = report.folder;
+  doc["key_id"] = report.key.id_text();
+  doc["public_key"] = report.key.text();
+  doc["release_notes"] = report.published.notes_name;
+  doc["variants"] = Json::array();
+  for (const auto& variant : manifest.variants) doc["variants"].push_back(summary_of(variant));
+  return doc;
+}
+
+std::string render_terminal(const PublishReport& report, const TerminalStyle& style) {
+  TerminalText out(style);
+  const auto& manifest = report.published.manifest;
+  out.heading(
+      fmt::format("{} {} is published in {}", manifest.name, manifest.version, report.folder));
+  std::vector<const Variant*> variants;
+  for (const auto& variant : manifest.variants) variants.push_back(&variant);
+  variant_table(out, variants, {});
+  out.paragraph(
+      2, {},
+      fmt::format(
+          "Signed by key {}, valid until {}. Upload all files of the folder; users install by:",
+          report.key.id_text(), manifest.expires_utc));
+  out.command(4, fmt::format("gpuready pack install URL --key {}", report.key.text()));
+  return out.take();
+}
+
+}  // namespace gpuready

@@ -1,0 +1,50 @@
+# Before a version becomes current its libraries are opened in a child: one that crashes, or lacks what it
+# needs, is refused by name, and what was installed stays. As root the child is nobody.
+source "$LIB"
+command -v cc >/dev/null || skip "no C compiler"
+rm -rf home source built release key.* && mkdir -p home source/cpu/lib
+export HOME=$PWD/home
+library() { printf '%s\n' "$1" >code.c && cc -shared -fPIC -o source/cpu/lib/libone.so code.c; }
+release() {  # VERSION
+  printf 'name = "libs"\nversion = "%s"\nfolder = "source/{variant}"\n[variants.cpu]\n' "$1" >pack.toml
+  "$GPUREADY" pack build --out built -q >/dev/null
+  "$GPUREADY" pack publish --built built --to release --key key.key -q >/dev/null
+}
+"$GPUREADY" pack key key --no-password -q >/dev/null
+
+library 'int one(void) { return 1; }'
+release 1
+expect_exit 0 "$GPUREADY" pack install release --key key.pub --for none
+expect_exit 0 "$GPUREADY" pack install release --variant cpu --json install.json
+current() { jq -r '.packages[0] | .current as $n | .installed[] | select(.number == $n) | .version' <("$GPUREADY" pack list libs --json); }
+[ "$(current)" = 1 ] || die "version 1 is not current"
+
+library '__attribute__((constructor)) static void start(void) { *(volatile int *)0 = 1; }'
+release 2
+expect_exit 1 "$GPUREADY" pack install release --variant cpu
+expect_in "libone.so: the process died by signal 11" "$(echo $out)"
+[ "$(current)" = 1 ] || die "a library that crashes is current"
+
+library 'int missing_function(void); int one(void) { return missing_function(); }'
+release 3
+expect_exit 1 "$GPUREADY" pack install release --variant cpu
+expect_in "missing_function" "$out"
+[ "$(current)" = 1 ] || die "a library that lacks a symbol is current"
+
+if [ "$(id -u)" -eq 0 ]; then
+  mkdir -p closed && chmod 755 closed && rm -f closed/file
+  library "#include <stdio.h>
+#include <unistd.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void start(void) {
+  FILE *file = fopen(\"$PWD/closed/file\", \"w\");
+  if (file || geteuid() == 0 || setuid(0) == 0) abort();
+}"
+  release 4
+  expect_exit 0 "$GPUREADY" pack install release --variant cpu
+  [ ! -e closed/file ] || die "the child could write as root"
+fi
+library 'int one(void) { return 5; }'
+release 5
+expect_exit 0 "$GPUREADY" pack install release --variant cpu --json install.json
+[ "$(jq '.installed.loads[0].libraries' install.json)" = 1 ] || die "no load test: $(cat install.json)"

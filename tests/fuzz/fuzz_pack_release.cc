@@ -1,0 +1,96 @@
+// What comes from others before or after a signature was checked: manifests, signatures and keys,
+// recipes, frames of archives, headers of HTTP answers. The first byte says which.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "pack/release/archive.h"
+#include "pack/release/manifest.h"
+#include "pack/release/minisign.h"
+#include "pack/release/recipe.h"
+#include "pack/release/scan.h"
+#include "pack/store/http_answer.h"
+#include "pack/store/select.h"
+
+using namespace gpuready;
+using namespace gpuready::pack;
+
+namespace {
+
+void manifest(std::string_view text) {
+  const auto parsed = parse_manifest(text, "manifest");
+  if (!parsed) return;
+  // What was accepted comes back as it was, and can be decided for.
+  const auto again = parse_manifest(manifest_text(*parsed), "again");
+  if (!again || !(*again == *parsed)) std::abort();
+  SelectMachine machine;
+  machine.gpus = *parse_gpus("8.6,9.0,gfx942");
+  const auto selection = select_variant(*parsed, machine);
+  for (const auto& name : selection.variants)
+    if (parsed->find(name) == nullptr) std::abort();
+}
+
+void frame(std::string_view bytes) {
+  PackedFile file;
+  file.path = "file";
+  file.size_bytes = 1000;
+  file.sha256 = std::string(64, '0');
+  std::uint64_t taken = 0;
+  FrameReader reader(file, [&](std::string_view content) -> Result<void> {
+    taken += content.size();
+    if (taken > file.size_bytes) std::abort();
+    return {};
+  });
+  if (reader.add(bytes.substr(0, bytes.size() / 2)) && reader.add(bytes.substr(bytes.size() / 2)) &&
+      reader.finish())
+    std::abort();
+}
+
+void signature(std::string_view text) {
+  static const PublicKey key = make_secret_key()->public_key();
+  if (verify_signature(key, "content", text, "signature")) std::abort();
+  (void)parse_public_key(text, "key");
+  // A password costs what the file says, so only files without one are read on.
+  if (const auto encrypted = is_encrypted(text, "key"); encrypted && !*encrypted)
+    (void)parse_secret_key(text, "", "key");
+}
+
+void headers(std::string_view text) {
+  HttpAnswer answer;
+  for (const auto line : lines(text)) answer.add(line);
+  if (answer.range && answer.range->last < answer.range->first) std::abort();
+}
+
+void patterns(std::string_view text) {
+  const auto cut = text.find('\n');
+  (void)matches(text.substr(0, cut), cut == text.npos ? "" : text.substr(cut + 1));
+  (void)parse_code(text);
+  (void)parse_architecture(text);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0] % 6) {
+    case 0:
+      manifest(text);
+      break;
+    case 1:
+      signature(text);
+      break;
+    case 2:
+      (void)parse_recipe(text, "pack.toml", "/");
+      break;
+    case 3:
+      frame(text);
+      break;
+    case 4:
+      headers(text);
+      break;
+    default:
+      patterns(text);
+  }
+  return 0;
+}

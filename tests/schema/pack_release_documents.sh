@@ -1,0 +1,41 @@
+# Writes the documents of releases and installed packages that validate.py reads: pack_release_documents.sh FOLDER.
+set -euo pipefail
+mkdir -p "$1"
+documents=$(cd "$1" && pwd)
+work=$(mktemp -d "$documents/packXXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export HOME=$work/home
+mkdir -p home source/gpu source/cpu
+printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n\0' >source/gpu/code.ptx
+ln -s code.ptx source/gpu/link
+echo cpu >source/cpu/file
+cat >pack.toml <<'T'
+name = "libs"
+version = "1.0"
+folder = "source/{variant}"
+[variants.cpu]
+[variants.gpu]
+architectures = ["75-virtual"]
+floors.driver = "450.80.02"
+[[models]]
+name = "small"
+free_mb = 100
+T
+pack() { local name=$1; shift; "$GPUREADY" pack "$@" --json "$documents/pack-$name.json" >log 2>&1 || [ $? -eq 1 ]; }
+pack key.made key key --no-password
+pack build.made build --out built
+pack publish.made publish --built built --to release --key key.key
+cp release/manifest.json "$documents/pack-manifest.made.json"
+pack select.gpu select release --key key.pub --for 8.6,3.5 --driver 550.54.14 --free-mb 200
+pack select.cpu select release --key key.pub --for none
+pack install.planned install release --key key.pub --for none --dry-run
+pack install.made install release --key key.pub --for none
+pack install.again install release --for none
+pack install.gpu install release --for 8.6
+pack list.made list
+pack list.verified verify libs
+pack env.made env libs
+pack env.checked env libs --check
+echo >>release/manifest.json
+pack install.refused install release --for none
