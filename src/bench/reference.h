@@ -19,6 +19,9 @@ struct ExpectedDigest {
   double value = 0, scale = 0;
   // The same with the tanh approximation of GELU.
   std::optional<double> with_tanh = std::nullopt;
+  // How much the roundings of an intermediate move it when they do not cancel: inputs are integers
+  // times a step, so that the same few values are rounded again and again.
+  double rounding_shift = 0;
 };
 
 std::vector<ExpectedDigest> reference_digests(const Request& request, unsigned threads);

@@ -153,6 +153,21 @@ TEST(Reference, TellsTanhFromErfInBf16) {
   EXPECT_NE(other_work(request, expected, tanh), std::nullopt);
 }
 
+// What PyTorch 2.11 (eager, compiled) and cuBLASLt 13 gave on an H200.
+TEST(Reference, AcceptsWhatStacksOfAGpuGaveInBf16) {
+  Request request;
+  request.dtype = Dtype::bf16, request.batch = 64, request.hidden = 2048, request.seed = 1;
+  const auto expected = reference_digests(request, 2);
+  const std::vector<double> stacks[] = {
+      {-120.84259761099383, 177.93621611027083, 54.53105036877605, 93009.38908216958,
+       1381.102783203125, -2362.9017944335938, 490.0},
+      {-120.85196805508713, 177.9336357516986, 54.53412429252603, 93009.35142840292,
+       1382.0591430664062, -2363.0108032226562, 490.0},
+      {-120.79211295399546, 177.93355372098267, 54.510194210850386, 93009.78340434976,
+       1382.0223388671875, -2358.130615234375, 490.3447265625}};
+  for (const auto& digest : stacks) EXPECT_EQ(other_work(request, expected, digest), std::nullopt);
+}
+
 // As if it were kept in a type of so many bits, after the product and at the end.
 float rounded(float value, int bits) {
   int exponent = 0;
