@@ -14,7 +14,9 @@ def functions(jax, jnp, work):
     dot = lambda a, b, dims: jax.lax.dot_general(a, b, (dims, ((), ())), precision=exact)  # noqa: E731
 
     def mlp(x, w1, b1, w2, b2):
-        a = jax.nn.gelu(dot(x, w1, ((1,), (1,))) + b1, approximate=False)
+        # JAX would evaluate erf in the narrow type; others compute in fp32 and round once.
+        h = (dot(x, w1, ((1,), (1,))) + b1).astype(jnp.float32)
+        a = jax.nn.gelu(h, approximate=False).astype(x.dtype)
         y = dot(a, w2, ((1,), (1,))) + b2
         z = dot(y, y, ((1,), (1,)))
         return y, z, jnp.mean(z, dtype=jnp.float32)

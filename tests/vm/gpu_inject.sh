@@ -90,7 +90,7 @@ enter() {
 in_root() {
   local root=$1
   shift
-  env -i PATH=/usr/bin HOME=/ chroot "$work/$root" "$@"
+  env -i PATH=/usr/bin:/usr/sbin HOME=/ chroot "$work/$root" "$@"
 }
 for root in compute bind; do
   enter "$root"
