@@ -3,7 +3,9 @@ add_library(gpuready_options INTERFACE)
 target_compile_options(gpuready_options INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Werror -Wshadow -Wundef
     -ffp-contract=off -fvisibility=hidden>
-  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  # std::stable_sort of g++ 12's library uses what C++20 deprecates.
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
 if(GPUREADY_SANITIZE)
   target_compile_options(gpuready_options INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -58,9 +58,9 @@ Result<void> read_line(const Json& doc, std::string_view name, Operation& out) {
 }  // namespace
 
 std::string_view to_string(ClaimState state) {
-  constexpr std::string_view kStates[] = {"attaching",   "attached", "detaching",
+  constexpr std::string_view kNames[] = {"attaching",   "attached", "detaching",
                                           "quarantined", "gone",     "unreadable"};
-  return kStates[static_cast<std::size_t>(state)];
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 std::map<PciAddress, std::string> Claim::quarantine() const {
