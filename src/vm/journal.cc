@@ -59,7 +59,7 @@ Result<void> read_line(const Json& doc, std::string_view name, Operation& out) {
 
 std::string_view to_string(ClaimState state) {
   constexpr std::string_view kNames[] = {"attaching",   "attached", "detaching",
-                                          "quarantined", "gone",     "unreadable"};
+                                         "quarantined", "gone",     "unreadable"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
