@@ -33,6 +33,14 @@ int fstat64(int, struct stat64*) __attribute__((alias("fstat")));
 int stat64(const char*, struct stat64*) __attribute__((alias("stat")));
 int lstat64(const char*, struct stat64*) __attribute__((alias("lstat")));
 
+int mknodat(int folder, const char* path, mode_t mode, dev_t device) {
+  if ((unsigned)device != device) {
+    errno = EINVAL;
+    return -1;
+  }
+  return (int)syscall(SYS_mknodat, folder, path, mode, (unsigned)device);
+}
+
 // 2.32: "this process has one thread", with which the C++ library saves atomic operations.
 char __libc_single_threaded = 0;
 
