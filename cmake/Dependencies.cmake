@@ -16,13 +16,17 @@ else()
   target_compile_definitions(gpuready_fmt PUBLIC FMT_HEADER_ONLY)
 endif()
 
+# Imported targets, so that each comes before what it needs itself on the linker's command line.
 foreach(name archive lzma sodium sqlite3 z zstd)
   find_library(GPUREADY_LIB_${name} NAMES lib${name}.a REQUIRED)
+  add_library(gpuready_${name}_file STATIC IMPORTED GLOBAL)
+  set_target_properties(gpuready_${name}_file PROPERTIES IMPORTED_LOCATION ${GPUREADY_LIB_${name}})
   add_library(gpuready_${name} INTERFACE)
   # Installed archives name it without this machine's path.
   target_link_libraries(gpuready_${name} INTERFACE
-    $<BUILD_INTERFACE:${GPUREADY_LIB_${name}}> $<INSTALL_INTERFACE:${name}>)
+    $<BUILD_INTERFACE:gpuready_${name}_file> $<INSTALL_INTERFACE:${name}>)
 endforeach()
-target_link_libraries(gpuready_archive INTERFACE gpuready_zstd gpuready_lzma gpuready_z)
+target_link_libraries(gpuready_archive_file INTERFACE
+  gpuready_zstd_file gpuready_lzma_file gpuready_z_file)
 
 find_program(GPUREADY_AWK NAMES awk mawk gawk REQUIRED)
