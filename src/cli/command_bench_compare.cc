@@ -4,8 +4,9 @@
 
 #include "base/clock.h"
 #include "bench/compare.h"
-#include "bench/result_files.h"
 #include "cli/bench_commands.h"
+#include "cli/bench_options.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "report/bench/compare_report.h"
 #include "report/exit_rules.h"
@@ -23,10 +24,8 @@ struct Options {
 
 Result<bench::Comparison> compared(const Options& options) {
   const auto host = make_live_host();
-  const bench::Side base{options.base, TRY(bench::find_runs(*host, options.folder, options.base))};
-  const bench::Side candidate{options.candidate,
-                              TRY(bench::find_runs(*host, options.folder, options.candidate))};
-  return bench::compare(base, candidate, options.compare);
+  const auto sides = TRY(find_sides(*host, options.folder, options.base, options.candidate));
+  return bench::compare(sides.base, sides.candidate, options.compare);
 }
 
 int run(Options& options) {
@@ -38,15 +37,7 @@ int run(Options& options) {
   Envelope envelope = begin_envelope("bench compare");
   envelope.conclusion = conclusion_of(*comparison);
   envelope.exit = exit_of(*comparison);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(*comparison, envelope); },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return render_terminal(*comparison, envelope, style);
-                              },
-                          .markdown = [&] { return render_markdown(*comparison, envelope); }},
-                 options.globals);
+  return deliver_report(envelope, *comparison, start, options.globals);
 }
 
 }  // namespace
@@ -65,14 +56,8 @@ void declare_bench_compare(CommandSpec& command) {
         .value = &options->candidate,
         .help = "What to compare",
         .required = true},
-       {.name = "--results",
-        .value = &options->folder,
-        .help = "Folder of the runs that tags and ids name; bench-results if not given",
-        .type = "FOLDER"},
-       {.name = "--md",
-        .value = &options->globals.markdown,
-        .help = "Write Markdown",
-        .type = "FILE"},
+       results_option(options->folder, "the runs that tags and ids name"),
+       markdown_option(options->globals.markdown),
        {.name = "--margin",
         .value = &options->margin_percent,
         .help = "Differences up to so many percent are as good as none; 1 if not given",

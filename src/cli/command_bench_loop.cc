@@ -9,8 +9,9 @@
 #include "bench/adapters.h"
 #include "bench/order.h"
 #include "bench/promote.h"
-#include "bench/result_files.h"
 #include "cli/bench_commands.h"
+#include "cli/bench_options.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "jobs/helper.h"
@@ -29,7 +30,7 @@ struct Options {
   std::uint64_t most_runs = 12;
   std::optional<double> budget_s;
   std::optional<std::uint64_t> seed;
-  double least_gain_percent = 1, most_spread_percent = 3;
+  RuleOptions rule_options;
   bench::PromoteOptions rule;
 };
 
@@ -61,8 +62,7 @@ class Loop {
  public:
   Loop(Options& options, Host& host) : options_(options), host_(host) {
     bench::PromoteOptions& rule = options_.rule;
-    rule.least_gain = options_.least_gain_percent / 100;
-    rule.most_spread = options_.most_spread_percent / 100;
+    options_.rule_options.set(rule);
     if (options_.idea) {
       const auto equals = options_.idea->find('=');
       rule.idea = options_.idea->substr(0, equals);
@@ -110,11 +110,8 @@ class Loop {
   Result<bench::Promotion> judged(double share) {
     bench::PromoteOptions rule = options_.rule;
     rule.compare.error *= share;
-    const bench::Side base{options_.base,
-                           TRY(bench::find_runs(host_, options_.folder, options_.base))};
-    const bench::Side candidate{options_.candidate,
-                                TRY(bench::find_runs(host_, options_.folder, options_.candidate))};
-    return bench::promote(base, candidate, rule);
+    const auto sides = TRY(find_sides(host_, options_.folder, options_.base, options_.candidate));
+    return bench::promote(sides.base, sides.candidate, rule);
   }
 
   Result<void> run_one(bool is_candidate, std::size_t pair) {
@@ -157,21 +154,12 @@ int run(Options& options) {
   const auto host = make_live_host();
   const auto promotion = Loop(options, *host).decided();
   if (!promotion)
-    return complain(promotion.error(), promotion.error().kind == ErrorKind::bad_input ? Exit::usage
-                                       : interrupted() ? Exit::interrupted
-                                                       : Exit::unknown);
+    return complain(promotion.error(),
+                    unless_interrupted(exit_of_error(promotion.error()), interrupted()));
   Envelope envelope = begin_envelope("bench loop");
   envelope.conclusion = conclusion_of(*promotion);
   envelope.exit = exit_of(*promotion);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(*promotion, envelope); },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return render_terminal(*promotion, envelope, style);
-                              },
-                          .markdown = [&] { return render_markdown(*promotion, envelope); }},
-                 options.globals);
+  return deliver_report(envelope, *promotion, start, options.globals);
 }
 
 }  // namespace
@@ -222,28 +210,13 @@ void declare_bench_loop(CommandSpec& command) {
         .value = &options->seed,
         .help = "Of the order of the sides; random if not given",
         .type = "N"},
-       {.name = "--results",
-        .value = &options->folder,
-        .help = "Folder of the runs; bench-results if not given",
-        .type = "FOLDER"},
-       {.name = "--md",
-        .value = &options->globals.markdown,
-        .help = "Write the evidence as Markdown",
-        .type = "FILE"},
-       {.name = "--min-gain",
-        .value = &options->least_gain_percent,
-        .help = "Percent that the whole interval of the gain must be above; 1 if not given",
-        .type = "PERCENT",
-        .range = Range{0, 1000}},
-       {.name = "--max-spread",
-        .value = &options->most_spread_percent,
-        .help = "Percent of standard deviation from run to run that is borne; 3 if not given",
-        .type = "PERCENT",
-        .range = Range{0, 1000}},
+       results_option(options->folder),
+       markdown_option(options->globals.markdown, "the evidence as Markdown"),
        {.name = "--stack",
         .value = &options->rule.compare.stacks,
         .help = "The stack that decides, where runs have several",
         .type = "NAME"}});
+  options->rule_options.declare(command);
   command.footer =
       "Exit codes: 0 promote; 1 reject, or the gate failed; 2 wrong usage or bad input; 4 not\n"
       "decided within the budget, or a run failed.";

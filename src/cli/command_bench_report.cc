@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "bench/history.h"
-#include "bench/result_files.h"
 #include "cli/bench_commands.h"
+#include "cli/bench_options.h"
 #include "cli/options.h"
 #include "report/bench/bench_report.h"
 
@@ -57,18 +57,12 @@ void declare_bench_report(CommandSpec& command) {
         .value = &options->runs,
         .help =
             "Tags, ids of runs, files or a folder, parted by commas; the last run if not given"},
-       {.name = "--results",
-        .value = &options->folder,
-        .help = "Folder of the runs and of history.sqlite; bench-results if not given",
-        .type = "FOLDER"},
+       results_option(options->folder, "the runs and of history.sqlite"),
        {.name = "--html",
         .value = &options->globals.html,
         .help = "Write one self-contained HTML page",
         .type = "FILE"},
-       {.name = "--md",
-        .value = &options->globals.markdown,
-        .help = "Write Markdown",
-        .type = "FILE"},
+       markdown_option(options->globals.markdown),
        {.name = "--quiet,-q", .value = &options->globals.quiet, .help = "Only the conclusion"},
        {.name = "--no-color,--no-colour",
         .value = &options->globals.no_color,

@@ -14,9 +14,9 @@
 #include "bench/conditions.h"
 #include "bench/environment.h"
 #include "bench/reference.h"
-#include "bench/result_files.h"
 #include "bench/session.h"
 #include "cli/bench_commands.h"
+#include "cli/bench_options.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "host/xid_listener.h"
@@ -292,10 +292,7 @@ void declare_bench_run(CommandSpec& command) {
        .value = &options->idea,
        .help = "What this run or its counterpart changes; a variable of this name is recorded",
        .type = "TEXT"},
-      {.name = "--results",
-       .value = &options->folder,
-       .help = "Folder of the runs; bench-results if not given",
-       .type = "FOLDER"},
+      results_option(options->folder),
       {.name = "--seed",
        .value = &options->order_seed,
        .help = "Of the stacks' order; random if not given",

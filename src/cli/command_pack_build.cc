@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
@@ -60,13 +61,7 @@ int run(const Options& options) {
   if (!report) return complain(report.error());
   Envelope envelope = begin_envelope("pack build");
   envelope.exit = exit_of(report->variants);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(*report, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); }},
-      options.globals);
+  return deliver_report(envelope, *report, start, options.globals);
 }
 
 }  // namespace

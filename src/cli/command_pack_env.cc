@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_machine.h"
@@ -66,14 +67,7 @@ int run(const Options& options) {
   if (!found) return complain(found.error(), exit_of_error(found.error()));
   Envelope envelope = begin_envelope("pack env");
   conclude(*found, envelope);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(*found, envelope); },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return render_terminal(*found, envelope, style);
-                              }},
-                 options.globals);
+  return deliver_report(envelope, *found, start, options.globals);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/terminal.h"
@@ -100,13 +101,7 @@ int run(const Options& options) {
       explain_all(*inspection, std::move(subject->gpus), subject->driver);
   Envelope envelope = begin_envelope("pack explain");
   envelope.exit = exit_of(explanation);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{.envelope = envelope,
-               .json = [&] { return to_json(explanation, envelope); },
-               .terminal =
-                   [&](const TerminalStyle& style) { return render_terminal(explanation, style); }},
-      options.globals);
+  return deliver_report(envelope, explanation, start, options.globals);
 }
 
 }  // namespace

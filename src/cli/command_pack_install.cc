@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_machine.h"
@@ -170,14 +171,7 @@ int run(const Options& options) {
   Envelope envelope = begin_envelope("pack install");
   conclude(report, envelope);
   envelope.notes = report.notes;
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(report, envelope); },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return render_terminal(report, envelope, style);
-                              }},
-                 options.globals);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
@@ -49,13 +50,7 @@ int run(const Options& options) {
   const auto files = make_key(options);
   if (!files) return complain(files.error());
   Envelope envelope = begin_envelope("pack key");
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(*files, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(*files, style); }},
-      options.globals);
+  return deliver_report(envelope, *files, start, options.globals);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
@@ -44,13 +45,7 @@ int run(const Options& options) {
   const auto report = publish(options);
   if (!report) return complain(report.error());
   Envelope envelope = begin_envelope("pack publish");
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(*report, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); }},
-      options.globals);
+  return deliver_report(envelope, *report, start, options.globals);
 }
 
 }  // namespace

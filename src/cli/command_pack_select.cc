@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_machine.h"
@@ -38,14 +39,7 @@ int run(const Options& options) {
   if (!report) return complain(report.error(), exit_of_error(report.error()));
   Envelope envelope = begin_envelope("pack select");
   conclude(*report, envelope);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(*report, envelope); },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return render_terminal(*report, envelope, style);
-                              }},
-                 options.globals);
+  return deliver_report(envelope, *report, start, options.globals);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
@@ -111,14 +112,7 @@ int run(const Options& options, const char* name, Result<Outcome> (*work)(const 
   if (!outcome->conclusion.empty()) envelope.conclusion = outcome->conclusion;
   for (const auto& package : outcome->packages)
     if (!package.problems.empty()) envelope.exit = Exit::unhealthy;
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(outcome->packages, envelope); },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return render_terminal(outcome->packages, envelope, style);
-                              }},
-                 options.globals);
+  return deliver_report(envelope, outcome->packages, start, options.globals);
 }
 
 std::shared_ptr<Options> declare(CommandSpec& command, const char* name,

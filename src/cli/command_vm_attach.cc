@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/terminal.h"
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
+#include "report/exit_rules.h"
 #include "report/vm/plan_report.h"
 
 namespace gpuready::cli {
@@ -26,32 +28,12 @@ struct Options {
   bool managed = false;
 };
 
-Exit exit_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::not_found:
-      return Exit::required_absent;
-    case ErrorKind::busy:
-      return Exit::unknown;
-    case ErrorKind::no_permission:
-    case ErrorKind::bad_input:
-      return Exit::usage;
-    default:
-      return Exit::unhealthy;
-  }
-}
-
 template <class Told>
 int finish(std::string command, const Told& told, Clock::time_point start, const Globals& globals) {
   Envelope envelope = begin_vm_envelope(std::move(command), globals);
   envelope.exit = exit_of(tally(told));
   envelope.conclusion = conclusion(told);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(told, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(told, style); }},
-      globals);
+  return deliver_report(envelope, told, start, globals);
 }
 
 Result<vm::AttachRequest> request_of(const Options& options) {
@@ -77,7 +59,7 @@ int plan(const Options& options) {
   if (!host) return complain(host.error());
   const auto state =
       vm::read_state(**host, vm::kJournalFolder, {.all = false, .named = request->devices});
-  if (!state) return complain(state.error(), exit_of(state.error()));
+  if (!state) return complain(state.error(), exit_of_vm_error(state.error()));
   VmOperation operation{.done = {}, .planned_only = true};
   operation.done.push_back({.plan = vm::plan_attach(state->inventory, *request), .outcome = {}});
   return finish("vm plan", operation, start, options.globals);
@@ -99,7 +81,7 @@ int carry_out(std::string command, const Options& options, Act act) {
         std::chrono::milliseconds(static_cast<long>(*options.globals.timeout_s * 1000));
   auto done = act(hands);
   progress.clear();
-  if (!done) return complain(done.error(), exit_of(done.error()));
+  if (!done) return complain(done.error(), exit_of_vm_error(done.error()));
   return finish(std::move(command), VmOperation{.done = std::move(*done)}, start, options.globals);
 }
 
@@ -137,7 +119,7 @@ int status(const Options& options) {
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto claims = vm::read_journal(**host, vm::kJournalFolder);
-  if (!claims) return complain(claims.error(), exit_of(claims.error()));
+  if (!claims) return complain(claims.error(), exit_of_vm_error(claims.error()));
   VmStatus told{.claims = std::move(*claims)};
   std::erase_if(told.claims, [&](const vm::Claim& claim) {
     return state_of(claim) == vm::ClaimState::gone ||

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/vm_driver_commands.h"
 #include "report/exit_rules.h"
@@ -23,13 +24,7 @@ int show(const char* command, const Options& options, DriversReport report,
          Clock::time_point start) {
   Envelope envelope = begin_envelope(command);
   envelope.exit = exit_of(report);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(report, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
-      options.globals);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 int collect(const Options& options) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
 #include "report/vm/devices_report.h"
@@ -19,16 +20,11 @@ struct Options {
   bool all = false;
 };
 
-int finish(const VmDevices& devices, Envelope envelope, Clock::time_point start,
+int finish(const char* command, const VmDevices& devices, Clock::time_point start,
            const Globals& globals) {
+  Envelope envelope = begin_vm_envelope(command, globals);
   envelope.conclusion = conclusion(devices);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(devices, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(devices, style); }},
-      globals);
+  return deliver_report(envelope, devices, start, globals);
 }
 
 // What was chosen, and what goes with it.
@@ -50,7 +46,7 @@ int list(const Options& options) {
   if (!host) return complain(host.error());
   VmDevices devices{.inventory = std::move(host->inventory), .shown = {}};
   devices.shown = passable_ones(devices.inventory, options.all);
-  return finish(devices, begin_vm_envelope("vm list", options.globals), start, options.globals);
+  return finish("vm list", devices, start, options.globals);
 }
 
 int show(const Options& options) {
@@ -74,7 +70,7 @@ int show(const Options& options) {
     if (!devices.inventory.find(address))
       return complain({ErrorKind::not_found, address.text() + ": there is no such PCI device", 0},
                       Exit::required_absent);
-  return finish(devices, begin_vm_envelope("vm show", options.globals), start, options.globals);
+  return finish("vm show", devices, start, options.globals);
 }
 
 }  // namespace

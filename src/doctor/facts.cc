@@ -174,10 +174,6 @@ std::optional<Match> suspects(const Machine& machine, Vendor vendor) {
   return match;
 }
 
-bool same_slot(const PciAddress& a, const PciAddress& b) {
-  return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
-}
-
 // "0000:af:00.0", "PCI:0000:01:00", "0000:01:00": domain, bus and device at least.
 std::optional<PciAddress> pci_address_in(std::string_view text) {
   for (std::size_t colon = text.find(':'); colon != text.npos; colon = text.find(':', colon + 1)) {

@@ -9,6 +9,7 @@
 
 #include "doctor/cause.h"
 #include "machine/kernel_drivers.h"
+#include "machine/pci_addresses.h"
 
 namespace gpuready::doctor {
 
@@ -83,7 +84,6 @@ std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<
 bool add_xids(const Machine& machine, const Gpu& gpu, std::initializer_list<int> codes,
               Match& match);
 // The log's addresses give the function as NVIDIA's driver prints it, often without.
-bool same_slot(const PciAddress& a, const PciAddress& b);
 
 // ---- AMD
 // "gfx1030" for HSA_OVERRIDE_GFX_VERSION=10.3.0; the stepping is a hexadecimal digit.

@@ -1,5 +1,7 @@
 #include "host/atomic_file.h"
 
+#include "base/paths.h"
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,12 +12,6 @@ namespace gpuready {
 namespace {
 
 constexpr int kNamesTried = 10'000;
-
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 }  // namespace
 

@@ -1,18 +1,11 @@
 #include "host/memory_storage.h"
 
+#include "base/paths.h"
+
 #include <algorithm>
 #include <cerrno>
 
 namespace gpuready {
-namespace {
-
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == 0 || slash == path.npos ? "/" : path.substr(0, slash);
-}
-
-}  // namespace
-
 class MemoryStorage::MemoryFile final : public Storage::File {
  public:
   MemoryFile(MemoryStorage& storage, std::shared_ptr<Node> node)

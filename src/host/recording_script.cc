@@ -1,6 +1,7 @@
 // Machines written by hand as JSON (docs/recordings.md), and load_recording() for both kinds.
 #include <unordered_map>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/recording_archive.h"
 #include "host/recording_codec.h"
@@ -16,12 +17,6 @@ constexpr std::string_view kSections[] = {
     "links",       "real_paths",     "directories", "statuses", "opens",   "spaces",
     "environment", "identity",       "kernel_log",  "tools",    "probes",
 };
-
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 // RFC 7396. The library's own is quadratic for objects of many members.
 void merge(Json& target, Json&& patch) {

@@ -3,6 +3,7 @@
 // every text: keys, contents, logs, output and probes' values.
 #include <algorithm>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/pci_serial.h"
 #include "host/pseudonyms.h"
@@ -11,8 +12,6 @@
 
 namespace gpuready {
 namespace {
-
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 constexpr std::string_view kUserVariables[] = {"USER", "LOGNAME", "USERNAME", "SUDO_USER"};
 constexpr std::string_view kHostVariables[] = {"HOSTNAME", "HOST"};

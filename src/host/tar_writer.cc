@@ -1,5 +1,6 @@
 #include "host/tar_writer.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -61,11 +62,10 @@ std::string tar_header(const TarEntry& entry) {
   UstarHeader header;
   std::memset(&header, 0, sizeof header);
   const std::size_t cut = prefix_length(entry.name).value_or(0);
-  if (cut > 0) std::memcpy(header.prefix, entry.name.data(), cut);
-  const auto rest = entry.name.substr(cut > 0 ? cut + 1 : 0, sizeof header.name);
-  std::memcpy(header.name, rest.data(), rest.size());
-  const auto link = entry.link.substr(0, sizeof header.link);
-  std::memcpy(header.link, link.data(), link.size());
+  // Not memcpy: an empty text may have no address.
+  std::ranges::copy(entry.name.substr(0, cut), header.prefix);
+  std::ranges::copy(entry.name.substr(cut > 0 ? cut + 1 : 0, sizeof header.name), header.name);
+  std::ranges::copy(entry.link.substr(0, sizeof header.link), header.link);
   put_octal(header.mode, entry.mode);
   put_octal(header.uid, 0);
   put_octal(header.gid, 0);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/lesser.h"
 #include "base/text.h"
+#include "machine/pci_addresses.h"
 #include "machine/pci_files.h"
 #include "machine/pci_ids.h"
 #include "machine/sources.h"
@@ -99,10 +101,6 @@ std::vector<Slot> list_slots(Host& host, Machine& machine) {
   return slots;
 }
 
-bool same_slot(const PciAddress& a, const PciAddress& b) {
-  return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
-}
-
 void choose(Host& host, std::vector<Slot>& slots) {
   for (auto& slot : slots) {
     if (slot.class_code >> 16 == kDisplay || slot.class_code >> 8 == kAccelerator)
@@ -138,11 +136,7 @@ std::size_t board_top(Host& host, const PciDevice& device) {
   return top;
 }
 
-std::optional<int> lesser(std::optional<int> a, std::optional<int> b) {
-  return a && b ? std::min(a, b) : (a ? a : b);
-}
-
-PcieLink lesser(const PcieLink& a, const PcieLink& b) {
+PcieLink slower_of(const PcieLink& a, const PcieLink& b) {
   return {lesser(a.generation, b.generation), lesser(a.width, b.width)};
 }
 
@@ -197,9 +191,9 @@ PciDevice read_device(Host& host, const Slot& slot) {
     const Function end(host, device.path[top]);
     // Behind Intel's switch the GPU claims 2.5 GT/s and one lane, whatever the card has.
     const bool claims = device.vendor_id != kIntel;
-    device.link_max = claims ? lesser(device.link_max, end.link_max()) : end.link_max();
+    device.link_max = claims ? slower_of(device.link_max, end.link_max()) : end.link_max();
     if (const auto now = end.link_now(); now.generation || now.width)
-      device.link_now = claims ? lesser(device.link_now, now) : now;
+      device.link_now = claims ? slower_of(device.link_now, now) : now;
   }
   if (top > 0) {
     const Function port(host, device.path[top - 1]);

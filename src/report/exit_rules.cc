@@ -191,6 +191,16 @@ constexpr Rule<Error> kError[] = {
     {[](const Error&) { return true; }, Exit::unknown},
 };
 
+constexpr Rule<Error> kVmError[] = {
+    {[](const Error& e) { return e.kind == ErrorKind::not_found; }, Exit::required_absent},
+    {[](const Error& e) { return e.kind == ErrorKind::busy; }, Exit::unknown},
+    {[](const Error& e) {
+       return e.kind == ErrorKind::bad_input || e.kind == ErrorKind::no_permission;
+     },
+     Exit::usage},
+    {[](const Error&) { return true; }, Exit::unhealthy},
+};
+
 // What is not trusted, or does not load, is unhealthy.
 constexpr Rule<InstallOutcome> kInstall[] = {
     {[](const InstallOutcome& o) {
@@ -243,6 +253,7 @@ Exit exit_of(const pack::Inspection& inspection) {
 Exit exit_of(const Explanation& explanation) { return first_that_holds(kPackExplain, explanation); }
 
 Exit exit_of_error(const Error& error) { return first_that_holds(kError, error); }
+Exit exit_of_vm_error(const Error& error) { return first_that_holds(kVmError, error); }
 Exit exit_of(const pack::InstallOutcome& outcome) {
   if (outcome.end == InstallEnd::failed && outcome.error) return exit_of_error(*outcome.error);
   return first_that_holds(kInstall, outcome);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "machine/pci_addresses.h"
 #include "machine/pci_files.h"
 #include "vm/host_facts.h"
 #include "vm/readiness.h"
@@ -16,10 +17,6 @@ namespace {
 
 const std::string kDevices = "/sys/bus/pci/devices";
 constexpr std::uint32_t kStorageClass = 0x01, kNetworkClass = 0x02;
-
-bool same_slot(const PciAddress& a, const PciAddress& b) {
-  return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
-}
 
 class Reader {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/lesser.h"
 #include "machine/pci_files.h"
 
 namespace gpuready {
@@ -28,11 +29,6 @@ PcieLink read_link(Host& host, const std::string& folder, const char* which) {
   if (const auto width = host.read_text(folder + '/' + which + "_link_width"))
     link.width = parse_link_width(*width);
   return link;
-}
-
-std::optional<int> lesser(std::optional<int> a, std::optional<int> b) {
-  if (a && b) return std::min(*a, *b);
-  return a ? a : b;
 }
 
 }  // namespace

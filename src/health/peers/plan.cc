@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/lesser.h"
 #include "health/plan/survey.h"
 
 namespace gpuready {
@@ -23,12 +24,6 @@ std::vector<Member> members_of(const Machine& machine, const std::vector<TestJob
       members.push_back({&job, gpu});
   }
   return members;
-}
-
-template <class T>
-std::optional<T> lesser(std::optional<T> a, std::optional<T> b) {
-  if (a && b) return std::min(*a, *b);
-  return a ? a : b;
 }
 
 std::optional<int> nvlinks_between(const Machine& machine, int gpu_a, int gpu_b) {

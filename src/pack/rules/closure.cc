@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "base/paths.h"
 #include "base/text.h"
 
 namespace gpuready::pack {
 namespace {
 
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-}
 bool is_library_name(std::string_view name) {
   return name.ends_with(".so") || contains(name, ".so.");
 }

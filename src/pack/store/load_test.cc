@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/mapped_file.h"
 #include "jobs/helper.h"
@@ -21,8 +22,6 @@ bool is_elf_library(const std::string& path) {
   constexpr std::uint8_t kMagic[] = {0x7f, 'E', 'L', 'F'}, kShared = 3;
   return std::ranges::equal(bytes.first(4), kMagic) && bytes[16] == kShared;
 }
-
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 Job job_of(const LoadPlan& plan, std::chrono::milliseconds limit) {
   Job job = helper_job({"__load"});

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "pack/release/scan.h"
+#include "pack/rules/releases.h"
 
 namespace gpuready::pack {
 namespace {
@@ -37,12 +38,6 @@ std::pair<std::string, int> level_of(std::string_view cpu) {
   if (at == cpu.npos) return {std::string(cpu), 1};
   return {std::string(cpu.substr(0, at)),
           static_cast<int>(parse_int(cpu.substr(at + 2)).value_or(1))};
-}
-
-std::string version_text(const Version& version) {
-  std::vector<std::string> parts;
-  for (const int part : version.parts) parts.push_back(std::to_string(part));
-  return join(parts, ".");
 }
 
 // What of the machine a variant's floors forbid. What is not known forbids nothing.

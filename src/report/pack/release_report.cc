@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "pack/release/manifest_fields.h"
+#include "pack/rules/releases.h"
 #include "report/terminal_text.h"
 #include "value/write_fields.h"
 
@@ -13,12 +14,6 @@ namespace gpuready {
 namespace {
 
 using namespace pack;
-
-std::string version_text(const Version& version) {
-  std::vector<std::string> parts;
-  for (const int part : version.parts) parts.push_back(std::to_string(part));
-  return join(parts, ".");
-}
 
 std::string gpus_of(const Variant& variant) {
   return variant.for_cpu() ? "CPU" : join(variant.architectures, " ");

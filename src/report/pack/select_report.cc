@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "pack/rules/releases.h"
 #include "report/exit_rules.h"
 #include "report/terminal_text.h"
 
@@ -10,12 +11,6 @@ namespace gpuready {
 namespace {
 
 using namespace pack;
-
-std::string version_text(const Version& version) {
-  std::vector<std::string> parts;
-  for (const int part : version.parts) parts.push_back(std::to_string(part));
-  return join(parts, ".");
-}
 
 Json names_of(const std::vector<std::size_t>& gpus, const SelectMachine& machine) {
   Json list = Json::array();

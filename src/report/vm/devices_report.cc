@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "machine/pci_addresses.h"
 #include "machine/pci_ids.h"
 #include "report/summary.h"
 #include "report/terminal_text.h"
@@ -60,12 +61,6 @@ std::string mmio_text(const Device& device) {
 
 std::string text_of(const std::optional<int>& number) {
   return number ? std::to_string(*number) : "-";
-}
-
-std::string joined(const std::vector<PciAddress>& addresses) {
-  std::vector<std::string> texts;
-  for (const auto& address : addresses) texts.push_back(address.text());
-  return join(texts, " ");
 }
 
 std::vector<const Device*> shown(const VmDevices& devices) {

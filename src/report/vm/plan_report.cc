@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "machine/pci_addresses.h"
 #include "report/terminal_text.h"
 #include "value/write_fields.h"
 #include "vm/actions.h"
@@ -15,12 +16,6 @@ namespace {
 
 using vm::Done;
 using vm::Plan;
-
-std::string joined(const std::vector<PciAddress>& addresses) {
-  std::vector<std::string> texts;
-  for (const auto& address : addresses) texts.push_back(address.text());
-  return join(texts, " ");
-}
 
 void show_plan(const Plan& plan, TerminalText& out) {
   for (const auto& warning : plan.warnings) out.paragraph(0, {"warning: ", Ink::warn}, warning);

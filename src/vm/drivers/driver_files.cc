@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/paths.h"
 #include "base/text.h"
 
 namespace gpuready::vm {
@@ -121,8 +122,6 @@ bool fits(std::string_view pattern, std::string_view text) {
   return pattern.ends_with('*') ? text.starts_with(pattern.substr(0, pattern.size() - 1))
                                 : text == pattern;
 }
-
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 struct LibraryName {
   std::string_view stem, version;  // "libcuda", "580.65.06"

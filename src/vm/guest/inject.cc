@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/elf.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "machine/loader_cache.h"
@@ -17,8 +18,6 @@ namespace {
 
 constexpr const char* kCache = "/etc/ld.so.cache";
 constexpr std::size_t kCacheMaxBytes = 16 * MiB;
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 struct Copy {
   std::string from, to;
@@ -81,7 +80,7 @@ class Injector {
       case DriverFileKind::library: {
         if (!bound) copy(inside, 0644);
         std::set<std::string> names(file.links.begin(), file.links.end());
-        names.insert(base_name(file.path));
+        names.emplace(base_name(file.path));
         if (!file.soname.empty()) names.insert(file.soname);
         for (const auto& name : names) {
           provided.insert(name);
@@ -93,7 +92,7 @@ class Injector {
       }
       case DriverFileKind::program:
         if (!bound) copy(inside, 0755);
-        links_.push_back({"/usr/bin/" + base_name(file.path), inside});
+        links_.push_back({fmt::format("/usr/bin/{}", base_name(file.path)), inside});
         break;
       case DriverFileKind::data:
         copy(file.install_path, 0644);

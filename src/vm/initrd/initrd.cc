@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -26,8 +27,6 @@ constexpr std::string_view kFormat = "gpuready initrd 1";  // another one: other
 // Initrds behind each other begin on multiples of four; tools like whole blocks.
 constexpr std::size_t kBlockBytes = 512;
 constexpr int kZstdLevel = 3;
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string_view view(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -166,7 +165,7 @@ class Builder {
       if (file->module && file->module->kernel_release != report_.kernel_release) continue;
       auto copy = *file;
       copy.source.clear();
-      const auto name = base_name(file->path);
+      const std::string name(base_name(file->path));
       std::string place = "usr/lib/nvidia/";
       switch (file->kind) {
         case DriverFileKind::library:

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <limits>
 
 #include "base/text.h"
@@ -64,10 +64,10 @@ TEST(ParseJson, SizeIsLimited) {
 TEST(ParseJson, TakesLinearTimeForManyKeys) {
   std::string text = "{";
   for (int i = 0; i < 200'000; ++i) text += "\"k" + std::to_string(i) + "\":0,";
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = std::clock();  // the processor's time: the machine may be busy
   EXPECT_TRUE(parse_json(text + "\"last\":0}", "t"));
   // Looking each key up among those before it would take minutes.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC);
 }
 
 TEST(JsonReads, AreTypedAndRanged) {

@@ -1,0 +1,58 @@
+#include "cli/bench_options.h"
+
+#include <fmt/format.h>
+
+namespace gpuready::cli {
+
+Option results_option(std::string& folder, std::string_view what) {
+  return {.name = "--results",
+          .value = &folder,
+          .help = fmt::format("Folder of {}; {} if not given", what, bench::kResultsFolder),
+          .type = "FOLDER"};
+}
+
+Option markdown_option(std::optional<std::string>& file, std::string_view what) {
+  return {.name = "--md", .value = &file, .help = fmt::format("Write {}", what), .type = "FILE"};
+}
+
+Option kpi_option(std::vector<std::string>& names, std::string_view help) {
+  Option option{.name = "--kpi", .value = &names, .help = std::string(help), .type = "LIST"};
+  for (const auto kpi : bench::kKpis) option.one_of.emplace_back(bench::to_string(kpi));
+  option.commas = true;
+  return option;
+}
+
+std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names) {
+  std::vector<bench::Kpi> out;
+  for (const auto& name : names)
+    for (const auto kpi : bench::kKpis)
+      if (name == bench::to_string(kpi)) out.push_back(kpi);
+  return out;
+}
+
+void RuleOptions::declare(CommandSpec& command) {
+  command.add(
+      {{.name = "--min-gain",
+        .value = &least_gain_percent,
+        .help = "Percent that the whole interval of the gain must be above; 1 if not given",
+        .type = "PERCENT",
+        .range = Range{0, 1000}},
+       {.name = "--max-spread",
+        .value = &most_spread_percent,
+        .help = "Percent of standard deviation from run to run that is borne; 3 if not given",
+        .type = "PERCENT",
+        .range = Range{0, 1000}}});
+}
+
+void RuleOptions::set(bench::PromoteOptions& rule) const {
+  rule.least_gain = least_gain_percent / 100;
+  rule.most_spread = most_spread_percent / 100;
+}
+
+Result<Sides> find_sides(Host& host, const std::string& folder, const std::string& base,
+                         const std::string& candidate) {
+  return Sides{{base, TRY(bench::find_runs(host, folder, base))},
+               {candidate, TRY(bench::find_runs(host, folder, candidate))}};
+}
+
+}  // namespace gpuready::cli

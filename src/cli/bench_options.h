@@ -1,0 +1,36 @@
+// What several subcommands of `gpuready bench` share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/promote.h"
+#include "bench/result_files.h"
+#include "cli/command_line.h"
+#include "host/host.h"
+
+namespace gpuready::cli {
+
+Option results_option(std::string& folder, std::string_view what = "the runs");
+Option markdown_option(std::optional<std::string>& file, std::string_view what = "Markdown");
+
+// --kpi: figures by name, and the figures of those names.
+Option kpi_option(std::vector<std::string>& names, std::string_view help);
+std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names);
+
+// --min-gain and --max-spread, in percent.
+struct RuleOptions {
+  double least_gain_percent = 1, most_spread_percent = 3;
+  void declare(CommandSpec& command);
+  void set(bench::PromoteOptions& rule) const;
+};
+
+// The two sides of a comparison, by what find_runs takes.
+struct Sides {
+  bench::Side base, candidate;
+};
+Result<Sides> find_sides(Host& host, const std::string& folder, const std::string& base,
+                         const std::string& candidate);
+
+}  // namespace gpuready::cli
