@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "bench/export.h"
 #include "bench/import.h"
 #include "host/atomic_file.h"
 
@@ -70,6 +71,14 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
                           folder, tags.empty() ? "none" : tags));
 }
 
+Result<void> make_folders(const std::string& folder, Storage& storage) {
+  for (std::size_t slash = folder.find('/', 1);; slash = folder.find('/', slash + 1)) {
+    const auto made = storage.make_folder(folder.substr(0, slash), 0777);
+    if (!made && made.error().code != EEXIST) return made;
+    if (slash == folder.npos) return {};
+  }
+}
+
 }  // namespace
 
 Result<RunRecord> read_run_file(Host& host, const std::string& path) {
@@ -110,14 +119,22 @@ std::string run_path(std::string_view folder, const RunRecord& run) {
 Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
                       Storage& storage) {
   TRY(check_tag(run.tag));
-  for (std::size_t slash = folder.find('/', 1);; slash = folder.find('/', slash + 1)) {
-    const auto made = storage.make_folder(folder.substr(0, slash), 0777);
-    if (!made && made.error().code != EEXIST) return made;
-    if (slash == folder.npos) break;
-  }
+  TRY(make_folders(folder, storage));
   TRY(write_file_atomically(run_path(folder, run), document, {.on_existing = OnExisting::fail},
                             storage));
   return write_file_atomically(folder + "/latest", run.tag + "\n", {}, storage);
+}
+
+Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run, Storage& storage) {
+  TRY(check_tag(run.tag));
+  TRY(make_folders(folder, storage));
+  const std::string numbered = fmt::format("{}/{}{}{}", folder, run.id, kParts, run.tag);
+  const std::string suite = dump(to_pyc_suite(run));
+  TRY(write_file_atomically(numbered + ".json", suite, {}, storage));
+  TRY(write_file_atomically(numbered + ".metadata.json", dump(to_pyc_metadata(run)), {}, storage));
+  TRY(write_file_atomically(fmt::format("{}/{}.md", folder, run.tag), to_pyc_markdown(run), {},
+                            storage));
+  return write_file_atomically(fmt::format("{}/{}.json", folder, run.tag), suite, {}, storage);
 }
 
 Result<RunRecord> read_run(std::string_view text, std::string_view name) {

@@ -26,6 +26,11 @@ std::string run_path(std::string_view folder, const RunRecord& run);
 Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
                       Storage& storage = live_storage());
 
+// Writes a run as PyC's GPU suite does (export.h): FOLDER/<tag>.json and <tag>.md, which the next
+// run of the tag replaces, and FOLDER/<id>__<tag>.json and .metadata.json. Makes the folder.
+Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run,
+                               Storage& storage = live_storage());
+
 // The run of one document, whose text is `text`.
 Result<RunRecord> read_run(std::string_view text, std::string_view name);
 

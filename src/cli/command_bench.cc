@@ -20,6 +20,8 @@ constexpr CommandEntry kSubcommands[] = {
      declare_bench_history},
     {"report", "Show runs with ranking, distributions, history and environment: HTML, Markdown",
      declare_bench_report},
+    {"export", "Write runs as CSV, or as google/benchmark or PyC's suite writes them",
+     declare_bench_export},
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ struct Options {
   std::uint64_t repeats = 5;
   std::optional<std::uint64_t> order_seed;
   double timeout_s = 600, silence_s = 120;
+  std::optional<std::string> compat;
   bool replace = false, add = false, no_check = false;
 };
 
@@ -217,6 +218,9 @@ int run(Options& options) {
   const Json doc = to_json(outcome->run, envelope);
   if (const auto saved = bench::save_run(options.folder, outcome->run, dump(doc)); !saved)
     return complain(saved.error());
+  if (options.compat)
+    if (const auto saved = bench::save_as_pyc_suite(*options.compat, outcome->run); !saved)
+      return complain(saved.error());
   for (const std::string& path : outcome->replaced)
     if (const auto gone = live_storage().unlink(path); !gone) return complain(gone.error());
   return deliver(Delivery{.envelope = envelope,
@@ -293,6 +297,10 @@ void declare_bench_run(CommandSpec& command) {
        .help = "What this run or its counterpart changes; a variable of this name is recorded",
        .type = "TEXT"},
       results_option(options->folder),
+      {.name = "--compat",
+       .value = &options->compat,
+       .help = "Write the files of PyC's GPU suite too, into this folder",
+       .type = "FOLDER"},
       {.name = "--seed",
        .value = &options->order_seed,
        .help = "Of the stacks' order; random if not given",

@@ -29,3 +29,15 @@ expect_exit 3 "${bench[@]}" --repeats 2 --adapters gpuready,glow
 expect_exit 2 "${bench[@]}" --adapters gpuredy
 expect_exit 2 "${bench[@]}" --dtype tf32 --adapters gpuready
 QUICK_BENCH_CMD="sh 'x" expect_exit 2 "${bench[@]}" --adapters quick
+# The files of PyC's suite, and other programs' formats.
+expect_exit 0 "${bench[@]}" --repeats 2 --adapters gpuready --tag kept --compat suite/results
+expect_in '"latency_ms"' "$(cat suite/results/kept.json)"
+expect_in "## Unavailable" "$(cat suite/results/kept.md)"
+[ "$(ls suite/results | wc -l)" = 4 ] || die "not four files: $(ls suite/results)"
+expect_exit 0 "$GPUREADY" bench export kept
+[ "$(wc -l <<<"$out")" = 3 ] || die "not a row of names and two repeats: $out"
+expect_exit 0 "$GPUREADY" bench export kept --format google-benchmark --out google.json
+expect_exit 4 "$GPUREADY" bench compare google.json google.json
+expect_exit 2 "$GPUREADY" bench export first,kept --format pyc
+expect_in "holds one" "$err"
+expect_exit 2 "$GPUREADY" bench export nowhere
