@@ -23,8 +23,6 @@ int deliver_report(Envelope envelope, const Report& report, Clock::time_point st
                     .terminal = terminal};
   if constexpr (requires { render_markdown(report, envelope); })
     delivery.markdown = [&] { return render_markdown(report, envelope); };
-  else if constexpr (requires { render_markdown(report); })
-    delivery.markdown = [&] { return render_markdown(report); };
   return deliver(delivery, globals);
 }
 

@@ -90,7 +90,7 @@ std::string render_markdown(const BenchReport& report) {
     for (const auto& [name, value] : environment_texts(run))
       text += fmt::format("- {}: {}\n", name, value);
   }
-  return text + "\n" + render_markdown(report.history).substr(2);
+  return text + "\n" + render_markdown(report.history, report).substr(2);
 }
 
 std::string render_terminal(const BenchReport& report, const TerminalStyle& style) {

@@ -84,7 +84,7 @@ std::string render_terminal(const History& history, const TerminalStyle& style) 
   return text.take();
 }
 
-std::string render_markdown(const History& history) {
+std::string render_markdown(const History& history, const Envelope&) {
   std::string text = fmt::format("# Benchmark history\n\n{}\n", conclusion_of(history));
   std::string last;
   for (const auto& series : history.series) {
