@@ -7,7 +7,7 @@ namespace {
 
 // One line a subcommand; each has a file of its own, command_pack_<name>.cc.
 constexpr CommandEntry kSubcommands[] = {
-    {"inspect", "List the device code in files and folders, and which GPUs it runs on",
+    {"inspect", "List the device code in files and archives, and which GPUs it runs on",
      declare_pack_inspect},
     {"explain", "Say what each GPU here would load, why not, and what would help",
      declare_pack_explain},

@@ -94,7 +94,8 @@ void declare_pack_build(CommandSpec& command) {
       "A build command finds in its environment: PACK_NAME, PACK_VERSION, PACK_VARIANT, "
       "PACK_FOLDER,\n"
       "CUDAARCHS and CMAKE_CUDA_ARCHITECTURES, TORCH_CUDA_ARCH_LIST, NVCC_GENCODE.\n"
-      "Exit codes: 0 all variants are built; 1 what is in one is not what the recipe declares; 2 "
+      "Exit codes: 0 all variants are built; 1 one is not whole, or not what the recipe declares; "
+      "2 "
       "one\n"
       "could not be built.";
 }

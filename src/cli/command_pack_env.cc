@@ -2,9 +2,11 @@
 // is still the one that they were chosen for.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
@@ -19,16 +21,27 @@ namespace {
 
 struct Options {
   Globals globals;
-  std::optional<std::string> name, to;
+  std::optional<std::string> name, to, variant;
   bool check = false;
 };
 
-Result<EnvReport> environment_of(const InstalledPackage& here) {
+// `wanted`: of a set of variants, the one that the program's GPU wants; else the first.
+Result<EnvReport> environment_of(const InstalledPackage& here,
+                                 const std::optional<std::string>& wanted) {
   const auto current = TRY(read_current(here.store()));
+  const auto& set = current.installed.variant;
+  const auto members = pack::members_of(set);
+  const auto member = wanted.value_or(members.front());
+  if (std::ranges::find(members, member) == members.end())
+    return fail(ErrorKind::bad_input,
+                fmt::format("--variant {}: installed is {}", member, join(members, " and ")));
+  const auto variant = *current.manifest.find(member);
+  const auto below = pack::folder_of_member(set, member);
   EnvReport found;
-  found.folders = pack::library_folders(here.places, current.variant());
+  found.folders = pack::library_folders(
+      here.places.store + "/current" + (below.empty() ? "" : "/" + below), variant);
   LibrarySearch search(*here.host);
-  for (const auto& file : current.variant().files) {
+  for (const auto& file : variant.files) {
     const auto name = file.path.substr(file.path.rfind('/') + 1);
     if (name.find(".so") == name.npos) continue;
     const auto path = search.find(name);
@@ -52,7 +65,7 @@ Result<EnvReport> check(const InstalledPackage& here) {
     return found;
   }
   const auto selection = pack::select_variant(current.manifest, TRY(machine_for({})));
-  if (!selection.variants.empty()) found.variant = selection.variants.front();
+  if (!selection.variants.empty()) found.variant = join(selection.variants, "+");
   found.right = found.variant == current.installed.variant;
   found.again = fmt::format("gpuready pack install {}", current.installed.from);
   return found;
@@ -63,7 +76,7 @@ int run(const Options& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto here = open_here(options.name, options.to);
   if (!here) return complain(here.error(), exit_of_error(here.error()));
-  const auto found = options.check ? check(*here) : environment_of(*here);
+  const auto found = options.check ? check(*here) : environment_of(*here, options.variant);
   if (!found) return complain(found.error(), exit_of_error(found.error()));
   Envelope envelope = begin_envelope("pack env");
   conclude(*found, envelope);
@@ -78,6 +91,10 @@ void declare_pack_env(CommandSpec& command) {
   command.add({
       {.name = "NAME", .value = &options->name, .help = "The package"},
       place_option(options->to),
+      {.name = "--variant",
+       .value = &options->variant,
+       .help = "Of several variants that are installed for different GPUs, this one",
+       .type = "NAME"},
       {.name = "--check",
        .value = &options->check,
        .help = "Say whether the GPUs and the driver are still those that it was installed for"},

@@ -45,7 +45,9 @@ void declare_pack_inspect(CommandSpec& command) {
   command.add({
       {.name = "PATH",
        .value = &options->path,
-       .help = "A library, program, cubin, fat binary, PTX or code object, or a folder of them",
+       .help =
+           "A file with device code, an archive (wheel, zip, tar, deb, container image), a folder "
+           "of them, or a URL",
        .required = true},
       {.name = "--details",
        .value = &options->details,

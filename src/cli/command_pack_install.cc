@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
@@ -80,7 +82,8 @@ pack::InstallTarget target_of(const Prepared& all, const std::string& variant,
   pack::InstallTarget target;
   target.variant = variant;
   target.machine = all.machine.mark;
-  const auto served = served_by(all.selection, variant);
+  const auto members = pack::members_of(variant);
+  const auto served = served_by(all.selection, members.front());
   for (const auto& gpu : all.machine.gpus) target.gpus.push_back(gpu.text());
   if (const auto* gpu = !served.empty()             ? &all.machine.gpus[served.front()]
                         : !all.machine.gpus.empty() ? &all.machine.gpus.front()
@@ -90,8 +93,17 @@ pack::InstallTarget target_of(const Prepared& all, const std::string& variant,
   }
   // A machine that is not this one cannot be tried.
   if (!options.no_load_test && !options.machine.gpus && !options.machine.replay)
-    target.plans = [&all, served](const std::string& folder, const pack::Variant& which) {
-      return pack::load_plans(folder, which, all.machine, served);
+    // Of a set each member is tried on its own GPUs.
+    target.plans = [&all, members](const std::string& folder, const pack::Variant& set) {
+      std::vector<pack::LoadPlan> plans;
+      for (const auto& member : members) {
+        const auto below = pack::folder_of_member(set.name, member);
+        std::ranges::move(pack::load_plans(below.empty() ? folder : folder + "/" + below,
+                                           *all.release.manifest.find(member), all.machine,
+                                           served_by(all.selection, member)),
+                          std::back_inserter(plans));
+      }
+      return plans;
     };
   return target;
 }
@@ -138,8 +150,7 @@ InstallReport install(const Options& options) {
   }
   ProgressLine line(options.globals.quiet);
   all.how.progress = Progress{line};
-  const auto variant =
-      options.variant.value_or(options.variant ? "" : all.selection.variants.front());
+  const auto variant = options.variant.value_or(join(all.selection.variants, "+"));
   report.outcome =
       pack::install(*host, *all.origin, all.release, target_of(all, variant, options), all.how);
 

@@ -8,6 +8,7 @@
 #include "cli/pack_options.h"
 #include "cli/password.h"
 #include "host/atomic_file.h"
+#include "pack/release/key_chain.h"
 #include "report/pack/release_report.h"
 
 namespace gpuready::cli {
@@ -16,15 +17,31 @@ namespace {
 struct Options {
   Globals globals;
   std::string name = "pack";
-  std::optional<std::string> password_file;
+  std::optional<std::string> password_file, signed_by, package, after;
   bool no_password = false;
 };
 
+// The old keys with the new one behind them, signed by the last of them.
+Result<std::string> chain_of(Host& host, const Options& options, const pack::PublicKey& next) {
+  pack::KeyChain chain{*options.package, {}};
+  if (options.after)
+    chain = TRY(pack::parse_key_chain(TRY(host.read_file(*options.after, pack::kMostKeyChainBytes)),
+                                      *options.after));
+  const auto old = TRY(read_secret_key(host, *options.signed_by, {}));
+  if (chain.package != *options.package ||
+      (!chain.keys.empty() && chain.keys.back().public_key != old.public_key().text()))
+    return fail(ErrorKind::bad_input,
+                *options.after + ": another package's, or its last key is not that of --signed-by");
+  chain.keys.push_back(pack::sign_successor(old, *options.package, next));
+  return pack::key_chain_text(chain);
+}
+
 Result<KeyFiles> make_key(const Options& options) {
-  KeyFiles files{options.name + ".key", options.name + ".pub", {}};
+  KeyFiles files{options.name + ".key", options.name + ".pub", {}, {}};
+  if (options.signed_by) files.chain_path = options.name + ".keys.json";
   // Before a password is asked for.
-  for (const auto& path : {files.secret_path, files.public_path})
-    if (std::filesystem::exists(path))
+  for (const auto& path : {files.secret_path, files.public_path, files.chain_path})
+    if (!path.empty() && std::filesystem::exists(path))
       return fail(ErrorKind::bad_input, path + " exists: a key is never written over");
   const auto host = make_live_host();
   std::string password;
@@ -36,11 +53,15 @@ Result<KeyFiles> make_key(const Options& options) {
   }
   const auto key = TRY(pack::make_secret_key());
   files.key = key.public_key();
+  std::string chain;
+  if (options.signed_by) chain = TRY(chain_of(*host, options, files.key));
   const auto secret = TRY(pack::secret_key_file(key, password));
   TRY(write_file_atomically(files.secret_path, secret,
                             {.on_existing = OnExisting::fail, .private_to_user = true}));
   TRY(write_file_atomically(files.public_path, files.key.file(),
                             {.on_existing = OnExisting::fail}));
+  if (!chain.empty())
+    TRY(write_file_atomically(files.chain_path, chain, {.on_existing = OnExisting::fail}));
   return files;
 }
 
@@ -67,6 +88,22 @@ void declare_pack_key(CommandSpec& command) {
        .value = &options->no_password,
        .help = "Encrypt nothing: whoever reads the file can sign",
        .excludes = "--password-file"},
+      {.name = "--package",
+       .value = &options->package,
+       .help = "With --signed-by: the package whose releases the key will sign",
+       .type = "NAME"},
+      {.name = "--signed-by",
+       .value = &options->signed_by,
+       .help =
+           "The key before it, which signs it: installers that trust that one learn the new one "
+           "from NAME.keys.json",
+       .type = "FILE",
+       .needs = "--package"},
+      {.name = "--after",
+       .value = &options->after,
+       .help = "The keys.json of the last release, where it has one",
+       .type = "FILE",
+       .needs = "--signed-by"},
   });
   add_output(command, options->globals);
   command.footer =

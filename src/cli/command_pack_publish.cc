@@ -6,7 +6,6 @@
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
-#include "cli/password.h"
 #include "host/folders.h"
 #include "report/pack/release_report.h"
 
@@ -16,24 +15,22 @@ namespace {
 struct Options {
   Globals globals;
   std::string recipe = "pack.toml", built = "build/pack", key, to;
-  std::optional<std::string> password_file;
+  std::optional<std::string> password_file, chain;
   double part_mb = 2000;
 };
 
 Result<PublishReport> publish(const Options& options) {
   const auto host = make_live_host();
   const auto recipe = TRY(read_recipe(*host, options.recipe));
-  const auto file = TRY(host->read_file(options.key, 4096));
-  std::string password;
-  if (TRY(pack::is_encrypted(file, options.key)))
-    password =
-        TRY(read_password(*host, options.password_file, "Password of " + options.key, false));
-  const auto key = TRY(pack::parse_secret_key(file, password, options.key));
+  const auto key = TRY(read_secret_key(*host, options.key, options.password_file));
   TRY(make_folders(options.to));
   pack::PublishOptions how;
   how.built_folder = options.built;
   how.out_folder = options.to;
   how.part_bytes = static_cast<std::uint64_t>(options.part_mb * 1e6);
+  if (options.chain)
+    how.chain = TRY(pack::parse_key_chain(
+        TRY(host->read_file(*options.chain, pack::kMostKeyChainBytes)), *options.chain));
   how.now_unix_seconds = TRY(host->identity()).unix_seconds;
   return PublishReport{options.to, TRY(pack::publish(*host, recipe, key, how)), key.public_key()};
 }
@@ -70,6 +67,10 @@ void declare_pack_publish(CommandSpec& command) {
        .help = "Where pack build put the archives (default: build/pack)",
        .type = "FOLDER"},
       password_option(options->password_file),
+      {.name = "--keys",
+       .value = &options->chain,
+       .help = "NAME.keys.json of a key that another one signed (pack key --signed-by)",
+       .type = "FILE"},
       {.name = "--part-mb",
        .value = &options->part_mb,
        .help = "Cut archives into files of at most so many MB (default: 2000)",

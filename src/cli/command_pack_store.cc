@@ -70,7 +70,7 @@ Result<Outcome> verify(const Options& options) {
              !signed_by) {
     state.problems.push_back(signed_by.error().message);
   }
-  const auto& variant = current.variant();
+  const auto variant = current.variant();
   auto conclusion =
       state.problems.empty()
           ? fmt::format("All {} files ({}) are those that were signed.", variant.files.size(),

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "cli/password.h"
+
 namespace gpuready::cli {
 namespace {
 
@@ -64,7 +66,7 @@ Result<CurrentVersion> read_current(const pack::Store& store) {
   CurrentVersion current{TRY(store.installed(*number)), {}, TRY(store.manifest_of(*number))};
   const auto where = store.generation_path(*number);
   current.manifest = TRY(pack::parse_manifest(current.text, where));
-  if (current.manifest.find(current.installed.variant) == nullptr)
+  if (!current.manifest.find(current.installed.variant))
     return fail(ErrorKind::bad_input, where + ": its manifest lacks its variant");
   return current;
 }
@@ -74,6 +76,15 @@ Option password_option(std::optional<std::string>& file) {
           .value = &file,
           .help = "Read the key's password from the first line of FILE; -: standard input",
           .type = "FILE"};
+}
+
+Result<pack::SecretKey> read_secret_key(Host& host, const std::string& path,
+                                        const std::optional<std::string>& password_file) {
+  const auto file = TRY(host.read_file(path, 4096));
+  std::string password;
+  if (TRY(pack::is_encrypted(file, path)))
+    password = TRY(read_password(host, password_file, "Password of " + path, false));
+  return pack::parse_secret_key(file, password, path);
 }
 
 }  // namespace gpuready::cli

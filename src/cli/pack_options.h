@@ -41,10 +41,13 @@ struct CurrentVersion {
   pack::Installed installed;
   pack::Manifest manifest;
   std::string text;  // of the manifest
-  const pack::Variant& variant() const { return *manifest.find(installed.variant); }
+  pack::Variant variant() const { return *manifest.find(installed.variant); }
 };
 Result<CurrentVersion> read_current(const pack::Store& store);
 
 Option password_option(std::optional<std::string>& file);
+// Asks for its password where it has one and no file is given.
+Result<pack::SecretKey> read_secret_key(Host& host, const std::string& path,
+                                        const std::optional<std::string>& password_file);
 
 }  // namespace gpuready::cli

@@ -222,9 +222,7 @@ constexpr Rule<EnvReport> kEnv[] = {
 using Built = std::span<const pack::BuiltVariant>;
 constexpr Rule<Built> kBuilt[] = {
     {[](const Built& variants) {
-       return any(variants, [](const auto& built) {
-         return !pack::declared_beside_scanned(built.variant).empty();
-       });
+       return any(variants, [](const auto& built) { return !pack::problems_of(built).empty(); });
      },
      Exit::unhealthy},
 };

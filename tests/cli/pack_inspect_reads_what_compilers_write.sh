@@ -26,3 +26,9 @@ expect_in "0 with device code" "$out"
 expect_exit 2 "$GPUREADY" pack inspect /nonexistent
 expect_exit 2 "$GPUREADY" pack inspect
 awk 'length > 80 {exit 1}' <<<"$("$GPUREADY" pack inspect one.fatbin)" || die "wider than 80 columns"
+if command -v cc >/dev/null; then
+  echo 'int one(void) { return 1; }' >code.c
+  cc -shared -fPIC -o libone.so code.c -Wl,-rpath,'$ORIGIN/../a/folder/with/a/long/name:/usr/local/another/long/name/lib'
+  expect_exit 0 "$GPUREADY" pack inspect libone.so --json document.json
+  [ "$(jq -r '.files[0].elf | .runpath // .rpath | join(" ")' document.json)" = '$ORIGIN/../a/folder/with/a/long/name /usr/local/another/long/name/lib' ] || die "another run path: $(jq -c '.files[0].elf' document.json)"
+fi

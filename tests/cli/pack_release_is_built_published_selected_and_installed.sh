@@ -64,10 +64,76 @@ expect_exit 0 "$GPUREADY" pack gc seed-libs
 file=home/.local/share/seed-libs/gpu-libs/current/shared
 chmod u+w "$file" && printf 'evil\n' >"$file"
 expect_exit 1 "$GPUREADY" pack verify seed-libs
-expect_in "its content was changed" "$out"
+expect_in "its content was changed" "$(echo $out)"
+cp release/manifest.json good.json
 sed -i 's/"size_bytes"/"size_bytes" /' release/manifest.json
 expect_exit 1 "$GPUREADY" pack install release --key "$public" --variant modern --no-load-test
 expect_in "the signature is wrong" "$out"
+cp good.json release/manifest.json
 expect_exit 0 "$GPUREADY" pack uninstall seed-libs
 [ ! -e home/.local/share/seed-libs/gpu-libs ] || die "something is left"
 expect_exit 4 "$GPUREADY" pack verify seed-libs
+
+# GPUs that no variant serves together get a set: each file once in the store, each variant in its place.
+rm -rf set pair pair-release && mkdir -p pair/hopper pair/blackwell pair/cpu && echo same | tee pair/hopper/shared pair/blackwell/shared pair/cpu/shared >/dev/null
+for target in hopper:90a:8.0 blackwell:100a:8.7; do
+  IFS=: read -r variant sm isa <<<"$target"
+  printf '.version %s\n.target sm_%s\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n\0' "$isa" "$sm" >"pair/$variant/code.ptx"
+done
+printf 'name = "pair"\nversion = "1"\nfolder = "pair/{variant}"\n[variants.hopper]\narchitectures = ["90a-virtual"]\n[variants.blackwell]\narchitectures = ["100a-virtual"]\n[variants.cpu]\n' >pair.toml
+expect_exit 0 "$GPUREADY" pack build pair.toml --out built
+expect_exit 0 "$GPUREADY" pack publish pair.toml --built built --to pair-release --key key.key
+expect_exit 0 "$GPUREADY" pack install pair-release --key "$public" --to set --for 9.0,10.0 --driver 580.65.06 --json set.json
+first=$(jq -r .variant set/gpu-package-info.json)
+case $first in hopper+blackwell) second=blackwell ;; blackwell+hopper) second=hopper ;; *) die "the set is called '$first'" ;; esac
+cmp set/current/code.ptx "pair/${first%+*}/code.ptx" && cmp set/current/variants/$second/code.ptx pair/$second/code.ptx || die "another variant's file"
+[ set/current/shared -ef set/current/variants/$second/shared ] || die "the same content is stored twice"
+expect_exit 0 "$GPUREADY" pack verify --to set
+expect_exit 0 "$GPUREADY" pack install pair-release --to set --variant cpu --no-load-test
+[ ! -e set/current/variants ] || die "the set is still there"
+expect_exit 0 "$GPUREADY" pack rollback --to set
+[ -s set/current/variants/$second/code.ptx ] || die "the set is not back"
+expect_exit 2 "$GPUREADY" pack env --to set --variant cpu
+expect_in "installed is ${first%+*} and $second" "$err"
+
+# A new key: the old one signs it, installers learn it from the release, and the old one counts for nothing more.
+rm -rf next.* set && expect_exit 0 "$GPUREADY" pack install release --key "$public" --to set --variant modern --no-load-test
+expect_exit 2 "$GPUREADY" pack key next --no-password --signed-by key.key
+expect_exit 0 "$GPUREADY" pack key next --no-password --signed-by key.key --package seed-libs
+sed -i 's/^version = .*/version = "1.1"/' pack.toml
+expect_exit 0 "$GPUREADY" pack build pack.toml --out built
+expect_exit 2 "$GPUREADY" pack publish pack.toml --built built --to release --key key.key --keys next.keys.json
+expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to release --key next.key
+expect_exit 1 "$GPUREADY" pack install release --to set --variant cpu
+expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to renewed --key next.key --keys next.keys.json
+expect_exit 0 "$GPUREADY" pack install renewed --to set --variant cpu --no-load-test
+sed -i 's/^version = .*/version = "1.2"/' pack.toml
+expect_exit 0 "$GPUREADY" pack build pack.toml --out built
+expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to back --key key.key
+expect_exit 1 "$GPUREADY" pack install back --to set --variant cpu
+
+# A folder that is not whole is built, with what is missing, and never published.
+if command -v cc >/dev/null; then
+  rm -rf whole && mkdir -p whole/lib
+  echo 'int part(void) { return 1; }' >part.c && cc -shared -fPIC -Wl,-soname,libpart.so.1 -o whole/lib/libpart.so.1 part.c
+  echo 'int puts(const char *); int part(void); int all(void) { return part() + puts("all"); }' >all.c
+  cc -shared -fPIC -o whole/lib/liball.so all.c whole/lib/libpart.so.1 -Wl,-rpath,'$ORIGIN'
+  cp whole/lib/libpart.so.1 whole/lib/libcudart.so.12
+  printf 'name = "whole"\nversion = "1"\nfolder = "whole"\n[variants.cpu]\n' >whole.toml
+  expect_exit 1 "$GPUREADY" pack build whole.toml --out built
+  expect_in "License.txt" "$(echo $out)"
+  echo "its licence" >whole/License.txt
+  expect_exit 0 "$GPUREADY" pack build whole.toml --out built
+  mv whole/lib/libpart.so.1 .
+  expect_exit 1 "$GPUREADY" pack build whole.toml --out built
+  expect_in "it needs libpart.so.1, which is not in the folder" "$(echo $out)"
+  expect_exit 2 "$GPUREADY" pack publish whole.toml --built built --to whole-release --key key.key
+  expect_in "lib/liball.so: it needs libpart.so.1" "$err"
+  printf 'name = "whole"\nversion = "1"\nfolder = "whole"\nsystem_libraries = ["libpart.so.1"]\n[floors]\nglibc = "2.1"\n[variants.cpu]\n' >whole.toml
+  expect_exit 1 "$GPUREADY" pack build whole.toml --out built
+  expect_in "its floor is declared to be 2.1" "$(echo $out)"
+  [ ! -e whole-release/manifest.json ] || die "what is not whole was published"
+  printf 'name = "whole"\nversion = "1"\nfolder = "whole"\nsystem_libraries = ["libpart.so.1"]\n[variants.cpu]\n' >whole.toml
+  expect_exit 0 "$GPUREADY" pack build whole.toml --out built
+  expect_exit 0 "$GPUREADY" pack publish whole.toml --built built --to whole-release --key key.key
+fi

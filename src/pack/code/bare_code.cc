@@ -85,6 +85,7 @@ std::optional<CarrierFound> read_bare_elf(Source& source) {
   found.codes.push_back(std::move(elf->code));
   source.skip(*size);
   found.bytes = source.position() - found.offset;
+  if (found.bytes < *size) found.problem = "it is cut short";  // of a size that nobody knew
   return found;
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::uint64_t kMostTable = 16u << 20;  // of one table: strings, versions, sections
 constexpr std::size_t kMostNames = 4096;
+constexpr std::uint64_t kMostText = 4096;                       // of one string
+using Text = std::function<std::string(std::uint64_t offset)>;  // of the dynamic string table
 
 namespace tag {
 constexpr std::uint64_t needed = 1, string_table = 5, string_bytes = 10, soname = 14, rpath = 15,
@@ -82,7 +84,7 @@ std::optional<std::uint64_t> file_offset(const std::vector<ElfSegment>& segments
 
 // The versions that are wanted (Elf64_Verneed and its Elf64_Vernaux), newest of each name:
 // "GLIBC_2.34" counts as GLIBC 2.34, "GLIBC_PRIVATE" and the like do not count.
-void read_versions(Bytes bytes, std::uint64_t count, Bytes strings, ElfFacts& facts) {
+void read_versions(Bytes bytes, std::uint64_t count, const Text& name_at_offset, ElfFacts& facts) {
   std::map<std::string, Version> newest;
   std::uint64_t at = 0, read = 0;
   for (std::uint64_t i = 0; i < count && i < kMostNames; ++i) {
@@ -95,11 +97,11 @@ void read_versions(Bytes bytes, std::uint64_t count, Bytes strings, ElfFacts& fa
       const auto name = load<std::uint32_t>(bytes, name_at + 8);
       const auto next_name = load<std::uint32_t>(bytes, name_at + 12);
       if (!name || !next_name) break;
-      const std::string_view text = c_string(strings, *name).value_or("");
+      const std::string text = name_at_offset(*name);
       const auto split_at = text.rfind('_');
       if (split_at != std::string_view::npos)
         if (auto version = parse_version(text.substr(split_at + 1))) {
-          auto& known = newest[std::string(text.substr(0, split_at))];
+          auto& known = newest[text.substr(0, split_at)];
           known = std::max(known, *version);
         }
       if (*next_name == 0) break;
@@ -119,27 +121,31 @@ void read_needs(const std::vector<ElfSegment>& segments, const Pieces& pieces, E
       pieces(dynamic_segment->offset, std::min(dynamic_segment->file_size, kMostTable));
   const Dynamic dynamic = read_dynamic(dynamic_bytes);
   const auto strings_at = file_offset(segments, dynamic.strings);
-  // Copied: what the pieces gave is valid until they are asked again.
-  const Bytes there =
-      strings_at ? pieces(*strings_at, std::min(dynamic.string_bytes, kMostTable)) : Bytes();
-  const std::vector<std::uint8_t> strings(there.begin(), there.end());
-  if (dynamic_bytes.empty() || (strings.empty() && !dynamic.needed.empty())) {
+  // One at a time: the table of a large library has tens of megabytes.
+  const Text text = [&](std::uint64_t offset) {
+    if (!strings_at || offset >= dynamic.string_bytes) return std::string();
+    const Bytes there = pieces(*strings_at + offset,
+                               std::min<std::uint64_t>(kMostText, dynamic.string_bytes - offset));
+    return std::string(c_string(there, 0).value_or(""));
+  };
+  const bool named = std::all_of(dynamic.needed.begin(), dynamic.needed.end(),
+                                 [&](std::uint64_t name) { return !text(name).empty(); });
+  if (dynamic_bytes.empty() || !named) {
     facts.problem = "its dynamic section could not be read: what it needs is not known";
     return;
   }
-  const auto text = [&](std::uint64_t offset) {
-    return std::string(c_string(strings, offset).value_or(""));
-  };
   for (const std::uint64_t name : dynamic.needed) facts.needed.push_back(text(name));
   if (dynamic.soname) facts.soname = text(*dynamic.soname);
   facts.rpath = !dynamic.run_path && dynamic.rpath;
-  if (const auto path = dynamic.run_path ? dynamic.run_path : dynamic.rpath)
-    for (const auto part : split(text(*path), ":")) facts.run_path.emplace_back(part);
+  if (const auto path = dynamic.run_path ? dynamic.run_path : dynamic.rpath) {
+    const std::string folders = text(*path);
+    for (const auto part : split(folders, ":")) facts.run_path.emplace_back(part);
+  }
   if (const auto versions_at = file_offset(segments, dynamic.versions); versions_at)
     // Its size is not said; as much as is there suffices.
     for (std::uint64_t size = 64u << 10; size > 0; size /= 2)
       if (const Bytes bytes = pieces(*versions_at, size); !bytes.empty()) {
-        read_versions(bytes, dynamic.version_count, strings, facts);
+        read_versions(bytes, dynamic.version_count, text, facts);
         break;
       }
 }

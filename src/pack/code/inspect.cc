@@ -1,26 +1,83 @@
 #include "pack/code/inspect.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
 #include "host/mapped_file.h"
+#include "pack/code/archive.h"
+#include "pack/store/url_stream.h"
 
 namespace gpuready::pack {
 namespace {
 
-constexpr int kMostDepth = 64;
+constexpr int kMostDepth = 64;    // of folders
+constexpr int kMostArchives = 6;  // in each other
+constexpr std::size_t kMostNames = 1u << 20;
+constexpr std::size_t kMostNameBytes = 4096;
+constexpr std::size_t kMostProblems = 200;
+// Libraries pack to a third; beyond a gigabyte, what unpacks to so many times its size is made to
+// keep readers busy.
+constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30, kMostRatio = 200;
+
+std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string_view name_fault(std::string_view name) {
+  if (name.empty()) return "it has no name";
+  if (name.size() > kMostNameBytes) return "its name is too long";
+  if (name.front() == '/') return "its name is absolute: it would be unpacked outside the folder";
+  for (const auto part : split(name, "/"))
+    if (part == "..") return "its name leads out of the folder that it is unpacked into";
+  return {};
+}
 
 class Reader {
  public:
   Reader(Host& host, const Progress& progress) : host_(host), progress_(progress) {}
 
-  Result<void> read_file(const std::string& path, const std::string& name) {
+  // `named`: by the caller, so that any archive is opened and any file is listed.
+  Result<void> read_file(const std::string& path, const std::string& name, bool named) {
     if (progress_) progress_(name);
     const auto mapped = TRY(MappedFile::open(path));
-    ++found.files_read;
-    found.bytes_read += mapped.bytes().size();
-    FileReport report = inspect_bytes(name, mapped.bytes(), true);
-    if (report.elf || report.has_code() || !report.problems.empty())
-      found.files.push_back(std::move(report));
+    const Bytes bytes = mapped.bytes();
+    const auto kind = archive_kind(slice(bytes, 0, kArchiveHead));
+    if (kind && (named || is_archive_name(name))) {
+      MemorySource source(bytes, true);
+      outermost_ = &source;
+      outer_bytes_ = bytes.size();
+      unpacked_ = 0;
+      bomb_ = bomb_said_ = false;
+      read_members(source, *kind, name, 1);
+      if (named) found.kind = "archive";
+    } else {
+      add(inspect_bytes(name, bytes, true), named);
+    }
+    return {};
+  }
+
+  Result<void> read_url(const std::string& url) {
+    const auto stream = TRY(open_url_stream(url));
+    const std::string name(stream->name());
+    if (progress_) progress_(name);
+    ElfPieces pieces;
+    StreamSource source([&](std::span<std::uint8_t> to) -> Result<std::size_t> {
+      const auto got = TRY(stream->read(to));
+      pieces.add(to.first(got));
+      return got;
+    });
+    outermost_ = &source;
+    const auto kind = archive_kind(source.peek(kArchiveHead));
+    if (source.error()) return std::unexpected(*source.error());
+    found.kind = kind ? "archive" : "file";
+    if (kind) {
+      read_members(source, *kind, name, 1);
+    } else {
+      found.names.push_back(name);
+      add(inspect_source(name, source, pieces), true);
+    }
     return {};
   }
 
@@ -43,36 +100,133 @@ class Reader {
         read_folder(full, shown, depth + 1);
       } else if (status->kind == FileKind::regular) {
         found.names.push_back(shown);
-        if (const auto read = read_file(full, shown); !read) problem(read.error().message);
+        if (const auto read = read_file(full, shown, false); !read) problem(read.error().message);
       }
     }
   }
 
-  Inspection found;
+  Inspection finish() {
+    if (problems_left_out_ > 0)
+      found.problems.push_back(fmt::format("and {} problems more", problems_left_out_));
+    std::sort(found.names.begin(), found.names.end());
+    return std::move(found);
+  }
+
+  Inspection found = {};
 
  private:
-  void problem(std::string text) { found.problems.push_back(std::move(text)); }
+  void problem(std::string text) {
+    if (found.problems.size() < kMostProblems) {
+      found.problems.push_back(std::move(text));
+    } else {
+      ++problems_left_out_;
+    }
+  }
+
+  void add(FileReport report, bool named) {
+    ++found.files_read;
+    found.bytes_read += report.bytes;
+    if (report.elf || report.has_code() || !report.problems.empty() ||
+        (named && !report.foreign.empty()))
+      found.files.push_back(std::move(report));
+  }
+
+  void read_members(Source& source, ArchiveKind kind, const std::string& name, int depth) {
+    if (depth > kMostArchives)
+      return problem(fmt::format("{}: more than {} archives in each other", name, kMostArchives));
+    std::set<std::string> seen;
+    const auto full_name = [&](const std::string& member) { return name + "!" + member; };
+    const ArchiveReading reading{
+        .name = name,
+        .on_member = [&](const Member& member, const StreamSource::Read& read) -> Result<void> {
+          const std::string full = full_name(member.name.substr(0, kMostNameBytes));
+          if (const auto fault = name_fault(member.name); !fault.empty())
+            problem(fmt::format("{}: {}", full, fault));
+          if (member.kind == Member::Kind::folder) return {};
+          if (found.names.size() == kMostNames)
+            return fail(ErrorKind::too_large, fmt::format("more than {} files", kMostNames));
+          if (!seen.insert(member.name).second)
+            problem(full + ": the archive holds this name twice; unpacked, the last one stays");
+          if (member.kind == Member::Kind::device) {
+            problem(full + ": a device, pipe or socket");
+            return {};
+          }
+          found.names.push_back(full);
+          if (member.kind == Member::Kind::file) TRY(read_member(full, member, read, depth));
+          if (bomb_)
+            return fail(ErrorKind::too_large,
+                        fmt::format("it unpacks to more than {} times its size: the rest is not "
+                                    "read",
+                                    kMostRatio));
+          return {};
+        },
+        .on_fault =
+            [&](const std::string& member, const std::string& text) {
+              problem(fmt::format("{}: {}", member.empty() ? name : full_name(member), text));
+            }};
+    const auto read = read_archive(source, kind, reading);
+    // What stops the innermost archive stops those around it: one line says so.
+    if (!read && !bomb_said_) problem(fmt::format("{}: {}", name, read.error().message));
+    bomb_said_ = bomb_;
+  }
+
+  Result<void> read_member(const std::string& name, const Member& member,
+                           const StreamSource::Read& read, int depth) {
+    if (progress_) progress_(name);
+    ElfPieces pieces;
+    StreamSource source(
+        [&](std::span<std::uint8_t> to) -> Result<std::size_t> {
+          const auto got = TRY(read(to));
+          unpacked_ += got;
+          const auto outer = outer_bytes_ > 0 ? outer_bytes_ : outermost_->position();
+          if (unpacked_ > kFreeBytes && unpacked_ / kMostRatio > outer) {
+            bomb_ = true;
+            return 0;
+          }
+          pieces.add(to.first(got));
+          return got;
+        },
+        member.size, std::move(buffer_));
+    const auto kind = archive_kind(source.peek(kArchiveHead));
+    if (kind && is_archive_name(name)) {
+      read_members(source, *kind, name, depth + 1);
+    } else {
+      add(inspect_source(name, source, pieces), false);
+    }
+    buffer_ = source.take_buffer();
+    return {};
+  }
+
   Host& host_;
   const Progress& progress_;
+  std::vector<std::uint8_t> buffer_ = {};  // of the last member
+  const Source* outermost_ = nullptr;
+  std::uint64_t outer_bytes_ = 0, unpacked_ = 0;
+  std::size_t problems_left_out_ = 0;
+  bool bomb_ = false, bomb_said_ = false;  // of the file that is read
 };
 
 }  // namespace
 
 Result<Inspection> inspect_path(Host& host, const std::string& path, const Progress& progress) {
-  const auto status = TRY(host.status(path));
   Reader reader(host, progress);
+  if (is_url(path)) {
+    TRY(reader.read_url(path));
+    reader.found.path = url_without_password(path);
+    return reader.finish();
+  }
+  const auto status = TRY(host.status(path));
+  reader.found.path = path;
   if (status.kind == FileKind::directory) {
     reader.found.kind = "folder";
     reader.read_folder(path, "", 0);
   } else {
     reader.found.kind = "file";
-    const std::string name = path.substr(path.rfind('/') + 1);
-    reader.found.names.push_back(name);
-    TRY(reader.read_file(path, name));
+    const std::string name(last_name(path));
+    TRY(reader.read_file(path, name, true));
+    if (reader.found.kind == "file") reader.found.names.push_back(name);
   }
-  reader.found.path = path;
-  std::sort(reader.found.names.begin(), reader.found.names.end());
-  return std::move(reader.found);
+  return reader.finish();
 }
 
 }  // namespace gpuready::pack

@@ -1,4 +1,5 @@
-// Reads what `pack inspect` is given: a file, or every file of a folder.
+// Reads what `pack inspect` is given: a file, an archive, every file of a folder, or any of these
+// at a URL.
 #pragma once
 
 #include <functional>
@@ -18,17 +19,18 @@ struct FolderLink {
 
 struct Inspection {
   std::string path;
-  std::string kind;               // "file", "folder"
-  std::vector<FileReport> files;  // libraries, programs, and all that holds device code; by path
-  std::uint64_t files_read = 0, bytes_read = 0;
-  std::vector<std::string> names;  // of every regular file and link, relative; sorted
-  std::vector<FolderLink> links;   // symbolic ones
+  std::string kind;               // "file", "folder", "archive"
+  std::vector<FileReport> files;  // libraries, programs, and all that holds device code
+  std::uint64_t files_read = 0, bytes_read = 0;  // members of archives are files, too
+  std::vector<std::string> names;                // of every regular file and link, relative; sorted
+  std::vector<FolderLink> links;                 // symbolic ones, of a folder
   std::vector<std::string> problems;
 };
 
-// `progress` hears of each file before it is read. A file that cannot be read is a problem of the
-// inspection, and an error where it is the one that was named. Links are not followed within a
-// folder.
+// `progress` hears of each file before it is read. Members of archives are named "wheel!member";
+// archives in archives are read, too. Nothing is unpacked to disk, and memory does not grow with
+// the size of what is read. What cannot be read is a problem of the inspection, and an error where
+// it is what was named. Links are not followed within a folder.
 using Progress = std::function<void(const std::string& path)>;
 Result<Inspection> inspect_path(Host& host, const std::string& path, const Progress& progress = {});
 

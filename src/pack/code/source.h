@@ -52,8 +52,11 @@ class MemorySource : public Source {
 class StreamSource : public Source {
  public:
   using Read = std::function<Result<std::size_t>(std::span<std::uint8_t>)>;
-  explicit StreamSource(Read read, std::optional<std::uint64_t> size = {})
-      : read_(std::move(read)), size_(size) {}
+  // `buffer`: memory that another source has left, so that not each of many has to ask for it.
+  explicit StreamSource(Read read, std::optional<std::uint64_t> size = {},
+                        std::vector<std::uint8_t> buffer = {})
+      : read_(std::move(read)), size_(size), buffer_(std::move(buffer)) {}
+  std::vector<std::uint8_t> take_buffer() { return std::move(buffer_); }
   Bytes peek(std::size_t least) override;
   void skip(std::uint64_t bytes) override;
   std::optional<std::uint64_t> left() const override {

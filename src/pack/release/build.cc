@@ -8,16 +8,25 @@
 #include "host/atomic_file.h"
 #include "pack/release/manifest_fields.h"
 #include "pack/release/scan.h"
+#include "pack/rules/closure.h"
+#include "pack/rules/releases.h"
 #include "value/read_fields.h"
 #include "value/write_fields.h"
 
+namespace gpuready {
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::BuiltVariant>) {
+  using T = pack::BuiltVariant;
+  visit.about("built_variant", "What `pack build` leaves for `pack publish`.");
+  FIELD(variant, "The variant as a manifest names it.", {.always = true});
+  FIELD(gaps, "Why its folder is not whole.");
+}
+
+}  // namespace gpuready
+
 namespace gpuready::pack {
 namespace {
-
-constexpr std::string_view kDriverLibraries[] = {
-    "libcuda.so*",     "libnvidia-*",     "libnvcuvid.so*",     "libnvoptix.so*",
-    "libGLX_nvidia.*", "libEGL_nvidia.*", "libGLESv*_nvidia.*", "libcudadebugger.so*",
-    "nvidia*.ko",      "libnvidia_*",     "libvdpau_nvidia.so*"};
 
 bool wanted(const VariantRecipe& recipe, const std::string& path) {
   const auto any = [&](const std::vector<std::string>& patterns) {
@@ -51,7 +60,7 @@ struct Collector {
     if (!status) return std::unexpected(status.error());
     if (!link && status->kind == FileKind::directory) return add_folder(path, depth + 1);
     if (!wanted(recipe, path)) return {};
-    if (is_driver_library(path.substr(path.rfind('/') + 1)))
+    if (ownership_of(path.substr(path.rfind('/') + 1)) == Ownership::driver)
       return fail(
           ErrorKind::bad_input,
           fmt::format("{}: a library of the driver: each machine has its own, and another one "
@@ -119,12 +128,22 @@ std::string variant_file(const std::string& folder, std::string_view name) {
   return fmt::format("{}/{}.variant.json", folder, name);
 }
 
-}  // namespace
-
-bool is_driver_library(std::string_view file_name) {
-  return std::ranges::any_of(kDriverLibraries,
-                             [&](auto pattern) { return matches(pattern, file_name); });
+// The glibc that its files need is its floor; what its maker wrote down may be higher, not lower.
+void check_glibc(const Inspection& found, BuiltVariant& built) {
+  std::optional<Version> least;
+  for (const FileReport& file : found.files)
+    if (file.elf) least = std::max(least, file.elf->glibc());
+  auto& floor = built.variant.floors.glibc;
+  if (!least) return;
+  if (!floor) {
+    floor = version_text(*least);
+  } else if (const auto declared = parse_version(*floor); declared && *declared < *least) {
+    built.gaps.push_back(fmt::format("its files need glibc {}, and its floor is declared to be {}",
+                                     version_text(*least), *floor));
+  }
 }
+
+}  // namespace
 
 Result<std::vector<ArchiveEntry>> collect_files(Host& host, const VariantRecipe& recipe) {
   const auto root = host.real_path(recipe.folder);
@@ -152,7 +171,6 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
     if (options.progress) options.progress(variant.name, what);
   };
   BuiltVariant built;
-  if (!variant.architectures.empty()) built.compilers = compilers_of(variant.architectures);
   if (options.run_commands && !variant.command.empty()) {
     tell("building");
     TRY(run_build(recipe, variant, options));
@@ -162,7 +180,11 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
   built.variant.architectures = variant.architectures;
   built.variant.floors = variant.floors;
   tell("scanning");
-  built.variant.code = TRY(options.scan(entries));
+  const auto found = TRY(options.scan(entries));
+  built.variant.code = code_of(found);
+  check_glibc(found, built);
+  for (const auto& problem : check_closure(found, recipe.system_libraries))
+    built.gaps.push_back(fmt::format("{}: {}", problem.file, problem.text));
   tell("compressing");
   const auto written =
       TRY(write_archive(entries, options.out_folder, archive_name(recipe, variant.name),
@@ -170,23 +192,30 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
   built.variant.files = written.files;
   built.variant.archive = written.parts;
   TRY(write_file_atomically(variant_file(options.out_folder, variant.name),
-                            dump(value::write_fields(built.variant)), {}, *options.storage));
+                            dump(value::write_fields(built)), {}, *options.storage));
   return built;
 }
 
-Result<Variant> read_variant(Host& host, const std::string& folder, std::string_view name) {
+Result<BuiltVariant> read_variant(Host& host, const std::string& folder, std::string_view name) {
   const auto path = variant_file(folder, name);
   const auto text = host.read_file(path, kMostManifestBytes);
   if (!text)
     return fail(text.error().kind,
                 fmt::format("variant {} is not built: {} (gpuready pack build makes it)", name,
                             text.error().message));
-  return value::read_document<Variant>(TRY(parse_json(*text, path)), path);
+  return value::read_document<BuiltVariant>(TRY(parse_json(*text, path)), path);
+}
+
+std::vector<std::string> problems_of(const BuiltVariant& built) {
+  auto problems = built.gaps;
+  std::ranges::move(declared_beside_scanned(built.variant), std::back_inserter(problems));
+  return problems;
 }
 
 std::vector<std::string> declared_beside_scanned(const Variant& variant) {
   std::vector<std::string> wrong;
   std::set<std::string> declared;
+  const auto cudnn = cudnn_of(variant);
   const auto any_has = [&](const std::string& target) {
     return std::ranges::any_of(variant.code, [&](const CodeOfFile& file) {
       return std::ranges::any_of(
@@ -198,6 +227,8 @@ std::vector<std::string> declared_beside_scanned(const Variant& variant) {
     if (!architecture) continue;
     declared.insert(architecture->target.sm());
     const CudaTarget gpu{architecture->target.major, architecture->target.minor, 0};
+    if (const auto too_old = cudnn ? cudnn_obstacle(*cudnn, gpu) : ""; !too_old.empty())
+      wrong.push_back(fmt::format("{} is declared, and {}", text, too_old));
     for (const auto& file : variant.code)
       if (const auto answer = best_answer(file, {.cuda = gpu, .gfx = {}}, {});
           answer.how == How::no)

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "host/host.h"
+#include "pack/code/inspect.h"
 #include "pack/release/archive.h"
 #include "pack/release/recipe.h"
 
@@ -18,32 +19,31 @@ namespace gpuready::pack {
 // of the driver.
 Result<std::vector<ArchiveEntry>> collect_files(Host& host, const VariantRecipe& recipe);
 
-// Libraries that belong to the driver of the machine and are never part of a package.
-bool is_driver_library(std::string_view file_name);
-
-// The device code of the files, in the order of their paths.
-using CodeScanner =
-    std::function<Result<std::vector<CodeOfFile>>(const std::vector<ArchiveEntry>& entries)>;
+using Scanner = std::function<Result<Inspection>(const std::vector<ArchiveEntry>& entries)>;
 
 struct BuildOptions {
   std::string out_folder;
   int level = 9;
   bool run_commands = true;
-  CodeScanner scan;
+  Scanner scan;
   std::function<void(const std::string& variant, const std::string& what)> progress = {};
   JobWatch watch = {};
   Storage* storage = &live_storage();
 };
 struct BuiltVariant {
   Variant variant;
-  std::optional<CudaReleases> compilers;
+  // Why its folder is not whole: what it needs is not there, or what is there may not be. With any,
+  // it is not published.
+  std::vector<std::string> gaps;
 };
+// All that keeps it from being published: its gaps, and declared_beside_scanned().
+std::vector<std::string> problems_of(const BuiltVariant& built);
 // Writes <name>-<version>-<variant>.tar.zst and <variant>.variant.json into the folder.
 Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const VariantRecipe& variant,
                                    const BuildOptions& options);
 
 std::string archive_name(const Recipe& recipe, std::string_view variant);
-Result<Variant> read_variant(Host& host, const std::string& folder, std::string_view name);
+Result<BuiltVariant> read_variant(Host& host, const std::string& folder, std::string_view name);
 
 // Why a variant's code is not what its maker says: a file that does not load on a GPU that is
 // declared, or an architecture that every file has code for and that is not declared. Empty: they

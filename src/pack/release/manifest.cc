@@ -13,6 +13,8 @@
 namespace gpuready::pack {
 namespace {
 
+constexpr std::string_view kMembersFolder = "variants";
+
 constexpr std::string_view kSchema = "gpuready.pack-manifest";
 constexpr int kSchemaVersion = 1;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // of one size: no sum overflows
@@ -134,9 +136,60 @@ const PackedFile* Variant::find(std::string_view path) const {
   const auto found = std::ranges::find(files, path, &PackedFile::path);
   return found == files.end() ? nullptr : &*found;
 }
-const Variant* Manifest::find(std::string_view variant) const {
-  const auto found = std::ranges::find(variants, variant, &Variant::name);
-  return found == variants.end() ? nullptr : &*found;
+std::vector<std::string> members_of(std::string_view set) {
+  std::vector<std::string> members;
+  for (const auto member : split(set, std::string_view(&kSetSeparator, 1)))
+    members.emplace_back(member);
+  return members;
+}
+
+std::string folder_of_member(std::string_view set, std::string_view member) {
+  return set.substr(0, set.find(kSetSeparator)) == member
+             ? ""
+             : fmt::format("{}/{}", kMembersFolder, member);
+}
+
+namespace {
+
+// Its archives follow those that are there; so do the places of its files in them.
+void add_member(Variant& set, const Variant& member) {
+  const auto before = set.archive_bytes();
+  const auto folder = fmt::format("{}/{}/", kMembersFolder, member.name);
+  for (PackedFile file : member.files) {
+    file.path = folder + file.path;
+    file.offset_bytes += before;
+    set.files.push_back(std::move(file));
+  }
+  for (CodeOfFile code : member.code) {
+    code.path = folder + code.path;
+    set.code.push_back(std::move(code));
+  }
+  for (const auto& architecture : member.architectures)
+    if (std::ranges::find(set.architectures, architecture) == set.architectures.end())
+      set.architectures.push_back(architecture);
+  set.archive.insert(set.archive.end(), member.archive.begin(), member.archive.end());
+  set.name += kSetSeparator + member.name;
+}
+
+}  // namespace
+
+std::optional<Variant> Manifest::find(std::string_view variant) const {
+  std::optional<Variant> set;
+  for (const auto& member : members_of(variant)) {
+    const auto found = std::ranges::find(variants, member, &Variant::name);
+    if (found == variants.end()) return std::nullopt;
+    if (set) {
+      add_member(*set, *found);
+      continue;
+    }
+    set = *found;
+    // Nothing of the first may stand where the others go.
+    if (set->name != variant && std::ranges::any_of(set->files, [](const PackedFile& file) {
+          return file.path.substr(0, file.path.find('/')) == kMembersFolder;
+        }))
+      return std::nullopt;
+  }
+  return set;
 }
 
 std::optional<std::string> wrong_with_name(std::string_view name) {

@@ -83,8 +83,14 @@ struct Manifest {
   std::vector<Model> models;
   bool operator==(const Manifest&) const = default;
 
-  const Variant* find(std::string_view variant) const;
+  // A variant, or a set of them ("modern+latest") for a machine that none serves alone: the files
+  // of the first where they always are, those of each other below folder_of_member().
+  std::optional<Variant> find(std::string_view variant) const;
 };
+inline constexpr char kSetSeparator = '+';
+std::vector<std::string> members_of(std::string_view set);
+// "" of the first, "variants/latest" of others.
+std::string folder_of_member(std::string_view set, std::string_view member);
 
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kSignatureName = "manifest.json.minisig";

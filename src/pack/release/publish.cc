@@ -22,8 +22,9 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) {
 }
 
 // What keeps a variant from being published; empty: nothing.
-std::vector<std::string> wrong_with(const Variant& variant, const std::string& folder) {
-  std::vector<std::string> wrong;
+std::vector<std::string> wrong_with(const BuiltVariant& built, const std::string& folder) {
+  const Variant& variant = built.variant;
+  std::vector<std::string> wrong = problems_of(built);
   for (const auto& part : variant.archive) {
     const auto path = folder + "/" + part.name;
     const auto file = MappedFile::open(path);
@@ -33,7 +34,6 @@ std::vector<std::string> wrong_with(const Variant& variant, const std::string& f
              to_hex(sha256(file->bytes())) != part.sha256)
       wrong.push_back(path + " was changed since it was built");
   }
-  for (auto& difference : declared_beside_scanned(variant)) wrong.push_back(std::move(difference));
   for (auto& problem : wrong) problem = fmt::format("variant {}: {}", variant.name, problem);
   return wrong;
 }
@@ -136,6 +136,12 @@ Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& ke
 
 Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key,
                           const PublishOptions& options) {
+  if (options.chain && (options.chain->package != recipe.name || options.chain->keys.empty() ||
+                        options.chain->keys.back().public_key != key.public_key().text()))
+    return fail(ErrorKind::bad_input,
+                fmt::format("the chain of keys is not one of {}, or does not end with the key that "
+                            "signs",
+                            recipe.name));
   TRY(check_version(host, recipe, key.public_key(), options.out_folder));
   Published published;
   auto& manifest = published.manifest;
@@ -146,18 +152,19 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
   manifest.models = recipe.models;
   std::vector<std::string> wrong;
   for (const auto& wanted : recipe.variants) {
-    auto variant = read_variant(host, options.built_folder, wanted.name);
-    if (!variant) {
-      wrong.push_back(variant.error().message);
+    auto built = read_variant(host, options.built_folder, wanted.name);
+    if (!built) {
+      wrong.push_back(built.error().message);
       continue;
     }
+    Variant* variant = &built->variant;
     if (variant->architectures != wanted.architectures || variant->archive.empty() ||
         !variant->archive[0].name.starts_with(archive_name(recipe, wanted.name)))
       wrong.push_back(
           fmt::format("variant {} was built for another version or other architectures: "
                       "build it again",
                       wanted.name));
-    std::ranges::move(pack::wrong_with(*variant, options.built_folder), std::back_inserter(wrong));
+    std::ranges::move(pack::wrong_with(*built, options.built_folder), std::back_inserter(wrong));
     manifest.variants.push_back(std::move(*variant));
   }
   if (!wrong.empty())
@@ -171,6 +178,7 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
                                  *options.storage);
   };
   TRY(write(published.notes_name, notes(manifest, key.public_key())));
+  if (options.chain) TRY(write(kKeyChainName, key_chain_text(*options.chain)));
   TRY(write(kManifestName, text));
   TRY(write(kSignatureName,
             sign(key, text,

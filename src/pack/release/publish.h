@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "host/host.h"
 #include "host/storage.h"
+#include "pack/release/key_chain.h"
 #include "pack/release/minisign.h"
 #include "pack/release/recipe.h"
 
@@ -17,6 +19,7 @@ struct PublishOptions {
   std::string built_folder, out_folder;
   std::uint64_t part_bytes = 2'000'000'000;  // GitHub's assets are below 2 GiB
   std::int64_t now_unix_seconds = 0;
+  std::optional<KeyChain> chain = {};  // of keys, where the one that signs is not the first
   Storage* storage = &live_storage();
 };
 

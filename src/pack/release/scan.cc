@@ -4,7 +4,7 @@
 #include <set>
 
 #include "host/mapped_file.h"
-#include "pack/code/file_report.h"
+#include "pack/rules/releases.h"
 
 namespace gpuready::pack {
 
@@ -56,12 +56,34 @@ FileLoads best_answer(const CodeOfFile& file, const TargetGpu& gpu, const Driver
   return best;
 }
 
-Result<std::vector<CodeOfFile>> scan_entries(const std::vector<ArchiveEntry>& entries) {
-  std::vector<CodeOfFile> found;
+Result<Inspection> scan_entries(const std::vector<ArchiveEntry>& entries) {
+  Inspection found;
+  found.kind = "folder";
   for (const auto& entry : entries) {
-    if (entry.link) continue;
+    found.names.push_back(entry.path);
+    if (entry.link) {
+      found.links.push_back({entry.path, *entry.link});
+      continue;
+    }
     const auto file = TRY(MappedFile::open(entry.source));
-    const auto report = inspect_bytes(entry.path, file.bytes(), true);
+    ++found.files_read;
+    found.bytes_read += file.bytes().size();
+    auto report = inspect_bytes(entry.path, file.bytes(), true);
+    if (report.elf || report.has_code()) found.files.push_back(std::move(report));
+  }
+  return found;
+}
+
+std::optional<Version> cudnn_of(const Variant& variant) {
+  if (variant.floors.cudnn) return parse_version(*variant.floors.cudnn);
+  for (const auto& file : variant.files)
+    if (const auto version = cudnn_of_path(file.path)) return version;
+  return std::nullopt;
+}
+
+std::vector<CodeOfFile> code_of(const Inspection& inspection) {
+  std::vector<CodeOfFile> found;
+  for (const auto& report : inspection.files) {
     std::set<std::string> targets;
     bool plain = false, compressed = false;
     for (const auto& group : report.groups)
@@ -71,7 +93,7 @@ Result<std::vector<CodeOfFile>> scan_entries(const std::vector<ArchiveEntry>& en
         (code.compression == Compression::zstd ? compressed : plain) = true;
       }
     if (!targets.empty())
-      found.push_back({entry.path, {targets.begin(), targets.end()}, compressed && !plain});
+      found.push_back({report.path, {targets.begin(), targets.end()}, compressed && !plain});
   }
   return found;
 }

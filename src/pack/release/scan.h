@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "pack/code/code.h"
+#include "pack/code/inspect.h"
 #include "pack/release/archive.h"
 #include "pack/release/manifest.h"
 #include "pack/rules/can_load.h"
@@ -25,7 +25,12 @@ struct FileLoads : LoadAnswer {
 };
 FileLoads best_answer(const CodeOfFile& file, const TargetGpu& gpu, const Driver& driver);
 
+// What the files of a variant are, as `pack inspect` sees a folder of them.
+Result<Inspection> scan_entries(const std::vector<ArchiveEntry>& entries);
+// The cuDNN that a variant brings: as its maker says, else as its files are called.
+std::optional<Version> cudnn_of(const Variant& variant);
+
 // The code that drivers can load, of each file that has some.
-Result<std::vector<CodeOfFile>> scan_entries(const std::vector<ArchiveEntry>& entries);
+std::vector<CodeOfFile> code_of(const Inspection& inspection);
 
 }  // namespace gpuready::pack

@@ -59,11 +59,11 @@ std::optional<LoadAnswer> wrong_target(const DeviceCode& code, const CudaTarget&
 }
 
 std::optional<LoadAnswer> driver_too_old(const DeviceCode& code, const Driver& driver) {
-  if (code.compression == Compression::zstd && driver.version &&
-      driver.version->major() < parse_version(kZstdDriver)->major())
+  const auto cuda = driver.cuda_known();
+  // Its libcuda unpacks it, which cuda-compat may have replaced.
+  if (code.compression == Compression::zstd && cuda && *cuda < *parse_version(kZstdCuda))
     return no(Obstacle::zstd,
               fmt::format("it is packed by zstd, which drivers read from {} on", kZstdDriver));
-  const auto cuda = driver.cuda_known();
   if (code.kind != CodeKind::ptx || !cuda || !code.ptx_isa) return std::nullopt;
   const auto isa = ptx_isa_of_cuda(*cuda);
   if (isa && *code.ptx_isa <= *isa) return std::nullopt;
@@ -150,6 +150,11 @@ std::optional<Version> Driver::cuda_known() const {
   return version ? cuda_of_driver(*version) : std::nullopt;
 }
 
+bool Driver::crosses_majors() const {
+  const auto own = version ? cuda_of_driver(*version) : std::nullopt;
+  return cuda && own && cuda->major() > own->major();
+}
+
 std::string_view to_string(How how) {
   constexpr std::array<std::string_view, 3> kNames = {"by_cubin", "by_jit", "no"};
   return kNames[static_cast<std::size_t>(how)];
@@ -187,6 +192,10 @@ std::string driver_obstacle(const TargetGpu& gpu, const Driver& driver) {
     return fmt::format("driver {} no longer drives GPUs of {}: branch {} is the last that does",
                        driver_text(*driver.version), gpu.cuda->capability(),
                        driver_text(*span.last_branch));
+  if (driver.crosses_majors() && starts_with_cuda_compat(*gpu.cuda) == false)
+    return fmt::format(
+        "libcuda is of CUDA {} (cuda-compat) over driver {}: that starts on data-centre GPUs alone",
+        version_text(*driver.cuda), driver_text(*driver.version));
   return {};
 }
 

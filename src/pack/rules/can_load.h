@@ -23,6 +23,7 @@ struct Driver {
   std::optional<Version> version = {};  // of NVIDIA's: "535.104.05"
   std::optional<Version> cuda = {};     // that libcuda answers; where absent, the version tells it
   std::optional<Version> cuda_known() const;
+  bool crosses_majors() const;  // libcuda is of a newer CUDA major version: cuda-compat is in use
 };
 
 enum class How { by_cubin, by_jit, no };

@@ -75,7 +75,17 @@ constexpr std::string_view kRedistributable[] = {
     "libcupti",  "libcufile",   "libcufile_rdma",    "libnvToolsExt", "libnccl",
 };
 constexpr std::string_view kRedistributableFamilies[] = {"libnpp", "libcudnn"};
-constexpr std::string_view kDriver[] = {"libcuda", "libcudadebugger", "libnvcuvid", "libnvoptix"};
+constexpr std::string_view kDriver[] = {
+    "libcuda",       "libcudadebugger",     "libnvcuvid",       "libnvoptix",     "libGLX_nvidia",
+    "libEGL_nvidia", "libGLESv1_CM_nvidia", "libGLESv2_nvidia", "libvdpau_nvidia"};
+
+bool is_kernel_module(std::string_view name) {
+  return name.starts_with("nvidia") && contains(name, ".ko");
+}
+bool is_licence_text(std::string_view path) {
+  const std::string name = to_lower(base_name(path));
+  return contains(name, "licen") || contains(name, "eula") || contains(name, "copying");
+}
 
 bool has(const std::set<std::string_view>& names, std::string_view stem, std::string_view major) {
   return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
@@ -121,6 +131,7 @@ class Check {
     for (const FileReport& file : folder_.files)
       if (file.elf) check_needs(file.path, *file.elf);
     for (const std::string& path : folder_.names) check_opened(path);
+    check_licence();
     return std::move(problems_);
   }
 
@@ -148,6 +159,17 @@ class Check {
     if (ownership_of(name) == Ownership::driver)
       add(ClosureFault::driver_library, path,
           "it belongs to NVIDIA's driver and must be that of the target machine: leave it out");
+  }
+
+  void check_licence() {
+    const auto& names = folder_.names;
+    const auto theirs = std::ranges::find_if(names, [](const std::string& path) {
+      return ownership_of(base_name(path)) == Ownership::redistributable;
+    });
+    if (theirs != names.end() && std::ranges::none_of(names, is_licence_text))
+      add(ClosureFault::licence, *theirs,
+          "NVIDIA allows it to be given on with its licence, and no licence text is in the folder: "
+          "add the License.txt of the package that it is from");
   }
 
   void check_needs(const std::string& path, const ElfFacts& elf) {
@@ -203,15 +225,17 @@ class Check {
 }  // namespace
 
 std::string_view to_string(ClosureFault fault) {
-  constexpr std::array<std::string_view, 6> kNames = {
-      "missing", "missing_by_name", "run_path", "dangling_link", "link_outside", "driver_library"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "missing",      "missing_by_name", "run_path", "dangling_link",
+      "link_outside", "driver_library",  "licence"};
   return kNames[static_cast<std::size_t>(fault)];
 }
 
 Ownership ownership_of(std::string_view name) {
+  if (is_kernel_module(name)) return Ownership::driver;
   if (!is_library_name(name)) return Ownership::other;
   const auto stem = stem_of(name);
-  if (stem.starts_with("libnvidia-") ||
+  if (stem.starts_with("libnvidia-") || stem.starts_with("libnvidia_") ||
       std::find(std::begin(kDriver), std::end(kDriver), stem) != std::end(kDriver))
     return Ownership::driver;
   const auto begins = [&](std::string_view prefix) { return stem.starts_with(prefix); };

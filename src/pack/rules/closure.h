@@ -1,5 +1,5 @@
 // Whether a folder of libraries is whole: all that they load is in it or the system's, nothing
-// leads out of it, and it holds nothing of the driver's. Pure.
+// leads out of it, it holds nothing of the driver's, and licences that must go along do. Pure.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@ enum class ClosureFault {
   dangling_link,    // a link whose target is not there
   link_outside,     // a link that leads out of the folder
   driver_library,   // belongs to the driver, and would shadow it
+  licence,          // NVIDIA allows to give it on with its licence, which is not there
 };
 std::string_view to_string(ClosureFault fault);
 

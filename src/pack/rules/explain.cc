@@ -70,14 +70,21 @@ struct Work {
   std::vector<Module> modules;
   TargetGpu gpu;
   std::optional<int> cuda_major;  // of the libraries that it needs
+  std::optional<Version> cudnn;   // whose part it is
 
   // Why nothing at all loads with this driver.
   std::string obstacle(const Driver& driver) const {
     if (auto text = driver_obstacle(gpu, driver); !text.empty()) return text;
+    if (auto text = cudnn && gpu.cuda ? cudnn_obstacle(*cudnn, *gpu.cuda) : ""; !text.empty())
+      return text;
     if (!cuda_major || !gpu.cuda || !driver.version) return {};
     const auto least = least_driver_of_cuda(*cuda_major);
     if (!least || *driver.version >= *least) return {};
-    return fmt::format("it needs CUDA {}: driver {} or newer", *cuda_major, driver_text(*least));
+    if (driver.crosses_majors() && driver.cuda->major() >= *cuda_major) return {};  // cuda-compat
+    return fmt::format("it needs CUDA {}: driver {} or newer{}", *cuda_major, driver_text(*least),
+                       starts_with_cuda_compat(*gpu.cuda) == true
+                           ? ", or NVIDIA's cuda-compat package of that CUDA"
+                           : "");
   }
   std::uint64_t loads(const Driver& driver) const {
     std::uint64_t count = 0;
@@ -124,6 +131,10 @@ Change change_for(const Work& work, const Driver& driver) {
                       : fmt::format("driver {} or newer", change.driver);
     return change;
   }
+  if (work.cudnn && work.gpu.cuda && !cudnn_obstacle(*work.cudnn, *work.gpu.cuda).empty()) {
+    change.text = "cuDNN 9.10 or older";
+    return change;
+  }
   change.build = work.gpu.cuda ? work.gpu.cuda->sm() : work.gpu.name();
   change.text = fmt::format("a build for {}{}", change.build,
                             work.gpu.cuda ? compilers_of(*work.gpu.cuda) : "");
@@ -139,7 +150,7 @@ std::string_view to_string(Runs runs) {
 
 FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& driver) {
   FileAnswer answer;
-  const Work work{modules_of(file), gpu, cuda_major_needed(file)};
+  const Work work{modules_of(file), gpu, cuda_major_needed(file), cudnn_of_path(file.path)};
   std::map<std::pair<Obstacle, std::string>, std::uint64_t> reasons;
   for (const Module& module : work.modules) {
     answer.modules += module.count;

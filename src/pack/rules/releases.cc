@@ -39,6 +39,18 @@ struct LastBranch {
 };
 constexpr LastBranch kLastBranches[] = {{3, 9, "470"}, {7, 4, "580"}};
 
+// NVIDIA, "CUDA Compatibility", forward compatibility: capabilities of which all GPUs, and of which
+// no GPUs, are for data centres.
+constexpr std::pair<int, int> kDataCentre[] = {{6, 0}, {7, 0}, {8, 0}, {9, 0}, {10, 0}, {10, 3}};
+constexpr std::pair<int, int> kNoDataCentre[] = {{5, 0}, {12, 1}};
+
+// NVIDIA, "cuDNN Support Matrix". Oldest first.
+struct CudnnFloor {
+  std::string_view cudnn;
+  CudaTarget least;
+};
+constexpr CudnnFloor kCudnnFloors[] = {{"8.0", {3, 0, 0}}, {"8.9", {5, 0, 0}}, {"9.11", {7, 5, 0}}};
+
 Version version_of(std::string_view text) { return parse_version(text).value_or(Version{}); }
 
 }  // namespace
@@ -91,6 +103,44 @@ DriverSpan drivers_of(const CudaTarget& gpu) {
     }
   if (is_tegra(gpu)) span.first.reset();
   return span;
+}
+
+std::optional<bool> starts_with_cuda_compat(const CudaTarget& gpu) {
+  const auto is_in = [&](std::span<const std::pair<int, int>> list) {
+    return std::ranges::find(list, std::pair(gpu.major, gpu.minor)) != list.end();
+  };
+  if (is_in(kDataCentre)) return true;
+  if (is_in(kNoDataCentre)) return false;
+  return std::nullopt;
+}
+
+std::optional<CudaTarget> least_of_cudnn(const Version& cudnn) {
+  std::optional<CudaTarget> least;
+  for (const auto& floor : kCudnnFloors)
+    if (cudnn >= version_of(floor.cudnn)) least = floor.least;
+  return least;
+}
+
+std::optional<Version> cudnn_of_path(std::string_view path) {
+  const auto at = path.find("cudnn");
+  if (at == path.npos) return std::nullopt;
+  const auto digits_after = [&](std::string_view mark, std::size_t from) -> std::optional<Version> {
+    const auto found = path.find(mark, from);
+    if (found == path.npos) return std::nullopt;
+    const auto begin = found + mark.size();
+    const auto end = std::min(path.find_first_not_of("0123456789.", begin), path.size());
+    auto version = parse_version(path.substr(begin, end - begin));
+    return version && version->parts.size() >= 2 ? version : std::nullopt;
+  };
+  if (auto version = digits_after(".so.", path.rfind("cudnn"))) return version;
+  return digits_after("-", at);
+}
+
+std::string cudnn_obstacle(const Version& cudnn, const CudaTarget& gpu) {
+  const auto least = least_of_cudnn(cudnn);
+  if (!least || std::pair(gpu.major, gpu.minor) >= std::pair(least->major, least->minor)) return {};
+  return fmt::format("cuDNN {} runs on GPUs of {} and newer", version_text(cudnn),
+                     least->capability());
 }
 
 std::string version_text(const Version& version) {

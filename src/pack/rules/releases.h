@@ -36,7 +36,20 @@ struct DriverSpan {
 DriverSpan drivers_of(const CudaTarget& gpu);
 
 // The driver that first unpacks fat binaries packed by zstd (CUDA 12.4's).
-inline constexpr std::string_view kZstdDriver = "550.54.14";
+inline constexpr std::string_view kZstdDriver = "550.54.14", kZstdCuda = "12.4";
+
+// NVIDIA's cuda-compat package brings a newer libcuda over an older driver. Beyond the driver's own
+// CUDA major version it starts on data-centre GPUs alone: cuInit() answers 804 on others. Nothing:
+// GPUs of both kinds have this capability (7.5: T4 and RTX 20).
+std::optional<bool> starts_with_cuda_compat(const CudaTarget& gpu);
+
+// The least compute capability that cuDNN of this version runs on.
+std::optional<CudaTarget> least_of_cudnn(const Version& cudnn);
+// The cuDNN version that a path tells: "libcudnn.so.9.15.0",
+// "nvidia_cudnn_cu12-9.15.1.9-py3.whl!...".
+std::optional<Version> cudnn_of_path(std::string_view path);
+// Why code of this cuDNN does not run on a GPU; empty: it does.
+std::string cudnn_obstacle(const Version& cudnn, const CudaTarget& gpu);
 
 // "12.4"; of a driver "535.104.05", whose last number has two digits.
 std::string version_text(const Version& version);

@@ -11,6 +11,7 @@
 #include "pack/store/curl_library.h"
 #include "pack/store/http_answer.h"
 #include "pack/store/origin.h"
+#include "pack/store/url_stream.h"
 
 namespace gpuready::pack {
 namespace {
@@ -23,15 +24,6 @@ constexpr std::uint64_t kProgressBytes = 256u << 10;
 bool may_pass(int status) {
   constexpr int kPassing[] = {408, 425, 429, 500, 502, 503, 504};
   return std::ranges::find(kPassing, status) != std::end(kPassing);
-}
-
-// "https://user:password@host/x" without what is before the '@'.
-std::string without_password(const std::string& url) {
-  const auto begin = url.find("://") + 3;
-  const auto end = std::min(url.find('/', begin), url.size());
-  const auto at = url.rfind('@', end);
-  if (at == url.npos || at < begin) return url;
-  return url.substr(0, begin) + url.substr(at + 1);
 }
 
 // The version of each file that the first answer was of: all others must be of the same.
@@ -119,9 +111,9 @@ struct Transfer {
   }
 
   bool refuse_size(std::uint64_t size) {
-    return refuse(ErrorKind::bad_input,
-                  fmt::format("the file has {} bytes on the server, and the manifest says {}", size,
-                              *file_size));
+    return refuse(
+        ErrorKind::bad_input,
+        fmt::format("the file has {} bytes on the server, and {} are expected", size, *file_size));
   }
 
   // False ends the transfer.
@@ -170,7 +162,7 @@ class HttpOrigin final : public Origin {
     curl_.slist_free_all(headers_);
   }
 
-  std::string where() const override { return without_password(url_); }
+  std::string where() const override { return url_without_password(url_); }
   bool has_ranges() const override { return !ignores_ranges_; }
   unsigned parallel() const override { return 8; }
 
@@ -188,6 +180,12 @@ class HttpOrigin final : public Origin {
     return text;
   }
 
+  Result<void> whole(const std::string& name, const ByteSink& sink) override {
+    Transfer transfer;
+    transfer.may_skip = true;
+    return attempts(name, transfer, sink);
+  }
+
   Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,
                      const ByteSink& sink) override {
     if (range.length == 0) return {};
@@ -203,7 +201,7 @@ class HttpOrigin final : public Origin {
 
  private:
   // `wanted` says what; each attempt goes on where the last ended.
-  Result<void> attempts(const std::string& name, const Transfer& wanted, const ByteSink& sink) {
+  Result<void> attempts(const std::string& name, Transfer wanted, const ByteSink& sink) {
     std::uint64_t delivered = 0;
     unsigned failed = 0;
     auto pause = options_.pause;
@@ -223,6 +221,9 @@ class HttpOrigin final : public Origin {
       }
       const std::string why = perform(name, transfer);
       delivered += transfer.delivered;
+      // Of a whole file, its first answer says how much is to come.
+      if (!wanted.length && wanted.may_skip && transfer.answer.status == 200)
+        wanted.length = wanted.file_size = transfer.answer.length;
       if (transfer.ignores_ranges) ignores_ranges_ = true;
       if (transfer.error) return std::unexpected(*transfer.error);
       if (transfer.complete) return {};
@@ -321,7 +322,7 @@ Result<std::unique_ptr<Origin>> open_http_origin(std::string url, const OriginOp
   const auto* library = TRY(curl_library());
   if (url.find_first_of("?#") != url.npos)
     return fail(ErrorKind::bad_input, fmt::format("{}: the address of a folder has no '?' or '#'",
-                                                  without_password(url)));
+                                                  url_without_password(url)));
   return std::make_unique<HttpOrigin>(*library, std::move(url), options);
 }
 

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "base/units.h"
 #include "host/folders.h"
+#include "pack/release/key_chain.h"
 #include "pack/release/recipe.h"
 #include "pack/store/fetch.h"
 
@@ -48,7 +49,8 @@ Json info_document(const Release& release, const Variant& variant, const Install
   }
   put(doc, "gpuName", target.gpu_name);
   doc["version"] = release.manifest.version;
-  const auto folders = library_folders(places, variant);
+  const auto folders = library_folders(places.store + "/current",
+                                       *release.manifest.find(members_of(variant.name).front()));
   doc["libsPath"] = folders.empty() ? places.store + "/current" : folders.front();
   doc["installedAt"] = installed.installed_utc;
   return doc;
@@ -75,7 +77,7 @@ class Installer {
   Result<void> steps() {
     outcome_.folder = store_.current_path();
     variant_ = release_.manifest.find(target_.variant);
-    if (variant_ == nullptr)
+    if (!variant_)
       return fail(ErrorKind::bad_input,
                   fmt::format("the release has no variant {}", target_.variant));
     std::unique_ptr<Storage::Lock> lock;
@@ -251,7 +253,7 @@ class Installer {
   const InstallOptions& options_;
   Store store_;
   StoreState state_;
-  const Variant* variant_ = nullptr;
+  std::optional<Variant> variant_ = {};  // that is installed, or the set of them
   std::optional<std::uint64_t> previous_;
   std::uint64_t to_write_bytes_ = 0;
   InstallOutcome outcome_;
@@ -269,6 +271,20 @@ Result<PublicKey> remembered_key(Host& host, const std::string& text, const std:
                             "(from where you trust it, not from {})",
                             manifest.name, where));
   return parse_public_key(*state.key, store + "/state.json");
+}
+
+// The newest key that the trusted one leads to by the release's own chain of keys.
+Result<std::optional<PublicKey>> successor(Origin& origin, const Release& release) {
+  const auto text = origin.file(std::string(kKeyChainName), kMostKeyChainBytes);
+  if (!text && text.error().kind == ErrorKind::not_found) return std::nullopt;
+  if (!text) return std::unexpected(text.error());
+  const auto chain = parse_key_chain(*text, kKeyChainName);
+  if (!chain) return std::nullopt;  // the signature's own error says more
+  const auto newest = newest_key(*chain, chain->package, release.key);
+  // The manifest is not trusted yet; its name is that of the chain, or the chain is another's.
+  const auto manifest = parse_manifest(release.text, kManifestName);
+  if (!manifest || manifest->name != chain->package || newest == release.key) return std::nullopt;
+  return newest;
 }
 
 }  // namespace
@@ -313,6 +329,11 @@ Result<Release> read_release(Host& host, Origin& origin, const std::optional<Pub
     release.signature = TRY(origin.file(std::string(kSignatureName), 16u << 10));
     release.key = key ? *key : TRY(remembered_key(host, release.text, where, store));
     signed_by = verify_signature(release.key, release.text, release.signature, where);
+    if (!signed_by)
+      if (const auto newer = TRY(successor(origin, release))) {
+        release.key = *newer;
+        signed_by = verify_signature(release.key, release.text, release.signature, where);
+      }
   }
   TRY(signed_by);
   release.manifest = TRY(parse_manifest(release.text, where));
@@ -342,8 +363,8 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
   const auto installed = TRY(store.installed(*number));
   const auto manifest =
       TRY(parse_manifest(TRY(store.manifest_of(*number)), "the installed manifest"));
-  const auto* variant = manifest.find(installed.variant);
-  if (variant == nullptr || !store.looks_whole(*number, *variant))
+  const auto variant = manifest.find(installed.variant);
+  if (!variant || !store.looks_whole(*number, *variant))
     return fail(ErrorKind::bad_input,
                 fmt::format("generation {} is not whole any more: install it again", *number));
   TRY(store.activate(*number));
@@ -384,14 +405,13 @@ Result<void> uninstall(Host& host, Storage& storage, const Places& places) {
   return store.remove_all();
 }
 
-std::vector<std::string> library_folders(const Places& places, const Variant& variant) {
+std::vector<std::string> library_folders(const std::string& root, const Variant& variant) {
   std::vector<std::string> folders;
   for (const auto& file : variant.files) {
     const auto slash = file.path.rfind('/');
     const auto name = file.path.substr(slash + 1);
     if (name.find(".so") == name.npos) continue;
-    const auto folder = places.store + "/current" +
-                        (slash == file.path.npos ? "" : "/" + file.path.substr(0, slash));
+    const auto folder = root + (slash == file.path.npos ? "" : "/" + file.path.substr(0, slash));
     if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
   }
   return folders;

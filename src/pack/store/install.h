@@ -92,7 +92,7 @@ struct Collected {
 Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places);
 Result<void> uninstall(Host& host, Storage& storage, const Places& places);
 
-// The folders of the current version that hold libraries, for LD_LIBRARY_PATH.
-std::vector<std::string> library_folders(const Places& places, const Variant& variant);
+// The folders below `root`, where a variant is installed, that hold libraries: for LD_LIBRARY_PATH.
+std::vector<std::string> library_folders(const std::string& root, const Variant& variant);
 
 }  // namespace gpuready::pack

@@ -24,6 +24,10 @@ class FolderOrigin final : public Origin {
     return host_.read_file(folder_ + "/" + name, limit_bytes);
   }
 
+  Result<void> whole(const std::string& name, const ByteSink& sink) override {
+    return hand_out(TRY(mapped(name)), sink);
+  }
+
   Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,
                      const ByteSink& sink) override {
     const auto bytes = TRY(mapped(name));
@@ -31,14 +35,16 @@ class FolderOrigin final : public Origin {
       return fail(ErrorKind::bad_input,
                   fmt::format("{}/{}: it has {} bytes, and the manifest says {}", folder_, name,
                               bytes.size(), size_bytes));
-    auto rest = bytes.substr(range.offset, range.length);
-    for (; !rest.empty(); rest.remove_prefix(std::min(kPiece, rest.size())))
-      TRY(sink(rest.substr(0, kPiece)));
-    return {};
+    return hand_out(bytes.substr(range.offset, range.length), sink);
   }
   unsigned parallel() const override { return 8; }
 
  private:
+  static Result<void> hand_out(std::string_view rest, const ByteSink& sink) {
+    for (; !rest.empty(); rest.remove_prefix(std::min(kPiece, rest.size())))
+      TRY(sink(rest.substr(0, kPiece)));
+    return {};
+  }
   Result<std::string_view> mapped(const std::string& name) {
     const std::lock_guard lock(mutex_);
     auto known = files_.find(name);

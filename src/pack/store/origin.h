@@ -26,6 +26,8 @@ class Origin {
   virtual std::string where() const = 0;  // as people read it; without a password
   // A whole file beside the manifest, at most `limit_bytes`.
   virtual Result<std::string> file(const std::string& name, std::size_t limit_bytes) = 0;
+  // A whole file of any size, in order. What came before an error was of that file.
+  virtual Result<void> whole(const std::string& name, const ByteSink& sink) = 0;
   // Bytes of a file that is `size_bytes` large. Each reaches the sink once, in order, also where
   // the connection breaks and is made anew. An error of the sink ends it.
   virtual Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,

@@ -186,7 +186,7 @@ Result<StoreOutcome> Store::remove_unused_objects() {
   for (const auto& each : TRY(installed())) {
     const auto manifest =
         TRY(parse_manifest(TRY(manifest_of(each.number)), "the installed manifest"));
-    if (const auto* variant = manifest.find(each.variant))
+    if (const auto variant = manifest.find(each.variant))
       for (const auto& file : variant->files)
         if (!file.link) kept.insert(object_path(file));
   }

@@ -98,6 +98,7 @@ Json to_json(const FileReport& file) {
   json["path"] = printable(file.path);
   json["bytes"] = file.bytes;
   json["code_bytes"] = file.code_bytes;
+  put(json, "foreign", file.foreign);
   if (file.elf) json["elf"] = to_json(*file.elf);
   json["carriers"] = Json::array();
   for (const CarrierGroup& group : file.groups) json["carriers"].push_back(to_json(group));

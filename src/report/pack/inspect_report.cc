@@ -120,14 +120,23 @@ Table runs_table(std::span<const FileReport> files) {
   return table;
 }
 
-Table file_table(std::span<const FileReport> files) {
+// The archive and folders that all files are in: "torch.whl!torch/lib/".
+std::string common_folder(std::span<const FileReport> files) {
+  std::string common = files.front().path;
+  for (const FileReport& file : files)
+    common.resize(
+        static_cast<std::size_t>(std::ranges::mismatch(common, file.path).in1 - common.begin()));
+  return common.substr(0, common.find_last_of("/!") + 1);
+}
+
+Table file_table(std::span<const FileReport> files, std::string_view folder) {
   Table table;
   table.columns = {{"File", Align::left, true},
                    {"Size", Align::right, false, 1},
                    {"Device code", Align::right, false, 2},
                    {"For", Align::left, true}};
   for (const FileReport& file : files)
-    table.rows.push_back({{file.path},
+    table.rows.push_back({{file.path.substr(folder.size())},
                           {format_bytes(file.bytes)},
                           {file.has_code() ? format_bytes(file.code_bytes) : "none"},
                           {targets_text(file)}});
@@ -152,6 +161,7 @@ void write_file(TerminalText& out, const FileReport& file) {
   if (file.elf)
     what += fmt::format(", {} {}", file.elf->machine,
                         file.elf->type == "shared" ? "library" : file.elf->type);
+  if (!file.foreign.empty()) what += ", " + file.foreign + ", which Linux does not load";
   if (file.has_code()) what += fmt::format(", {} of device code", format_bytes(file.code_bytes));
   out.heading(what);
   if (file.elf) write_elf(out, *file.elf);
@@ -206,7 +216,9 @@ std::string render_terminal(const Inspection& inspection, const TerminalStyle& s
   std::copy_if(inspection.files.begin(), inspection.files.end(), std::back_inserter(with_code),
                [](const FileReport& file) { return file.has_code(); });
   if (inspection.files.size() > 1 && !details) {
-    out.table(0, file_table(inspection.files));
+    const std::string folder = common_folder(inspection.files);
+    if (!folder.empty()) out.heading(folder);
+    out.table(0, file_table(inspection.files, folder));
     out.blank();
   } else {
     for (const FileReport& file : inspection.files) write_file(out, file);

@@ -19,6 +19,10 @@ std::string gpus_of(const Variant& variant) {
   return variant.for_cpu() ? "CPU" : join(variant.architectures, " ");
 }
 
+std::optional<CudaReleases> compilers_of(const Variant& variant) {
+  return variant.for_cpu() ? std::nullopt : pack::compilers_of(variant.architectures);
+}
+
 // What a variant is, without its files, which the manifest lists.
 Json summary_of(const Variant& variant) {
   Json doc = {{"name", variant.name}};
@@ -81,6 +85,7 @@ Json to_json(const KeyFiles& files, const Envelope& envelope) {
   doc["public_key"] = files.key.text();
   doc["secret_key_file"] = files.secret_path;
   doc["public_key_file"] = files.public_path;
+  put(doc, "key_chain_file", files.chain_path);
   return doc;
 }
 
@@ -104,11 +109,11 @@ Json to_json(const BuildReport& report, const Envelope& envelope) {
   doc["variants"] = Json::array();
   for (const auto& built : report.variants) {
     Json variant = summary_of(built.variant);
-    if (built.compilers) {
-      variant["cuda_from"] = version_text(built.compilers->from);
-      if (built.compilers->to) variant["cuda_to"] = version_text(*built.compilers->to);
+    if (const auto compilers = compilers_of(built.variant)) {
+      variant["cuda_from"] = version_text(compilers->from);
+      if (compilers->to) variant["cuda_to"] = version_text(*compilers->to);
     }
-    const auto wrong = declared_beside_scanned(built.variant);
+    const auto wrong = problems_of(built);
     if (!wrong.empty()) variant["problems"] = wrong;
     doc["variants"].push_back(std::move(variant));
   }
@@ -122,13 +127,13 @@ std::string render_terminal(const BuildReport& report, const TerminalStyle& styl
   std::vector<std::string> compilers;
   for (const auto& built : report.variants) {
     variants.push_back(&built.variant);
-    compilers.push_back(built.variant.for_cpu() ? "-" : releases_text(built.compilers));
+    compilers.push_back(built.variant.for_cpu() ? "-" : releases_text(compilers_of(built.variant)));
   }
   variant_table(out, variants, compilers);
-  for (const auto* variant : variants)
-    for (const auto& wrong : declared_beside_scanned(*variant))
+  for (const auto& built : report.variants)
+    for (const auto& wrong : problems_of(built))
       out.paragraph(2, {out.mark(Tone::bad) + " ", Ink::bad},
-                    fmt::format("{}: {}", variant->name, wrong));
+                    fmt::format("{}: {}", built.variant.name, wrong));
   const auto [all, once] = sizes_of(variants);
   out.paragraph(2, {},
                 fmt::format("All variants hold {}; each content once, {}. In {}.",

@@ -14,6 +14,7 @@ namespace gpuready {
 struct KeyFiles {
   std::string secret_path, public_path;
   pack::PublicKey key;
+  std::string chain_path;  // empty: no other key signed it
 };
 Json to_json(const KeyFiles& files, const Envelope& envelope);  // schema/pack-key
 std::string render_terminal(const KeyFiles& files, const TerminalStyle& style);

@@ -84,7 +84,7 @@ TEST_F(Http, NamesWhatIsWrong) {
   expect_error("error", "503");
   expect_error("gzip", "encoded (gzip)");
   expect_error("wrongrange", "were asked for");
-  expect_error("length", "bytes on the server, and the manifest says");
+  expect_error("length", "bytes on the server, and ");
   expect_error("cut", "after byte");
   expect_error("changed", "was changed on the server");
   // A good server then finds all that was fetched by then, and nothing bad.

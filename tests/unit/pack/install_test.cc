@@ -298,7 +298,7 @@ TEST(Build, CommandFindsTheArchitectures) {
       "mkdir -p $PACK_FOLDER && echo $CUDAARCHS $TORCH_CUDA_ARCH_LIST > $PACK_FOLDER/said"};
   BuildOptions options;
   options.out_folder = shop.root;
-  options.scan = [](const auto&) { return std::vector<CodeOfFile>(); };
+  options.scan = [](const auto&) { return Inspection(); };
   ASSERT_EQ(error_text(build_variant(*shop.host, recipe, variant, options)), "");
   EXPECT_EQ(read_text(shop.root + "/out/said"), "80-real;90 8.0;9.0+PTX\n");
   variant.command = {"sh", "-c", "echo no compiler >&2; exit 3"};

@@ -81,6 +81,41 @@ TEST(Select, OneVariantThatServesAllElseTheBestSet) {
   EXPECT_EQ(chosen(select_variant(manifest, machine("8.6"))), "modern");
 }
 
+TEST(Select, CudnnHasAFloorOfItsOwn) {
+  Manifest manifest = release();
+  manifest.variants[0].files.push_back(
+      {"lib/libcudnn.so.9.15.0", std::nullopt, 1, std::string(64, 'b'), false, 1, 1});
+  const auto selection = select_variant(manifest, machine("6.1"));
+  EXPECT_TRUE(selection.for_cpu);
+  EXPECT_EQ(considered(selection, "legacy").problems.at(0),
+            "6.1: cuDNN 9.15.0 runs on GPUs of 7.5 and newer");
+  manifest.variants[0].floors.cudnn = "9.10";  // as its maker says
+  EXPECT_EQ(chosen(select_variant(manifest, machine("6.1"))), "legacy");
+}
+
+TEST(Select, ASetIsOneVariantOfAllFiles) {
+  auto manifest = release();
+  manifest.variants[1].archive = {{"modern.tar.zst", 700, {}}};
+  manifest.variants[2].archive = {{"latest.tar.zst.001", 500, {}}, {"latest.tar.zst.002", 9, {}}};
+  const auto set = manifest.find("modern+latest");
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->name, "modern+latest");
+  ASSERT_EQ(set->files.size(), 2u);
+  EXPECT_EQ(set->files[0].path, "lib/x.so");
+  EXPECT_EQ(set->files[1].path, "variants/latest/lib/x.so");
+  EXPECT_EQ(set->files[1].offset_bytes, 700u);  // behind all of the first archive
+  EXPECT_EQ(set->archive_bytes(), 1209u);
+  EXPECT_EQ(set->code[1].path, "variants/latest/lib/x.so");
+  EXPECT_EQ(folder_of_member(set->name, "latest"), "variants/latest");
+  EXPECT_EQ(folder_of_member(set->name, "modern"), "");
+  EXPECT_FALSE(manifest.find("modern+none"));
+  EXPECT_FALSE(manifest.find(""));
+  // A link there would lead the others' files elsewhere.
+  manifest.variants[1].files.push_back({"variants", "lib", 0, std::nullopt, false, 0, 0});
+  EXPECT_FALSE(manifest.find("modern+latest"));
+  EXPECT_TRUE(manifest.find("modern"));
+}
+
 TEST(Select, MachineCodeBeforePtx) {
   Manifest manifest = release();
   manifest.variants = {variant("ptx", {"compute_75@7.0"}, 10), variant("code", {"sm_86"}, 1000)};

@@ -71,7 +71,7 @@ struct Workshop {
       BuildOptions options;
       options.out_folder = root + "/built";
       options.level = 1;
-      options.scan = [](const auto&) { return std::vector<CodeOfFile>(); };
+      options.scan = [](const auto&) { return Inspection(); };
       const auto built = build_variant(*host, recipe, variant, options);
       if (!built) return std::unexpected(built.error());
       recipe.variants.push_back(variant);
@@ -81,6 +81,7 @@ struct Workshop {
     options.out_folder = root + "/" + to;
     options.part_bytes = part_bytes;
     options.now_unix_seconds = host->identity()->unix_seconds;
+    options.chain = chain;
     if (publish_storage != nullptr) options.storage = publish_storage;
     return pack::publish(*host, recipe, key, options);
   }
@@ -126,6 +127,7 @@ struct Workshop {
   SecretKey key = make_secret_key().value();
   std::optional<PublicKey> trusted = key.public_key();
   OriginOptions origin_options = {};
+  std::optional<KeyChain> chain = {};
   Storage* publish_storage = nullptr;
 };
 

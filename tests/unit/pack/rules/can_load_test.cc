@@ -46,6 +46,42 @@ TEST(CanLoad, MachineCodeRunsOnItsMajorVersionFromItsMinorOn) {
   EXPECT_EQ(runs_on(cubin("sm_121")), "12.1");
 }
 
+// cuda-compat: a libcuda of CUDA 13 over a driver of CUDA 12.
+TEST(CanLoad, CudaCompatCrossesMajorsOnDataCentreGpusAlone) {
+  const Driver compat{.version = parse_version("535.104.05"), .cuda = parse_version("13.0")};
+  EXPECT_TRUE(compat.crosses_majors());
+  EXPECT_EQ(driver_obstacle(*parse_target_gpu("9.0"), compat), "");
+  EXPECT_EQ(driver_obstacle(*parse_target_gpu("7.5"), compat), "");  // T4 or RTX 20: not known
+  EXPECT_EQ(driver_obstacle(*parse_target_gpu("5.0"), compat),
+            "libcuda is of CUDA 13.0 (cuda-compat) over driver 535.104.05: that starts on "
+            "data-centre GPUs alone");
+  // Within a major version it starts everywhere; and its libcuda compiles and unpacks.
+  const Driver minor{.version = parse_version("535.104.05"), .cuda = parse_version("12.8")};
+  EXPECT_FALSE(minor.crosses_majors());
+  EXPECT_EQ(driver_obstacle(*parse_target_gpu("5.0"), minor), "");
+  EXPECT_EQ(can_load(ptx("compute_80", "8.7"), *parse_target_gpu("9.0"), minor).how, How::by_jit);
+  EXPECT_EQ(can_load(cubin("sm_90", Compression::zstd), *parse_target_gpu("9.0"), minor).how,
+            How::by_cubin);
+  EXPECT_EQ(how(cubin("sm_90", Compression::zstd), "9.0", "535.104.05"), How::no);
+}
+
+TEST(CanLoad, CudnnHasAFloorOfItsOwn) {
+  const auto obstacle = [](std::string_view cudnn, std::string_view gpu) {
+    return cudnn_obstacle(*parse_version(cudnn), *parse_cuda_target(gpu));
+  };
+  EXPECT_EQ(obstacle("9.10.2", "5.0"), "");
+  EXPECT_EQ(obstacle("9.11", "7.0"), "cuDNN 9.11 runs on GPUs of 7.5 and newer");
+  EXPECT_EQ(obstacle("9.15.1.9", "7.2"), "cuDNN 9.15.1.9 runs on GPUs of 7.5 and newer");
+  EXPECT_EQ(obstacle("9.15", "7.5"), "");
+  EXPECT_EQ(obstacle("8.9.7", "3.5"), "cuDNN 8.9.7 runs on GPUs of 5.0 and newer");
+  EXPECT_EQ(cudnn_of_path("lib/libcudnn_ops.so.9.15.0"), parse_version("9.15.0"));
+  EXPECT_EQ(
+      cudnn_of_path("nvidia_cudnn_cu12-9.15.1.9-py3-none-any.whl!nvidia/cudnn/lib/libcudnn.so.9"),
+      parse_version("9.15.1.9"));
+  for (const char* path : {"lib/libcudnn.so.9", "lib/libcudnn.so", "lib/libcublas.so.12.9.1", "x"})
+    EXPECT_FALSE(cudnn_of_path(path)) << path;
+}
+
 TEST(CanLoad, SystemsOnAChipShareNoMachineCode) {
   for (const char* own : {"53", "62", "72", "87", "101", "110"})
     EXPECT_EQ(runs_on(cubin(own)), parse_cuda_target(own)->capability());

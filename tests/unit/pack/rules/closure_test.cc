@@ -6,6 +6,9 @@ namespace gpuready::pack {
 namespace {
 
 struct Folder {
+  explicit Folder(std::vector<std::string> names = {"LICENSE"}) {
+    inspection.names = std::move(names);
+  }
   Inspection inspection = {};
   Folder& library(const std::string& path, std::vector<std::string> needed = {},
                   std::vector<std::string> run_path = {"$ORIGIN"}) {
@@ -73,12 +76,24 @@ TEST(Closure, KnowsWhatIsOpenedByName) {
   EXPECT_EQ(faults(cudnn), "");
 }
 
+TEST(Closure, WantsTheLicenceOfWhatIsNvidias) {
+  EXPECT_EQ(faults(Folder(std::vector<std::string>()).library("libmine.so")), "");
+  EXPECT_EQ(faults(Folder({"README"}).library("libcudart.so.12").library("libcublas.so.12")),
+            "licence libcudart.so.12\n");  // one for all
+  for (const char* text : {"doc/CUDA_EULA.txt", "nvidia/License.txt", "COPYING.nccl"})
+    EXPECT_EQ(faults(Folder({text}).library("libcudart.so.12")), "") << text;
+  // The folder is not its name.
+  EXPECT_EQ(faults(Folder({"licenses/readme"}).library("libnccl.so.2")), "licence libnccl.so.2\n");
+}
+
 TEST(Closure, RefusesTheDriversLibraries) {
   Folder folder;
   folder.library("libcuda.so.1").library("libnvidia-ptxjitcompiler.so.580.65.06");
   EXPECT_EQ(faults(folder),
             "driver_library libcuda.so.1\n"
             "driver_library libnvidia-ptxjitcompiler.so.580.65.06\n");
+  for (const char* name : {"libGLX_nvidia.so.0", "nvidia-uvm.ko.zst", "libnvidia_x.so"})
+    EXPECT_EQ(ownership_of(name), Ownership::driver) << name;
   EXPECT_EQ(ownership_of("libcudart.so.12"), Ownership::redistributable);
   EXPECT_EQ(ownership_of("libnppc.so.12"), Ownership::redistributable);
   EXPECT_EQ(ownership_of("libcurl.so.4"), Ownership::other);

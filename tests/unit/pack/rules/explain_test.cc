@@ -99,8 +99,34 @@ TEST(Explain, LibrariesOfACudaMajorVersionSetTheDriver) {
   EXPECT_EQ(cuda_major_needed(file), 13);
   const auto on = explain(file, *parse_target_gpu("8.0"), {.version = parse_version("575.51.03")});
   EXPECT_EQ(on.runs, Runs::none);
-  EXPECT_EQ(on.driver, "it needs CUDA 13: driver 580.65.06 or newer");
+  EXPECT_EQ(
+      on.driver,
+      "it needs CUDA 13: driver 580.65.06 or newer, or NVIDIA's cuda-compat package of that CUDA");
   EXPECT_EQ(on.change.driver, "580.65.06");
+}
+
+TEST(Explain, CudaCompatIsAnAnswerOnDataCentreGpus) {
+  FileReport file = inspect_bytes("libx.so", fat_binary({cubin_entry(90), cubin_entry(86)}));
+  file.elf = ElfFacts{};
+  file.elf->needed = {"libcudart.so.13"};
+  const Driver old{.version = parse_version("535.104.05")};
+  EXPECT_EQ(explain(file, *parse_target_gpu("9.0"), old).driver,
+            "it needs CUDA 13: driver 580.65.06 or newer, or NVIDIA's cuda-compat package of that "
+            "CUDA");
+  EXPECT_EQ(explain(file, *parse_target_gpu("8.6"), old).driver,
+            "it needs CUDA 13: driver 580.65.06 or newer");
+  const Driver compat{.version = old.version, .cuda = parse_version("13.0")};
+  EXPECT_EQ(explain(file, *parse_target_gpu("9.0"), compat).runs, Runs::all);
+}
+
+TEST(Explain, CudnnHasAFloorOfItsOwn) {
+  const auto file =
+      inspect_bytes("lib/libcudnn_ops.so.9.15.0", fat_binary({cubin_entry(60), cubin_entry(75)}));
+  const auto on = explain(file, *parse_target_gpu("6.0"), {});
+  EXPECT_EQ(on.runs, Runs::none);
+  EXPECT_EQ(on.driver, "cuDNN 9.15.0 runs on GPUs of 7.5 and newer");
+  EXPECT_EQ(on.change.text, "cuDNN 9.10 or older");
+  EXPECT_EQ(explain(file, *parse_target_gpu("7.5"), {}).runs, Runs::all);
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+// The bytes of a URL as they arrive, for a reader that asks for them piece by piece. A connection
+// that breaks is made anew and goes on where it broke, where the server knows ranges.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "pack/store/origin.h"
+
+namespace gpuready::pack {
+
+class UrlStream {
+ public:
+  virtual ~UrlStream() = default;
+  virtual std::string_view name() const = 0;  // of the file: what follows the last '/' of the path
+  // Fills as much as there is, at least a byte; 0 is the end.
+  virtual Result<std::size_t> read(std::span<std::uint8_t> to) = 0;
+};
+
+bool is_url(std::string_view path);  // http:// or https://
+std::string url_without_password(std::string_view url);
+Result<std::unique_ptr<UrlStream>> open_url_stream(const std::string& url,
+                                                   const OriginOptions& options = {});
+
+}  // namespace gpuready::pack
