@@ -1,5 +1,5 @@
-/* The driver is found at run time, so that the library also loads where none is. The device code is in
- * the section in which NVIDIA's compiler puts it; the driver takes of it what fits its GPU. */
+/* The driver is found at run time, so that the library also loads where none is. The device code is
+ * in the section in which NVIDIA's compiler puts it; the driver takes of it what fits its GPU. */
 #include "ternary_dot.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,8 @@ __asm__(
     ".section .nv_fatbin,\"a\"\n"
     ".balign 16\n"
     "ternary_fatbin:\n"
-    ".incbin \"" TERNARY_FATBIN "\"\n"
+    ".incbin \"" TERNARY_FATBIN
+    "\"\n"
     ".byte 0\n" /* PTX alone is text, which ends so */
     ".previous\n");
 extern const char ternary_fatbin[] __attribute__((visibility("hidden")));
@@ -31,9 +32,9 @@ void ternary_dot_cpu(const uint8_t* weights, const int8_t* x, int32_t* out, uint
 }
 
 typedef unsigned long long address;
-static int on_gpu(void* driver, const uint8_t* weights, const int8_t* x, int32_t* out, uint32_t rows,
-                  uint32_t cols) {
-#define FUNCTION(name, symbol, ...)                             \
+static int on_gpu(void* driver, const uint8_t* weights, const int8_t* x, int32_t* out,
+                  uint32_t rows, uint32_t cols) {
+#define FUNCTION(name, symbol, ...)                                       \
   int (*name)(__VA_ARGS__) = (int (*)(__VA_ARGS__))dlsym(driver, symbol); \
   if (name == NULL) return -1
   FUNCTION(init, "cuInit", unsigned);
