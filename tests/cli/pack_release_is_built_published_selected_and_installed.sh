@@ -97,7 +97,7 @@ expect_exit 2 "$GPUREADY" pack env --to set --variant cpu
 expect_in "installed is ${first%+*} and $second" "$err"
 
 # A new key: the old one signs it, installers learn it from the release, and the old one counts for nothing more.
-rm -rf next.* set && expect_exit 0 "$GPUREADY" pack install release --key "$public" --to set --variant modern --no-load-test
+rm -rf next.* renewed back set && expect_exit 0 "$GPUREADY" pack install release --key "$public" --to set --variant modern --no-load-test
 expect_exit 2 "$GPUREADY" pack key next --no-password --signed-by key.key
 expect_exit 0 "$GPUREADY" pack key next --no-password --signed-by key.key --package seed-libs
 sed -i 's/^version = .*/version = "1.1"/' pack.toml
@@ -114,7 +114,7 @@ expect_exit 1 "$GPUREADY" pack install back --to set --variant cpu
 
 # A folder that is not whole is built, with what is missing, and never published.
 if command -v cc >/dev/null; then
-  rm -rf whole && mkdir -p whole/lib
+  rm -rf whole whole-release && mkdir -p whole/lib
   echo 'int part(void) { return 1; }' >part.c && cc -shared -fPIC -Wl,-soname,libpart.so.1 -o whole/lib/libpart.so.1 part.c
   echo 'int puts(const char *); int part(void); int all(void) { return part() + puts("all"); }' >all.c
   cc -shared -fPIC -o whole/lib/liball.so all.c whole/lib/libpart.so.1 -Wl,-rpath,'$ORIGIN'

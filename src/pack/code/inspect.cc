@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/paths.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "host/mapped_file.h"
 #include "pack/code/archive.h"
 #include "pack/store/url_stream.h"
@@ -22,8 +22,6 @@ constexpr std::size_t kMostProblems = 200;
 // Libraries pack to a third; beyond a gigabyte, what unpacks to so many times its size is made to
 // keep readers busy.
 constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30, kMostRatio = 200;
-
-std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string_view name_fault(std::string_view name) {
   if (name.empty()) return "it has no name";
@@ -222,7 +220,7 @@ Result<Inspection> inspect_path(Host& host, const std::string& path, const Progr
     reader.read_folder(path, "", 0);
   } else {
     reader.found.kind = "file";
-    const std::string name(last_name(path));
+    const std::string name(base_name(path));
     TRY(reader.read_file(path, name, true));
     if (reader.found.kind == "file") reader.found.names.push_back(name);
   }
