@@ -218,22 +218,27 @@ P95_SAMPLES = 200
 
 def _host_block(stack, iterations, count):
     """`count` samples without a gap: where a stack works asynchronously, what follows is started before
-    what was started is waited for, and the first piece fills the queue and is not a sample."""
-    stamps, before = [], None
-    if stack.wait is None:
-        stamps.append(time.perf_counter())
-    for _ in range(count if stack.wait is None else count + 1):
+    what was started is waited for. The first piece fills the queue and the last empties it: neither is a
+    sample, for nothing was started beside them."""
+    def piece():
         for _ in range(iterations):
             outputs = stack.step()
-        if before is not None and stack.wait:
-            stack.wait(before)
-        if before is not None or stack.wait is None:
+        return outputs
+
+    if stack.wait is None:
+        stamps = [time.perf_counter()]
+        for _ in range(count):
+            outputs = piece()
             stamps.append(time.perf_counter())
-        before = outputs
-    if stack.wait:
-        stack.wait(before)
-        stamps.append(time.perf_counter())
-    return [(b - a) * 1e3 / iterations for a, b in zip(stamps, stamps[1:])], before
+    else:
+        stamps, before = [], piece()
+        for _ in range(count + 1):
+            outputs = piece()
+            stack.wait(before)
+            stamps.append(time.perf_counter())
+            before = outputs
+        stack.wait(outputs)
+    return [(b - a) * 1e3 / iterations for a, b in zip(stamps, stamps[1:])], outputs
 
 
 def _event_block(stack, iterations, count):
