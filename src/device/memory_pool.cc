@@ -27,7 +27,7 @@ struct PoolState {
   };
 
   Device* device;
-  PoolOptions options;
+  DevicePoolOptions options;
   mutable std::mutex mutex;
   bool closed = false;
   std::map<DeviceAddress, Used> used;
@@ -189,7 +189,7 @@ void PoolBlock::reset() {
   bytes_ = 0;
 }
 
-DevicePool::DevicePool(Device& device, const PoolOptions& options)
+DevicePool::DevicePool(Device& device, const DevicePoolOptions& options)
     : state_(std::make_shared<PoolState>()) {
   state_->device = &device;
   state_->options = options;

@@ -17,7 +17,7 @@
 
 namespace gpuready {
 
-struct PoolOptions {
+struct DevicePoolOptions {
   std::uint64_t limit_bytes = 0;  // of device memory, in use and cached together; 0: none
   // Beyond this a block that comes back is released instead of kept; 0: everything is kept.
   std::uint64_t most_cached_bytes = 0;
@@ -77,7 +77,7 @@ class PoolBlock {
 // Any thread may call; each call waits for the others.
 class DevicePool {
  public:
-  explicit DevicePool(Device& device, const PoolOptions& options = {});
+  explicit DevicePool(Device& device, const DevicePoolOptions& options = {});
   // Releases what is cached. What is in use still is released when its owner drops it.
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;

@@ -10,12 +10,12 @@
 
 namespace gpuready::ternary {
 
-class Timed {
+class CheckTimer {
  public:
-  explicit Timed(CheckResult& check) : check_(check) {}
-  ~Timed() { check_.duration_ms += elapsed_ms(start_); }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
+  explicit CheckTimer(CheckResult& check) : check_(check) {}
+  ~CheckTimer() { check_.duration_ms += elapsed_ms(start_); }
+  CheckTimer(const CheckTimer&) = delete;
+  CheckTimer& operator=(const CheckTimer&) = delete;
 
  private:
   CheckResult& check_;

@@ -67,7 +67,7 @@ void SubjectRun::products(const PackedProblem& packed) {
     if (!weights) return;
     const auto one = [&]<class T>(CheckId id, std::span<const T> right) {
       if (!alive_) return;
-      const Timed timed(check(id));
+      const CheckTimer timer(check(id));
       auto out = poisoned<T>(right.size());
       const auto done = backend_->multiply(*weights, packed.activations, std::span(out));
       if (!done)
@@ -82,7 +82,7 @@ void SubjectRun::products(const PackedProblem& packed) {
 }
 
 void SubjectRun::packing(std::int64_t n, std::int64_t k, std::uint64_t seed) {
-  const Timed timed(check(CheckId::packing));
+  const CheckTimer timer(check(CheckId::packing));
   // A unit row for each column reads one weight of every row.
   Problem p = make_problem({1, n, k}, seed);
   const auto width = static_cast<std::size_t>(k), height = static_cast<std::size_t>(n);
@@ -144,7 +144,7 @@ SubjectResult SubjectRun::summary() const {
 }
 
 void SubjectRun::against(Backend& cpu, Shape shape, std::int64_t rows, std::uint64_t seed) {
-  const Timed timed(check(CheckId::cpu));
+  const CheckTimer timer(check(CheckId::cpu));
   Numbers numbers(seed);
   Codes codes;
   codes.shape = shape;

@@ -45,7 +45,7 @@ std::string_view name_of(FloatType type) {
 }  // namespace
 
 void SubjectRun::values(const ProblemSpec& spec, FloatType type, std::uint64_t seed) {
-  const Timed timed(check(CheckId::values));
+  const CheckTimer timer(check(CheckId::values));
   Problem p = make_problem(spec, seed);
   Numbers numbers(seed + 1);
   const auto m = static_cast<std::size_t>(spec.m), k = static_cast<std::size_t>(spec.k);
@@ -95,7 +95,7 @@ void SubjectRun::values(const ProblemSpec& spec, FloatType type, std::uint64_t s
 
 void SubjectRun::accuracy(Shape shape, std::int64_t rows, std::uint64_t seed) {
   CheckResult& c = check(CheckId::accuracy);
-  const Timed timed(c);
+  const CheckTimer timer(c);
   Numbers numbers(seed);
   const auto n = static_cast<std::size_t>(shape.rows), k = static_cast<std::size_t>(shape.cols);
   const auto m = static_cast<std::size_t>(rows);
@@ -147,7 +147,7 @@ void SubjectRun::refused(ErrorKind want, const Result<void>& got, const std::str
 }
 
 void SubjectRun::refusals() {
-  const Timed timed(check(CheckId::refusals));
+  const CheckTimer timer(check(CheckId::refusals));
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Problem p = make_problem({3, 21, 150}, 11);
   const auto weights = load(CheckId::refusals, *PackedWeights::pack(p.weights), "refusals");

@@ -140,7 +140,7 @@ Result<std::optional<double>> MemoryPasses::run(const Kernel& kernel, const Memo
   return std::optional(total_ms);
 }
 
-void MemoryPasses::add_options(MemoryPassParams& params, const WriteOptions& options) const {
+void MemoryPasses::add_options(MemoryPassParams& params, const PassOptions& options) const {
   params.select = options.select;
   params.descending = options.descending ? 1 : 0;
   if (options.faulty && faults_) {
@@ -151,7 +151,7 @@ void MemoryPasses::add_options(MemoryPassParams& params, const WriteOptions& opt
 
 Result<std::optional<double>> MemoryPasses::write(const MemoryRanges& ranges,
                                                   const MemoryPattern& pattern,
-                                                  const WriteOptions& options,
+                                                  const PassOptions& options,
                                                   const PassProgress& progress) {
   MemoryPassParams params = params_for(pattern);
   add_options(params, options);
@@ -167,7 +167,7 @@ Result<std::optional<VerifyResult>> MemoryPasses::verify(const MemoryRanges& ran
 
 Result<std::optional<VerifyResult>> MemoryPasses::invert(const MemoryRanges& ranges,
                                                          const MemoryPattern& pattern,
-                                                         const WriteOptions& options,
+                                                         const PassOptions& options,
                                                          const PassProgress& progress) {
   MemoryPassParams params = params_for(pattern);
   add_options(params, options);

@@ -20,7 +20,7 @@ struct WordSpan {
   std::uint64_t first = 0, words = 0;
 };
 
-struct WriteOptions {
+struct PassOptions {
   std::uint64_t select = kWriteAll;
   bool descending = false;
   bool faulty = false;  // with the faults of set_faults()
@@ -53,14 +53,14 @@ class MemoryPasses {
 
   // Milliseconds by the device's own events; nothing when cancelled.
   Result<std::optional<double>> write(const MemoryRanges& ranges, const MemoryPattern& pattern,
-                                      const WriteOptions& options, const PassProgress& progress);
+                                      const PassOptions& options, const PassProgress& progress);
   Result<std::optional<VerifyResult>> verify(const MemoryRanges& ranges,
                                              const MemoryPattern& pattern, WordSpan span,
                                              const PassProgress& progress);
   // Verifies, and writes the complement in place. The words that were bad are gone then.
   Result<std::optional<VerifyResult>> invert(const MemoryRanges& ranges,
                                              const MemoryPattern& pattern,
-                                             const WriteOptions& options,
+                                             const PassOptions& options,
                                              const PassProgress& progress);
   // Copies words [source, source + target.words) to `target`, which they do not overlap.
   Result<std::optional<double>> move(const MemoryRanges& ranges, WordSpan target,
@@ -86,7 +86,7 @@ class MemoryPasses {
   Result<std::optional<VerifyResult>> run_verify(const Kernel& kernel, const MemoryRanges& ranges,
                                                  const MemoryPassParams& params, WordSpan span,
                                                  const PassProgress& progress);
-  void add_options(MemoryPassParams& params, const WriteOptions& options) const;
+  void add_options(MemoryPassParams& params, const PassOptions& options) const;
   Result<void> clear_results();
   Result<MemoryPassResults> read_header();
   Result<std::vector<MemoryBadWord>> read_entries(std::uint64_t recorded);
