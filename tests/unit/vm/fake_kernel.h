@@ -80,7 +80,15 @@ class FakeKernel final : public Host, public Storage {
 
   // ---- Host
   HostKind kind() const override { return HostKind::scripted; }
+  // The answers hold until others are asked for, as a live host's do.
+  void ask_driver(const std::vector<std::string>& paths) override {
+    answers_.clear();
+    std::map<std::string, Result<std::string>> now;
+    for (const auto& path : paths) now.emplace(path, read_file(path, 0));
+    answers_ = std::move(now);
+  }
   Result<std::string> read_file(const std::string& path, std::size_t) override {
+    if (const auto answer = answers_.find(path); answer != answers_.end()) return answer->second;
     if (const auto* device = device_of(path); device && path.ends_with("/driver_override"))
       return (device->override_.empty() ? "(null)" : device->override_) + "\n";
     if (const auto found = files.find(path); found != files.end()) return found->second;
@@ -198,6 +206,7 @@ class FakeKernel final : public Host, public Storage {
   inline static const std::string kBus = "/sys/bus/pci/";
 
  private:
+  std::map<std::string, Result<std::string>> answers_;  // of ask_driver()
   const Device* device_of(const std::string& path) const {
     const auto rest = after_prefix(path, kBus + "devices/");
     if (!rest) return nullptr;
