@@ -19,6 +19,8 @@ constexpr CommandEntry kSubcommands[] = {
     {"status", "What is attached, what is in quarantine, what did not end", declare_vm_status},
     {"recover", "After a crash or a restart: bring everything to a whole state",
      declare_vm_recover},
+    {"doctor", "Say what keeps a host's devices from virtual machines, or a guest from its GPU",
+     declare_vm_doctor},
     {"drivers", "Bundles of driver files for guests: make, list, check", declare_vm_drivers},
     {"compat", "Say whether a container image's CUDA runs on a driver", declare_vm_compat},
     {"initrd", "Write an initrd with a driver bundle and the guest's init", declare_vm_initrd},

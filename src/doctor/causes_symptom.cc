@@ -85,21 +85,6 @@ std::vector<Match> call_failed(const Facts& facts) {
   return matches;
 }
 
-Severity own_severity(const XidEntry* entry, const std::string& line) {
-  if (!entry) return Severity::warning;
-  // 154 tells that the recovery action changed; back to none, all is well again.
-  if (entry->code == 154 && contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to "))
-    return Severity::info;
-  if (entry->code >= 144 && entry->code <= 150) {
-    if (contains(line, "Nonfatal")) return Severity::warning;
-    if (contains(line, " Fatal")) return Severity::error;
-  }
-  if (entry->klass == XidClass::application || entry->klass == XidClass::informational)
-    return Severity::info;
-  if (entry->action == XidAction::none) return Severity::info;
-  return entry->fatal ? Severity::error : Severity::warning;
-}
-
 // Drivers from 580 on name the cause: "..., Ch 00000008 caused by previous Xid 149".
 void explain_removal(const XidEvent& event, Match& match) {
   constexpr std::string_view kCause = "caused by previous Xid ";
@@ -159,8 +144,7 @@ std::vector<Match> xid_events(const Facts& facts) {
     auto& seen = events[{event.code, event.pci, state_of(machine, event)}];
     if (!seen.first) seen.first = &event;
     seen.last = &event;
-    const auto* entry = find_xid(event.code);
-    if (!seen.worst || own_severity(entry, event.line) > own_severity(entry, seen.worst->line))
+    if (!seen.worst || xid_severity(event.code, event.line) > xid_severity(event.code, seen.worst->line))
       seen.worst = &event;
     seen.count += 1 + event.left_out;
   }
@@ -171,7 +155,7 @@ std::vector<Match> xid_events(const Facts& facts) {
     Match match;
     match.id = fmt::format("xid-{}", code);
     // NVLink's events each say how grave they are; of a recovery action the newest one holds.
-    match.severity = own_severity(entry, code == 154 ? seen.last->line : seen.worst->line);
+    match.severity = xid_severity(code, code == 154 ? seen.last->line : seen.worst->line);
     if (entry) match.remedy = remedy_of(entry->action);
     match.title = fmt::format("Xid {}: {}", code, entry ? entry->name : "unknown");
     match.explanation = entry ? std::string(entry->meaning)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/text.h"
+
 namespace gpuready {
 namespace {
 
@@ -587,6 +589,22 @@ std::string_view describe(XidAction action) {
              "are NVSwitches";
   }
   return "unknown";
+}
+
+Severity xid_severity(int code, std::string_view line) {
+  const auto* entry = find_xid(code);
+  if (!entry) return Severity::warning;
+  // 154 tells that the recovery action changed; back to none, all is well again.
+  if (entry->code == 154 && contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to "))
+    return Severity::info;
+  if (entry->code >= 144 && entry->code <= 150) {
+    if (contains(line, "Nonfatal")) return Severity::warning;
+    if (contains(line, " Fatal")) return Severity::error;
+  }
+  if (entry->klass == XidClass::application || entry->klass == XidClass::informational)
+    return Severity::info;
+  if (entry->action == XidAction::none) return Severity::info;
+  return entry->fatal ? Severity::error : Severity::warning;
 }
 
 }  // namespace gpuready

@@ -18,6 +18,8 @@
 #include <span>
 #include <string_view>
 
+#include "gpuready/finding.h"
+
 namespace gpuready {
 
 enum class XidClass : std::uint8_t {
@@ -58,6 +60,8 @@ struct XidEntry {
 
 std::span<const XidEntry> xid_table();  // ascending by code
 const XidEntry* find_xid(int code);     // nullptr when unknown
+// How grave an Xid is by itself; the lines of NVLink's and of 154 say more than their codes.
+Severity xid_severity(int code, std::string_view line);
 std::string_view to_string(XidClass klass);
 std::string_view describe(XidAction action);  // a phrase for people, e.g. "reboot the machine"
 

@@ -159,6 +159,17 @@ constexpr Rule<CompatReport> kCompat[] = {
     {[](const CompatReport& r) { return r.cuda.fit == vm::CudaFit::unknown; }, Exit::unknown},
 };
 
+constexpr Rule<VmDoctorReport> kVmDoctor[] = {
+    {[](const VmDoctorReport& r) {
+       return any(r.findings, [](const Finding& f) { return f.severity == Severity::error; });
+     },
+     Exit::unhealthy},
+    {[](const VmDoctorReport& r) {
+       return r.console && r.console->state == vm::ConsoleState::unknown;
+     },
+     Exit::unknown},
+};
+
 constexpr Rule<Explanation> kPackExplain[] = {
     {[](const Explanation& e) { return !e.problems.empty(); }, Exit::unhealthy},
     {[](const Explanation& e) {
@@ -243,6 +254,7 @@ Exit exit_of(const BenchRun& outcome) { return first_that_holds(kBenchRun, outco
 Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCompare, comparison); }
 Exit exit_of(const DriversReport& report) { return first_that_holds(kDrivers, report); }
 Exit exit_of(const CompatReport& report) { return first_that_holds(kCompat, report); }
+Exit exit_of(const VmDoctorReport& report) { return first_that_holds(kVmDoctor, report); }
 Exit exit_of(const bench::Promotion& promotion) { return first_that_holds(kPromote, promotion); }
 
 Exit exit_of(const pack::Inspection& inspection) {

@@ -15,6 +15,7 @@
 #include "report/pack/env_report.h"
 #include "report/pack/explain_report.h"
 #include "report/selftest_report.h"
+#include "report/vm/doctor_report.h"
 #include "report/vm/drivers_report.h"
 #include "ternary/gguf_convert.h"
 #include "ternary/gguf_inspect.h"
@@ -62,6 +63,7 @@ Exit exit_of(const ternary::gguf::ConvertReport& report);
 Exit exit_of(const bench::Comparison& comparison);
 Exit exit_of(const DriversReport& report);
 Exit exit_of(const CompatReport& report);
+Exit exit_of(const VmDoctorReport& report);
 Exit exit_of(const bench::Promotion& promotion);
 
 struct BenchRun {

@@ -34,6 +34,18 @@ void write_evidence(const Finding& finding, TerminalText& out) {
     out.line(4, {{bar + fmt::format("and {} more", finding.evidence.size() - count), Ink::dim}});
 }
 
+std::string tally_text(const Summary& summary) {
+  std::vector<std::string> parts;
+  if (summary.errors > 0)
+    parts.push_back(counted(static_cast<std::size_t>(summary.errors), "error"));
+  if (summary.warnings > 0)
+    parts.push_back(counted(static_cast<std::size_t>(summary.warnings), "warning"));
+  if (summary.infos > 0) parts.push_back(counted(static_cast<std::size_t>(summary.infos), "note"));
+  return join(parts, ", ");
+}
+
+}  // namespace
+
 void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
   const Tone tone = tone_of(finding.severity);
   out.blank();
@@ -54,18 +66,6 @@ void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
   collect_titles(finding, titles);
   if (!titles.empty()) out.paragraph(4, {"explains: ", Ink::dim}, join(titles, "; "), Ink::dim);
 }
-
-std::string tally_text(const Summary& summary) {
-  std::vector<std::string> parts;
-  if (summary.errors > 0)
-    parts.push_back(counted(static_cast<std::size_t>(summary.errors), "error"));
-  if (summary.warnings > 0)
-    parts.push_back(counted(static_cast<std::size_t>(summary.warnings), "warning"));
-  if (summary.infos > 0) parts.push_back(counted(static_cast<std::size_t>(summary.infos), "note"));
-  return join(parts, ", ");
-}
-
-}  // namespace
 
 void write_findings(const Report& report, const Summary& summary, bool quiet, TerminalText& out) {
   if (!report.findings) return;

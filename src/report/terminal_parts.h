@@ -14,9 +14,10 @@ void write_outcomes(const std::vector<const TestSummary*>& tests, bool name_test
 void write_samples(const Report& report, bool quiet, TerminalText& out);    // terminal_samples.cc
 void write_fitness(const Summary& summary, bool quiet, TerminalText& out);  // terminal_samples.cc
 void write_findings(const Report& report, const Summary& summary, bool quiet,
-                    TerminalText& out);                          // terminal_findings.cc
-void write_unseen(const Machine& machine, TerminalText& out);    // terminal_findings.cc
-void write_details(const Machine& machine, TerminalText& out);   // terminal_detect.cc
-void write_topology(const Machine& machine, TerminalText& out);  // terminal_detect.cc
+                    TerminalText& out);                                     // terminal_findings.cc
+void write_finding(const Finding& finding, bool quiet, TerminalText& out);  // terminal_findings.cc
+void write_unseen(const Machine& machine, TerminalText& out);               // terminal_findings.cc
+void write_details(const Machine& machine, TerminalText& out);              // terminal_detect.cc
+void write_topology(const Machine& machine, TerminalText& out);             // terminal_detect.cc
 
 }  // namespace gpuready

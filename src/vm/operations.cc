@@ -160,11 +160,17 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
 
 Result<State> read_state(Host& host, const std::string& folder, const InventoryOptions& options) {
   State state;
-  state.claims = TRY(read_journal(host, folder));
+  auto claims = read_journal(host, folder);
+  // Root's alone: an ordinary user sees the devices all the same.
+  const bool hidden = !claims && claims.error().kind == ErrorKind::no_permission;
+  if (!hidden) state.claims = TRY(std::move(claims));
   InventoryOptions all = options;
   const auto claimed = naming(state.claims).named;
   all.named.insert(all.named.end(), claimed.begin(), claimed.end());
   state.inventory = read_inventory(host, inspect(host, {}), all);
+  if (hidden)
+    state.inventory.unseen.push_back(
+        folder + ": only root may see what is attached and what is in quarantine");
   apply_claims(state.inventory, state.claims);
   return state;
 }

@@ -23,7 +23,7 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 # Documents that the program writes. Tomorrow's may have more keys, which today's schema accepts.
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
-           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd",
+           "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
            "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
            "pack-select", "pack-install", "pack-list", "pack-env")
 # What each of them says of itself.
@@ -85,7 +85,7 @@ class Schemas(unittest.TestCase):
                                         "ternary-verify", "ternary-bench", "ternary-inspect",
                                         "ternary-convert", "bench-run", "bench-compare",
                                         "bench-promote", "bench-history", "vm-drivers", "vm-compat", "vm-devices",
-                                        "vm-operation", "vm-status", "vm-args", "vm-initrd",
+                                        "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
            "pack-inspect", "pack-explain",
                                         "pack-manifest", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env"})

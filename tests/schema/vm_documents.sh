@@ -15,10 +15,15 @@ for cuda in 12.4 99.0; do
   "$GPUREADY" vm compat --image-cuda $cuda --bundle "$work/bundle" --rootfs "$work/root" \
     --json "$1/vm-compat.$cuda.json" >/dev/null || [ $? -eq 1 ] || [ $? -eq 4 ]
 done
+for log in guest-ready guest-bar-too-large hypeman-insmod-fails hostile; do
+  "$GPUREADY" vm doctor --console "$SOURCE/tests/consoles/$log.log" --json "$1/vm-doctor.$log.json" >/dev/null ||
+    [ $? -eq 1 ]
+done
 for machine in base-hgx-h100x8 vm-host-h100; do
   replay=(--replay "$SOURCE/tests/machines/$machine/machine.json")
   "$GPUREADY" vm show "${replay[@]}" --json "$1/vm-devices.$machine.json" >/dev/null
   "$GPUREADY" vm plan 17:00.0 --for guest "${replay[@]}" --json "$1/vm-operation.$machine.json" \
     >/dev/null || [ $? -eq 1 ]
+  "$GPUREADY" vm doctor "${replay[@]}" --side host --json "$1/vm-doctor.$machine.json" >/dev/null || [ $? -eq 1 ]
   "$GPUREADY" vm status "${replay[@]}" --json "$1/vm-status.$machine.json" >/dev/null
 done

@@ -38,6 +38,10 @@ TEST(VmDocuments, TheSchemaOfOperationsIsCurrent) {
   value::expect_current_definitions("schema/vm-operation.schema.json", definitions<Plan>());
 }
 
+TEST(VmDocuments, TheSchemaOfTheDoctorIsCurrent) {
+  value::expect_current_definitions("schema/vm-doctor.schema.json", definitions<Finding>());
+}
+
 TEST(VmJournal, EveryFieldOfAPlanSurvives) {
   const Plan plan = value::filled<Plan>();
   const Json written = value::write_fields(plan);

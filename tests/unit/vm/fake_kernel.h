@@ -57,6 +57,8 @@ class FakeKernel final : public Host, public Storage {
 
   std::map<std::string, std::string> files;
   std::map<std::string, Device> devices;
+  std::string log;                  // of the kernel
+  std::set<std::string> forbidden;  // folders that this user may not list
   std::set<std::string> drivers, services;
   std::map<std::string, std::vector<std::string>> open;  // pid -> device files
   std::vector<std::string> commands;                     // that were run
@@ -106,6 +108,7 @@ class FakeKernel final : public Host, public Storage {
   }
   Result<std::string> real_path(const std::string& path) override { return path; }
   Result<std::vector<std::string>> list_directory(const std::string& path) override {
+    if (forbidden.contains(path)) return fail_errno(path, EACCES);
     std::set<std::string> names;
     if (path == kBus + "devices")
       for (const auto& [address, device] : devices) names.insert(address);
@@ -143,7 +146,7 @@ class FakeKernel final : public Host, public Storage {
     root.machine = "x86_64";
     return root;
   }
-  Result<std::string> kernel_log() override { return std::string(); }
+  Result<std::string> kernel_log() override { return log; }
   Result<JobOutcome> run(const Job& job) override;
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
     std::vector<ProbeDocument> documents;

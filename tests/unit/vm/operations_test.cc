@@ -51,6 +51,17 @@ TEST(VmOperations, ThereAndBack) {
   EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
 }
 
+TEST(VmOperations, AnOrdinaryUserSeesTheDevicesWithoutTheJournal) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.forbidden.insert("/state");
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_NE(state->inventory.find(kGpu), nullptr);
+  ASSERT_FALSE(state->inventory.unseen.empty());
+  EXPECT_TRUE(contains(state->inventory.unseen.back(), "only root may see what is attached"));
+}
+
 TEST(VmOperations, AnOpenDeviceIsRefusedAndNothingIsTouched) {
   FakeKernel kernel;
   fill(kernel);

@@ -1,0 +1,123 @@
+// `vm doctor`: what keeps a host's devices from virtual machines, or a guest from its GPU.
+#include <memory>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "cli/vm_commands.h"
+#include "cli/vm_host.h"
+#include "doctor/diagnose.h"
+#include "report/exit_rules.h"
+#include "report/vm/doctor_report.h"
+#include "vm/diagnose/host.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr std::size_t kMostConsole = 256 * MiB;
+
+struct Options {
+  Globals globals;
+  std::vector<std::string> devices;
+  std::optional<std::string> console;
+  std::string side = "auto";
+};
+
+Result<VmDoctorReport> of_console(const std::string& path, Host& host) {
+  VmDoctorReport report{.side = "console"};
+  report.console = vm::read_console(TRY(host.read_file(path, kMostConsole)));
+  report.findings = std::move(report.console->findings);
+  return report;
+}
+
+Result<VmDoctorReport> of_host(Host& host, const Machine& machine,
+                               const std::vector<PciAddress>& named) {
+  VmDoctorReport report{.side = "host"};
+  auto state = TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = named}));
+  std::vector<PciAddress> asked = named;
+  if (asked.empty())
+    for (const auto& device : state.inventory.devices)
+      if (vm::is_passable(device.function.vendor_id, device.function.class_code) ||
+          device.around.moves_together.size() > 1)
+        asked.push_back(device.function.address);
+  for (const auto& address : asked)
+    if (!state.inventory.find(address))
+      return fail(ErrorKind::not_found, address.text() + ": there is no such PCI device");
+  report.devices = asked.size();
+  report.findings =
+      vm::diagnose_host({machine, state, std::move(asked), vm::read_unsafe_interrupts(host)});
+  report.unseen = std::move(state.inventory.unseen);
+  for (const auto& unseen : machine.unseen)
+    if (unseen.what == "kernel log") report.unseen.push_back(unseen.what + ": " + unseen.why);
+  return report;
+}
+
+Result<VmDoctorReport> of_guest(Host& host, const Globals& globals) {
+  VmDoctorReport report{.side = "guest"};
+  const auto machine = TRY(inspect_as_asked(host, globals, {.full = true}));
+  report.findings = diagnose(machine);
+  for (const auto& unseen : machine.unseen)
+    report.unseen.push_back(unseen.what + ": " + unseen.why);
+  return report;
+}
+
+Result<VmDoctorReport> look(const Options& options, const std::vector<PciAddress>& named) {
+  auto host = TRY(open_host(options.globals));
+  if (options.console) return of_console(*options.console, *host);
+  if (options.side == "guest") return of_guest(*host, options.globals);
+  const auto machine = inspect(*host, {.libraries = false, .kernel_log = true});
+  const auto& hypervisor = machine.system.hypervisor;
+  const bool guest = hypervisor && *hypervisor != "none" && named.empty();
+  if (options.side == "auto" && guest) return of_guest(*host, options.globals);
+  return of_host(*host, machine, named);
+}
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals, {options.console.value_or("")}))
+    return complain(*bad);
+  const auto named = addresses_of(options.devices);
+  if (!named) return complain(named.error());
+  const auto report = look(options, *named);
+  if (!report)
+    return complain(report.error(), report.error().kind == ErrorKind::not_found && !options.console
+                                        ? Exit::required_absent
+                                        : Exit::usage);
+  Envelope envelope = begin_vm_envelope("vm doctor", options.globals);
+  envelope.exit = exit_of(*report);
+  envelope.conclusion = conclusion(*report);
+  envelope.duration_ms = elapsed_ms(start);
+  return deliver(
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(*report, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); }},
+      options.globals);
+}
+
+}  // namespace
+
+void declare_vm_doctor(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  add_vm_output(command, options->globals);
+  command.add({
+      {.name = "DEVICE",
+       .value = &options->devices,
+       .help = "PCI addresses of this host's devices; all that `vm list` names when none is given"},
+      {.name = "--console",
+       .value = &options->console,
+       .help = "Read what a guest wrote to its console instead of looking at this machine",
+       .type = "FILE",
+       .excludes = "--replay"},
+      {.name = "--side",
+       .value = &options->side,
+       .help = "Take this machine for a host or for a guest",
+       .one_of = {"auto", "host", "guest"}},
+  });
+  command.footer =
+      "Exit codes: 0 nothing is wrong; 1 an error was found; 2 wrong usage, or a file cannot be "
+      "read;\n"
+      "3 a device is not here; 4 the console does not tell whether a GPU is ready.";
+}
+
+}  // namespace gpuready::cli

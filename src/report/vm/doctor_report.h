@@ -1,0 +1,26 @@
+// What `vm doctor` found, as a document and as text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/envelope.h"
+#include "report/report.h"
+#include "vm/diagnose/console.h"
+
+namespace gpuready {
+
+struct VmDoctorReport {
+  std::string side;         // "host", "guest", "console"
+  std::size_t devices = 0;  // of a host: that were asked about
+  std::vector<Finding> findings = {};
+  std::vector<std::string> unseen = {};
+  std::optional<vm::ConsoleReport> console = {};  // its findings stand in `findings`
+};
+
+Json to_json(const VmDoctorReport& report, const Envelope& envelope);  // schema/vm-doctor
+std::string render_terminal(const VmDoctorReport& report, const TerminalStyle& style);
+std::string conclusion(const VmDoctorReport& report);
+
+}  // namespace gpuready

@@ -1,0 +1,312 @@
+#include "vm/diagnose/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+#include "doctor/xid_table.h"
+#include "machine/kernel_log.h"
+#include "vm/diagnose/bar_lines.h"
+#include "vm/diagnose/console_causes.h"
+#include "vm/diagnose/hypeman_steps.h"
+
+namespace gpuready::vm {
+namespace {
+
+constexpr std::size_t kMostConsoleBytes = 16u << 20;  // of the end of a log
+constexpr std::size_t kMostEvidence = 4;
+constexpr std::size_t kMostLine = 2000;
+constexpr std::string_view kLoading = "NVRM: loading NVIDIA UNIX";
+// Smaller windows are not what firmware has no room for.
+constexpr std::uint64_t kLargeBar = 64u << 20;
+
+struct ConsoleLine {
+  std::size_t number = 0;  // from 1
+  std::string text;
+};
+
+// Without what terminals take for commands, and without the kernel's time in front.
+std::string plain(std::string_view raw) {
+  std::string out;
+  for (std::size_t i = 0; i < raw.size() && out.size() < kMostLine; ++i) {
+    if (raw[i] != '\x1b') {
+      if (raw[i] != '\r') out += raw[i];
+      continue;
+    }
+    if (i + 1 < raw.size() && raw[i + 1] == '[')  // ECMA-48: parameters, then one letter
+      for (i += 2; i < raw.size() && (raw[i] < '@' || raw[i] > '~');) ++i;
+    else
+      ++i;
+  }
+  return printable(trim(out));
+}
+
+bool is_boot(std::string_view line) { return contains(line, "Linux version "); }
+
+struct FoundCause {
+  const ConsoleCause* row = nullptr;
+  std::size_t first = 0;  // line's number
+  Finding finding;
+};
+
+class ConsoleReader {
+ public:
+  explicit ConsoleReader(std::string_view console) {
+    if (console.size() > kMostConsoleBytes)
+      console.remove_prefix(console.size() - kMostConsoleBytes);
+    std::size_t number = 0, start = 0;
+    for (const auto raw : lines(console)) {
+      lines_.push_back({++number, plain(raw)});
+      if (!is_boot(lines_.back().text)) continue;
+      ++out_.boots;
+      start = lines_.size() - 1;
+    }
+    // What stands before the last kernel's start is about earlier boots. What a hypervisor says
+    // just before the first one may have kept nothing from starting.
+    if (out_.boots > 0)
+      lines_.erase(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(start));
+  }
+
+  ConsoleReport read() && {
+    read_steps();
+    read_driver();
+    for (const auto& line : lines_) match(line);
+    read_bars();
+    read_xids();
+    judge_steps();
+    fold();
+    decide();
+    return std::move(out_);
+  }
+
+ private:
+  void read_steps() {
+    for (const auto& line : lines_) {
+      if (auto own = steps_in(line.text); !own.empty()) {
+        out_.kind = ConsoleKind::gpuready;
+        step_lines_.push_back(line.number);
+        out_.steps.push_back(std::move(own.front()));
+      } else if (is_hypeman_line(line.text)) {
+        if (out_.kind != ConsoleKind::gpuready) out_.kind = ConsoleKind::hypeman;
+        if (auto step = hypeman_step(line.text)) {
+          step_lines_.push_back(line.number);
+          out_.steps.push_back(std::move(*step));
+        }
+      }
+    }
+    if (out_.kind == ConsoleKind::unknown && out_.boots > 0) out_.kind = ConsoleKind::linux_boot;
+  }
+
+  void read_driver() {
+    for (const auto& line : lines_)
+      if (const auto at = line.text.find(kLoading); at != line.text.npos) {
+        out_.driver_version = find_version(std::string_view(line.text).substr(at));
+        loaded_ = line.number;
+      }
+    for (std::size_t i = 0; i < out_.steps.size(); ++i) {
+      const auto& step = out_.steps[i];
+      if (step.kind != "module" || step.subject != "nvidia" || step.state != StepState::ok)
+        continue;
+      loaded_ = std::max(loaded_, step_lines_[i]);
+      if (!out_.driver_version) out_.driver_version = find_version(step.text);
+    }
+  }
+
+  void match(const ConsoleLine& line) {
+    for (const auto& row : console_causes())
+      for (const auto pattern : row.lines) {
+        if (!fits(line.text, pattern)) continue;
+        // A load that failed before one that did not: an initrd had no module, and the root has it.
+        if (row.stage == Stage::module && line.number < loaded_) return;
+        add(row, line);
+        claimed_.insert(line.number);
+        return;
+      }
+  }
+
+  FoundCause& add(const ConsoleCause& row, const ConsoleLine& line) {
+    auto& cause = cause_of(row, std::string(row.id), line.number);
+    quote(cause, line);
+    return cause;
+  }
+
+  FoundCause& cause_of(const ConsoleCause& row, const std::string& id, std::size_t number) {
+    for (auto& known : causes_)
+      if (known.finding.id == id) return known;
+    FoundCause cause{.row = &row, .first = number, .finding = {}};
+    auto& finding = cause.finding;
+    finding.id = id;
+    finding.severity = row.severity;
+    finding.title = row.title;
+    finding.explanation = row.explanation;
+    if (!row.cure.empty()) finding.cure = std::string(row.cure);
+    if (!row.command.empty()) finding.command = std::string(row.command);
+    return causes_.emplace_back(std::move(cause));
+  }
+
+  static void quote(FoundCause& cause, const ConsoleLine& line) {
+    auto& finding = cause.finding;
+    if (finding.evidence.size() < kMostEvidence)
+      finding.evidence.push_back(doctor::evidence(fmt::format("line {}", line.number), line.text));
+    const auto address = doctor::pci_address_in(line.text);
+    if (address && std::ranges::find(finding.pci, *address) == finding.pci.end() &&
+        finding.pci.size() < kMostEvidence)
+      finding.pci.push_back(*address);
+  }
+
+  // The last that is said of a window counts: the kernel tries again.
+  void read_bars() {
+    std::map<std::pair<PciAddress, int>, const ConsoleLine*> failed;
+    for (const auto& line : lines_) {
+      const auto bar = parse_bar_line(line.text);
+      if (!bar) continue;
+      if (bar->assigned)
+        failed.erase({bar->device, bar->bar});
+      else if (bar->bytes >= kLargeBar)
+        failed.try_emplace({bar->device, bar->bar}, &line);
+    }
+    for (const auto& [what, line] : failed) add(console_cause("bar-unassigned"), *line);
+  }
+
+  void read_xids() {
+    for (const auto& line : lines_) {
+      const auto event = parse_xid(line.text);
+      if (!event) continue;
+      claimed_.insert(line.number);
+      auto& cause = cause_of(console_cause("xid"), fmt::format("xid-{}", event->code), line.number);
+      auto& finding = cause.finding;
+      const auto* entry = find_xid(event->code);
+      const auto severity = xid_severity(event->code, event->line);
+      finding.severity = finding.evidence.empty() ? severity : std::max(finding.severity, severity);
+      finding.title = fmt::format("Xid {}: {}", event->code, entry ? entry->name : "unknown");
+      finding.explanation = entry ? std::string(entry->meaning)
+                                  : "The driver reported an event that is in no published list.";
+      if (entry && entry->action != XidAction::none) {
+        std::string cure(describe(entry->action));
+        cure[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(cure[0])));
+        finding.cure = cure + ".";
+      }
+      quote(cause, line);
+    }
+  }
+
+  const ConsoleLine& line_of(std::size_t number) const {
+    return *std::ranges::lower_bound(lines_, number, {}, &ConsoleLine::number);
+  }
+
+  // Steps that failed and that no row of the table explains; an end that never came.
+  void judge_steps() {
+    bool ended = false;
+    for (std::size_t i = 0; i < out_.steps.size(); ++i) {
+      const auto& step = out_.steps[i];
+      ended |= step.kind == "ready" || step.kind == "start" || step.kind == "end";
+      if (step.kind == "config" && step.subject == "HAS_GPU" && step.text == "0") {
+        not_told_ = true;
+        add(console_cause("guest-not-told"), line_of(step_lines_[i]));
+      }
+      if (step.state != StepState::failed || step.kind == "ready" || step.kind == "end") continue;
+      if (!out_.failed_step) out_.failed_step = FailedStep{step.kind, step.subject, step.text};
+      if (claimed_.contains(step_lines_[i])) continue;
+      auto& cause = add(console_cause(step.kind == "check" ? "check-failed" : "step-failed"),
+                        line_of(step_lines_[i]));
+      if (step.kind != "check")
+        cause.finding.title =
+            fmt::format("The step {} {} failed: {}", step.kind, step.subject, step.text);
+    }
+    if (out_.kind == ConsoleKind::gpuready && !ended && !out_.steps.empty()) {
+      auto& cause = add(console_cause("guest-stopped-midway"), line_of(step_lines_.back()));
+      const auto& last = out_.steps.back();
+      cause.finding.title =
+          fmt::format("The guest's init stopped after the step {} {}", last.kind, last.subject);
+    }
+    if (out_.kind == ConsoleKind::hypeman && out_.steps.empty()) {
+      not_told_ = true;
+      for (auto line = lines_.rbegin(); line != lines_.rend(); ++line)
+        if (is_hypeman_line(line->text)) {
+          add(console_cause("guest-not-told"), *line);
+          break;
+        }
+    }
+  }
+
+  // What only follows from an earlier fault is folded under the first of these.
+  void fold() {
+    std::ranges::sort(causes_, [](const FoundCause& a, const FoundCause& b) {
+      if (a.finding.severity != b.finding.severity) return a.finding.severity > b.finding.severity;
+      return std::tie(a.row->stage, a.first, a.finding.id) <
+             std::tie(b.row->stage, b.first, b.finding.id);
+    });
+    std::size_t root = 0;
+    while (root < causes_.size() && causes_[root].row->consequence) ++root;
+    if (root == causes_.size() || causes_[root].finding.severity != Severity::error) root = 0;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      auto& cause = causes_[i];
+      const bool follows = i != root && cause.row->consequence &&
+                           causes_[root].finding.severity == Severity::error &&
+                           cause.row->stage >= causes_[root].row->stage;
+      if (follows) causes_[root].finding.explains.push_back(cause.finding);
+      folded_.push_back(follows);
+    }
+    for (std::size_t i = 0; i < causes_.size(); ++i)
+      if (!folded_[i]) out_.findings.push_back(causes_[i].finding);
+    if (!out_.failed_step && !causes_.empty() && causes_[root].finding.severity == Severity::error)
+      out_.failed_step = step_of(causes_[root]);
+  }
+
+  // Of a log without steps: the root's stage, and the word that it is about.
+  static FailedStep step_of(const FoundCause& cause) {
+    const auto& quoted = cause.finding.evidence.front().quote;
+    FailedStep step{std::string(to_string(cause.row->stage)), "", quoted};
+    if (!cause.finding.pci.empty()) step.subject = cause.finding.pci.front().text();
+    for (const auto word : split(quoted, " \t'\",:;()[]")) {
+      const bool named = word.starts_with("/dev/") || word.starts_with("nvidia") ||
+                         (word.starts_with("lib") && contains(word, ".so"));
+      if (!named) continue;
+      step.subject = std::string(word);
+      break;
+    }
+    return step;
+  }
+
+  void decide() {
+    const bool wrong = std::ranges::any_of(
+        out_.findings, [](const Finding& finding) { return finding.severity == Severity::error; });
+    const bool said = std::ranges::any_of(out_.steps, [](const Step& step) {
+      return step.kind == "ready" && step.state == StepState::ok;
+    });
+    if (wrong)
+      out_.state = ConsoleState::failed;
+    else if (said || (loaded_ > 0 && !not_told_) || hypeman_is_ready(out_.steps))
+      out_.state = ConsoleState::ready;
+  }
+
+  std::vector<ConsoleLine> lines_;
+  std::vector<std::size_t> step_lines_;  // of out_.steps
+  std::vector<FoundCause> causes_;
+  std::vector<bool> folded_;
+  std::set<std::size_t> claimed_;  // lines that a cause explains
+  std::size_t loaded_ = 0;         // line at which the driver was loaded last
+  bool not_told_ = false;
+  ConsoleReport out_;
+};
+
+}  // namespace
+
+std::string_view to_string(ConsoleKind kind) {
+  constexpr std::string_view kNames[] = {"gpuready", "hypeman", "linux", "unknown"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(ConsoleState state) {
+  constexpr std::string_view kNames[] = {"ready", "failed", "unknown"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+ConsoleReport read_console(std::string_view console) { return ConsoleReader(console).read(); }
+
+}  // namespace gpuready::vm

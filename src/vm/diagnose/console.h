@@ -1,0 +1,45 @@
+// What the console of a guest tells of its GPU: lines of our own init, of hypeman's, of a plain
+// Linux, of NVIDIA's driver, of programs, and of the hypervisor itself where its messages go the
+// same way.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuready/finding.h"
+#include "vm/guest/steps.h"
+
+namespace gpuready::vm {
+
+enum class ConsoleKind { gpuready, hypeman, linux_boot, unknown };
+std::string_view to_string(ConsoleKind kind);
+
+enum class ConsoleState {
+  ready,    // it says so, or the driver was loaded and nothing is wrong
+  failed,   // something is wrong; the findings name it
+  unknown,  // it tells nothing of a GPU
+};
+std::string_view to_string(ConsoleState state);
+
+// The first step that failed. `kind` is host, boot, device, module, firmware, node, library,
+// loader, check or program; `subject` is what it was about: "nvidia", "/dev/nvidia0",
+// "libcuda.so.1", a PCI address.
+struct FailedStep {
+  std::string kind, subject, text;
+};
+
+struct ConsoleReport {
+  ConsoleKind kind = ConsoleKind::unknown;
+  ConsoleState state = ConsoleState::unknown;
+  std::size_t boots = 0;                      // kernels that started; the last one is what counts
+  std::optional<std::string> driver_version;  // that was loaded
+  std::vector<Step> steps;                    // of the guest's init
+  std::optional<FailedStep> failed_step;
+  std::vector<Finding> findings;  // causes first; what follows from one is folded under it
+};
+
+ConsoleReport read_console(std::string_view console);
+
+}  // namespace gpuready::vm

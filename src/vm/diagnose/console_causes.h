@@ -1,0 +1,33 @@
+// The lines that tell why a guest has no GPU, by what they prove.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "gpuready/finding.h"
+
+namespace gpuready::vm {
+
+// In the order in which a guest goes through them: a fault explains what fails after it.
+enum class Stage { host, boot, device, module, firmware, start, node, library, program };
+std::string_view to_string(Stage stage);
+
+struct ConsoleCause {
+  std::string_view id;
+  Stage stage;
+  Severity severity;
+  // It says that something does not work, and not why: folded under a cause of its stage or an
+  // earlier one.
+  bool consequence;
+  std::string_view title, explanation, cure, command;
+  // '*' stands for anything; the parts between stand in the line in this order.
+  std::vector<std::string_view> lines;
+};
+
+// The first that fits a line counts.
+std::span<const ConsoleCause> console_causes();
+const ConsoleCause& console_cause(std::string_view id);
+bool fits(std::string_view line, std::string_view pattern);
+
+}  // namespace gpuready::vm

@@ -1,0 +1,458 @@
+#include "vm/diagnose/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "doctor/compare.h"
+#include "doctor/facts.h"
+#include "vm/diagnose/bar_lines.h"
+#include "vm/readiness.h"
+
+namespace gpuready::vm {
+namespace {
+
+struct HostMatch {
+  std::vector<PciAddress> pci = {};
+  std::vector<Evidence> evidence = {};
+  std::optional<Severity> severity = {};
+  std::optional<std::string> title = {}, explanation = {}, cure = {}, command = {};
+};
+using HostMatches = std::vector<HostMatch>;
+
+struct HostRow {
+  std::string_view id;
+  Severity severity;
+  std::string_view title, explanation, cure, command;
+  HostMatches (*match)(const HostView&);
+};
+
+std::vector<const Device*> devices(const HostView& view) {
+  std::vector<const Device*> found;
+  for (const auto& address : view.devices)
+    if (const auto* device = view.state.inventory.find(address)) found.push_back(device);
+  return found;
+}
+
+// One match with all devices of which `tell` gives a proof.
+template <class Tell>
+HostMatches of_devices(const HostView& view, Tell tell) {
+  HostMatch match;
+  for (const auto* device : devices(view))
+    if (std::optional<Evidence> proof = tell(*device)) {
+      match.pci.push_back(device->function.address);
+      match.evidence.push_back(std::move(*proof));
+    }
+  if (match.evidence.empty()) return {};
+  return {match};
+}
+
+Evidence sysfs(const PciFunction& function, std::string_view name, std::string_view text) {
+  return doctor::evidence(folder_of(function.address) + "/" + std::string(name), text);
+}
+
+std::string command_line(const HostView& view) {
+  return view.machine.system.kernel_command_line.value_or("");
+}
+
+bool has_word(const HostView& view, std::string_view start) {
+  const auto line = command_line(view);
+  return std::ranges::any_of(split(line, " \t\n"),
+                             [&](std::string_view word) { return word.starts_with(start); });
+}
+
+// Lines of the kernel log with this text that name one of the devices.
+HostMatches log_lines(const HostView& view, std::initializer_list<std::string_view> texts) {
+  return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
+    for (const auto& line : view.machine.kernel_log.lines) {
+      if (std::ranges::none_of(texts, [&](auto text) { return contains(line.text, text); }))
+        continue;
+      const auto& address = device.function.address;
+      // The IOMMU's lines have the address without its domain: "device [17:00.0]".
+      if (contains(line.text, address.text()) ||
+          contains(line.text, address.text().substr(5) + "]"))
+        return doctor::evidence("kernel log", line.text);
+    }
+    return std::nullopt;
+  });
+}
+
+HostMatches iommu_off(const HostView& view) {
+  const auto& host = view.state.inventory.host;
+  if (host.iommu_groups) return {};
+  HostMatch match;
+  match.evidence = {doctor::evidence("/sys/kernel/iommu_groups", "empty or not there"),
+                    doctor::evidence("/proc/cmdline", command_line(view))};
+  match.cure = iommu_cure(host);
+  return {match};
+}
+
+HostMatches no_group(const HostView& view) {
+  if (!view.state.inventory.host.iommu_groups) return {};
+  return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
+    if (device.function.iommu_group) return std::nullopt;
+    return sysfs(device.function, "iommu_group", "not there");
+  });
+}
+
+HostMatches not_pass_through(const HostView& view) {
+  if (!view.state.inventory.host.iommu_groups || has_word(view, "iommu=pt") ||
+      has_word(view, "iommu.passthrough=1"))
+    return {};
+  return {HostMatch{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
+}
+
+HostMatches acs_override(const HostView& view) {
+  if (!has_word(view, "pcie_acs_override=")) return {};
+  return {HostMatch{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
+}
+
+// Functions of other slots in a GPU's group: they must go with it.
+HostMatches shared_groups(const HostView& view) {
+  HostMatches all;
+  std::map<int, const Device*> groups;
+  for (const auto* device : devices(view))
+    if (device->function.iommu_group) groups.try_emplace(*device->function.iommu_group, device);
+  for (const auto& [number, device] : groups) {
+    const auto& own = device->function.address;
+    HostMatch match{.pci = {own}};
+    for (const auto& member : device->around.group) {
+      const auto* other = view.state.inventory.find(member);
+      if (doctor::same_slot(member, own) || other == nullptr) continue;
+      match.evidence.push_back(doctor::evidence(
+          fmt::format("/sys/kernel/iommu_groups/{}/devices/{}", number, member.text()),
+          fmt::format("class {:06x}, driver {}", other->function.class_code,
+                      other->function.driver.value_or("none"))));
+    }
+    if (match.evidence.empty()) continue;
+    const bool blocked = device->around.readiness == Readiness::never ||
+                         device->around.readiness == Readiness::in_use;
+    if (blocked && !device->around.attached_to) {
+      match.severity = Severity::error;
+      match.explanation =
+          "All of a group go to one virtual machine, and one of this group cannot: " +
+          device->around.reason + ".";
+    }
+    all.push_back(std::move(match));
+  }
+  return all;
+}
+
+HostMatches no_vfio_pci(const HostView& view) {
+  const auto& host = view.state.inventory.host;
+  if (host.vfio_pci_present) return {};
+  return {HostMatch{
+      .evidence = {doctor::evidence("/lib/modules/" + host.kernel_release, "no vfio-pci")}}};
+}
+
+HostMatches no_type1(const HostView& view) {
+  const auto& host = view.state.inventory.host;
+  // Arm's and the rest of the world's machines have it, too; POWER alone does not.
+  if (host.vfio_type1_present || !host.vfio_pci_present) return {};
+  return {HostMatch{.evidence = {doctor::evidence("/lib/modules/" + host.kernel_release,
+                                                  "no vfio_iommu_type1")}}};
+}
+
+HostMatches unsafe_interrupts(const HostView& view) {
+  if (!view.unsafe_interrupts.value_or(false)) return {};
+  return {HostMatch{.evidence = {doctor::evidence(
+                        "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y")}}};
+}
+
+HostMatches no_interrupt_remapping(const HostView& view) {
+  HostMatch match;
+  for (const auto& line : view.machine.kernel_log.lines)
+    if (contains(line.text, "No interrupt remapping support") && match.evidence.empty())
+      match.evidence.push_back(doctor::evidence("kernel log", line.text));
+  if (match.evidence.empty()) return {};
+  return {match};
+}
+
+HostMatches bar_unassigned(const HostView& view) {
+  auto matches = of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
+    for (const auto& bar : device.function.bars)
+      if (!bar.assigned && bar.bytes > 0)
+        return sysfs(device.function, "resource",
+                     fmt::format("BAR {}: {} MiB without an address", bar.index, bar.bytes >> 20));
+    return std::nullopt;
+  });
+  // Of a window without an address sysfs shows no size; the kernel's log does. The last line
+  // counts.
+  std::map<std::pair<PciAddress, int>, const LogLine*> failed;
+  for (const auto& line : view.machine.kernel_log.lines) {
+    const auto bar = parse_bar_line(line.text);
+    if (!bar || std::ranges::find(view.devices, bar->device) == view.devices.end()) continue;
+    if (bar->assigned)
+      failed.erase({bar->device, bar->bar});
+    else
+      failed.try_emplace({bar->device, bar->bar}, &line);
+  }
+  for (const auto& [what, line] : failed) {
+    const auto* device = view.state.inventory.find(what.first);
+    const bool found_later = std::ranges::any_of(device->function.bars, [&](const Bar& bar) {
+      return bar.index == what.second && bar.assigned;
+    });
+    if (found_later) continue;
+    if (matches.empty()) matches.emplace_back();
+    auto& match = matches.front();
+    if (std::ranges::find(match.pci, what.first) == match.pci.end())
+      match.pci.push_back(what.first);
+    match.evidence.push_back(doctor::evidence("kernel log", line->text));
+  }
+  return matches;
+}
+
+HostMatches d3cold_stuck(const HostView& view) {
+  return log_lines(view, {"Unable to change power state from D3cold",
+                          "can't change power state from D3cold", "Refused to change power state"});
+}
+
+// Bound to VFIO and asleep without power: set up by hand, since attach forbids it.
+HostMatches d3cold_allowed(const HostView& view) {
+  return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
+    const auto& function = device.function;
+    if (!is_vfio(function.driver) || !function.d3cold_allowed.value_or(false) ||
+        function.power_control != "auto")
+      return std::nullopt;
+    return sysfs(function, "d3cold_allowed", "1, and power/control auto");
+  });
+}
+
+HostMatches boot_framebuffer(const HostView& view) {
+  return log_lines(view, {"can't reserve [mem"});
+}
+
+HostMatches iommu_faults(const HostView& view) {
+  return log_lines(view, {"DMAR: [DMA", "IO_PAGE_FAULT"});
+}
+
+HostMatches reset_failed(const HostView& view) {
+  return log_lines(
+      view, {"after FLR; giving up", "after bus reset; giving up", "after resume; giving up"});
+}
+
+HostMatches no_reset(const HostView& view) {
+  return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
+    const auto& function = device.function;
+    if (!function.reset_methods.empty() || !has_memory(function)) return std::nullopt;
+    return sysfs(function, "reset_method", "empty or not there");
+  });
+}
+
+// Journal and machine differ.
+HostMatches attached_and_not_bound(const HostView& view) {
+  HostMatches all;
+  for (const auto& claim : view.state.claims) {
+    if (state_of(claim) != ClaimState::attached || claim.attached().managed) continue;
+    for (const auto& address : claim.attached().devices) {
+      const auto* device = view.state.inventory.find(address);
+      if (device == nullptr)
+        all.push_back({.pci = {address},
+                       .evidence = {doctor::evidence(folder_of(address), "not there")},
+                       .explanation = "The device is gone from the bus."});
+      else if (!is_vfio(device->function.driver))
+        all.push_back({.pci = {address},
+                       .evidence = {sysfs(device->function, "driver",
+                                          device->function.driver.value_or("none"))}});
+    }
+  }
+  return all;
+}
+
+HostMatches not_ended(const HostView& view) {
+  HostMatches all;
+  for (const auto& claim : view.state.claims) {
+    const auto now = state_of(claim);
+    if (now != ClaimState::attaching && now != ClaimState::detaching &&
+        now != ClaimState::unreadable)
+      continue;
+    HostMatch match;
+    if (!claim.operations.empty()) match.pci = claim.attached().devices;
+    match.evidence = {
+        doctor::evidence(std::string(kJournalFolder),
+                         claim.problem.empty() ? std::string(to_string(now)) : claim.problem)};
+    all.push_back(std::move(match));
+  }
+  return all;
+}
+
+HostMatches quarantined(const HostView& view) {
+  return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
+    if (!device.around.quarantine) return std::nullopt;
+    return doctor::evidence(std::string(kJournalFolder), *device.around.quarantine);
+  });
+}
+
+// A pass-through driver that is not VFIO's.
+HostMatches other_pass_through(const HostView& view) {
+  constexpr std::string_view kOthers[] = {"pci-stub", "pciback", "xen-pciback", "uio_pci_generic",
+                                          "igb_uio"};
+  return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
+    const auto& driver = device.function.driver;
+    if (!driver || std::ranges::find(kOthers, *driver) == std::end(kOthers)) return std::nullopt;
+    return sysfs(device.function, "driver", *driver);
+  });
+}
+
+// Set aside by hand or by libvirt.
+HostMatches bound_by_others(const HostView& view) {
+  return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
+    if (!is_vfio(device.function.driver) || device.around.attached_to || device.around.quarantine)
+      return std::nullopt;
+    return sysfs(device.function, "driver", *device.function.driver);
+  });
+}
+
+HostMatches override_waits(const HostView& view) {
+  return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
+    const auto& function = device.function;
+    if (!function.driver_override || function.driver == function.driver_override ||
+        device.around.attached_to)
+      return std::nullopt;
+    return sysfs(function, "driver_override",
+                 fmt::format("{}, and the driver is {}", *function.driver_override,
+                             function.driver.value_or("none")));
+  });
+}
+
+HostMatches no_huge_pages(const HostView& view) {
+  const auto& pools = view.state.inventory.host.huge_pages;
+  if (pools.empty() ||
+      std::ranges::any_of(pools, [](const HugePagePool& pool) { return pool.total > 0; }))
+    return {};
+  return {HostMatch{
+      .evidence = {doctor::evidence("/sys/devices/system/node/*/hugepages/*/nr_hugepages", "0")}}};
+}
+
+// Errors before warnings, and among these what lies closer to the root first.
+constexpr HostRow kHostRows[] = {
+    {"iommu-off", Severity::error, "The IOMMU is off",
+     "Without it a device reaches all of the machine's memory, so none can be given to a virtual "
+     "machine.",
+     "", "", iommu_off},
+    {"iommu-not-for-device", Severity::error, "The device is behind no IOMMU",
+     "The IOMMU is on, and this device has no group.",
+     "Update the firmware; some boards leave slots of the chipset out.", "", no_group},
+    {"vfio-pci-missing", Severity::error, "The kernel has no vfio-pci",
+     "It is the driver through which a virtual machine gets a device.",
+     "Install the kernel's full set of modules (on Ubuntu: linux-modules-extra), or a kernel with "
+     "CONFIG_VFIO_PCI.",
+     "", no_vfio_pci},
+    {"vfio-type1-missing", Severity::error, "The kernel has no vfio_iommu_type1",
+     "Without it VFIO cannot program the IOMMU.", "Install the kernel's full set of modules.", "",
+     no_type1},
+    {"no-interrupt-remapping", Severity::error, "Interrupts are not remapped",
+     "Without that a guest could send interrupts to any processor, so VFIO refuses.",
+     "Switch interrupt remapping (VT-d or AMD-Vi, x2APIC) on in the firmware's setup.", "",
+     no_interrupt_remapping},
+    {"bar-unassigned", Severity::error, "There is no room for the device's memory window",
+     "The firmware's window above 4 GiB is smaller than the device's BAR, so no driver can use it.",
+     "Switch on Above 4G Decoding and Resizable BAR in the firmware's setup, or boot with "
+     "pci=realloc; in a virtual "
+     "machine enlarge its 64-bit window.",
+     "", bar_unassigned},
+    {"d3cold-stuck", Severity::error, "The device does not wake from D3cold",
+     "It lost its power and did not come back.",
+     "Restart the machine, with the power off where that is not enough.", "", d3cold_stuck},
+    {"reset-failed", Severity::error, "The device did not come back from a reset",
+     "It stopped answering.", "Restart the machine, with the power off for a moment.", "",
+     reset_failed},
+    {"boot-framebuffer", Severity::error, "The boot frame buffer holds the device's memory",
+     "VFIO could not reserve one of its windows.",
+     "Choose another primary display in the firmware's setup, or boot with "
+     "initcall_blacklist=sysfb_init (before "
+     "Linux 5.15: video=efifb:off).",
+     "", boot_framebuffer},
+    {"attached-not-bound", Severity::error, "A device that is attached has lost its VFIO driver",
+     "Somebody bound it elsewhere since; its virtual machine has it no more.",
+     "End the virtual machine and give the device back.", "gpuready vm recover",
+     attached_and_not_bound},
+    {"operation-not-ended", Severity::error, "An operation on devices did not end",
+     "The journal names it; until it is ended nobody may have its devices.", "Bring it to its end.",
+     "gpuready vm recover", not_ended},
+    {"other-pass-through", Severity::error,
+     "A pass-through driver that is not VFIO's holds the device",
+     "Hypervisors of Linux take devices from VFIO alone.",
+     "Take it out of the kernel's command line or modprobe.d (pci-stub.ids=), and restart.", "",
+     other_pass_through},
+    {"iommu-group-shared", Severity::warning,
+     "The device shares its IOMMU group with devices of other slots",
+     "All of a group go to one virtual machine: the hardware does not keep them apart (PCIe ACS).",
+     "Move the card to a slot that the processor serves itself, or give all of the group away; `vm "
+     "attach` moves them "
+     "together.",
+     "", shared_groups},
+    {"acs-override", Severity::warning, "Groups were split by the ACS override",
+     "The groups are smaller than what the hardware keeps apart: a guest may reach its neighbours' "
+     "memory.",
+     "Remove pcie_acs_override from the kernel's command line.", "", acs_override},
+    {"unsafe-interrupts", Severity::warning, "VFIO was told to allow unsafe interrupts",
+     "A guest can send interrupts to any processor of the host.",
+     "Remove allow_unsafe_interrupts from modprobe.d and switch interrupt remapping on.", "",
+     unsafe_interrupts},
+    {"in-quarantine", Severity::warning, "The device is in quarantine",
+     "It was not shown to be clean since its last guest.", "Test it again.", "gpuready vm recover",
+     quarantined},
+    {"no-reset", Severity::warning, "The kernel knows no reset for the device",
+     "What a guest leaves in it stays until the power is off.",
+     "Restart the machine with the power off between two users.", "", no_reset},
+    {"d3cold-allowed", Severity::warning, "The device may lose its power while VFIO has it",
+     "Some GPUs do not come back from D3cold.", "Let gpuready attach it, or forbid it by hand.", "",
+     d3cold_allowed},
+    {"iommu-faults", Severity::warning, "The IOMMU refused accesses of the device",
+     "It reached for memory that it was not given: its driver, its firmware or the device is at "
+     "fault.",
+     "Look at what its driver says at the same time.", "", iommu_faults},
+    {"override-waits", Severity::warning, "Another driver gets the device at the next probe",
+     "driver_override names a driver that has it not.", "Clear it, if nobody meant it.", "",
+     override_waits},
+    {"bound-by-others", Severity::info, "VFIO has the device, and gpuready did not attach it",
+     "It was bound by hand, at boot or by libvirt; the driver that it had is not known.",
+     "Let one program do both, attach and give back.", "", bound_by_others},
+    {"iommu-translates-all", Severity::info, "The IOMMU translates for the host's own devices, too",
+     "The host's devices are faster without (iommu=pt); those of virtual machines are translated "
+     "in any case.",
+     "Add iommu=pt to the kernel's command line.", "", not_pass_through},
+    {"no-huge-pages", Severity::info, "No huge pages are reserved",
+     "A guest's memory in huge pages makes the IOMMU's and the processor's tables small.",
+     "Reserve them when a device is attached: --hugepages GIB.",
+     "echo 1024 > /proc/sys/vm/nr_hugepages", no_huge_pages},
+};
+
+}  // namespace
+
+std::optional<bool> read_unsafe_interrupts(Host& host) {
+  const auto text =
+      host.read_text("/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts");
+  if (!text) return std::nullopt;
+  return *text == "Y" || *text == "1";
+}
+
+std::vector<Finding> diagnose_host(const HostView& view) {
+  std::vector<Finding> findings;
+  for (const auto& row : kHostRows)
+    for (auto& match : row.match(view)) {
+      Finding finding;
+      finding.id = row.id;
+      finding.severity = match.severity.value_or(row.severity);
+      finding.title = match.title.value_or(std::string(row.title));
+      finding.explanation = match.explanation.value_or(std::string(row.explanation));
+      finding.pci = std::move(match.pci);
+      finding.evidence = std::move(match.evidence);
+      finding.cure = match.cure ? match.cure : std::optional(std::string(row.cure));
+      if (!row.command.empty()) finding.command = std::string(row.command);
+      findings.push_back(std::move(finding));
+    }
+  doctor::sort_by_severity(findings);
+  return findings;
+}
+
+std::vector<std::string_view> host_finding_ids() {
+  std::vector<std::string_view> ids;
+  for (const auto& row : kHostRows) ids.push_back(row.id);
+  return ids;
+}
+
+}  // namespace gpuready::vm

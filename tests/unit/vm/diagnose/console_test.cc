@@ -1,0 +1,140 @@
+// Every log under tests/consoles, against the answer that expected.json wants.
+#include "vm/diagnose/console.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "vm/diagnose/bar_lines.h"
+#include "vm/diagnose/console_causes.h"
+
+namespace gpuready::vm {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kConsoles = GPUREADY_SOURCE_DIR "/tests/consoles";
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string ids(const Finding& finding) {
+  std::vector<std::string> inner;
+  for (const auto& folded : finding.explains) inner.push_back(folded.id);
+  return inner.empty() ? finding.id : finding.id + " > " + join(inner, ", ");
+}
+
+// In the form of expected.json.
+Json answer(const ConsoleReport& report) {
+  Json json = {{"kind", to_string(report.kind)}, {"state", to_string(report.state)}};
+  json["findings"] = Json::array();
+  for (const auto& finding : report.findings) json["findings"].push_back(ids(finding));
+  if (report.failed_step) {
+    const auto& step = *report.failed_step;
+    json["failed_step"] = step.kind + (step.subject.empty() ? "" : " " + step.subject);
+  }
+  if (report.driver_version) json["driver_version"] = *report.driver_version;
+  return json;
+}
+
+TEST(VmConsole, EveryLogGetsItsAnswer) {
+  const auto expected = Json::parse(content(kConsoles / "expected.json"));
+  std::set<std::string> seen;
+  for (const auto& [name, wanted] : expected.items()) {
+    const auto file = kConsoles / (name + ".log");
+    ASSERT_TRUE(fs::exists(file)) << name;
+    const auto report = read_console(content(file));
+    EXPECT_EQ(answer(report), wanted) << name;
+    for (const auto& finding : report.findings) {
+      EXPECT_FALSE(finding.evidence.empty()) << name << ": " << finding.id;
+      seen.insert(finding.id);
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(kConsoles))
+    EXPECT_TRUE(entry.path().extension() != ".log" ||
+                expected.contains(entry.path().stem().string()))
+        << entry.path();
+  EXPECT_GE(expected.size(), 30u);
+}
+
+TEST(VmConsole, EveryLineOfTheTableIsItsOwnCauses) {
+  for (const auto& cause : console_causes())
+    for (const auto pattern : cause.lines) {
+      std::string line(pattern);
+      for (auto star = line.find('*'); star != line.npos; star = line.find('*'))
+        line.replace(star, 1, " x ");
+      const auto first = std::ranges::find_if(console_causes(), [&](const ConsoleCause& other) {
+        return std::ranges::any_of(other.lines,
+                                   [&](std::string_view each) { return fits(line, each); });
+      });
+      EXPECT_EQ(first->id, cause.id) << pattern;
+    }
+}
+
+TEST(VmConsole, IdsAreUniqueAndDocumented) {
+  const auto docs = content(GPUREADY_SOURCE_DIR "/docs/vm-doctor.md");
+  std::set<std::string_view> ids;
+  for (const auto& cause : console_causes()) {
+    EXPECT_TRUE(ids.insert(cause.id).second) << cause.id;
+    if (cause.id == "xid") continue;
+    EXPECT_TRUE(contains(docs, "`" + std::string(cause.id) + "`")) << cause.id;
+    EXPECT_FALSE(cause.cure.empty()) << cause.id;
+  }
+}
+
+TEST(VmConsole, WindowsAreReadInBothWordings) {
+  const auto old =
+      parse_bar_line("pci 0000:01:00.0: BAR 1: no space for [mem size 0x2000000000 64bit pref]");
+  ASSERT_TRUE(old);
+  EXPECT_FALSE(old->assigned);
+  EXPECT_EQ(old->bytes, 0x2000000000u);
+  const auto now = parse_bar_line(
+      "pci 0000:01:00.0: BAR 1 [mem 0x380000000000-0x381fffffffff 64bit pref]: assigned");
+  ASSERT_TRUE(now);
+  EXPECT_TRUE(now->assigned);
+  EXPECT_EQ(now->bytes, 0x2000000000u);
+  EXPECT_FALSE(parse_bar_line("pci 0000:00:02.0: BAR 13: no space for [io  size 0x1000]"));
+  EXPECT_FALSE(parse_bar_line("pci 0000:00:02.0: BAR 14: no space for [mem size 0x100000]"));
+  EXPECT_FALSE(parse_bar_line("pci 0000:01:00.0: BAR 1 [mem 0xc0000000-0xc0ffffff]: releasing"));
+}
+
+// Bytes that are changed, cut out and doubled: every log is read to something whole.
+TEST(VmConsole, DamagedLogsAreRead) {
+  std::uint32_t state = 1;
+  const auto next = [&](std::size_t below) {
+    state = state * 1664525u + 1013904223u;
+    return below == 0 ? 0 : (state >> 8) % below;
+  };
+  for (const auto& entry : fs::directory_iterator(kConsoles)) {
+    if (entry.path().extension() != ".log") continue;
+    const auto whole = content(entry.path());
+    for (int round = 0; round < 20; ++round) {
+      std::string text = whole;
+      for (int change = 0; change < 8 && !text.empty(); ++change) {
+        const auto at = next(text.size());
+        switch (next(3)) {
+          case 0:
+            text[at] = static_cast<char>(next(256));
+            break;
+          case 1:
+            text.erase(at, next(40));
+            break;
+          default:
+            text.insert(next(text.size()), text.substr(at, next(80)));
+        }
+      }
+      const auto report = read_console(text);
+      EXPECT_TRUE(report.state != ConsoleState::failed || !report.findings.empty());
+      for (const auto& finding : report.findings) EXPECT_FALSE(finding.evidence.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuready::vm
