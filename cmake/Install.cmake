@@ -6,6 +6,9 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gpuready)
 
 install(TARGETS gpuready RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET gpuready-guest)  # `gpuready vm initrd` looks for it beside the program
+  install(TARGETS gpuready-guest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

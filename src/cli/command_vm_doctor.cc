@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cli/deliver_report.h"
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
 #include "doctor/diagnose.h"
@@ -85,13 +86,7 @@ int run(const Options& options) {
   Envelope envelope = begin_vm_envelope("vm doctor", options.globals);
   envelope.exit = exit_of(*report);
   envelope.conclusion = conclusion(*report);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(*report, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); }},
-      options.globals);
+  return deliver_report(envelope, *report, start, options.globals);
 }
 
 }  // namespace

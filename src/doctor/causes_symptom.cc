@@ -144,7 +144,8 @@ std::vector<Match> xid_events(const Facts& facts) {
     auto& seen = events[{event.code, event.pci, state_of(machine, event)}];
     if (!seen.first) seen.first = &event;
     seen.last = &event;
-    if (!seen.worst || xid_severity(event.code, event.line) > xid_severity(event.code, seen.worst->line))
+    if (!seen.worst ||
+        xid_severity(event.code, event.line) > xid_severity(event.code, seen.worst->line))
       seen.worst = &event;
     seen.count += 1 + event.left_out;
   }

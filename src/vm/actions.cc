@@ -59,6 +59,24 @@ PlanStep reset_step(const PciAddress& device, const std::string& methods) {
           .act = {.kind = ActionKind::reset, .device = device, .value = methods}};
 }
 
+PlanStep no_reset_step(const PciAddress& device) {
+  return {.what = fmt::format("Keep {} until a restart: it has no reset", device.text()),
+          .why = "The next owner finds nothing of the last one's state.",
+          .risk = {},
+          .act = {.kind = ActionKind::reset, .device = device}};
+}
+
+bool is_no_reset(const Action& action) {
+  return action.kind == ActionKind::reset && action.value.empty();
+}
+
+PlanStep vbios_step(const PciAddress& device) {
+  return {.what = "Note the VBIOS of " + device.text(),
+          .why = "A guest must not change it; it is compared when the device comes back.",
+          .risk = {},
+          .act = {.kind = ActionKind::rom, .device = device}};
+}
+
 PlanStep service_step(bool stop, const std::string& unit) {
   return {.what = fmt::format("{} {}", stop ? "Stop" : "Start", unit),
           .why = stop ? "It holds the GPUs open." : "The GPUs that stay here need it.",
@@ -81,7 +99,8 @@ std::string describe(const Action& action) {
     case ActionKind::unbind:
       return fmt::format("unbind {} from {}", device, printable(action.driver));
     case ActionKind::reset:
-      return fmt::format("reset {} ({})", device, printable(action.value));
+      return action.value.empty() ? fmt::format("keep {} until a restart", device)
+                                  : fmt::format("reset {} ({})", device, printable(action.value));
     case ActionKind::run:
       return "run " + printable(join(action.command, " "));
     case ActionKind::idle:

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "host/machine_id.h"
 #include "machine/inspect.h"
+#include "vm/actions.h"
 #include "vm/readiness.h"
 
 namespace gpuready::vm {
@@ -95,16 +96,26 @@ Plan empty_plan(const Claim& claim) {
           .refusals = {}};
 }
 
-void add_cleaning(Plan& plan, const std::map<PciAddress, std::string>& devices) {
-  for (const auto& [device, why] : devices)
+// What keeps a device in quarantine is looked at again: only what no longer holds is forgotten.
+void add_cleaning(Plan& plan, const Claim& claim, bool same_boot) {
+  const auto& noted = claim.operations.front().vbios;
+  for (const auto& [device, why] : claim.quarantine()) {
+    const bool no_reset = std::ranges::any_of(claim.last().plan.steps, [&](const PlanStep& step) {
+      return is_no_reset(step.act) && step.act.device == device;
+    });
+    if (no_reset && same_boot) plan.steps.push_back(no_reset_step(device));
+    if (noted.contains(device)) plan.steps.push_back(vbios_step(device));
     plan.steps.push_back({.what = "Overwrite and test the memory of " + device.text(),
                           .why = "Nobody may find what the guest left there.",
                           .risk = {},
                           .act = {.kind = ActionKind::clean, .device = device}});
+  }
 }
 
 // What is to be done about one claim now.
-std::optional<Plan> plan_recovery(const Claim& claim, const State& state, bool same_boot) {
+std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
+                                  const std::optional<std::string>& boot) {
+  const bool same_boot = boot && claim.operations.front().boot_id == boot;
   Plan plan = empty_plan(claim);
   switch (state_of(claim)) {
     case ClaimState::attaching:
@@ -123,10 +134,14 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state, bool s
           });
       if (same_boot && all_there) return std::nullopt;
       // A restart, or somebody else, took it from us.
-      return plan_detach(claim.attached(), state.inventory);
+      plan = plan_detach(claim.attached(), state.inventory);
+      if (!same_boot)
+        std::erase_if(plan.steps, [](const PlanStep& s) { return is_no_reset(s.act); });
+      return plan;
     }
     case ClaimState::quarantined:
-      add_cleaning(plan, claim.quarantine());
+      // The boot in which it came back.
+      add_cleaning(plan, claim, boot && claim.last().boot_id == boot);
       return plan;
     case ClaimState::gone:
     case ClaimState::unreadable:
@@ -246,11 +261,12 @@ Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& a
       TRY(remove_claim(hands.storage, hands.folder, claim));
       continue;
     }
-    const bool same_boot = boot && claim.operations.front().boot_id == boot;
-    auto plan = plan_recovery(claim, state, same_boot);
+    auto plan = plan_recovery(claim, state, boot);
     if (!plan) continue;
     std::erase_if(plan->steps, [&](const PlanStep& step) {
-      return step.act.kind == ActionKind::clean && step.act.device &&
+      const bool judges = step.act.kind == ActionKind::clean || step.act.kind == ActionKind::rom ||
+                          is_no_reset(step.act);
+      return judges && step.act.device &&
              std::ranges::find(accept, *step.act.device) != accept.end();
     });
     all.push_back(TRY(follow(hands, claim, std::move(*plan), OnFailure::stop)));

@@ -115,6 +115,7 @@ class Actor {
   // A driver of the host that has it already started it anew: it comes after the reset, or after a
   // restart of the machine. A reset would take the device from under it.
   Result<void> reset(const PciAddress& device, const std::string& methods) {
+    if (methods.empty()) return quarantine(device, "it has no reset; restart the machine");
     if (const auto driver = TRY(driver_of(device)); driver && !is_vfio(driver)) return {};
     const std::string folder = folder_of(device);
     const std::string before = value_of(folder + "/reset_method");

@@ -15,7 +15,7 @@ enum class ActionKind {
   write,   // `value` into the attribute `path`, which then reads so; or at least so many
   bind,    // `driver` gets the device; nothing to do where it has it
   unbind,  // `driver` lets go of the device; nothing to do where no driver has it
-  reset,   // by the first of the methods in `value` that works
+  reset,   // by the first of the methods in `value` that works; without any: quarantine
   run,     // a command
   idle,    // nobody uses `devices`
   rom,     // the hash of its VBIOS is that of before, where it can be read

@@ -186,13 +186,7 @@ class AttachPlanner {
       if (device->function.driver)
         plan_.steps.push_back(unbind_step(device->function.address, *device->function.driver));
     for (const auto* device : moving)
-      if (has_memory(device->function))
-        plan_.steps.push_back(
-            {.what = "Note the VBIOS of " + device->function.address.text(),
-             .why = "A guest must not change it; it is compared when the device "
-                    "comes back.",
-             .risk = "",
-             .act = {.kind = ActionKind::rom, .device = device->function.address}});
+      if (has_memory(device->function)) plan_.steps.push_back(vbios_step(device->function.address));
     // All are detached now: none is reset under the feet of another's driver.
     for (const auto* device : moving)
       if (const auto methods =

@@ -49,6 +49,14 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
             "The virtual machine's driver lets go of it.");
   undo_each(is_override, "Its own driver may have it again.");
   again_each(ActionKind::reset);
+  for (const auto& address : plan.devices) {
+    const auto* device = inventory.find(address);
+    const bool resets = std::ranges::any_of(attached.steps, [&](const PlanStep& step) {
+      return step.act.kind == ActionKind::reset && step.act.device == address;
+    });
+    if (device && has_memory(device->function) && !resets)
+      plan.steps.push_back(no_reset_step(address));
+  }
   again_each(ActionKind::rom);
   undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::unbind; },
             "It gets the driver that it had.");

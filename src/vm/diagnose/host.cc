@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "doctor/compare.h"
 #include "doctor/facts.h"
+#include "machine/pci_addresses.h"
 #include "vm/diagnose/bar_lines.h"
 #include "vm/readiness.h"
 
@@ -120,7 +121,7 @@ HostMatches shared_groups(const HostView& view) {
     HostMatch match{.pci = {own}};
     for (const auto& member : device->around.group) {
       const auto* other = view.state.inventory.find(member);
-      if (doctor::same_slot(member, own) || other == nullptr) continue;
+      if (same_slot(member, own) || other == nullptr) continue;
       match.evidence.push_back(doctor::evidence(
           fmt::format("/sys/kernel/iommu_groups/{}/devices/{}", number, member.text()),
           fmt::format("class {:06x}, driver {}", other->function.class_code,

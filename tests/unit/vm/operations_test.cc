@@ -141,6 +141,76 @@ TEST(VmOperations, ADeviceThatFailsItsTestStaysInQuarantine) {
   EXPECT_TRUE(attach(hands, for_guest())->ok());
 }
 
+TEST(VmOperations, ADeviceWithoutAResetWaitsForARestart) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/reset_method"] = "\n";
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  EXPECT_TRUE(detached->front().outcome.unclean.contains(kGpu));  // its memory was overwritten
+  ASSERT_TRUE(recover(hands));                                    // the same boot
+  EXPECT_FALSE(attach(hands, for_guest())->plan.refusals.empty());
+
+  kernel.files["/proc/sys/kernel/random/boot_id"] = "22222222-1111-1111-1111-111111111111\n";
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, ADeviceWithoutAResetIsBackAfterARestart) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/reset_method"] = "\n";
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  for (auto& [address, device] : kernel.devices) {  // what a restart does
+    device.bound = device.native;
+    device.override_.clear();
+  }
+  kernel.files["/proc/sys/kernel/random/boot_id"] = "22222222-1111-1111-1111-111111111111\n";
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1);
+  EXPECT_TRUE(recovered->front().outcome.unclean.empty());
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, AnotherVbiosKeepsADeviceInQuarantine) {
+  FakeKernel kernel;
+  fill(kernel);
+  const std::string rom = std::string("/sys/bus/pci/devices/") + kGpuText + "/rom";
+  kernel.files[rom] = "the maker's";
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.files[rom] = "the guest's";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  ASSERT_TRUE(detached->front().outcome.unclean.contains(kGpu));
+  EXPECT_TRUE(contains(detached->front().outcome.unclean.at(kGpu), "VBIOS"));
+  // That its memory is clean changes nothing.
+  ASSERT_TRUE(recover(hands));
+  EXPECT_FALSE(attach(hands, for_guest())->plan.refusals.empty());
+  kernel.files[rom] = "the maker's";
+  ASSERT_TRUE(recover(hands));
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, ADeviceThatVanishesMidwayLosesNothingElse) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  hands.progress = [&](std::string_view what) {
+    if (what.starts_with("Unbind 0000:17:00.1")) kernel.devices.erase(kGpuText);
+  };
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_FALSE(done->ok());
+  EXPECT_EQ(kernel.devices[kAudioText].bound, "snd_hda_intel");
+  EXPECT_TRUE(kernel.services.contains("nvidia-persistenced.service"));
+}
+
 TEST(VmOperations, TheOperatorMayAcceptWhatCannotBeTested) {
   FakeKernel kernel;
   fill(kernel);
