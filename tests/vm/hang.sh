@@ -1,0 +1,36 @@
+# A driver never returns from its unbind: the time limit holds, nothing else is lost, and recover ends it
+# when the driver has returned.
+. "$SOURCE/tests/vm/machine.sh"
+prepare
+extra=$PWD/extra
+rm -rf "$extra" module && mkdir -p "$extra" module
+build_modules module "$SOURCE/tests/vm/stub_hang.c" nvidia
+cp module/nvidia.ko "$extra/"
+boot hang <<END
+insmod /nvidia.ko; modprobe e1000e
+stub=0000:00:05.0 card=0000:$card
+expect "the stub" "\$(driver 00:05.0)" nvidia
+# Held by nobody: there and back.
+expect_exit 0 gpuready vm attach \$stub --for guest
+expect_exit 0 gpuready vm detach --for guest
+expect "the stub" "\$(driver 00:05.0)" nvidia
+
+echo 1 >/sys/module/nvidia/parameters/hold
+expect_exit 4 gpuready vm attach \$card \$stub --for guest --timeout 3
+expect_in "did not return within 3 s"
+expect "the card's driver" "\$(driver $card)" e1000e
+expect_exit 4 gpuready vm status
+expect_in "vm recover"
+# Nobody can have either meanwhile.
+expect_exit 1 gpuready vm attach \$card --for guest
+expect_in "needs cleaning"
+echo 0 >/sys/module/nvidia/parameters/hold
+sleep 1
+expect_exit 0 gpuready vm recover
+expect "the stub" "\$(driver 00:05.0)" nvidia
+expect "the card's driver" "\$(driver $card)" e1000e
+expect_exit 0 gpuready vm status
+expect_in "Nothing is attached"
+expect_exit 0 gpuready vm attach \$card \$stub --for guest
+END
+expect_passed hang
