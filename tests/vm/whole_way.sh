@@ -74,6 +74,7 @@ got=0
 [ $got -eq 4 ] && grep -q guest-not-told none.txt || die "vm doctor of none.log: exit $got"
 # A driver for another kernel: the failed step is named.
 sed "s/$release/9.9.9-other/g" bundle/bundle.json >bundle.other && mv bundle.other bundle/bundle.json
+mv "bundle/modules/$release" bundle/modules/9.9.9-other
 "$GPUREADY" vm initrd bundle -o other.img --kernel 9.9.9-other --quiet
 cat other.img roots.img >all.img
 boot_guest other "HAS_GPU=1 gpuready.root=/debian -- /usr/bin/ask"
