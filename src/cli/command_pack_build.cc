@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "cli/pack_options.h"
 #include "cli/terminal.h"
 #include "host/folders.h"
+#include "pack/release/containerfile.h"
 #include "pack/release/scan.h"
 #include "report/exit_rules.h"
 #include "report/pack/release_report.h"
@@ -21,6 +23,7 @@ struct Options {
   Globals globals;
   std::string recipe = "pack.toml", out = "build/pack";
   std::vector<std::string> variants;
+  std::optional<std::string> containerfile;
   bool no_build = false;
   unsigned level = 9;
 };
@@ -53,7 +56,25 @@ Result<BuildReport> build(const Options& options) {
   return report;
 }
 
+// Nothing is built: the text goes where output goes.
+Result<void> print_containerfile(const Options& options) {
+  const auto host = make_live_host();
+  const auto recipe = TRY(read_recipe(*host, options.recipe));
+  const auto cuda = parse_version(*options.containerfile);
+  if (!cuda)
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("--containerfile {}: a CUDA release, such as 12.9", *options.containerfile));
+  const auto folder =
+      std::filesystem::absolute(options.recipe).lexically_normal().parent_path().string();
+  return write_file("-", TRY(pack::containerfile(recipe, folder, *cuda)));
+}
+
 int run(const Options& options) {
+  if (options.containerfile) {
+    const auto printed = print_containerfile(options);
+    return printed ? 0 : complain(printed.error());
+  }
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.recipe})) return complain(*bad);
   catch_interrupts();
@@ -80,6 +101,11 @@ void declare_pack_build(CommandSpec& command) {
        .help = "Only these variants",
        .type = "LIST",
        .commas = true},
+      {.name = "--containerfile",
+       .value = &options->containerfile,
+       .help =
+           "Print a Containerfile that builds the variants with this CUDA release; build nothing",
+       .type = "CUDA"},
       {.name = "--no-build",
        .value = &options->no_build,
        .help = "Take the folders as they are; run no build command"},

@@ -28,7 +28,7 @@ struct Options {
 // `wanted`: of a set of variants, the one that the program's GPU wants; else the first.
 Result<EnvReport> environment_of(const InstalledPackage& here,
                                  const std::optional<std::string>& wanted) {
-  const auto current = TRY(read_current(here.store()));
+  const auto current = TRY(pack::read_current(here.store()));
   const auto& set = current.installed.variant;
   const auto members = pack::members_of(set);
   const auto member = wanted.value_or(members.front());
@@ -52,7 +52,7 @@ Result<EnvReport> environment_of(const InstalledPackage& here,
 
 // Files alone are read unless something changed, so that a program can ask at each start.
 Result<EnvReport> check(const InstalledPackage& here) {
-  const auto current = TRY(read_current(here.store()));
+  const auto current = TRY(pack::read_current(here.store()));
   const auto now = pack::machine_mark(inspect(*here.host, {.libraries = false}));
   EnvReport found;
   found.checked = true;

@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
@@ -12,7 +10,6 @@
 #include "cli/pack_machine.h"
 #include "cli/pack_options.h"
 #include "cli/terminal.h"
-#include "pack/store/load_plans.h"
 #include "report/exit_rules.h"
 #include "report/pack/install_report.h"
 
@@ -40,138 +37,36 @@ struct Progress {
   }
 };
 
-InstallReport ended(pack::InstallEnd end, const Error& error, const Options& options) {
+InstallReport ended(const Error& error, const Options& options) {
   InstallReport report;
   report.from = options.from;
-  report.outcome.end = end;
   report.outcome.error = error;
   return report;
 }
 
-// Everything that is known before anything is written.
-struct Prepared {
-  std::unique_ptr<pack::Origin> origin;
-  pack::Release release;
-  pack::SelectMachine machine;
-  pack::Selection selection;
-  pack::InstallOptions how;
-};
-
-Result<Prepared> prepare(Host& host, const Options& options) {
-  Prepared all;
+InstallReport install(const Options& options) {
+  const auto host = make_live_host();
+  pack::BestOptions best;
+  if (options.key) {
+    const auto key = pack::read_public_key(*host, *options.key);
+    if (!key) return ended(key.error(), options);
+    best.key = *key;
+  }
+  const auto machine = machine_for(options.machine);
+  if (!machine) return ended(machine.error(), options);
   pack::OriginOptions limits;
   limits.cancel = &interrupted();
-  std::optional<pack::PublicKey> key;
-  if (options.key) key = TRY(read_public_key(host, *options.key));
-  all.machine = TRY(machine_for(options.machine));
-  all.origin = TRY(pack::open_origin(host, options.from, limits));
-  all.how.dry_run = options.dry_run;
-  all.how.cancel = &interrupted();
-  return all;
-}
-
-// The GPUs that a variant was chosen for.
-std::vector<std::size_t> served_by(const pack::Selection& selection, const std::string& variant) {
-  for (const auto& considered : selection.considered)
-    if (considered.name == variant) return considered.serves;
-  return {};
-}
-
-pack::InstallTarget target_of(const Prepared& all, const std::string& variant,
-                              const Options& options) {
-  pack::InstallTarget target;
-  target.variant = variant;
-  target.machine = all.machine.mark;
-  const auto members = pack::members_of(variant);
-  const auto served = served_by(all.selection, members.front());
-  for (const auto& gpu : all.machine.gpus) target.gpus.push_back(gpu.text());
-  if (const auto* gpu = !served.empty()             ? &all.machine.gpus[served.front()]
-                        : !all.machine.gpus.empty() ? &all.machine.gpus.front()
-                                                    : nullptr) {
-    target.gpu_name = gpu->name;
-    if (gpu->target.cuda) target.compute_capability = gpu->target.cuda->capability();
-  }
+  const auto origin = pack::open_origin(*host, options.from, limits);
+  if (!origin) return ended(origin.error(), options);
+  best.to = options.to;
+  best.variant = options.variant;
   // A machine that is not this one cannot be tried.
-  if (!options.no_load_test && !options.machine.gpus && !options.machine.replay)
-    // Of a set each member is tried on its own GPUs.
-    target.plans = [&all, members](const std::string& folder, const pack::Variant& set) {
-      std::vector<pack::LoadPlan> plans;
-      for (const auto& member : members) {
-        const auto below = pack::folder_of_member(set.name, member);
-        std::ranges::move(pack::load_plans(below.empty() ? folder : folder + "/" + below,
-                                           *all.release.manifest.find(member), all.machine,
-                                           served_by(all.selection, member)),
-                          std::back_inserter(plans));
-      }
-      return plans;
-    };
-  return target;
-}
-
-const pack::Variant* cpu_variant(const Prepared& all) {
-  for (const auto& variant : all.release.manifest.variants)
-    for (const auto& considered : all.selection.considered)
-      if (variant.for_cpu() && considered.name == variant.name && considered.problems.empty())
-        return &variant;
-  return nullptr;
-}
-
-InstallReport install(const Options& options) {
-  using pack::InstallEnd;
-  const auto host = make_live_host();
-  auto prepared = prepare(*host, options);
-  if (!prepared) return ended(InstallEnd::failed, prepared.error(), options);
-  auto& all = *prepared;
-  std::optional<pack::PublicKey> key;
-  if (options.key) key = *read_public_key(*host, *options.key);
-  const auto store = options.to ? places_of(*host, "", options.to)->store : std::string();
-  auto release = pack::read_release(*host, *all.origin, key, store);
-  if (!release)
-    return ended(
-        release.error().kind == ErrorKind::bad_input ? InstallEnd::refused : InstallEnd::failed,
-        release.error(), options);
-  all.release = std::move(*release);
-  const auto& manifest = all.release.manifest;
-  const auto places = places_of(*host, manifest.name, options.to);
-  if (!places) return ended(InstallEnd::failed, places.error(), options);
-  all.how.places = *places;
-  all.selection = pack::select_variant(manifest, all.machine);
-
-  InstallReport report{manifest.name, manifest.version, all.origin->where(), {}, {}, {}};
-  if (!options.variant) {
-    report.model = all.selection.model;
-    report.notes.push_back(all.selection.reason);
-  }
-  if (!options.variant && all.selection.variants.empty()) {
-    report.outcome.end = InstallEnd::failed;
-    report.outcome.error =
-        Error{ErrorKind::unsupported, all.selection.reason + " gpuready pack select says why."};
-    return report;
-  }
+  best.load_test = !options.no_load_test && !options.machine.gpus && !options.machine.replay;
+  best.how.dry_run = options.dry_run;
+  best.how.cancel = &interrupted();
   ProgressLine line(options.globals.quiet);
-  all.how.progress = Progress{line};
-  const auto variant = options.variant.value_or(join(all.selection.variants, "+"));
-  report.outcome =
-      pack::install(*host, *all.origin, all.release, target_of(all, variant, options), all.how);
-
-  // What does not load, or cannot be fetched, must not break whoever installs: the CPU's variant
-  // does.
-  const bool falls_back = report.outcome.end == InstallEnd::not_loaded ||
-                          (report.outcome.end == InstallEnd::failed && report.outcome.error &&
-                           report.outcome.error->kind != ErrorKind::cancelled);
-  const auto* cpu = cpu_variant(all);
-  if (!options.variant && falls_back && cpu != nullptr && cpu->name != variant) {
-    report.notes.push_back(
-        fmt::format("{}: {}", variant, printable(report.outcome.error->message)));
-    auto outcome =
-        pack::install(*host, *all.origin, all.release, target_of(all, cpu->name, options), all.how);
-    if (outcome.end == InstallEnd::installed || outcome.end == InstallEnd::unchanged) {
-      report.notes.push_back("So the CPU's variant is installed.");
-      report.outcome = std::move(outcome);
-      report.model.reset();
-    }
-  }
-  return report;
+  best.how.progress = Progress{line};
+  return pack::install_best(*host, **origin, *machine, best);
 }
 
 int run(const Options& options) {

@@ -22,9 +22,9 @@ struct Options {
 Result<SelectReport> select(const Options& options) {
   const auto host = make_live_host();
   std::optional<pack::PublicKey> key;
-  if (options.key) key = TRY(read_public_key(*host, *options.key));
+  if (options.key) key = TRY(pack::read_public_key(*host, *options.key));
   const auto origin = TRY(pack::open_origin(*host, options.from));
-  const auto store = options.to ? TRY(places_of(*host, "", options.to)).store : std::string();
+  const auto store = options.to ? TRY(pack::places_of(*host, "", options.to)).store : std::string();
   const auto release = TRY(pack::read_release(*host, *origin, key, store));
   SelectReport report{
       release.manifest.name, release.manifest.version, TRY(machine_for(options.machine)), {}};

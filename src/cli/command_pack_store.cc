@@ -56,20 +56,8 @@ Result<Outcome> verify(const Options& options) {
   const auto here = TRY(open_here(options.name, options.to));
   const auto store = here.store();
   auto state = TRY(state_of(here));
-  const auto current = TRY(read_current(store));
-  state.problems = store.damaged(current.installed.number, current.variant());
-  const auto key = TRY(store.state()).key;
-  const auto signature = here.host->read_file(fmt::format(
-      "{}/.gpuready/{}", store.generation_path(current.installed.number), pack::kSignatureName));
-  if (!key || !signature) {
-    state.problems.push_back(
-        "the signature of the installed manifest, or the key that it was checked with, is missing");
-  } else if (const auto signed_by =
-                 pack::verify_signature(TRY(pack::parse_public_key(*key, "state.json")),
-                                        current.text, *signature, "the installed manifest");
-             !signed_by) {
-    state.problems.push_back(signed_by.error().message);
-  }
+  const auto current = TRY(pack::read_current(store));
+  state.problems = TRY(pack::verify_current(*here.host, store, current));
   const auto variant = current.variant();
   auto conclusion =
       state.problems.empty()

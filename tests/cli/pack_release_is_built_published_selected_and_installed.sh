@@ -112,6 +112,15 @@ expect_exit 0 "$GPUREADY" pack build pack.toml --out built
 expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to back --key key.key
 expect_exit 1 "$GPUREADY" pack install back --to set --variant cpu
 
+# A recipe for a container of the CUDA release that compiles a variant.
+printf 'name = "seed-libs"\nversion = "1"\nfolder = "built-{variant}"\nbuild = ["./build.sh"]\npreset = "legacy-modern-latest"\n' >container.toml
+expect_exit 0 "$GPUREADY" pack build container.toml --containerfile 12.9
+expect_in "PACK_VARIANT='legacy'" "$out"
+expect_in "nvidia/cuda:12.9" "$out"
+expect_in "# Not latest: CUDA 13.0 or newer compiles it." "$out"
+expect_exit 2 "$GPUREADY" pack build container.toml --containerfile 8.0
+expect_exit 2 "$GPUREADY" pack build container.toml --containerfile new
+
 # A folder that is not whole is built, with what is missing, and never published.
 if command -v cc >/dev/null; then
   rm -rf whole whole-release && mkdir -p whole/lib

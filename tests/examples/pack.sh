@@ -1,7 +1,7 @@
 # examples/pack, as its README says: built, published to a web server, explained, and installed by npm's postinstall and by CMake.
 # Without NVIDIA's tools the recipe of PTX alone is built.
 set -euo pipefail
-source=$1 gpuready=$2
+source=$1 gpuready=$2 installer=$3
 die() { echo "FAILED: $*" >&2; exit 1; }
 for tool in clang cc python3; do command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }; done
 rm -rf example home && cp -r "$source/examples/pack" example && mkdir home && export HOME=$PWD/home
@@ -41,6 +41,12 @@ if command -v node >/dev/null; then
   if node postinstall.cjs >npm.log 2>&1; then die "a release that is not trusted was installed"; fi
   TERNARY_DOT_KEY=$(tail -1 ternary-dot.pub)
 fi
+# The same from C.
+export GPUREADY_HELPER=$gpuready
+"$installer" "$TERNARY_DOT_RELEASE" "$TERNARY_DOT_KEY" "$PWD/from-c" >installer.json || die "the C interface: $(cat installer.json)"
+jq -e '.result == "installed" and .schema == "gpuready.pack-install" and .notes != []' installer.json >/dev/null || die "another document: $(cat installer.json)"
+LD_LIBRARY_PATH=from-c/current/lib ./program 2>/dev/null | grep -qE "$expected" || [ ! -x program ] || die "the program of the C interface"
+if "$installer" "$TERNARY_DOT_RELEASE" "RWQ" "$PWD/other" 2>/dev/null >/dev/null; then die "a key that is none was taken"; fi
 if command -v cmake >/dev/null; then
   cmake -S . -B cmake-build -DGPUREADY="$gpuready" "-DTERNARY_DOT_RELEASE=$TERNARY_DOT_RELEASE" "-DTERNARY_DOT_KEY=$TERNARY_DOT_KEY" >cmake.log 2>&1 || die "CMake: $(cat cmake.log)"
   cmake --build cmake-build >>cmake.log 2>&1 || die "CMake: $(cat cmake.log)"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "host/atomic_file.h"
+#include "pack/release/containerfile.h"
 #include "pack/release/manifest_fields.h"
 #include "pack/release/scan.h"
 #include "pack/rules/closure.h"
@@ -100,18 +101,10 @@ Result<void> check_links(const std::vector<ArchiveEntry>& entries, const std::st
 
 Result<void> run_build(const Recipe& recipe, const VariantRecipe& variant,
                        const BuildOptions& options) {
-  const auto forms = forms_of(variant.architectures);
   Job job;
   job.program = variant.command.front();
   job.args.assign(variant.command.begin() + 1, variant.command.end());
-  job.env = {{"PACK_NAME", recipe.name},
-             {"PACK_VERSION", recipe.version},
-             {"PACK_VARIANT", variant.name},
-             {"PACK_FOLDER", variant.folder},
-             {"CUDAARCHS", forms.cmake},
-             {"CMAKE_CUDA_ARCHITECTURES", forms.cmake},
-             {"TORCH_CUDA_ARCH_LIST", forms.torch},
-             {"NVCC_GENCODE", forms.gencode}};
+  for (auto& [name, value] : build_environment(recipe, variant)) job.env.emplace_back(name, value);
   job.limits = {std::nullopt, std::nullopt};  // a build of ONNX Runtime takes an hour
   job.oom_score_adj = 0;
   const auto outcome = TRY(run_job(job, options.watch));

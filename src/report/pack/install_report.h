@@ -4,18 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "pack/store/install.h"
+#include "pack/store/install_best.h"
 #include "report/envelope.h"
 #include "report/report.h"
 
 namespace gpuready {
 
-struct InstallReport {
-  std::string name, version, from;
-  pack::InstallOutcome outcome;
-  std::optional<std::string> model;  // that the machine's memory holds
-  std::vector<std::string> notes;    // why this variant
-};
+using InstallReport = pack::BestInstall;
 // Sets the envelope's exit code and conclusion.
 void conclude(const InstallReport& report, Envelope& envelope);
 Json to_json(const InstallReport& report, const Envelope& envelope);  // schema/pack-install

@@ -1,0 +1,154 @@
+#include "pack/store/install_best.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "pack/store/load_plans.h"
+
+namespace gpuready::pack {
+namespace {
+
+class Best {
+ public:
+  Best(Host& host, Origin& origin, const SelectMachine& machine, const BestOptions& options)
+      : host_(host), origin_(origin), machine_(machine), options_(options), how_(options.how) {}
+
+  BestInstall run() {
+    report_.from = origin_.where();
+    const auto store = options_.to ? places_of(host_, "", options_.to) : Result<Places>(Places{});
+    if (!store) return ended(InstallEnd::failed, store.error());
+    auto release = read_release(host_, origin_, options_.key, store->store);
+    if (!release)
+      return ended(
+          release.error().kind == ErrorKind::bad_input ? InstallEnd::refused : InstallEnd::failed,
+          release.error());
+    release_ = std::move(*release);
+    report_.name = release_.manifest.name;
+    report_.version = release_.manifest.version;
+    const auto places = places_of(host_, report_.name, options_.to);
+    if (!places) return ended(InstallEnd::failed, places.error());
+    how_.places = *places;
+    selection_ = select_variant(release_.manifest, machine_);
+    if (options_.variant) {
+      report_.outcome = install_one(*options_.variant);
+      return std::move(report_);
+    }
+    report_.model = selection_.model;
+    report_.notes.push_back(selection_.reason);
+    if (selection_.variants.empty())
+      return ended(InstallEnd::failed,
+                   {ErrorKind::unsupported, selection_.reason + " gpuready pack select says why."});
+    const auto chosen = join(selection_.variants, std::string_view(&kSetSeparator, 1));
+    report_.outcome = install_one(chosen);
+    fall_back(chosen);
+    return std::move(report_);
+  }
+
+ private:
+  BestInstall ended(InstallEnd end, const Error& error) {
+    report_.outcome.end = end;
+    report_.outcome.error = error;
+    return std::move(report_);
+  }
+
+  InstallOutcome install_one(const std::string& variant) {
+    return install(host_, origin_, release_, target_of(variant), how_);
+  }
+
+  // What does not load, or cannot be fetched, must not break whoever installs: the CPU's variant
+  // does.
+  void fall_back(const std::string& chosen) {
+    const auto& outcome = report_.outcome;
+    const bool falls_back = outcome.end == InstallEnd::not_loaded ||
+                            (outcome.end == InstallEnd::failed && outcome.error &&
+                             outcome.error->kind != ErrorKind::cancelled);
+    const auto cpu = cpu_variant();
+    if (!falls_back || !cpu || *cpu == chosen) return;
+    report_.notes.push_back(fmt::format("{}: {}", chosen, printable(outcome.error->message)));
+    auto instead = install_one(*cpu);
+    if (instead.end != InstallEnd::installed && instead.end != InstallEnd::unchanged) return;
+    report_.notes.push_back("So the CPU's variant is installed.");
+    report_.outcome = std::move(instead);
+    report_.model.reset();
+  }
+
+  std::optional<std::string> cpu_variant() const {
+    for (std::size_t i = 0; i < selection_.considered.size(); ++i)
+      if (release_.manifest.variants[i].for_cpu() && selection_.considered[i].problems.empty())
+        return selection_.considered[i].name;
+    return std::nullopt;
+  }
+
+  // The GPUs that a variant was chosen for.
+  std::vector<std::size_t> served_by(const std::string& variant) const {
+    for (const auto& considered : selection_.considered)
+      if (considered.name == variant) return considered.serves;
+    return {};
+  }
+
+  InstallTarget target_of(const std::string& variant) const {
+    InstallTarget target;
+    target.variant = variant;
+    target.machine = machine_.mark;
+    const auto members = members_of(variant);
+    const auto served = members.empty() ? std::vector<std::size_t>() : served_by(members.front());
+    for (const auto& gpu : machine_.gpus) target.gpus.push_back(gpu.text());
+    if (const auto* gpu = !served.empty()          ? &machine_.gpus[served.front()]
+                          : !machine_.gpus.empty() ? &machine_.gpus.front()
+                                                   : nullptr) {
+      target.gpu_name = gpu->name;
+      if (gpu->target.cuda) target.compute_capability = gpu->target.cuda->capability();
+    }
+    // Of a set each member is tried on its own GPUs.
+    if (options_.load_test)
+      target.plans = [this, members](const std::string& folder, const Variant& set) {
+        std::vector<LoadPlan> plans;
+        for (const auto& member : members) {
+          const auto below = folder_of_member(set.name, member);
+          std::ranges::move(
+              load_plans(below.empty() ? folder : folder + "/" + below,
+                         *release_.manifest.find(member), machine_, served_by(member)),
+              std::back_inserter(plans));
+        }
+        return plans;
+      };
+    return target;
+  }
+
+  Host& host_;
+  Origin& origin_;
+  const SelectMachine& machine_;
+  const BestOptions& options_;
+  InstallOptions how_;
+  Release release_ = {};
+  Selection selection_ = {};
+  BestInstall report_ = {};
+};
+
+}  // namespace
+
+Result<PublicKey> read_public_key(Host& host, const std::string& text) {
+  const auto file = host.read_file(text, 4096);
+  if (file) return parse_public_key(*file, text);
+  const auto key = parse_public_key(text, "--key");
+  if (key) return key;
+  return fail(ErrorKind::bad_input,
+              "--key " + text + ": neither a file with a public key nor such a key (RWQ...)");
+}
+
+Result<Places> places_of(Host& host, const std::string& name,
+                         const std::optional<std::string>& folder) {
+  if (!folder) return default_places(host, name);
+  const auto store = std::filesystem::absolute(*folder).lexically_normal().string();
+  return Places{store, store + "/gpu-package-info.json"};
+}
+
+BestInstall install_best(Host& host, Origin& origin, const SelectMachine& machine,
+                         const BestOptions& options) {
+  return Best(host, origin, machine, options).run();
+}
+
+}  // namespace gpuready::pack

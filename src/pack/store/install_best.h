@@ -1,0 +1,38 @@
+// What an installer does, from an address to files that load: trust the release, choose for the
+// machine, install what was chosen, and the CPU's variant where that cannot be fetched or does not
+// load.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pack/store/install.h"
+#include "pack/store/select.h"
+
+namespace gpuready::pack {
+
+struct BestOptions {
+  std::optional<PublicKey> key = {};   // to trust; else the one that the package's store remembers
+  std::optional<std::string> to = {};  // the package's folder; else the default place
+  std::optional<std::string> variant = {};  // this one, whatever the machine is
+  bool load_test = true;                    // only where the machine is this one
+  InstallOptions how = {};                  // its places are not looked at
+};
+struct BestInstall {
+  std::string name, version, from;
+  InstallOutcome outcome;
+  std::optional<std::string> model;  // that the machine's memory holds
+  std::vector<std::string> notes;    // why this variant
+};
+BestInstall install_best(Host& host, Origin& origin, const SelectMachine& machine,
+                         const BestOptions& options);
+
+// A public key: the file of one, or its one line of text.
+Result<PublicKey> read_public_key(Host& host, const std::string& text);
+
+// Where a package lives: in `folder`, made absolute, else in the default place of its name.
+Result<Places> places_of(Host& host, const std::string& name,
+                         const std::optional<std::string>& folder);
+
+}  // namespace gpuready::pack
