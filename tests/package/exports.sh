@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# libgpuready.so exports the functions that its two headers declare: no more, no less. And it promises
+# libgpuready.so exports the functions that its headers declare: no more, no less. And it promises
 # what the binary does: glibc alone, and none newer than 2.28.
 # Usage: exports.sh SOURCE LIBRARY [CC]
 set -euo pipefail
 source=$1 library=$2 cc=${3:-cc}
 
-declared=$(for header in gpuready ternary_c; do
+declared=$(for header in gpuready pack_c ternary_c; do
              "$cc" -E -P -I "$source/include" "$source/include/gpuready/$header.h" | tr '\n' ' ' |
                grep -oE 'visibility\("default"\)\)\)[^;(]*\(' | grep -oE '[A-Za-z0-9_]+ *\($' | tr -d ' ('
            done | sort -u)
