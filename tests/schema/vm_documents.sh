@@ -27,3 +27,14 @@ for machine in base-hgx-h100x8 vm-host-h100; do
   "$GPUREADY" vm doctor "${replay[@]}" --side host --json "$1/vm-doctor.$machine.json" >/dev/null || [ $? -eq 1 ]
   "$GPUREADY" vm status "${replay[@]}" --json "$1/vm-status.$machine.json" >/dev/null
 done
+# What is attached, as the journal of a plan that was carried out says it.
+jq --arg base "$(realpath --relative-to="$work" "$SOURCE/tests/machines/vm-host-h100/machine.json")" '
+  {schema: "gpuready.machine-script", schema_version: 1, description: "attached", source: "vm plan", extends: $base,
+   files: {"/var/lib/gpuready/vm/000001.1.attach.jsonl":
+     ([{plan: .operations[0].plan, boot_id: "1"}, {end: "done"}] | map(tojson) | join("\n") + "\n")}}' \
+  "$1/vm-operation.vm-host-h100.json" >"$work/attached.json"
+for hypervisor in qemu libvirt cloud-hypervisor; do
+  "$GPUREADY" vm args --for guest --hypervisor $hypervisor --replay "$work/attached.json" \
+    --json "$1/vm-args.$hypervisor.json" >/dev/null
+done
+"$GPUREADY" vm status --replay "$work/attached.json" --json "$1/vm-status.attached.json" >/dev/null

@@ -1,0 +1,35 @@
+. "$LIB"
+# A machine on which an attach was carried out: the journal holds its plan, and VFIO has the devices.
+attached_machine() {  # FILE [OPTION...]
+  local file=$1
+  shift
+  expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 "$@" --replay "$MACHINES/vm-host-h100/machine.json" --json plan.json
+  jq --arg base "$(realpath --relative-to=. "$MACHINES/vm-host-h100/machine.json")" '
+    {schema: "gpuready.machine-script", schema_version: 1, description: "attached", source: "vm plan", extends: $base,
+     files: {"/var/lib/gpuready/vm/000001.1.attach.jsonl":
+       ([{plan: .operations[0].plan, boot_id: "1"}, {end: "done"}] | map(tojson) | join("\n") + "\n")}}' \
+    plan.json >"$file"
+}
+attached_machine attached.json
+expect_exit 0 "$GPUREADY" vm show --for web-1 --replay attached.json --json show.json
+[ "$(jq -r '[.devices[].address] | join(" ")' show.json)" = "0000:17:00.0 0000:17:00.1" ] || die "other devices"
+expect_exit 0 "$GPUREADY" vm args --for web-1 --replay attached.json --json args.qemu.json
+expect_in "vfio-pci,host=0000:17:00.0" "$out"
+expect_in "opt/ovmf/X-PciMmio64Mb" "$out"
+expect_exit 3 "$GPUREADY" vm args --for web-2 --replay attached.json
+attached_machine managed.json --managed
+for managed in attached managed; do
+  expect_exit 0 "$GPUREADY" vm args --for web-1 --hypervisor libvirt --replay $managed.json
+  cat >domain.xml <<END
+<domain type='kvm'><name>web-1</name><memory unit='GiB'>16</memory><vcpu>4</vcpu>
+<os><type arch='x86_64' machine='q35'>hvm</type></os><devices>
+$out
+</devices></domain>
+END
+  python3 -c 'import sys, xml.etree.ElementTree as e; sys.exit(len(e.parse("domain.xml").findall(".//hostdev")) != 2)' ||
+    die "not two devices in XML: $out"
+  if command -v virt-xml-validate >/dev/null; then
+    virt-xml-validate domain.xml domain >validate.txt 2>&1 || die "libvirt's schema: $(cat validate.txt)"
+  fi
+done
+expect_in "managed='yes'" "$out"
