@@ -63,6 +63,7 @@ write("good/k/oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
 
 write("bad/traversal.tar", tar([("../../x.fatbin", code)]))
 write("bad/absolute.zip", pack([("/etc/x.fatbin", code)]))
+write("bad/long.tar", tar([("x" * 5000, code)]))
 write("bad/twice.tar", tar([("x.fatbin", code), ("x.fatbin", code)]))
 write("bad/device.tar", tar([("null", (tarfile.CHRTYPE, "")), ("x.fatbin", code)]))
 write("bad/cut.tar", tar([("big", bytes(100000))])[:50000])
@@ -107,6 +108,8 @@ expect_bad() {  # FILE TEXT
 }
 expect_bad traversal.tar "traversal.tar!../../x.fatbin: its name leads out"
 expect_bad absolute.zip "absolute.zip!/etc/x.fatbin: its name is absolute"
+expect_bad long.tar "...: its name is too long"
+[ "$(wc -c <problems)" -lt 400 ] || die "a long name is told whole"
 expect_bad twice.tar "twice.tar!x.fatbin: the archive holds this name twice"
 expect_bad device.tar "device.tar!null: a device"
 expect_bad cut.tar "runcated"

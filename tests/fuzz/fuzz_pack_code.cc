@@ -10,17 +10,19 @@ using namespace gpuready::pack;
 
 namespace {
 
-Census of_stream(Bytes bytes, std::size_t piece) {
+FileReport of_stream(Bytes bytes, std::size_t piece) {
   std::size_t at = 0;
+  ElfPieces pieces;
   StreamSource stream(
       [&](std::span<std::uint8_t> to) -> Result<std::size_t> {
         const auto size = std::min({to.size(), piece, bytes.size() - at});
         std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), size, to.begin());
         at += size;
+        pieces.add(to.first(size));
         return size;
       },
       bytes.size());
-  return take_census(stream, {});
+  return inspect_source("file", stream, pieces);
 }
 
 }  // namespace
@@ -36,11 +38,11 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
           explain(report, *parse_target_gpu(gpu), {.version = parse_version(driver)});
       if (answer.loads() > answer.modules) std::abort();
     }
-  MemorySource memory(bytes);
-  const Census whole = take_census(memory, {});
-  const Census streamed = of_stream(bytes, 1 + size / 3);
-  if (whole.file_bytes != size || streamed.file_bytes != size ||
-      whole.groups.size() != streamed.groups.size())
+  const FileReport streamed = of_stream(bytes, 1 + size / 3);
+  if (report.bytes != size || streamed.bytes != size ||
+      report.groups.size() != streamed.groups.size() ||
+      report.elf.has_value() != streamed.elf.has_value() ||
+      (report.elf && report.elf->needed != streamed.elf->needed))
     std::abort();
   return 0;
 }

@@ -32,6 +32,12 @@ std::string_view name_fault(std::string_view name) {
   return {};
 }
 
+// Of names that nobody would give: nothing has to be found by them.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kShown = 200;
+  return name.size() <= kMostNameBytes ? name : name.substr(0, kShown) + "...";
+}
+
 class Reader {
  public:
   Reader(Host& host, const Progress& progress) : host_(host), progress_(progress) {}
@@ -137,7 +143,7 @@ class Reader {
     const ArchiveReading reading{
         .name = name,
         .on_member = [&](const Member& member, const StreamSource::Read& read) -> Result<void> {
-          const std::string full = full_name(member.name.substr(0, kMostNameBytes));
+          const std::string full = full_name(shortened(member.name));
           if (const auto fault = name_fault(member.name); !fault.empty())
             problem(fmt::format("{}: {}", full, fault));
           if (member.kind == Member::Kind::folder) return {};
@@ -160,7 +166,8 @@ class Reader {
         },
         .on_fault =
             [&](const std::string& member, const std::string& text) {
-              problem(fmt::format("{}: {}", member.empty() ? name : full_name(member), text));
+              problem(fmt::format("{}: {}", member.empty() ? name : full_name(shortened(member)),
+                                  text));
             }};
     const auto read = read_archive(source, kind, reading);
     // What stops the innermost archive stops those around it: one line says so.
