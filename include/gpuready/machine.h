@@ -34,6 +34,13 @@ struct PcieLink {
 };
 struct PcieErrors {  // Advanced Error Reporting totals and NVIDIA's replay counter
   std::optional<std::uint64_t> correctable, nonfatal, fatal, replays;
+  // Of `nonfatal`: mostly the firmware's own, while it looks for devices.
+  std::optional<std::uint64_t> unsupported_requests;
+};
+struct PciPort {  // a bridge on a GPU's way to the processor
+  PciAddress address;
+  PcieLink link_now, link_max;  // not read while the GPU is suspended
+  PcieErrors errors;
 };
 
 // ---- one function on the PCI bus (GPUs, and what belongs to them: audio, USB-C, NVSwitch)
@@ -54,6 +61,7 @@ struct PciDevice {
   PcieLink port_link_now, port_link_max;  // of the port that the board is plugged into
   PcieErrors errors;
   std::vector<PciAddress> path;            // from the host bridge's root port down to this device
+  std::vector<PciPort> ports;              // of a GPU: those on its path, from the root port down
   std::optional<std::string> host_bridge;  // "pci0000:16"
   std::vector<std::uint64_t> bar_sizes_bytes;  // memory BARs 0..5 as `resource` tells; 0 = unset
   bool is_gpu = false;  // display or 3D class of a GPU vendor, not a BMC's VGA
@@ -296,6 +304,7 @@ struct SystemState {
   std::optional<std::string> jetson_release;  // first line of /etc/nv_tegra_release
   std::map<int, std::string> numa_cpus;       // node -> "0-15"
   std::optional<std::int64_t> unix_seconds;
+  std::optional<std::int64_t> uptime_seconds;
 };
 struct LogLine {
   std::string text;               // without the time

@@ -62,7 +62,7 @@ struct Cause {
   // cannot be filled is left out.
   std::string_view command;
   Remedy remedy = Remedy::mend;
-  std::vector<std::string_view> explains;  // ids; "xid-79" for one Xid
+  std::vector<std::string_view> explains;  // ids; "xid-79" for one Xid, "xid-*" for any
   std::vector<Match> (*match)(const Facts&) = nullptr;
 };
 

@@ -123,8 +123,9 @@ std::vector<Match> cgroup_revoked(const Facts& facts) {
   return {match};
 }
 
+// What libcuda answers where it cannot use /dev/nvidia-uvm, by driver branch.
 bool cuda_unknown(const Machine& machine) {
-  return failed_start(machine.nvidia.cuda_start, {999}) && machine.nvidia.nvml_start &&
+  return failed_start(machine.nvidia.cuda_start, {3, 304, 999}) && machine.nvidia.nvml_start &&
          machine.nvidia.nvml_start->ok();
 }
 
@@ -148,6 +149,19 @@ std::vector<Match> uvm_missing(const Facts& facts) {
 std::vector<Match> uvm_stale(const Facts& facts) {
   const auto& machine = facts.machine;
   if (!cuda_unknown(machine)) return {};
+  const auto fatal = log_hits(machine, {"uvm encountered global fatal error"});
+  if (!fatal.empty() && fatal.back().line >= load_line(machine)) {
+    Match match = all_nvidia(facts);
+    match.title = "nvidia-uvm has met a fatal error";
+    match.explanation =
+        "The unified memory module lost a GPU or its page tables, and refuses all further work.";
+    match.cure = "Reboot; if it comes again, look for the Xid before it and have the GPU checked.";
+    match.command = "reboot";
+    match.remedy = Remedy::reboot;
+    match.evidence.push_back(evidence(*machine.nvidia.cuda_start));
+    match.evidence.push_back(evidence("kernel log", fatal.back().text));
+    return {match};
+  }
   const auto resumed = log_hits(machine, {"PM: suspend exit", "PM: hibernation exit",
                                           "ACPI: PM: Waking up", "PM: resume of devices complete"});
   if (resumed.empty()) return {};

@@ -25,8 +25,19 @@ std::vector<Match> legacy(const Facts& facts) {
 }
 
 std::vector<Match> too_new(const Facts& facts) {
-  return refused(facts, {"in this system is not supported by the",
-                         "GPU that is not supported by this driver"});
+  auto matches = refused(facts, {"in this system is not supported by the",
+                                 "GPU that is not supported by this driver"});
+  for (auto& match : refused(facts, {"vGPU host system is not supported"})) {
+    match.title = "The driver's build for vGPU hosts does not support this GPU";
+    match.explanation =
+        "This build of the driver hands out shares of GPUs to virtual machines, and this GPU "
+        "cannot "
+        "be shared so.";
+    match.cure = "Install the ordinary build of the driver, or a vGPU release that lists this GPU.";
+    match.command = "";
+    matches.push_back(std::move(match));
+  }
+  return matches;
 }
 
 std::vector<Match> bad_bar(const Facts& facts) {
@@ -54,10 +65,10 @@ std::vector<Match> bad_bar(const Facts& facts) {
 
 std::vector<Match> gsp_failed(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches =
-      refused(facts, {"Cannot initialize GSP firmware RM", "cannot bootstrap riscv/gsp",
-                      "unexpected WPR2 already up", "failed to wait for GFW boot complete",
-                      "GSP-RM proxy boot command failed"});
+  auto matches = refused(
+      facts, {"Cannot initialize GSP firmware RM", "cannot bootstrap riscv/gsp",
+              "unexpected WPR2 already up", "failed to wait for GFW boot complete",
+              "RmFetchGspRmImages: No firmware image found", "GSP-RM proxy boot command failed"});
   for (const auto& hit : log_hits(machine, {"/gsp_", "gsp.bin"}))
     for (auto& match : matches)
       if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
@@ -74,7 +85,7 @@ std::vector<Match> gsp_failed(const Facts& facts) {
         "lost control of the GPU.";
     match.cure = "Reset the GPU (reboot if that fails), then update the driver.";
     match.command = "nvidia-smi --gpu-reset -i {pci}";
-    if (answers(machine, gpu)) {
+    if (works(machine, gpu)) {
       match.severity = Severity::warning;
       match.standing = Standing::past;
     }
@@ -86,10 +97,12 @@ std::vector<Match> gsp_failed(const Facts& facts) {
 std::vector<Match> off_the_bus(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = log_matches(machine, {"fallen off the bus"});
-  // A GPU without power stays in D3cold; both wordings are the kernel's (drivers/pci/pci.c).
+  // Where the driver never says so, its own calls fail with this code; a GPU without power stays in
+  // D3cold; both wordings are the kernel's (drivers/pci/pci.c).
   for (auto& match :
        refused(facts, {"Unable to change power state from D3cold to D0, device inaccessible",
-                       "can't change power state from D3cold to D0 (config space inaccessible)"})) {
+                       "can't change power state from D3cold to D0 (config space inaccessible)",
+                       "[NV_ERR_GPU_IS_LOST]"})) {
     const bool known = std::any_of(matches.begin(), matches.end(),
                                    [&](const Match& other) { return other.pci == match.pci; });
     if (!known) matches.push_back(std::move(match));
@@ -126,7 +139,8 @@ std::vector<Match> off_the_bus(const Facts& facts) {
       matches.push_back(std::move(match));
     }
   for (auto& match : matches)
-    if (!match.pci.empty() && answers(machine, match.pci.front())) {
+    if (const Gpu* gpu = match.pci.empty() ? nullptr : machine.find_gpu(match.pci.front());
+        gpu && works(machine, *gpu)) {
       match.severity = Severity::warning;
       match.standing = Standing::past;
       match.title = "The GPU fell off the bus earlier, and answers now";
@@ -193,6 +207,22 @@ std::vector<Match> reset_required(const Facts& facts) {
     }
     if (match.evidence.empty()) continue;
     add_xids(facts.machine, gpu, {154}, match);
+    matches.push_back(std::move(match));
+  }
+  // The driver's own calls fail with this code, and the line names no GPU.
+  const auto refusals = log_hits(facts.machine, {"[NV_ERR_RESET_REQUIRED]"});
+  if (matches.empty() && !refusals.empty() && refusals.back().line >= load_line(facts.machine)) {
+    Match match;
+    match.severity = Severity::warning;
+    match.title = "The driver refused calls until a GPU is reset";
+    match.explanation =
+        "The driver answered calls with \"reset required\". The line does not name the GPU, and "
+        "NVML "
+        "knows of none that waits.";
+    match.cure = "Test each GPU (gpuready test); reset the one that fails.";
+    match.command = "gpuready test";
+    match.remedy = Remedy::look;
+    match.evidence.push_back(evidence("kernel log", refusals.back().text));
     matches.push_back(std::move(match));
   }
   return matches;
@@ -294,10 +324,10 @@ std::vector<Cause> adapter_causes() {
                "slot, then replace the GPU.",
        .command = "reboot",
        .remedy = Remedy::power_cycle,
-       .explains = dead_gpu_and({"xid-79", "xid-154", "reset-required", "gsp-failed",
-                                 "pcie-link-degraded", "pcie-fatal-error", "pcie-errors",
-                                 "nvlink-down", "invalid-bar", "xid-45", "xid-119", "xid-120",
-                                 "no-gpu", "gpu-init-failed", "driver-hung", "probe-timed-out"}),
+       .explains =
+           dead_gpu_and({"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
+                         "pcie-fatal-error", "pcie-errors", "nvlink-down", "invalid-bar", "no-gpu",
+                         "uvm-stale", "gpu-init-failed", "driver-hung", "probe-timed-out"}),
        .match = off_the_bus},
       {.id = "gsp-failed",
        .severity = Severity::error,
@@ -308,8 +338,7 @@ std::vector<Cause> adapter_causes() {
                "reset the GPU or cut its power.",
        .command = "ls /lib/firmware/nvidia/{driver}/",
        .remedy = Remedy::reset,
-       .explains = dead_gpu_and({"xid-119", "xid-120", "xid-154", "reset-required", "xid-143",
-                                 "xid-45", "driver-hung", "probe-timed-out"}),
+       .explains = dead_gpu_and({"xid-*", "reset-required", "driver-hung", "probe-timed-out"}),
        .match = gsp_failed},
       {.id = "gpu-excluded",
        .severity = Severity::error,

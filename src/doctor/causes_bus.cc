@@ -1,8 +1,9 @@
-// On the bus, or not.
+// On the bus, or not. Lines of slots: drivers/pci/hotplug/pciehp_ctrl.c of Linux.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
@@ -44,6 +45,55 @@ std::vector<Match> no_gpu(const Facts& facts) {
   return {match};
 }
 
+// An address that a GPU's driver wrote about, and where no function is now.
+std::vector<LogHit> of_absent_gpus(const Machine& machine) {
+  auto hits = log_hits(machine, {"Initialized nvidia-drm", "NVRM: GPU ", "nvidia 0000:", "amdgpu 0",
+                                 "Initialized amdgpu", "xe 0", "Initialized xe"});
+  std::erase_if(hits, [&](const LogHit& hit) { return !hit.pci || pci_device(machine, *hit.pci); });
+  return hits;
+}
+
+// A slot whose link went down at work takes its GPU off the bus, mostly without a word of the GPU's
+// driver. The log gives the port alone; the GPU is on the next bus below it.
+std::vector<Match> gone_from_slot(const Machine& machine) {
+  constexpr int kBusesBelow = 8;  // a switch of the board or of the machine between them
+  std::vector<Match> matches;
+  const auto absent = of_absent_gpus(machine);
+  for (const auto& down : log_hits(machine, {"): Link Down", "): Card not present"})) {
+    if (!down.pci || !contains(down.text, "pciehp")) continue;
+    const LogHit* gone = nullptr;
+    for (const auto& hit : absent) {
+      const int below = hit.pci->bus - down.pci->bus;
+      if (hit.pci->domain != down.pci->domain || below < 1 || below > kBusesBelow) continue;
+      if (hit.line < down.line && (!gone || hit.pci->bus <= gone->pci->bus)) gone = &hit;
+    }
+    if (!gone) continue;
+    const bool told = std::ranges::any_of(machine.kernel_log.xids, [&](const XidEvent& event) {
+      return event.code == 79 && event.pci && same_slot(*event.pci, *gone->pci);
+    });
+    const bool known = std::ranges::any_of(
+        matches, [&](const Match& match) { return match.pci.front() == *gone->pci; });
+    if (told || known) continue;
+    Match match;
+    match.id = "off-the-bus";
+    match.pci.push_back(*gone->pci);
+    match.severity = Severity::error;
+    match.title = "A GPU has gone from its slot";
+    match.explanation =
+        "The slot's link went down, and the GPU that was in it is on the bus no more.";
+    match.cure = "Cut the power and start again; if it stays away, check power, riser and slot.";
+    match.evidence = {evidence("kernel log", down.text), evidence("kernel log", gone->text)};
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> missing(const Facts& facts) {
+  auto matches = gone_from_slot(facts.machine);
+  if (matches.empty()) matches = no_gpu(facts);
+  return matches;
+}
+
 }  // namespace
 
 std::vector<Cause> bus_causes() {
@@ -57,7 +107,7 @@ std::vector<Cause> bus_causes() {
        .command = {},
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "expected-gpu-count"},
-       .match = no_gpu},
+       .match = missing},
   };
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "doctor/facts.h"
+#include "doctor/kernel_signs.h"
 #include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
@@ -82,12 +83,19 @@ bool tells_of_uncorrectable(std::string_view line) {
   return false;  // "no uncorrectable ..."
 }
 
-void add_ras_lines(const Machine& machine, const Gpu& gpu, Match& match) {
+// An error that hit no memory, and that no reset has followed, is in no counter.
+bool awaits_reset(const Machine& machine, const Gpu& gpu) {
+  return std::ranges::any_of(gpu_stories(machine), [&](const GpuStory& story) {
+    return story.pci == gpu.pci && (story.last == Step::hung || story.last == Step::failed);
+  });
+}
+
+void add_ras_lines(const Machine& machine, const Gpu& gpu, bool fatal_only, Match& match) {
   constexpr std::size_t kQuotes = 3;
   const auto cards = gpus_on_bus(machine, Vendor::amd).size();
   for (const auto& line : machine.kernel_log.lines) {
     const bool fatal = contains(line.text, "ERREVENT_ATHUB_INTERRUPT");
-    if (!fatal && !tells_of_uncorrectable(line.text)) continue;
+    if (!fatal && (fatal_only || !tells_of_uncorrectable(line.text))) continue;
     const auto pci = pci_address_in(line.text);
     if (pci ? pci == gpu.pci : cards == 1)
       if (match.evidence.size() < kQuotes)
@@ -111,8 +119,9 @@ std::vector<Match> uncorrectable(const Facts& facts) {
             fmt::format("ue: {}", errors)));
       }
     // The counters are of now; the log's lines are told where those cannot be read.
-    if (gpu.vendor == Vendor::amd && gpu.ras_errors.empty()) {
-      add_ras_lines(facts.machine, gpu, match);
+    const bool uncounted = gpu.ras_errors.empty();
+    if (gpu.vendor == Vendor::amd && (uncounted || awaits_reset(facts.machine, gpu))) {
+      add_ras_lines(facts.machine, gpu, !uncounted, match);
       ras += match.evidence.size();
     }
     if (const auto* status = failed_call(gpu, "cu", cuda_code::kEccUncorrectable))
@@ -183,6 +192,50 @@ std::vector<Match> link_degraded(const Facts& facts) {
                 : std::string("link width"),
         fmt::format("{} (at most: {})", *now, *max)));
   });
+}
+
+struct Uplink {
+  PciAddress port;  // the end nearer to the processor
+  int now = 0, most = 0;
+};
+// Links above the GPU's own, between a port and the switch below it, that run fewer lanes than both
+// ends have. NVIDIA's boards have no switch of their own, so the port above the GPU is the lower
+// end of a switch of the machine, and ports pair up from there.
+std::vector<Uplink> narrow_uplinks(const PciDevice& gpu) {
+  std::vector<Uplink> narrow;
+  for (std::size_t i = gpu.ports.size(); i >= 3; i -= 2) {
+    const PciPort &lower = gpu.ports[i - 2], &upper = gpu.ports[i - 3];
+    const auto now = lower.link_now.width, a = lower.link_max.width, b = upper.link_max.width;
+    if (now && a && b && *now < std::min(*a, *b))
+      narrow.push_back({upper.address, *now, std::min(*a, *b)});
+  }
+  return narrow;
+}
+
+std::vector<Match> uplinks_degraded(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto* gpu : gpus_on_bus(machine, Vendor::nvidia)) {
+    const auto* known = machine.find_gpu(gpu->address);
+    if (known && link_is_virtual(machine, *known)) continue;
+    for (const auto& link : narrow_uplinks(*gpu)) {
+      Match match = about(machine, gpu->address);
+      match.title =
+          fmt::format("The PCI Express link of the switch above the GPU runs {} lanes of {}",
+                      link.now, link.most);
+      match.evidence.push_back(
+          evidence(fmt::format("/sys/bus/pci/devices/{}/current_link_width", link.port.text()),
+                   fmt::format("{} (at most: {})", link.now, link.most)));
+      matches.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+std::vector<Match> links_degraded(const Facts& facts) {
+  auto matches = link_degraded(facts);
+  for (auto& match : uplinks_degraded(facts)) matches.push_back(std::move(match));
+  return matches;
 }
 
 std::vector<Match> slowed(const Facts& facts) {
@@ -263,8 +316,8 @@ std::vector<Match> nvlink(const Facts& facts) {
     if (up < expected) {
       match.title = fmt::format("{} of {} NVLinks are up", up, expected);
       match.evidence.push_back(evidence("nvmlDeviceGetNvLinkState", "down:" + down));
-      add_xids(facts.machine, gpu, {74, 136, 137, 149}, match);
-    } else if (add_xids(facts.machine, gpu, {74, 136, 137}, match)) {
+      add_xids(facts.machine, gpu, {74, 136, 149}, match);
+    } else if (add_xids(facts.machine, gpu, {74, 136}, match)) {
       match.title = "NVLink errors";
       match.explanation = "The driver logged errors on the GPU's NVLinks; no link is down now.";
       match.cure = "Watch whether the errors come again; if so, have the GPU's links checked.";
@@ -359,7 +412,7 @@ std::vector<Cause> health_causes() {
                "retimers.",
        .command = "lspci -vv -s {pci} | grep -E 'LnkCap|LnkSta'",
        .explains = {},
-       .match = link_degraded},
+       .match = links_degraded},
       {.id = "ecc-change-pending",
        .severity = Severity::warning,
        .title = "A change of the ECC mode waits for a reboot",

@@ -1,93 +1,72 @@
-// PCI Express errors of GPUs and of the ports above them, as the kernel's Advanced Error Reporting
-// logs them: drivers/pci/pcie/aer.c, err.c and dpc.c of Linux 4.x to 6.18. The words changed:
-// "Corrected" is "Correctable" and "Uncorrected" is "Uncorrectable" since 6.8, "error received: X"
-// is "error message received from X".
+// PCI Express errors of GPUs and of the ports above them: the kernel's log (pcie_log.h), and its
+// counters in sysfs (Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats), which tell of what
+// the log has lost or may not be read.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "doctor/pcie_log.h"
 
 namespace gpuready::doctor {
 namespace {
 
-enum class Gravity { corrected, nonfatal, fatal };
-
 // A healthy link corrects next to nothing for months.
 constexpr std::size_t kStormCount = 100;
 constexpr double kStormPerHour = 10;
+constexpr std::uint64_t kStormOfUnknownTime = 10'000;
 
-std::optional<Gravity> gravity_in(std::string_view text) {
-  if (text.starts_with("Corrected") || text.starts_with("Correctable")) return Gravity::corrected;
-  if (!text.starts_with("Uncorrect")) return std::nullopt;
-  const auto end = text.find(')');
-  const auto head = text.substr(0, end == text.npos ? text.size() : end);
-  return contains(head, "Non-Fatal") ? Gravity::nonfatal : Gravity::fatal;
-}
-
-struct ErrorLine {
-  PciAddress at;  // where the error was seen
-  Gravity gravity = Gravity::corrected;
-  bool details = false;  // "PCIe Bus Error": one for each error; else the port's own report of it
+struct Counted {
+  Gravity gravity;
+  const char* file;
+  std::uint64_t count;
 };
 
-std::optional<PciAddress> last_address_in(std::string_view text) {
-  std::optional<PciAddress> last;
-  for (const auto word : split(text, " ,()"))
-    if (const auto address = pci_address_in(word)) last = address;
-  return last;
+// What the counters of one function tell since boot, and is worth telling.
+std::vector<Counted> worth_telling(const Machine& machine, const PcieErrors& errors) {
+  std::vector<Counted> found;
+  if (const auto fatal = errors.fatal.value_or(0); fatal > 0)
+    found.push_back({Gravity::fatal, "aer_dev_fatal", fatal});
+  const auto nonfatal = errors.nonfatal.value_or(0);
+  if (const auto ours = nonfatal - std::min(nonfatal, errors.unsupported_requests.value_or(0));
+      ours > 0)
+    found.push_back({Gravity::nonfatal, "aer_dev_nonfatal", ours});
+  const auto corrected = errors.correctable.value_or(0);
+  const auto uptime = machine.system.uptime_seconds;
+  const double hours = static_cast<double>(std::max<std::int64_t>(uptime.value_or(0), 60)) / 3600;
+  const bool storm =
+      uptime ? corrected >= kStormCount && static_cast<double>(corrected) / hours >= kStormPerHour
+             : corrected >= kStormOfUnknownTime;
+  if (storm) found.push_back({Gravity::corrected, "aer_dev_correctable", corrected});
+  return found;
 }
 
-std::optional<ErrorLine> parse_error(std::string_view text) {
-  constexpr std::string_view kBusError = "PCIe Bus Error: severity=", kReport = "AER: ";
-  if (const auto at = text.find(kBusError); at != text.npos) {
-    const auto gravity = gravity_in(text.substr(at + kBusError.size()));
-    const auto address = pci_address_in(text.substr(0, at));
-    if (gravity && address) return ErrorLine{*address, *gravity, true};
-    return std::nullopt;
-  }
-  if (contains(text, "DPC: ") && contains(text, "ERR_FATAL")) {
-    const auto address = pci_address_in(text);
-    if (address) return ErrorLine{*address, Gravity::fatal, false};
-    return std::nullopt;
-  }
-  const auto at = text.find(kReport);
-  if (at == text.npos || !contains(text, " received")) return std::nullopt;
-  auto rest = text.substr(at + kReport.size());
-  if (const auto more = after_prefix(rest, "Multiple ")) rest = *more;
-  const auto gravity = gravity_in(rest);
-  const auto source = last_address_in(rest);
-  if (gravity && source) return ErrorLine{*source, *gravity, false};
-  return std::nullopt;
-}
-
-struct Errors {
-  std::size_t details = 0, reports = 0;
-  std::optional<double> first, last;
-  std::vector<Evidence> quotes;
-  std::size_t count() const { return std::max(details, reports); }
-};
-using ByPlace = std::map<std::pair<PciAddress, Gravity>, Errors>;
-
-ByPlace errors_of(const Machine& machine) {
-  ByPlace all;
-  for (const auto& line : machine.kernel_log.lines) {
-    const auto error = parse_error(line.text);
-    if (!error) continue;
-    auto& errors = all[{error->at, error->gravity}];
-    (error->details ? errors.details : errors.reports) += 1 + line.left_out;
-    if (line.seconds) {
-      if (!errors.first) errors.first = line.seconds;
-      errors.last = line.seconds;
+// The log's errors, and those that the counters alone tell of.
+LinkErrorsByPlace errors_of(const Machine& machine) {
+  auto all = logged_link_errors(machine);
+  const auto add = [&](const PciAddress& at, const PcieErrors& errors) {
+    for (const auto& counted : worth_telling(machine, errors)) {
+      auto& known = all[{at, counted.gravity}];
+      const auto count = static_cast<std::size_t>(counted.count);
+      if (known.details >= count) continue;
+      known.details = count;
+      known.first = 0;
+      known.last = static_cast<double>(machine.system.uptime_seconds.value_or(0));
+      const auto source = fmt::format("/sys/bus/pci/devices/{}/{}", at.text(), counted.file);
+      if (std::ranges::find(known.quotes, source, &Evidence::source) == known.quotes.end())
+        known.quotes.push_back(evidence(source, fmt::format("{} since boot", counted.count)));
     }
-    if (errors.quotes.size() < 2) errors.quotes.push_back(evidence("kernel log", line.text));
+  };
+  for (const auto& device : machine.pci) {
+    if (!device.is_gpu) continue;
+    add(device.address, device.errors);
+    for (const auto& port : device.ports) add(port.address, port.errors);
   }
   return all;
 }
 
-bool is_storm(const Errors& errors) {
+bool is_storm(const LinkErrors& errors) {
   if (errors.count() < kStormCount) return false;
   if (!errors.first || !errors.last) return true;
   const double hours = std::max(*errors.last - *errors.first, 60.0) / 3600;
@@ -109,11 +88,20 @@ std::optional<Match> below(const Machine& machine, const PciAddress& place) {
   return match;
 }
 
+bool on_path_of(const Machine& machine, const PciAddress& place, const Match& match) {
+  return std::ranges::any_of(match.pci, [&](const PciAddress& gpu) {
+    const auto* device = pci_device(machine, gpu);
+    return gpu == place || (device && std::ranges::find(device->path, place) != device->path.end());
+  });
+}
+
 // The kernel resets the link after a fatal error, and says how that ended.
 bool recovered(const Machine& machine, const Match& match) {
   bool answers_all = true;
   for (const auto& address : match.pci) answers_all &= answers(machine, address);
-  const auto hits = log_hits(machine, {"device recovery successful", "device recovery failed"});
+  auto hits = log_hits(machine, {"device recovery successful", "device recovery failed"});
+  std::erase_if(
+      hits, [&](const LogHit& hit) { return hit.pci && !on_path_of(machine, *hit.pci, match); });
   return answers_all || (!hits.empty() && contains(hits.back().text, "successful"));
 }
 
@@ -156,7 +144,7 @@ std::vector<Match> lesser(const Facts& facts) {
           fmt::format("{} corrected PCI Express errors on the GPU's link{}", errors.count(), place);
     }
     if (errors.count() > match->evidence.size())
-      match->evidence.back().source = fmt::format("kernel log ({} such errors)", errors.count());
+      match->evidence.back().source += fmt::format(" ({} such errors)", errors.count());
     matches.push_back(std::move(*match));
   }
   return matches;

@@ -29,8 +29,10 @@ std::vector<Match> stories_that(const Facts& facts, Test&& test) {
 }
 
 std::vector<Match> lost(const Facts& facts) {
-  return stories_that(facts,
-                      [](const GpuStory& story, Match&) { return story.last == Step::lost; });
+  return stories_that(facts, [](const GpuStory& story, Match& match) {
+    if (story.vendor != Vendor::amd) match.id = "off-the-bus";
+    return story.last == Step::lost;
+  });
 }
 
 std::vector<Match> reset_failed(const Facts& facts) {
@@ -97,15 +99,19 @@ std::vector<Match> power_controller(const Facts& facts) {
   return matches;
 }
 
+// `file`: the driver had no firmware to load; which file is missing, the loader says.
 struct Firmware {
   Vendor vendor;
   std::string_view line, more;
+  bool file = false;
 };
 constexpr Firmware kFirmware[] = {
     {Vendor::amd, "PSP load ", " failed"},
     {Vendor::amd, "PSP firmware loading failed", ""},
     {Vendor::amd, "PSP create ring failed", ""},
-    {Vendor::amd, "Failed to load psp firmware", ""},
+    {Vendor::amd, "Failed to load psp firmware", "", true},
+    {Vendor::amd, "early_init of IP block <psp> failed", "", true},
+    {Vendor::amd, "sw_init of IP block <psp> failed -2", "", true},
     {Vendor::amd, "of IP block <psp> failed", ""},
     {Vendor::intel, "GuC initialization failed", ""},
     {Vendor::intel, "GuC init failed", ""},
@@ -136,16 +142,21 @@ std::vector<Match> firmware_failed(const Facts& facts) {
     });
     for (const auto* device : devices) {
       Match match = about(machine, device->address);
+      bool refused = false, no_file = false;
       for (const auto& line : machine.kernel_log.lines) {
-        const bool fits =
-            std::any_of(std::begin(kFirmware), std::end(kFirmware), [&](const Firmware& firmware) {
+        const auto* fits =
+            std::find_if(std::begin(kFirmware), std::end(kFirmware), [&](const Firmware& firmware) {
               return firmware.vendor == vendor && contains(line.text, firmware.line) &&
                      contains(line.text, firmware.more);
             });
-        const auto pci = fits ? pci_address_in(line.text) : std::nullopt;
-        if (!fits || (pci ? *pci != device->address : devices.size() > 1)) continue;
+        const auto pci = pci_address_in(line.text);
+        no_file |= pci == device->address && contains(line.text, "Direct firmware load for");
+        if (fits == std::end(kFirmware)) continue;
+        if (pci ? *pci != device->address : devices.size() > 1) continue;
+        refused |= !fits->file;
         if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", line.text));
       }
+      if (!refused && no_file) continue;  // driver-firmware-missing names the file
       if (vendor == Vendor::intel) match.title = "The GPU's scheduler (GuC) did not start";
       if (!match.evidence.empty()) matches.push_back(std::move(match));
     }

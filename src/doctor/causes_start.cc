@@ -91,8 +91,10 @@ std::optional<int> error_number(std::string_view line) {
   return static_cast<int>(*number);
 }
 
+// What a driver logs before it gives up, where one line says why.
 struct StartReason {
   std::string_view line, meaning, cure;
+  Remedy remedy = Remedy::mend;
 };
 constexpr StartReason kStartReasons[] = {
     {"Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
@@ -104,7 +106,43 @@ constexpr StartReason kStartReasons[] = {
      "loads."},
     {"request_mem_region failed", "Another driver holds the GPU's memory.",
      "Keep frame buffer drivers (nvidiafb, rivafb, nouveau, efifb) from the GPU."},
+    {"CPU does not support confidential compute",
+     "The GPU is in confidential computing mode, and this machine is no confidential virtual "
+     "machine.",
+     "Switch the mode off on the host (gpu_admin_tools: --set-cc-mode=off), or hand the GPU to a "
+     "confidential virtual machine."},
+    {"GPU will not be initialized. Replace this GPU",
+     "More memory pages of the GPU have gone bad than its driver accepts.",
+     "Have the GPU replaced.", Remedy::replace},
+    {"RAS records:", "More memory pages of the GPU have gone bad than its driver accepts.",
+     "Have the GPU replaced.", Remedy::replace},
+    {"ip discovery binary",
+     "The GPU does not give its driver the table of its own parts: its memory or its firmware is "
+     "not up.",
+     ""},
+    {"give up", "The host's driver did not hand this virtual function to the guest.",
+     "Look at the host's driver of the GPU; start the virtual machine again."},
+    {"PCODE initialization timedout", "The GPU's power controller (pcode) did not get ready.", ""},
 };
+
+// The first reason that is about this GPU, or names none. Lines before `first` are history.
+void add_reason(const Machine& machine, std::size_t first, Match& match) {
+  constexpr std::size_t kQuotes = 3;
+  for (const auto& reason : kStartReasons)
+    for (const auto& hit : log_hits(machine, {reason.line})) {
+      const bool about_it =
+          !hit.pci || std::ranges::any_of(match.pci, [&](const PciAddress& address) {
+            return same_slot(address, *hit.pci);
+          });
+      if (hit.line < first || !about_it) continue;
+      if (match.evidence.size() < kQuotes)
+        match.evidence.push_back(evidence("kernel log", hit.text));
+      match.explanation = std::string(reason.meaning);
+      if (!reason.cure.empty()) match.cure = std::string(reason.cure);
+      match.remedy = reason.remedy;
+      return;
+    }
+}
 
 // A GPU that NVIDIA's driver has bound is started when it is first used. causes_adapter.cc has the
 // rows for what its log gives as the reason.
@@ -112,15 +150,7 @@ std::vector<Match> init_failed(const Facts& facts) {
   const auto& machine = facts.machine;
   auto matches = refused(facts, {"RmInitAdapter failed", "rm_init_adapter failed",
                                  "The NVIDIA probe routine failed for"});
-  for (auto& match : matches)
-    for (const auto& reason : kStartReasons)
-      for (const auto& hit : log_hits(machine, {reason.line})) {
-        if (match.evidence.size() >= 3 || hit.line < load_line(machine)) continue;
-        match.evidence.push_back(evidence("kernel log", hit.text));
-        match.explanation = std::string(reason.meaning);
-        match.cure = std::string(reason.cure);
-        match.remedy = Remedy::mend;
-      }
+  for (auto& match : matches) add_reason(machine, load_line(machine), match);
   const auto is_told = [&](const PciAddress& address) {
     return std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
       return std::find(match.pci.begin(), match.pci.end(), address) != match.pci.end();
@@ -154,6 +184,7 @@ std::vector<Match> init_failed(const Facts& facts) {
           match.explanation = std::string(error.meaning);
           if (!error.cure.empty()) match.cure = std::string(error.cure);
         }
+      add_reason(machine, 0, match);
       matches.push_back(std::move(match));
     }
   return matches;
@@ -182,9 +213,10 @@ std::vector<Match> not_bound(const Facts& facts) {
 }
 
 const std::vector<std::string_view> kNotStarted = {
-    "driver-not-bound",     "nvml-start-failed",  "cuda-start-failed",
-    "rocm-start-failed",    "gpu-not-listed",     "gpu-call-failed",
-    "device-nodes-missing", "expected-gpu-count", "vulkan-software-only"};
+    // A module whose every probe fails does not stay loaded.
+    "driver-not-loaded",  "driver-not-bound",    "nvml-start-failed", "cuda-start-failed",
+    "rocm-start-failed",  "gpu-not-listed",      "gpu-call-failed",   "device-nodes-missing",
+    "expected-gpu-count", "vulkan-software-only"};
 
 std::vector<std::string_view> not_started_and(std::string_view more) {
   auto all = kNotStarted;

@@ -85,15 +85,10 @@ std::vector<Match> call_failed(const Facts& facts) {
   return matches;
 }
 
-// Drivers from 580 on name the cause: "..., Ch 00000008 caused by previous Xid 149".
 void explain_removal(const XidEvent& event, Match& match) {
-  constexpr std::string_view kCause = "caused by previous Xid ";
-  const auto at = event.line.find(kCause);
-  if (at == event.line.npos) return;
-  const auto text = std::string_view(event.line).substr(at + kCause.size());
-  const auto code = parse_uint(text.substr(0, text.find_first_not_of("0123456789")));
-  if (!code || *code > 100'000) return;
-  const auto* cause = find_xid(static_cast<int>(*code));
+  const auto code = named_cause(event);
+  if (!code) return;
+  const auto* cause = find_xid(*code);
   match.title = fmt::format("Xid 45: channels removed because of Xid {}", *code);
   match.explanation =
       fmt::format("The driver removed an application's channels because of Xid {}{}.", *code,

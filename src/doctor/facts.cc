@@ -114,6 +114,13 @@ bool answers(const Machine& machine, const Gpu& gpu) {
          !failed_call(gpu, "nvml", nvml_code::kUnknown);
 }
 
+bool works(const Machine& machine, const Gpu& gpu) {
+  constexpr std::string_view kDrained[] = {"gpu_reset", "node_reboot", "bus_reset",
+                                           "system_reboot"};
+  return answers(machine, gpu) &&
+         std::ranges::find(kDrained, gpu.recovery_action.value_or("")) == std::end(kDrained);
+}
+
 bool answers(const Machine& machine, const PciAddress& address) {
   return std::any_of(machine.gpus.begin(), machine.gpus.end(), [&](const Gpu& gpu) {
     return gpu.pci && same_slot(*gpu.pci, address) && answers(machine, gpu);
@@ -250,9 +257,20 @@ std::size_t load_line(const Machine& machine) {
   const auto& log = machine.kernel_log.lines;
   // The GPUs are probed between these two lines.
   for (const std::string_view part :
-       {"Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX"})
-    for (std::size_t i = log.size(); i > 0; --i)
-      if (contains(log[i - 1].text, part)) return i - 1;
+       {"Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX"}) {
+    std::optional<std::size_t> newest;
+    bool said = machine.nvidia.module_loaded;
+    for (std::size_t i = log.size(); i > 0; --i) {
+      const auto& text = log[i - 1].text;
+      said |= contains(text, "NVRM:");
+      if (!contains(text, part)) continue;
+      if (!newest) newest = i - 1;
+      // udev loads a module that fails again and again: the load that has not said anything yet
+      // does not make the one before it history.
+      if (said) return i - 1;
+    }
+    if (newest) return *newest;
+  }
   return 0;
 }
 
@@ -325,18 +343,30 @@ bool traces_are_gone(const Gpu& gpu, int code) {
 }
 }  // namespace
 
+std::optional<int> named_cause(const XidEvent& event) {
+  constexpr std::string_view kCause = "caused by previous Xid ";
+  const auto at = event.line.find(kCause);
+  if (at == event.line.npos) return std::nullopt;
+  const auto text = std::string_view(event.line).substr(at + kCause.size());
+  const auto code = parse_uint(text.substr(0, text.find_first_not_of("0123456789")));
+  if (!code || *code > 100'000) return std::nullopt;
+  return static_cast<int>(*code);
+}
+
 XidState state_of(const Machine& machine, const XidEvent& event) {
   if (is_past(machine, event)) return XidState::past;
+  const int code = named_cause(event).value_or(event.code);
   const auto* gpu = gpu_of(machine, event);
   // A container that can read its host's log reads of GPUs that it was not given.
   if (!gpu) return in_container(machine) && event.pci ? XidState::past : XidState::present;
-  if (not_given(machine, *gpu) || traces_are_gone(*gpu, event.code)) return XidState::past;
+  if (not_given(machine, *gpu) || traces_are_gone(*gpu, code)) return XidState::past;
   const bool linked = !gpu->nvlinks.empty() &&
                       std::all_of(gpu->nvlinks.begin(), gpu->nvlinks.end(),
                                   [](const NvLink& link) { return link.up.value_or(false); });
-  if (linked && is_one_of(event.code, {74, 136, 137})) return XidState::survived;
-  const bool ends_work = is_one_of(event.code, {79, 119, 120});
-  return ends_work && answers(machine, *gpu) ? XidState::survived : XidState::present;
+  const bool of_links = is_one_of(code, {74, 136, 144, 145, 146, 149, 155});
+  if (linked && of_links && works(machine, *gpu)) return XidState::survived;
+  const bool ends_work = is_one_of(code, {79, 119, 120});
+  return ends_work && works(machine, *gpu) ? XidState::survived : XidState::present;
 }
 
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes) {

@@ -29,6 +29,8 @@ bool any_gpu(const Machine& machine, Vendor vendor);
 // NVML was asked about this GPU, listed it, and lost it in no call.
 bool answers(const Machine& machine, const Gpu& gpu);
 bool answers(const Machine& machine, const PciAddress& address);
+// It answers, and the driver does not ask for a reset before it takes work again.
+bool works(const Machine& machine, const Gpu& gpu);
 // The first failed call about this GPU with this code, of NVML ("nvml") or the CUDA driver ("cu").
 const ApiStatus* failed_call(const Gpu& gpu, std::string_view library, int code);
 const ApiStatus* failed_start(const std::optional<ApiStatus>& start,
@@ -77,6 +79,8 @@ bool is_past(const Machine& machine, const XidEvent& event);
 // recovery action) are known to be gone; or the GPU is another container's. `survived`: the kind
 // that ends a GPU's work, and the GPU answers; or a link's error, and all links are up.
 enum class XidState { present, survived, past };
+// "Ch 00000008 caused by previous Xid 149" of drivers from 580 on.
+std::optional<int> named_cause(const XidEvent& event);
 XidState state_of(const Machine& machine, const XidEvent& event);
 // Those that are not past.
 std::vector<const XidEvent*> xids(const Machine& machine, std::initializer_list<int> codes);

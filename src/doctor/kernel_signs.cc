@@ -19,6 +19,8 @@ struct Sign {
 // The first that fits counts.
 constexpr Sign kSigns[] = {
     {Vendor::amd, "device lost from bus", "", Step::lost},
+    {Vendor::amd, "amdgpu", "from D3cold to D0, device inaccessible", Step::lost},
+    {Vendor::amd, "ERREVENT_ATHUB_INTERRUPT", "", Step::hung},  // a reset follows
     {Vendor::amd, "timeout, but soft recovered", "", Step::recovered},
     {Vendor::amd, " timeout, signaled seq=", "", Step::hung},
     {Vendor::amd, "might be in an unrecoverable state", "", Step::hung},
@@ -33,6 +35,8 @@ constexpr Sign kSigns[] = {
     {Vendor::amd, "amdgpu", "device wedged, needs recovery", Step::failed},
     {Vendor::amd, "amdgpu", "device wedged, but recovered through reset", Step::recovered},
     {Vendor::amd, "[drm] Initialized amdgpu", "", Step::started},
+    {Vendor::intel, "xe ", "from D3cold to D0, device inaccessible", Step::lost},
+    {Vendor::intel, "i915 ", "from D3cold to D0, device inaccessible", Step::lost},
     {Vendor::intel, "Xe has declared device", "as wedged", Step::wedged},
     {Vendor::intel, "IOCTLs and executions are blocked", "", Step::wedged},
     {Vendor::intel, "xe ", "device wedged, needs recovery", Step::wedged},

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/lesser.h"
 #include "base/text.h"
 #include "machine/pci_addresses.h"
 #include "machine/pci_files.h"
@@ -57,6 +56,18 @@ class Function {
   }
   PcieLink link_now() const { return link("/current_link_speed", "/current_link_width"); }
   PcieLink link_max() const { return link("/max_link_speed", "/max_link_width"); }
+  PcieErrors errors() const {
+    PcieErrors errors;
+    if (const auto counts = text("/aer_dev_correctable"))
+      errors.correctable = parse_aer_total(*counts, "TOTAL_ERR_COR");
+    if (const auto counts = text("/aer_dev_nonfatal")) {
+      errors.nonfatal = parse_aer_total(*counts, "TOTAL_ERR_NONFATAL");
+      errors.unsupported_requests = parse_aer_total(*counts, "UnsupReq");
+    }
+    if (const auto counts = text("/aer_dev_fatal"))
+      errors.fatal = parse_aer_total(*counts, "TOTAL_ERR_FATAL");
+    return errors;
+  }
 
  private:
   Host& host_;
@@ -119,27 +130,6 @@ void choose(Host& host, std::vector<Slot>& slots) {
   }
 }
 
-// Boards of AMD and Intel carry a PCIe switch of their own; the link to the slot is that of its
-// upper end. How far up the path the board reaches: the place of its topmost function.
-std::size_t board_top(Host& host, const PciDevice& device) {
-  const auto& path = device.path;
-  const auto made_by = [&](std::size_t at, std::uint16_t vendor) {
-    return Function(host, path[at]).hex("/vendor") == vendor;
-  };
-  std::size_t top = path.size() - 1;
-  if (device.vendor_id == kAmd) {
-    while (top > 0 && made_by(top - 1, kAmd)) --top;
-  } else if (device.vendor_id == kIntel && path.size() >= 4 && made_by(top - 1, kIntel) &&
-             made_by(top - 2, kIntel)) {
-    top -= 2;  // a root port of Intel's, which the first of the path is, is no part of it
-  }
-  return top;
-}
-
-PcieLink slower_of(const PcieLink& a, const PcieLink& b) {
-  return {lesser(a.generation, b.generation), lesser(a.width, b.width)};
-}
-
 PciDevice read_device(Host& host, const Slot& slot) {
   const Function function(host, slot.address);
   PciDevice device;
@@ -175,18 +165,20 @@ PciDevice read_device(Host& host, const Slot& slot) {
   if (const auto vga = function.text("/boot_vga")) device.boot_vga = *vga == "1";
   if (!device.is_gpu && device.vendor_id != kNvidia) return device;
 
-  if (const auto text = function.text("/aer_dev_correctable"))
-    device.errors.correctable = parse_aer_total(*text, "TOTAL_ERR_COR");
-  if (const auto text = function.text("/aer_dev_nonfatal"))
-    device.errors.nonfatal = parse_aer_total(*text, "TOTAL_ERR_NONFATAL");
-  if (const auto text = function.text("/aer_dev_fatal"))
-    device.errors.fatal = parse_aer_total(*text, "TOTAL_ERR_FATAL");
-  if (device.runtime_status == "suspended" || device.runtime_status == "suspending") return device;
+  device.errors = function.errors();
+  const bool asleep = device.runtime_status == "suspended" || device.runtime_status == "suspending";
+  if (device.is_gpu)
+    for (std::size_t i = 0; i + 1 < device.path.size(); ++i) {
+      const Function port(host, device.path[i]);
+      device.ports.push_back({device.path[i], asleep ? PcieLink{} : port.link_now(),
+                              asleep ? PcieLink{} : port.link_max(), port.errors()});
+    }
+  if (asleep) return device;
 
   device.link_now = function.link_now();
   device.link_max = function.link_max();
   if (device.path.empty()) return device;
-  const std::size_t top = board_top(host, device);
+  const std::size_t top = board_top(host, device.path, device.vendor_id);
   if (top + 1 < device.path.size()) {
     const Function end(host, device.path[top]);
     // Behind Intel's switch the GPU claims 2.5 GT/s and one lane, whatever the card has.
@@ -195,10 +187,9 @@ PciDevice read_device(Host& host, const Slot& slot) {
     if (const auto now = end.link_now(); now.generation || now.width)
       device.link_now = claims ? slower_of(device.link_now, now) : now;
   }
-  if (top > 0) {
-    const Function port(host, device.path[top - 1]);
-    device.port_link_now = port.link_now();
-    device.port_link_max = port.link_max();
+  if (top > 0 && top <= device.ports.size()) {
+    device.port_link_now = device.ports[top - 1].link_now;
+    device.port_link_max = device.ports[top - 1].link_max;
   }
   return device;
 }

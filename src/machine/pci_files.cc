@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "base/lesser.h"
 #include "base/text.h"
+#include "base/vendor_codes.h"
 
 namespace gpuready {
 namespace {
@@ -65,6 +67,55 @@ PciPath parse_pci_path(std::string_view device_path) {
     }
   }
   return out;
+}
+
+PcieLink slower_of(const PcieLink& a, const PcieLink& b) {
+  return {lesser(a.generation, b.generation), lesser(a.width, b.width)};
+}
+
+namespace {
+std::optional<unsigned> le16(std::string_view bytes, std::size_t at) {
+  if (at + 2 > bytes.size()) return std::nullopt;
+  return static_cast<unsigned char>(bytes[at]) | static_cast<unsigned char>(bytes[at + 1]) << 8;
+}
+}  // namespace
+
+// PCI Local Bus Specification 3.0, 6.1 and 6.7 (status bit 4, capabilities pointer at 0x34); PCI
+// Express Base Specification 5.0, 7.5.3 (capability 0x10, Link Control 2 at 0x30 from version 2
+// on).
+std::optional<int> parse_target_generation(std::string_view config) {
+  constexpr unsigned kHasList = 0x10, kExpress = 0x10;
+  constexpr int kMostCapabilities = 48;  // as many as fit; a list may be a circle
+  const auto status = le16(config, 0x06);
+  if (!status || !(*status & kHasList) || config.size() <= 64) return std::nullopt;
+  std::size_t at = static_cast<unsigned char>(config[0x34]) & 0xfcu;
+  for (int i = 0; i < kMostCapabilities && at >= 0x40; ++i) {
+    const auto head = le16(config, at);
+    if (!head) return std::nullopt;
+    if ((*head & 0xff) == kExpress) {
+      const auto flags = le16(config, at + 2), control = le16(config, at + 0x30);
+      if (!flags || (*flags & 0xf) < 2 || !control) return std::nullopt;
+      const int target = static_cast<int>(*control & 0xf);
+      return target >= 2 && target <= 6 ? std::optional(target) : std::nullopt;
+    }
+    at = *head >> 8 & 0xfcu;
+  }
+  return std::nullopt;
+}
+
+std::size_t board_top(Host& host, const std::vector<PciAddress>& path, std::uint16_t vendor_id) {
+  using pci_vendor::kAmd, pci_vendor::kIntel;
+  const auto made_by = [&](std::size_t at, std::uint16_t vendor) {
+    return host.read_hex("/sys/bus/pci/devices/" + path[at].text() + "/vendor") == vendor;
+  };
+  std::size_t top = path.size() - 1;
+  if (vendor_id == kAmd) {
+    while (top > 0 && made_by(top - 1, kAmd)) --top;
+  } else if (vendor_id == kIntel && path.size() >= 4 && made_by(top - 1, kIntel) &&
+             made_by(top - 2, kIntel)) {
+    top -= 2;  // a root port of Intel's, which the first of the path is, is no part of it
+  }
+  return top;
 }
 
 std::string_view last_component(std::string_view path) {

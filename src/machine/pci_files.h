@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpuready/machine.h"
+#include "host/host.h"
 
 namespace gpuready {
 
@@ -28,6 +29,19 @@ struct PciPath {
 };
 // "../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0"
 PciPath parse_pci_path(std::string_view device_path);
+
+// The lesser generation and width; of one that is unknown, the other.
+PcieLink slower_of(const PcieLink& a, const PcieLink& b);
+// What the port is set to run at most, as a generation: the target link speed of its PCI Express
+// capability. Firmware sets it to limit a slot. `config` is the function's configuration space, of
+// which the kernel shows others than root the first 64 bytes alone: then nothing. Nothing too for
+// 2.5 GT/s, which the kernel sets where a link did not train.
+std::optional<int> parse_target_generation(std::string_view config);
+
+// Boards of AMD and Intel carry a PCIe switch of their own; the link to the slot is that of its
+// upper end. How far up the path (parse_pci_path()) the board reaches: the place of its topmost
+// function. The path is not empty.
+std::size_t board_top(Host& host, const std::vector<PciAddress>& path, std::uint16_t vendor_id);
 
 // The last component of a link: "../../bus/pci/drivers/nvidia" -> "nvidia".
 std::string_view last_component(std::string_view path);

@@ -210,7 +210,7 @@ constexpr std::string_view kCutAfter[] = {"systemd[1]: Reload"};
 std::optional<std::string> kept_of_log_line(std::string_view text) {
   for (const auto start : kCutAfter)
     if (text.starts_with(start)) return std::string(start) + "ing";
-  if (!is_about_gpus(text) || !starts_with_any(text, kSpeakers)) return std::nullopt;
+  if (!is_about_gpus(text) || !starts_with_any(trim(text), kSpeakers)) return std::nullopt;
   return std::string(text);
 }
 

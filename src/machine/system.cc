@@ -171,6 +171,10 @@ void read_system(Host& host, Machine& machine) {
   }
   if (!system.product_name) system.product_name = host.read_text("/proc/device-tree/model");
   system.hypervisor = find_hypervisor(host, system);
+  if (const auto uptime = host.read_text("/proc/uptime"))
+    if (const auto seconds = parse_double(uptime->substr(0, uptime->find(' ')));
+        seconds && *seconds >= 0 && *seconds < 1e10)
+      system.uptime_seconds = static_cast<std::int64_t>(*seconds);
   read_numa(host, system);
 }
 

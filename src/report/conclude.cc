@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
@@ -188,8 +189,11 @@ std::string others(const Report& report, const MachineTally& tally) {
                ? ""
                : fmt::format(" {} more on the bus {} {}.", number, number == 1 ? "is" : "are", why);
   };
-  return told(tally.not_ours,
-              report.machine.container.runtime ? "not this container's" : "not this job's") +
+  const auto& container = report.machine.container;
+  const bool job = contains(container.cgroup_path.value_or(""), "slurm");
+  return told(tally.not_ours, container.runtime ? "not this container's"
+                              : job             ? "not this job's"
+                                                : "set aside, or not used") +
          told(tally.hidden, "hidden by CUDA_VISIBLE_DEVICES");
 }
 

@@ -23,6 +23,17 @@ constexpr void visit_fields(Visitor& visit, Of<PcieErrors>) {
   FIELD(nonfatal, "Uncorrectable errors that were not fatal.");
   FIELD(fatal, "Fatal errors.");
   FIELD(replays, "Packets sent again, as NVIDIA counts them.");
+  FIELD(unsupported_requests, "Of nonfatal: unsupported requests, mostly the firmware's own.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<PciPort>) {
+  using T = PciPort;
+  visit.about("pci_port", "A bridge on a GPU's way to the processor.");
+  FIELD(address, "PCI address.", {.always = true});
+  FIELD(link_now, "Its link now.");
+  FIELD(link_max, "Its link at most.");
+  FIELD(errors, "Totals of Advanced Error Reporting.");
 }
 
 template <class Visitor>
@@ -48,6 +59,7 @@ constexpr void visit_fields(Visitor& visit, Of<PciDevice>) {
   FIELD(port_link_max, "The upstream port's link at most.");
   FIELD(errors, "Totals of Advanced Error Reporting.");
   FIELD(path, "Addresses from the root port down to this device.");
+  FIELD(ports, "Of a GPU: the ports on its path, from the root port down.");
   FIELD(host_bridge, "The host bridge, such as pci0000:16.");
   FIELD(bar_sizes_bytes, "Sizes of the memory BARs 0 to 5; 0: not used.");
   FIELD(is_gpu, "True for display and 3D controllers of GPU vendors; false for a BMC's VGA.");

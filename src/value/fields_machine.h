@@ -77,6 +77,7 @@ constexpr void visit_fields(Visitor& visit, Of<SystemState>) {
   FIELD(jetson_release, "First line of /etc/nv_tegra_release.");
   FIELD(numa_cpus, "CPUs of each NUMA node, as 0-15,32-47.");
   FIELD(unix_seconds, "When the machine was read, in seconds since 1970-01-01 UTC.");
+  FIELD(uptime_seconds, "Time since boot, when the machine was read.");
 }
 
 template <class Visitor>

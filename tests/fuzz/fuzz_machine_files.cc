@@ -44,6 +44,7 @@ void fuzz_links(std::string_view text) {
   require(!generation || (*generation >= 1 && *generation <= 6));
   parse_link_width(text);
   parse_aer_total(text, "TOTAL_ERR_COR");
+  parse_target_generation(text);
 }
 void fuzz_bars(std::string_view text) { require(parse_bar_sizes(text).size() <= 6); }
 void fuzz_cpu_list(std::string_view text) {

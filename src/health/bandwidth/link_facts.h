@@ -5,18 +5,28 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gpuready/machine.h"
 #include "host/host.h"
 
 namespace gpuready {
 
-struct LinkFacts {
+struct TrainedLink {
   PcieLink now;
-  PcieLink most;           // what both ends can do
-  bool port_seen = false;  // the port above the GPU was read, too
-  // The link is slower or narrower than both ends can do.
-  bool reduced() const;
+  PcieLink most;              // what both ends can do
+  std::optional<int> target;  // generation that the upper end is set to at most
+  bool target_read = false;   // its settings could be read; no target: it is not limited
+  bool narrow() const;        // fewer lanes than both ends have
+  bool slow() const;          // of a lesser generation than both ends can, and are set to
+  bool limited() const;       // of a lesser generation, because it is set so
+};
+
+struct LinkFacts : TrainedLink {
+  bool port_seen = false;          // the port above the GPU's board was read, too
+  std::vector<TrainedLink> above;  // between the ports above the board, from the board up
+  // The slower of the GPU's own link and those above it: what copies can be held to.
+  PcieLink slowest() const;
 };
 
 // From sysfs; what is hidden there is absent.

@@ -55,27 +55,43 @@ class Judge {
     const LinkFacts& link = *facts_.link;
     const auto now = raw_link_rate(link.now), most = raw_link_rate(link.most);
     const bool judged = facts_.real_link && link.port_seen;
+    const bool held = judged && most && !link.limited() && (link.target_read || !link.slow());
     if (now)
-      metrics_.push_back({"pcie_link_rate", *now, "B/s", judged ? most : std::nullopt,
-                          judged && most ? std::optional("what the GPU and the port above it can "
-                                                         "do: " +
-                                                         describe_link(link.most))
-                                         : std::nullopt});
-    if (!link.reduced()) return;
-    std::string text = fmt::format(
-        "the link runs at {} while it copies, where {} can do {}", describe_link(link.now),
-        link.port_seen ? "the GPU and the port above it" : "the GPU", describe_link(link.most));
-    if (judged)
+      metrics_.push_back({"pcie_link_rate", *now, "B/s", held ? most : std::nullopt,
+                          held ? std::optional("what the GPU and the port above it can do: " +
+                                               describe_link(link.most))
+                               : std::nullopt});
+    judge_link(link, link.port_seen ? "the GPU and the port above it" : "the GPU", "the link",
+               judged);
+    for (const TrainedLink& above : link.above)
+      judge_link(above, "both its ends", "a link between the GPU and the processor",
+                 facts_.real_link);
+  }
+
+  void judge_link(const TrainedLink& link, std::string_view ends, std::string_view what,
+                  bool judged) {
+    const std::string where =
+        fmt::format("{} runs at {} while it copies", what, describe_link(link.now));
+    if (link.limited() && !link.narrow() && link.target)
+      return note(
+          fmt::format("{}: the firmware limits its port to PCIe {}.0", where, *link.target));
+    if (!link.narrow() && !link.slow()) return;
+    std::string text = fmt::format("{}, where {} can do {}", where, ends, describe_link(link.most));
+    if (!judged)
+      note(std::move(text) +
+           (facts_.real_link ? ", and its port is hidden" : ", as a virtual machine shows it"));
+    else if (link.narrow() || link.target_read)
       told_.below.push_back(std::move(text) +
                             "; reseat the GPU and its riser, and check the "
                             "firmware's settings of its slot");
     else
-      note(std::move(text) +
-           (facts_.real_link ? ", and its port is hidden" : ", as a virtual machine shows it"));
+      told_.unclear.push_back(std::move(text) +
+                              "; whether the firmware limits it to that, root alone can read");
   }
 
   void pinned_rates() {
-    const auto raw = facts_.link ? raw_link_rate(facts_.link->now) : std::nullopt;
+    const PcieLink slowest = facts_.link ? facts_.link->slowest() : PcieLink{};
+    const auto raw = raw_link_rate(slowest);
     if (!raw)
       return note("pinned rates are not judged: the link's generation and width are hidden");
     if (slice_) return note("rates are not judged: a slice of a GPU has a share of each");
@@ -84,7 +100,7 @@ class Judge {
     for (const char* name : {"h2d_pinned_rate", "d2h_pinned_rate"})
       hold(name, kLeastOfLink * *raw,
            fmt::format("{} of the {} that {} carries, as read under load", kLeastOfLink,
-                       format_rate(*raw), describe_link(facts_.link->now)));
+                       format_rate(*raw), describe_link(slowest)));
   }
 
   void copy_rate() {

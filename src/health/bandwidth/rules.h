@@ -20,8 +20,9 @@ struct RateFacts {
 };
 
 struct RateJudgement {
-  std::vector<std::string> below;  // rates that are less than they must be
-  std::vector<std::string> notes;  // what is not judged, and why
+  std::vector<std::string> below;    // rates that are less than they must be
+  std::vector<std::string> unclear;  // what may be less than it must be
+  std::vector<std::string> notes;    // what is not judged, and why
 };
 // Gives the metrics the thresholds that can be derived.
 RateJudgement judge_rates(std::vector<Metric>& metrics, const RateFacts& facts);

@@ -124,6 +124,9 @@ void BandwidthTest::conclude() {
   for (const auto& [name, text] : kTold)
     if (const Metric* metric = find_metric(name)) reason += text + format_rate(metric->value);
   notes_.insert(notes_.end(), judged.notes.begin(), judged.notes.end());
+  if (judged.below.empty() && !judged.unclear.empty())
+    return conclude_as(VerdictStatus::inconclusive,
+                       "data arrived as sent, but " + join(judged.unclear, "; "));
   if (judged.below.empty()) return conclude_as(VerdictStatus::passed, std::move(reason));
   conclude_as(VerdictStatus::failed, "data arrived as sent, but " + join(judged.below, "; "));
 }

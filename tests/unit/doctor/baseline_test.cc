@@ -82,7 +82,7 @@ TEST(BeforeAfter, ARisenEccCounterIsAFinding) {
 
 TEST(BeforeAfter, ReplaysLinksRemapsAndAerAreFindings) {
   auto before = healthy(1);
-  before.gpus[0].pcie_errors = {0, 0, 0, 4};
+  before.gpus[0].pcie_errors = {0, 0, 0, 4, {}};
   before.gpus[0].nvlinks.push_back(link_at(3, true));
   before.gpus[0].nvlinks[0].replay_errors = 1;
   before.gpus[0].remapping.pending = false;

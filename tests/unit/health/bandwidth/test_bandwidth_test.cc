@@ -197,19 +197,32 @@ TEST(BandwidthTest, ThresholdsComeFromTheLinkAndTheMemoryClock) {
       << v.reason;
 }
 
-// The fake GPU and the port above it, of PCI Express 4.0 x16, as they are now.
-std::string slot(const char* speed, const char* width) {
+// The configuration space of a port that is set to this generation at most, as JSON: capabilities
+// from 0x40 on, and there the one of PCI Express.
+std::string config_json(int target) {
+  std::string config(256, '\0'), json;
+  config[0x06] = 0x10, config[0x34] = 0x40;
+  config[0x40] = 0x10, config[0x42] = 0x42, config[0x70] = static_cast<char>(target);
+  for (const char byte : config) json += fmt::format("\\u{:04x}", static_cast<int>(byte));
+  return json;
+}
+
+// The fake GPU and the port above it, of PCI Express 4.0 x16, as they are now. Target 0: the port's
+// settings may not be read.
+std::string slot(const char* speed, const char* width, int target = 4) {
   const std::string port = "/sys/devices/pci0000:16/0000:16:01.0", gpu = port + "/0000:17:00.0";
   const auto file = [](const std::string& path, const std::string& text) {
     return "\"" + path + "\":\"" + text + "\",";
   };
   return R"("files":{)" + file(port + "/max_link_speed", "16.0 GT/s PCIe") +
-         file(port + "/max_link_width", "16") + file(gpu + "/max_link_speed", "32.0 GT/s PCIe") +
-         file(gpu + "/max_link_width", "16") +
+         file(port + "/max_link_width", "16") +
+         (target > 0 ? file(port + "/config", config_json(target)) : "") +
+         file(gpu + "/max_link_speed", "32.0 GT/s PCIe") + file(gpu + "/max_link_width", "16") +
          file(gpu + "/current_link_speed", std::string(speed) + " GT/s PCIe") + R"(")" + gpu +
          R"(/current_link_width":")" + width +
          R"("},"links":{"/sys/bus/pci/devices/0000:17:00.0":)" +
-         R"("../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0"})";
+         R"("../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0",)" +
+         R"("/sys/bus/pci/devices/0000:16:01.0":"../../../devices/pci0000:16/0000:16:01.0"})";
 }
 
 TEST(BandwidthTest, ALinkTrainedDownFailsWithItsOwnReason) {
@@ -225,6 +238,25 @@ TEST(BandwidthTest, ALinkTrainedDownFailsWithItsOwnReason) {
   ASSERT_TRUE(rate && rate->threshold);
   EXPECT_DOUBLE_EQ(rate->value * 2, *rate->threshold);
   EXPECT_EQ(on_fake("", options, slot("8.0", "16")).status, VerdictStatus::failed);
+}
+
+TEST(BandwidthTest, AGenerationThatFirmwareSetsIsNoFault) {
+  const TestOptions options = small(Level::standard);
+  const Verdict set = on_fake("", options, slot("8.0", "16", 3));
+  EXPECT_EQ(set.status, VerdictStatus::passed) << set.reason;
+  EXPECT_TRUE(says(set, "the firmware limits its port to PCIe 3.0")) << set.reason;
+  EXPECT_FALSE(find_metric(set, "pcie_link_rate")->threshold);
+  EXPECT_EQ(on_fake("", options, slot("5.0", "16", 3)).status, VerdictStatus::failed);
+  EXPECT_EQ(on_fake("", options, slot("8.0", "8", 3)).status, VerdictStatus::failed);
+}
+
+TEST(BandwidthTest, AGenerationThatFirmwareMayHaveSetIsInconclusive) {
+  const TestOptions options = small(Level::standard);
+  const Verdict v = on_fake("", options, slot("8.0", "16", 0));
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive) << v.reason;
+  EXPECT_TRUE(says(v, "root alone can read")) << v.reason;
+  EXPECT_EQ(on_fake("", options, slot("16.0", "8", 0)).status, VerdictStatus::failed);
+  EXPECT_EQ(on_fake("", options, slot("16.0", "16", 0)).status, VerdictStatus::passed);
 }
 
 TEST(BandwidthTest, ALinkThatAVirtualMachineShowsIsNotJudged) {

@@ -1,0 +1,130 @@
+#include "doctor/pcie_log.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/text.h"
+
+namespace gpuready::doctor {
+namespace {
+
+std::optional<Gravity> gravity_in(std::string_view text) {
+  if (text.starts_with("Corrected") || text.starts_with("Correctable")) return Gravity::corrected;
+  if (!text.starts_with("Uncorrect")) return std::nullopt;
+  const auto end = text.find(')');
+  const auto head = text.substr(0, end == text.npos ? text.size() : end);
+  return contains(head, "Non-Fatal") ? Gravity::nonfatal : Gravity::fatal;
+}
+
+struct ErrorLine {
+  PciAddress at;  // where the error was seen
+  Gravity gravity = Gravity::corrected;
+  bool details = false;  // "PCIe Bus Error": one for each error; else the port's own report of it
+};
+
+std::optional<PciAddress> last_address_in(std::string_view text) {
+  std::optional<PciAddress> last;
+  for (const auto word : split(text, " ,()"))
+    if (const auto address = pci_address_in(word)) last = address;
+  return last;
+}
+
+// "id=6100": bus, device and function, in the domain of the port that reports it.
+std::optional<PciAddress> requester_in(std::string_view text, const PciAddress& port) {
+  const auto at = text.find("id=");
+  if (at == text.npos) return std::nullopt;
+  const auto word = text.substr(at + 3);
+  const auto id = parse_uint(word.substr(0, word.find_first_not_of("0123456789abcdefABCDEF")), 16);
+  if (!id || *id > 0xffff) return std::nullopt;
+  PciAddress address = port;
+  address.bus = static_cast<decltype(address.bus)>(*id >> 8);
+  address.device = static_cast<decltype(address.device)>(*id >> 3 & 31);
+  address.function = static_cast<decltype(address.function)>(*id & 7);
+  return address;
+}
+
+std::optional<ErrorLine> containment(std::string_view text) {
+  const bool fatal = contains(text, "ERR_FATAL") || contains(text, "unmasked uncorrectable error");
+  if (!fatal && !contains(text, "ERR_NONFATAL")) return std::nullopt;
+  const auto address = pci_address_in(text);
+  if (!address) return std::nullopt;
+  return ErrorLine{*address, fatal ? Gravity::fatal : Gravity::nonfatal, false};
+}
+
+std::optional<ErrorLine> parse_error(std::string_view text) {
+  constexpr std::string_view kBusError = "PCIe Bus Error: severity=", kReport = "AER: ";
+  if (const auto at = text.find(kBusError); at != text.npos) {
+    const auto gravity = gravity_in(text.substr(at + kBusError.size()));
+    const auto address = pci_address_in(text.substr(0, at));
+    if (gravity && address) return ErrorLine{*address, *gravity, true};
+    return std::nullopt;
+  }
+  if (contains(text, "DPC: ")) return containment(text);
+  const auto at = text.find(kReport);
+  if (at == text.npos || !contains(text, " received")) return std::nullopt;
+  auto rest = text.substr(at + kReport.size());
+  if (const auto more = after_prefix(rest, "Multiple ")) rest = *more;
+  const auto gravity = gravity_in(rest);
+  auto source = last_address_in(rest);
+  if (const auto port = pci_address_in(text.substr(0, at)); !source && port)
+    source = requester_in(rest, *port);
+  if (gravity && source) return ErrorLine{*source, *gravity, false};
+  return std::nullopt;
+}
+
+// Platforms whose firmware reads the errors first hand the kernel a record of several lines:
+// "{3}[Hardware Error]: event severity: recoverable", "...  section_type: PCIe error",
+// "...  device_id: 0000:61:00.0".
+class FirmwareRecord {
+ public:
+  std::optional<ErrorLine> line(std::string_view text) {
+    const auto head = text.find("}[Hardware Error]:");
+    if (head == text.npos || !text.starts_with('{')) return std::nullopt;
+    if (const auto number = text.substr(0, head); number != number_)
+      number_ = number, gravity_.reset(), pcie_ = false;
+    const auto rest = trim(text.substr(text.find(':') + 1));
+    if (const auto word = after_prefix(rest, "event severity: "))
+      gravity_ = gravity_of(trim(*word));
+    else if (const auto type = after_prefix(rest, "section_type: "))
+      pcie_ = trim(*type) == "PCIe error";
+    const auto device = after_prefix(rest, "device_id: ");
+    const auto address = device ? pci_address_in(*device) : std::nullopt;
+    if (!pcie_ || !gravity_ || !address) return std::nullopt;
+    return ErrorLine{*address, *gravity_, true};
+  }
+
+ private:
+  static std::optional<Gravity> gravity_of(std::string_view word) {
+    if (word == "corrected") return Gravity::corrected;
+    if (word == "recoverable") return Gravity::nonfatal;
+    if (word == "fatal" || word == "panic") return Gravity::fatal;
+    return std::nullopt;
+  }
+
+  std::string number_;
+  std::optional<Gravity> gravity_;
+  bool pcie_ = false;
+};
+
+}  // namespace
+
+LinkErrorsByPlace logged_link_errors(const Machine& machine) {
+  constexpr std::size_t kQuotes = 2;
+  LinkErrorsByPlace all;
+  FirmwareRecord record;
+  for (const auto& line : machine.kernel_log.lines) {
+    auto error = record.line(line.text);
+    if (!error) error = parse_error(line.text);
+    if (!error) continue;
+    auto& errors = all[{error->at, error->gravity}];
+    (error->details ? errors.details : errors.reports) += 1 + line.left_out;
+    if (line.seconds) {
+      if (!errors.first) errors.first = line.seconds;
+      errors.last = line.seconds;
+    }
+    if (errors.quotes.size() < kQuotes) errors.quotes.push_back(evidence("kernel log", line.text));
+  }
+  return all;
+}
+
+}  // namespace gpuready::doctor
