@@ -47,6 +47,10 @@ bool round_trip(const EncodedView& view, const Codes& codes, TensorResult& tenso
 // Weights of a tensor that are multiplied at once: its rows are taken in runs, so that memory does
 // not grow with the tensor.
 constexpr std::int64_t kWeightsAtOnce = std::int64_t{4} << 20;
+// All outputs of all forms of so many weights of a file are compared, of the rest f32 alone, by one
+// form after the other: files that are made of short rows or small tensors would take several times
+// as long as others of their size.
+constexpr std::int64_t kWeightsInFull = std::int64_t{8} << 20;
 // The packed form has whole blocks: rows much shorter than one would take many times their size.
 constexpr std::int64_t kLeastCols = 32;
 
@@ -122,6 +126,7 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
     untried.push_back(std::move(result));
   }
   std::uint64_t seed = options.seed;
+  std::int64_t weights_done = 0;
   for (const TensorInput& input : tensors) {
     TensorResult tensor;
     tensor.name = input.name;
@@ -173,10 +178,13 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
                        : packed.error().message);
         break;
       }
+      std::optional<Form> f32_of;
+      if (weights_done >= kWeightsInFull) f32_of = seed % 2 ? Form::two_bit : Form::three_trits;
+      weights_done += packed->problem.spec.n * packed->problem.spec.k;
       for (Tried& one : tried) {
         if (!one.alive) continue;
         SubjectRun run(*one.subject, std::move(one.backend));
-        run.products(*packed);
+        run.products(*packed, f32_of);
         if (!counted) ++one.check.cases;
         for (const CheckResult& check : run.results()) one.check.elements += check.elements;
         for (const CheckResult& check : run.results()) one.check.duration_ms += check.duration_ms;

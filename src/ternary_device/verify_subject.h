@@ -31,7 +31,9 @@ class SubjectRun {
   const Backend& backend() const { return *backend_; }
   // A lost device is not asked any more.
   bool alive() const { return alive_; }
-  void products(const PackedProblem& packed);
+  // Every output of every form; or f32 of one form, which shows any wrong sum up to 2^24, and any
+  // wrong scale.
+  void products(const PackedProblem& packed, std::optional<Form> f32_of = {});
   void packing(std::int64_t n, std::int64_t k, std::uint64_t seed);
   void values(const ProblemSpec& spec, FloatType type, std::uint64_t seed);
   void quantise(Shape shape, FloatType type, std::uint64_t seed);
