@@ -46,7 +46,8 @@ constexpr std::array kTests = {
                on_one<test_compute>,
                {.units = true}},
     HealthTest{"tensor",
-               "every matrix instruction on every SM against exact answers; the burn",
+               "dense matrix instructions (bf16, fp16, tf32, int8, fp8; neither FP64, "
+               "sparse, fp4 nor tcgen05) on every SM against exact answers; the burn",
                1,
                Level::standard,
                kCuda,

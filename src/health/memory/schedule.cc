@@ -60,6 +60,12 @@ class RoundMaker {
     add(Kind::verify, "verify " + what, fmt::format("verify_{}_rate", rate), pattern);
   }
 
+  void verify_quarter(unsigned quarter, std::string phase, const MemoryPattern& pattern) {
+    auto& step = add(Kind::verify, std::move(phase), "verify_inversions_rate", pattern);
+    step.first_quarter = step.source_quarter = quarter;
+    step.quarters = 1;
+  }
+
   void address_and_complement() {
     // The seed itself is the first salt, so that it alone says what the memory holds.
     const MemoryPattern address{kPatternAddress, round_ == 0 ? schedule_.seed : next_number(), 0,
@@ -76,7 +82,11 @@ class RoundMaker {
     begin("moving inversions");
     add(Kind::write, "write before inversions", "write_inversions_rate", pattern);
     add(Kind::invert, "invert upwards", "invert_up_rate", pattern);
+    // What a pass ends with is still in the L2 cache: the other end is read first, so that the pass
+    // that turns round reads memory.
+    verify_quarter(0, "verify before turning", pattern.inverted());
     add(Kind::invert, "invert downwards", "invert_down_rate", pattern.inverted()).descending = true;
+    verify_quarter(3, "verify after turning", pattern);
     add(Kind::verify, "verify after inversions", "verify_inversions_rate", pattern);
   }
 

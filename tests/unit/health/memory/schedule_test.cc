@@ -67,6 +67,22 @@ TEST(MemorySchedule, EveryVerifyExpectsWhatWasWrittenLast) {
   }
 }
 
+// A pass that begins where the one before it ended reads the L2 cache.
+TEST(MemorySchedule, NoPassOverAllBeginsWhereTheLastEnded) {
+  for (const Level level : {Level::quick, Level::standard, Level::thorough}) {
+    unsigned last_quarter = 0;  // that the step before ended in
+    for (const auto& pattern : make_round({level, 3, false}, 0).patterns)
+      for (const auto& step : pattern.steps) {
+        if (step.kind == MemoryPassKind::pause) continue;
+        const unsigned top = step.first_quarter + step.quarters - 1;
+        if (step.quarters == 4 && &step != &pattern.steps.front()) {
+          EXPECT_NE(step.descending ? top : step.first_quarter, last_quarter) << step.phase;
+        }
+        last_quarter = step.descending ? step.first_quarter : top;
+      }
+  }
+}
+
 TEST(PredictedNameSum, IsTheSumOfTheNamesOfAllWords) {
   for (const std::uint64_t kind :
        {kPatternAddress, kPatternRandom, kPatternWalking, kPatternModulo}) {
