@@ -50,6 +50,7 @@ LinkErrorsByPlace errors_of(const Machine& machine) {
       auto& known = all[{at, counted.gravity}];
       const auto count = static_cast<std::size_t>(counted.count);
       if (known.details >= count) continue;
+      known.counted_alone = known.count() == 0;
       known.details = count;
       known.first = 0;
       known.last = static_cast<double>(machine.system.uptime_seconds.value_or(0));
@@ -118,7 +119,12 @@ std::vector<Match> fatal(const Facts& facts) {
     match->evidence = errors.quotes;
     match->title =
         "A fatal PCI Express error hit the GPU's link" + place_text(facts.machine, key.first);
-    if (recovered(facts.machine, *match)) {
+    if (errors.counted_alone) {
+      // A count does not say when: it explains no failure of now.
+      match->severity = Severity::warning;
+      match->standing = Standing::past;
+      *match->title += " since boot";
+    } else if (recovered(facts.machine, *match)) {
       match->severity = Severity::warning;
       *match->title += ", which works again";
     }

@@ -33,6 +33,18 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
+// Kernels with CONFIG_PRINTK_CALLER put the task or the processor behind the time: "[  T291] ".
+std::size_t caller_length(std::string_view line) {
+  if (!line.starts_with('[')) return 0;
+  const auto close = line.find(']');
+  if (close == line.npos) return 0;
+  const auto inside = trim(line.substr(1, close - 1));
+  const bool caller = inside.size() > 1 && (inside.front() == 'T' || inside.front() == 'C') &&
+                      parse_uint(inside.substr(1));
+  if (!caller) return 0;
+  return close + 1 < line.size() && line[close + 1] == ' ' ? close + 2 : close + 1;
+}
+
 void append_lines(std::string_view time, std::string_view text, std::string& log) {
   if (text.empty()) return;
   for (const auto line : lines(text)) {
@@ -102,6 +114,7 @@ std::string kernel_log_from_syslog(std::string_view text) {
         time = inside;
         line.remove_prefix(close + 1);
         if (line.starts_with(' ')) line.remove_prefix(1);
+        line.remove_prefix(caller_length(line));
       }
     }
     append_lines(time, line, log);

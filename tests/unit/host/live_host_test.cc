@@ -165,6 +165,9 @@ TEST(KernelLog, LeavesOutWhatIsNoRecord) {
 TEST(KernelLog, RendersSyslogText) {
   EXPECT_EQ(kernel_log_from_syslog("<6>[   12.345678] NVRM: x\n<4>no time\n<6>[abc] y\n[1.5] z\n"),
             "12.345678 NVRM: x\n0.000000 no time\n0.000000 [abc] y\n1.5 z\n");
+  EXPECT_EQ(kernel_log_from_syslog("<6>[    2.5][  T291] nvidia: x\n<6>[    2.5][    C1] y\n"
+                                   "<6>[    3.5] [Hardware Error]: z\n<6>[    3.5] [Tea] w\n"),
+            "2.5 nvidia: x\n2.5 y\n3.5 [Hardware Error]: z\n3.5 [Tea] w\n");
 }
 
 class ProbesInChildren : public LiveHostTest {
