@@ -31,7 +31,11 @@ void ElfPieces::plan() {
   const auto want = [&](std::uint64_t offset, std::uint64_t size) {
     if (offset + size <= kStart || size == 0 || size > left) return;
     left -= size;
-    pieces_.push_back({.offset = offset, .size = size});
+    Piece piece{.offset = offset, .size = size};
+    // What of it stands in the start went by already.
+    const Bytes there = slice(start, offset, size);
+    piece.bytes.assign(there.begin(), there.end());
+    pieces_.push_back(std::move(piece));
   };
   const auto table = header->section_count * kSectionHeaderBytes;
   const auto before = std::min(header->section_offset, kBeforeSections);

@@ -53,6 +53,12 @@ TEST(Stream, KeepsTheSectionsAtTheEnd) {
                                                      {".data", fat_binary({cubin_entry(90)})}});
   expect_same(file, 100'001);
   EXPECT_EQ(streamed(file, 1u << 20).groups.at(1).section, ".data");
+  // What is kept of the end begins in what is kept of the start.
+  const Data shorter =
+      elf({.type = 3, .machine = 62},
+          {{".nv_fatbin", fat_binary({cubin_entry(80)})}, {".rodata", Data(33u << 20)}});
+  expect_same(shorter, 100'001);
+  EXPECT_EQ(streamed(shorter, 1u << 20).groups.at(0).section, ".nv_fatbin");
 }
 
 TEST(Stream, EndsWhereTheBytesDo) {
