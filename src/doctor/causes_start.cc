@@ -114,13 +114,11 @@ constexpr StartReason kStartReasons[] = {
     {"GPU will not be initialized. Replace this GPU",
      "More memory pages of the GPU have gone bad than its driver accepts.",
      "Have the GPU replaced.", Remedy::replace},
-    {"RAS records:", "More memory pages of the GPU have gone bad than its driver accepts.",
-     "Have the GPU replaced.", Remedy::replace},
-    {"ip discovery binary",
+    {"invalid ip discovery binary",
      "The GPU does not give its driver the table of its own parts: its memory or its firmware is "
      "not up.",
      ""},
-    {"give up", "The host's driver did not hand this virtual function to the guest.",
+    {"READY_TO_ACCESS_GPU", "The host's driver did not hand this virtual function to the guest.",
      "Look at the host's driver of the GPU; start the virtual machine again."},
     {"PCODE initialization timedout", "The GPU's power controller (pcode) did not get ready.", ""},
 };
@@ -138,8 +136,10 @@ void add_reason(const Machine& machine, std::size_t first, Match& match) {
       if (match.evidence.size() < kQuotes)
         match.evidence.push_back(evidence("kernel log", hit.text));
       match.explanation = std::string(reason.meaning);
-      if (!reason.cure.empty()) match.cure = std::string(reason.cure);
-      match.remedy = reason.remedy;
+      if (!reason.cure.empty()) {
+        match.cure = std::string(reason.cure);
+        match.remedy = reason.remedy;
+      }
       return;
     }
 }
