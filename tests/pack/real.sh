@@ -10,7 +10,8 @@ shift
 [ $# -gt 0 ] || set -- nvidia-cublas nvidia-cublas-cu12 nvidia-cufft-cu12 nvidia-cusparse-cu12 \
   nvidia-cusolver-cu12 nvidia-curand-cu12 nvidia-npp-cu12 nvidia-nvjpeg-cu12 nvidia-nccl-cu12 \
   nvidia-cudnn-cu12 nvidia-cusparselt-cu12 nvidia-nvshmem-cu12 nvidia-cuda-cupti-cu12 cutensor-cu12 \
-  cupy-cuda12x onnxruntime-gpu triton torch
+  cupy-cuda12x onnxruntime-gpu triton torch bitsandbytes ctranslate2 cupy-cuda13x faiss-gpu-cu12 jax-cuda12-plugin \
+  nvidia-cudnn-cu13 nvidia-nvimgcodec-cu12 sgl-kernel vllm xgboost
 work=build/pack-real
 mkdir -p "$work"
 python3 -m venv "$work/venv"
@@ -26,6 +27,7 @@ for package; do
   rm -rf "$work/wheel" "$work/files"
   timeout 900 "$work/venv/bin/pip" download -q --no-deps -d "$work/wheel" "$package" || { echo "$package: not to be had"; continue; }
   python3 -m zipfile -e "$work"/wheel/*.whl "$work/files"
+  python3 tests/pack/wheel.py "$gpuready" "$work"/wheel/*.whl "$work/files"
   python3 tests/pack/compare.py "$gpuready" "$judge" "$package" "$work/files" "$work/figures.tsv"
   rm -rf "$work/wheel" "$work/files"
 done
