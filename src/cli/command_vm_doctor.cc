@@ -10,6 +10,7 @@
 #include "report/exit_rules.h"
 #include "report/vm/doctor_report.h"
 #include "vm/diagnose/host.h"
+#include "vm/readiness.h"
 
 namespace gpuready::cli {
 namespace {
@@ -35,11 +36,7 @@ Result<VmDoctorReport> of_host(Host& host, const Machine& machine,
   VmDoctorReport report{.side = "host"};
   auto state = TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = named}));
   std::vector<PciAddress> asked = named;
-  if (asked.empty())
-    for (const auto& device : state.inventory.devices)
-      if (vm::is_passable(device.function.vendor_id, device.function.class_code) ||
-          device.around.moves_together.size() > 1)
-        asked.push_back(device.function.address);
+  if (asked.empty()) asked = vm::passable_ones(state.inventory);
   for (const auto& address : asked)
     if (!state.inventory.find(address))
       return fail(ErrorKind::not_found, address.text() + ": there is no such PCI device");

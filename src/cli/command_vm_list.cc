@@ -9,6 +9,7 @@
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
 #include "report/vm/devices_report.h"
+#include "vm/readiness.h"
 
 namespace gpuready::cli {
 namespace {
@@ -27,25 +28,13 @@ int finish(const char* command, const VmDevices& devices, Clock::time_point star
   return deliver_report(envelope, devices, start, globals);
 }
 
-// What was chosen, and what goes with it.
-std::vector<PciAddress> passable_ones(const vm::Inventory& inventory, bool all) {
-  std::vector<PciAddress> shown;
-  for (const auto& device : inventory.devices) {
-    const auto& function = device.function;
-    if (all || vm::is_passable(function.vendor_id, function.class_code) ||
-        device.around.moves_together.size() > 1)
-      shown.push_back(function.address);
-  }
-  return shown;
-}
-
 int list(const Options& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_vm_host(options.globals, {.all = options.all});
   if (!host) return complain(host.error());
   VmDevices devices{.inventory = std::move(host->inventory), .shown = {}};
-  devices.shown = passable_ones(devices.inventory, options.all);
+  devices.shown = vm::passable_ones(devices.inventory, options.all);
   return finish("vm list", devices, start, options.globals);
 }
 
@@ -57,7 +46,7 @@ int show(const Options& options) {
   auto host = open_vm_host(options.globals, {.all = false, .named = *named});
   if (!host) return complain(host.error());
   VmDevices devices{.inventory = std::move(host->inventory), .shown = *named, .in_full = true};
-  if (named->empty()) devices.shown = passable_ones(devices.inventory, false);
+  if (named->empty()) devices.shown = vm::passable_ones(devices.inventory);
   if (options.name)
     std::erase_if(devices.shown, [&](const PciAddress& address) {
       const auto* device = devices.inventory.find(address);

@@ -1,17 +1,10 @@
 // The C interface of packages. Nothing is thrown across it.
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <new>
-
-#include "base/c_status.h"
-#include "base/clock.h"
 #include "gpuready/gpu_info.h"
 #include "gpuready/pack_c.h"
 #include "host/host.h"
-#include "host/machine_id.h"
 #include "pack/store/install_best.h"
 #include "pack/store/installed.h"
+#include "report/c_document.h"
 #include "report/exit_rules.h"
 #include "report/pack/install_report.h"
 #include "report/pack/select_report.h"
@@ -22,32 +15,6 @@ using namespace gpuready;
 
 std::optional<std::string> text_of(const char* text) {
   return text == nullptr ? std::nullopt : std::optional<std::string>(text);
-}
-
-// Runs `body`, which gives a document, and hands out a copy of its text.
-template <class Body>
-gpuready_status give(char** json, Body&& body) {
-  return c_call([&]() -> Result<void> {
-    if (json == nullptr) return null_pointer("json");
-    *json = nullptr;
-    const auto text = dump(TRY(body()));
-    auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
-    if (copy == nullptr) throw std::bad_alloc();
-    std::memcpy(copy, text.c_str(), text.size() + 1);
-    *json = copy;
-    return {};
-  });
-}
-
-Envelope envelope_of(Host& host, const char* command, Clock::time_point start) {
-  Envelope envelope;
-  envelope.command = command;
-  envelope.tool_version = GPUREADY_VERSION;
-  envelope.created_utc = format_utc(std::time(nullptr));
-  envelope.machine_id = machine_id(host);
-  envelope.boot_id = boot_id(host);
-  envelope.duration_ms = elapsed_ms(start);
-  return envelope;
 }
 
 Result<pack::SelectMachine> this_machine() {
@@ -73,7 +40,7 @@ Result<Json> select(const char* from, const char* key, const char* to) {
   const auto release = TRY(pack::read_release(*host, *origin, trusted, store));
   SelectReport report{release.manifest.name, release.manifest.version, TRY(this_machine()), {}};
   report.selection = pack::select_variant(release.manifest, report.machine);
-  Envelope envelope = envelope_of(*host, "pack select", start);
+  Envelope envelope = c_envelope(*host, "pack select", GPUREADY_VERSION, start);
   conclude(report, envelope);
   return to_json(report, envelope);
 }
@@ -87,7 +54,7 @@ Result<Json> install(const char* from, const char* key, const char* to) {
   options.to = text_of(to);
   const auto origin = TRY(pack::open_origin(*host, from));
   const auto report = pack::install_best(*host, *origin, TRY(this_machine()), options);
-  Envelope envelope = envelope_of(*host, "pack install", start);
+  Envelope envelope = c_envelope(*host, "pack install", GPUREADY_VERSION, start);
   conclude(report, envelope);
   envelope.notes = report.notes;
   return to_json(report, envelope);
@@ -104,7 +71,7 @@ Result<Json> verify(const char* name, const char* to) {
   const auto current = TRY(pack::read_current(store));
   PackageState state{places.store, current.installed.number, TRY(store.installed()), {}};
   state.problems = TRY(pack::verify_current(*host, store, current));
-  Envelope envelope = envelope_of(*host, "pack verify", start);
+  Envelope envelope = c_envelope(*host, "pack verify", GPUREADY_VERSION, start);
   envelope.exit = state.problems.empty() ? Exit::ok : Exit::unhealthy;
   return to_json(std::vector<PackageState>{std::move(state)}, envelope);
 }
@@ -115,14 +82,14 @@ extern "C" {
 
 gpuready_status gpuready_pack_select_json(const char* from, const char* key, const char* to,
                                           char** json) {
-  return give(json, [&] { return select(from, key, to); });
+  return give_document(json, [&] { return select(from, key, to); });
 }
 gpuready_status gpuready_pack_install_json(const char* from, const char* key, const char* to,
                                            char** json) {
-  return give(json, [&] { return install(from, key, to); });
+  return give_document(json, [&] { return install(from, key, to); });
 }
 gpuready_status gpuready_pack_verify_json(const char* name, const char* to, char** json) {
-  return give(json, [&] { return verify(name, to); });
+  return give_document(json, [&] { return verify(name, to); });
 }
 
 }  // extern "C"

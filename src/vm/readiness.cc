@@ -116,4 +116,15 @@ void assess(Inventory& inventory) {
   }
 }
 
+std::vector<PciAddress> passable_ones(const Inventory& inventory, bool all) {
+  std::vector<PciAddress> shown;
+  for (const auto& device : inventory.devices) {
+    const auto& function = device.function;
+    if (all || is_passable(function.vendor_id, function.class_code) ||
+        device.around.moves_together.size() > 1)
+      shown.push_back(function.address);
+  }
+  return shown;
+}
+
 }  // namespace gpuready::vm

@@ -12,4 +12,8 @@ void assess(Inventory& inventory);
 // How the kernel is told to start its IOMMU, for this processor.
 std::string iommu_cure(const HostFacts& host);
 
+// What `vm list` shows: GPUs, accelerators and switches, and what goes with them; `all`:
+// everything.
+std::vector<PciAddress> passable_ones(const Inventory& inventory, bool all = false);
+
 }  // namespace gpuready::vm
