@@ -175,10 +175,13 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
 
 Result<State> read_state(Host& host, const std::string& folder, const InventoryOptions& options) {
   State state;
-  auto claims = read_journal(host, folder);
-  // Root's alone: an ordinary user sees the devices all the same.
-  const bool hidden = !claims && claims.error().kind == ErrorKind::no_permission;
-  if (!hidden) state.claims = TRY(std::move(claims));
+  bool hidden = false;
+  if (auto claims = read_journal(host, folder))
+    state.claims = std::move(*claims);
+  else if (claims.error().kind == ErrorKind::no_permission)
+    hidden = true;  // root's alone: an ordinary user sees the devices all the same
+  else
+    return std::unexpected(claims.error());
   InventoryOptions all = options;
   const auto claimed = naming(state.claims).named;
   all.named.insert(all.named.end(), claimed.begin(), claimed.end());
