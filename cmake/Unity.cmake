@@ -20,7 +20,7 @@ function(gpuready_unity target)
   list(FILTER sources INCLUDE REGEX "\\.cc$")
   list(FILTER sources EXCLUDE REGEX "/c_api[a-z_]*\\.cc$")  # SharedLibrary.cmake takes these by themselves
   # Recordings need libarchive; programs that link the installed archives and read none do without it.
-  list(FILTER sources EXCLUDE REGEX "/(recording_archive|tar_writer)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/(recording_archive|recording_script|tar_writer)\\.cc$")
   list(TRANSFORM sources REPLACE "^([^/])" "${CMAKE_CURRENT_SOURCE_DIR}/\\1")
   list(SORT sources)
   execute_process(COMMAND ${GPUREADY_AWK} -v size=${GPUREADY_UNITY_BATCH} -v public=${public_names}

@@ -5,7 +5,7 @@ echo noise
 echo '{"status":"ok","latency_ms":{"mean":0.001,"p50":0.001,"p95":0.001,"min":0.001,"max":0.001}}'
 END
 export QUICK_BENCH_CMD="sh '$PWD/quick.sh'" HANGS_BENCH_CMD="sleep 60"
-rm -rf bench-results
+rm -rf bench-results suite
 bench=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4)
 expect_exit 1 "${bench[@]}" --adapters gpuready,quick,hangs,glow --silence 4 --repeats 1 --tag first --json run.json
 expect_in "is the fastest of 1 stack" "$out"
