@@ -27,7 +27,7 @@ void manifest(std::string_view text) {
   machine.gpus = *parse_gpus("8.6,9.0,gfx942");
   const auto selection = select_variant(*parsed, machine);
   for (const auto& name : selection.variants)
-    if (parsed->find(name) == nullptr) std::abort();
+    if (!parsed->find(name)) std::abort();
 }
 
 void frame(std::string_view bytes) {
