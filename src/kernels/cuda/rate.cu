@@ -37,6 +37,7 @@ GPUREADY_KERNEL(kRateThreads, 1) void gpuready_rate(RateParams p) {
     if (p.fault_idle != 0) {
       block_barrier();  // together: while one warp idles alone, the others have its share
       idle(begun, p.fault_idle);
+      block_barrier();  // what others still idle is no part of the next round
     }
   }
   block_barrier();
