@@ -53,18 +53,28 @@ class Sink {
   virtual Result<void> finish() = 0;
 };
 
+// Small pieces are written together: headers and padding are two thirds of all.
 class PlainSink final : public Sink {
  public:
   explicit PlainSink(AtomicFile& file) : file_(file) {}
   Result<void> write(std::string_view bytes) override {
     written += bytes.size();
-    return file_.write(bytes);
+    if (small_.size() + bytes.size() > MiB) TRY(finish());
+    if (bytes.size() > MiB) return file_.write(bytes);
+    small_ += bytes;
+    return {};
   }
-  Result<void> finish() override { return {}; }
+  Result<void> finish() override {
+    if (small_.empty()) return {};
+    TRY(file_.write(small_));
+    small_.clear();
+    return {};
+  }
   std::uint64_t written = 0;
 
  private:
   AtomicFile& file_;
+  std::string small_;
 };
 
 class ZstdSink final : public Sink {
@@ -307,6 +317,7 @@ class Builder {
       packed.append(newc_padding(packed.size()), '\0');
       TRY(plain.write(TRY(head(digest, packed.size()))));
       TRY(plain.write(packed));
+      TRY(plain.finish());
     }
     report_.written_bytes = plain.written;
     return file.commit();
