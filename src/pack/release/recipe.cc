@@ -6,6 +6,7 @@
 #include <set>
 
 #include "machine/architectures.h"
+#include "pack/release/toml_text.h"
 
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
@@ -139,6 +140,7 @@ std::optional<Architecture> parse_architecture(std::string_view text) {
 
 Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
                             const std::string& folder) {
+  TRY(check_toml_text(text, name));
   const auto parsed = toml::parse(text);
   if (!parsed)
     return fail(ErrorKind::bad_input,

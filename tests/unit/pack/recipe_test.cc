@@ -85,6 +85,33 @@ TEST(Recipe, SaysWhatIsWrongAndWhere) {
         << text << " -> " << error_of(parsed(text));
 }
 
+// Each would end the program in the parser's own assertions.
+TEST(Recipe, WhatTheParserTakesForImpossibleIsRefused) {
+  for (const char* line : {"[[[a]]]", "[=]", "[[.a]]", "[", "[[", "[ [[a]]", "\xc3\xa4 = 1",
+                           "a \xd1\xa7= 1", "[a\xc3\xa4]", "a = [\n1, \xc3\xa4]"}) {
+    const auto recipe = parsed(std::string("name = \"libs\"\n") + line);
+    ASSERT_FALSE(recipe) << line;
+    EXPECT_EQ(recipe.error().message.find("pack.toml: line "), 0u) << recipe.error().message;
+  }
+}
+TEST(Recipe, StringsCommentsAndArraysHoldWhatTheyLike) {
+  const auto recipe = parsed(R"(# Grüße [[[
+    name = "libs"
+    version = "1.2.0"  # für alle
+    folder = 'äußeres/{variant}'
+    build = ["sh", "-c", """
+[[[ -d out ]]] || echo "ü" \"
+[=] '''
+"""]
+    include = [
+      "lib/**",
+      "[a]"
+    ]
+    [variants.cpu]
+  )");
+  EXPECT_TRUE(recipe) << recipe.error().message;
+}
+
 TEST(Recipe, ArchitecturesInTheFormsOfBuildSystems) {
   EXPECT_EQ(forms_of({"50-virtual"}).gencode, "-gencode=arch=compute_50,code=compute_50");
   EXPECT_EQ(forms_of({"50-virtual"}).cmake, "50-virtual");

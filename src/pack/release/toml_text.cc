@@ -1,0 +1,101 @@
+#include "pack/release/toml_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuready::pack {
+namespace {
+
+bool begins_key(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '"' || c == '\'';
+}
+
+class Scanner {
+ public:
+  Scanner(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+
+  Result<void> run() {
+    bool line_begins = true;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (static_cast<unsigned char>(c) >= 0x80)
+        return wrong("a character that is not ASCII stands outside a string");
+      if (c == '[' && line_begins && depth_ == 0) {
+        TRY(header());
+      } else if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (c == '"' || c == '\'') {
+        skip_string(c);
+      } else {
+        if (c == '[' || c == '{') ++depth_;
+        if ((c == ']' || c == '}') && depth_ > 0) --depth_;
+        ++at_;
+      }
+      if (c == '\n')
+        line_begins = true;
+      else if (c != ' ' && c != '\t')
+        line_begins = false;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> wrong(std::string_view what) const {
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("{}: line {}: {}", name_,
+                    1 + std::count(text_.begin(), text_.begin() + static_cast<long>(at_), '\n'),
+                    what));
+  }
+
+  char here() const { return at_ < text_.size() ? text_[at_] : '\n'; }
+  void skip_blanks() {
+    while (here() == ' ' || here() == '\t') ++at_;
+  }
+
+  // Up to its key; what follows holds no header.
+  Result<void> header() {
+    ++at_;
+    skip_blanks();
+    if (here() == '[') {
+      ++at_;
+      skip_blanks();
+    }
+    if (here() != ']' && !begins_key(here())) return wrong("a table's header has no key");
+    while (here() != '\n' && here() != '#' && here() != '"' && here() != '\'' &&
+           static_cast<unsigned char>(here()) < 0x80)
+      ++at_;
+    return {};
+  }
+
+  void skip_string(char quote) {
+    const std::string_view three(quote == '"' ? "\"\"\"" : "'''");
+    const bool lines = text_.substr(at_).starts_with(three);
+    at_ += lines ? 3 : 1;
+    for (; at_ < text_.size(); ++at_) {
+      if (quote == '"' && text_[at_] == '\\') {
+        ++at_;
+      } else if (!lines && text_[at_] == '\n') {
+        return;  // it has no end: an error for the parser
+      } else if (lines ? text_.substr(at_).starts_with(three) : text_[at_] == quote) {
+        at_ += lines ? 3 : 1;
+        return;
+      }
+    }
+    at_ = text_.size();
+  }
+
+  std::string_view text_, name_;
+  std::size_t at_ = 0;
+  int depth_ = 0;  // of arrays and inline tables
+};
+
+}  // namespace
+
+Result<void> check_toml_text(std::string_view text, std::string_view name) {
+  return Scanner(text, name).run();
+}
+
+}  // namespace gpuready::pack
