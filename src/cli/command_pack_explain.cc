@@ -7,7 +7,7 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
-#include "cli/terminal.h"
+#include "cli/pack_options.h"
 #include "report/exit_rules.h"
 #include "report/pack/explain_report.h"
 
@@ -92,10 +92,7 @@ int run(const Options& options) {
   if (*cuda) subject->driver.cuda = *cuda;
 
   const auto host = make_live_host();
-  ProgressLine progress(options.globals.quiet);
-  const auto inspection = pack::inspect_path(
-      *host, options.path, [&](const std::string& path) { progress.show("Reading " + path); });
-  progress.clear();
+  const auto inspection = inspect_shown(*host, options.path, options.globals.quiet);
   if (!inspection) return complain(inspection.error());
   const Explanation explanation =
       explain_all(*inspection, std::move(subject->gpus), subject->driver);
@@ -110,12 +107,7 @@ void declare_pack_explain(CommandSpec& command) {
   auto options = std::make_shared<Options>();
   command.run = [options] { return run(*options); };
   command.add({
-      {.name = "PATH",
-       .value = &options->path,
-       .help =
-           "A file with device code, an archive (wheel, zip, tar, deb, container image), a folder "
-           "of them, or a URL",
-       .required = true},
+      code_path_option(options->path),
       {.name = "--gpu",
        .value = &options->gpus,
        .help = "GPUs to answer for in place of this machine's: 8.6, gfx942",

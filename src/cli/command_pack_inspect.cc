@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
-#include "cli/terminal.h"
+#include "cli/pack_options.h"
 #include "report/exit_rules.h"
 #include "report/pack/inspect_report.h"
 
@@ -20,10 +20,7 @@ int run(const Options& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
   const auto host = make_live_host();
-  ProgressLine progress(options.globals.quiet);
-  const auto inspection = pack::inspect_path(
-      *host, options.path, [&](const std::string& path) { progress.show("Reading " + path); });
-  progress.clear();
+  const auto inspection = inspect_shown(*host, options.path, options.globals.quiet);
   if (!inspection) return complain(inspection.error());
   Envelope envelope = begin_envelope("pack inspect");
   envelope.exit = exit_of(*inspection);
@@ -43,12 +40,7 @@ void declare_pack_inspect(CommandSpec& command) {
   auto options = std::make_shared<Options>();
   command.run = [options] { return run(*options); };
   command.add({
-      {.name = "PATH",
-       .value = &options->path,
-       .help =
-           "A file with device code, an archive (wheel, zip, tar, deb, container image), a folder "
-           "of them, or a URL",
-       .required = true},
+      code_path_option(options->path),
       {.name = "--details",
        .value = &options->details,
        .help = "Of a folder: every file in full, not one line each"},

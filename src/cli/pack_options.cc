@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/password.h"
+#include "cli/terminal.h"
 
 namespace gpuready::cli {
 namespace {
@@ -12,6 +13,24 @@ std::string absolute(const std::string& path) {
 }
 
 }  // namespace
+
+Option code_path_option(std::string& path) {
+  return {
+      .name = "PATH",
+      .value = &path,
+      .help =
+          "A file with device code, an archive (wheel, zip, tar, deb, container image), a folder "
+          "of them, or a URL",
+      .required = true};
+}
+
+Result<pack::Inspection> inspect_shown(Host& host, const std::string& path, bool quiet) {
+  ProgressLine progress(quiet);
+  auto inspection = pack::inspect_path(
+      host, path, [&](const std::string& file) { progress.show("Reading " + file); });
+  progress.clear();
+  return inspection;
+}
 
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path) {
   const auto text = TRY(host.read_file(path));

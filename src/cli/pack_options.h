@@ -8,12 +8,17 @@
 #include "base/result.h"
 #include "cli/command_line.h"
 #include "host/host.h"
+#include "pack/code/inspect.h"
 #include "pack/release/minisign.h"
 #include "pack/release/recipe.h"
 #include "pack/store/install_best.h"
 #include "pack/store/installed.h"
 
 namespace gpuready::cli {
+
+// PATH: what is read for device code, and reading it, with the files named as they come.
+Option code_path_option(std::string& path);
+Result<pack::Inspection> inspect_shown(Host& host, const std::string& path, bool quiet);
 
 // The recipe in a file.
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path);
