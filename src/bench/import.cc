@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "bench/result_files.h"
@@ -104,7 +105,7 @@ Result<RunRecord> from_google_benchmark(const Json& doc, std::string_view name) 
   run.protocol.origin = "google-benchmark";
   run.started_utc = utc_of(get_string(context, "date").value_or(""));
   run.workload.name = get_string(context, "executable").value_or("");
-  run.workload.name = run.workload.name.substr(run.workload.name.rfind('/') + 1);
+  run.workload.name = std::string(base_name(run.workload.name));
   run.workload.device = "cpu";
   run.environment.cpu_model =
       fmt::format("{} CPUs of {}", get_uint(context, "num_cpus").value_or(0),
@@ -165,7 +166,7 @@ Result<RunRecord> from_nvbench(const Json& doc, std::string_view name) {
   run.tool_version = text_of(member(member(member(meta, "version"), "nvbench"), "string"));
   if (const Json& argv = member(meta, "argv"); argv.is_array() && !argv.empty()) {
     const auto program = text_of(argv[0]);
-    run.workload.name = program.substr(program.rfind('/') + 1);
+    run.workload.name = base_name(program);
   }
   for (const Json& device : member(doc, "devices"))
     run.environment.gpus.push_back({get_string(device, "name").value_or(""), ""});

@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <set>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "bench/export.h"
 #include "bench/import.h"
 #include "host/atomic_file.h"
+#include "host/folders.h"
 
 namespace gpuready::bench {
 namespace {
@@ -17,6 +19,7 @@ namespace {
 constexpr std::size_t kMaxDocumentBytes = 256u << 20;
 constexpr std::string_view kParts = "__";  // between id and tag
 constexpr std::string_view kEnding = ".json";
+constexpr std::uint32_t kForAll = 0777;  // whom the user's mask lets
 
 struct RunFile {
   std::string path, id, tag;
@@ -71,21 +74,13 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
                           folder, tags.empty() ? "none" : tags));
 }
 
-Result<void> make_folders(const std::string& folder, Storage& storage) {
-  for (std::size_t slash = folder.find('/', 1);; slash = folder.find('/', slash + 1)) {
-    const auto made = storage.make_folder(folder.substr(0, slash), 0777);
-    if (!made && made.error().code != EEXIST) return made;
-    if (slash == folder.npos) return {};
-  }
-}
-
 }  // namespace
 
 Result<RunRecord> read_run_file(Host& host, const std::string& path) {
   const auto text = TRY(host.read_file(path, kMaxDocumentBytes));
   auto run = TRY(import_run(text, path));
   if (run.tag.empty()) {  // of another program: its file's name
-    const auto name = path.substr(path.rfind('/') + 1);
+    const auto name = base_name(path);
     run.tag = name.substr(0, name.rfind('.'));
   }
   return run;
@@ -119,7 +114,7 @@ std::string run_path(std::string_view folder, const RunRecord& run) {
 Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
                       Storage& storage) {
   TRY(check_tag(run.tag));
-  TRY(make_folders(folder, storage));
+  TRY(make_folders(folder, storage, kForAll));
   TRY(write_file_atomically(run_path(folder, run), document, {.on_existing = OnExisting::fail},
                             storage));
   return write_file_atomically(folder + "/latest", run.tag + "\n", {}, storage);
@@ -127,7 +122,7 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
 
 Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run, Storage& storage) {
   TRY(check_tag(run.tag));
-  TRY(make_folders(folder, storage));
+  TRY(make_folders(folder, storage, kForAll));
   const std::string numbered = fmt::format("{}/{}{}{}", folder, run.id, kParts, run.tag);
   const std::string suite = dump(to_pyc_suite(run));
   TRY(write_file_atomically(numbered + ".json", suite, {}, storage));

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
@@ -42,7 +43,7 @@ Result<EnvReport> environment_of(const InstalledPackage& here,
       here.places.store + "/current" + (below.empty() ? "" : "/" + below), variant);
   LibrarySearch search(*here.host);
   for (const auto& file : variant.files) {
-    const auto name = file.path.substr(file.path.rfind('/') + 1);
+    const std::string name(base_name(file.path));
     if (name.find(".so") == name.npos) continue;
     const auto path = search.find(name);
     if (path && !path->starts_with(here.places.store)) found.shadowed.emplace_back(name, *path);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/paths.h"
 #include "base/text.h"
 
 namespace gpuready::vm {
@@ -25,7 +26,7 @@ constexpr std::size_t kMostAliasBytes = 32u << 20;
 
 // A module of this kernel: loaded, built in, or a file.
 bool has_module(Host& host, const std::string& release, const std::string& path) {
-  std::string loaded(path.substr(path.rfind('/') + 1));
+  std::string loaded(base_name(path));
   std::ranges::replace(loaded, '-', '_');
   if (host.exists("/sys/module/" + loaded)) return true;
   const std::string base = "/lib/modules/" + release + "/kernel/" + path;

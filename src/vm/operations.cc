@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "host/folders.h"
 #include "host/machine_id.h"
 #include "machine/inspect.h"
 #include "vm/actions.h"
@@ -16,22 +17,11 @@ namespace {
 
 constexpr std::uint32_t kPrivate = 0700;
 
-// The folder and those above it.
-Result<void> make_folders(Storage& storage, const std::string& path) {
-  if (const auto status = storage.status(path); status) return {};
-  const auto slash = path.rfind('/');
-  const std::string above = slash == 0 ? "/" : path.substr(0, slash);
-  if (slash != 0) TRY(make_folders(storage, above));
-  if (const auto made = storage.make_folder(path, kPrivate); !made && made.error().code != EEXIST)
-    return made;
-  return storage.sync_folder(above);
-}
-
 Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
   const auto identity = TRY(hands.host.identity());
   if (identity.effective_uid != 0)
     return fail(ErrorKind::no_permission, "only root can attach and detach devices");
-  TRY(make_folders(hands.storage, hands.folder));
+  TRY(make_folders(hands.folder, hands.storage, kPrivate));
   auto lock = hands.storage.lock(hands.folder + "/lock");
   if (!lock && lock.error().kind == ErrorKind::busy)
     return fail(ErrorKind::busy, "another gpuready attaches or detaches devices now");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/paths.h"
 #include "host/atomic_file.h"
 #include "pack/release/containerfile.h"
 #include "pack/release/manifest_fields.h"
@@ -61,7 +62,7 @@ struct Collector {
     if (!status) return std::unexpected(status.error());
     if (!link && status->kind == FileKind::directory) return add_folder(path, depth + 1);
     if (!wanted(recipe, path)) return {};
-    if (ownership_of(path.substr(path.rfind('/') + 1)) == Ownership::driver)
+    if (ownership_of(base_name(path)) == Ownership::driver)
       return fail(
           ErrorKind::bad_input,
           fmt::format("{}: a library of the driver: each machine has its own, and another one "

@@ -63,7 +63,7 @@ std::string how_it_ended(const JobOutcome& outcome) {
 std::vector<std::string> libraries_of(const std::string& folder, const Variant& variant) {
   std::vector<std::string> libraries;
   for (const auto& file : variant.files) {
-    const auto name = file.path.substr(file.path.rfind('/') + 1);
+    const auto name = base_name(file.path);
     if (file.link || name.find(".so") == name.npos) continue;
     const auto path = folder + "/" + file.path;
     if (is_elf_library(path)) libraries.push_back(path);

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/terminal_text.h"
@@ -49,7 +50,7 @@ Table file_table(const DriverBundle& bundle) {
                    {"Serves", Align::left, true},
                    {"Name", Align::left, false, 2}};
   for (const auto& file : bundle.files)
-    table.rows.push_back({{file.path.substr(file.path.rfind('/') + 1)},
+    table.rows.push_back({{std::string(base_name(file.path))},
                           {std::string(name_of(file.kind))},
                           {format_bytes(file.size_bytes)},
                           {serves(file)},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "vm/diagnose/console_causes.h"
 
@@ -36,7 +37,7 @@ constexpr HypemanRow kHypemanRows[] = {
 std::string module_of(std::string_view line) {
   for (const auto word : split(line, " \t:'\""))
     if (word.ends_with(".ko")) {
-      const auto name = word.substr(word.rfind('/') == word.npos ? 0 : word.rfind('/') + 1);
+      const auto name = base_name(word);
       return std::string(name.substr(0, name.size() - 3));
     }
   return "nvidia";

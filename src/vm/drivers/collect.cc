@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/elf.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -25,8 +26,6 @@ namespace {
 
 constexpr std::string_view kUnpacked = "unpacked";
 constexpr std::uint64_t kModuleMaxBytes = 1 * GiB;
-
-std::string_view name_of_file(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string_view view(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -96,7 +95,7 @@ class Collector {
     if (status->kind != FileKind::regular)
       return fail(ErrorKind::bad_input, from + ": neither a folder nor a file");
     const auto mapped = TRY(MappedFile::open(from));
-    const bool known = known_file(name_of_file(from), "").has_value();
+    const bool known = known_file(base_name(from), "").has_value();
     if (!known && is_driver_archive(mapped.bytes())) return unpack(from, mapped);
     if (!known)
       return fail(ErrorKind::bad_input,
@@ -110,7 +109,7 @@ class Collector {
     std::string staged;
     const ArchiveSink sink{.wants =
                                [](std::string_view path) {
-                                 const auto name = name_of_file(path);
+                                 const auto name = base_name(path);
                                  return name == ".manifest" || known_file(name, "").has_value();
                                },
                            .begin = [&](std::string_view path) -> Result<void> {
@@ -129,7 +128,7 @@ class Collector {
   }
 
   Result<void> add(Candidate candidate) {
-    if (name_of_file(candidate.file.path) != ".manifest") {
+    if (base_name(candidate.file.path) != ".manifest") {
       candidates_.push_back(std::move(candidate));
       return {};
     }
@@ -155,7 +154,7 @@ class Collector {
     std::set<std::string> versions;
     for (const std::string_view library : {"libcuda.so.", "libnvidia-ml.so."}) {
       for (const auto& candidate : candidates_) {
-        const auto name = name_of_file(candidate.file.path);
+        const auto name = base_name(candidate.file.path);
         if (const auto version = after_prefix(name, library);
             version && is_driver_version(*version))
           versions.emplace(*version);
@@ -183,7 +182,7 @@ class Collector {
 
   // ---- into the bundle
   Result<void> place(Candidate& candidate) {
-    const auto name = std::string(name_of_file(candidate.file.path));
+    const auto name = std::string(base_name(candidate.file.path));
     auto known = known_file(name, bundle_.driver_version);
     if (!known) return drop(candidate);  // a library of another driver
     DriverFile file{.kind = known->kind,
@@ -238,7 +237,7 @@ class Collector {
     }
     auto info = TRY(read_module(bytes, candidate.file.source));
     if (info.name.empty())
-      info.name = module_name(*module_file_stem(name_of_file(candidate.file.path)));
+      info.name = module_name(*module_file_stem(base_name(candidate.file.path)));
     if (info.kernel_release.empty() || !is_safe_relative(info.kernel_release + "/" + info.name))
       return fail(ErrorKind::bad_input,
                   candidate.file.source + ": does not say for which kernel it was built");
@@ -346,7 +345,7 @@ class Collector {
       if (file.module && file.module->name == "nvidia")
         bundle_.open_modules = contains(file.module->license, "GPL");
       if (!file.soname.empty()) names.insert(file.soname);
-      if (name_of_file(file.path).starts_with("libcuda.so.") || bundle_.machine.empty())
+      if (base_name(file.path).starts_with("libcuda.so.") || bundle_.machine.empty())
         bundle_.machine = file.machine.empty() ? bundle_.machine : file.machine;
     }
     bundle_.kernel_releases.assign(releases.begin(), releases.end());
@@ -370,11 +369,11 @@ class Collector {
     for (const auto& file : bundle_.files)
       for (const auto& needed : file.needed)
         if (needed.starts_with("libnvidia") && !sonames.contains(needed) &&
-            !has([&](const DriverFile& f) { return name_of_file(f.path) == needed; }))
+            !has([&](const DriverFile& f) { return base_name(f.path) == needed; }))
           warnings.push_back(fmt::format("{} needs {}, which was not found", file.path, needed));
     for (const auto& name : manifest_ ? manifest_->files : std::vector<std::string>())
-      if (known_file(name_of_file(name), bundle_.driver_version) &&
-          !has([&](const DriverFile& f) { return name_of_file(f.path) == name_of_file(name); }))
+      if (known_file(base_name(name), bundle_.driver_version) &&
+          !has([&](const DriverFile& f) { return base_name(f.path) == base_name(name); }))
         warnings.push_back(
             fmt::format("{} stands in the installer's list and was not found", name));
   }

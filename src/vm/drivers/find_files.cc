@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "vm/drivers/driver_files.h"
 #include "vm/drivers/module_info.h"
@@ -72,7 +73,7 @@ class Finder {
     const auto real = host_.real_path(path);
     if (!real || !real->starts_with(real_root_ + "/") || !files_.insert(*real).second) return;
     // libcuda.so.1 leads to libcuda.so.580.65.06: the file's own name counts.
-    if (link && !known_file(std::string_view(*real).substr(real->rfind('/') + 1), "")) return;
+    if (link && !known_file(base_name(*real), "")) return;
     found_.push_back({*real, *real});
   }
 
@@ -110,7 +111,7 @@ KernelModules::KernelModules(Host& host, const std::string& root,
       if (!text) return;
       for (const auto line : lines(*text)) {
         const auto path = line.substr(0, line.find(':'));
-        if (const auto stem = module_file_stem(path.substr(path.rfind('/') + 1)))
+        if (const auto stem = module_file_stem(base_name(path)))
           take(module_name(*stem), base + std::string(path));
       }
     };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/paths.h"
 #include "vm/drivers/driver_files.h"
 
 namespace gpuready::vm {
@@ -20,8 +21,7 @@ bool serves(const DriverFile& file, const std::vector<Capability>& wanted) {
 }
 
 bool is_called(const DriverFile& file, std::string_view name) {
-  return file.soname == name ||
-         std::string_view(file.path).substr(file.path.rfind('/') + 1) == name;
+  return file.soname == name || base_name(file.path) == name;
 }
 
 }  // namespace
