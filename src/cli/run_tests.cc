@@ -64,12 +64,12 @@ void note_absence(Report& report) {
 void add_fitness(Host& host, const TestCommand& options, const FitnessLimits& limits,
                  Report& report) {
   if (limits.skip_gpus)
-    report.notes.push_back("No GPU was tested: RUNPOD_SKIP_GPU_CHECK is set to true.");
+    report.notes.push_back(fmt::format("No GPU was tested{}: RUNPOD_SKIP_GPU_CHECK is set to true.",
+                                       limits.skip_system ? "" : " but by the benchmark"));
   if (limits.skip_system) {
     report.notes.push_back(
-        "Memory, disk, network and CUDA version were not checked: RUNPOD_SKIP_AUTO_SYSTEM_CHECKS "
-        "is "
-        "set to true.");
+        "Memory, disk, network, CUDA version and the benchmark were not checked: "
+        "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS is set to true.");
     return;
   }
   auto& verdicts = *report.verdicts;
@@ -134,10 +134,11 @@ PlanOptions plan_options(const TestCommand& options, const Machine& machine,
     test.inject = Fault{*fault_class_from(*options.inject), options.seed.value_or(random_u64()),
                         options.faults};
   if (!fitness) return plan;
+  if (fitness->skip_gpus) plan.tests.clear();
   test.limit_ms = fitness->benchmark_limit_s * 1000;
   test.limit_source = "RUNPOD_GPU_BENCHMARK_TIMEOUT";
   // A worker without a GPU has no product to be judged by.
-  if (!machine.gpus.empty()) plan.tests.push_back("benchmark");
+  if (!machine.gpus.empty() && !fitness->skip_system) plan.tests.push_back("benchmark");
   return plan;
 }
 
@@ -185,7 +186,7 @@ int run_tests(std::string command, const TestCommand& options) {
                        report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace(gpus_to_watch(report.machine));
-  const bool test_gpus = !(fitness && fitness->skip_gpus);
+  const bool test_gpus = !tests.tests.empty();  // a worker may be told to test none
   report.verdicts.emplace();
   if (test_gpus)
     report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start, {},

@@ -12,3 +12,14 @@ export GPUREADY_LIBNVML=$FAKES/fake_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda.so
 expect_exit 1 env RUNPOD_SKIP_GPU_CHECK=true RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true "$GPUREADY" check --fitness
 expect_in "No GPU was tested" "$out"
 expect_not_in "Tests of GPU 0" "$out"
+# As runpod-python has it: the benchmark belongs to the automatic checks, not to the GPU check.
+tests_run() { # VARIABLE=true: the tests that have a verdict
+  env "$1" "$GPUREADY" check --fitness --json - | jq -r '[.verdicts[].test] | unique | join(" ")' || true
+}
+[ "$(tests_run RUNPOD_SKIP_GPU_CHECK=true)" = "benchmark cuda-version disk host-memory" ] ||
+  die "with RUNPOD_SKIP_GPU_CHECK: $(tests_run RUNPOD_SKIP_GPU_CHECK=true)"
+[ "$(tests_run RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true)" = "compute memory" ] ||
+  die "with RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: $(tests_run RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true)"
+# The caller skips gpu_test by not starting it; one that is started tests.
+expect_exit 0 env RUNPOD_SKIP_GPU_CHECK=true "$GPUREADY" gpu-test
+expect_in "GPU 0 memory allocation test passed." "$out"

@@ -22,9 +22,9 @@ struct FitnessLimits {
   std::string min_cuda_version = "11.8";  // RUNPOD_MIN_CUDA_VERSION, of the driver
   double benchmark_limit_s = 2.0;         // RUNPOD_GPU_BENCHMARK_TIMEOUT, a 1024^3 FP32 product
   // "true" in any case, as runpod-python reads them.
-  bool skip_gpus = false;  // RUNPOD_SKIP_GPU_CHECK: no GPU is tested
-  bool skip_system =
-      false;  // RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: nor memory, disk, network and CUDA version
+  bool skip_gpus = false;    // RUNPOD_SKIP_GPU_CHECK: no test of GPUs but the benchmark
+  bool skip_system = false;  // RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: memory, disk, network, CUDA version
+                             // and the benchmark
 };
 // Defaults with the environment's changes; a variable that is no such number is an error naming it.
 Result<FitnessLimits> fitness_limits(Host& host);
