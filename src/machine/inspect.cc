@@ -187,6 +187,10 @@ Machine inspect(Host& host, const InspectOptions& options) {
   Timed timed(machine, host.kind() == HostKind::live);
   const bool deep = options.libraries || options.full;
 
+  if (options.fakes.empty()) {  // before all else, so that NVML's answer is made meanwhile
+    timed("pci devices", [&] { find_pci(host, machine); });
+    if (deep) expect_nvml(host, machine, options);
+  }
   timed("system", [&] { read_system(host, machine); });
   timed("container", [&] { read_container(host, machine); });
   timed("visibility", [&] { read_visibility(host, machine); });
@@ -195,8 +199,7 @@ Machine inspect(Host& host, const InspectOptions& options) {
     finish_gpus(machine);
     return machine;
   }
-  timed("pci", [&] { read_pci(host, machine); });  // first of all: it tells which GPUs are asleep
-  if (deep) expect_nvml(host, machine, options);
+  timed("pci", [&] { read_pci(host, machine); });
   timed("nvidia files", [&] { read_nvidia_files(host, machine); });
   timed("jetson files", [&] { read_jetson_files(host, machine); });
   timed("amd files", [&] { read_amd_files(host, machine); });

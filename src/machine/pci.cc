@@ -14,7 +14,7 @@
 
 namespace gpuready {
 namespace {
-const std::string kDevices = "/sys/bus/pci/devices/";
+const std::string kFolder = "/sys/bus/pci/devices", kDevices = kFolder + "/";
 
 using pci_vendor::kAmd, pci_vendor::kIntel, pci_vendor::kNvidia;
 constexpr std::uint32_t kDisplay = 0x03;        // base class
@@ -87,21 +87,10 @@ bool has_sys(Host& host) {
   return identity && identity->kernel_name == "Linux";
 }
 
-std::vector<Slot> list_slots(Host& host, Machine& machine) {
+std::vector<Slot> list_slots(Host& host) {
   std::vector<Slot> slots;
-  const auto names = host.list_directory("/sys/bus/pci/devices");
-  if (!names) {
-    // A machine without PCI has /sys/bus all the same; without that, /sys itself is missing.
-    const bool needs_sys = !machine.system.wsl2 && !machine.system.jetson_release;
-    const auto buses = host.status("/sys/bus");
-    const bool no_sys = needs_sys && names.error().kind == ErrorKind::not_found && !buses &&
-                        buses.error().kind == ErrorKind::not_found && has_sys(host);
-    if (no_sys)
-      machine.unseen.push_back({"/sys/bus/pci/devices", "/sys is not mounted, or is empty"});
-    else
-      note_unseen(machine, "/sys/bus/pci/devices", names.error());
-    return slots;
-  }
+  const auto names = host.list_directory(kFolder);
+  if (!names) return slots;
   for (const auto& name : *names) {
     const auto address = parse_pci_address(name);
     if (!address) continue;
@@ -110,6 +99,20 @@ std::vector<Slot> list_slots(Host& host, Machine& machine) {
     slots.push_back({*address, static_cast<std::uint32_t>(*class_code & 0xffffff), false});
   }
   return slots;
+}
+
+void note_missing(Host& host, Machine& machine) {
+  const auto names = host.list_directory(kFolder);
+  if (names) return;
+  // A machine without PCI has /sys/bus all the same; without that, /sys itself is missing.
+  const bool needs_sys = !machine.system.wsl2 && !machine.system.jetson_release;
+  const auto buses = host.status("/sys/bus");
+  const bool no_sys = needs_sys && names.error().kind == ErrorKind::not_found && !buses &&
+                      buses.error().kind == ErrorKind::not_found && has_sys(host);
+  if (no_sys)
+    machine.unseen.push_back({kFolder, "/sys is not mounted, or is empty"});
+  else
+    note_unseen(machine, kFolder, names.error());
 }
 
 void choose(Host& host, std::vector<Slot>& slots) {
@@ -130,7 +133,11 @@ void choose(Host& host, std::vector<Slot>& slots) {
   }
 }
 
-PciDevice read_device(Host& host, const Slot& slot) {
+bool asleep(const PciDevice& device) {
+  return device.runtime_status == "suspended" || device.runtime_status == "suspending";
+}
+
+PciDevice identify(Host& host, const Slot& slot) {
   const Function function(host, slot.address);
   PciDevice device;
   device.address = slot.address;
@@ -150,9 +157,14 @@ PciDevice read_device(Host& host, const Slot& slot) {
     device.iommu_group = narrow<int>(parse_uint(*group));
   // A virtual function is a share of a GPU for guests, no GPU of this machine.
   device.is_gpu = gpu_class(device.vendor_id, device.class_code) && !function.has("/physfn");
+  return device;
+}
+
+void read_details(Host& host, PciDevice& device) {
+  const Function function(host, device.address);
   const bool accelerator =
       device.class_code >> 16 == kDisplay || device.class_code >> 8 == kAccelerator;
-  if (!accelerator && device.vendor_id != kNvidia) return device;
+  if (!accelerator && device.vendor_id != kNvidia) return;
 
   device.subsystem_vendor_id = narrow<std::uint16_t>(function.hex("/subsystem_vendor"));
   device.subsystem_device_id = narrow<std::uint16_t>(function.hex("/subsystem_device"));
@@ -163,21 +175,20 @@ PciDevice read_device(Host& host, const Slot& slot) {
   if (const auto resource = function.text("/resource"))
     device.bar_sizes_bytes = parse_bar_sizes(*resource);
   if (const auto vga = function.text("/boot_vga")) device.boot_vga = *vga == "1";
-  if (!device.is_gpu && device.vendor_id != kNvidia) return device;
+  if (!device.is_gpu && device.vendor_id != kNvidia) return;
 
   device.errors = function.errors();
-  const bool asleep = device.runtime_status == "suspended" || device.runtime_status == "suspending";
   if (device.is_gpu)
     for (std::size_t i = 0; i + 1 < device.path.size(); ++i) {
       const Function port(host, device.path[i]);
-      device.ports.push_back({device.path[i], asleep ? PcieLink{} : port.link_now(),
-                              asleep ? PcieLink{} : port.link_max(), port.errors()});
+      device.ports.push_back({device.path[i], asleep(device) ? PcieLink{} : port.link_now(),
+                              asleep(device) ? PcieLink{} : port.link_max(), port.errors()});
     }
-  if (asleep) return device;
+  if (asleep(device)) return;
 
   device.link_now = function.link_now();
   device.link_max = function.link_max();
-  if (device.path.empty()) return device;
+  if (device.path.empty()) return;
   const std::size_t top = board_top(host, device.path, device.vendor_id);
   if (top + 1 < device.path.size()) {
     const Function end(host, device.path[top]);
@@ -191,13 +202,10 @@ PciDevice read_device(Host& host, const Slot& slot) {
     device.port_link_now = device.ports[top - 1].link_now;
     device.port_link_max = device.ports[top - 1].link_max;
   }
-  return device;
 }
 
-void add_gpu(Machine& machine, const PciDevice& device) {
+void add_details(Machine& machine, const PciDevice& device) {
   auto& gpu = gpu_at(machine, device.address, vendor_with_pci_id(device.vendor_id));
-  gpu.driver = device.driver;
-  gpu.suspended = device.runtime_status == "suspended" || device.runtime_status == "suspending";
   gpu.numa_node = device.numa_node;
   gpu.cpu_affinity = device.local_cpus;
   gpu.pcie_errors = device.errors;
@@ -205,17 +213,29 @@ void add_gpu(Machine& machine, const PciDevice& device) {
   gpu.link_max = device.link_max;
   // Intel's integrated graphics is function 00:02.0 on every processor that has it.
   gpu.integrated = device.vendor_id == kIntel && device.address.bus == 0 && device.path.size() < 2;
-  add_source(gpu, "pci");
 }
 }  // namespace
 
-void read_pci(Host& host, Machine& machine) {
-  auto slots = list_slots(host, machine);
+void find_pci(Host& host, Machine& machine) {
+  auto slots = list_slots(host);
   choose(host, slots);
-  for (const auto& slot : slots)
-    if (slot.detailed) machine.pci.push_back(read_device(host, slot));
-  for (const auto& device : machine.pci)
-    if (device.is_gpu) add_gpu(machine, device);
+  for (const auto& slot : slots) {
+    if (!slot.detailed) continue;
+    const auto& device = machine.pci.emplace_back(identify(host, slot));
+    if (!device.is_gpu) continue;
+    auto& gpu = gpu_at(machine, device.address, vendor_with_pci_id(device.vendor_id));
+    gpu.driver = device.driver;
+    gpu.suspended = asleep(device);
+    add_source(gpu, "pci");
+  }
+}
+
+void read_pci(Host& host, Machine& machine) {
+  note_missing(host, machine);
+  for (auto& device : machine.pci) {
+    read_details(host, device);
+    if (device.is_gpu) add_details(machine, device);
+  }
 }
 
 }  // namespace gpuready

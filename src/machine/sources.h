@@ -31,7 +31,9 @@ void read_slow_system(Host& host,
                                           // large machines, not in the file-only tier
 void read_container(Host& host, Machine& machine);   // container.cc: runtime, cgroup limits
 void read_visibility(Host& host, Machine& machine);  // visibility.cc: environment variables
-void read_pci(Host& host, Machine& machine);  // pci.cc: devices, links, IOMMU groups, pci.ids
+// pci.cc. What there is, and what is asleep; then links, errors and BARs of what was found.
+void find_pci(Host& host, Machine& machine);
+void read_pci(Host& host, Machine& machine);
 void read_nvidia_files(
     Host& host, Machine& machine);  // nvidia_files.cc: /proc/driver/nvidia, /sys/module, libraries
 void read_jetson_files(

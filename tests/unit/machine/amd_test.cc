@@ -146,6 +146,7 @@ constexpr const char* kMachine = R"("links":{
 Machine mi300() {
   Machine machine;
   const auto host = scripted(kMachine);
+  find_pci(*host, machine);
   read_pci(*host, machine);
   read_amd_files(*host, machine);
   finish_gpus(machine);

@@ -50,7 +50,10 @@ class Watched final : public Host {
   Result<SystemIdentity> identity() override { return inner_->identity(); }
   Result<std::string> kernel_log() override { return inner_->kernel_log(); }
   Result<JobOutcome> run(const Job& command) override { return inner_->run(command); }
-  void expect_probe(const ProbeRequest& request) override { expected.push_back(request); }
+  void expect_probe(const ProbeRequest& request) override {
+    expected.push_back(request);
+    read_before = read;
+  }
   std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) override {
     ++batches;
     for (const auto& request : requests) asked.push_back(request);
@@ -64,7 +67,8 @@ class Watched final : public Host {
 
   std::vector<ProbeRequest> asked, expected;
   std::vector<std::string> read, opened;
-  std::set<std::string> announced;  // to ask_driver()
+  std::vector<std::string> read_before;  // what expect_probe() waited for
+  std::set<std::string> announced;       // to ask_driver()
   int batches = 0;
 
  private:
@@ -149,6 +153,9 @@ TEST(Inspect, WhatIsExpectedIsWhatIsAsked) {
       ASSERT_EQ(host.expected.size(), 1u);
       ASSERT_NE(host.request("nvml"), nullptr);
       EXPECT_EQ(host.expected[0].args, host.request("nvml")->args);
+      for (const auto& path : host.read_before)
+        EXPECT_TRUE(path.starts_with("/sys/bus/pci/devices/") && path.find("_link_") == path.npos)
+            << path;
     }
   for (const InspectOptions& options : {files, full()}) {  // nothing may be asked here
     Watched host(scripted(two_gpus("suspended", "suspended")));

@@ -120,7 +120,9 @@ Machine server(const std::string& status) {
   std::string text = kServer;
   text.replace(text.find("STATUS"), 6, status);
   Machine machine;
-  read_pci(*scripted(text), machine);
+  const auto host = scripted(text);
+  find_pci(*host, machine);
+  read_pci(*host, machine);
   finish_gpus(machine);
   return machine;
 }
@@ -176,6 +178,7 @@ TEST(Pci, AVirtualFunctionIsNoGpuOfThisMachine) {
             "/sys/bus/pci/devices/0000:17:00.4/vendor":"0x10de",
             "/sys/devices/pci0000:16/0000:17:00.0/class":"0x030200"})");
   Machine machine;
+  find_pci(*host, machine);
   read_pci(*host, machine);
   EXPECT_EQ(machine.pci.size(), 1u);
   EXPECT_TRUE(machine.gpus.empty());
@@ -199,6 +202,7 @@ TEST(Pci, AmdLinkIsThatOfTheBoardsOwnSwitch) {
     "/sys/bus/pci/devices/0000:03:00.0/current_link_width":"16",
     "/sys/bus/pci/devices/0000:03:00.0/max_link_speed":"32.0 GT/s PCIe"})");
   Machine machine;
+  find_pci(*host, machine);
   read_pci(*host, machine);
   ASSERT_EQ(machine.gpus.size(), 1u);
   EXPECT_EQ(machine.gpus[0].link_now.generation, 3);
