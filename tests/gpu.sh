@@ -56,7 +56,7 @@ judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"
 judge "clean checks, no false alarm" json no_false_alarm "$binary" "${GPUREADY_CLEAN_RUNS:-50}"
-judge "command times" json times "$binary" "$results"
+judge "command times" json times "$binary" "$results" "$gpus"
 printf '\n%-34s %-7s %s\n' test result detail
 printf '%s\n' "${rows[@]}"
 printf '\n%d passed, %d failed\n' "$((${#rows[@]} - failures))" "$failures"

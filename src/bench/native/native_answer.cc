@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "base/clock.h"
 #include "bench/native/native_stack.h"
@@ -12,6 +13,7 @@ namespace gpuready::bench {
 namespace {
 
 constexpr std::uint64_t kP95Samples = 200;
+constexpr std::chrono::seconds kRest{1};  // as REST_S of adapters/gpuready_bench.py, which says why
 
 struct Timing {
   std::vector<double> hot_ms, at_ms, cold_ms;
@@ -94,6 +96,10 @@ Result<Timing> measure(const Request& request, NativeStack& stack, const SayStep
   const auto start = Clock::now();
   TRY(stack.block(1, 1));
   timing.first_run_ms = elapsed_ms(start);
+  if (request.device == "cuda") {
+    say("rest");
+    std::this_thread::sleep_for(kRest);
+  }
   say("warm-up");
   const double mean = TRY(warm_up(request, stack, timing));
   say("hot samples");
