@@ -15,6 +15,7 @@ constexpr CommandEntry kSubcommands[] = {
     {"build", "Make the archives of all variants that a pack.toml describes", declare_pack_build},
     {"publish", "Sign a release and put it into a folder that any web server serves",
      declare_pack_publish},
+    {"adopt", "Sign packages that exist as archives, as a release", declare_pack_adopt},
     {"select", "Say which variant of a release this machine, or another, gets, and why",
      declare_pack_select},
     {"install", "Fetch, verify and try the variant that this machine loads, then switch to it",

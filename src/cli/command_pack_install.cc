@@ -10,6 +10,7 @@
 #include "cli/pack_machine.h"
 #include "cli/pack_options.h"
 #include "cli/terminal.h"
+#include "host/atomic_file.h"
 #include "report/exit_rules.h"
 #include "report/pack/install_report.h"
 
@@ -20,7 +21,7 @@ struct Options {
   Globals globals;
   MachineOptions machine;
   std::string from;
-  std::optional<std::string> key, to, variant;
+  std::optional<std::string> key, to, variant, report, report_key, password_file;
   bool dry_run = false, no_load_test = false;
 };
 
@@ -63,20 +64,58 @@ InstallReport install(const Options& options) {
   // A machine that is not this one cannot be tried.
   best.load_test = !options.no_load_test && !options.machine.gpus && !options.machine.replay;
   best.how.dry_run = options.dry_run;
+  best.how.always_test = options.report.has_value();
   best.how.cancel = &interrupted();
   ProgressLine line(options.globals.quiet);
   best.how.progress = Progress{line};
   return pack::install_best(*host, **origin, *machine, best);
 }
 
+// Nothing is installed yet: what would keep the report from being written, and the key that signs.
+Result<std::optional<pack::SecretKey>> prepare_report(const Options& options) {
+  if (!options.report) return std::nullopt;
+  if (options.dry_run || options.no_load_test || options.machine.gpus || options.machine.replay)
+    return fail(ErrorKind::bad_input,
+                "--report says what loaded on this machine: it does not go with --dry-run, "
+                "--no-load-test, --for or --replay");
+  if (!options.report_key) return std::nullopt;
+  const auto host = make_live_host();
+  return TRY(read_secret_key(*host, *options.report_key, options.password_file));
+}
+
+// Says what became of it.
+Result<std::string> write_report(const Options& options, const std::optional<pack::SecretKey>& key,
+                                 std::optional<pack::LoadReport> report,
+                                 const std::string& version) {
+  if (!report) return *options.report + " is not written: nothing was loaded.";
+  report->gpuready = version;
+  const auto text = pack::load_report_text(*report);
+  TRY(write_file_atomically(*options.report, text));
+  if (!key)
+    return *options.report +
+           " is not signed: pack publish --require-proof believes signed reports alone "
+           "(--report-key).";
+  TRY(write_file_atomically(
+      *options.report + ".minisig",
+      pack::sign(*key, text, fmt::format("load report of {} {}", report->name, report->version))));
+  return fmt::format("{} is signed by key {}.", *options.report, key->public_key().id_text());
+}
+
 int run(const Options& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
+  const auto key = prepare_report(options);
+  if (!key) return complain(key.error());
   const auto report = install(options);
   Envelope envelope = begin_envelope("pack install");
   conclude(report, envelope);
   envelope.notes = report.notes;
+  if (options.report) {
+    const auto told = write_report(options, *key, report.load_report, envelope.tool_version);
+    if (!told) return complain(told.error(), exit_of_error(told.error()));
+    envelope.notes.push_back(*told);
+  }
   return deliver_report(envelope, report, start, options.globals);
 }
 
@@ -88,7 +127,7 @@ void declare_pack_install(CommandSpec& command) {
   command.add({
       {.name = "FROM",
        .value = &options->from,
-       .help = "A release: a folder, its manifest.json, or an http(s) URL",
+       .help = "A release: a folder, its manifest.json, an http(s) URL, or oci://HOST/NAME:TAG",
        .required = true},
       key_option(options->key),
       {.name = "--variant",
@@ -102,6 +141,16 @@ void declare_pack_install(CommandSpec& command) {
       {.name = "--no-load-test",
        .value = &options->no_load_test,
        .help = "Do not open the libraries before they are used"},
+      {.name = "--report",
+       .value = &options->report,
+       .help = "Write what was loaded here, and how, into FILE: a proof for pack publish",
+       .type = "FILE"},
+      {.name = "--report-key",
+       .value = &options->report_key,
+       .help = "Sign the report with this private key, into FILE.minisig",
+       .type = "KEYFILE",
+       .needs = "--report"},
+      password_option(options->password_file),
   });
   add_machine_options(command, options->machine);
   add_output(command, options->globals);

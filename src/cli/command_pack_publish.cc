@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -7,6 +8,8 @@
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
 #include "host/folders.h"
+#include "pack/release/oci.h"
+#include "pack/store/load_report.h"
 #include "report/pack/release_report.h"
 
 namespace gpuready::cli {
@@ -15,9 +18,29 @@ namespace {
 struct Options {
   Globals globals;
   std::string recipe = "pack.toml", built = "build/pack", key, to;
-  std::optional<std::string> password_file, chain;
+  std::optional<std::string> password_file, chain, proof, oci;
   double part_mb = 2000;
 };
+
+// The reports of a folder, or the one that is named.
+Result<std::vector<pack::HandedReport>> read_reports(Host& host, const std::string& path) {
+  std::vector<std::string> paths;
+  if (TRY(host.status(path)).kind != FileKind::directory) {
+    paths.push_back(path);
+  } else {
+    for (const auto& name : TRY(host.list_directory(path)))
+      if (name.ends_with(".json")) paths.push_back(path + "/" + name);
+    std::ranges::sort(paths);
+  }
+  std::vector<pack::HandedReport> reports;
+  for (const auto& each : paths) {
+    pack::HandedReport report{each, TRY(host.read_file(each, pack::kMostLoadReportBytes)), {}};
+    auto signature = host.read_file(each + ".minisig", 16u << 10);
+    if (signature) report.signature = std::move(*signature);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
 
 Result<PublishReport> publish(const Options& options) {
   const auto host = make_live_host();
@@ -31,8 +54,21 @@ Result<PublishReport> publish(const Options& options) {
   if (options.chain)
     how.chain = TRY(pack::parse_key_chain(
         TRY(host->read_file(*options.chain, pack::kMostKeyChainBytes)), *options.chain));
+  std::vector<pack::HandedReport> reports;
+  if (options.proof) {
+    reports = TRY(read_reports(*host, *options.proof));
+    how.gate = [&](const pack::Manifest& manifest) {
+      return pack::missing_proof(manifest, recipe.report_keys, reports);
+    };
+  }
   how.now_unix_seconds = TRY(host->identity()).unix_seconds;
-  return PublishReport{options.to, TRY(pack::publish(*host, recipe, key, how)), key.public_key()};
+  PublishReport report{options.to, TRY(pack::publish(*host, recipe, key, how)), key.public_key()};
+  if (options.oci) {
+    TRY(pack::write_oci_layout(*host, options.to, report.published.files,
+                               report.published.manifest.version, *options.oci));
+    report.oci_layout = *options.oci;
+  }
+  return report;
 }
 
 int run(const Options& options) {
@@ -71,6 +107,15 @@ void declare_pack_publish(CommandSpec& command) {
        .value = &options->chain,
        .help = "NAME.keys.json of a key that another one signed (pack key --signed-by)",
        .type = "FILE"},
+      {.name = "--require-proof",
+       .value = &options->proof,
+       .help =
+           "Refuse until signed load reports, in FOLDER or one file, cover the recipe's machines",
+       .type = "FOLDER"},
+      {.name = "--oci",
+       .value = &options->oci,
+       .help = "Also add the release to this OCI image layout, tagged with its version",
+       .type = "FOLDER"},
       {.name = "--part-mb",
        .value = &options->part_mb,
        .help = "Cut archives into files of at most so many MB (default: 2000)",
@@ -80,6 +125,7 @@ void declare_pack_publish(CommandSpec& command) {
   add_output(command, options->globals);
   command.footer =
       "Upload all files of the folder to any web server, object store or GitHub release.\n"
+      "--require-proof reads what pack install --report wrote on the recipe's [[machines]].\n"
       "Exit codes: 0 published; 2 refused, with every reason.";
 }
 

@@ -10,6 +10,7 @@ void declare_pack_explain(CommandSpec& command);
 void declare_pack_key(CommandSpec& command);
 void declare_pack_build(CommandSpec& command);
 void declare_pack_publish(CommandSpec& command);
+void declare_pack_adopt(CommandSpec& command);
 void declare_pack_select(CommandSpec& command);
 void declare_pack_install(CommandSpec& command);
 void declare_pack_list(CommandSpec& command);

@@ -17,4 +17,16 @@ Result<void> make_folders(const std::string& path, Storage& storage, std::uint32
   return storage.sync_folder(above);
 }
 
+Result<void> remove_tree(Host& host, Storage& storage, const std::string& path) {
+  if (host.read_link(path)) return storage.unlink(path);
+  const auto status = host.status(path);
+  if (!status)
+    return status.error().kind == ErrorKind::not_found ? Result<void>()
+                                                       : std::unexpected(status.error());
+  if (status->kind != FileKind::directory) return storage.unlink(path);
+  for (const auto& name : TRY(host.list_directory(path)))
+    TRY(remove_tree(host, storage, path + "/" + name));
+  return storage.remove_folder(path);
+}
+
 }  // namespace gpuready

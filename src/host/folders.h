@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "host/host.h"
 #include "host/storage.h"
 
 namespace gpuready {
@@ -12,5 +13,8 @@ namespace gpuready {
 // loss of power.
 Result<void> make_folders(const std::string& path, Storage& storage = live_storage(),
                           std::uint32_t mode = 0755);
+
+// A file, a link (which is not followed) or a folder with all that it holds; none is no error.
+Result<void> remove_tree(Host& host, Storage& storage, const std::string& path);
 
 }  // namespace gpuready

@@ -7,9 +7,11 @@
 #include "pack/release/archive.h"
 #include "pack/release/manifest.h"
 #include "pack/release/minisign.h"
+#include "pack/release/oci.h"
 #include "pack/release/recipe.h"
 #include "pack/release/scan.h"
 #include "pack/store/http_answer.h"
+#include "pack/store/load_report.h"
 #include "pack/store/select.h"
 
 using namespace gpuready;
@@ -61,6 +63,40 @@ void headers(std::string_view text) {
   if (answer.range && answer.range->last < answer.range->first) std::abort();
 }
 
+// Signed by whoever is trusted with it, and yet of any content.
+void proof(std::string_view text) {
+  const auto parsed = parse_load_report(text, "report");
+  if (!parsed) return;
+  const auto again = parse_load_report(load_report_text(*parsed), "again");
+  if (!again || load_report_text(*again) != load_report_text(*parsed)) std::abort();
+  static const SecretKey key = make_secret_key().value();
+  Manifest manifest;
+  manifest.name = parsed->name;
+  manifest.version = parsed->version;
+  manifest.variants = {{}};
+  manifest.variants[0].name = parsed->variant;
+  manifest.machines = {{"machine", {"8.6"}, {}}};
+  const PublicKey keys[] = {key.public_key()};
+  const HandedReport reports[] = {{"report", std::string(text), sign(key, text, "")}};
+  // No variant is for that GPU.
+  if (missing_proof(manifest, keys, reports).empty()) std::abort();
+}
+
+void registry(std::string_view text) {
+  if (const auto files = parse_oci_manifest(text, "manifest")) {
+    const auto again = parse_oci_manifest(oci_manifest_text(*files), "again");
+    if (!again || again->size() != files->size()) std::abort();
+  }
+  // It becomes a part of a URL.
+  if (const auto found = parse_oci_reference(text)) {
+    if (found->name.find("..") != found->name.npos && found->name.find("/..") != found->name.npos)
+      std::abort();
+    if (found->text().find_first_of("?# \r\n%") != text.npos) std::abort();
+    const auto again = parse_oci_reference(found->text());
+    if (!again || again->text() != found->text()) std::abort();
+  }
+}
+
 void patterns(std::string_view text) {
   const auto cut = text.find('\n');
   (void)matches(text.substr(0, cut), cut == text.npos ? "" : text.substr(cut + 1));
@@ -73,7 +109,7 @@ void patterns(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 6) {
+  switch (data[0] % 8) {
     case 0:
       manifest(text);
       break;
@@ -88,6 +124,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 4:
       headers(text);
+      break;
+    case 5:
+      proof(text);
+      break;
+    case 6:
+      registry(text);
       break;
     default:
       patterns(text);

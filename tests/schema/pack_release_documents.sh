@@ -26,12 +26,15 @@ pack() { local name=$1; shift; "$GPUREADY" pack "$@" --json "$documents/pack-$na
 pack key.made key key --no-password
 pack build.made build --out built
 pack publish.made publish --built built --to release --key key.key
+tar czf package-cpu.tar.gz -C source/cpu file
+pack publish.adopted adopt package-cpu.tar.gz --name other --version 1 --key key.key --to adopted
 cp release/manifest.json "$documents/pack-manifest.made.json"
 pack select.gpu select release --key key.pub --for 8.6,3.5 --driver 550.54.14 --free-mb 200
 pack select.cpu select release --key key.pub --for none
 pack install.planned install release --key key.pub --for none --dry-run
 pack install.made install release --key key.pub --for none
 pack install.again install release --for none
+GPUREADY_FAKE=none "$GPUREADY" pack install release --report "$documents/pack-load-report.made.json" -q >log 2>&1 || true
 pack install.gpu install release --for 8.6
 pack list.made list
 pack list.verified verify libs

@@ -87,7 +87,7 @@ class Schemas(unittest.TestCase):
                                         "bench-promote", "bench-history", "vm-drivers", "vm-compat", "vm-devices",
                                         "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
            "pack-inspect", "pack-explain",
-                                        "pack-manifest", "pack-key", "pack-build", "pack-publish",
+                                        "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env"})
         for name, schema in SCHEMAS.items():
             Draft202012Validator.check_schema(schema)
@@ -143,7 +143,7 @@ class Documents(unittest.TestCase):
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
                      "vm-status",
            "pack-inspect", "pack-explain",
-                     "pack-manifest", "pack-key", "pack-build", "pack-publish", "pack-select",
+                     "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish", "pack-select",
                      "pack-install", "pack-list", "pack-env"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")

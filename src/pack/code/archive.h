@@ -33,6 +33,10 @@ struct Member {
   std::string name = {};  // as the archive says it: it may lead anywhere
   Kind kind = Kind::file;
   std::optional<std::uint64_t> size = {};  // where it is known beforehand
+  // Of a link, where the archive says it here: the text of a symbolic one, or the member that a
+  // hard one is another name of.
+  std::string symbolic_link = {}, hard_link = {};
+  bool executable = false;
 };
 // Hears of each member in its order. `read` gives its bytes until the call ends, and an error where
 // they are damaged. An error of its own ends the reading of the archive.

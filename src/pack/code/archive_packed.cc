@@ -54,8 +54,13 @@ Member describe_entry(archive_entry* entry) {
   if (archive_entry_size_is_set(entry) && archive_entry_size(entry) >= 0)
     member.size = static_cast<std::uint64_t>(archive_entry_size(entry));
   const auto type = archive_entry_filetype(entry);
+  member.executable = (archive_entry_perm(entry) & 0111) != 0;
   if (archive_entry_hardlink(entry) != nullptr || type == AE_IFLNK) {
     member.kind = Member::Kind::link;
+    member.symbolic_link =
+        text_or_empty(archive_entry_symlink_utf8(entry), archive_entry_symlink(entry));
+    member.hard_link =
+        text_or_empty(archive_entry_hardlink_utf8(entry), archive_entry_hardlink(entry));
   } else if (type == AE_IFDIR) {
     member.kind = Member::Kind::folder;
   } else if (type != AE_IFREG) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/paths.h"
@@ -176,6 +177,8 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
   tell("scanning");
   const auto found = TRY(options.scan(entries));
   built.variant.code = code_of(found);
+  if (variant.architectures_from_code)
+    built.variant.architectures = TRY(architectures_of_code(built.variant));
   check_glibc(found, built);
   for (const auto& problem : check_closure(found, recipe.system_libraries))
     built.gaps.push_back(fmt::format("{}: {}", problem.file, problem.text));
@@ -204,6 +207,37 @@ std::vector<std::string> problems_of(const BuiltVariant& built) {
   auto problems = built.gaps;
   std::ranges::move(declared_beside_scanned(built.variant), std::back_inserter(problems));
   return problems;
+}
+
+Result<std::vector<std::string>> architectures_of_code(const Variant& variant) {
+  std::map<CudaTarget, Architecture> found;
+  for (const auto& file : variant.code)
+    for (const auto& text : file.targets) {
+      const auto code = parse_code(text);
+      if (!code || !code->cuda) continue;
+      auto& architecture =
+          found.try_emplace(*code->cuda, Architecture{*code->cuda, false, false}).first->second;
+      (code->kind == CodeKind::ptx ? architecture.ptx : architecture.cubin) = true;
+    }
+  const auto cudnn = cudnn_of(variant);
+  std::vector<std::string> architectures;
+  for (const auto& [target, architecture] : found) {
+    const CudaTarget gpu{target.major, target.minor, 0};
+    if (cudnn && !cudnn_obstacle(*cudnn, gpu).empty()) continue;
+    if (!std::ranges::all_of(variant.code, [&](const CodeOfFile& file) {
+          return best_answer(file, {.cuda = gpu, .gfx = {}}, {}).how != How::no;
+        }))
+      continue;
+    architectures.push_back(target.number() + (!architecture.cubin ? "-virtual"
+                                               : architecture.ptx  ? "+PTX"
+                                                                   : ""));
+  }
+  if (architectures.empty() && !variant.code.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("variant {}: no GPU of NVIDIA's loads all of its {} files with device "
+                            "code (gpuready pack inspect lists what they hold)",
+                            variant.name, variant.code.size()));
+  return architectures;
 }
 
 std::vector<std::string> declared_beside_scanned(const Variant& variant) {

@@ -45,6 +45,10 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
 std::string archive_name(const Recipe& recipe, std::string_view variant);
 Result<BuiltVariant> read_variant(Host& host, const std::string& folder, std::string_view name);
 
+// The architectures that every file with device code loads on, as a recipe would declare them. An
+// error: there is device code, and no GPU of NVIDIA's loads all files.
+Result<std::vector<std::string>> architectures_of_code(const Variant& variant);
+
 // Why a variant's code is not what its maker says: a file that does not load on a GPU that is
 // declared, or an architecture that every file has code for and that is not declared. Empty: they
 // agree.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "pack/release/manifest_fields.h"
+#include "pack/rules/can_load.h"
 #include "value/read_fields.h"
 #include "value/write_fields.h"
 
@@ -116,6 +117,12 @@ std::optional<std::string> wrong_with(const Manifest& manifest) {
       return fmt::format("variant {}: {}", variant.name, *wrong);
     if (!names.insert(variant.name).second)
       return fmt::format("variant {} is listed twice", variant.name);
+  }
+  for (const auto& machine : manifest.machines) {
+    for (const auto& gpu : machine.gpus)
+      if (!parse_target_gpu(gpu)) return fmt::format("machine {}: {} is no GPU", machine.name, gpu);
+    if (machine.driver && !parse_version(*machine.driver))
+      return fmt::format("machine {}: {} is no driver", machine.name, *machine.driver);
   }
   return std::nullopt;
 }

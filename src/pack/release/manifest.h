@@ -75,12 +75,21 @@ struct Model {
   bool operator==(const Model&) const = default;
 };
 
+// A machine on which a release is tried before it is published.
+struct TestMachine {
+  std::string name;
+  std::vector<std::string> gpus;      // kinds: "8.6", "gfx942"; none: it has no GPU
+  std::optional<std::string> driver;  // its branch, "550", or version; absent: any
+  bool operator==(const TestMachine&) const = default;
+};
+
 struct Manifest {
   std::string name;     // letters, digits, '-', '_', '.'
   std::string version;  // digits and dots; each release has a higher one
   std::string created_utc, expires_utc;
   std::vector<Variant> variants;
   std::vector<Model> models;
+  std::vector<TestMachine> machines = {};
   bool operator==(const Manifest&) const = default;
 
   // A variant, or a set of them ("modern+latest") for a machine that none serves alone: the files

@@ -69,6 +69,15 @@ constexpr void visit_fields(Visitor& visit, Of<pack::Model>) {
 }
 
 template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::TestMachine>) {
+  using T = pack::TestMachine;
+  visit.about("test_machine", "A machine on which a release is tried before it is published.");
+  FIELD(name, "Name.", {.always = true});
+  FIELD(gpus, "Kinds of its GPUs: 8.6, gfx942; none: it has no GPU.");
+  FIELD(driver, "Branch or version of its driver; absent: any.");
+}
+
+template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<pack::Manifest>) {
   using T = pack::Manifest;
   visit.about("manifest", "A release: what it holds, needs and where its files lie.");
@@ -78,6 +87,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::Manifest>) {
   FIELD(expires_utc, "When it is no longer accepted.", {.always = true});
   FIELD(variants, "The builds.", {.always = true});
   FIELD(models, "Models, the most demanding first.");
+  FIELD(machines, "Machines on which it is tried before it is published.");
 }
 
 }  // namespace gpuready

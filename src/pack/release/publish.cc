@@ -22,11 +22,12 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) {
 }
 
 // What keeps a variant from being published; empty: nothing.
-std::vector<std::string> wrong_with(const BuiltVariant& built, const std::string& folder) {
+std::vector<std::string> wrong_with(const BuiltVariant& built, const PublishOptions& options) {
   const Variant& variant = built.variant;
-  std::vector<std::string> wrong = problems_of(built);
+  std::vector<std::string> wrong =
+      options.accept_gaps ? declared_beside_scanned(variant) : problems_of(built);
   for (const auto& part : variant.archive) {
-    const auto path = folder + "/" + part.name;
+    const auto path = options.built_folder + "/" + part.name;
     const auto file = MappedFile::open(path);
     if (!file)
       wrong.push_back(file.error().message);
@@ -75,7 +76,8 @@ std::string floors_text(const Floors& floors) {
   return parts.empty() ? "-" : join(parts, ", ");
 }
 
-std::string notes(const Manifest& manifest, const PublicKey& key) {
+std::string notes(const Manifest& manifest, const std::vector<std::string>& gaps,
+                  const PublicKey& key) {
   std::string text = fmt::format(
       "# {} {}\n\n| variant | GPUs (compute capability) | needs at least | installed | download |\n"
       "|---|---|---|---|---|\n",
@@ -102,6 +104,7 @@ std::string notes(const Manifest& manifest, const PublicKey& key) {
       text += fmt::format("| {} | {} |\n", model.name,
                           model.free_bytes == 0 ? "none: CPU" : format_bytes(model.free_bytes));
   }
+  if (!gaps.empty()) text += "\nKnown gaps:\n\n- " + join(gaps, "\n- ") + "\n";
   text += fmt::format(
       "\nInstall: `gpuready pack install URL --key {}`\n\nCheck by hand: `minisign -V -P {} -m "
       "{}`\n\n"
@@ -150,6 +153,7 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
   manifest.created_utc = format_utc(options.now_unix_seconds);
   manifest.expires_utc = format_utc(options.now_unix_seconds + recipe.expires_days * kDay);
   manifest.models = recipe.models;
+  manifest.machines = recipe.machines;
   std::vector<std::string> wrong;
   for (const auto& wanted : recipe.variants) {
     auto built = read_variant(host, options.built_folder, wanted.name);
@@ -164,20 +168,26 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
           fmt::format("variant {} was built for another version or other architectures: "
                       "build it again",
                       wanted.name));
-    std::ranges::move(pack::wrong_with(*built, options.built_folder), std::back_inserter(wrong));
+    std::ranges::move(pack::wrong_with(*built, options), std::back_inserter(wrong));
+    for (const auto& gap : built->gaps)
+      published.gaps.push_back(fmt::format("variant {}: {}", variant->name, gap));
     manifest.variants.push_back(std::move(*variant));
   }
+  if (wrong.empty() && options.gate) wrong = options.gate(manifest);
   if (!wrong.empty())
     return fail(ErrorKind::bad_input, "nothing was published:\n  " + join(wrong, "\n  "));
   for (auto& variant : manifest.variants) variant.archive = TRY(copy_parts(variant, options));
   const auto text = manifest_text(manifest);
   TRY(parse_manifest(text, "the new manifest"));  // nobody could install what we refuse to read
   published.notes_name = fmt::format("{}-{}.md", manifest.name, manifest.version);
+  for (const auto& variant : manifest.variants)
+    for (const auto& part : variant.archive) published.files.push_back(part.name);
   const auto write = [&](std::string_view name, std::string_view content) {
+    published.files.emplace_back(name);
     return write_file_atomically(fmt::format("{}/{}", options.out_folder, name), content, {},
                                  *options.storage);
   };
-  TRY(write(published.notes_name, notes(manifest, key.public_key())));
+  TRY(write(published.notes_name, notes(manifest, published.gaps, key.public_key())));
   if (options.chain) TRY(write(kKeyChainName, key_chain_text(*options.chain)));
   TRY(write(kManifestName, text));
   TRY(write(kSignatureName,

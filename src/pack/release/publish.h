@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,12 +21,17 @@ struct PublishOptions {
   std::uint64_t part_bytes = 2'000'000'000;  // GitHub's assets are below 2 GiB
   std::int64_t now_unix_seconds = 0;
   std::optional<KeyChain> chain = {};  // of keys, where the one that signs is not the first
+  bool accept_gaps = false;  // of what a variant's files need; the release notes list them
+  // What else keeps a release from being published; empty: nothing does.
+  std::function<std::vector<std::string>(const Manifest&)> gate = {};
   Storage* storage = &live_storage();
 };
 
 struct Published {
   Manifest manifest;
   std::string notes_name;
+  std::vector<std::string> gaps;   // that were accepted
+  std::vector<std::string> files;  // of the folder: all that is to be uploaded
 };
 
 // Copies the archives, cut where they are too large for one file, and writes the release notes, the

@@ -7,6 +7,7 @@
 
 #include "machine/architectures.h"
 #include "pack/release/toml_text.h"
+#include "pack/rules/can_load.h"
 
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
@@ -210,6 +211,27 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
       if (model.name.empty()) reader.wrong("name", "is missing");
       TRY(reader.finish(name));
       recipe.models.push_back(std::move(model));
+    }
+  }
+  for (const auto& key : top.texts("report_keys")) {
+    const auto trusted = parse_public_key(key, "report_keys");
+    if (!trusted) top.wrong("report_keys", "is wrong: " + trusted.error().message);
+    recipe.report_keys.push_back(trusted.value_or(PublicKey{}));
+  }
+  if (const auto* machines = top.tables("machines")) {
+    for (const auto& node : *machines) {
+      Reader reader(*node.as_table(), "machines: ");
+      TestMachine machine;
+      machine.name = reader.text("name").value_or("");
+      machine.gpus = reader.texts("gpus");
+      machine.driver = reader.text("driver");
+      if (machine.name.empty()) reader.wrong("name", "is missing");
+      for (const auto& gpu : machine.gpus)
+        if (!parse_target_gpu(gpu)) reader.wrong("gpus", "names no GPU such as 8.6: " + gpu);
+      if (machine.driver && !parse_version(*machine.driver))
+        reader.wrong("driver", "is not a version such as 550 or 535.104.05");
+      TRY(reader.finish(name));
+      recipe.machines.push_back(std::move(machine));
     }
   }
   if (recipe.variants.empty()) top.wrong("variants", "are missing: name one, or a preset");

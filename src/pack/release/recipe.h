@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "pack/code/target.h"
 #include "pack/release/manifest.h"
+#include "pack/release/minisign.h"
 
 namespace gpuready::pack {
 
@@ -25,6 +26,7 @@ std::optional<Architecture> parse_architecture(std::string_view text);
 struct VariantRecipe {
   std::string name;
   std::vector<std::string> architectures;  // none: it is for the CPU
+  bool architectures_from_code = false;    // what the scan finds is declared
   std::string folder;                      // that holds its files, built already or by `command`
   std::vector<std::string> command;        // of the build; empty: the folder is ready
   std::vector<std::string> include;        // patterns of paths; none: all
@@ -39,6 +41,9 @@ struct Recipe {
   std::vector<Model> models;
   // Libraries that a variant may need and does not bring, beside glibc's and the driver's.
   std::vector<std::string> system_libraries;
+  // What `publish --require-proof` wants load reports of, and whose signatures it believes.
+  std::vector<TestMachine> machines;
+  std::vector<PublicKey> report_keys;
 };
 
 // Paths in it are relative to `folder`, that of the file.

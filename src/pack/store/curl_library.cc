@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace gpuready::pack {
@@ -47,6 +48,12 @@ Result<CurlLibrary> load() {
 bool curl::is_final(int code) {
   constexpr int kFinal[] = {1, 3, 4, 27, kTooManyRedirects, 53, 54, 58, 59, 60, 66, 77, 83, 90, 91};
   return std::ranges::find(kFinal, code) != std::end(kFinal);
+}
+
+const char* curl::named_certificates() {
+  for (const char* path : {getenv("CURL_CA_BUNDLE"), getenv("SSL_CERT_FILE")})
+    if (path != nullptr && *path != 0) return path;
+  return nullptr;
 }
 
 Result<const CurlLibrary*> curl_library() {

@@ -28,6 +28,7 @@ enum Option : int {
   kNoProgress = kLong + 43,
   kFollowLocation = kLong + 52,
   kXferInfoData = kPointer + 57,
+  kCaInfo = kPointer + 65,
   kMaxRedirects = kLong + 68,
   kHeaderFunction = kFunction + 79,
   kNoSignal = kLong + 99,
@@ -42,6 +43,9 @@ inline constexpr int kOk = 0, kWriteError = 23, kTimedOut = 28, kAborted = 42,
 // Of these another attempt changes nothing: malformed URL, unsupported protocol, TLS that cannot be
 // set up or trusted.
 bool is_final(int code);
+// A file of certificates to trust instead of the system's: that of a mirror's own authority, by the
+// variables that curl itself reads. Null: none is named.
+const char* named_certificates();
 }  // namespace curl
 
 struct CurlLibrary {

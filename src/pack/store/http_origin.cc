@@ -156,6 +156,8 @@ class HttpOrigin final : public Origin {
       : curl_(library), url_(std::move(url)), options_(options) {
     if (!url_.ends_with('/')) url_ += '/';
     headers_ = curl_.slist_append(nullptr, "Accept-Encoding: identity");
+    for (const auto& header : options_.headers)
+      headers_ = curl_.slist_append(headers_, header.c_str());
   }
   ~HttpOrigin() override {
     for (auto* handle : idle_) curl_.easy_cleanup(handle);
@@ -262,6 +264,7 @@ class HttpOrigin final : public Origin {
     set(curl::kNoProgress, 0L);
     set(curl::kNoSignal, 1L);
     set(curl::kHttpHeader, headers_);
+    if (const char* certificates = curl::named_certificates()) set(curl::kCaInfo, certificates);
     set(curl::kUserAgent, "gpuready");
     set(curl::kFollowLocation, 1L);
     set(curl::kMaxRedirects, kMostRedirects);

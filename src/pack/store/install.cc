@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
 #include <set>
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@ namespace {
 
 // Left free beside what is written.
 constexpr std::uint64_t kSpareBytes = 64 * MiB;
+constexpr std::size_t kMostSignatureBytes = 16u << 10;
 
 std::string hash_of(std::string_view text) {
   return to_hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
@@ -87,6 +89,7 @@ class Installer {
     outcome_.end = InstallEnd::failed;
     const auto missing = TRY(find_missing());
     if (TRY(is_current())) {
+      if (options_.always_test && !options_.dry_run) TRY(test(*outcome_.installed));
       outcome_.end = InstallEnd::unchanged;
       return options_.dry_run ? Result<void>() : write_info();
     }
@@ -206,7 +209,10 @@ class Installer {
     installed.previous = previous_;
     installed.gpus = target_.gpus;
     installed.machine = target_.machine;
-    TRY(test(installed));
+    if (const auto tested = test(installed); !tested) {
+      TRY(store_.remove_generation(installed.number));
+      return tested;
+    }
     TRY(store_.complete(installed, release_.text, release_.signature));
     TRY(store_.activate(installed.number));
     outcome_.installed = std::move(installed);
@@ -217,21 +223,19 @@ class Installer {
 
   Result<void> test(Installed& installed) {
     if (!target_.plans) return {};
+    installed.loads.clear();
     for (const auto& plan : target_.plans(store_.generation_path(installed.number), *variant_)) {
       if (options_.progress) options_.progress("testing", 0, 0);
       installed.loads.push_back(options_.load_test(plan));
       const auto& result = installed.loads.back();
+      outcome_.tried.push_back({variant_->name, plan, result});
       if (!result.failure) continue;
       outcome_.end = InstallEnd::not_loaded;
       outcome_.installed = installed;
-      const auto number = installed.number;
-      const Error error{
-          ErrorKind::unsupported,
-          fmt::format("variant {} does not load on {}: {}; what was installed before stays",
-                      variant_->name, result.name.empty() ? result.device : result.name,
-                      *result.failure)};
-      TRY(store_.remove_generation(number));
-      return std::unexpected(error);
+      return fail(ErrorKind::unsupported,
+                  fmt::format("variant {} does not load on {}: {}; what was installed before stays",
+                              variant_->name, result.name.empty() ? result.device : result.name,
+                              *result.failure));
     }
     return {};
   }
@@ -325,8 +329,13 @@ Result<Release> read_release(Host& host, Origin& origin, const std::optional<Pub
   Result<std::string> signed_by = fail(ErrorKind::bad_input, where);
   // A release that is being published has its manifest for a moment before its signature.
   for (int attempt = 0; attempt < 2 && !signed_by; ++attempt) {
+    // Both at once: over one connection the second answer may wait 40 ms for our acknowledgement
+    // of the first, where the server sends its headers by themselves.
+    auto signature = std::async(std::launch::async, [&] {
+      return origin.file(std::string(kSignatureName), kMostSignatureBytes);
+    });
     release.text = TRY(origin.file(std::string(kManifestName), kMostManifestBytes));
-    release.signature = TRY(origin.file(std::string(kSignatureName), 16u << 10));
+    release.signature = TRY(signature.get());
     release.key = key ? *key : TRY(remembered_key(host, release.text, where, store));
     signed_by = verify_signature(release.key, release.text, release.signature, where);
     if (!signed_by)

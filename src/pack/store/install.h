@@ -58,6 +58,7 @@ struct InstallTarget {
 struct InstallOptions {
   Places places;
   bool dry_run = false;
+  bool always_test = false;  // also what is installed already
   unsigned at_once = 0;
   std::function<void(std::string_view step, std::uint64_t done, std::uint64_t total)> progress = {};
   const std::atomic<bool>* cancel = nullptr;
@@ -65,6 +66,13 @@ struct InstallOptions {
   std::function<LoadResult(const LoadPlan&)> load_test = [](const LoadPlan& plan) {
     return run_load_test(plan);
   };
+};
+
+// One load test of an installation.
+struct TriedLoad {
+  std::string chosen;  // the variant, or set of them, that was to be installed
+  LoadPlan plan;
+  LoadResult result;
 };
 
 struct InstallOutcome {
@@ -75,6 +83,7 @@ struct InstallOutcome {
   std::uint64_t files = 0, reused_files = 0;  // of the variant; those that were there before
   std::uint64_t content_bytes = 0, fetched_bytes = 0, written_bytes = 0, to_fetch_bytes = 0;
   bool without_ranges = false;
+  std::vector<TriedLoad> tried;
 };
 
 InstallOutcome install(Host& host, Origin& origin, const Release& release,

@@ -34,7 +34,7 @@ class Best {
     selection_ = select_variant(release_.manifest, machine_);
     if (options_.variant) {
       report_.outcome = install_one(*options_.variant);
-      return std::move(report_);
+      return reported();
     }
     report_.model = selection_.model;
     report_.notes.push_back(selection_.reason);
@@ -44,10 +44,16 @@ class Best {
     const auto chosen = join(selection_.variants, std::string_view(&kSetSeparator, 1));
     report_.outcome = install_one(chosen);
     fall_back(chosen);
-    return std::move(report_);
+    return reported();
   }
 
  private:
+  BestInstall reported() {
+    if (const auto identity = host_.identity(); identity && !report_.outcome.tried.empty())
+      report_.load_report =
+          load_report(release_.manifest, machine_, report_.outcome.tried, identity->unix_seconds);
+    return std::move(report_);
+  }
   BestInstall ended(InstallEnd end, const Error& error) {
     report_.outcome.end = end;
     report_.outcome.error = error;
@@ -69,6 +75,7 @@ class Best {
     if (!falls_back || !cpu || *cpu == chosen) return;
     report_.notes.push_back(fmt::format("{}: {}", chosen, printable(outcome.error->message)));
     auto instead = install_one(*cpu);
+    instead.tried.insert(instead.tried.begin(), outcome.tried.begin(), outcome.tried.end());
     if (instead.end != InstallEnd::installed && instead.end != InstallEnd::unchanged) return;
     report_.notes.push_back("So the CPU's variant is installed.");
     report_.outcome = std::move(instead);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pack/store/install.h"
+#include "pack/store/load_report.h"
 #include "pack/store/select.h"
 
 namespace gpuready::pack {
@@ -22,8 +23,9 @@ struct BestOptions {
 struct BestInstall {
   std::string name, version, from;
   InstallOutcome outcome;
-  std::optional<std::string> model;  // that the machine's memory holds
-  std::vector<std::string> notes;    // why this variant
+  std::optional<std::string> model;       // that the machine's memory holds
+  std::vector<std::string> notes;         // why this variant
+  std::optional<LoadReport> load_report;  // where something was tried
 };
 BestInstall install_best(Host& host, Origin& origin, const SelectMachine& machine,
                          const BestOptions& options);

@@ -33,13 +33,13 @@ std::vector<LoadPlan> load_plans(const std::string& folder, const Variant& varia
                                  const SelectMachine& machine,
                                  const std::vector<std::size_t>& gpus) {
   const auto libraries = libraries_of(folder, variant);
-  if (variant.for_cpu()) return {{"cpu", "", libraries, {}}};
+  if (variant.for_cpu()) return {{"cpu", "", libraries, {}, variant.name, folder}};
   const auto found = code_of(folder, variant);
   std::vector<LoadPlan> plans;
   for (const auto index : gpus) {
     const auto& gpu = machine.gpus[index];
     if (!gpu.target.cuda || gpu.uuid.empty()) continue;
-    LoadPlan plan{gpu.uuid, gpu.name, libraries, {}};
+    LoadPlan plan{gpu.uuid, gpu.name, libraries, {}, variant.name, folder};
     for (const auto& [piece, codes] : found)
       if (std::ranges::any_of(codes, [&](const DeviceCode& code) {
             return can_load(code, gpu.target, machine.driver).how != How::no;

@@ -23,6 +23,7 @@ struct LoadPlan {
   std::string name;
   std::vector<std::string> libraries;  // full paths
   std::vector<CodePiece> code;
+  std::string variant = {}, folder = {};  // whose files these are, and where they lie
 };
 
 // The shared libraries among the files, by what they begin with.

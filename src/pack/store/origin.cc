@@ -65,6 +65,7 @@ class FolderOrigin final : public Origin {
 Result<std::unique_ptr<Origin>> open_origin(Host& host, std::string where,
                                             const OriginOptions& options) {
   const auto scheme = where.substr(0, std::min(where.find("://"), where.size()));
+  if (scheme == "oci" || scheme == "oci+http") return open_oci_origin(host, where, options);
   if (where.ends_with("/" + std::string(kManifestName)))
     where.resize(where.size() - kManifestName.size());
   if (where == kManifestName) where = ".";
@@ -74,7 +75,8 @@ Result<std::unique_ptr<Origin>> open_origin(Host& host, std::string where,
   } else if (where.find("://") != where.npos) {
     return fail(
         ErrorKind::unsupported,
-        fmt::format("{}: only http, https and file URLs and folders are installed from", where));
+        fmt::format("{}: only http, https, oci and file URLs and folders are installed from",
+                    where));
   }
   while (where.size() > 1 && where.ends_with('/')) where.pop_back();
   const auto status = host.status(where);

@@ -1,5 +1,5 @@
-// Where a release comes from: a folder, or an HTTP server. Only what is asked for is read. All
-// functions may be called from several threads at once.
+// Where a release comes from: a folder, an HTTP server, or a container registry. Only what is asked
+// for is read. All functions may be called from several threads at once.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "host/host.h"
@@ -46,11 +47,15 @@ struct OriginOptions {
   std::chrono::milliseconds pause{
       500};  // before the second attempt; twice as long before each other
   const std::atomic<bool>* cancel = nullptr;
+  std::vector<std::string> headers = {};  // "Name: value", of each request
 };
 
-// `where`: a folder, a manifest.json in one, or the same as http:// or https:// or file:// URL.
+// `where`: a folder, a manifest.json in one, the same as http:// or https:// or file:// URL, or
+// oci://HOST/NAME:TAG (oci+http:// without TLS).
 Result<std::unique_ptr<Origin>> open_origin(Host& host, std::string where,
                                             const OriginOptions& options = {});
 Result<std::unique_ptr<Origin>> open_http_origin(std::string url, const OriginOptions& options);
+Result<std::unique_ptr<Origin>> open_oci_origin(Host& host, const std::string& where,
+                                                OriginOptions options);
 
 }  // namespace gpuready::pack

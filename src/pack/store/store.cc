@@ -156,22 +156,10 @@ Result<void> Store::activate(std::uint64_t number) {
   return storage_.sync_folder(root_);
 }
 
-Result<void> Store::remove_tree(const std::string& path) {
-  // A link is removed, and never followed.
-  if (host_.read_link(path)) return storage_.unlink(path);
-  const auto status = host_.status(path);
-  if (!status)
-    return status.error().kind == ErrorKind::not_found ? Result<void>()
-                                                       : std::unexpected(status.error());
-  if (status->kind != FileKind::directory) return storage_.unlink(path);
-  for (const auto& name : TRY(host_.list_directory(path))) TRY(remove_tree(path + "/" + name));
-  return storage_.remove_folder(path);
-}
-
 Result<void> Store::remove_generation(std::uint64_t number) {
   // What says that it is whole goes first.
-  TRY(remove_tree(fmt::format("{}/{}", generation_path(number), kOwn)));
-  return remove_tree(generation_path(number));
+  TRY(remove_tree(host_, storage_, fmt::format("{}/{}", generation_path(number), kOwn)));
+  return remove_tree(host_, storage_, generation_path(number));
 }
 
 Result<void> Store::remove_incomplete() {
@@ -205,7 +193,7 @@ Result<StoreOutcome> Store::remove_unused_objects() {
 Result<void> Store::remove_all() {
   TRY(unless_code(storage_.unlink(current_path()), ENOENT));
   for (const char* name : {"/generations", "/objects", "/state.json", "/.next", "/lock"})
-    TRY(remove_tree(root_ + name));
+    TRY(remove_tree(host_, storage_, root_ + name));
   return unless_code(storage_.remove_folder(root_), ENOTEMPTY);
 }
 

@@ -95,7 +95,6 @@ class Store {
 
  private:
   Result<std::vector<std::uint64_t>> numbers() const;  // of all folders, whole or not
-  Result<void> remove_tree(const std::string& path);
   Result<void> place(const PackedFile& file, const std::string& folder);
 
   Host& host_;

@@ -151,6 +151,8 @@ Json to_json(const PublishReport& report, const Envelope& envelope) {
   doc["key_id"] = report.key.id_text();
   doc["public_key"] = report.key.text();
   doc["release_notes"] = report.published.notes_name;
+  if (!report.published.gaps.empty()) doc["gaps"] = report.published.gaps;
+  put(doc, "oci_layout", report.oci_layout);
   doc["variants"] = Json::array();
   for (const auto& variant : manifest.variants) doc["variants"].push_back(summary_of(variant));
   return doc;
@@ -164,12 +166,19 @@ std::string render_terminal(const PublishReport& report, const TerminalStyle& st
   std::vector<const Variant*> variants;
   for (const auto& variant : manifest.variants) variants.push_back(&variant);
   variant_table(out, variants, {});
+  for (const auto& gap : report.published.gaps)
+    out.paragraph(2, {out.mark(Tone::warn) + " ", Ink::warn}, gap);
   out.paragraph(
       2, {},
       fmt::format(
           "Signed by key {}, valid until {}. Upload all files of the folder; users install by:",
           report.key.id_text(), manifest.expires_utc));
   out.command(4, fmt::format("gpuready pack install URL --key {}", report.key.text()));
+  if (report.oci_layout) {
+    out.paragraph(2, {}, "For a container registry:");
+    out.command(4, fmt::format("skopeo copy --preserve-digests oci:{0}:{1} docker://HOST/NAME:{1}",
+                               *report.oci_layout, manifest.version));
+  }
   return out.take();
 }
 

@@ -30,6 +30,7 @@ struct PublishReport {
   std::string folder;
   pack::Published published;
   pack::PublicKey key;
+  std::optional<std::string> oci_layout = {};  // that it was added to, too
 };
 Json to_json(const PublishReport& report, const Envelope& envelope);  // schema/pack-publish
 std::string render_terminal(const PublishReport& report, const TerminalStyle& style);

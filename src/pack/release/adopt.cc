@@ -1,0 +1,162 @@
+#include "pack/release/adopt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/paths.h"
+#include "base/units.h"
+#include "host/folders.h"
+#include "host/mapped_file.h"
+#include "pack/code/archive.h"
+
+namespace gpuready::pack {
+namespace {
+
+// Libraries pack to a third: what unpacks to so much more was made to fill a disk.
+constexpr std::uint64_t kFreeBytes = 64 * MiB, kMostTimes = 200;
+
+class Unpacker {
+ public:
+  Unpacker(const MappedFile& archive, std::string folder, Storage& storage)
+      : archive_bytes_(archive.bytes().size()), folder_(std::move(folder)), storage_(storage) {}
+
+  Result<void> take(const Member& member, const StreamSource::Read& read) {
+    std::string path = member.name;
+    while (path.ends_with('/')) path.pop_back();
+    if (member.kind == Member::Kind::folder) return {};
+    if (const auto wrong = wrong_with_path(path)) return refuse(path, *wrong);
+    if (member.kind == Member::Kind::device) return refuse(path, "it is a device");
+    if (!seen_.insert(path).second) return refuse(path, "the archive holds this name twice");
+    for (auto at = path.find('/'); at != path.npos; at = path.find('/', at + 1))
+      if (links_.contains(path.substr(0, at)))
+        return refuse(path, path.substr(0, at) + ", which it lies below, is a link");
+    const auto full = folder_ + "/" + path;
+    TRY(make_folders(std::string(folder_of(full)), storage_));
+    if (member.kind == Member::Kind::link) return add_link(member, path, full);
+    return add_file(member, path, full, read);
+  }
+
+ private:
+  static Result<void> refuse(std::string_view path, std::string_view why) {
+    return fail(ErrorKind::bad_input, printable(fmt::format("{}: {}", path, why)));
+  }
+
+  Result<void> add_link(const Member& member, const std::string& path, const std::string& full) {
+    if (member.hard_link.empty()) {
+      if (const auto wrong = wrong_with_link(path, member.symbolic_link))
+        return refuse(path, *wrong);
+      links_.insert(path);
+      return storage_.symlink(member.symbolic_link, full);
+    }
+    auto to = member.hard_link;
+    while (to.starts_with("./")) to.erase(0, 2);
+    if (!files_.contains(to)) return refuse(path, "a hard link to " + to + ", which is no file");
+    files_.insert(path);
+    return storage_.link(folder_ + "/" + to, full);
+  }
+
+  Result<void> add_file(const Member& member, const std::string& path, const std::string& full,
+                        const StreamSource::Read& read) {
+    const auto file = TRY(storage_.create(full, member.executable ? 0755 : 0644));
+    for (;;) {
+      const auto got = read(buffer_);
+      if (!got) return refuse(path, got.error().message);
+      if (*got == 0) break;
+      unpacked_bytes_ += *got;
+      if (unpacked_bytes_ > kFreeBytes && unpacked_bytes_ / kMostTimes > archive_bytes_)
+        return refuse(
+            path, fmt::format("the archive unpacks to more than {} times its size", kMostTimes));
+      TRY(file->write({reinterpret_cast<const char*>(buffer_.data()), *got}));
+    }
+    files_.insert(path);
+    return {};
+  }
+
+  std::uint64_t archive_bytes_ = 0, unpacked_bytes_ = 0;
+  std::string folder_;
+  Storage& storage_;
+  std::set<std::string> seen_, files_;
+  std::set<std::string, std::less<>> links_;
+  std::vector<std::uint8_t> buffer_ = std::vector<std::uint8_t>(1u << 20);
+};
+
+}  // namespace
+
+Result<ExistingPackage> parse_existing_package(std::string_view text) {
+  ExistingPackage package;
+  const auto equals = text.find('=');
+  package.path = text.substr(equals == text.npos ? 0 : equals + 1);
+  if (equals != text.npos) {
+    package.variant = text.substr(0, equals);
+  } else {
+    auto name = std::string(base_name(text));
+    for (const char* end : {".gz", ".xz", ".zst", ".tgz", ".zip", ".tar"})
+      if (name.ends_with(end)) name.resize(name.size() - std::string_view(end).size());
+    package.variant = name.substr(name.find_last_of("-_") + 1);
+  }
+  if (const auto wrong = wrong_with_name(package.variant))
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: no variant is named: {} (write VARIANT=FILE)", text, *wrong));
+  return package;
+}
+
+Result<void> unpack_archive(Host& host, const std::string& path, const std::string& folder,
+                            Storage& storage) {
+  if (TRY(host.status(path)).kind != FileKind::regular)
+    return fail(ErrorKind::bad_input, path + ": not a file");
+  const auto file = TRY(MappedFile::open(path));
+  MemorySource source(file.bytes(), true);
+  const auto kind = archive_kind(source.peek(kArchiveHead));
+  if (!kind) return fail(ErrorKind::bad_input, path + ": not an archive");
+  TRY(make_folders(folder, storage));
+  Unpacker unpacker(file, folder, storage);
+  std::optional<std::string> fault;
+  const ArchiveReading reading{
+      .name = path,
+      .on_member = [&](const Member& member,
+                       const StreamSource::Read& read) { return unpacker.take(member, read); },
+      .on_fault =
+          [&](const std::string& member, const std::string& text) {
+            if (!fault) fault = member.empty() ? text : member + ": " + text;
+          }};
+  const auto done = read_archive(source, *kind, reading);
+  if (!done || fault)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: {}", path, printable(fault ? *fault : done.error().message)));
+  return {};
+}
+
+Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage>& packages,
+                   const AdoptOptions& options,
+                   const std::function<Result<void>(const std::string& built_folder)>& publish) {
+  Storage& storage = *options.build.storage;
+  TRY(remove_tree(host, storage, options.work_folder));
+  const auto work = [&]() -> Result<void> {
+    auto build = options.build;
+    build.out_folder = options.work_folder + "/built";
+    build.run_commands = false;
+    TRY(make_folders(build.out_folder, storage));
+    for (const auto& package : packages) {
+      VariantRecipe variant;
+      variant.name = package.variant;
+      variant.architectures_from_code = true;
+      variant.exclude = options.exclude;
+      variant.folder = options.work_folder + "/files";
+      if (build.progress) build.progress(variant.name, "unpacking");
+      TRY(unpack_archive(host, package.path, variant.folder, storage));
+      variant.architectures =
+          TRY(build_variant(host, recipe, variant, build)).variant.architectures;
+      recipe.variants.push_back(std::move(variant));
+      TRY(remove_tree(host, storage, options.work_folder + "/files"));
+    }
+    return publish(build.out_folder);
+  };
+  const auto done = work();
+  const auto removed = remove_tree(host, storage, options.work_folder);
+  return done ? removed : done;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,42 @@
+// Packages that exist as archives (.tar.gz, .tar.xz, .tar.zst, .zip), made into variants of a
+// release: unpacked, scanned, and packed anew so that single files can be fetched.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "host/host.h"
+#include "host/storage.h"
+#include "pack/release/build.h"
+
+namespace gpuready::pack {
+
+struct ExistingPackage {
+  std::string variant, path;
+};
+// "legacy=some/file.tar.gz", or a file whose name ends with the variant: "cuda-libs-legacy.tar.gz".
+Result<ExistingPackage> parse_existing_package(std::string_view text);
+
+// Writes the files and links of an archive into a folder that does not exist yet. Refused, and what
+// was written stays: a name or link that leads out of the folder or through a link, a name that is
+// there twice, devices, checksums that do not fit, an archive that was made to unpack to far more
+// than it is.
+Result<void> unpack_archive(Host& host, const std::string& path, const std::string& folder,
+                            Storage& storage = live_storage());
+
+struct AdoptOptions {
+  std::string work_folder;  // its own; removed before and afterwards
+  std::vector<std::string> exclude;
+  BuildOptions build;  // its folders and commands are not looked at
+};
+// The variants, built into `work_folder`; their architectures are what the scan finds. `recipe`
+// gets them; its name and version are given. `publish` is called before the folder is removed.
+Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage>& packages,
+                   const AdoptOptions& options,
+                   const std::function<Result<void>(const std::string& built_folder)>& publish);
+
+}  // namespace gpuready::pack

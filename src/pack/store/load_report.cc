@@ -1,0 +1,284 @@
+#include "pack/store/load_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "base/sha256.h"
+#include "pack/release/scan.h"
+#include "pack/rules/releases.h"
+#include "value/field.h"
+#include "value/read_fields.h"
+#include "value/write_fields.h"
+
+namespace gpuready {
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::ReportedGpu>) {
+  using T = pack::ReportedGpu;
+  visit.about("reported_gpu", "A GPU of the machine.");
+  FIELD(name, "Name.");
+  FIELD(uuid, "UUID.");
+  FIELD(target, "Compute capability, or AMD's target.", {.always = true});
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::LoadedCode>) {
+  using T = pack::LoadedCode;
+  visit.about("loaded_code", "Device code of a file that the driver took.");
+  FIELD(path, "Path within the package.", {.always = true});
+  FIELD(pieces, "Pieces of it that were loaded.");
+  FIELD(way, "by_cubin: machine code; by_jit: PTX that the driver compiled.", {.always = true});
+  FIELD(target, "What was taken.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::ReportedLoad>) {
+  using T = pack::ReportedLoad;
+  visit.about("reported_load", "What was loaded for one GPU, or for the CPU.");
+  FIELD(device, "UUID of the GPU, or cpu.", {.always = true});
+  FIELD(variant, "Variant.", {.always = true});
+  FIELD(libraries, "Libraries that were opened, by path within the package.");
+  FIELD(code, "Device code that was loaded.");
+  FIELD(failure, "What could not be loaded first, and why; absent: all could.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::LoadReport>) {
+  using T = pack::LoadReport;
+  visit.about("load_report", "What an installation proved on one machine.");
+  FIELD(name, "Name of the package.", {.always = true});
+  FIELD(version, "Version.", {.always = true});
+  FIELD(variant, "Variant, or several: modern+latest.", {.always = true});
+  FIELD(content_sha256, "SHA-256 over the paths and contents of the variant.", {.always = true});
+  FIELD(created_utc, "When it was tried.", {.always = true});
+  FIELD(gpuready, "Version of gpuready.");
+  FIELD(driver, "NVIDIA's driver.");
+  FIELD(cuda, "CUDA version of the driver.");
+  FIELD(glibc, "glibc.");
+  FIELD(cpu, "Level of the processor.");
+  FIELD(gpus, "GPUs that programs can use.");
+  FIELD(loads, "What was loaded.", {.always = true});
+}
+
+}  // namespace gpuready
+
+namespace gpuready::pack {
+namespace {
+
+constexpr std::string_view kLoadReportSchema = "gpuready.pack-load-report";
+
+std::optional<std::string> text_of_version(const std::optional<Version>& version) {
+  return version ? std::optional(version_text(*version)) : std::nullopt;
+}
+
+// The code of a plan that was loaded: its first pieces, by file.
+std::vector<LoadedCode> loaded_code(const TriedLoad& tried, const Manifest& manifest,
+                                    const TargetGpu& gpu, const Driver& driver) {
+  std::vector<LoadedCode> loaded;
+  const auto variant = manifest.find(tried.plan.variant);
+  const auto count = std::min<std::uint64_t>(tried.result.modules, tried.plan.code.size());
+  for (std::uint64_t i = 0; variant && i < count; ++i) {
+    const std::string path(after_prefix(tried.plan.code[i].path, tried.plan.folder + "/")
+                               .value_or(tried.plan.code[i].path));
+    if (loaded.empty() || loaded.back().path != path) {
+      const auto code = std::ranges::find(variant->code, path, &CodeOfFile::path);
+      if (code == variant->code.end()) continue;
+      const auto answer = best_answer(*code, gpu, driver);
+      LoadedCode now{path, 0, std::string(to_string(answer.how)), {}};
+      if (answer.target)
+        now.target = (answer.how == How::by_jit ? "compute_" : "sm_") + answer.target->number();
+      loaded.push_back(std::move(now));
+    }
+    ++loaded.back().pieces;
+  }
+  return loaded;
+}
+
+SelectMachine machine_of(const LoadReport& report) {
+  const auto version = [](const std::optional<std::string>& text) {
+    return text ? parse_version(*text) : std::nullopt;
+  };
+  SelectMachine machine;
+  machine.driver = {version(report.driver), version(report.cuda)};
+  machine.glibc = version(report.glibc);
+  machine.cpu = report.cpu;
+  for (const auto& gpu : report.gpus)
+    machine.gpus.push_back({*parse_target_gpu(gpu.target), gpu.name, gpu.uuid, {}});
+  return machine;
+}
+
+// What keeps a report whose signature holds from being a proof.
+std::optional<std::string> wrong_with(const LoadReport& report, const Manifest& manifest) {
+  if (report.name != manifest.name)
+    return fmt::format("it is of the package {}, not {}", report.name, manifest.name);
+  if (report.version != manifest.version)
+    return fmt::format("it is of version {}, and {} is published", report.version,
+                       manifest.version);
+  const auto variant = manifest.find(report.variant);
+  if (!variant) return fmt::format("the release has no variant {}", report.variant);
+  if (content_digest(*variant) != report.content_sha256)
+    return fmt::format(
+        "it is of other files than variant {} holds now: install these and report "
+        "again",
+        report.variant);
+  for (const auto& load : report.loads)
+    if (load.failure)
+      return fmt::format("variant {} did not load on {}: {}", load.variant, load.device,
+                         *load.failure);
+  const auto machine = machine_of(report);
+  const auto selection = select_variant(manifest, machine);
+  const auto chosen = join(selection.variants, std::string_view(&kSetSeparator, 1));
+  if (chosen != report.variant)
+    return fmt::format("variant {} was tried, and the release gives that machine {}",
+                       report.variant, chosen.empty() ? "none" : chosen);
+  const auto loaded = [&](std::string_view device, std::string_view name) {
+    return std::ranges::any_of(report.loads, [&](const ReportedLoad& load) {
+      return load.device == device && load.variant == name;
+    });
+  };
+  for (const auto& considered : selection.considered) {
+    if (!considered.chosen) continue;
+    if (manifest.find(considered.name)->for_cpu()) {
+      if (!loaded("cpu", considered.name)) return "it tells of no load on the CPU";
+      continue;
+    }
+    for (const auto index : considered.serves)
+      if (!loaded(machine.gpus[index].uuid, considered.name))
+        return fmt::format("it tells of no load of variant {} on {}", considered.name,
+                           machine.gpus[index].text());
+  }
+  return std::nullopt;
+}
+
+Result<LoadReport> trusted_report(const HandedReport& handed, const Manifest& manifest,
+                                  std::span<const PublicKey> keys) {
+  if (!handed.signature)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: it is not signed: {}.minisig is missing (pack install --report "
+                            "FILE --report-key KEY signs)",
+                            handed.name, handed.name));
+  Result<std::string> signed_by = fail(ErrorKind::bad_input, "");
+  std::string tried;
+  for (const auto& key : keys) {
+    signed_by = verify_signature(key, handed.text, *handed.signature, handed.name);
+    if (signed_by) break;
+    tried += (tried.empty() ? "" : "; ") + signed_by.error().message;
+  }
+  if (!signed_by)
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("{}: none of the recipe's report_keys signed it ({})", handed.name, tried));
+  auto report = TRY(parse_load_report(handed.text, handed.name));
+  if (const auto wrong = wrong_with(report, manifest))
+    return fail(ErrorKind::bad_input, fmt::format("{}: {}", handed.name, printable(*wrong)));
+  return report;
+}
+
+// "550" is any driver of that branch.
+bool is_of_branch(const std::optional<std::string>& driver, const std::string& branch) {
+  const auto here = driver ? parse_version(*driver) : std::nullopt;
+  const auto wanted = parse_version(branch);
+  return here && wanted && here->parts.size() >= wanted->parts.size() &&
+         std::equal(wanted->parts.begin(), wanted->parts.end(), here->parts.begin());
+}
+
+// The kinds of GPUs are the same, however many there are of each.
+bool covers(const LoadReport& report, const TestMachine& machine) {
+  std::set<TargetGpu> wanted, here;
+  for (const auto& gpu : machine.gpus) wanted.insert(*parse_target_gpu(gpu));
+  for (const auto& gpu : report.gpus) here.insert(*parse_target_gpu(gpu.target));
+  return wanted == here && (!machine.driver || is_of_branch(report.driver, *machine.driver));
+}
+
+}  // namespace
+
+std::string content_digest(const Variant& variant) {
+  // A path holds no line break, so no two variants give the same text.
+  std::vector<std::string> lines;
+  for (const auto& file : variant.files)
+    lines.push_back(file.link ? fmt::format("{}\n-> {}\n", file.path, *file.link)
+                              : fmt::format("{}\n{} {} {}\n", file.path, file.sha256.value_or(""),
+                                            file.size_bytes, file.executable ? "x" : "-"));
+  std::ranges::sort(lines);
+  Sha256Stream hash;
+  for (const auto& line : lines) hash.add(line);
+  return to_hex(hash.finish());
+}
+
+LoadReport load_report(const Manifest& manifest, const SelectMachine& machine,
+                       std::span<const TriedLoad> tried, std::int64_t now_unix_seconds) {
+  LoadReport report;
+  report.name = manifest.name;
+  report.version = manifest.version;
+  if (!tried.empty()) report.variant = tried.front().chosen;
+  if (const auto variant = manifest.find(report.variant))
+    report.content_sha256 = content_digest(*variant);
+  report.created_utc = format_utc(now_unix_seconds);
+  if (machine.driver.version) report.driver = driver_text(*machine.driver.version);
+  report.cuda = text_of_version(machine.driver.cuda_known());
+  report.glibc = text_of_version(machine.glibc);
+  report.cpu = machine.cpu;
+  for (const auto& gpu : machine.gpus)
+    report.gpus.push_back({gpu.name, gpu.uuid, gpu.target.name()});
+  for (const auto& each : tried) {
+    ReportedLoad load{each.result.device, each.plan.variant, {}, {}, each.result.failure};
+    const auto opened = std::min<std::uint64_t>(each.result.libraries, each.plan.libraries.size());
+    for (std::uint64_t i = 0; i < opened; ++i)
+      load.libraries.emplace_back(after_prefix(each.plan.libraries[i], each.plan.folder + "/")
+                                      .value_or(each.plan.libraries[i]));
+    const auto gpu = std::ranges::find(machine.gpus, each.plan.device, &SelectGpu::uuid);
+    if (gpu != machine.gpus.end())
+      load.code = loaded_code(each, manifest, gpu->target, machine.driver);
+    report.loads.push_back(std::move(load));
+  }
+  return report;
+}
+
+std::string load_report_text(const LoadReport& report) {
+  Json doc = {{"schema", kLoadReportSchema}, {"schema_version", 1}};
+  doc.update(value::write_fields(report));
+  return dump(doc);
+}
+
+Result<LoadReport> parse_load_report(std::string_view text, std::string_view name) {
+  const Json doc = TRY(parse_json(text, name, kMostLoadReportBytes));
+  if (get_string(doc, "schema") != kLoadReportSchema || get_int(doc, "schema_version") != 1)
+    return fail(ErrorKind::bad_input, fmt::format("{}: not a load report of this form", name));
+  auto report = TRY(value::read_document<LoadReport>(doc, name));
+  for (const auto& gpu : report.gpus)
+    if (!parse_target_gpu(gpu.target))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: {} is no GPU", name, printable(gpu.target)));
+  return report;
+}
+
+std::vector<std::string> missing_proof(const Manifest& manifest,
+                                       std::span<const PublicKey> report_keys,
+                                       std::span<const HandedReport> reports) {
+  std::vector<std::string> missing;
+  if (manifest.machines.empty())
+    missing.push_back("proof is required, and the recipe names no [[machines]]");
+  if (report_keys.empty())
+    missing.push_back("proof is required, and the recipe names no report_keys that are trusted");
+  if (!missing.empty()) return missing;
+  std::vector<LoadReport> proofs;
+  for (const auto& handed : reports) {
+    auto report = trusted_report(handed, manifest, report_keys);
+    if (report)
+      proofs.push_back(std::move(*report));
+    else
+      missing.push_back(report.error().message);
+  }
+  for (const auto& machine : manifest.machines)
+    if (std::ranges::none_of(proofs, [&](const auto& report) { return covers(report, machine); }))
+      missing.push_back(fmt::format("no load report covers the machine {} (GPUs {}{})",
+                                    machine.name,
+                                    machine.gpus.empty() ? "none" : join(machine.gpus, ", "),
+                                    machine.driver ? ", driver " + *machine.driver : ""));
+  return missing;
+}
+
+}  // namespace gpuready::pack
