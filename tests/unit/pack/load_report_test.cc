@@ -1,6 +1,7 @@
 // What load reports prove of a release, and each way in which one does not.
 #include "pack/store/load_report.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "pack/release/recipe.h"
