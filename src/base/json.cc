@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/json_scanner.h"
 #include "base/text.h"
 
 namespace gpuready {
@@ -117,6 +118,8 @@ Result<Json> parse_json(std::string_view text, std::string_view name, std::size_
     return fail(ErrorKind::too_large, std::string(name) + ": " + std::to_string(text.size()) +
                                           " bytes of JSON, more than the limit of " +
                                           std::to_string(limit_bytes));
+  Builder quick(name);
+  if (JsonScanner(text, quick).scan()) return quick.take(true);
   Builder builder(name);
   const bool complete = Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take(complete);

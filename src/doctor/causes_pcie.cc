@@ -1,9 +1,11 @@
 // PCI Express errors of GPUs and of the ports above them: the kernel's log (pcie_log.h), and its
 // counters in sysfs (Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats), which tell of what
-// the log has lost or may not be read.
+// the log has lost or may not be read; and accesses of GPUs that the IOMMU refused.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "base/text.h"
 #include "doctor/facts.h"
@@ -156,6 +158,44 @@ std::vector<Match> lesser(const Facts& facts) {
   return matches;
 }
 
+// "DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr ...", which leaves out the domain;
+// "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:17:00.0 ...", or with the driver's name in
+// front.
+std::optional<PciAddress> refused_by_iommu(std::string_view text) {
+  constexpr std::string_view kIntel = "Request device [", kAmd = "[IO_PAGE_FAULT device=";
+  for (const auto before : {kIntel, kAmd}) {
+    const auto at = text.find(before);
+    if (at == text.npos) continue;
+    const auto rest = text.substr(at + before.size());
+    const std::string word(rest.substr(0, rest.find_first_of("] ")));
+    return parse_pci_address(std::ranges::count(word, ':') == 1 ? "0000:" + word : word);
+  }
+  return contains(text, "[IO_PAGE_FAULT ") ? pci_address_in(text) : std::nullopt;
+}
+
+std::vector<Match> iommu_faults(const Facts& facts) {
+  const auto& machine = facts.machine;
+  const auto& lines = machine.kernel_log.lines;
+  std::map<PciAddress, std::pair<Match, std::size_t>> by_gpu;
+  for (std::size_t i = load_line(machine); i < lines.size(); ++i) {
+    const auto place = refused_by_iommu(lines[i].text);
+    const auto* device = place ? pci_device(machine, *place) : nullptr;
+    if (device == nullptr || !device->is_gpu) continue;
+    auto& [match, count] = by_gpu.try_emplace(*place, about(machine, *place), 0).first->second;
+    count += 1 + lines[i].left_out;
+    if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", lines[i].text));
+    // What a guest's driver does wrong ends there.
+    if (device->driver && device->driver->starts_with("vfio")) match.severity = Severity::info;
+  }
+  std::vector<Match> matches;
+  for (auto& [place, found] : by_gpu) {
+    auto& [match, count] = found;
+    if (count > 1) match.title = fmt::format("The IOMMU refused {} accesses of the GPU", count);
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 }  // namespace
 
 std::vector<Cause> pcie_causes() {
@@ -179,6 +219,16 @@ std::vector<Cause> pcie_causes() {
        .command = "lspci -vvv -s {pci} | grep -E 'LnkSta|UESta|CESta'",
        .explains = {},
        .match = lesser},
+      {.id = "iommu-fault",
+       .severity = Severity::warning,
+       .title = "The IOMMU refused an access of the GPU",
+       .explanation = "The GPU read or wrote an address of the host, or of another GPU, that the "
+                      "IOMMU does not grant it. What was to be copied there is lost or wrong.",
+       .cure = "Update the GPU's driver. If GPUs copy to each other directly, let the IOMMU pass "
+               "addresses through (iommu=pt) or switch it off, and ACS of the switches too.",
+       .command = {},
+       .explains = {},
+       .match = iommu_faults},
   };
 }
 

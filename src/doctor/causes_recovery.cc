@@ -40,6 +40,23 @@ std::vector<Match> reset_failed(const Facts& facts) {
                       [](const GpuStory& story, Match&) { return story.last == Step::failed; });
 }
 
+std::vector<Match> not_woken(const Facts& facts) {
+  const auto& machine = facts.machine;
+  auto matches =
+      stories_that(facts, [](const GpuStory& story, Match&) { return story.last == Step::asleep; });
+  // NVIDIA's has no story: whether it answers is asked of NVML.
+  for (const auto& hit : log_hits(machine, {"PM: failed to resume"})) {
+    const auto* gpu = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
+    if (gpu == nullptr || !hit.text.starts_with("nvidia ") || answers(machine, *hit.pci) ||
+        hit.line < load_line(machine))
+      continue;
+    Match match = about(machine, *hit.pci);
+    match.evidence.push_back(evidence("kernel log", hit.text));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> wedged(const Facts& facts) {
   return stories_that(facts, [](const GpuStory& story, Match& match) {
     const bool survives =
@@ -208,6 +225,18 @@ std::vector<Cause> recovery_causes() {
        .remedy = Remedy::power_cycle,
        .explains = and_more({"gpu-hung"}),
        .match = reset_failed},
+      {.id = "gpu-not-resumed",
+       .severity = Severity::error,
+       .title = "The GPU did not wake from suspend",
+       .explanation = "The driver could not start the GPU again after the machine, or the GPU "
+                      "alone, had been suspended.",
+       .cure = "Reboot; if it comes again, update driver and firmware, or keep the GPU awake "
+               "(power/control: on) and the machine out of suspend.",
+       .command = "reboot",
+       .remedy = Remedy::reboot,
+       .explains = and_more({"gpu-hung", "gpu-not-listed", "gpu-call-failed", "gpu-init-failed",
+                             "nvml-start-failed", "cuda-start-failed"}),
+       .match = not_woken},
       {.id = "gpu-wedged",
        .severity = Severity::error,
        .title = "The driver has given the GPU up",

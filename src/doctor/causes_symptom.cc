@@ -274,7 +274,7 @@ std::vector<Cause> symptom_causes() {
        .cure = "Look at the kernel log for this address; cut the power and start again.",
        .command = "dmesg | grep -iE 'nvrm|xid'",
        .remedy = Remedy::look,
-       .explains = {"expected-gpu-count"},
+       .explains = {"gpu-call-failed", "expected-gpu-count"},
        .match = not_listed},
       {.id = "gpu-call-failed",
        .severity = Severity::error,

@@ -34,9 +34,13 @@ constexpr Sign kSigns[] = {
     {Vendor::amd, "GPU Recovery Failed", "", Step::failed},
     {Vendor::amd, "amdgpu", "device wedged, needs recovery", Step::failed},
     {Vendor::amd, "amdgpu", "device wedged, but recovered through reset", Step::recovered},
+    {Vendor::amd, "amdgpu_device_ip_resume failed", "", Step::asleep},
+    {Vendor::amd, "amdgpu ", "PM: failed to resume", Step::asleep},  // of the kernel itself
     {Vendor::amd, "[drm] Initialized amdgpu", "", Step::started},
     {Vendor::intel, "xe ", "from D3cold to D0, device inaccessible", Step::lost},
     {Vendor::intel, "i915 ", "from D3cold to D0, device inaccessible", Step::lost},
+    {Vendor::intel, "xe ", "PM: failed to resume", Step::asleep},
+    {Vendor::intel, "i915 ", "PM: failed to resume", Step::asleep},
     {Vendor::intel, "Xe has declared device", "as wedged", Step::wedged},
     {Vendor::intel, "IOCTLs and executions are blocked", "", Step::wedged},
     {Vendor::intel, "xe ", "device wedged, needs recovery", Step::wedged},
@@ -101,9 +105,10 @@ std::vector<GpuStory> gpu_stories(const Machine& machine) {
     if (story == stories.end())
       story = stories.insert(stories.end(), {sign->vendor, pci, Step::started, 0, {}});
     const bool begins = !is_bad(story->last) && sign->step != Step::started;
-    // A reset that failed stays failed until the GPU is recovered: what hangs after it adds
-    // nothing.
-    const bool adds = sign->step != Step::hung || story->last != Step::failed;
+    // A reset that failed stays failed until the GPU is recovered, and so does waking: what hangs
+    // after it adds nothing.
+    const bool down = story->last == Step::failed || story->last == Step::asleep;
+    const bool adds = sign->step != Step::hung || !down;
     if (begins) {
       story->quotes.clear();
       story->hangs += 1 + log[i].left_out;

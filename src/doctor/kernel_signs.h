@@ -15,6 +15,7 @@ enum class Step {
   hung,       // a hang was seen, or a reset began: how it ended comes later
   recovered,  // the GPU, or the ring, works again
   failed,     // the reset failed
+  asleep,     // it was suspended, and did not wake
   lost,       // the GPU no longer answers on the bus
   wedged,     // the driver has given the GPU up
   started,    // the driver started the GPU anew

@@ -152,8 +152,8 @@ void find_other_document(Host& host, const ProbeRequest& request, ProbeDocument&
   if (host.kind() == HostKind::live || request.probe != kNvml.name || !unknown(document)) return;
   ProbeRequest other = request;
   if (std::erase(other.args, kFullFlag) == 0) other.args.insert(other.args.begin(), kFullFlag);
-  auto found = host.probe({other}).at(0);
-  if (!unknown(found)) document = std::move(found);
+  auto found = host.probe({other});  // large, so that it is not copied
+  if (!unknown(found.at(0))) document = std::move(found.at(0));
 }
 
 void ask_probes(Host& host, Machine& machine, const InspectOptions& options, Timed& timed) {

@@ -55,6 +55,125 @@ TEST(ParseJson, DepthIsLimited) {
   EXPECT_FALSE(parse_json(std::string(1'000'000, '['), "t"));
 }
 
+// What the library says of a text, and what we make of it. Only we refuse a key that stands twice.
+void expect_same_as_the_library(const std::string& text) {
+  const Json library = Json::parse(text, nullptr, false);
+  const auto ours = parse_json(text, "t");
+  if (!ours && contains(ours.error().message, "stands twice")) return;
+  ASSERT_EQ(ours.has_value(), !library.is_discarded()) << text;
+  if (ours) {
+    ASSERT_EQ(ours->dump(), library.dump()) << text;
+    ASSERT_EQ(*ours, library) << text;
+  }
+}
+
+TEST(ParseJson, TakesWhatTheLibraryTakesAndNothingElse) {
+  for (const char* text : {"0",
+                           "-0",
+                           "-0.0",
+                           "00",
+                           "01",
+                           "-",
+                           "-1",
+                           "+1",
+                           "1.",
+                           ".5",
+                           "1.5",
+                           "1e5",
+                           "1E+5",
+                           "1e-5",
+                           "1e",
+                           "1e+",
+                           "-1.25e-3",
+                           "1e308",
+                           "1e309",
+                           "1e-400",
+                           "4.9e-324",
+                           "123456789012345678",
+                           "-123456789012345678",
+                           "1234567890123456789",
+                           "9223372036854775808",
+                           "-9223372036854775809",
+                           "18446744073709551616",
+                           "0x1",
+                           "1a",
+                           "true",
+                           "tru",
+                           "truex",
+                           "null",
+                           "nul",
+                           "false",
+                           "fals",
+                           R"("a\"b")",
+                           R"("\u0041\u00e9\u20ac")",
+                           R"("\ud83d\ude00")",
+                           R"("\ud83d")",
+                           R"("\udc00")",
+                           R"("\u12")",
+                           R"("\u-123")",
+                           R"("\u 123")",
+                           R"("\x")",
+                           R"("\b\f\n\r\t\/\\\"")",
+                           "\"\t\"",
+                           "\"\x7f\"",
+                           "\"\xc3\xa9\"",
+                           "\"\xc3\"",
+                           "\"\xed\xa0\x80\"",
+                           "\"open",
+                           "\"open\\",
+                           "[",
+                           "[]",
+                           "[ ]",
+                           "[,]",
+                           "[1,]",
+                           "[1 2]",
+                           "{}",
+                           "{ }",
+                           "{,}",
+                           "{\"a\"}",
+                           "{\"a\":}",
+                           "{\"a\":1,}",
+                           "{\"a\" : [ ] }",
+                           "{1:2}",
+                           "[]]",
+                           "[] []",
+                           " \t\r\n[] \n",
+                           "\v[]",
+                           "\xef\xbb\xbf[]",
+                           "/**/[]",
+                           "[NaN]",
+                           "[Infinity]"})
+    expect_same_as_the_library(text);
+  expect_same_as_the_library(std::string("[]\0", 3));
+  expect_same_as_the_library(std::string("\"\0\"", 3));
+}
+
+TEST(ParseJson, TakesWhatTheLibraryTakesOfChangedText) {
+  const std::string text =
+      R"({"schema":"gpuready.x","n":[0,-1,18446744073709551615,1.5e-3,true,false,null],"s":"a\n\u00e9é\ud83d\ude00",)"
+      R"("o":{"p":{},"q":[[]],"r":"/sys/bus/pci/devices/0000:17:00.0"}})";
+  constexpr std::string_view kBytes = "{}[]\",:\\ utfn0-19.eE+\x01\xff\x7f";
+  std::uint64_t state = 1;
+  const auto below = [&](std::size_t limit) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::size_t>((state >> 33) % limit);
+  };
+  for (int round = 0; round < 20'000; ++round) {
+    std::string changed = text;
+    for (std::size_t left = 1 + below(3); left > 0; --left) {
+      const auto at = below(changed.size());
+      if (below(3) == 0)
+        changed.erase(at, 1 + below(6));
+      else if (below(2) == 0)
+        changed.insert(at, 1, kBytes[below(kBytes.size())]);
+      else
+        changed[at] = kBytes[below(kBytes.size())];
+    }
+    expect_same_as_the_library(changed);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(ParseJson, SizeIsLimited) {
   const auto doc = parse_json("[1,2,3]", "t", 6);
   ASSERT_FALSE(doc);

@@ -25,7 +25,15 @@ TEST(Fields, TheDocsAreCurrent) {
       "What `machine`, `findings`, `verdicts` and `samples` of a report hold, and what "
       "`gpuready_inspect_json()` and\n`gpuready_diagnose_json()` return. A field that no source "
       "reported is absent, never 0. This page is generated\nfrom `src/value/fields_*.h`, as are "
-      "the definitions of [schema/report.schema.json](../schema/report.schema.json).\n" +
+      "the definitions of [schema/report.schema.json](../schema/report.schema.json).\n\n"
+      "Around them stands what every document has: `schema` and `schema_version`, `tool`, "
+      "`command`, `created_utc`, `machine_id`\n"
+      "(a stable name that does not give /etc/machine-id away), `boot_id` (the kernel's random id "
+      "of this boot, by which counters\n"
+      "that begin anew at a boot can be told apart), `conclusion`, `exit_code`, `exit_meaning`, "
+      "`notes` and `duration_ms`.\n"
+      "`gpu_status` has the state of each GPU with its UUID, its PCI address, and NVML's and "
+      "CUDA's numbers of it.\n" +
           field_tables(kEachType));
 }
 
