@@ -40,19 +40,27 @@ std::vector<Match> too_new(const Facts& facts) {
   return matches;
 }
 
+// The first BAR without an address of those that every GPU of NVIDIA has: its registers (0) and the
+// window into its memory (1).
+std::optional<std::size_t> bar_without_address(const PciDevice& device) {
+  for (std::size_t bar = 0; bar < std::min<std::size_t>(device.bar_sizes_bytes.size(), 2); ++bar)
+    if (device.bar_sizes_bytes[bar] == 0) return bar;
+  return std::nullopt;
+}
+
 std::vector<Match> bad_bar(const Facts& facts) {
   auto matches = refused(facts, {"This PCI I/O region assigned to your NVIDIA device is invalid"});
   for (const auto& device : facts.machine.pci) {
     const bool known = std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
       return !match.pci.empty() && same_slot(match.pci.front(), device.address);
     });
-    const bool unset = !device.bar_sizes_bytes.empty() && device.bar_sizes_bytes.front() == 0;
-    if (!device.is_gpu || device.vendor_id != pci_vendor::kNvidia || known || !unset) continue;
+    const auto bar = bar_without_address(device);
+    if (!device.is_gpu || device.vendor_id != pci_vendor::kNvidia || known || !bar) continue;
     if (device.runtime_status == "suspended" || answers(facts.machine, device.address)) continue;
     Match match = about(facts.machine, device.address);
     match.evidence.push_back(
         evidence(fmt::format("/sys/bus/pci/devices/{}/resource", device.address.text()),
-                 "BAR 0 has no address"));
+                 fmt::format("BAR {} has no address", *bar)));
     matches.push_back(std::move(match));
   }
   for (auto& match : matches)

@@ -26,6 +26,7 @@ constexpr Sign kSigns[] = {
     {Vendor::amd, "might be in an unrecoverable state", "", Step::hung},
     {Vendor::amd, "MES might be in unrecoverable state", "", Step::hung},
     {Vendor::amd, "GPU reset begin", "", Step::hung},
+    {Vendor::amd, "IB test failed on ", "", Step::hung},  // the driver's own first work
     {Vendor::amd, "Guilty job already signaled, skipping HW reset", "", Step::recovered},
     {Vendor::amd, "Ring ", " reset succeeded", Step::recovered},
     {Vendor::amd, "GPU reset(", ") succeeded", Step::recovered},
