@@ -238,8 +238,27 @@ std::vector<Match> links_degraded(const Facts& facts) {
   return matches;
 }
 
+constexpr std::string_view kHeatCure = "Check fans, airflow, dust and the room's temperature.";
+
+// amdgpu's lines; it stops the machine where heat goes on.
+std::vector<Match> overheated(const Machine& machine) {
+  std::vector<Match> matches;
+  for (const auto& hit :
+       log_hits(machine, {"GPU over temperature range", "Critical Temperature Fault"})) {
+    if (!hit.pci || pci_device(machine, *hit.pci) == nullptr) continue;
+    Match match = about(machine, *hit.pci);
+    if (!matches.empty() && matches.back().pci == match.pci) continue;
+    match.title = "The GPU reached its critical temperature";
+    match.cure = kHeatCure;
+    match.command = "";
+    match.evidence.push_back(evidence("kernel log", hit.text));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> slowed(const Facts& facts) {
-  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+  auto matches = each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto bits = gpu.clock_event_reasons.value_or(0);
     if ((bits & (kHwSlowdown | kHwThermal | kHwPowerBrake)) == 0) return;
     match.evidence.push_back(
@@ -252,9 +271,11 @@ std::vector<Match> slowed(const Facts& facts) {
       match.cure = "Check the power supply and its cables: it asks the GPU to draw less.";
     } else if (bits & kHwThermal) {
       match.title = "Heat slows the GPU down";
-      match.cure = "Check fans, airflow, dust and the room's temperature.";
+      match.cure = kHeatCure;
     }
   });
+  std::ranges::move(overheated(facts.machine), std::back_inserter(matches));
+  return matches;
 }
 
 bool comes_from_switch(const Gpu& gpu) {

@@ -47,6 +47,22 @@ std::vector<Match> not_listed(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto& gpu : machine.gpus) {
     if (gpu.vendor != Vendor::nvidia || gpu.faked || gpu.suspended || !gpu.pci) continue;
+    if (access_to(machine, gpu).use == GpuUse::unusable && left_out_by_cuda(machine, gpu) &&
+        nvidia.cuda_start && nvidia.cuda_start->ok()) {
+      Match match = about(gpu);
+      match.title = "The CUDA driver does not list a GPU that NVML lists";
+      match.explanation =
+          "Management sees the GPU, and programs do not: it failed to start for "
+          "CUDA, or waits for a reset.";
+      match.cure = "Look at the kernel log for this address; reset the GPU or restart the machine.";
+      match.evidence.push_back(
+          evidence("cuDeviceGetCount()",
+                   fmt::format("{} of the {} GPUs that NVML lists, {} not among them",
+                               nvidia.cuda_device_count.value_or(0),
+                               nvidia.nvml_device_count.value_or(0), gpu.pci->text())));
+      matches.push_back(std::move(match));
+      continue;
+    }
     if (gpu.nvml_index || gpu.driver != "nvidia") continue;
     if (access_to(machine, gpu).use != GpuUse::unusable) continue;  // another container's
     Match match = about(gpu);

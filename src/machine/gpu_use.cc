@@ -142,6 +142,8 @@ Answer of_cuda(const Machine& machine, const Gpu& gpu) {
   const bool hidden_ones = machine.visibility.cuda_visible_devices.has_value();
   if (start && !start->ok() && !(start->code == kCudaNoDevice && hidden_ones))
     return unusable(start->call, does_not_start("the CUDA driver", *start));
+  if (start && left_out_by_cuda(machine, gpu))
+    return unusable("cuDeviceGetCount()", "the CUDA driver does not list it");
   if (start || gpu.suspended) return std::nullopt;
   if (const auto why = probe_failure("the CUDA driver", "libcuda.so.1", nvidia.cuda_outcome))
     return unusable("the CUDA driver's probe", *why);
@@ -200,6 +202,17 @@ GpuAccess access_to(const Machine& machine, const Gpu& gpu) {
   for (const auto question : kQuestions)
     if (auto answer = question(machine, gpu)) return *answer;
   return {};
+}
+
+bool left_out_by_cuda(const Machine& machine, const Gpu& gpu) {
+  const auto& nvidia = machine.nvidia;
+  // Of GPUs beside one with MIG, CUDA shows some only.
+  const bool mig =
+      std::ranges::any_of(machine.gpus, [](const Gpu& any) { return any.mig_enabled == true; });
+  return gpu.visible_to_cuda == false && gpu.nvml_index && !gpu.suspended && !mig &&
+         !odd_platform(machine) && !machine.visibility.cuda_visible_devices &&
+         nvidia.cuda_device_count &&
+         *nvidia.cuda_device_count < nvidia.nvml_device_count.value_or(0);
 }
 
 bool link_is_virtual(const Machine& machine, const Gpu& gpu) {

@@ -25,6 +25,9 @@ struct GpuAccess {
 };
 GpuAccess access_to(const Machine& machine, const Gpu& gpu);
 
+// NVML lists it, and the CUDA driver, which started, does not, though no variable hides it.
+bool left_out_by_cuda(const Machine& machine, const Gpu& gpu);
+
 // What is seen of its PCI Express link may be what a virtual machine shows: its ports claim other
 // widths and speeds than the GPU's real one has.
 bool link_is_virtual(const Machine& machine, const Gpu& gpu);
