@@ -8,12 +8,15 @@
 #include <thread>
 
 #include "pack/release/archive.h"
+#include "pack/store/behind_writer.h"
 
 namespace gpuready::pack {
 namespace {
 
 // Small files that lie side by side are one request.
 constexpr std::uint64_t kRunBytes = 8u << 20;
+// From here on a second thread, which writes, is worth its start.
+constexpr std::uint64_t kLargeBytes = 16u << 20;
 
 using Run = std::vector<const PackedFile*>;
 
@@ -82,15 +85,22 @@ class RunWriter {
 
  private:
   Result<void> open(const PackedFile& file) {
-    object_.emplace(TRY(store_.new_object(file)));
-    reader_.emplace(file, [this](std::string_view content) { return object_->write(content); });
+    auto object = TRY(store_.new_object(file));
+    if (file.size_bytes >= kLargeBytes)
+      large_.emplace(std::move(object));
+    else
+      object_.emplace(std::move(object));
+    reader_.emplace(file, [this](std::string_view content) {
+      return large_ ? large_->write(content) : object_->write(content);
+    });
     return {};
   }
   Result<void> close(const PackedFile& file) {
     TRY(reader_->finish());
-    TRY(object_->commit());
+    TRY(large_ ? large_->commit() : object_->commit());
     reader_.reset();
     object_.reset();
+    large_.reset();
     written_ += file.size_bytes;
     ++next_;
     return {};
@@ -100,7 +110,8 @@ class RunWriter {
   std::uint64_t at_;
   Store& store_;
   std::size_t next_ = 0;
-  std::optional<AtomicFile> object_;
+  std::optional<AtomicFile> object_;   // that is being written,
+  std::optional<BehindWriter> large_;  // or this
   std::optional<FrameReader> reader_;
   std::uint64_t written_ = 0;
 };

@@ -1,6 +1,7 @@
 // From a recipe to an installed version, and what must not be installed.
 #include "pack/store/install.h"
 
+#include "host/failing_storage.h"
 #include "unit/pack/workshop.h"
 
 namespace gpuready::pack {
@@ -70,6 +71,31 @@ TEST(Install, PartsAndFilesOfManySizes) {
   const auto outcome = shop.install("cpu", shop.options());
   ASSERT_EQ(outcome.end, InstallEnd::installed) << told(outcome);
   for (const auto& [path, text] : files) EXPECT_TRUE(shop.installed(path) == text) << path;
+}
+
+// A large file is written by a thread of its own.
+TEST(Install, LargeFilesAndFullDisks) {
+  Workshop shop;
+  const auto large = noise(17u << 20, 3);
+  ASSERT_EQ(error_text(shop.publish("1.0", {{"cpu", {{"large", large}, {"small", "x"}}}})), "");
+  auto how = shop.options();
+  how.at_once = 1;
+  FailingStorage count(live_storage(), {}, {});
+  how.storage = &count;
+  ASSERT_EQ(shop.install("cpu", how).end, InstallEnd::installed);
+  EXPECT_TRUE(shop.installed("large") == large);
+  for (const std::size_t at : {count.calls() / 4, count.calls() / 2}) {  // in the middle of it
+    std::filesystem::remove_all(shop.root + "/store");
+    FailingStorage full(live_storage(), {at, StorageFault::Kind::once, ENOSPC}, {});
+    how.storage = &full;
+    const auto outcome = shop.install("cpu", how);
+    EXPECT_EQ(outcome.end, InstallEnd::failed);
+    EXPECT_TRUE(has(told(outcome), "No space left")) << told(outcome);
+    EXPECT_FALSE(std::filesystem::exists(shop.root + "/store/current"));
+    how.storage = &live_storage();
+    ASSERT_EQ(shop.install("cpu", how).end, InstallEnd::installed);
+    EXPECT_TRUE(shop.installed("large") == large);
+  }
 }
 
 TEST(Install, OnlyTheTrustedKeyInstalls) {
