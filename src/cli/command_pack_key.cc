@@ -17,7 +17,7 @@ namespace {
 struct Options {
   Globals globals;
   std::string name = "pack";
-  std::optional<std::string> password_file, signed_by, package, after;
+  std::optional<std::string> password_file, signed_by, signed_by_password, package, after;
   bool no_password = false;
 };
 
@@ -27,7 +27,7 @@ Result<std::string> chain_of(Host& host, const Options& options, const pack::Pub
   if (options.after)
     chain = TRY(pack::parse_key_chain(TRY(host.read_file(*options.after, pack::kMostKeyChainBytes)),
                                       *options.after));
-  const auto old = TRY(read_secret_key(host, *options.signed_by, {}));
+  const auto old = TRY(read_secret_key(host, *options.signed_by, options.signed_by_password));
   if (chain.package != *options.package ||
       (!chain.keys.empty() && chain.keys.back().public_key != old.public_key().text()))
     return fail(ErrorKind::bad_input,
@@ -99,6 +99,11 @@ void declare_pack_key(CommandSpec& command) {
            "from NAME.keys.json",
        .type = "FILE",
        .needs = "--package"},
+      {.name = "--signed-by-password-file",
+       .value = &options->signed_by_password,
+       .help = "Read that key's password from the first line of FILE",
+       .type = "FILE",
+       .needs = "--signed-by"},
       {.name = "--after",
        .value = &options->after,
        .help = "The keys.json of the last release, where it has one",

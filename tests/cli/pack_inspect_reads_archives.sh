@@ -1,7 +1,7 @@
 . "$LIB"
 # Archives of all kinds hold the same fat binary; each is read where it stands, and called "archive!member".
 /usr/bin/python3 - <<'PY'
-import gzip, io, json, lzma, os, struct, tarfile, zipfile
+import gzip, io, json, lzma, os, struct, tarfile, zipfile, zlib
 ptx = b".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k() { ret; }\n"
 ptx += b"\0" * (-len(ptx) % 8)
 entry = struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 64, len(ptx), 0, 0, 0, 6, 50, 0, 0, 0x11, 0, 0) + ptx
@@ -59,6 +59,13 @@ write("good/i.a", ar([("x.fatbin/", code)]))
 layer = gzip.compress(tar([("usr/lib/x.fatbin", code), ("usr/lib/y", (tarfile.SYMTYPE, b"x.fatbin".decode()))]))
 write("good/j.tar", tar([("manifest.json", b"[]"), ("blobs/sha256/0123", layer)]))          # docker save
 write("good/k/blobs/sha256/0123", layer)                                                      # OCI layout
+write("good/l.whl", pack(lib, zipfile.ZIP_LZMA))
+packed_xz = lzma.compress(code)  # zip's method 95, which Python does not write
+as_stored = bytearray(pack([("lib/x.fatbin", packed_xz)], zipfile.ZIP_STORED))
+for at, sums in ((as_stored.find(b"PK\3\4"), 14), (as_stored.find(b"PK\1\2"), 16)):
+    as_stored[at + sums - 6:at + sums - 4] = struct.pack("<H", 95)
+    as_stored[at + sums:at + sums + 12] = struct.pack("<III", zlib.crc32(code), len(packed_xz), len(code))
+write("good/m.zip", bytes(as_stored))
 write("good/k/oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
 
 write("bad/traversal.tar", tar([("../../x.fatbin", code)]))
@@ -80,6 +87,9 @@ write("bad/bomb.gz", gzip.compress(bomb))
 encrypted = bytearray(pack([("x", b"1")]))
 encrypted[6] |= 1
 write("bad/encrypted.zip", bytes(encrypted))
+damaged = bytearray(pack([("x", os.urandom(2000))], zipfile.ZIP_LZMA))
+damaged[1000] ^= 1
+write("bad/lzma.whl", bytes(damaged))
 write("bad/bzip.whl", pack([("x", b"1" * 1000)], zipfile.ZIP_BZIP2))
 write("bad/old.tar.bz2", b"BZh91AY&SY" + bytes(100))
 PY
@@ -89,14 +99,14 @@ expect_named() {  # FILE MEMBERS...
   [ "$(names_of)" = "${*:2}" ] || die "$1 holds: $(names_of)"
   jq -e '.files | all(.carriers[0].codes[0].target == "compute_50")' document.json >/dev/null || die "$1: other code"
 }
-for file in a.tar b.tar.gz c.tar.xz d.whl e.zip f.whl; do expect_named $file "$file!lib/x.fatbin"; done
+for file in a.tar b.tar.gz c.tar.xz d.whl e.zip f.whl l.whl m.zip; do expect_named $file "$file!lib/x.fatbin"; done
 expect_named g.deb "g.deb!data.tar.xz!lib/x.fatbin"
 expect_named h.fatbin.gz "h.fatbin.gz!h.fatbin"
 expect_named i.a i.a # one library, whose members belong together
 expect_named j.tar "j.tar!blobs/sha256/0123!usr/lib/x.fatbin"
 expect_named k "blobs/sha256/0123!usr/lib/x.fatbin"
 expect_exit 0 "$GPUREADY" pack inspect good --json document.json
-[ "$(jq '.files | length' document.json)" = 11 ] || die "a folder of archives: $(names_of)"
+[ "$(jq '.files | length' document.json)" = 13 ] || die "a folder of archives: $(names_of)"
 expect_exit 0 "$GPUREADY" pack explain good/d.whl --gpu 8.6 --driver 535
 expect_in "d.whl!lib/x.fatbin" "$out"
 
@@ -120,6 +130,7 @@ expect_bad unlisted.whl "unlisted.whl!unseen: the archive's directory does not n
 expect_bad deep.tar "more than 6 archives in each other"
 expect_bad bomb.gz "unpacks to more than 200 times its size"
 expect_bad encrypted.zip "encrypted.zip!x: it is encrypted"
+expect_bad lzma.whl "its "  # packed bytes, or its checksum
 expect_bad bzip.whl "bzip.whl!x: it is packed by bzip2"
 expect_bad old.tar.bz2 "bzip2, 7-Zip and RAR are not read"
 [ ! -e /etc/x.fatbin ] && [ ! -e ../../x.fatbin ] || die "something was unpacked"

@@ -34,7 +34,7 @@ class Registry(http.server.BaseHTTPRequestHandler):
     def blob(self, digest): return open(f"layout/blobs/sha256/{digest[7:]}", "rb").read()
     def do_GET(self):
         open("asked.log", "a").write(f"{self.path} {self.headers.get('Authorization')} {self.headers.get('Range')}\n")
-        match = re.fullmatch(r"/v2/(my/libs|secret|other|index|changed)/(manifests|blobs)/(\S+)", self.path)
+        match = re.fullmatch(r"/v2/(my/libs|secret|other|index|changed|away)/(manifests|blobs)/(\S+)", self.path)
         if not match: return self.answer(404)
         name, kind, what = match.groups()
         if name == "secret" and self.headers.get("Authorization") != "Bearer let-me-in": return self.answer(401)
@@ -48,7 +48,9 @@ class Registry(http.server.BaseHTTPRequestHandler):
             body = self.blob(digest)
             if name == "other": body = b'{"schemaVersion": 2, "layers": []}'
             return self.answer(200, body + (b" " if name == "changed" else b""))
-        body, headers = self.blob(what), []
+        if name == "away":  # as registries do that keep blobs in an object store
+            return self.answer(307, b"", [("Location", f"http://localhost:{server.server_port}/v2/my/libs/blobs/{what}?away")])
+        body, headers = self.blob(what.split("?")[0]), []
         if name == "changed": body = body[:-1] + bytes([body[-1] ^ 1])
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if not asked: return self.answer(200, body)
@@ -58,6 +60,7 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
 print(server.server_port, flush=True)
 server.serve_forever()
 P
+rm -f port.txt asked.log && touch port.txt
 python3 -u registry.py >port.txt & server=$!
 trap 'kill $server' EXIT
 for _ in $(seq 100); do port=$(cat port.txt); [ -n "$port" ] && break; sleep 0.1; done
@@ -88,6 +91,10 @@ expect_in "GPUREADY_OCI_TOKEN" "$(echo $out)"
 GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/secret:1.1 --key key.pub --for none
 GPUREADY_OCI_TOKEN=let-me-in expect_exit 2 "$GPUREADY" pack install oci+http://registry.example/x:1 --key key.pub --for none
 expect_in "is sent over https alone" "$(echo $out)"
+# Blobs that lie on another host are fetched from there, and the token stays here.
+rm -rf home asked.log
+GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/away:1.1 --key key.pub --for none
+grep -q '?away None' asked.log && ! grep -q '?away Bearer' asked.log || die "the token went elsewhere: $(cat asked.log)"
 for bad in oci://host oci://host/ oci://host/UPPER:1 oci://host/../x:1 oci://host/x: oci://host/x@sha256:12 'oci://host/x:1?y' oci://user@host/x:1 oci:///x:1; do
   expect_exit 2 "$GPUREADY" pack install "$bad" --key key.pub --for none
   expect_in "write HOST/NAME:TAG" "$(echo $out)"

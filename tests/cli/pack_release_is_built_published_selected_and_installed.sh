@@ -59,6 +59,8 @@ sed -i 's/"machine": "driver [^ ,]*/"machine": "driver 1.2.3/' "$record"
 expect_exit 0 "$GPUREADY" pack env seed-libs --check
 expect_in "still the right one" "$(echo $out)"
 expect_exit 0 "$GPUREADY" pack gc seed-libs
+# Without libraries there is no folder to put first: an empty part of the variable is the current folder.
+[ "$(LD_LIBRARY_PATH=/x "$GPUREADY" pack env seed-libs)" = "" ] || die "pack env names folders without libraries"
 
 # One changed byte: the installed file is found out, and a release with it is refused.
 file=home/.local/share/seed-libs/gpu-libs/current/shared

@@ -1,10 +1,12 @@
 // Zip from front to back, by the headers before the members; the directory at the end must name the
 // same ones. Source: PKWARE's APPNOTE.TXT 6.3.10.
 #include <fmt/format.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -21,13 +23,13 @@ constexpr std::size_t kLocalBytes = 30, kCentralBytes = 46, kEnd64Bytes = 56, kL
 constexpr std::size_t kMostHeader = 3 * 65535 + kCentralBytes;
 constexpr std::size_t kMostMembers = 1u << 20;
 constexpr std::uint16_t kEncrypted = 1, kSizesFollow = 8;
-constexpr std::uint16_t kStored = 0, kDeflate = 8, kZstd = 93;
+constexpr std::uint16_t kStored = 0, kDeflate = 8, kLzma = 14, kZstd = 93, kXz = 95;
 constexpr std::size_t kStep = 256u << 10;
 
 std::string method_name(std::uint16_t method) {
-  static const std::map<std::uint16_t, std::string> kNames = {
-      {1, "shrink"}, {6, "implode"}, {9, "Deflate64"}, {12, "bzip2"},
-      {14, "LZMA"},  {95, "xz"},     {98, "PPMd"},     {99, "encryption"}};
+  static const std::map<std::uint16_t, std::string> kNames = {{1, "shrink"},    {6, "implode"},
+                                                              {9, "Deflate64"}, {12, "bzip2"},
+                                                              {98, "PPMd"},     {99, "encryption"}};
   const auto known = kNames.find(method);
   return known != kNames.end() ? known->second : fmt::format("method {}", method);
 }
@@ -127,10 +129,57 @@ class Unzstd final : public Unpacker {
   std::unique_ptr<ZSTD_DStream, std::size_t (*)(ZSTD_DStream*)> stream_{ZSTD_createDStream(),
                                                                         ZSTD_freeDStream};
 };
+// xz as it is; LZMA behind a header of zip's own: a version, the size of the properties, these.
+class Unlzma final : public Unpacker {
+ public:
+  explicit Unlzma(bool with_header) : begun_(!with_header) {
+    if (!with_header) ready_ = lzma_stream_decoder(&stream_, kMostMemory, 0) == LZMA_OK;
+  }
+  Unlzma(const Unlzma&) = delete;
+  Unlzma& operator=(const Unlzma&) = delete;
+  ~Unlzma() override { lzma_end(&stream_); }
+  Step step(Bytes packed, std::span<std::uint8_t> to) override {
+    std::size_t before = 0;
+    if (!begun_) {
+      if (packed.size() < kHeaderBytes) return {};  // of such a member nothing can be unpacked
+      if (!begin(packed)) return {.damaged = true};
+      before = kHeaderBytes;
+      packed = packed.subspan(before);
+    }
+    if (!ready_) return {.damaged = true};
+    stream_.next_in = packed.data();
+    stream_.avail_in = packed.size();
+    stream_.next_out = to.data();
+    stream_.avail_out = to.size();
+    const auto rc = lzma_code(&stream_, LZMA_RUN);
+    return {before + packed.size() - stream_.avail_in, to.size() - stream_.avail_out,
+            rc == LZMA_STREAM_END, rc != LZMA_OK && rc != LZMA_STREAM_END && rc != LZMA_BUF_ERROR};
+  }
+
+ private:
+  static constexpr std::size_t kPropertyBytes = 5, kHeaderBytes = 4 + kPropertyBytes;
+  static constexpr std::uint64_t kMostMemory = 256u << 20;  // of a window: level 9 has 64 MiB
+
+  bool begin(Bytes packed) {
+    begun_ = true;
+    if (load<std::uint16_t>(packed, 2) != kPropertyBytes) return false;
+    lzma_filter filters[] = {{LZMA_FILTER_LZMA1, nullptr}, {LZMA_VLI_UNKNOWN, nullptr}};
+    if (lzma_properties_decode(filters, nullptr, packed.data() + 4, kPropertyBytes) != LZMA_OK)
+      return false;
+    const auto* options = static_cast<const lzma_options_lzma*>(filters[0].options);
+    ready_ = options->dict_size <= kMostMemory && lzma_raw_decoder(&stream_, filters) == LZMA_OK;
+    std::free(filters[0].options);
+    return ready_;
+  }
+
+  lzma_stream stream_ = LZMA_STREAM_INIT;
+  bool begun_, ready_ = false;
+};
 std::unique_ptr<Unpacker> unpacker_of(std::uint16_t method) {
   if (method == kStored) return std::make_unique<Copy>();
   if (method == kDeflate) return std::make_unique<Inflate>();
   if (method == kZstd) return std::make_unique<Unzstd>();
+  if (method == kLzma || method == kXz) return std::make_unique<Unlzma>(method == kLzma);
   return nullptr;
 }
 
@@ -156,7 +205,10 @@ class MemberBytes {
       if (step.damaged) return wrong("its packed bytes are damaged");
       if (!header_.sizes_follow() && given_ > header_.size)
         return wrong("it holds more bytes than the archive says");
-      if (step.end || (header_.method == kStored && left_ == 0)) return finish(step.given);
+      // LZMA may end without saying so.
+      const bool ended = step.end || (header_.method == kStored && left_ == 0) ||
+                         (header_.method == kLzma && left_ == 0 && given_ == header_.size);
+      if (ended) return finish(step.given);
       if (step.given > 0) return step.given;
       if (step.taken == 0)
         return wrong(source_.error()         ? source_.error()->message

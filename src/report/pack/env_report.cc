@@ -60,6 +60,8 @@ std::string render_terminal(const EnvReport& report, const Envelope& envelope,
   std::string lines;
   for (const auto& [name, path] : report.shadowed)
     lines += printable(fmt::format("# {} replaces {}\n", name, path));
+  // An empty part of that variable is the folder that a program is started in.
+  if (report.folders.empty()) return lines;
   return lines + fmt::format("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",
                              shell_quoted(join(report.folders, ":")));
 }
