@@ -1,7 +1,11 @@
 // `gpuready vm compat`: whether a container image's CUDA runs on a driver.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/vm_driver_commands.h"
 #include "report/exit_rules.h"
@@ -13,8 +17,25 @@ namespace {
 struct Options {
   Globals globals;
   std::string image_cuda;
-  std::optional<std::string> driver, bundle, rootfs;
+  std::optional<std::string> driver, bundle, rootfs, gpu;
 };
+
+// "10de:2330".
+Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& driver) {
+  const auto colon = gpu.find(':');
+  const auto id = [](std::string_view text) -> std::optional<std::uint16_t> {
+    const auto value = text.size() == 4 ? parse_hex(text) : std::nullopt;
+    return value ? std::optional(static_cast<std::uint16_t>(*value)) : std::nullopt;
+  };
+  const auto vendor = id(std::string_view(gpu).substr(0, std::min(colon, gpu.size())));
+  const auto device =
+      colon == gpu.npos ? std::nullopt : id(std::string_view(gpu).substr(colon + 1));
+  if (vendor && device) return vm::gpu_support(driver, *vendor, *device);
+  return fail(ErrorKind::bad_input,
+              fmt::format("--gpu {}: a PCI id such as 10de:2330 is wanted; `lspci -nn` and "
+                          "`gpuready vm show` name it",
+                          printable(gpu)));
+}
 
 int run(const Options& options) {
   const auto start = Clock::now();
@@ -33,6 +54,11 @@ int run(const Options& options) {
   const auto cuda = vm::compare_cuda(options.image_cuda, driver);
   if (!cuda) return complain(cuda.error());
   CompatReport report{*cuda, options.rootfs, {}};
+  if (options.gpu) {
+    const auto support = support_of(*options.gpu, driver);
+    if (!support) return complain(support.error());
+    report.gpu = *support;
+  }
   if (options.rootfs) {
     auto libraries = vm::find_image_libraries(**host, *options.rootfs);
     if (!libraries) return complain(libraries.error());
@@ -72,11 +98,16 @@ void declare_vm_compat(CommandSpec& command) {
        .value = &options->rootfs,
        .help = "Also look for driver libraries in this root of an image",
        .type = "FOLDER"},
+      {.name = "--gpu",
+       .value = &options->gpu,
+       .help = "Also say whether the driver serves this GPU: its PCI id, such as 10de:2330",
+       .type = "ID"},
   });
   add_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 the image's programs run; 1 the driver is too old, or the image has driver\n"
-      "libraries of another version where the loader finds them; 2 wrong usage; 4 not known.";
+      "Exit codes: 0 the image's programs run; 1 the driver is too old or does not serve the\n"
+      "GPU, or the image has driver libraries of another version where the loader finds them;\n"
+      "2 wrong usage; 4 not known.";
 }
 
 }  // namespace gpuready::cli

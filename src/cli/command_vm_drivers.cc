@@ -130,6 +130,10 @@ constexpr CommandEntry kSubcommands[] = {
     {"list", "List the bundles in a folder", declare_list},
     {"show", "Show what a bundle holds, and whether its parts fit together", declare_bundle<false>},
     {"verify", "Compare every file of a bundle with its SHA-256", declare_bundle<true>},
+    {"fetch", "Get an installer or package from a URL, by its SHA-256, and show its licence",
+     declare_vm_drivers_fetch},
+    {"upgrade", "Add a bundle to a folder of them, compare and test it, and make it current",
+     declare_vm_drivers_upgrade},
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 namespace gpuready::cli {
 
 void declare_vm_drivers(CommandSpec& command);
+void declare_vm_drivers_fetch(CommandSpec& command);
+void declare_vm_drivers_upgrade(CommandSpec& command);
 void declare_vm_compat(CommandSpec& command);
 void declare_vm_initrd(CommandSpec& command);
 

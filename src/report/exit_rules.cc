@@ -148,6 +148,14 @@ constexpr Rule<DriversReport> kDrivers[] = {
     {[](const DriversReport& r) { return !r.problems.empty(); }, Exit::unhealthy},
 };
 
+constexpr Rule<FetchReport> kFetch[] = {
+    {[](const FetchReport& r) { return !r.driver.problem.empty(); }, Exit::unhealthy},
+};
+
+constexpr Rule<UpgradeReport> kUpgrade[] = {
+    {[](const UpgradeReport& r) { return !r.switched; }, Exit::unhealthy},
+};
+
 constexpr Rule<CompatReport> kCompat[] = {
     {[](const CompatReport& r) { return r.cuda.fit == vm::CudaFit::too_old; }, Exit::unhealthy},
     {[](const CompatReport& r) {
@@ -156,7 +164,11 @@ constexpr Rule<CompatReport> kCompat[] = {
        });
      },
      Exit::unhealthy},
-    {[](const CompatReport& r) { return r.cuda.fit == vm::CudaFit::unknown; }, Exit::unknown},
+    {[](const CompatReport& r) { return r.gpu && r.gpu->served == false; }, Exit::unhealthy},
+    {[](const CompatReport& r) {
+       return r.cuda.fit == vm::CudaFit::unknown || (r.gpu && !r.gpu->served);
+     },
+     Exit::unknown},
 };
 
 constexpr Rule<VmDoctorReport> kVmDoctor[] = {
@@ -253,6 +265,8 @@ Exit exit_of(const BenchRun& outcome) { return first_that_holds(kBenchRun, outco
 
 Exit exit_of(const bench::Comparison& comparison) { return first_that_holds(kCompare, comparison); }
 Exit exit_of(const DriversReport& report) { return first_that_holds(kDrivers, report); }
+Exit exit_of(const FetchReport& report) { return first_that_holds(kFetch, report); }
+Exit exit_of(const UpgradeReport& report) { return first_that_holds(kUpgrade, report); }
 Exit exit_of(const CompatReport& report) { return first_that_holds(kCompat, report); }
 Exit exit_of(const VmDoctorReport& report) { return first_that_holds(kVmDoctor, report); }
 Exit exit_of(const bench::Promotion& promotion) { return first_that_holds(kPromote, promotion); }

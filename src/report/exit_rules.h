@@ -17,6 +17,8 @@
 #include "report/selftest_report.h"
 #include "report/vm/doctor_report.h"
 #include "report/vm/drivers_report.h"
+#include "report/vm/fetch_report.h"
+#include "report/vm/upgrade_report.h"
 #include "ternary/gguf_convert.h"
 #include "ternary/gguf_inspect.h"
 #include "ternary_device/bench.h"
@@ -63,6 +65,8 @@ Exit exit_of(const ternary::gguf::ConvertReport& report);
 Exit exit_of(const bench::Comparison& comparison);
 Exit exit_of(const DriversReport& report);
 Exit exit_of(const CompatReport& report);
+Exit exit_of(const FetchReport& report);
+Exit exit_of(const UpgradeReport& report);
 Exit exit_of(const VmDoctorReport& report);
 Exit exit_of(const bench::Promotion& promotion);
 

@@ -24,7 +24,7 @@ BY_ID = {schema["$id"]: schema for schema in SCHEMAS.values()}
 WRITTEN = ("report", "selftest", "ternary-verify", "ternary-bench", "ternary-inspect",
            "ternary-convert", "bench-run", "bench-compare", "bench-promote", "bench-history", "vm-drivers",
            "vm-compat", "vm-devices", "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
-           "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
+           "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain", "pack-key", "pack-build", "pack-publish",
            "pack-select", "pack-install", "pack-list", "pack-env")
 # What each of them says of itself.
 ENVELOPE = ("schema", "schema_version", "tool", "command", "created_utc", "machine_id", "boot_id",
@@ -86,7 +86,7 @@ class Schemas(unittest.TestCase):
                                         "ternary-convert", "bench-run", "bench-compare",
                                         "bench-promote", "bench-history", "vm-drivers", "vm-compat", "vm-devices",
                                         "vm-operation", "vm-status", "vm-args", "vm-initrd", "vm-doctor",
-           "pack-inspect", "pack-explain",
+                                        "vm-fetch", "vm-upgrade", "pack-inspect", "pack-explain",
                                         "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish",
                                         "pack-select", "pack-install", "pack-list", "pack-env"})
         for name, schema in SCHEMAS.items():
@@ -141,9 +141,8 @@ class Documents(unittest.TestCase):
         for kind in ("recording", "probe", "selftest", "ternary-verify", "ternary-bench",
                      "ternary-inspect", "ternary-convert", "bench-compare", "bench-promote", "bench-history",
                      "bench-run", "vm-drivers", "vm-compat", "vm-devices", "vm-operation",
-                     "vm-status",
-           "pack-inspect", "pack-explain",
-                     "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish", "pack-select",
+                     "vm-status", "vm-args", "vm-initrd", "vm-doctor", "vm-fetch", "vm-upgrade",
+                     "pack-inspect", "pack-explain", "pack-manifest", "pack-load-report", "pack-key", "pack-build", "pack-publish", "pack-select",
                      "pack-install", "pack-list", "pack-env"):
             paths = sorted(DOCUMENTS.glob(f"{kind}.*.json"))
             self.assertTrue(paths, f"no {kind} in {DOCUMENTS}")

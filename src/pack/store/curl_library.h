@@ -1,4 +1,4 @@
-// libcurl, found by dlopen(): of all of gpuready only `pack install` of a URL needs it. Declared
+// libcurl, found by dlopen(): `pack` and `vm drivers fetch` need it for URLs. Declared
 // here by ourselves: the ABI of libcurl.so.4 is stable since 2006. The numbers are those of
 // curl/curl.h.
 #pragma once

@@ -93,6 +93,7 @@ bool is_url(std::string_view path) {
 }
 
 std::string url_without_password(std::string_view url) {
+  if (!is_url(url)) return std::string(url);
   const auto begin = url.find("://") + 3;
   const auto end = std::min(url.find('/', begin), url.size());
   const auto at = url.rfind('@', end);
@@ -100,17 +101,23 @@ std::string url_without_password(std::string_view url) {
   return std::string(url.substr(0, begin)) + std::string(url.substr(at + 1));
 }
 
-Result<std::unique_ptr<UrlStream>> open_url_stream(const std::string& url,
-                                                   const OriginOptions& options) {
+Result<FileUrl> split_url(const std::string& url) {
   const auto path_end = std::min(url.find_first_of("?#"), url.size());
   const auto slash = url.rfind('/', path_end == 0 ? 0 : path_end - 1);
   const auto host = url.find("://") + 3;
-  if (slash < host || slash + 1 >= path_end)
+  if (!is_url(url) || slash < host || slash + 1 >= path_end)
     return fail(ErrorKind::bad_input,
                 url_without_password(url) + ": the URL of one file is wanted, and this names none");
-  const auto name = url.substr(slash + 1, url.find('#') - slash - 1);
-  auto stream = std::make_unique<ThreadedStream>(name, url.substr(slash + 1, path_end - slash - 1));
-  TRY(stream->start(url.substr(0, slash), options));
+  return FileUrl{.folder = url.substr(0, slash),
+                 .name = url.substr(slash + 1, url.find('#') - slash - 1),
+                 .shown_name = url.substr(slash + 1, path_end - slash - 1)};
+}
+
+Result<std::unique_ptr<UrlStream>> open_url_stream(const std::string& url,
+                                                   const OriginOptions& options) {
+  const auto parts = TRY(split_url(url));
+  auto stream = std::make_unique<ThreadedStream>(parts.name, parts.shown_name);
+  TRY(stream->start(parts.folder, options));
   return stream;
 }
 

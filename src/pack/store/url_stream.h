@@ -23,6 +23,11 @@ class UrlStream {
 
 bool is_url(std::string_view path);  // http:// or https://
 std::string url_without_password(std::string_view url);
+struct FileUrl {
+  std::string folder, name;  // as the server knows them
+  std::string shown_name;    // without what follows a '?'
+};
+Result<FileUrl> split_url(const std::string& url);
 Result<std::unique_ptr<UrlStream>> open_url_stream(const std::string& url,
                                                    const OriginOptions& options = {});
 

@@ -61,11 +61,11 @@ Table file_table(const DriverBundle& bundle) {
 std::string summary(const vm::BundleEntry& entry) {
   const auto& bundle = entry.bundle;
   return fmt::format(
-      "{}: driver {} for {}, {} files, {}; modules for {}{}", entry.folder, bundle.driver_version,
+      "{}: driver {} for {}, {} files, {}; modules for {}{}{}", entry.folder, bundle.driver_version,
       bundle.machine.empty() ? "?" : bundle.machine, bundle.files.size(),
       format_bytes(bytes_of(bundle)),
       bundle.kernel_releases.empty() ? "no kernel" : join(bundle.kernel_releases, ", "),
-      bundle.open_modules ? " (open)" : "");
+      bundle.open_modules ? " (open)" : "", entry.current ? "; current" : "");
 }
 
 }  // namespace
@@ -73,11 +73,12 @@ std::string summary(const vm::BundleEntry& entry) {
 Json to_json(const DriversReport& report, const Envelope& envelope) {
   Json json = begin_document("gpuready.vm-drivers", envelope);
   json["bundles"] = Json::array();
-  for (const auto& [folder, bundle] : report.bundles) {
-    Json inside = vm::to_json(bundle);
+  for (const auto& entry : report.bundles) {
+    Json inside = vm::to_json(entry.bundle);
     inside.erase("schema");
     inside.erase("schema_version");
-    json["bundles"].push_back({{"folder", printable(folder)}, {"bundle", std::move(inside)}});
+    json["bundles"].push_back({{"folder", printable(entry.folder)}, {"bundle", std::move(inside)}});
+    if (entry.current) json["bundles"].back()["current"] = true;
   }
   json["problems"] = texts(report.problems);
   return json;
@@ -110,6 +111,11 @@ Json to_json(const CompatReport& report, const Envelope& envelope) {
   put(json, "native_cuda", report.cuda.native_cuda);
   put(json, "least_driver", report.cuda.least_driver);
   json["explanation"] = report.cuda.explanation;
+  if (report.gpu) {
+    json["gpu"] = {{"id", report.gpu->gpu}, {"explanation", report.gpu->explanation}};
+    put(json["gpu"], "architecture", report.gpu->architecture);
+    put(json["gpu"], "served", report.gpu->served);
+  }
   put(json, "rootfs", report.rootfs);
   if (report.rootfs) json["image_libraries"] = Json::array();
   for (const auto& library : report.image_libraries)
@@ -121,6 +127,7 @@ Json to_json(const CompatReport& report, const Envelope& envelope) {
 
 std::string render_terminal(const CompatReport& report) {
   std::string out = report.cuda.explanation + "\n";
+  if (report.gpu) out += report.gpu->explanation + "\n";
   for (const auto& library : report.image_libraries)
     out += fmt::format(
         "The image has {} of driver {}{}\n", one_line(library.path), library.version,

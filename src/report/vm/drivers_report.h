@@ -23,6 +23,7 @@ struct CompatReport {
   vm::CudaCompatibility cuda;
   std::optional<std::string> rootfs;  // that was looked at
   std::vector<vm::ImageLibrary> image_libraries;
+  std::optional<vm::GpuSupport> gpu = {};  // that was asked for
 };
 Json to_json(const CompatReport& report, const Envelope& envelope);  // schema/vm-compat
 std::string render_terminal(const CompatReport& report);

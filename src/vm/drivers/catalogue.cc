@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "machine/cuda_drivers.h"
+#include "machine/pci_ids.h"
+#include "value/vendors.h"
 
 namespace gpuready::vm {
 namespace {
@@ -28,6 +32,15 @@ constexpr ArchitectureSupport kArchitectures[] = {
     {"Ada Lovelace", 520, 0}, {"Hopper", 520, 0},    {"Blackwell", 570, 0},
 };
 
+// How NVIDIA names its chips.
+constexpr struct {
+  std::string_view prefix, architecture;
+} kChips[] = {
+    {"GK", "Kepler"},       {"GM", "Maxwell"}, {"GP", "Pascal"},
+    {"GV", "Volta"},        {"TU", "Turing"},  {"GA", "Ampere"},
+    {"AD", "Ada Lovelace"}, {"GH", "Hopper"},  {"GB", "Blackwell"},
+};
+
 // The branch of a driver: 550 of 550.163.01; 590 and 591 are of one.
 const DriverBranch* branch_of(const Version& driver) {
   const DriverBranch* found = nullptr;
@@ -46,6 +59,48 @@ const DriverBranch* find_branch(int branch) {
   for (const auto& known : kBranches)
     if (known.branch == branch) return &known;
   return nullptr;
+}
+
+GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor,
+                       std::uint16_t device) {
+  GpuSupport out;
+  const auto name = pci_device_name(vendor, device);
+  out.gpu = fmt::format("{:04x}:{:04x}{}", vendor, device,
+                        name ? " (" + std::string(*name) + ")" : std::string());
+  if (vendor != pci_vendor::kNvidia) {
+    out.served = false;
+    out.explanation = out.gpu + " is not NVIDIA's, so NVIDIA's driver does not serve it.";
+    return out;
+  }
+  const auto driver = parse_version(driver_version);
+  const auto* branch = driver ? branch_of(*driver) : nullptr;
+  const auto chip = std::ranges::find_if(
+      kChips, [&](const auto& known) { return name && name->starts_with(known.prefix); });
+  const auto support = std::ranges::find_if(kArchitectures, [&](const auto& known) {
+    return chip != std::end(kChips) && known.architecture == chip->architecture;
+  });
+  if (support == std::end(kArchitectures) || branch == nullptr) {
+    out.explanation =
+        fmt::format("Whether driver {} serves {} is not known: {} is not in the catalogue.",
+                    driver_version, out.gpu, branch == nullptr ? "the driver's branch" : "the GPU");
+    return out;
+  }
+  out.architecture = support->architecture;
+  const bool ended = support->last_branch != 0 && branch->branch > support->last_branch;
+  out.served = branch->branch >= support->first_branch && !ended;
+  out.explanation =
+      *out.served ? fmt::format("Driver {} serves {}.", driver_version, out.gpu)
+      : ended     ? fmt::format("Driver {} no longer serves {}: branch {} is the last for {}.",
+                                driver_version, out.gpu, support->last_branch, support->architecture)
+                  : fmt::format("Driver {} is too old for {}: branch {} is the first for {}.",
+                                driver_version, out.gpu, support->first_branch, support->architecture);
+  return out;
+}
+
+std::string_view native_cuda(std::string_view driver_version) {
+  const auto driver = parse_version(driver_version);
+  const auto* branch = driver ? branch_of(*driver) : nullptr;
+  return branch == nullptr ? std::string_view() : branch->native_cuda;
 }
 
 std::string_view to_string(CudaFit fit) {

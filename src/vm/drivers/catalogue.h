@@ -1,6 +1,7 @@
 // NVIDIA's driver branches, and what runs on them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ struct DriverBranch {
 };
 std::span<const DriverBranch> driver_branches();  // oldest first
 const DriverBranch* find_branch(int branch);
+// The CUDA that a driver implements; empty: it is not in the catalogue.
+std::string_view native_cuda(std::string_view driver_version);
 
 // Source: NVIDIA, README of each branch, "Supported NVIDIA GPU Products", and the announcement of
 // the branches that end the support of Kepler, and of Maxwell, Pascal and Volta.
@@ -28,6 +31,16 @@ struct ArchitectureSupport {
   int first_branch, last_branch;  // last: 0 while it is supported
 };
 std::span<const ArchitectureSupport> architecture_support();
+
+// Whether a driver serves a GPU. Its architecture is that of its chip, which the PCI ID
+// Repository names ("GH100 [H100 SXM5 80GB]").
+struct GpuSupport {
+  std::string gpu;                          // "10de:2330 (H100 SXM5 80GB)"
+  std::optional<std::string> architecture;  // nothing: not in the list of PCI ids
+  std::optional<bool> served;               // nothing: not known
+  std::string explanation;
+};
+GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, std::uint16_t device);
 
 // The open modules drive GPUs of these branches on (of data centres; of all from 550 on).
 inline constexpr int kFirstOpenBranch = 515;

@@ -394,10 +394,20 @@ class Collector {
 
 Result<DriverBundle> collect_bundle(const CollectOptions& options, const std::string& folder,
                                     Host& host, Storage& storage) {
-  auto staging = TRY(StagingFolder::create(folder, storage));
+  TRY(refuse_existing(folder, storage));
+  auto staging = TRY(StagingFolder::create(gpuready::folder_of(folder), storage));
   auto bundle = TRY(Collector(options, host, staging).run());
-  TRY(staging.commit());
+  TRY(staging.commit(folder));
   return bundle;
+}
+
+Result<BundleEntry> add_bundle(const CollectOptions& options, const std::string& bundles,
+                               const std::string& name, Host& host, Storage& storage) {
+  auto staging = TRY(StagingFolder::create(bundles, storage));
+  BundleEntry entry{"", TRY(Collector(options, host, staging).run())};
+  entry.folder = bundles + "/" + (name.empty() ? entry.bundle.driver_version : name);
+  TRY(staging.commit(entry.folder));
+  return entry;
 }
 
 }  // namespace gpuready::vm

@@ -6,7 +6,7 @@
 
 #include "host/host.h"
 #include "host/storage.h"
-#include "vm/drivers/bundle.h"
+#include "vm/drivers/open_bundle.h"
 
 namespace gpuready::vm {
 
@@ -23,5 +23,9 @@ struct CollectOptions {
 // are hard links where the filesystem allows them.
 Result<DriverBundle> collect_bundle(const CollectOptions& options, const std::string& folder,
                                     Host& host, Storage& storage);
+
+// The same in a folder of bundles, as `name`, or without one as the driver's version.
+Result<BundleEntry> add_bundle(const CollectOptions& options, const std::string& bundles,
+                               const std::string& name, Host& host, Storage& storage);
 
 }  // namespace gpuready::vm

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/sha256.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "host/mapped_file.h"
 
@@ -52,12 +53,30 @@ std::vector<std::string> verify_bundle(Host& host, const std::string& folder,
   return found;
 }
 
+Result<std::optional<std::string>> current_bundle(Host& host, const std::string& folder) {
+  const auto link = fmt::format("{}/{}", folder, kCurrent);
+  const auto target = host.read_link(link);
+  if (!target && !host.exists(link)) return std::optional<std::string>();
+  if (!target)
+    return fail(ErrorKind::bad_input, link +
+                                          " is not a link; rename it, so that a bundle can be "
+                                          "made current");
+  if (target->find('/') != target->npos || !is_safe_relative(*target) ||
+      !host.exists(list_of(folder + "/" + *target)))
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} leads to \"{}\", which is no bundle of this folder; remove it",
+                            link, printable(*target)));
+  return std::optional(*target);
+}
+
 Result<std::vector<BundleEntry>> list_bundles(Host& host, const std::string& folder) {
   std::vector<BundleEntry> found;
-  for (const auto& name : TRY(host.list_directory(folder))) {
+  const auto names = TRY(host.list_directory(folder));
+  const auto current = current_bundle(host, folder).value_or(std::nullopt);
+  for (const auto& name : names) {
     const auto path = folder + "/" + name;
-    if (name.starts_with(".") || !host.exists(list_of(path))) continue;
-    found.push_back({path, TRY(open_bundle(host, path))});
+    if (name.starts_with(".") || name == kCurrent || !host.exists(list_of(path))) continue;
+    found.push_back({path, TRY(open_bundle(host, path)), name == current});
   }
   return found;
 }

@@ -5,20 +5,22 @@
 
 #include <atomic>
 #include <cerrno>
-#include <filesystem>
+
+#include "base/paths.h"
 
 namespace gpuready::vm {
 
-Result<StagingFolder> StagingFolder::create(const std::string& path, Storage& storage) {
+Result<void> refuse_existing(const std::string& path, Storage& storage) {
+  if (!storage.status(path)) return {};
+  return fail(ErrorKind::bad_input, path + " exists; name a new folder, or remove it first",
+              EEXIST);
+}
+
+Result<StagingFolder> StagingFolder::create(const std::string& parent, Storage& storage) {
   static std::atomic<unsigned> count{0};
-  if (storage.status(path))
-    return fail(ErrorKind::bad_input, path + " exists; name a new folder, or remove it first",
-                EEXIST);
-  auto parent = std::filesystem::path(path).parent_path().string();
-  if (parent.empty()) parent = ".";
   auto folder = fmt::format("{}/.gpuready-{}-{}.tmp", parent, ::getpid(), ++count);
   TRY(storage.make_folder(folder, 0755));
-  return StagingFolder(path, std::move(folder), storage);
+  return StagingFolder(std::move(folder), storage);
 }
 
 StagingFolder::~StagingFolder() {
@@ -97,18 +99,18 @@ Result<void> StagingFolder::remove_empty_folders(const std::string& above) {
   return {};
 }
 
-Result<void> StagingFolder::commit() {
+Result<void> StagingFolder::commit(const std::string& path) {
+  TRY(refuse_existing(path, *storage_));
   for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder)
     TRY(storage_->sync_folder(path_of(*folder)));
   TRY(storage_->sync_folder(folder_));
-  auto renamed = storage_->rename(folder_, path_, OnExisting::fail);
+  auto renamed = storage_->rename(folder_, path, OnExisting::fail);
   // Where a filesystem cannot tell: a folder is never renamed over one that holds something.
   if (!renamed && renamed.error().code == EOPNOTSUPP)
-    renamed = storage_->rename(folder_, path_, OnExisting::replace);
+    renamed = storage_->rename(folder_, path, OnExisting::replace);
   TRY(std::move(renamed));
   committed_.value = true;
-  auto parent = std::filesystem::path(path_).parent_path().string();
-  return storage_->sync_folder(parent.empty() ? "." : parent);
+  return storage_->sync_folder(gpuready::folder_of(path));
 }
 
 }  // namespace gpuready::vm

@@ -15,9 +15,9 @@ namespace gpuready::vm {
 
 class StagingFolder {
  public:
-  // `path` must not exist. The other name is .gpuready-PID-N.tmp in the same folder; a process
-  // that is killed leaves it behind.
-  static Result<StagingFolder> create(const std::string& path, Storage& storage);
+  // In the folder that it will stand in, under the name .gpuready-PID-N.tmp; a process that is
+  // killed leaves it behind.
+  static Result<StagingFolder> create(const std::string& parent, Storage& storage);
   StagingFolder(StagingFolder&&) = default;
   StagingFolder& operator=(StagingFolder&&) = delete;
   ~StagingFolder();  // removes what was not committed
@@ -35,14 +35,15 @@ class StagingFolder {
   Result<void> remove_file(const std::string& relative);
   Result<void> remove_empty_folders(const std::string& above);  // this folder and those below it
 
-  Result<void> commit();
+  // `path` is in the same folder and must not exist.
+  Result<void> commit(const std::string& path);
 
  private:
-  StagingFolder(std::string path, std::string folder, Storage& storage)
-      : path_(std::move(path)), folder_(std::move(folder)), storage_(&storage) {}
+  StagingFolder(std::string folder, Storage& storage)
+      : folder_(std::move(folder)), storage_(&storage) {}
   Result<void> make_parents(const std::string& relative);
 
-  std::string path_, folder_;
+  std::string folder_;
   Storage* storage_;
   std::set<std::string> folders_, files_;  // relative, made by us
   struct Committed {
@@ -51,5 +52,8 @@ class StagingFolder {
     Committed(Committed&& other) noexcept : value(other.value) { other.value = true; }
   } committed_;
 };
+
+// EEXIST, and what to do, where something stands at `path`.
+Result<void> refuse_existing(const std::string& path, Storage& storage);
 
 }  // namespace gpuready::vm

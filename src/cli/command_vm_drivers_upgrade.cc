@@ -1,0 +1,161 @@
+// `gpuready vm drivers upgrade`: adds a bundle, compares and tests it, and makes it current.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/paths.h"
+#include "base/text.h"
+#include "cli/deliver_report.h"
+#include "cli/options.h"
+#include "cli/vm_driver_commands.h"
+#include "machine/pci_files.h"
+#include "report/exit_rules.h"
+#include "value/vendors.h"
+#include "vm/device.h"
+#include "vm/drivers/collect.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct Options {
+  Globals globals;
+  std::string folder;
+  vm::CollectOptions collect;
+  std::optional<std::string> name, to, test;
+};
+
+std::vector<std::pair<std::uint16_t, std::uint16_t>> nvidia_gpus(Host& host) {
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> ids;
+  const auto names = host.list_directory("/sys/bus/pci/devices");
+  for (const auto& name : names.value_or(std::vector<std::string>{})) {
+    const auto address = parse_pci_address(name);
+    const auto function = address ? vm::read_pci_function(host, *address)
+                                  : Result<vm::PciFunction>(fail(ErrorKind::not_found, name));
+    if (function && function->vendor_id == pci_vendor::kNvidia && vm::has_memory(*function))
+      ids.emplace_back(function->vendor_id, function->device_id);
+  }
+  return ids;
+}
+
+// A name in the folder: of a bundle that is there, or of a new one.
+Result<void> check_bundle_name(const std::string& name, const char* option) {
+  if (vm::is_safe_relative(name) && name.find('/') == name.npos && !name.starts_with(".") &&
+      name != vm::kCurrent)
+    return {};
+  return fail(
+      ErrorKind::bad_input,
+      fmt::format("{} {}: the name of a bundle in the folder is wanted", option, printable(name)));
+}
+
+Result<UpgradeReport> upgrade(const Options& options, Host& host) {
+  if (options.to.has_value() == !options.collect.from.empty())
+    return fail(ErrorKind::bad_input,
+                "name either what to make the new bundle FROM, or with --to one that is there");
+  if (options.name) TRY(check_bundle_name(*options.name, "--name"));
+  if (options.to) TRY(check_bundle_name(*options.to, "--to"));
+  auto lock = live_storage().lock(options.folder + "/.lock");
+  if (!lock && lock.error().kind == ErrorKind::busy)
+    return fail(ErrorKind::busy, options.folder + ": another upgrade of it runs now");
+  if (!lock) return std::unexpected(lock.error());
+  UpgradeReport report;
+  report.folder = options.folder;
+  report.from = TRY(vm::current_bundle(host, options.folder));
+  if (options.to) {
+    const auto folder = options.folder + "/" + *options.to;
+    report.bundle = {folder, TRY(vm::open_bundle(host, folder))};
+  } else {
+    report.bundle = TRY(vm::add_bundle(options.collect, options.folder, options.name.value_or(""),
+                                       host, live_storage()));
+    report.added = true;
+  }
+  const std::string name(base_name(report.bundle.folder));
+  report.tests = vm::test_bundle(host, report.bundle);
+  report.tests.push_back(vm::test_gpus(report.bundle.bundle, nvidia_gpus(host)));
+  if (report.from && *report.from != name) {
+    const auto current = TRY(vm::open_bundle(host, options.folder + "/" + *report.from));
+    report.diff = vm::compare_bundles(current, report.bundle.bundle);
+    // The way back to an older one is free.
+    if (report.added)
+      for (auto& test : vm::test_diff(*report.diff)) report.tests.push_back(std::move(test));
+  }
+  if (options.test && !report.failed()) {
+    const auto seconds = options.globals.timeout_s.value_or(600);
+    report.tests.push_back(
+        vm::test_by_command(host, *options.test, report.bundle.folder,
+                            std::chrono::milliseconds(static_cast<long>(seconds * 1000))));
+  }
+  if (report.failed()) return report;
+  TRY(vm::switch_bundle(live_storage(), options.folder, name));
+  report.switched = true;
+  return report;
+}
+
+int run(const Options& options) {
+  const auto start = Clock::now();
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto host = make_live_host();
+  const auto report = upgrade(options, *host);
+  if (!report)
+    return complain(report.error(),
+                    report.error().kind == ErrorKind::busy ? Exit::unknown : Exit::usage);
+  Envelope envelope = begin_envelope("vm drivers upgrade");
+  envelope.exit = exit_of(*report);
+  return deliver_report(envelope, *report, start, options.globals);
+}
+
+}  // namespace
+
+void declare_vm_drivers_upgrade(CommandSpec& command) {
+  auto options = std::make_shared<Options>();
+  command.run = [options] { return run(*options); };
+  command.add({
+      {.name = "FOLDER",
+       .value = &options->folder,
+       .help = "A folder of bundles; its link `current` leads to the one in use",
+       .required = true},
+      {.name = "FROM",
+       .value = &options->collect.from,
+       .help = "What the new bundle is made of, as of `vm drivers collect`"},
+      {.name = "--to",
+       .value = &options->to,
+       .help = "A bundle that is there already: the way back, or another attempt",
+       .type = "NAME"},
+      {.name = "--name",
+       .value = &options->name,
+       .help = "The new bundle's name in FOLDER; its driver's version without it",
+       .type = "NAME"},
+      {.name = "--test",
+       .value = &options->test,
+       .help = "Also run this program with the bundle as its argument: it must end with 0",
+       .type = "PROGRAM"},
+      {.name = "--timeout",
+       .value = &options->globals.timeout_s,
+       .help = "How long that program may take (600 s)",
+       .type = "S",
+       .range = Range{1, 86400},
+       .seconds = true},
+      {.name = "--kernel",
+       .value = &options->collect.kernel_release,
+       .help = "Take modules of this kernel release alone",
+       .type = "RELEASE"},
+      {.name = "--driver-version",
+       .value = &options->collect.driver_version,
+       .help = "Which driver, where several are there",
+       .type = "VERSION"},
+      {.name = "--module",
+       .value = &options->collect.modules,
+       .help = "Also this module of that kernel; can be given several times",
+       .type = "NAME"},
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "A new bundle must serve all that the current one serves: libraries, kernels, CUDA, and "
+      "this\n"
+      "machine's GPUs. Whatever the tests say, the old bundle stays.\n"
+      "Exit codes: 0 it is current; 1 a test failed, and current is what it was; 2 wrong usage, "
+      "or\n"
+      "no bundle can be made; 4 another upgrade of FOLDER runs.";
+}
+
+}  // namespace gpuready::cli

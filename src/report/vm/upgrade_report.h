@@ -1,0 +1,28 @@
+// What `vm drivers upgrade` compared, tested and switched.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/envelope.h"
+#include "report/report.h"
+#include "vm/drivers/upgrade.h"
+
+namespace gpuready {
+
+struct UpgradeReport {
+  std::string folder;
+  vm::BundleEntry bundle;           // that was added or chosen
+  bool added = false;               // by this command
+  std::optional<std::string> from;  // the name of the bundle that was current
+  std::optional<vm::BundleDiff> diff;
+  std::vector<vm::BundleTest> tests;
+  bool switched = false;  // FOLDER/current leads to it now
+
+  bool failed() const;
+};
+Json to_json(const UpgradeReport& report, const Envelope& envelope);  // schema/vm-upgrade
+std::string render_terminal(const UpgradeReport& report, const TerminalStyle& style);
+
+}  // namespace gpuready
