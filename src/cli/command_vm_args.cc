@@ -24,6 +24,7 @@ int run(const Options& options) {
   const auto state = vm::read_state(**host, vm::kJournalFolder);
   if (!state) return complain(state.error());
   std::vector<const vm::Device*> devices;
+  std::vector<const vm::MediatedDevice*> instances;
   bool managed = false;
   for (const auto& claim : state->claims) {
     if (state_of(claim) != vm::ClaimState::attached || claim.attached().name != options.name)
@@ -31,11 +32,15 @@ int run(const Options& options) {
     managed |= claim.attached().managed;
     for (const auto& address : claim.attached().devices)
       if (const auto* device = state->inventory.find(address)) devices.push_back(device);
+    for (const auto& uuid : claim.attached().instances)
+      if (const auto* instance = state->inventory.find_instance(uuid))
+        instances.push_back(instance);
   }
-  if (devices.empty())
+  if (devices.empty() && instances.empty())
     return complain({ErrorKind::not_found, options.name + ": nothing is attached for it", 0},
                     Exit::required_absent);
-  const auto args = vm::guest_args(*vm::hypervisor_named(options.hypervisor), devices, managed);
+  const auto args =
+      vm::guest_args(*vm::hypervisor_named(options.hypervisor), devices, managed, instances);
   Envelope envelope = begin_vm_envelope("vm args", options.globals);
   envelope.duration_ms = elapsed_ms(start);
   return deliver(Delivery{.envelope = envelope,

@@ -38,9 +38,11 @@ int finish(std::string command, const Told& told, Clock::time_point start, const
 
 Result<vm::AttachRequest> request_of(const Options& options) {
   vm::AttachRequest request;
-  request.name = options.name.value_or("plan");
-  TRY(vm::check_name(request.name));
-  request.devices = TRY(addresses_of(options.devices));
+  request.name = options.name.value_or("");
+  if (options.name) TRY(vm::check_name(*options.name));
+  auto named = TRY(devices_of(options.devices));
+  request.devices = std::move(named.devices);
+  request.instances = std::move(named.instances);
   request.managed = options.managed;
   if (options.huge_pages_gib)
     request.huge_pages =
@@ -98,12 +100,13 @@ int attach(const Options& options) {
 }
 
 int detach(const Options& options) {
-  const auto devices = addresses_of(options.devices);
-  if (!devices) return complain(devices.error());
-  if (devices->empty() && !options.name)
+  const auto named = devices_of(options.devices);
+  if (!named) return complain(named.error());
+  if (options.devices.empty() && !options.name)
     return complain({ErrorKind::bad_input, "name what to give back: --for NAME or devices", 0});
-  return carry_out("vm detach", options,
-                   [&](vm::Hands& hands) { return vm::detach(hands, options.name, *devices); });
+  return carry_out("vm detach", options, [&](vm::Hands& hands) {
+    return vm::detach(hands, options.name, named->devices, named->instances);
+  });
 }
 
 int recover(const Options& options) {
@@ -137,10 +140,12 @@ void add_name(CommandSpec& command, Options& options, bool required) {
 }
 
 void add_attach_options(CommandSpec& command, Options& options, bool name_required) {
-  command.add({{.name = "DEVICE",
-                .value = &options.devices,
-                .help = "PCI addresses; what shares their IOMMU group or their slot comes along",
-                .required = true}});
+  command.add(
+      {{.name = "DEVICE",
+        .value = &options.devices,
+        .help = "PCI addresses; what shares their IOMMU group or their slot comes along. UUIDs of "
+                "mediated devices (vGPUs)",
+        .required = true}});
   add_name(command, options, name_required);
   command.add({
       {.name = "--managed",
@@ -192,7 +197,7 @@ void declare_vm_detach(CommandSpec& command) {
   command.run = [options] { return detach(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,
-                .help = "PCI addresses; all that was attached with them comes back"}});
+                .help = "PCI addresses or UUIDs; all that was attached with them comes back"}});
   add_name(command, *options, false);
   add_deadline(command, *options);
   add_output(command, options->globals);

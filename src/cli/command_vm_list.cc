@@ -28,6 +28,12 @@ int finish(const char* command, const VmDevices& devices, Clock::time_point star
   return deliver_report(envelope, devices, start, globals);
 }
 
+std::vector<std::string> every_instance(const vm::Inventory& inventory) {
+  std::vector<std::string> uuids;
+  for (const auto& instance : inventory.instances) uuids.push_back(instance.uuid);
+  return uuids;
+}
+
 int list(const Options& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
@@ -35,29 +41,45 @@ int list(const Options& options) {
   if (!host) return complain(host.error());
   VmDevices devices{.inventory = std::move(host->inventory), .shown = {}};
   devices.shown = vm::passable_ones(devices.inventory, options.all);
+  devices.instances = every_instance(devices.inventory);
   return finish("vm list", devices, start, options.globals);
 }
 
 int show(const Options& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
-  const auto named = addresses_of(options.devices);
+  const auto named = devices_of(options.devices);
   if (!named) return complain(named.error());
-  auto host = open_vm_host(options.globals, {.all = false, .named = *named});
+  auto host = open_vm_host(options.globals, {.all = false, .named = named->devices});
   if (!host) return complain(host.error());
-  VmDevices devices{.inventory = std::move(host->inventory), .shown = *named, .in_full = true};
-  if (named->empty()) devices.shown = vm::passable_ones(devices.inventory);
+  VmDevices devices{.inventory = std::move(host->inventory),
+                    .shown = named->devices,
+                    .in_full = true,
+                    .instances = named->instances};
+  if (options.devices.empty()) {
+    devices.shown = vm::passable_ones(devices.inventory);
+    devices.instances = every_instance(devices.inventory);
+  }
   if (options.name)
     std::erase_if(devices.shown, [&](const PciAddress& address) {
       const auto* device = devices.inventory.find(address);
       return device && device->around.attached_to != options.name;
     });
-  if (options.name && devices.shown.empty())
+  if (options.name)
+    std::erase_if(devices.instances, [&](const std::string& uuid) {
+      const auto* instance = devices.inventory.find_instance(uuid);
+      return instance && instance->around.attached_to != options.name;
+    });
+  if (options.name && devices.shown.empty() && devices.instances.empty())
     return complain({ErrorKind::not_found, *options.name + ": nothing is attached for it", 0},
                     Exit::required_absent);
   for (const auto& address : devices.shown)
     if (!devices.inventory.find(address))
       return complain({ErrorKind::not_found, address.text() + ": there is no such PCI device", 0},
+                      Exit::required_absent);
+  for (const auto& uuid : devices.instances)
+    if (!devices.inventory.find_instance(uuid))
+      return complain({ErrorKind::not_found, uuid + ": there is no such mediated device", 0},
                       Exit::required_absent);
   return finish("vm show", devices, start, options.globals);
 }
@@ -79,7 +101,8 @@ void declare_vm_show(CommandSpec& command) {
   command.run = [options] { return show(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,
-                .help = "PCI addresses, such as 0000:17:00.0; all that `vm list` names when none "
+                .help = "PCI addresses, such as 0000:17:00.0, and UUIDs of mediated devices; all "
+                        "that `vm list` names when none "
                         "is given"},
                {.name = "--for",
                 .value = &options->name,

@@ -20,6 +20,20 @@ Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& tex
   return addresses;
 }
 
+Result<NamedDevices> devices_of(const std::vector<std::string>& texts) {
+  NamedDevices named;
+  std::vector<std::string> addresses;
+  for (const auto& text : texts) {
+    const auto small = to_lower(text);
+    if (vm::is_uuid(small))
+      named.instances.push_back(small);
+    else
+      addresses.push_back(text);
+  }
+  named.devices = TRY(addresses_of(addresses));
+  return named;
+}
+
 void add_vm_output(CommandSpec& command, Globals& globals) {
   command.add({{.name = "--replay",
                 .value = &globals.replay,

@@ -10,6 +10,13 @@
 
 namespace gpuready::cli {
 
+// What people name: PCI addresses, and mediated devices by their UUIDs.
+struct NamedDevices {
+  std::vector<PciAddress> devices;
+  std::vector<std::string> instances;
+};
+Result<NamedDevices> devices_of(const std::vector<std::string>& texts);
+
 // Addresses as people write them: "17:00.0", "0000:17:00.0".
 Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts);
 

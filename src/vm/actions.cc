@@ -70,6 +70,21 @@ bool is_no_reset(const Action& action) {
   return action.kind == ActionKind::reset && action.value.empty();
 }
 
+PlanStep vgpu_step(const PciFunction& function) {
+  const auto type = function.vgpu_type.value_or("0");
+  std::string name;
+  for (const auto& known : function.vgpu_types)
+    if (known.id == type && known.name) name = fmt::format(" ({})", *known.name);
+  return {.what = fmt::format("See that {} is a vGPU of type {}{}", function.address.text(), type,
+                              name),
+          .why = "The driver that made it hands it to virtual machines.",
+          .risk = {},
+          .act = {.kind = ActionKind::write,
+                  .device = function.address,
+                  .path = vgpu_attribute(function.address),
+                  .value = type}};
+}
+
 PlanStep vbios_step(const PciAddress& device) {
   return {.what = "Note the VBIOS of " + device.text(),
           .why = "A guest must not change it; it is compared when the device comes back.",
@@ -107,6 +122,8 @@ std::string describe(const Action& action) {
       return "see that nobody uses the devices";
     case ActionKind::rom:
       return fmt::format("read the VBIOS of {}", device);
+    case ActionKind::renew:
+      return fmt::format("make {} anew", printable(action.value));
     case ActionKind::clean:
       return fmt::format("overwrite and test the memory of {}", device);
   }

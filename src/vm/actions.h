@@ -17,6 +17,8 @@ PlanStep reset_step(const PciAddress& device, const std::string& methods);
 PlanStep no_reset_step(const PciAddress& device);
 bool is_no_reset(const Action& action);
 // Notes the VBIOS, or compares it with what was noted.
+// See that a virtual function is the vGPU that it was.
+PlanStep vgpu_step(const PciFunction& function);
 PlanStep vbios_step(const PciAddress& device);
 PlanStep service_step(bool stop, const std::string& unit);
 // Sentences for an action that undoes another.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -10,12 +11,14 @@
 
 namespace gpuready::vm {
 namespace {
-constexpr std::string_view kBus = "/sys/bus/pci/";
+constexpr std::string_view kPlaces[] = {"/sys/bus/pci/", "/sys/bus/mdev/", "/sys/class/mdev_bus/"};
 constexpr int kUsage = 2;
 }  // namespace
 
 int run_attribute_child(std::span<const std::string> args) {
-  if (args.size() != 2 || !args[0].starts_with(kBus) || contains(args[0], "/../")) return kUsage;
+  const auto above = [&](std::string_view place) { return args[0].starts_with(place); };
+  if (args.size() != 2 || !std::ranges::any_of(kPlaces, above) || contains(args[0], "/../"))
+    return kUsage;
   const auto written = live_storage().write_attribute(args[0], args[1]);
   std::printf("%d\n", written ? 0 : written.error().code);
   return 0;

@@ -13,7 +13,8 @@ namespace gpuready::vm {
 
 inline constexpr const char* kAttributeChild = "__attribute";
 
-// The child's side: `gpuready __attribute PATH VALUE` writes one attribute of the PCI bus and
+// The child's side: `gpuready __attribute PATH VALUE` writes one attribute of the PCI or
+// mediated bus and
 // prints the errno. Returns the process's exit code.
 int run_attribute_child(std::span<const std::string> args);
 

@@ -22,6 +22,18 @@ Device* Inventory::find(const PciAddress& address) {
   return const_cast<Device*>(std::as_const(*this).find(address));
 }
 
+const MediatedDevice* Inventory::find_instance(std::string_view uuid) const {
+  const auto found = std::ranges::find(instances, uuid, &MediatedDevice::uuid);
+  return found == instances.end() ? nullptr : &*found;
+}
+
+bool is_uuid(std::string_view text) {
+  constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return text.size() == kShape.size() && std::ranges::equal(text, kShape, [](char c, char shape) {
+           return shape == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
 bool is_passable(std::uint16_t vendor, std::uint32_t class_code) {
   return class_code >> 16 == kDisplay || class_code >> 8 == kAccelerator ||
          (class_code >> 8 == kOtherBridge && vendor == pci_vendor::kNvidia);
@@ -34,6 +46,10 @@ bool has_memory(const PciFunction& function) {
 
 bool is_vfio(const std::optional<std::string>& driver) {
   return driver && passes_through(*driver) && *driver != "pci-stub";
+}
+
+bool is_handed_over(const PciFunction& function) {
+  return function.is_vgpu() || is_vfio(function.driver);
 }
 
 }  // namespace gpuready::vm

@@ -47,6 +47,22 @@ struct Device {
   Surroundings around;
 };
 
+// An instance of a mediated device (vGPU), which a driver made of a part of its device
+// (Linux, Documentation/driver-api/vfio-mediated-device.rst).
+struct MediatedFacts {
+  std::string uuid;
+  std::string parent;                 // "0000:17:00.0", or what its driver calls it
+  std::string type;                   // "nvidia-63"
+  std::optional<std::string> name;    // of the type: "GRID P40-2Q"
+  std::optional<std::string> api;     // "vfio-pci": what a guest sees
+  std::optional<std::string> driver;  // bound now
+  std::optional<int> iommu_group;
+};
+struct MediatedDevice : MediatedFacts {
+  Surroundings around;
+};
+bool is_uuid(std::string_view text);  // of 36 characters, in lower case
+
 // A line of modules.alias by which a VFIO driver other than vfio-pci claims devices (Linux 5.16):
 // "vfio_pci:v000010DEd00002342sv*sd*bc*sc*i*".
 struct VfioVariant {
@@ -75,11 +91,13 @@ struct HostFacts {
 
 struct Inventory {
   HostFacts host;
-  std::vector<Device> devices;      // by address
-  std::vector<std::string> unseen;  // what could not be read, and why
+  std::vector<Device> devices;            // by address
+  std::vector<MediatedDevice> instances;  // by UUID
+  std::vector<std::string> unseen;        // what could not be read, and why
 
   const Device* find(const PciAddress& address) const;
   Device* find(const PciAddress& address);
+  const MediatedDevice* find_instance(std::string_view uuid) const;
 };
 
 // GPUs, processing accelerators and NVIDIA's switches: what `vm list` shows.
@@ -87,5 +105,7 @@ bool is_passable(std::uint16_t vendor, std::uint32_t class_code);
 // Something that keeps what a guest wrote: it must be overwritten before another sees it.
 bool has_memory(const PciFunction& function);
 bool is_vfio(const std::optional<std::string>& driver);  // vfio-pci and its variants
+// The driver that it has hands it to virtual machines: a VFIO driver, or that of a vGPU.
+bool is_handed_over(const PciFunction& function);
 
 }  // namespace gpuready::vm

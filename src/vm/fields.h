@@ -39,6 +39,14 @@ constexpr void visit_fields(Visitor& visit, Of<MdevType>) {
 }
 
 template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<VgpuType>) {
+  using T = VgpuType;
+  visit.about("vgpu_type", "A kind of vGPU that a virtual function can become.");
+  FIELD(id, "What is written into nvidia/current_vgpu_type.", {.always = true});
+  FIELD(name, "Name that its driver gives it.");
+}
+
+template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<PciFunction>) {
   using T = PciFunction;
   visit.about("pci_function", "A PCI function as sysfs shows it.");
@@ -67,6 +75,8 @@ constexpr void visit_fields(Visitor& visit, Of<PciFunction>) {
   FIELD(physical_function, "Of a virtual function: whose it is.");
   FIELD(virtual_functions, "SR-IOV: their addresses.");
   FIELD(mdev_types, "Kinds of mediated devices.");
+  FIELD(vgpu_type, "Of a virtual function that NVIDIA's driver has: the vGPU that it is; 0: none.");
+  FIELD(vgpu_types, "The vGPUs that it can become.");
   visit.derived(
       "mmio_bytes", [](const T& f) { return mmio_bytes(f.bars); },
       "Memory space that a guest needs for its windows.");
@@ -99,6 +109,19 @@ constexpr void visit_fields(Visitor& visit, Of<Surroundings>) {
   FIELD(readiness, "May it be given to a virtual machine?");
   FIELD(reason, "Why not.");
   FIELD(cure, "What helps.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<MediatedFacts>) {
+  using T = MediatedFacts;
+  visit.about("mediated_device", "A part of a device that its driver hands to virtual machines.");
+  FIELD(uuid, "Its name.", {.always = true});
+  FIELD(parent, "The device that it is a part of.", {.always = true});
+  FIELD(type, "Its kind, by the folder in sysfs.", {.always = true});
+  FIELD(name, "Name that its driver gives this kind.");
+  FIELD(api, "What a guest sees: vfio-pci.");
+  FIELD(driver, "Kernel driver that is bound. Absent: none.");
+  FIELD(iommu_group, "IOMMU group.");
 }
 
 template <class Visitor>

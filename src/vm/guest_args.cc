@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "value/vendors.h"
+#include "vm/mediated.h"
 
 namespace gpuready::vm {
 namespace {
@@ -21,8 +22,10 @@ std::vector<Slot> slots_of(const std::vector<const Device*>& devices) {
     return address;
   };
   for (const auto* device : devices) {
-    const auto same = std::ranges::find_if(
-        slots, [&](const Slot& slot) { return key(slot.front()) == key(device); });
+    const auto same = std::ranges::find_if(slots, [&](const Slot& slot) {
+      return key(slot.front()) == key(device) && !device->function.physical_function &&
+             !slot.front()->function.physical_function;
+    });
     if (same == slots.end())
       slots.push_back({device});
     else
@@ -44,13 +47,19 @@ bool in_clique(const Device& device, const std::vector<const Device*>& all) {
          std::ranges::count_if(all, [](const Device* d) { return is_nvidia_gpu(*d); }) > 1;
 }
 
-void add_qemu(const std::vector<const Device*>& devices, GuestArgs& out) {
+using Instances = std::vector<const MediatedDevice*>;
+
+void add_qemu(const std::vector<const Device*>& devices, const Instances& instances,
+              GuestArgs& out) {
   std::size_t port = 0;
-  for (const auto& slot : slots_of(devices)) {
+  const auto add_port = [&] {
     ++port;
     out.arguments.push_back("-device");
     out.arguments.push_back(
         fmt::format("pcie-root-port,id=gpuready{0},chassis={0},slot={0}", port));
+  };
+  for (const auto& slot : slots_of(devices)) {
+    add_port();
     for (std::size_t number = 0; number < slot.size(); ++number) {
       std::string text = fmt::format("vfio-pci,host={},bus=gpuready{},addr=00.{}",
                                      slot[number]->function.address.text(), port, number);
@@ -59,6 +68,12 @@ void add_qemu(const std::vector<const Device*>& devices, GuestArgs& out) {
       out.arguments.push_back("-device");
       out.arguments.push_back(std::move(text));
     }
+  }
+  for (const auto* instance : instances) {
+    add_port();
+    out.arguments.push_back("-device");
+    out.arguments.push_back(fmt::format("vfio-pci,sysfsdev={}{},bus=gpuready{},addr=00.0",
+                                        kMediatedDevices, instance->uuid, port));
   }
   if (const auto window = window_mib(devices); window > 0) {
     out.arguments.push_back("-fw_cfg");
@@ -72,23 +87,33 @@ std::string xml_address(const PciAddress& address) {
       address.domain, address.bus, address.device, address.function);
 }
 
-void add_libvirt(const std::vector<const Device*>& devices, bool managed, GuestArgs& out) {
+void add_libvirt(const std::vector<const Device*>& devices, const Instances& instances,
+                 bool managed, GuestArgs& out) {
   for (const auto& slot : slots_of(devices))
     for (const auto* device : slot)
       out.xml += fmt::format(
           "<hostdev mode='subsystem' type='pci' managed='{}'>\n  <source>\n    {}\n  "
           "</source>\n</hostdev>\n",
-          managed ? "yes" : "no", xml_address(device->function.address));
+          managed && !device->function.is_vgpu() ? "yes" : "no",
+          xml_address(device->function.address));
+  for (const auto* instance : instances)
+    out.xml += fmt::format(
+        "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>\n  <source>\n    "
+        "<address uuid='{}'/>\n  </source>\n</hostdev>\n",
+        instance->uuid);
 }
 
-void add_cloud_hypervisor(const std::vector<const Device*>& devices, GuestArgs& out) {
-  if (devices.empty()) return;
+void add_cloud_hypervisor(const std::vector<const Device*>& devices, const Instances& instances,
+                          GuestArgs& out) {
+  if (devices.empty() && instances.empty()) return;
   out.arguments.push_back("--device");
   for (const auto* device : devices) {
     std::string text = fmt::format("path={}/", folder_of(device->function.address));
     if (in_clique(*device, devices)) text += ",x_nv_gpudirect_clique=0";
     out.arguments.push_back(std::move(text));
   }
+  for (const auto* instance : instances)
+    out.arguments.push_back(fmt::format("path={}{}/", kMediatedDevices, instance->uuid));
   out.notes.push_back("unproven: no test of gpuready's starts cloud-hypervisor");
 }
 
@@ -114,18 +139,18 @@ std::uint64_t window_mib(const std::vector<const Device*>& devices) {
   return sum == 0 ? 0 : std::bit_ceil(2 * sum) / MiB;
 }
 
-GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices,
-                     bool managed) {
+GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices, bool managed,
+                     const std::vector<const MediatedDevice*>& instances) {
   GuestArgs out;
   switch (hypervisor) {
     case Hypervisor::qemu:
-      add_qemu(devices, out);
+      add_qemu(devices, instances, out);
       break;
     case Hypervisor::libvirt:
-      add_libvirt(devices, managed, out);
+      add_libvirt(devices, instances, managed, out);
       break;
     case Hypervisor::cloud_hypervisor:
-      add_cloud_hypervisor(devices, out);
+      add_cloud_hypervisor(devices, instances, out);
       break;
   }
   for (const auto* device : devices)

@@ -18,9 +18,10 @@ struct GuestArgs {
 };
 
 // `devices` in the order in which the guest shall see them. Functions of one slot stay one slot,
-// each slot behind a root port of its own. `managed`: libvirt binds them.
-GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices,
-                     bool managed);
+// each slot behind a root port of its own; a virtual function
+// or a mediated device is a slot of its own. `managed`: libvirt binds them.
+GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices, bool managed,
+                     const std::vector<const MediatedDevice*>& instances = {});
 
 // MiB that a 64-bit window for these devices takes: the sum of their MMIO, each slot rounded up to
 // a power of two, and that doubled for alignment.

@@ -9,6 +9,7 @@
 #include "machine/pci_addresses.h"
 #include "machine/pci_files.h"
 #include "vm/host_facts.h"
+#include "vm/mediated.h"
 #include "vm/readiness.h"
 #include "vm/storage_use.h"
 
@@ -30,7 +31,8 @@ class Reader {
     for (const auto& address : options.named) add(address, true);
     find_companions();
     std::ranges::sort(out_.devices, {}, [](const Device& d) { return d.function.address; });
-    if (out_.devices.empty()) return std::move(out_);
+    out_.instances = read_mediated_devices(host_);
+    if (out_.devices.empty() && out_.instances.empty()) return std::move(out_);
     std::vector<PciFunction*> functions;
     for (auto& device : out_.devices) functions.push_back(&device.function);
     read_overrides(host_, functions);
@@ -38,6 +40,7 @@ class Reader {
     if (open_.unseen) out_.unseen.push_back(*open_.unseen);
     storage_ = read_storage_use(host_);
     for (auto& device : out_.devices) surround(device);
+    for (auto& instance : out_.instances) find_holders(instance.around);
     assess(out_);
     return std::move(out_);
   }
@@ -146,7 +149,7 @@ class Reader {
     for (const auto& name : list(folder + "/nvme")) nodes.push_back("/dev/" + name);
     for (const auto& name : list(folder + "/vfio-dev"))
       nodes.push_back("/dev/vfio/devices/" + name);
-    if (is_vfio(device.function.driver) && device.function.iommu_group)
+    if (is_handed_over(device.function) && device.function.iommu_group)
       nodes.push_back(fmt::format("/dev/vfio/{}", *device.function.iommu_group));
     for (const auto& disk : storage_.disks)
       if (disk.path.contains(device.function.address)) nodes.push_back("/dev/" + disk.name);
@@ -168,30 +171,36 @@ class Reader {
     });
   }
 
-  void add_process(Device& device, std::uint32_t pid, const std::string& holds) {
+  void add_process(Surroundings& around, std::uint32_t pid, const std::string& holds) {
     const std::string name = name_of_process(pid);
-    device.around.uses.push_back({.kind = "process",
-                                  .what = name.empty()
-                                              ? fmt::format("process {} {}", pid, holds)
-                                              : fmt::format("process {} ({}) {}", pid, name, holds),
-                                  .pid = pid,
-                                  .ends_with_plan = is_stopped_by_plan(name)});
+    around.uses.push_back({.kind = "process",
+                           .what = name.empty()
+                                       ? fmt::format("process {} {}", pid, holds)
+                                       : fmt::format("process {} ({}) {}", pid, name, holds),
+                           .pid = pid,
+                           .ends_with_plan = is_stopped_by_plan(name)});
+  }
+
+  // Who holds one of its device files open.
+  std::set<std::uint32_t> find_holders(Surroundings& around) {
+    std::set<std::uint32_t> seen;
+    for (const auto& file : open_.files) {
+      if (std::ranges::find(around.nodes, file.path) == around.nodes.end()) continue;
+      if (seen.insert(file.pid).second)
+        add_process(around, file.pid, "holds " + printable(file.path) + " open");
+    }
+    return seen;
   }
 
   void find_processes(Device& device) {
-    std::set<std::uint32_t> seen;
-    for (const auto& file : open_.files) {
-      if (std::ranges::find(device.around.nodes, file.path) == device.around.nodes.end()) continue;
-      if (seen.insert(file.pid).second)
-        add_process(device, file.pid, "holds " + printable(file.path) + " open");
-    }
+    auto seen = find_holders(device.around);
     const auto* gpu = machine_.find_gpu(device.function.address);
     if (!gpu) return;
     device.around.uuid = gpu->uuid;
     device.around.persistence = gpu->persistence;
     for (const auto& process : gpu->processes)
       if (seen.insert(process.pid).second)
-        add_process(device, process.pid, "computes or draws on it");
+        add_process(device.around, process.pid, "computes or draws on it");
     if (gpu->persistence.value_or(false))
       device.around.uses.push_back({.kind = "persistence",
                                     .what = "persistence mode keeps the driver's hold of it",

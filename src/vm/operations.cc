@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "base/text.h"
 #include "host/folders.h"
@@ -28,11 +29,13 @@ Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
   return lock;
 }
 
-bool overlaps(const Claim& claim, const std::vector<PciAddress>& devices) {
+bool overlaps(const Claim& claim, const std::vector<PciAddress>& devices,
+              const std::vector<std::string>& instances) {
   return !claim.operations.empty() &&
-         std::ranges::any_of(claim.attached().devices, [&](const PciAddress& one) {
-           return std::ranges::find(devices, one) != devices.end();
-         });
+         (std::ranges::find_first_of(claim.attached().devices, devices) !=
+              claim.attached().devices.end() ||
+          std::ranges::find_first_of(claim.attached().instances, instances) !=
+              claim.attached().instances.end());
 }
 
 std::vector<PciAddress> devices_of(const Claim& claim) {
@@ -80,6 +83,7 @@ Plan empty_plan(const Claim& claim) {
   return {.operation = "detach",
           .name = claim.attached().name,
           .devices = claim.attached().devices,
+          .instances = claim.attached().instances,
           .managed = claim.attached().managed,
           .steps = {},
           .warnings = {},
@@ -102,6 +106,30 @@ void add_cleaning(Plan& plan, const Claim& claim, bool same_boot) {
   }
 }
 
+// A restart has ended what drivers made: vGPUs and virtual functions.
+void end_what_a_restart_ended(Plan& plan, const Inventory& inventory) {
+  plan.instances.clear();
+  const auto noted = [&](const PciAddress& device) {
+    return std::ranges::any_of(plan.steps, [&](const PlanStep& step) {
+      return step.act.kind == ActionKind::rom && step.act.device == device;
+    });
+  };
+  // One with a memory of its own is missed; what a driver had made of it is not.
+  std::set<PciAddress> gone;
+  for (const auto& device : plan.devices)
+    if (inventory.find(device) == nullptr && !noted(device)) gone.insert(device);
+  const auto ended = [&](const PciAddress& device) { return gone.contains(device); };
+  for (auto& step : plan.steps) {
+    step.act.instances.clear();
+    std::erase_if(step.act.devices, ended);
+  }
+  std::erase_if(plan.steps, [&](const PlanStep& step) {
+    return step.act.kind == ActionKind::renew ||
+           (step.act.device &&
+            (ended(*step.act.device) || step.act.path == vgpu_attribute(*step.act.device)));
+  });
+}
+
 // What is to be done about one claim now.
 std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
                                   const std::optional<std::string>& boot) {
@@ -114,19 +142,27 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
       return plan;
     case ClaimState::detaching:
       plan.steps = claim.last().plan.steps;
+      // One that was removed and not yet made anew.
+      for (auto& step : plan.steps)
+        std::erase_if(step.act.instances, [&](const std::string& uuid) {
+          return state.inventory.find_instance(uuid) == nullptr;
+        });
+      if (!same_boot) end_what_a_restart_ended(plan, state.inventory);
       return plan;
     case ClaimState::attached: {
       if (same_boot && claim.attached().managed) return std::nullopt;
       const bool all_there =
           std::ranges::all_of(claim.attached().devices, [&](const PciAddress& address) {
             const auto* device = state.inventory.find(address);
-            return device && is_vfio(device->function.driver);
+            return device && is_handed_over(device->function);
           });
       if (same_boot && all_there) return std::nullopt;
       // A restart, or somebody else, took it from us.
       plan = plan_detach(claim.attached(), state.inventory);
-      if (!same_boot)
+      if (!same_boot) {
+        end_what_a_restart_ended(plan, state.inventory);
         std::erase_if(plan.steps, [](const PlanStep& s) { return is_no_reset(s.act); });
+      }
       return plan;
     }
     case ClaimState::quarantined:
@@ -159,6 +195,16 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
                                         ? "its journal cannot be read: " + claim.problem
                                         : fmt::format("{} it was not finished", to_string(state));
     }
+    if (claim.operations.empty() || state == ClaimState::gone) continue;
+    for (auto& instance : inventory.instances) {
+      if (std::ranges::find(claim.attached().instances, instance.uuid) ==
+          claim.attached().instances.end())
+        continue;
+      if (state == ClaimState::attached)
+        instance.around.attached_to = claim.attached().name;
+      else if (state != ClaimState::quarantined)
+        instance.around.quarantine = fmt::format("{} it was not finished", to_string(state));
+    }
   }
   assess(inventory);
 }
@@ -184,6 +230,7 @@ Result<State> read_state(Host& host, const std::string& folder, const InventoryO
 }
 
 Result<Done> attach(Hands& hands, const AttachRequest& request) {
+  TRY(check_name(request.name));
   const auto lock = TRY(lock_journal(hands));
   const auto state =
       TRY(read_state(hands.host, hands.folder, {.all = false, .named = request.devices}));
@@ -208,13 +255,14 @@ Result<Done> attach(Hands& hands, const AttachRequest& request) {
 }
 
 Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>& name,
-                                 const std::vector<PciAddress>& devices) {
+                                 const std::vector<PciAddress>& devices,
+                                 const std::vector<std::string>& instances) {
   const auto lock = TRY(lock_journal(hands));
   const auto state = TRY(read_state(hands.host, hands.folder));
   std::vector<Done> all;
   for (const auto& claim : state.claims) {
     if (claim.operations.empty() || (name && claim.attached().name != *name)) continue;
-    if (!devices.empty() && !overlaps(claim, devices)) continue;
+    if ((!devices.empty() || !instances.empty()) && !overlaps(claim, devices, instances)) continue;
     const auto now = state_of(claim);
     if (now == ClaimState::gone) continue;
     if (now != ClaimState::attached) {

@@ -33,7 +33,8 @@ Result<Done> attach(Hands& hands, const AttachRequest& request);
 // Gives back all that is attached for `name`; of `devices` the claims that hold them, where any is
 // named.
 Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>& name,
-                                 const std::vector<PciAddress>& devices);
+                                 const std::vector<PciAddress>& devices,
+                                 const std::vector<std::string>& instances = {});
 
 // Brings every claim to a whole state: attaches that were not finished are taken back, detaches are
 // finished, what a restart of the machine took back is cleaned, quarantined devices are tested

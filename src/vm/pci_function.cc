@@ -98,6 +98,23 @@ std::string folder_of(const PciAddress& address) {
   return "/sys/bus/pci/devices/" + address.text();
 }
 
+std::vector<VgpuType> parse_vgpu_types(std::string_view text) {
+  std::vector<VgpuType> types;
+  for (const auto line : lines(text)) {
+    const auto colon = line.find(':');
+    if (colon == line.npos) continue;
+    const auto id = trim(line.substr(0, colon)), name = trim(line.substr(colon + 1));
+    if (!parse_uint(id)) continue;  // the heading
+    types.push_back(
+        {std::string(id), name.empty() ? std::nullopt : std::optional(printable(name))});
+  }
+  return types;
+}
+
+std::string vgpu_attribute(const PciAddress& address) {
+  return folder_of(address) + "/nvidia/current_vgpu_type";
+}
+
 std::vector<Bar> parse_bars(std::string_view text) {
   std::vector<Bar> bars;
   int index = -1;
@@ -176,6 +193,12 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address) {
     if (const auto virtual_function = attributes.link_address("virtfn" + std::to_string(i)))
       function.virtual_functions.push_back(*virtual_function);
   function.mdev_types = read_mdev_types(host, address);
+  if (const auto type = attributes.text("nvidia/current_vgpu_type");
+      type && parse_uint(trim(*type)) && function.physical_function) {
+    function.vgpu_type = std::string(trim(*type));
+    if (const auto types = attributes.text("nvidia/creatable_vgpu_types"))
+      function.vgpu_types = parse_vgpu_types(*types);
+  }
   return function;
 }
 

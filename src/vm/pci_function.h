@@ -30,6 +30,12 @@ struct MdevType {
   std::vector<std::string> instances;  // UUIDs
 };
 
+// A kind of vGPU that NVIDIA's driver can make of a virtual function.
+struct VgpuType {
+  std::string id;                   // "558", what is written into nvidia/current_vgpu_type
+  std::optional<std::string> name;  // "NVIDIA A40-2Q"
+};
+
 struct PciFunction {
   PciAddress address;
   std::uint16_t vendor_id = 0, device_id = 0;
@@ -51,7 +57,13 @@ struct PciFunction {
   std::optional<PciAddress> physical_function;  // of a virtual function
   std::vector<PciAddress> virtual_functions;
   std::vector<MdevType> mdev_types;
+  // Of a virtual function where NVIDIA's driver makes vGPUs without mediated devices (Linux 6.8 and
+  // newer): the type that it has, "0" for none, and those that it could be given.
+  std::optional<std::string> vgpu_type;
+  std::vector<VgpuType> vgpu_types;
 
+  // It is a vGPU: its own driver hands it to virtual machines, and no other can take it.
+  bool is_vgpu() const { return vgpu_type && *vgpu_type != "0"; }
   bool is_bridge() const { return class_code >> 16 == 0x06 && class_code >> 8 != 0x0680; }
   // A host bridge or a bridge to another bus: VFIO lets it keep its driver while others of its
   // group are given away.
@@ -70,6 +82,11 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address);
 // Reads driver_override, which waits for the device's lock: that of a device whose driver never
 // returned is never answered, so a child with a deadline asks for all.
 void read_overrides(Host& host, std::span<PciFunction* const> functions);
+
+// `creatable_vgpu_types`: a heading, then "558 : NVIDIA A40-2Q" a line.
+std::vector<VgpuType> parse_vgpu_types(std::string_view text);
+// The attribute that makes a vGPU of a virtual function.
+std::string vgpu_attribute(const PciAddress& address);
 
 // `resource`: "start end flags" a line; the first six are the BARs.
 std::vector<Bar> parse_bars(std::string_view text);

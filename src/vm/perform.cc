@@ -13,6 +13,7 @@
 #include "vm/attribute_child.h"
 #include "vm/clean.h"
 #include "vm/inventory.h"
+#include "vm/mediated.h"
 
 namespace gpuready::vm {
 namespace {
@@ -53,9 +54,11 @@ class Actor {
       case ActionKind::run:
         return run(action.command);
       case ActionKind::idle:
-        return prove_idle(action.devices);
+        return prove_idle(action);
       case ActionKind::rom:
         return compare_vbios(*action.device);
+      case ActionKind::renew:
+        return renew(action.value, action.path);
       case ActionKind::clean:
         return clean_memory(*action.device);
     }
@@ -152,10 +155,25 @@ class Actor {
                     said.empty() ? "" : ": " + printable(said.front())));
   }
 
-  Result<void> prove_idle(const std::vector<PciAddress>& devices) {
+  Result<void> renew(const std::string& uuid, const std::string& create) {
+    const std::string folder = kMediatedDevices + uuid;
+    if (hands_.host.exists(folder))
+      TRY(write_in_child(hands_.host, folder + "/remove", "1", hands_.driver_deadline));
+    TRY(write_in_child(hands_.host, create, uuid, hands_.driver_deadline));
+    if (hands_.host.exists(folder)) return {};
+    return fail(ErrorKind::io, uuid + ": its driver did not make it anew");
+  }
+
+  Result<void> prove_idle(const Action& action) {
     const Machine machine = inspect(hands_.host, {.libraries = false});
-    const auto now = read_inventory(hands_.host, machine, {.all = false, .named = devices});
-    for (const auto& address : devices) {
+    const auto now = read_inventory(hands_.host, machine, {.all = false, .named = action.devices});
+    for (const auto& uuid : action.instances) {
+      const auto* instance = now.find_instance(uuid);
+      if (instance == nullptr) return fail(ErrorKind::not_found, uuid + ": it is no longer there");
+      for (const auto& use : instance->around.uses)
+        return fail(ErrorKind::busy, fmt::format("{}: {}", uuid, use.what));
+    }
+    for (const auto& address : action.devices) {
       const auto* device = now.find(address);
       if (device == nullptr)
         return fail(ErrorKind::not_found, address.text() + ": it is no longer there");

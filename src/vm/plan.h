@@ -19,6 +19,7 @@ enum class ActionKind {
   run,     // a command
   idle,    // nobody uses `devices`
   rom,     // the hash of its VBIOS is that of before, where it can be read
+  renew,   // the mediated device `value` is removed and made anew by `path`
   clean,   // its memory is overwritten and verified, and its checks pass
 };
 
@@ -26,9 +27,10 @@ enum class ActionKind {
 struct Action {
   ActionKind kind = ActionKind::write;
   std::optional<PciAddress> device = {};
-  std::vector<PciAddress> devices = {};  // idle
-  std::string driver = {};               // bind, unbind
-  std::string path = {}, value = {};     // write; value: methods of reset, the best first
+  std::vector<PciAddress> devices = {};     // idle
+  std::vector<std::string> instances = {};  // idle: UUIDs of mediated devices
+  std::string driver = {};                  // bind, unbind
+  std::string path = {}, value = {};        // write; value: methods of reset, the best first
   std::vector<std::string> command = {};
   bool may_fail = false;  // then it is told, and nothing else comes of it
 };
@@ -42,10 +44,11 @@ struct PlanStep {
 };
 
 struct Plan {
-  std::string operation;            // "attach", "detach", "recover"
-  std::string name;                 // of the virtual machine or whatever else they are for
-  std::vector<PciAddress> devices;  // all that move
-  bool managed = false;             // binding is left to libvirt
+  std::string operation;                    // "attach", "detach", "recover"
+  std::string name;                         // of the virtual machine or whatever else they are for
+  std::vector<PciAddress> devices;          // all that move
+  std::vector<std::string> instances = {};  // mediated devices, by UUID
+  bool managed = false;                     // binding is left to libvirt
   std::vector<PlanStep> steps;
   std::vector<std::string> warnings;
   std::vector<std::string> refusals;  // not empty: it cannot be carried out
@@ -58,7 +61,8 @@ struct HugePagesRequest {
 
 struct AttachRequest {
   std::string name;
-  std::vector<PciAddress> devices;  // what goes with them comes along
+  std::vector<PciAddress> devices;          // what goes with them comes along
+  std::vector<std::string> instances = {};  // UUIDs of mediated devices
   std::optional<HugePagesRequest> huge_pages = {};
   bool managed = false;
 };

@@ -24,6 +24,7 @@ class AttachPlanner {
     plan_.operation = "attach";
     plan_.name = request.name;
     plan_.managed = request.managed;
+    plan_.instances = request.instances;
   }
 
   Plan plan() {
@@ -56,8 +57,9 @@ class AttachPlanner {
     }
     plan_.devices.assign(all.begin(), all.end());
     for (const auto& address : plan_.devices) devices_.push_back(inventory_.find(address));
-    if (request_.devices.empty()) refuse("no device was named");
-    if (const auto name = check_name(request_.name); !name) refuse(name.error().message);
+    if (request_.devices.empty() && request_.instances.empty()) refuse("no device was named");
+    if (!request_.name.empty())
+      if (const auto name = check_name(request_.name); !name) refuse(name.error().message);
   }
 
   void refuse_what_cannot_go() {
@@ -68,6 +70,14 @@ class AttachPlanner {
       if (around.reason.find(" goes with it: ") != around.reason.npos) continue;
       refuse(fmt::format("{}: {}{}", device->function.address.text(), around.reason,
                          around.cure ? ". " + *around.cure : ""));
+    }
+    for (const auto& uuid : plan_.instances) {
+      const auto* instance = inventory_.find_instance(uuid);
+      if (instance == nullptr)
+        refuse(uuid + ": there is no such mediated device; its driver makes it of a type");
+      else if (instance->around.readiness != Readiness::ready)
+        refuse(fmt::format("{}: {}{}", uuid, instance->around.reason,
+                           instance->around.cure ? ". " + *instance->around.cure : ""));
     }
     for (const auto* device : devices_)
       if (device->function.reset_methods.empty() && has_memory(device->function))
@@ -84,6 +94,7 @@ class AttachPlanner {
   bool moves(const Device& device) const {
     return std::ranges::find(devices_, &device) != devices_.end();
   }
+  // A vGPU is handed over by the driver that made it.
   static bool serves(const HoldingService& service, const Device& device) {
     if (!of_nvidia(device) || device.function.driver.value_or("").rfind("nvidia", 0) != 0)
       return false;
@@ -118,7 +129,7 @@ class AttachPlanner {
   void load_drivers() {
     std::set<std::string> modules;
     for (const auto* device : devices_)
-      if (!is_vfio(device->function.driver)) modules.insert(vfio_driver(*device));
+      if (!is_handed_over(device->function)) modules.insert(vfio_driver(*device));
     if (inventory_.host.vfio_pci_registered) modules.erase("vfio-pci");
     for (const auto& module : modules)
       plan_.steps.push_back({.what = "Load the module " + module,
@@ -130,7 +141,10 @@ class AttachPlanner {
 
   void end_persistence() {
     for (const auto* device : devices_) {
-      if (!of_nvidia(*device) || device->function.driver != "nvidia") continue;
+      // A virtual function has the mode of its physical one.
+      if (!of_nvidia(*device) || device->function.driver != "nvidia" ||
+          device->function.physical_function)
+        continue;
       if (!device->around.persistence.value_or(true)) continue;  // not known: better so
       const std::string address = device->function.address.text();
       PlanStep step{
@@ -153,7 +167,8 @@ class AttachPlanner {
         {.what = "See that nobody uses the devices",
          .why = "A driver waits for its users for ever when it is unbound, and nothing ends that.",
          .risk = "",
-         .act = {.kind = ActionKind::idle, .devices = plan_.devices}});
+         .act = {
+             .kind = ActionKind::idle, .devices = plan_.devices, .instances = plan_.instances}});
   }
 
   void keep_awake() {
@@ -181,7 +196,9 @@ class AttachPlanner {
   void move_to_vfio() {
     std::vector<const Device*> moving;
     for (const auto* device : devices_)
-      if (!is_vfio(device->function.driver)) moving.push_back(device);
+      if (!is_handed_over(device->function)) moving.push_back(device);
+    for (const auto* device : devices_)
+      if (device->function.is_vgpu()) plan_.steps.push_back(vgpu_step(device->function));
     for (const auto* device : moving)
       if (device->function.driver)
         plan_.steps.push_back(unbind_step(device->function.address, *device->function.driver));

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "vm/actions.h"
+#include "vm/mediated.h"
 #include "vm/plan.h"
 
 namespace gpuready::vm {
@@ -17,6 +18,33 @@ PlanStep step_of(const Action& act, const Action& undo, std::string why) {
   return step;
 }
 
+// No vGPU outlives its guest: the driver that made it ends it and makes another.
+void make_vgpus_anew(const Plan& attached, const Inventory& inventory, Plan& plan) {
+  constexpr const char* kWhy =
+      "Its driver ends it with all that the guest left, and makes another.";
+  for (const auto& step : attached.steps) {
+    if (step.act.kind != ActionKind::write || !step.act.device ||
+        step.act.path != vgpu_attribute(*step.act.device))
+      continue;
+    PlanStep end{.what = "End the vGPU of " + step.act.device->text(),
+                 .why = kWhy,
+                 .risk = {},
+                 .act = step.act,
+                 .undo = step.act};
+    end.act.value = "0";
+    plan.steps.push_back(std::move(end));
+    plan.steps.push_back(step_of(step.act, step.act, "The same kind as before."));
+    plan.steps.back().undo.reset();
+  }
+  for (const auto& uuid : plan.instances)
+    plan.steps.push_back({.what = "Make the mediated device " + uuid + " anew",
+                          .why = kWhy,
+                          .risk = {},
+                          .act = {.kind = ActionKind::renew,
+                                  .path = create_attribute(*inventory.find_instance(uuid)),
+                                  .value = uuid}});
+}
+
 }  // namespace
 
 // Groups in the order in which they are done; within each, the attached steps from the last to the
@@ -25,6 +53,7 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
   Plan plan{.operation = "detach",
             .name = attached.name,
             .devices = attached.devices,
+            .instances = {},
             .managed = attached.managed,
             .steps = {},
             .warnings = {},
@@ -41,10 +70,14 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     return step.act.kind == ActionKind::write && step.act.path.ends_with("/driver_override");
   };
 
-  plan.steps.push_back({.what = "See that no virtual machine holds the devices",
-                        .why = "VFIO waits until the last one has closed them.",
-                        .risk = {},
-                        .act = {.kind = ActionKind::idle, .devices = plan.devices}});
+  for (const auto& uuid : attached.instances)
+    if (inventory.find_instance(uuid)) plan.instances.push_back(uuid);
+  plan.steps.push_back(
+      {.what = "See that no virtual machine holds the devices",
+       .why = "VFIO waits until the last one has closed them.",
+       .risk = {},
+       .act = {.kind = ActionKind::idle, .devices = plan.devices, .instances = plan.instances}});
+  make_vgpus_anew(attached, inventory, plan);
   undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::bind; },
             "The virtual machine's driver lets go of it.");
   undo_each(is_override, "Its own driver may have it again.");

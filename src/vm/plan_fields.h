@@ -16,6 +16,7 @@ inline constexpr auto kNames<vm::ActionKind> = std::to_array<Named<vm::ActionKin
     {vm::ActionKind::run, "run"},
     {vm::ActionKind::idle, "idle"},
     {vm::ActionKind::rom, "rom"},
+    {vm::ActionKind::renew, "renew"},
     {vm::ActionKind::clean, "clean"},
 });
 
@@ -28,9 +29,12 @@ constexpr void visit_fields(Visitor& visit, Of<Action>) {
   FIELD(kind, "What kind of thing.");
   FIELD(device, "To which device.");
   FIELD(devices, "Of idle: the devices that nobody may use.");
+  FIELD(instances, "Of idle: the mediated devices that nobody may use.");
   FIELD(driver, "Of bind and unbind: the driver.");
-  FIELD(path, "Of write: the attribute.");
-  FIELD(value, "Of write: what it gets; empty: nothing. Of reset: the methods, the best first.");
+  FIELD(path, "Of write and renew: the attribute.");
+  FIELD(value,
+        "Of write: what it gets; empty: nothing. Of reset: the methods, the best first. Of renew: "
+        "the UUID.");
   FIELD(command, "Of run: the program and its arguments.");
   FIELD(may_fail, "A failure is told, and nothing else comes of it.");
 }
@@ -53,6 +57,7 @@ constexpr void visit_fields(Visitor& visit, Of<Plan>) {
   FIELD(operation, "attach or detach.", {.always = true});
   FIELD(name, "What the devices are for.", {.always = true});
   FIELD(devices, "All devices that move.", {.always = true});
+  FIELD(instances, "Mediated devices, by UUID.");
   FIELD(managed, "Binding is left to libvirt.");
   FIELD(steps, "The steps.", {.always = true});
   FIELD(warnings, "What should be known before.");

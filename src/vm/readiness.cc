@@ -56,11 +56,24 @@ std::optional<Answer> of_the_iommu(const Device& device, const HostFacts& host) 
 }
 
 std::optional<Answer> of_vfio(const Device& device, const HostFacts& host) {
-  if (host.vfio_pci_present || is_vfio(device.function.driver)) return std::nullopt;
+  if (host.vfio_pci_present || is_handed_over(device.function)) return std::nullopt;
   return Answer{Readiness::needs,
                 fmt::format("needs vfio-pci: kernel {} has no such module", host.kernel_release),
                 "Install the kernel's full set of modules (on Ubuntu: linux-modules-extra), or a "
                 "kernel with CONFIG_VFIO_PCI."};
+}
+
+// NVIDIA's driver keeps its virtual functions for itself; they are handed over as vGPUs alone.
+std::optional<Answer> of_vgpu_type(const Device& device, const HostFacts&) {
+  const auto& function = device.function;
+  if (!function.vgpu_type || function.is_vgpu() || function.driver != "nvidia") return std::nullopt;
+  std::vector<std::string> types;
+  for (const auto& type : function.vgpu_types)
+    types.push_back(type.name ? fmt::format("{} ({})", type.id, *type.name) : type.id);
+  return Answer{
+      Readiness::needs, "needs a vGPU type: the virtual function has none",
+      fmt::format("Write the id of one into {}; it can have {}.", vgpu_attribute(function.address),
+                  types.empty() ? "none now" : join(types, ", "))};
 }
 
 std::optional<Answer> of_users(const Device& device, const HostFacts&) {
@@ -72,7 +85,7 @@ std::optional<Answer> of_users(const Device& device, const HostFacts&) {
 // The first that has an answer decides.
 constexpr Question kQuestions[] = {of_a_bridge,    of_the_machine, of_the_boot_display,
                                    of_the_journal, of_the_iommu,   of_vfio,
-                                   of_users};
+                                   of_vgpu_type,   of_users};
 
 Answer of_itself(const Device& device, const HostFacts& host) {
   for (const auto question : kQuestions)
@@ -95,7 +108,34 @@ std::string iommu_cure(const HostFacts& host) {
   return "Switch the IOMMU on in the firmware's setup and restart.";
 }
 
+void assess_instance(MediatedDevice& instance) {
+  auto& around = instance.around;
+  const auto set = [&](Readiness readiness, std::string reason, std::optional<std::string> cure) {
+    around.readiness = readiness;
+    around.reason = std::move(reason);
+    around.cure = std::move(cure);
+  };
+  set(Readiness::ready, {}, {});
+  if (around.attached_to)
+    return set(Readiness::in_use, "it is attached to " + printable(*around.attached_to),
+               fmt::format("gpuready vm detach --for '{}' gives it back.",
+                           printable(*around.attached_to)));
+  if (around.quarantine)
+    return set(Readiness::needs, "needs recovery: " + printable(*around.quarantine),
+               "gpuready vm recover goes on with it.");
+  if (instance.api && *instance.api != "vfio-pci")
+    return set(Readiness::never,
+               fmt::format("it is no PCI device for a guest: its interface is {}",
+                           printable(*instance.api)),
+               {});
+  if (!instance.driver)
+    return set(Readiness::needs, "needs its VFIO driver: none has it",
+               "Load the module that drives mediated devices (vfio_mdev, or its maker's).");
+  if (!around.uses.empty()) return set(Readiness::in_use, around.uses.front().what, {});
+}
+
 void assess(Inventory& inventory) {
+  for (auto& instance : inventory.instances) assess_instance(instance);
   std::vector<Answer> own;
   own.reserve(inventory.devices.size());
   for (const auto& device : inventory.devices) own.push_back(of_itself(device, inventory.host));

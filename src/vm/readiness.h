@@ -9,6 +9,9 @@ namespace gpuready::vm {
 // it.
 void assess(Inventory& inventory);
 
+// The same of a mediated device.
+void assess_instance(MediatedDevice& instance);
+
 // How the kernel is told to start its IOMMU, for this processor.
 std::string iommu_cure(const HostFacts& host);
 

@@ -21,8 +21,8 @@ namespace {
 using vm::Device;
 using vm::Readiness;
 
-std::string word_of(const Device& device) {
-  switch (device.around.readiness) {
+std::string word_of(const vm::Surroundings& around) {
+  switch (around.readiness) {
     case Readiness::ready:
       return "ready";
     case Readiness::in_use:
@@ -35,8 +35,8 @@ std::string word_of(const Device& device) {
   return "never";
 }
 
-Ink ink_of(const Device& device) {
-  switch (device.around.readiness) {
+Ink ink_of(const vm::Surroundings& around) {
+  switch (around.readiness) {
     case Readiness::ready:
       return Ink::good;
     case Readiness::in_use:
@@ -86,7 +86,7 @@ void show_table(const VmDevices& devices, TerminalText& out) {
                           {text_of(device->function.iommu_group)},
                           {text_of(device->function.numa_node)},
                           {mmio_text(*device)},
-                          {word_of(*device), ink_of(*device)}});
+                          {word_of(device->around), ink_of(device->around)}});
   out.table(0, table);
   out.blank();
   // Most devices of a machine lack the same.
@@ -101,6 +101,30 @@ void show_table(const VmDevices& devices, TerminalText& out) {
                   reason);
 }
 
+std::vector<const vm::MediatedDevice*> shown_instances(const VmDevices& devices) {
+  std::vector<const vm::MediatedDevice*> out;
+  for (const auto& uuid : devices.instances)
+    if (const auto* instance = devices.inventory.find_instance(uuid)) out.push_back(instance);
+  return out;
+}
+
+void show_instances(const VmDevices& devices, TerminalText& out) {
+  const auto all = shown_instances(devices);
+  if (all.empty()) return;
+  Table table;
+  table.columns = {{"vGPU"}, {"Kind", Align::left, true}, {"Of"}, {"State"}};
+  for (const auto* instance : all)
+    table.rows.push_back({{instance->uuid},
+                          {instance->name.value_or(instance->type)},
+                          {instance->parent},
+                          {word_of(instance->around), ink_of(instance->around)}});
+  out.table(0, table);
+  out.blank();
+  for (const auto* instance : all)
+    if (!instance->around.reason.empty())
+      out.paragraph(0, {instance->uuid + " "}, instance->around.reason);
+}
+
 void show_fact(TerminalText& out, std::string_view name, const std::string& text) {
   if (!text.empty()) out.paragraph(2, {fmt::format("{:<16}", name), Ink::dim}, text);
 }
@@ -110,11 +134,11 @@ void show_device(const Device& device, TerminalText& out) {
   const auto& around = device.around;
   out.line(0, {{function.address.text() + "  ", Ink::bold}, {name_of(device)}});
   out.paragraph(2, {fmt::format("{:<16}", "State"), Ink::dim},
-                around.reason.empty() ? word_of(device)
+                around.reason.empty() ? word_of(around)
                 : around.readiness == Readiness::needs
                     ? around.reason
-                    : fmt::format("{}: {}", word_of(device), around.reason),
-                ink_of(device));
+                    : fmt::format("{}: {}", word_of(around), around.reason),
+                ink_of(around));
   if (around.cure) show_fact(out, "Cure", *around.cure);
   show_fact(out, "Ids",
             fmt::format("{:04x}:{:04x}, class {:06x}", function.vendor_id, function.device_id,
@@ -143,6 +167,11 @@ void show_device(const Device& device, TerminalText& out) {
     show_fact(out, "vGPU",
               fmt::format("{} ({}): {} more can be made, {} exist", type.name.value_or(type.id),
                           type.id, text_of(type.available), type.instances.size()));
+  if (function.vgpu_type)
+    show_fact(out, "vGPU type", function.is_vgpu() ? *function.vgpu_type : "none");
+  for (const auto& type : function.vgpu_types)
+    show_fact(out, "It can become",
+              type.name ? fmt::format("{} ({})", type.id, *type.name) : type.id);
   show_fact(out, "Nodes", join(around.nodes, " "));
   for (const auto& use : around.uses)
     show_fact(out, "Used", use.what + (use.ends_with_plan ? " (vm attach ends it)" : ""));
@@ -159,11 +188,14 @@ Json device_json(const Device& device) {
 
 std::string conclusion(const VmDevices& devices) {
   const auto all = shown(devices);
-  const auto ready = static_cast<std::size_t>(std::ranges::count_if(
-      all, [](const Device* d) { return d->around.readiness == Readiness::ready; }));
-  if (all.empty()) return "No device that could be given to a virtual machine is here.";
+  const auto instances = shown_instances(devices);
+  const auto is_ready = [](const auto* one) { return one->around.readiness == Readiness::ready; };
+  const auto ready =
+      std::ranges::count_if(all, is_ready) + std::ranges::count_if(instances, is_ready);
+  if (all.empty() && instances.empty())
+    return "No device that could be given to a virtual machine is here.";
   return fmt::format("{} of {} can be given to a virtual machine.", ready,
-                     counted(all.size(), "device"));
+                     counted(all.size() + instances.size(), "device"));
 }
 
 Json to_json(const VmDevices& devices, const Envelope& envelope) {
@@ -171,6 +203,12 @@ Json to_json(const VmDevices& devices, const Envelope& envelope) {
   json["host"] = value::write_fields(devices.inventory.host);
   json["devices"] = Json::array();
   for (const auto* device : shown(devices)) json["devices"].push_back(device_json(*device));
+  json["instances"] = Json::array();
+  for (const auto* instance : shown_instances(devices)) {
+    Json one = value::write_fields(static_cast<const vm::MediatedFacts&>(*instance));
+    one.update(value::write_fields(instance->around));
+    json["instances"].push_back(std::move(one));
+  }
   json["unseen"] = devices.inventory.unseen;
   return json;
 }
@@ -184,6 +222,7 @@ std::string render_terminal(const VmDevices& devices, const TerminalStyle& style
     for (const auto* device : shown(devices)) show_device(*device, out);
   else if (!devices.shown.empty())
     show_table(devices, out);
+  show_instances(devices, out);
   out.paragraph(0, {""}, conclusion(devices));
   return out.take();
 }

@@ -12,8 +12,9 @@ namespace gpuready {
 
 struct VmDevices {
   vm::Inventory inventory;
-  std::vector<PciAddress> shown;  // of these; the rest moves with them
-  bool in_full = false;           // `vm show`
+  std::vector<PciAddress> shown;            // of these; the rest moves with them
+  bool in_full = false;                     // `vm show`
+  std::vector<std::string> instances = {};  // UUIDs of mediated devices
 };
 
 Json to_json(const VmDevices& devices, const Envelope& envelope);  // schema/vm-devices

@@ -17,12 +17,22 @@ namespace {
 using vm::Done;
 using vm::Plan;
 
+// "0000:17:00.0, 0000:17:00.1", and UUIDs of mediated devices.
+std::string all_of(const Plan& plan) {
+  auto text = joined(plan.devices);
+  for (const auto& uuid : plan.instances) text += (text.empty() ? "" : ", ") + uuid;
+  return text;
+}
+
+// A plan that nobody is named for is for any virtual machine.
+std::string whom(const Plan& plan) { return plan.name.empty() ? "a virtual machine" : plan.name; }
+
 void show_plan(const Plan& plan, TerminalText& out) {
   for (const auto& warning : plan.warnings) out.paragraph(0, {"warning: ", Ink::warn}, warning);
   for (const auto& refusal : plan.refusals) out.paragraph(0, {"refused: ", Ink::bad}, refusal);
   if (!plan.refusals.empty() || plan.steps.empty()) return;
   out.heading(fmt::format("{} {} for {}", plan.operation == "attach" ? "Attach" : "Give back",
-                          joined(plan.devices), plan.name));
+                          all_of(plan), whom(plan)));
   std::size_t number = 0;
   for (const auto& step : plan.steps) {
     out.paragraph(0, {fmt::format("{:>3}. ", ++number), Ink::dim}, step.what, Ink::bold);
@@ -66,7 +76,7 @@ std::string about(const Done& done, bool planned_only) {
   if (!plan.refusals.empty()) return "Nothing was done: " + plan.refusals.front();
   if (planned_only)
     return fmt::format("{} would {} {} for {}.", counted(plan.steps.size(), "step"),
-                       attach ? "attach" : "give back", joined(plan.devices), plan.name);
+                       attach ? "attach" : "give back", all_of(plan), whom(plan));
   if (!outcome.left.empty())
     return fmt::format("{} did not end: gpuready vm recover goes on with it.", plan.operation);
   if (outcome.error)
@@ -74,8 +84,8 @@ std::string about(const Done& done, bool planned_only) {
   if (!outcome.unclean.empty())
     return fmt::format("{} came back and is in quarantine: {}",
                        outcome.unclean.begin()->first.text(), outcome.unclean.begin()->second);
-  return fmt::format("{} {} {}.", joined(plan.devices), attach ? "is attached for" : "is back from",
-                     plan.name);
+  return fmt::format("{} {} {}.", all_of(plan), attach ? "is attached for" : "is back from",
+                     whom(plan));
 }
 
 }  // namespace
@@ -139,6 +149,7 @@ Json to_json(const VmStatus& status, const Envelope& envelope) {
       one["managed"] = plan.managed;
       one["devices"] = Json::array();
       for (const auto& device : plan.devices) one["devices"].push_back(device.text());
+      if (!plan.instances.empty()) one["instances"] = plan.instances;
       one["quarantine"] = Json::object();
       for (const auto& [device, why] : claim.quarantine()) one["quarantine"][device.text()] = why;
     }
@@ -153,10 +164,9 @@ std::string render_terminal(const VmStatus& status, const TerminalStyle& style) 
     Table table;
     table.columns = {{"For", Align::left, true}, {"State"}, {"Devices"}};
     for (const auto& claim : status.claims)
-      table.rows.push_back(
-          {{claim.operations.empty() ? "?" : claim.attached().name},
-           {std::string(to_string(state_of(claim)))},
-           {claim.operations.empty() ? claim.problem : joined(claim.attached().devices)}});
+      table.rows.push_back({{claim.operations.empty() ? "?" : claim.attached().name},
+                            {std::string(to_string(state_of(claim)))},
+                            {claim.operations.empty() ? claim.problem : all_of(claim.attached())}});
     out.table(0, table);
     for (const auto& claim : status.claims)
       for (const auto& [device, why] : claim.quarantine())

@@ -21,16 +21,22 @@ Json definitions() {
 }
 
 TEST(VmDocuments, TheSchemaOfDevicesIsCurrent) {
-  Json all = definitions<PciFunction, Surroundings, HostFacts>();
+  Json all = definitions<PciFunction, MediatedFacts, Surroundings, HostFacts>();
   // A device is its function and its surroundings in one object.
-  Json device = all["pci_function"];
   const Json around = all["surroundings"];
-  device["description"] = "A PCI function and what surrounds it.";
-  device["properties"].update(around["properties"]);
-  for (const auto& key : around["required"]) device["required"].push_back(key);
-  all.erase("pci_function");
+  const auto with_surroundings = [&](const char* key, const char* description) {
+    Json both = all[key];
+    all.erase(key);
+    both["description"] = description;
+    both["properties"].update(around["properties"]);
+    for (const auto& required : around["required"]) both["required"].push_back(required);
+    return both;
+  };
+  Json device = with_surroundings("pci_function", "A PCI function and what surrounds it.");
+  Json instance = with_surroundings("mediated_device", "A mediated device and what surrounds it.");
   all.erase("surroundings");
   all["device"] = device;
+  all["mediated_device"] = instance;
   value::expect_current_definitions("schema/vm-devices.schema.json", all);
 }
 

@@ -27,6 +27,7 @@ class FakeKernel final : public Host, public Storage {
     int group = 0;
     int resets = 0;
     bool hangs = false;  // its driver never returns from unbind
+    std::string physical_function = {};
   };
   struct Options {
     std::string class_code = "0x030200", vendor = "0x10de";
@@ -57,6 +58,8 @@ class FakeKernel final : public Host, public Storage {
 
   std::map<std::string, std::string> files;
   std::map<std::string, Device> devices;
+  std::map<std::string, std::string> mediated;  // UUID -> the device that it is a part of
+  int mediated_made = 0;
   std::string log;                  // of the kernel
   std::set<std::string> forbidden;  // folders that this user may not list
   std::set<std::string> drivers, services;
@@ -75,6 +78,8 @@ class FakeKernel final : public Host, public Storage {
       files[kBus + "devices/" + address + "/power/control"] = "auto\n";
       files[kBus + "devices/" + address + "/d3cold_allowed"] = "1\n";
     }
+    mediated.clear();
+    std::erase_if(devices, [](const auto& one) { return !one.second.physical_function.empty(); });
     services = enabled;
     files["/proc/sys/kernel/random/boot_id"] = "22222222-2222-2222-2222-222222222222\n";
   }
@@ -98,7 +103,19 @@ class FakeKernel final : public Host, public Storage {
     return fail_errno(path, ENOENT);
   }
   Result<std::string> read_link(const std::string& path) override {
+    if (const auto rest = after_prefix(path, kMediated)) {
+      const std::string uuid(rest->substr(0, rest->find('/')));
+      const auto found = mediated.find(uuid);
+      if (found == mediated.end()) return fail_errno(path, ENOENT);
+      if (uuid == *rest) return "../../../devices/pci0000:00/" + found->second + "/" + uuid;
+      if (path.ends_with("/mdev_type")) return std::string("../mdev_supported_types/nvidia-63");
+      if (path.ends_with("/driver")) return std::string("../../../bus/mdev/drivers/nvidia");
+      if (path.ends_with("/iommu_group")) return std::string("../../../kernel/iommu_groups/77");
+      return fail_errno(path, ENOENT);
+    }
     if (const auto* device = device_of(path)) {
+      if (path.ends_with("/physfn") && !device->physical_function.empty())
+        return "../" + device->physical_function;
       if (path.ends_with("/driver") && !device->bound.empty())
         return "../../../bus/pci/drivers/" + device->bound;
       if (path.ends_with("/iommu_group"))
@@ -110,6 +127,8 @@ class FakeKernel final : public Host, public Storage {
   Result<std::vector<std::string>> list_directory(const std::string& path) override {
     if (forbidden.contains(path)) return fail_errno(path, EACCES);
     std::set<std::string> names;
+    if (path == kMediated)
+      for (const auto& [uuid, parent] : mediated) names.insert(uuid);
     if (path == kBus + "devices")
       for (const auto& [address, device] : devices) names.insert(address);
     if (path == "/sys/kernel/iommu_groups")
@@ -127,6 +146,9 @@ class FakeKernel final : public Host, public Storage {
     return std::vector<std::string>(names.begin(), names.end());
   }
   Result<FileStatus> status(const std::string& path) override {
+    if (const auto uuid = after_prefix(path, kMediated))
+      return mediated.contains(std::string(*uuid)) ? Result<FileStatus>(FileStatus{})
+                                                   : fail_errno(path, ENOENT);
     if (device_of(path + "/x") || files.contains(path)) return FileStatus{};
     if (const auto driver = after_prefix(path, kBus + "drivers/"))
       return drivers.contains(std::string(*driver)) ? Result<FileStatus>(FileStatus{})
@@ -206,7 +228,7 @@ class FakeKernel final : public Host, public Storage {
   // All of `moved` with vfio-pci.
   ::testing::AssertionResult is_given_away(const std::vector<std::string>& moved) const;
 
-  inline static const std::string kBus = "/sys/bus/pci/";
+  inline static const std::string kBus = "/sys/bus/pci/", kMediated = "/sys/bus/mdev/devices/";
 
  private:
   std::map<std::string, Result<std::string>> answers_;  // of ask_driver()
@@ -220,6 +242,19 @@ class FakeKernel final : public Host, public Storage {
 
 inline Result<void> FakeKernel::write_attribute(const std::string& path, std::string_view bytes) {
   const std::string value(trim(bytes));
+  if (const auto rest = after_prefix(path, kMediated); rest && path.ends_with("/remove"))
+    return mediated.erase(std::string(rest->substr(0, rest->find('/')))) == 1
+               ? Result<void>{}
+               : fail_errno(path, ENOENT);
+  if (const auto rest = after_prefix(path, "/sys/class/mdev_bus/"); rest) {
+    const std::string parent(rest->substr(0, rest->find('/')));
+    if (path != "/sys/class/mdev_bus/" + parent + "/mdev_supported_types/nvidia-63/create" ||
+        !devices.contains(parent) || mediated.contains(value))
+      return fail_errno(path, EINVAL);
+    mediated[value] = parent;
+    ++mediated_made;
+    return {};
+  }
   if (const auto rest = after_prefix(path, kBus + "drivers/")) {
     const std::string driver(rest->substr(0, rest->find('/')));
     const auto device = devices.find(value);
