@@ -185,9 +185,9 @@ std::vector<Match> firmware_failed(const Facts& facts) {
 
 std::vector<Cause> recovery_causes() {
   const std::vector<std::string_view> kUseless = {
-      "power-controller-hung", "rocm-start-failed", "driver-hung",
-      "probe-timed-out",       "amd-kfd-missing",   "expected-gpu-count",
-      "vulkan-software-only",  "pcie-errors",       "rocm-newer-than-driver"};
+      "power-controller-hung",  "rocm-start-failed",  "driver-hung",          "probe-timed-out",
+      "amd-kfd-missing",        "expected-gpu-count", "vulkan-software-only", "pcie-errors",
+      "rocm-newer-than-driver", "gpu-not-listed"};
   const auto and_more = [&](std::initializer_list<std::string_view> more) {
     auto all = kUseless;
     all.insert(all.end(), more);
@@ -234,8 +234,8 @@ std::vector<Cause> recovery_causes() {
                "(power/control: on) and the machine out of suspend.",
        .command = "reboot",
        .remedy = Remedy::reboot,
-       .explains = and_more({"gpu-hung", "gpu-not-listed", "gpu-call-failed", "gpu-init-failed",
-                             "nvml-start-failed", "cuda-start-failed"}),
+       .explains = and_more({"gpu-hung", "gpu-call-failed", "gpu-init-failed", "nvml-start-failed",
+                             "cuda-start-failed"}),
        .match = not_woken},
       {.id = "gpu-wedged",
        .severity = Severity::error,

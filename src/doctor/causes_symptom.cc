@@ -40,29 +40,13 @@ std::vector<Match> cuda_failed(const Facts& facts) {
   return start_failed(facts, facts.machine.nvidia.cuda_start);
 }
 
-std::vector<Match> not_listed(const Facts& facts) {
+std::vector<Match> not_listed_by_nvml(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& nvidia = machine.nvidia;
   if (!nvidia.nvml_start || !nvidia.nvml_start->ok()) return {};
   std::vector<Match> matches;
   for (const auto& gpu : machine.gpus) {
     if (gpu.vendor != Vendor::nvidia || gpu.faked || gpu.suspended || !gpu.pci) continue;
-    if (access_to(machine, gpu).use == GpuUse::unusable && left_out_by_cuda(machine, gpu) &&
-        nvidia.cuda_start && nvidia.cuda_start->ok()) {
-      Match match = about(gpu);
-      match.title = "The CUDA driver does not list a GPU that NVML lists";
-      match.explanation =
-          "Management sees the GPU, and programs do not: it failed to start for "
-          "CUDA, or waits for a reset.";
-      match.cure = "Look at the kernel log for this address; reset the GPU or restart the machine.";
-      match.evidence.push_back(
-          evidence("cuDeviceGetCount()",
-                   fmt::format("{} of the {} GPUs that NVML lists, {} not among them",
-                               nvidia.cuda_device_count.value_or(0),
-                               nvidia.nvml_device_count.value_or(0), gpu.pci->text())));
-      matches.push_back(std::move(match));
-      continue;
-    }
     if (gpu.nvml_index || gpu.driver != "nvidia") continue;
     if (access_to(machine, gpu).use != GpuUse::unusable) continue;  // another container's
     Match match = about(gpu);
@@ -72,6 +56,46 @@ std::vector<Match> not_listed(const Facts& facts) {
                              nvidia.nvml_device_count.value_or(0), gpu.pci->text())));
     matches.push_back(std::move(match));
   }
+  return matches;
+}
+
+// Programs do not see a GPU that management sees.
+Match unlisted(const Gpu& gpu, const GpuAccess& access, std::string listed) {
+  Match match = about(gpu);
+  match.title = "Programs do not see a GPU that its driver runs";
+  match.explanation =
+      "It failed to start for programs, waits for a reset, may not be opened by this user, or is "
+      "too old for this version of the libraries.";
+  match.cure = "Look at the kernel log for this address; reset the GPU or restart the machine.";
+  match.command = "";
+  match.evidence.push_back(evidence(access.source, std::move(listed)));
+  return match;
+}
+
+std::vector<Match> not_listed_for_programs(const Machine& machine) {
+  std::vector<Match> matches;
+  for (const auto& gpu : machine.gpus) {
+    const auto access = access_to(machine, gpu);
+    if (access.use != GpuUse::unusable || !gpu.pci) continue;
+    if (left_out_by_cuda(machine, gpu) && access.source == kCudaCount)
+      matches.push_back(
+          unlisted(gpu, access,
+                   fmt::format("{} of the {} GPUs that NVML lists, {} not among them",
+                               machine.nvidia.cuda_device_count.value_or(0),
+                               machine.nvidia.nvml_device_count.value_or(0), gpu.pci->text())));
+    if (left_out_by_rocm(machine, gpu) && access.source == kRocmCount)
+      matches.push_back(
+          unlisted(gpu, access,
+                   fmt::format("{} is not among those that ROCm lists, and the kernel's list "
+                               "(/sys/class/kfd) has it",
+                               gpu.pci->text())));
+  }
+  return matches;
+}
+
+std::vector<Match> not_listed(const Facts& facts) {
+  auto matches = not_listed_by_nvml(facts);
+  std::ranges::move(not_listed_for_programs(facts.machine), std::back_inserter(matches));
   return matches;
 }
 

@@ -143,7 +143,7 @@ Answer of_cuda(const Machine& machine, const Gpu& gpu) {
   if (start && !start->ok() && !(start->code == kCudaNoDevice && hidden_ones))
     return unusable(start->call, does_not_start("the CUDA driver", *start));
   if (start && left_out_by_cuda(machine, gpu))
-    return unusable("cuDeviceGetCount()", "the CUDA driver does not list it");
+    return unusable(std::string(kCudaCount), "the CUDA driver does not list it");
   if (start || gpu.suspended) return std::nullopt;
   if (const auto why = probe_failure("the CUDA driver", "libcuda.so.1", nvidia.cuda_outcome))
     return unusable("the CUDA driver's probe", *why);
@@ -168,6 +168,11 @@ Answer of_nvml(const Machine& machine, const Gpu& gpu) {
   return unusable("nvmlDeviceGetCount_v2()", "NVML does not list it");
 }
 
+Answer of_rocm(const Machine& machine, const Gpu& gpu) {
+  if (!left_out_by_rocm(machine, gpu)) return std::nullopt;
+  return unusable(std::string(kRocmCount), "ROCm does not list it");
+}
+
 // As the driver told it; where it was not asked, as it would read the variable.
 bool visible(const Machine& machine, const Gpu& gpu) {
   if (gpu.visible_to_cuda) return *gpu.visible_to_cuda;
@@ -189,7 +194,7 @@ Answer of_visibility(const Machine& machine, const Gpu& gpu) {
 
 // The first that has an answer decides: what lies below a driver comes before the driver.
 constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
-    of_a_claim, of_another, of_another_amd, of_the_bus, of_nvml, of_cuda, of_visibility};
+    of_a_claim, of_another, of_another_amd, of_the_bus, of_nvml, of_cuda, of_rocm, of_visibility};
 
 }  // namespace
 
@@ -213,6 +218,19 @@ bool left_out_by_cuda(const Machine& machine, const Gpu& gpu) {
          !odd_platform(machine) && !machine.visibility.cuda_visible_devices &&
          nvidia.cuda_device_count &&
          *nvidia.cuda_device_count < nvidia.nvml_device_count.value_or(0);
+}
+
+bool left_out_by_rocm(const Machine& machine, const Gpu& gpu) {
+  const auto& see = machine.visibility;
+  if (see.rocr_visible_devices || see.hip_visible_devices || see.cuda_visible_devices ||
+      see.gpu_device_ordinal)
+    return false;
+  // An integrated GPU may be left out on purpose.
+  if (gpu.vendor != Vendor::amd || gpu.integrated || gpu.suspended || gpu.faked) return false;
+  return has_source(gpu, "kfd") && !has_source(gpu, "rocm") &&
+         std::ranges::any_of(machine.gpus, [](const Gpu& other) {
+           return other.vendor == Vendor::amd && has_source(other, "rocm");
+         });
 }
 
 bool link_is_virtual(const Machine& machine, const Gpu& gpu) {

@@ -25,8 +25,12 @@ struct GpuAccess {
 };
 GpuAccess access_to(const Machine& machine, const Gpu& gpu);
 
-// NVML lists it, and the CUDA driver, which started, does not, though no variable hides it.
+// The driver runs it, and what programs ask does not list it, though no variable hides it: the CUDA
+// driver of a GPU that NVML lists, ROCm of one that the kernel's KFD lists.
 bool left_out_by_cuda(const Machine& machine, const Gpu& gpu);
+bool left_out_by_rocm(const Machine& machine, const Gpu& gpu);
+inline constexpr std::string_view kCudaCount = "cuDeviceGetCount()";
+inline constexpr std::string_view kRocmCount = "hipGetDeviceCount()";
 
 // What is seen of its PCI Express link may be what a virtual machine shows: its ports claim other
 // widths and speeds than the GPU's real one has.
