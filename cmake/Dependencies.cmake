@@ -1,9 +1,15 @@
 # Every outside library, in one place. docs/dependencies.md says why each is here.
 # All are Debian packages and are linked statically into the one binary.
 find_package(Threads REQUIRED)
+# Headers of a newer release of the system (scripts/setup.sh), where its own lacks them.
+if(EXISTS ${PROJECT_SOURCE_DIR}/build/packages)
+  list(PREPEND CMAKE_PREFIX_PATH ${PROJECT_SOURCE_DIR}/build/packages/usr)
+endif()
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_path(GPUREADY_TOML NAMES toml++/toml.h REQUIRED)
+add_library(gpuready_toml INTERFACE)
+target_include_directories(gpuready_toml SYSTEM INTERFACE ${GPUREADY_TOML})
 
 find_file(fmt_header NAMES base.h core.h PATH_SUFFIXES fmt REQUIRED NO_CACHE)
 file(STRINGS ${fmt_header} fmt_version REGEX "define FMT_VERSION [0-9]+")

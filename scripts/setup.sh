@@ -37,7 +37,15 @@ missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+unpack() {  # what this release of the system lacks
+  local suite names
+  while read -r suite names; do
+    # shellcheck disable=SC2086
+    ./debian_packages.sh ../build/packages "$suite" "$(dpkg --print-architecture)" $names ||
+      { say "could not be had: $names of $suite"; exit 1; }
+  done < <(awk -v release="$release" '$1 == release && sub(/^from-/, "", $2) { $1 = ""; print }' packages.txt)
+}
+[ ${#missing[@]} -gt 0 ] || { unpack; exit 0; }
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -62,3 +70,4 @@ say "installing ${#missing[@]} packages: ${missing[*]}"
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -qq --no-install-recommends -o APT::Status-Fd=1 "${missing[@]}" | progress
+unpack
