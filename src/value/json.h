@@ -21,12 +21,12 @@ Json to_json(const Samples& samples);
 
 // The value that to_json() wrote. Keys that this version does not know are passed over. `name` is
 // what errors call the document; they name the path within it: "worker 2: metrics[0].value is not a
-// number".
+// number". (Under the name from_json, nlohmann's functions of that name would be candidates, too.)
 template <class T>
-Result<T> from_json(const Json& doc, std::string_view name);
-extern template Result<Machine> from_json(const Json&, std::string_view);
-extern template Result<Finding> from_json(const Json&, std::string_view);
-extern template Result<Verdict> from_json(const Json&, std::string_view);
-extern template Result<Samples> from_json(const Json&, std::string_view);
+Result<T> value_from_json(const Json& doc, std::string_view name);
+extern template Result<Machine> value_from_json(const Json&, std::string_view);
+extern template Result<Finding> value_from_json(const Json&, std::string_view);
+extern template Result<Verdict> value_from_json(const Json&, std::string_view);
+extern template Result<Samples> value_from_json(const Json&, std::string_view);
 
 }  // namespace gpuready

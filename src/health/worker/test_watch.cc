@@ -108,10 +108,10 @@ void TestWatch::read_line(std::string_view text) {
     }
   }
   if (const Json& partial = member(*doc, "partial"); partial.is_object()) {
-    if (auto verdict = from_json<Verdict>(partial, "worker")) verdict_ = std::move(*verdict);
+    if (auto verdict = value_from_json<Verdict>(partial, "worker")) verdict_ = std::move(*verdict);
   }
   if (const Json& told = member(*doc, "verdict"); told.is_object()) {
-    if (auto verdict = from_json<Verdict>(told, "worker")) {
+    if (auto verdict = value_from_json<Verdict>(told, "worker")) {
       verdict_ = std::move(*verdict);
       if (!get_bool(*doc, "more").value_or(false)) session_.close(limits_.no_progress);
       conclude(verdict_.status, verdict_.reason);

@@ -39,7 +39,7 @@ inline std::unique_ptr<Device> cpu_with(std::uint64_t memory_bytes) {
 // What a child wrote of its verdict.
 inline Verdict verdict_of(const std::string& text) {
   auto doc = parse_json(text, "child");
-  auto verdict = doc ? from_json<Verdict>(*doc, "child") : std::unexpected(doc.error());
+  auto verdict = doc ? value_from_json<Verdict>(*doc, "child") : std::unexpected(doc.error());
   EXPECT_TRUE(verdict) << text;
   return verdict.value_or(Verdict{});
 }

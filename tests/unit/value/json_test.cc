@@ -17,7 +17,7 @@ TYPED_TEST_SUITE(ValueJson, Values);
 
 TYPED_TEST(ValueJson, EveryFieldGoesThereAndBack) {
   const Json doc = to_json(value::filled<TypeParam>());
-  const auto back = from_json<TypeParam>(*parse_json(dump(doc), "test"), "test");
+  const auto back = value_from_json<TypeParam>(*parse_json(dump(doc), "test"), "test");
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(dump(to_json(*back)), dump(doc));
 }
@@ -40,7 +40,7 @@ TYPED_TEST(ValueJson, EveryFieldIsWrittenFromItsOwn) {
 
 TYPED_TEST(ValueJson, NothingKnownIsAShortDocumentThatIsReadAgain) {
   const Json doc = to_json(TypeParam{});
-  const auto back = from_json<TypeParam>(doc, "test");
+  const auto back = value_from_json<TypeParam>(doc, "test");
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(dump(to_json(*back)), dump(doc));
 }
@@ -48,18 +48,18 @@ TYPED_TEST(ValueJson, NothingKnownIsAShortDocumentThatIsReadAgain) {
 TYPED_TEST(ValueJson, UnknownKeysArePassedOver) {
   Json doc = to_json(value::filled<TypeParam>());
   doc["of a later version"] = 1;
-  EXPECT_TRUE(from_json<TypeParam>(doc, "test"));
+  EXPECT_TRUE(value_from_json<TypeParam>(doc, "test"));
 }
 
 TYPED_TEST(ValueJson, WhatIsNoObjectIsRefused) {
   for (const char* text : {"[]", "3", "null", "\"text\""})
-    EXPECT_FALSE(from_json<TypeParam>(*parse_json(text, "test"), "test")) << text;
+    EXPECT_FALSE(value_from_json<TypeParam>(*parse_json(text, "test"), "test")) << text;
 }
 
 std::string error_of(const char* path, const Json& wrong) {
   Json doc = to_json(value::filled<Machine>());
   doc[Json::json_pointer(path)] = wrong;
-  const auto back = from_json<Machine>(doc, "node 7");
+  const auto back = value_from_json<Machine>(doc, "node 7");
   return back ? "" : back.error().message;
 }
 
@@ -100,7 +100,8 @@ TEST(ValueJson, NumbersThatAreNoneNeverReachADocument) {
   const Json doc = to_json(verdict);
   EXPECT_FALSE(doc.contains("duration_ms"));
   EXPECT_FALSE(doc.at("metrics").at(0).contains("value"));
-  EXPECT_FALSE(from_json<Verdict>(doc, "test")) << "and a metric without a value is not one of 0";
+  EXPECT_FALSE(value_from_json<Verdict>(doc, "test"))
+      << "and a metric without a value is not one of 0";
 }
 
 TEST(ValueJson, WordsKeepAll64Bits) {
@@ -108,7 +109,7 @@ TEST(ValueJson, WordsKeepAll64Bits) {
   verdict.bad_words = {{0xffffffffffff8, 0xdeadbeef00000001, 0xdeadbeef00000003, "address"}};
   const Json doc = to_json(verdict);
   EXPECT_EQ(doc.at("bad_words").at(0).at("bits"), "0x0000000000000002");
-  EXPECT_EQ(from_json<Verdict>(doc, "test")->bad_words[0].expected, 0xdeadbeef00000001u);
+  EXPECT_EQ(value_from_json<Verdict>(doc, "test")->bad_words[0].expected, 0xdeadbeef00000001u);
 }
 
 TEST(ValueJson, EveryNameIsReadBack) {
@@ -116,7 +117,7 @@ TEST(ValueJson, EveryNameIsReadBack) {
     Verdict verdict;
     verdict.status = status;
     EXPECT_EQ(to_json(verdict).at("status"), name);
-    EXPECT_EQ(from_json<Verdict>(to_json(verdict), "test")->status, status);
+    EXPECT_EQ(value_from_json<Verdict>(to_json(verdict), "test")->status, status);
   }
 }
 
