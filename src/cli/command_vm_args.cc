@@ -37,8 +37,10 @@ int run(const Options& options) {
         instances.push_back(instance);
   }
   if (devices.empty() && instances.empty())
-    return complain({ErrorKind::not_found, options.name + ": nothing is attached for it", 0},
-                    Exit::required_absent);
+    return complain(
+        {ErrorKind::not_found,
+         options.name + ": nothing is attached for it; gpuready vm status names what is", 0},
+        Exit::required_absent);
   const auto args =
       vm::guest_args(*vm::hypervisor_named(options.hypervisor), devices, managed, instances);
   Envelope envelope = begin_vm_envelope("vm args", options.globals);

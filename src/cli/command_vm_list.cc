@@ -71,15 +71,20 @@ int show(const Options& options) {
       return instance && instance->around.attached_to != options.name;
     });
   if (options.name && devices.shown.empty() && devices.instances.empty())
-    return complain({ErrorKind::not_found, *options.name + ": nothing is attached for it", 0},
-                    Exit::required_absent);
+    return complain(
+        {ErrorKind::not_found,
+         *options.name + ": nothing is attached for it; gpuready vm status names what is", 0},
+        Exit::required_absent);
   for (const auto& address : devices.shown)
     if (!devices.inventory.find(address))
-      return complain({ErrorKind::not_found, address.text() + ": there is no such PCI device", 0},
-                      Exit::required_absent);
+      return complain(
+          {ErrorKind::not_found,
+           address.text() + ": there is no such PCI device; gpuready vm list --all names them", 0},
+          Exit::required_absent);
   for (const auto& uuid : devices.instances)
     if (!devices.inventory.find_instance(uuid))
-      return complain({ErrorKind::not_found, uuid + ": there is no such mediated device", 0},
+      return complain({ErrorKind::not_found,
+                       uuid + ": there is no such mediated device; gpuready vm list names them", 0},
                       Exit::required_absent);
   return finish("vm show", devices, start, options.globals);
 }

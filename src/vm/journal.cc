@@ -97,7 +97,9 @@ Result<Operation> parse_operation(std::string_view text, std::string_view name) 
     // Blocks of a file may reach the disk in any order: what follows a torn line was never synced.
     if (!whole && !first) break;
     if (!whole || (first && member(doc, "plan").is_null()))
-      return fail(ErrorKind::bad_input, printable(name) + ": not an operation's journal");
+      return fail(ErrorKind::bad_input, printable(name) +
+                                            ": not an operation's journal. See that its devices "
+                                            "are as they should be, then remove the file");
     TRY(read_line(doc, name, out));
     first = false;
   }

@@ -21,11 +21,16 @@ constexpr std::uint32_t kPrivate = 0700;
 Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
   const auto identity = TRY(hands.host.identity());
   if (identity.effective_uid != 0)
-    return fail(ErrorKind::no_permission, "only root can attach and detach devices");
-  TRY(make_folders(hands.folder, hands.storage, kPrivate));
+    return fail(ErrorKind::no_permission,
+                "only root can attach and detach devices: run it with sudo");
+  if (const auto made = make_folders(hands.folder, hands.storage, kPrivate); !made)
+    return fail(made.error().kind,
+                "nothing was done, because no journal can be kept: " + made.error().message,
+                made.error().code);
   auto lock = hands.storage.lock(hands.folder + "/lock");
   if (!lock && lock.error().kind == ErrorKind::busy)
-    return fail(ErrorKind::busy, "another gpuready attaches or detaches devices now");
+    return fail(ErrorKind::busy,
+                "another gpuready attaches or detaches devices now; try again when it has ended");
   return lock;
 }
 
@@ -277,7 +282,8 @@ Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>&
   }
   if (all.empty())
     return fail(ErrorKind::not_found,
-                name ? *name + ": nothing is attached for it" : "nothing is attached");
+                name ? *name + ": nothing is attached for it; gpuready vm status names what is"
+                     : "nothing is attached");
   return all;
 }
 

@@ -50,7 +50,7 @@ class AttachPlanner {
     for (const auto& address : request_.devices) {
       const auto* device = inventory_.find(address);
       if (device == nullptr) {
-        refuse(address.text() + ": there is no such PCI device");
+        refuse(address.text() + ": there is no such PCI device; gpuready vm list --all names them");
         continue;
       }
       all.insert(device->around.moves_together.begin(), device->around.moves_together.end());
@@ -74,7 +74,10 @@ class AttachPlanner {
     for (const auto& uuid : plan_.instances) {
       const auto* instance = inventory_.find_instance(uuid);
       if (instance == nullptr)
-        refuse(uuid + ": there is no such mediated device; its driver makes it of a type");
+        refuse(
+            uuid +
+            ": there is no such mediated device; gpuready vm list names them, and the GPU's driver "
+            "makes them");
       else if (instance->around.readiness != Readiness::ready)
         refuse(fmt::format("{}: {}{}", uuid, instance->around.reason,
                            instance->around.cure ? ". " + *instance->around.cure : ""));

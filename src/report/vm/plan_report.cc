@@ -178,6 +178,9 @@ std::string render_terminal(const VmStatus& status, const TerminalStyle& style) 
 }
 
 std::string conclusion(const VmStatus& status) {
+  for (const auto& claim : status.claims)
+    if (state_of(claim) == vm::ClaimState::unreadable)
+      return "A journal cannot be read: " + claim.problem + ".";
   const auto unfinished = tally(status);
   if (unfinished.unfinished)
     return "An operation did not end: gpuready vm recover goes on with it.";

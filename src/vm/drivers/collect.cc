@@ -174,9 +174,12 @@ class Collector {
           ErrorKind::not_found,
           version.empty()
               ? fmt::format("no NVIDIA driver in {}: neither libcuda.so.VERSION nor "
-                            "libnvidia-ml.so.VERSION",
+                            "libnvidia-ml.so.VERSION is there as a file; links in archives are not "
+                            "followed",
                             fmt::join(options_.from, ", "))
-              : fmt::format("no libcuda.so.{0} in {1}", version, fmt::join(options_.from, ", ")));
+              : fmt::format(
+                    "no libcuda.so.{} in {}{}{}", version, fmt::join(options_.from, ", "),
+                    versions.empty() ? "" : "; the drivers there: ", fmt::join(versions, ", ")));
     return {};
   }
 
@@ -396,7 +399,8 @@ Result<DriverBundle> collect_bundle(const CollectOptions& options, const std::st
                                     Host& host, Storage& storage) {
   TRY(refuse_existing(folder, storage));
   auto staging = TRY(StagingFolder::create(gpuready::folder_of(folder), storage));
-  auto bundle = TRY(Collector(options, host, staging).run());
+  auto bundle = Collector(options, host, staging).run();
+  if (!bundle) return std::unexpected(staging.as_of(folder, bundle.error()));
   TRY(staging.commit(folder));
   return bundle;
 }
@@ -404,7 +408,9 @@ Result<DriverBundle> collect_bundle(const CollectOptions& options, const std::st
 Result<BundleEntry> add_bundle(const CollectOptions& options, const std::string& bundles,
                                const std::string& name, Host& host, Storage& storage) {
   auto staging = TRY(StagingFolder::create(bundles, storage));
-  BundleEntry entry{"", TRY(Collector(options, host, staging).run())};
+  auto bundle = Collector(options, host, staging).run();
+  if (!bundle) return std::unexpected(staging.as_of(bundles, bundle.error()));
+  BundleEntry entry{"", std::move(*bundle)};
   entry.folder = bundles + "/" + (name.empty() ? entry.bundle.driver_version : name);
   TRY(staging.commit(entry.folder));
   return entry;

@@ -79,7 +79,7 @@ Result<ArchiveBytes> payload_of_installer(ArchiveBytes file, std::string_view na
   // Other scripts find it in other ways: it begins with a line.
   for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1))
     if (begins_as_payload(text_of(file).substr(at + 1))) return file.subspan(at + 1);
-  return bad(name, "a script that no archive follows");
+  return bad(name, "a script that no archive follows; an installer NVIDIA-Linux-*.run has one");
 }
 
 struct ReadHandle {
@@ -119,7 +119,7 @@ class ArchiveReader {
         return {};
       }
       if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
-        return bad(name_, "damaged or cut short: " + message_of(handle));
+        return bad(name_, "damaged or cut short, get it again: " + message_of(handle));
       if (count == limits_.entries)
         return fail(ErrorKind::too_large, fmt::format("{}: more than {} entries", name_, count));
       TRY(take(entry));
@@ -141,7 +141,8 @@ class ArchiveReader {
     while (true) {
       const la_ssize_t size = archive_read_data(handle_.raw, buffer_.data(), buffer_.size());
       if (size == 0) return sink_.end();
-      if (size < 0) return bad(name_, "damaged or cut short: " + message_of(handle_.raw));
+      if (size < 0)
+        return bad(name_, "damaged or cut short, get it again: " + message_of(handle_.raw));
       total_ += static_cast<std::uint64_t>(size);
       if (total_ > limits_.unpacked_bytes)
         return fail(ErrorKind::too_large, fmt::format("{}: unpacks to more than {}", name_,

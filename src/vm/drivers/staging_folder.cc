@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <system_error>
 
 #include "base/paths.h"
 
@@ -19,8 +20,18 @@ Result<void> refuse_existing(const std::string& path, Storage& storage) {
 Result<StagingFolder> StagingFolder::create(const std::string& parent, Storage& storage) {
   static std::atomic<unsigned> count{0};
   auto folder = fmt::format("{}/.gpuready-{}-{}.tmp", parent, ::getpid(), ++count);
-  TRY(storage.make_folder(folder, 0755));
+  if (const auto made = storage.make_folder(folder, 0755); !made)
+    return fail(made.error().kind,
+                fmt::format("cannot make a folder in {}: {}", parent,
+                            std::generic_category().message(made.error().code)),
+                made.error().code);
   return StagingFolder(std::move(folder), storage);
+}
+
+Error StagingFolder::as_of(const std::string& path, Error error) const {
+  const auto at = error.message.find(folder_ + "/");
+  if (at != error.message.npos) error.message.replace(at, folder_.size(), path);
+  return error;
 }
 
 StagingFolder::~StagingFolder() {

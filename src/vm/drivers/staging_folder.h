@@ -37,6 +37,8 @@ class StagingFolder {
 
   // `path` is in the same folder and must not exist.
   Result<void> commit(const std::string& path);
+  // An error of this folder, told by the name that the folder shall have.
+  Error as_of(const std::string& path, Error error) const;
 
  private:
   StagingFolder(std::string folder, Storage& storage)

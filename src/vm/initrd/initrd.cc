@@ -32,6 +32,10 @@ std::string_view view(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// What one write(2) takes. Of much more, Linux makes page cache in blocks of megabytes, which can
+// take it longer to find than the copy takes.
+constexpr std::size_t kPieceBytes = 256 * KiB;
+
 struct Content {
   std::uint32_t mode = 0;
   std::string from = {};   // a file; or
@@ -59,8 +63,8 @@ class PlainSink final : public Sink {
   explicit PlainSink(AtomicFile& file) : file_(file) {}
   Result<void> write(std::string_view bytes) override {
     written += bytes.size();
-    if (small_.size() + bytes.size() > MiB) TRY(finish());
-    if (bytes.size() > MiB) return file_.write(bytes);
+    if (small_.size() + bytes.size() > kPieceBytes) TRY(finish());
+    if (bytes.size() >= kPieceBytes) return file_.write(bytes);
     small_ += bytes;
     return {};
   }
@@ -116,7 +120,6 @@ Result<void> pad(Sink& sink, std::size_t bytes) {
 
 // Pieces whose pages are mapped all at once: a fault for each page takes longer than the copy.
 Result<void> write_mapped(Sink& sink, std::span<const std::uint8_t> bytes) {
-  constexpr std::size_t kPieceBytes = 8 * MiB;
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), kPieceBytes));
     (void)::madvise(const_cast<std::uint8_t*>(piece.data()), piece.size(), MADV_POPULATE_READ);

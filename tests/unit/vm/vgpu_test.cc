@@ -130,7 +130,9 @@ TEST(VmVgpu, OneThatDoesNotExistOrIsUsedIsRefused) {
   const auto absent = attach(hands, {.name = "guest", .devices = {}, .instances = {other}});
   ASSERT_TRUE(absent);
   EXPECT_EQ(join(absent->plan.refusals, ""),
-            other + ": there is no such mediated device; its driver makes it of a type");
+            other +
+                ": there is no such mediated device; gpuready vm list names them, and the GPU's "
+                "driver makes them");
   kernel.open["42"] = {"/dev/vfio/77"};
   const auto used = attach(hands, {.name = "guest", .devices = {}, .instances = {kUuid}});
   ASSERT_TRUE(used);
