@@ -59,10 +59,10 @@ class LayoutWriter {
         fmt::format("{}/blobs/sha256/{}", folder_, blob.digest.substr(kSha256.size()));
     const auto there = host_.status(path);
     if (there && there->size_bytes == blob.size_bytes) return blob;
-    constexpr std::size_t kPiece = 4u << 20;
+    constexpr std::size_t kWriteBytes = 4u << 20;
     auto out = TRY(AtomicFile::create(path, {}, storage_));
-    for (; !content.empty(); content.remove_prefix(std::min(kPiece, content.size())))
-      TRY(out.write(content.substr(0, kPiece)));
+    for (; !content.empty(); content.remove_prefix(std::min(kWriteBytes, content.size())))
+      TRY(out.write(content.substr(0, kWriteBytes)));
     TRY(out.commit());
     return blob;
   }
