@@ -59,6 +59,12 @@ write("good/i.a", ar([("x.fatbin/", code)]))
 layer = gzip.compress(tar([("usr/lib/x.fatbin", code), ("usr/lib/y", (tarfile.SYMTYPE, b"x.fatbin".decode()))]))
 write("good/j.tar", tar([("manifest.json", b"[]"), ("blobs/sha256/0123", layer)]))          # docker save
 write("good/k/blobs/sha256/0123", layer)                                                      # OCI layout
+# An image whose second layer deletes one library of the first and replaces another.
+first = tar([("usr/lib/gone.fatbin", code), ("usr/lib/new.fatbin", code), ("usr/lib/kept.fatbin", code)])
+second = gzip.compress(tar([("usr/lib/.wh.gone.fatbin", b""), ("usr/lib/new.fatbin", code)]))
+write("images/image.tar", tar([("b/layer.tar", second), ("a/layer.tar", first), ("manifest.json", json.dumps([{"Layers": ["a/layer.tar", "b/layer.tar"]}]).encode())]))
+write("images/oci/blobs/sha256/01", first), write("images/oci/blobs/sha256/02", second)
+write("images/oci/blobs/sha256/03", json.dumps({"layers": [{"digest": "sha256:01"}, {"digest": "sha256:02"}]}).encode())
 write("good/l.whl", pack(lib, zipfile.ZIP_LZMA))
 packed_xz = lzma.compress(code)  # zip's method 95, which Python does not write
 as_stored = bytearray(pack([("lib/x.fatbin", packed_xz)], zipfile.ZIP_STORED))
@@ -109,6 +115,14 @@ expect_exit 0 "$GPUREADY" pack inspect good --json document.json
 [ "$(jq '.files | length' document.json)" = 13 ] || die "a folder of archives: $(names_of)"
 expect_exit 0 "$GPUREADY" pack explain good/d.whl --gpu 8.6 --driver 535
 expect_in "d.whl!lib/x.fatbin" "$out"
+
+for image in images/image.tar images/oci; do
+  expect_exit 0 "$GPUREADY" pack inspect $image --json document.json
+  [ "$(jq -r '.files[].path' document.json | sed 's/.*!//' | sort | tr '\n' ' ')" = "usr/lib/kept.fatbin usr/lib/new.fatbin " ] || die "$image holds: $(names_of)"
+  [ "$(jq -r '.hidden[]' document.json | sed 's/.*!//' | sort | tr '\n' ' ')" = "usr/lib/gone.fatbin usr/lib/new.fatbin " ] || die "$image hides: $(jq .hidden document.json)"
+  expect_exit 0 "$GPUREADY" pack inspect $image
+  expect_in "Left out: 2 files of lower layers" "$(echo $out)"
+done
 
 expect_bad() {  # FILE TEXT
   expect_exit 1 "$GPUREADY" pack inspect "bad/$1" --json document.json

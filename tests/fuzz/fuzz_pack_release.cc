@@ -1,9 +1,11 @@
 // What comes from others before or after a signature was checked: manifests, signatures and keys,
 // recipes, frames of archives, headers of HTTP answers. The first byte says which.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "pack/code/image_layers.h"
 #include "pack/release/archive.h"
 #include "pack/release/manifest.h"
 #include "pack/release/minisign.h"
@@ -87,6 +89,11 @@ void registry(std::string_view text) {
     const auto again = parse_oci_manifest(oci_manifest_text(*files), "again");
     if (!again || again->size() != files->size()) std::abort();
   }
+  const auto stacks = layers_of_image("i!manifest.json", text);
+  const std::vector<std::string> names = {"i!a!x", "i!b!.wh.x", "i!b!y"};
+  for (const auto& name : hidden_in_images(stacks, names))
+    if (std::ranges::find(names, name) == names.end()) std::abort();
+  (void)layers_of_image("blobs/sha256/0", text);
   // It becomes a part of a URL.
   if (const auto found = parse_oci_reference(text)) {
     if (found->name.find("..") != found->name.npos && found->name.find("/..") != found->name.npos)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "host/mapped_file.h"
 #include "pack/code/archive.h"
+#include "pack/code/image_layers.h"
 #include "pack/store/url_stream.h"
 
 namespace gpuready::pack {
@@ -19,6 +20,7 @@ constexpr int kMostArchives = 6;  // in each other
 constexpr std::size_t kMostNames = 1u << 20;
 constexpr std::size_t kMostNameBytes = 4096;
 constexpr std::size_t kMostProblems = 200;
+constexpr std::size_t kMostImages = 1000;
 // Libraries pack to a third; beyond a gigabyte, what unpacks to so many times its size is made to
 // keep readers busy.
 constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30, kMostRatio = 200;
@@ -57,6 +59,7 @@ class Reader {
       read_members(source, *kind, name, 1);
       if (named) found.kind = "archive";
     } else {
+      if (bytes.size() <= kMostImageDocument) note_image(name, bytes);
       add(inspect_bytes(name, bytes, true), named);
     }
     return {};
@@ -113,12 +116,29 @@ class Reader {
     if (problems_left_out_ > 0)
       found.problems.push_back(fmt::format("and {} problems more", problems_left_out_));
     std::sort(found.names.begin(), found.names.end());
+    leave_out_hidden();
     return std::move(found);
   }
 
   Inspection found = {};
 
  private:
+  // What holds device code, or is a library, and is in no image.
+  void leave_out_hidden() {
+    const auto hidden = hidden_in_images(images_, found.names);
+    std::erase_if(found.files, [&](const FileReport& file) {
+      if (!hidden.contains(file.path)) return false;
+      found.hidden.push_back(file.path);
+      return true;
+    });
+  }
+
+  void note_image(const std::string& name, Bytes head) {
+    if (head.empty() || (head[0] != '{' && head[0] != '[')) return;
+    for (auto& stack : layers_of_image(name, text_of(head)))
+      if (images_.size() < kMostImages) images_.push_back(std::move(stack));
+  }
+
   void problem(std::string text) {
     if (found.problems.size() < kMostProblems) {
       found.problems.push_back(std::move(text));
@@ -196,6 +216,8 @@ class Reader {
     if (kind && is_archive_name(name)) {
       read_members(source, *kind, name, depth + 1);
     } else {
+      if (depth == 1 && member.size.value_or(kMostImageDocument + 1) <= kMostImageDocument)
+        note_image(name, source.peek(static_cast<std::size_t>(*member.size)));
       add(inspect_source(name, source, pieces), false);
     }
     buffer_ = source.take_buffer();
@@ -208,6 +230,7 @@ class Reader {
   const Source* outermost_ = nullptr;
   std::uint64_t outer_bytes_ = 0, unpacked_ = 0;
   std::size_t problems_left_out_ = 0;
+  std::vector<LayerStack> images_ = {};
   bool bomb_ = false, bomb_said_ = false;  // of the file that is read
 };
 

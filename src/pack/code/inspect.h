@@ -24,6 +24,8 @@ struct Inspection {
   std::uint64_t files_read = 0, bytes_read = 0;  // members of archives are files, too
   std::vector<std::string> names;                // of every regular file and link, relative; sorted
   std::vector<FolderLink> links;                 // symbolic ones, of a folder
+  // Of container images: files that a later layer deletes or replaces. They are not among `files`.
+  std::vector<std::string> hidden = {};
   std::vector<std::string> problems;
 };
 

@@ -189,6 +189,8 @@ Json to_json(const Inspection& inspection, const Envelope& envelope) {
   json["bytes_read"] = inspection.bytes_read;
   json["problems"] = Json::array();
   for (const auto& problem : inspection.problems) json["problems"].push_back(printable(problem));
+  if (!inspection.hidden.empty()) json["hidden"] = Json::array();
+  for (const auto& path : inspection.hidden) json["hidden"].push_back(printable(path));
   json["files"] = Json::array();
   const auto gpus = interesting_gpus(inspection.files);
   for (const FileReport& file : inspection.files) {
@@ -231,6 +233,11 @@ std::string render_terminal(const Inspection& inspection, const TerminalStyle& s
       0, {""},
       fmt::format("{} of {} read, {} with device code.", counted(inspection.files_read, "file"),
                   format_bytes(inspection.bytes_read), with_code.size()));
+  if (!inspection.hidden.empty())
+    out.paragraph(0, {""},
+                  fmt::format("Left out: {} of lower layers, which a later layer of the image "
+                              "deletes or replaces.",
+                              counted(inspection.hidden.size(), "file")));
   if (!with_code.empty())
     out.paragraph(0, {""},
                   "A module is a container that holds one program in several builds. PTX needs a "
