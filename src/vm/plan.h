@@ -76,6 +76,9 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory);
 // bus, so that the bus can be reset.
 std::string best_resets(const std::vector<std::string>& methods, bool alone);
 
+// The same of a function among the others of its machine.
+std::string best_resets(const PciFunction& function, const Inventory& inventory);
+
 // A name for a virtual machine: letters, digits, '.', '_', '-' and ':', at most 128.
 Result<void> check_name(std::string_view name);
 

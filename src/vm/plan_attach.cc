@@ -188,14 +188,6 @@ class AttachPlanner {
     }
   }
 
-  bool alone_on_bus(const PciFunction& function) const {
-    return std::ranges::none_of(inventory_.devices, [&](const Device& other) {
-      const auto& address = other.function.address;
-      return address != function.address && address.domain == function.address.domain &&
-             address.bus == function.address.bus;
-    });
-  }
-
   void move_to_vfio() {
     std::vector<const Device*> moving;
     for (const auto* device : devices_)
@@ -209,9 +201,7 @@ class AttachPlanner {
       if (has_memory(device->function)) plan_.steps.push_back(vbios_step(device->function.address));
     // All are detached now: none is reset under the feet of another's driver.
     for (const auto* device : moving)
-      if (const auto methods =
-              best_resets(device->function.reset_methods, alone_on_bus(device->function));
-          !methods.empty()) {
+      if (const auto methods = best_resets(device->function, inventory_); !methods.empty()) {
         plan_.steps.push_back(reset_step(device->function.address, methods));
         // A network card or an audio function keeps nothing that its next driver does not clear.
         plan_.steps.back().act.may_fail =
@@ -271,6 +261,15 @@ class AttachPlanner {
 };
 
 }  // namespace
+
+std::string best_resets(const PciFunction& function, const Inventory& inventory) {
+  return best_resets(
+      function.reset_methods, std::ranges::none_of(inventory.devices, [&](const Device& other) {
+        const auto& address = other.function.address;
+        return address != function.address && address.domain == function.address.domain &&
+               address.bus == function.address.bus;
+      }));
+}
 
 std::string best_resets(const std::vector<std::string>& methods, bool alone) {
   std::vector<std::string> best;

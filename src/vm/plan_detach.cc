@@ -87,8 +87,10 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     const bool resets = std::ranges::any_of(attached.steps, [&](const PlanStep& step) {
       return step.act.kind == ActionKind::reset && step.act.device == address;
     });
-    if (device && has_memory(device->function) && !resets)
-      plan.steps.push_back(no_reset_step(address));
+    if (!device || !has_memory(device->function) || resets) continue;
+    // One that had its VFIO driver already, or that libvirt bound, was not reset when it was taken.
+    const auto methods = best_resets(device->function, inventory);
+    plan.steps.push_back(methods.empty() ? no_reset_step(address) : reset_step(address, methods));
   }
   again_each(ActionKind::rom);
   undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::unbind; },

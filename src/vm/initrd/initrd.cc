@@ -32,8 +32,8 @@ std::string_view view(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What one write(2) takes. Of much more, Linux makes page cache in blocks of megabytes, which can
-// take it longer to find than the copy takes.
+// What one write(2) takes. Writes of 8 MiB took up to ten times as long on Linux 6.18
+// (docs/performance.md).
 constexpr std::size_t kPieceBytes = 256 * KiB;
 
 struct Content {

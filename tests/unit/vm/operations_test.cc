@@ -141,6 +141,38 @@ TEST(VmOperations, ADeviceThatFailsItsTestStaysInQuarantine) {
   EXPECT_TRUE(attach(hands, for_guest())->ok());
 }
 
+TEST(VmOperations, OneThatVfioHadAlreadyIsResetWhenItComesBack) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  kernel.devices[kGpuText].bound = "vfio-pci";
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok()) << reasons(attached->plan);
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 0);
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 1);
+  EXPECT_TRUE(detached->front().outcome.unclean.empty())
+      << detached->front().outcome.unclean.begin()->second;
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "vfio-pci");
+}
+
+TEST(VmOperations, OneThatLibvirtBoundNeedsNoRestartToBeClean) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  auto request = for_guest();
+  request.managed = true;
+  const auto attached = attach(hands, request);
+  ASSERT_TRUE(attached && attached->ok()) << reasons(attached->plan);
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "nvidia");
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(detached->front().outcome.unclean.empty())
+      << detached->front().outcome.unclean.begin()->second;
+  EXPECT_TRUE(std::ranges::find(kernel.commands, "check") != kernel.commands.end());
+}
+
 TEST(VmOperations, ADeviceWithoutAResetWaitsForARestart) {
   FakeKernel kernel;
   fill(kernel);
