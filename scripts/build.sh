@@ -12,7 +12,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do targets+=("$1"); shift; done
 if [ ! -f "build/$preset/build.ninja" ] || [ ${#options[@]} -gt 0 ]; then
   [ -f "build/$preset/build.ninja" ] || echo "build: configuring build/$preset" >&2
   compiler=()
-  found=$(g++ -dumpversion 2>/dev/null | cut -d. -f1)
+  found=$(g++ -dumpversion 2>/dev/null | cut -d. -f1) || true
   if [ "$preset" = release ] && [ "${found:-0}" -lt 12 ]; then
     # Ubuntu 22.04's g++ is older, or missing, and a newer one stands beside it.
     for version in 14 13 12; do
