@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(vm::parse_mounts(text));
   static_cast<void>(vm::parse_variants(text));
   static_cast<void>(vm::mmio_bytes(vm::parse_bars(text)));
+  static_cast<void>(vm::parse_vgpu_types(text));
   static_cast<void>(vm::check_name(text));
   if (const Json doc = Json::parse(text, nullptr, false); !doc.is_discarded())
     static_cast<void>(vm::judge(doc, PciAddress{0, 0x17, 0, 0}));
