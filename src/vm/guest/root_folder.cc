@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -21,6 +20,9 @@
 
 namespace gpuready::vm {
 namespace {
+
+// FICLONE of linux/fs.h, which glibc before 2.36 does not bear beside its sys/mount.h.
+constexpr unsigned long kCloneFile = _IOW(0x94, 9, int);
 
 std::unexpected<Error> failed(const std::string& path) { return fail_errno(path, errno); }
 
@@ -210,7 +212,7 @@ Result<CopyMethod> RootFolder::copy(const std::string& from, const std::string& 
   const Descriptor file(
       ::openat(at.folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file) return failed(path_ + path);
-  const bool shared = ::ioctl(file.get(), FICLONE, source.get()) == 0;
+  const bool shared = ::ioctl(file.get(), kCloneFile, source.get()) == 0;
   auto result = [&]() -> Result<void> {
     if (!shared)
       TRY(copy_bytes(source.get(), file.get(), static_cast<std::uint64_t>(status.st_size),
