@@ -12,12 +12,14 @@ GPUREADY_EMBEDDED(gpuready_hip)  // by kernels/hip/pack.sh
 namespace gpuready {
 namespace {
 
-// hip_targets.inc is a line GPUREADY_HIP_TARGET(gfx...) for each target of kernels.cmake.
+// hip_targets.inc is a line GPUREADY_HIP_TARGET(gfx...) for each target of kernels.cmake; an old
+// clang makes none.
 #define GPUREADY_HIP_TARGET(target) #target,
-constexpr std::string_view kTargets[] = {
+constexpr std::string_view kList[] = {
 #include "hip_targets.inc"
-};
+    {}};
 #undef GPUREADY_HIP_TARGET
+constexpr std::span<const std::string_view> kTargets(kList, std::size(kList) - 1);
 
 std::string_view without_features(std::string_view target) {
   return target.substr(0, target.find(':'));
@@ -28,7 +30,7 @@ std::string_view without_features(std::string_view target) {
 std::span<const std::string_view> hip_targets() { return kTargets; }
 
 bool has_hip_image(std::string_view target) {
-  return std::ranges::find(kTargets, without_features(target)) != std::end(kTargets);
+  return std::ranges::find(kTargets, without_features(target)) != kTargets.end();
 }
 
 Result<std::string> hip_image(std::string_view target) {
@@ -46,7 +48,7 @@ Result<std::string> hip_image(std::string_view target) {
   }
   return fail(ErrorKind::unsupported,
               fmt::format("no code for {} is embedded, only for {}", printable(target),
-                          join({std::begin(kTargets), std::end(kTargets)}, ", ")));
+                          join({kTargets.begin(), kTargets.end()}, ", ")));
 }
 
 }  // namespace gpuready
