@@ -16,7 +16,7 @@ if(GPUREADY_GLIBC_FLOOR AND NOT GPUREADY_SANITIZE)
     add_library(gpuready_glibc_start OBJECT ${CMAKE_CURRENT_LIST_DIR}/glibc/start.c)
     foreach(part newer start)
       target_compile_definitions(gpuready_glibc_${part} PRIVATE _GNU_SOURCE)
-      target_compile_options(gpuready_glibc_${part} PRIVATE -O2 -Wall -Wextra -Werror -fvisibility=hidden
+      target_compile_options(gpuready_glibc_${part} PRIVATE -O2 -Wall -Wextra ${errors} -fvisibility=hidden
         -ffunction-sections -fdata-sections)
     endforeach()
   endif()

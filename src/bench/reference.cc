@@ -81,10 +81,10 @@ std::int32_t exact_dot(const std::int16_t* a, const std::int16_t* b, std::uint64
 }
 double dot(const std::int16_t* a, const double* b, std::uint64_t count) {
   double sums[4] = {};
-  std::uint64_t i = 0;
-  for (; i + 4 <= count; i += 4)
+  const std::uint64_t fours = count / 4 * 4;
+  for (std::uint64_t i = 0; i < fours; i += 4)
     for (unsigned j = 0; j < 4; ++j) sums[j] += a[i + j] * b[i + j];
-  for (; i < count; ++i) sums[0] += a[i] * b[i];
+  for (std::uint64_t i = fours; i < count; ++i) sums[0] += a[i] * b[i];
   return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
