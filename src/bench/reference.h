@@ -17,11 +17,15 @@ namespace gpuready::bench {
 struct ExpectedDigest {
   std::string name;  // y0, y1, y2, activation, z0, z1, mean
   double value = 0, scale = 0;
-  // The same with the tanh approximation of GELU.
-  std::optional<double> with_tanh = std::nullopt;
-  // How much the roundings of an intermediate move it when they do not cancel: inputs are integers
-  // times a step, so that the same few values are rounded again and again.
-  double rounding_shift = 0;
+  // `value` is of a stack that keeps what GELU reads in the dtype. One that does not (it applies
+  // GELU within the product) is nearer to the exact value. Roundings do not cancel here: inputs are
+  // integers times a step, so that the same few values are rounded again and again.
+  std::optional<double> fused = std::nullopt;
+  // Both with the tanh approximation of GELU.
+  struct Tanh {
+    double kept, fused;
+  };
+  std::optional<Tanh> tanh = std::nullopt;
 };
 
 std::vector<ExpectedDigest> reference_digests(const Request& request, unsigned threads);
