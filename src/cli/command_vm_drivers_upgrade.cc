@@ -9,6 +9,7 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/vm_driver_commands.h"
+#include "host/folders.h"
 #include "machine/pci_files.h"
 #include "report/exit_rules.h"
 #include "value/vendors.h"
@@ -54,7 +55,10 @@ Result<UpgradeReport> upgrade(const Options& options, Host& host) {
                 "name either what to make the new bundle FROM, or with --to one that is there");
   if (options.name) TRY(check_bundle_name(*options.name, "--name"));
   if (options.to) TRY(check_bundle_name(*options.to, "--to"));
+  if (!options.to) TRY(make_folders(options.folder));
   auto lock = live_storage().lock(options.folder + "/.lock");
+  if (!lock && lock.error().kind == ErrorKind::not_found)
+    return fail(ErrorKind::not_found, options.folder + ": there is no such folder of bundles");
   if (!lock && lock.error().kind == ErrorKind::busy)
     return fail(ErrorKind::busy, options.folder + ": another upgrade of it runs now");
   if (!lock) return std::unexpected(lock.error());

@@ -1,9 +1,10 @@
 . "$LIB"
 . "$SOURCE/tests/vm/stub_driver.sh"
 rm -rf ./* .lock
-mkdir bundles
+expect_exit 2 "$GPUREADY" vm drivers upgrade bundles --to 570.86.16
+expect_in "bundles: there is no such folder of bundles" "$err"
 for version in 570.86.16 580.65.06; do make_stub_driver driver-$version $version; done
-# The first is current at once.
+# The folder is made, and the first bundle is current at once.
 expect_exit 0 "$GPUREADY" vm drivers upgrade bundles driver-570.86.16
 [ "$(readlink bundles/current)" = 570.86.16 ] || die "$(ls -l bundles)"
 # A newer one: added, compared, tested, switched; the old one stays.
