@@ -29,7 +29,11 @@ GPUREADY_DEVICE u32 block_threads() { return __builtin_amdgcn_workgroup_size_x()
 GPUREADY_DEVICE u32 block_count() { return __builtin_amdgcn_grid_size_x() / block_threads(); }
 
 // Threads that run in step: 64, or 32 from gfx10.
+#if __has_builtin(__builtin_amdgcn_wavefrontsize)
 GPUREADY_DEVICE u32 warp_threads() { return __builtin_amdgcn_wavefrontsize(); }
+#else  // clang before 19
+GPUREADY_DEVICE u32 warp_threads() { return __AMDGCN_WAVEFRONT_SIZE__; }
+#endif
 // The value of the lane `distance` above this one; any value where there is none.
 GPUREADY_DEVICE u32 shuffle_down(u32 value, u32 distance) {
   const u32 lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
