@@ -142,8 +142,19 @@ Sha256 sha256(std::span<const std::uint8_t> bytes) {
   return stream.finish();
 }
 
+Sha256 sha256(std::string_view text) {
+  return sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+namespace {
+constexpr std::string_view kDigits = "0123456789abcdef";
+}
+
+bool is_sha256(std::string_view hex) {
+  return hex.size() == 2 * sizeof(Sha256) && hex.find_first_not_of(kDigits) == hex.npos;
+}
+
 std::string to_hex(const Sha256& hash) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   for (const auto byte : hash) {
     text += kDigits[byte >> 4];

@@ -13,6 +13,7 @@ namespace gpuready {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::span<const std::uint8_t> bytes);
+Sha256 sha256(std::string_view text);
 Sha256 hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> bytes);
 
 // The same of bytes that come piece by piece.
@@ -37,7 +38,8 @@ class Sha256Stream {
   bool portable_ = false;
 };
 
-// 64 hexadecimal digits in lower case.
+// 64 hexadecimal digits in lower case, and whether a text is such.
 std::string to_hex(const Sha256& hash);
+bool is_sha256(std::string_view hex);
 
 }  // namespace gpuready

@@ -15,7 +15,7 @@ std::string name_of_all() {
   std::string all;
   for (const AdapterFile& file : adapter_files())
     all += fmt::format("{}\n{}\n", file.name, file.text.size()) + std::string(file.text);
-  const Sha256 sum = sha256({reinterpret_cast<const std::uint8_t*>(all.data()), all.size()});
+  const Sha256 sum = sha256(all);
   std::string name = "adapters-";
   for (int i = 0; i < 8; ++i) name += fmt::format("{:02x}", sum[static_cast<std::size_t>(i)]);
   return name;

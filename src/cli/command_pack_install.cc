@@ -125,10 +125,7 @@ void declare_pack_install(CommandSpec& command) {
   auto options = std::make_shared<Options>();
   command.run = [options] { return run(*options); };
   command.add({
-      {.name = "FROM",
-       .value = &options->from,
-       .help = "A release: a folder, its manifest.json, an http(s) URL, or oci://HOST/NAME:TAG",
-       .required = true},
+      release_option(options->from),
       key_option(options->key),
       {.name = "--variant",
        .value = &options->variant,

@@ -35,7 +35,7 @@ Result<std::vector<pack::HandedReport>> read_reports(Host& host, const std::stri
   std::vector<pack::HandedReport> reports;
   for (const auto& each : paths) {
     pack::HandedReport report{each, TRY(host.read_file(each, pack::kMostLoadReportBytes)), {}};
-    auto signature = host.read_file(each + ".minisig", 16u << 10);
+    auto signature = host.read_file(each + ".minisig", pack::kMostSignatureBytes);
     if (signature) report.signature = std::move(*signature);
     reports.push_back(std::move(report));
   }
@@ -88,16 +88,8 @@ void declare_pack_publish(CommandSpec& command) {
   command.run = [options] { return run(*options); };
   command.add({
       {.name = "RECIPE", .value = &options->recipe, .help = "The recipe (default: pack.toml)"},
-      {.name = "--key",
-       .value = &options->key,
-       .help = "The private key that signs (gpuready pack key makes one)",
-       .type = "FILE",
-       .required = true},
-      {.name = "--to",
-       .value = &options->to,
-       .help = "The folder of the release",
-       .type = "FOLDER",
-       .required = true},
+      signing_key_option(options->key),
+      release_folder_option(options->to),
       {.name = "--built",
        .value = &options->built,
        .help = "Where pack build put the archives (default: build/pack)",

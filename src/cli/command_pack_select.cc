@@ -47,13 +47,7 @@ int run(const Options& options) {
 void declare_pack_select(CommandSpec& command) {
   auto options = std::make_shared<Options>();
   command.run = [options] { return run(*options); };
-  command.add(
-      {{.name = "FROM",
-        .value = &options->from,
-        .help = "A release: a folder, its manifest.json, an http(s) URL, or oci://HOST/NAME:TAG",
-        .required = true},
-       key_option(options->key),
-       place_option(options->to)});
+  command.add({release_option(options->from), key_option(options->key), place_option(options->to)});
   add_machine_options(command, options->machine);
   add_output(command, options->globals);
   command.footer =

@@ -9,7 +9,6 @@
 #include "cli/vm_driver_commands.h"
 #include "report/exit_rules.h"
 #include "report/vm/drivers_report.h"
-#include "vm/drivers/collect.h"
 
 namespace gpuready::cli {
 namespace {
@@ -80,19 +79,8 @@ void declare_collect(CommandSpec& command) {
        .help = "The folder to make; it is whole or not there",
        .type = "BUNDLE",
        .required = true},
-      {.name = "--kernel",
-       .value = &options->collect.kernel_release,
-       .help = "Take modules of this kernel release alone; of / the running kernel's otherwise",
-       .type = "RELEASE"},
-      {.name = "--driver-version",
-       .value = &options->collect.driver_version,
-       .help = "Which driver, where several are there",
-       .type = "VERSION"},
-      {.name = "--module",
-       .value = &options->collect.modules,
-       .help = "Also this module of that kernel, with those it needs; can be given several times",
-       .type = "NAME"},
   });
+  add_collect_options(command, options->collect);
   add_output(command, options->globals);
   command.footer =
       "Nothing of what is read is executed. Files of this machine become hard links where that\n"
@@ -137,6 +125,23 @@ constexpr CommandEntry kSubcommands[] = {
 };
 
 }  // namespace
+
+void add_collect_options(CommandSpec& command, vm::CollectOptions& collect) {
+  command.add({
+      {.name = "--kernel",
+       .value = &collect.kernel_release,
+       .help = "Take modules of this kernel release alone; of / the running kernel's otherwise",
+       .type = "RELEASE"},
+      {.name = "--driver-version",
+       .value = &collect.driver_version,
+       .help = "Which driver, where several are there",
+       .type = "VERSION"},
+      {.name = "--module",
+       .value = &collect.modules,
+       .help = "Also this module of that kernel, with those it needs; can be given several times",
+       .type = "NAME"},
+  });
+}
 
 void declare_vm_drivers(CommandSpec& command) { command.subcommands = kSubcommands; }
 

@@ -14,7 +14,6 @@
 #include "report/exit_rules.h"
 #include "value/vendors.h"
 #include "vm/device.h"
-#include "vm/drivers/collect.h"
 
 namespace gpuready::cli {
 namespace {
@@ -139,19 +138,8 @@ void declare_vm_drivers_upgrade(CommandSpec& command) {
        .type = "S",
        .range = Range{1, 86400},
        .seconds = true},
-      {.name = "--kernel",
-       .value = &options->collect.kernel_release,
-       .help = "Take modules of this kernel release alone",
-       .type = "RELEASE"},
-      {.name = "--driver-version",
-       .value = &options->collect.driver_version,
-       .help = "Which driver, where several are there",
-       .type = "VERSION"},
-      {.name = "--module",
-       .value = &options->collect.modules,
-       .help = "Also this module of that kernel; can be given several times",
-       .type = "NAME"},
   });
+  add_collect_options(command, options->collect);
   add_output(command, options->globals);
   command.footer =
       "A new bundle must serve all that the current one serves: libraries, kernels, CUDA, and "

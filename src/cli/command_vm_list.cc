@@ -28,12 +28,6 @@ int finish(const char* command, const VmDevices& devices, Clock::time_point star
   return deliver_report(envelope, devices, start, globals);
 }
 
-std::vector<std::string> every_instance(const vm::Inventory& inventory) {
-  std::vector<std::string> uuids;
-  for (const auto& instance : inventory.instances) uuids.push_back(instance.uuid);
-  return uuids;
-}
-
 int list(const Options& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
@@ -41,7 +35,7 @@ int list(const Options& options) {
   if (!host) return complain(host.error());
   VmDevices devices{.inventory = std::move(host->inventory), .shown = {}};
   devices.shown = vm::passable_ones(devices.inventory, options.all);
-  devices.instances = every_instance(devices.inventory);
+  devices.instances = vm::every_instance(devices.inventory);
   return finish("vm list", devices, start, options.globals);
 }
 
@@ -58,7 +52,7 @@ int show(const Options& options) {
                     .instances = named->instances};
   if (options.devices.empty()) {
     devices.shown = vm::passable_ones(devices.inventory);
-    devices.instances = every_instance(devices.inventory);
+    devices.instances = vm::every_instance(devices.inventory);
   }
   if (options.name)
     std::erase_if(devices.shown, [&](const PciAddress& address) {

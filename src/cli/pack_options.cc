@@ -32,6 +32,29 @@ Result<pack::Inspection> inspect_shown(Host& host, const std::string& path, bool
   return inspection;
 }
 
+Option release_option(std::string& from) {
+  return {.name = "FROM",
+          .value = &from,
+          .help = "A release: a folder, its manifest.json, an http(s) URL, or oci://HOST/NAME:TAG",
+          .required = true};
+}
+
+Option signing_key_option(std::string& key) {
+  return {.name = "--key",
+          .value = &key,
+          .help = "The private key that signs (gpuready pack key makes one)",
+          .type = "FILE",
+          .required = true};
+}
+
+Option release_folder_option(std::string& folder) {
+  return {.name = "--to",
+          .value = &folder,
+          .help = "The folder of the release",
+          .type = "FOLDER",
+          .required = true};
+}
+
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path) {
   const auto text = TRY(host.read_file(path));
   return pack::parse_recipe(text, path,

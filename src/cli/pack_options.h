@@ -20,6 +20,11 @@ namespace gpuready::cli {
 Option code_path_option(std::string& path);
 Result<pack::Inspection> inspect_shown(Host& host, const std::string& path, bool quiet);
 
+// FROM: a release; --key: the private key that signs one; --to: the folder that it is published in.
+Option release_option(std::string& from);
+Option signing_key_option(std::string& key);
+Option release_folder_option(std::string& folder);
+
 // The recipe in a file.
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path);
 

@@ -2,8 +2,12 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "vm/drivers/collect.h"
 
 namespace gpuready::cli {
+
+// Which driver and modules a bundle takes of what it is made of.
+void add_collect_options(CommandSpec& command, vm::CollectOptions& collect);
 
 void declare_vm_drivers(CommandSpec& command);
 void declare_vm_drivers_fetch(CommandSpec& command);

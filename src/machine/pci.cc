@@ -231,7 +231,7 @@ void find_pci(Host& host, Machine& machine) {
 }
 
 void read_pci(Host& host, Machine& machine) {
-  note_missing(host, machine);
+  if (machine.pci.empty()) note_missing(host, machine);
   for (auto& device : machine.pci) {
     read_details(host, device);
     if (device.is_gpu) add_details(machine, device);

@@ -56,8 +56,7 @@ Result<Json> list_devices() {
   auto state = TRY(vm::read_state(*host, vm::kJournalFolder));
   VmDevices devices{.inventory = std::move(state.inventory), .shown = {}};
   devices.shown = vm::passable_ones(devices.inventory);
-  for (const auto& instance : devices.inventory.instances)
-    devices.instances.push_back(instance.uuid);
+  devices.instances = vm::every_instance(devices.inventory);
   Envelope envelope = c_envelope(*host, "vm list", GPUREADY_VERSION, start);
   envelope.conclusion = conclusion(devices);
   return to_json(devices, envelope);

@@ -192,8 +192,7 @@ class Actor {
     const auto content = hands_.host.read_file(rom, kMostRomBytes);
     static_cast<void>(hands_.storage.write_attribute(rom, "0"));
     if (!content || content->empty()) return {};  // many have none that can be read
-    const std::string hash =
-        to_hex(sha256({reinterpret_cast<const std::uint8_t*>(content->data()), content->size()}));
+    const std::string hash = to_hex(sha256(*content));
     const auto before = vbios_.find(device);
     if (before != vbios_.end() && before->second != hash)
       return quarantine(device, "its VBIOS is not that of before it was attached");

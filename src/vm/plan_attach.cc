@@ -62,14 +62,17 @@ class AttachPlanner {
       if (const auto name = check_name(request_.name); !name) refuse(name.error().message);
   }
 
+  void refuse_for(std::string_view what, const Surroundings& around) {
+    refuse(fmt::format("{}: {}{}", what, around.reason, around.cure ? ". " + *around.cure : ""));
+  }
+
   void refuse_what_cannot_go() {
     for (const auto* device : devices_) {
       const auto& around = device->around;
       if (around.readiness == Readiness::ready) continue;
       // Said of the device itself; those that go with it need not repeat it.
       if (around.reason.find(" goes with it: ") != around.reason.npos) continue;
-      refuse(fmt::format("{}: {}{}", device->function.address.text(), around.reason,
-                         around.cure ? ". " + *around.cure : ""));
+      refuse_for(device->function.address.text(), around);
     }
     for (const auto& uuid : plan_.instances) {
       const auto* instance = inventory_.find_instance(uuid);
@@ -79,8 +82,7 @@ class AttachPlanner {
             ": there is no such mediated device; gpuready vm list names them, and the GPU's driver "
             "makes them");
       else if (instance->around.readiness != Readiness::ready)
-        refuse(fmt::format("{}: {}{}", uuid, instance->around.reason,
-                           instance->around.cure ? ". " + *instance->around.cure : ""));
+        refuse_for(uuid, instance->around);
     }
     for (const auto* device : devices_)
       if (device->function.reset_methods.empty() && has_memory(device->function))
@@ -97,7 +99,6 @@ class AttachPlanner {
   bool moves(const Device& device) const {
     return std::ranges::find(devices_, &device) != devices_.end();
   }
-  // A vGPU is handed over by the driver that made it.
   static bool serves(const HoldingService& service, const Device& device) {
     if (!of_nvidia(device) || device.function.driver.value_or("").rfind("nvidia", 0) != 0)
       return false;

@@ -108,7 +108,7 @@ std::string iommu_cure(const HostFacts& host) {
   return "Switch the IOMMU on in the firmware's setup and restart.";
 }
 
-void assess_instance(MediatedDevice& instance) {
+static void assess_instance(MediatedDevice& instance) {
   auto& around = instance.around;
   const auto set = [&](Readiness readiness, std::string reason, std::optional<std::string> cure) {
     around.readiness = readiness;
@@ -165,6 +165,12 @@ std::vector<PciAddress> passable_ones(const Inventory& inventory, bool all) {
       shown.push_back(function.address);
   }
   return shown;
+}
+
+std::vector<std::string> every_instance(const Inventory& inventory) {
+  std::vector<std::string> uuids;
+  for (const auto& instance : inventory.instances) uuids.push_back(instance.uuid);
+  return uuids;
 }
 
 }  // namespace gpuready::vm

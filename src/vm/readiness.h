@@ -9,14 +9,12 @@ namespace gpuready::vm {
 // it.
 void assess(Inventory& inventory);
 
-// The same of a mediated device.
-void assess_instance(MediatedDevice& instance);
-
 // How the kernel is told to start its IOMMU, for this processor.
 std::string iommu_cure(const HostFacts& host);
 
 // What `vm list` shows: GPUs, accelerators and switches, and what goes with them; `all`:
 // everything.
 std::vector<PciAddress> passable_ones(const Inventory& inventory, bool all = false);
+std::vector<std::string> every_instance(const Inventory& inventory);  // by UUID
 
 }  // namespace gpuready::vm

@@ -21,10 +21,6 @@ constexpr int kSchemaVersion = 1;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // of one size: no sum overflows
 constexpr std::size_t kMostFiles = 200'000;
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 // The path of a link's target within the package, or nothing when it leaves it.
 std::optional<std::string> target_of(std::string_view path, std::string_view text) {
   std::vector<std::string_view> parts = split(path, "/");
@@ -148,6 +144,9 @@ std::vector<std::string> members_of(std::string_view set) {
   for (const auto member : split(set, std::string_view(&kSetSeparator, 1)))
     members.emplace_back(member);
   return members;
+}
+std::string set_of(const std::vector<std::string>& members) {
+  return join(members, std::string_view(&kSetSeparator, 1));
 }
 
 std::string folder_of_member(std::string_view set, std::string_view member) {

@@ -98,12 +98,13 @@ struct Manifest {
 };
 inline constexpr char kSetSeparator = '+';
 std::vector<std::string> members_of(std::string_view set);
+std::string set_of(const std::vector<std::string>& members);
 // "" of the first, "variants/latest" of others.
 std::string folder_of_member(std::string_view set, std::string_view member);
 
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kSignatureName = "manifest.json.minisig";
-inline constexpr std::size_t kMostManifestBytes = 16u << 20;
+inline constexpr std::size_t kMostManifestBytes = 16u << 20, kMostSignatureBytes = 16u << 10;
 
 std::string manifest_text(const Manifest& manifest);
 // Whatever the text holds, the manifest returned is safe to act on: names and paths stay within

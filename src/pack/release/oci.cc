@@ -22,7 +22,6 @@ constexpr std::string_view kFileType = "application/vnd.gpuready.pack.file.v1";
 constexpr const char* kTitle = "org.opencontainers.image.title";
 constexpr const char* kRefName = "org.opencontainers.image.ref.name";
 constexpr std::string_view kSha256 = "sha256:";
-constexpr std::string_view kLowerHex = "0123456789abcdef";
 constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-/";
 constexpr std::string_view kTagCharacters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -31,17 +30,11 @@ constexpr std::string_view kHostCharacters =
 
 bool is_digest(std::string_view text) {
   const auto hex = after_prefix(text, kSha256);
-  return hex && hex->size() == 64 && hex->find_first_not_of(kLowerHex) == hex->npos;
+  return hex && is_sha256(*hex);
 }
 
 bool is_made_of(std::string_view text, std::string_view characters, std::size_t most) {
   return !text.empty() && text.size() <= most && text.find_first_not_of(characters) == text.npos;
-}
-
-std::string digest_of(std::string_view content) {
-  Sha256Stream hash;
-  hash.add(content);
-  return std::string(kSha256) + to_hex(hash.finish());
 }
 
 Json descriptor(std::string_view type, const OciBlob& blob) {
@@ -54,7 +47,7 @@ class LayoutWriter {
       : host_(host), folder_(std::move(folder)), storage_(storage) {}
 
   Result<OciBlob> add(std::string_view content) {
-    OciBlob blob{digest_of(content), content.size()};
+    OciBlob blob{oci_digest(sha256(content)), content.size()};
     const auto path =
         fmt::format("{}/blobs/sha256/{}", folder_, blob.digest.substr(kSha256.size()));
     const auto there = host_.status(path);
@@ -88,6 +81,8 @@ class LayoutWriter {
 
 }  // namespace
 
+std::string oci_digest(const Sha256& hash) { return std::string(kSha256) + to_hex(hash); }
+
 Result<std::map<std::string, OciBlob>> parse_oci_manifest(std::string_view text,
                                                           std::string_view name) {
   const auto refuse = [&](std::string_view why) {
@@ -117,7 +112,7 @@ std::string oci_manifest_text(const std::map<std::string, OciBlob>& files) {
   Json doc = {{"schemaVersion", 2},
               {"mediaType", kOciManifestType},
               {"artifactType", kArtifactType},
-              {"config", descriptor(kEmptyType, {digest_of(kEmpty), kEmpty.size()})},
+              {"config", descriptor(kEmptyType, {oci_digest(sha256(kEmpty)), kEmpty.size()})},
               {"layers", Json::array()}};
   for (const auto& [name, blob] : files) {
     doc["layers"].push_back(descriptor(kFileType, blob));

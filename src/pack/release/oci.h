@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/sha256.h"
 #include "host/host.h"
 #include "host/storage.h"
 
@@ -22,6 +23,7 @@ struct OciBlob {
   std::string digest;  // "sha256:..."
   std::uint64_t size_bytes = 0;
 };
+std::string oci_digest(const Sha256& hash);
 // The files of a release, by name, that an artifact's manifest lists.
 Result<std::map<std::string, OciBlob>> parse_oci_manifest(std::string_view text,
                                                           std::string_view name);

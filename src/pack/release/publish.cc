@@ -123,7 +123,8 @@ Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& ke
   if (old.name != recipe.name)
     return fail(ErrorKind::bad_input, fmt::format("{}: belongs to the package {}", path, old.name));
   // A publisher that died between manifest and signature left a release that nobody accepts.
-  const auto signature = host.read_file(fmt::format("{}/{}", folder, kSignatureName), 16u << 10);
+  const auto signature =
+      host.read_file(fmt::format("{}/{}", folder, kSignatureName), kMostSignatureBytes);
   const bool finished = signature && verify_signature(key, *text, *signature, path);
   const auto version = *parse_version(recipe.version), published = *parse_version(old.version);
   if (version < published || (version == published && finished))

@@ -116,6 +116,42 @@ Result<Floors> read_floors(const toml::table* table, const std::string& where,
   return floors;
 }
 
+Model read_model(Reader& reader) {
+  Model model;
+  model.name = reader.text("name").value_or("");
+  model.free_bytes = std::min<std::uint64_t>(reader.count("free_mb").value_or(0), 1u << 30) << 20;
+  if (model.name.empty()) reader.wrong("name", "is missing");
+  return model;
+}
+
+TestMachine read_machine(Reader& reader) {
+  TestMachine machine;
+  machine.name = reader.text("name").value_or("");
+  machine.gpus = reader.texts("gpus");
+  machine.driver = reader.text("driver");
+  if (machine.name.empty()) reader.wrong("name", "is missing");
+  for (const auto& gpu : machine.gpus)
+    if (!parse_target_gpu(gpu)) reader.wrong("gpus", "names no GPU such as 8.6: " + gpu);
+  if (machine.driver && !parse_version(*machine.driver))
+    reader.wrong("driver", "is not a version such as 550 or 535.104.05");
+  return machine;
+}
+
+// The tables under a key.
+template <class T>
+Result<std::vector<T>> read_list(Reader& top, std::string_view key, std::string_view name,
+                                 T (*read)(Reader&)) {
+  std::vector<T> list;
+  const auto* tables = top.tables(key);
+  if (tables == nullptr) return list;
+  for (const auto& node : *tables) {
+    Reader reader(*node.as_table(), fmt::format("{}: ", key));
+    list.push_back(read(reader));
+    TRY(reader.finish(name));
+  }
+  return list;
+}
+
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
@@ -201,39 +237,13 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
       TRY(reader.finish(name));
     }
   }
-  if (const auto* models = top.tables("models")) {
-    for (const auto& node : *models) {
-      Reader reader(*node.as_table(), "models: ");
-      Model model;
-      model.name = reader.text("name").value_or("");
-      model.free_bytes = std::min<std::uint64_t>(reader.count("free_mb").value_or(0), 1u << 30)
-                         << 20;
-      if (model.name.empty()) reader.wrong("name", "is missing");
-      TRY(reader.finish(name));
-      recipe.models.push_back(std::move(model));
-    }
-  }
+  recipe.models = TRY(read_list<Model>(top, "models", name, read_model));
   for (const auto& key : top.texts("report_keys")) {
     const auto trusted = parse_public_key(key, "report_keys");
     if (!trusted) top.wrong("report_keys", "is wrong: " + trusted.error().message);
     recipe.report_keys.push_back(trusted.value_or(PublicKey{}));
   }
-  if (const auto* machines = top.tables("machines")) {
-    for (const auto& node : *machines) {
-      Reader reader(*node.as_table(), "machines: ");
-      TestMachine machine;
-      machine.name = reader.text("name").value_or("");
-      machine.gpus = reader.texts("gpus");
-      machine.driver = reader.text("driver");
-      if (machine.name.empty()) reader.wrong("name", "is missing");
-      for (const auto& gpu : machine.gpus)
-        if (!parse_target_gpu(gpu)) reader.wrong("gpus", "names no GPU such as 8.6: " + gpu);
-      if (machine.driver && !parse_version(*machine.driver))
-        reader.wrong("driver", "is not a version such as 550 or 535.104.05");
-      TRY(reader.finish(name));
-      recipe.machines.push_back(std::move(machine));
-    }
-  }
+  recipe.machines = TRY(read_list<TestMachine>(top, "machines", name, read_machine));
   if (recipe.variants.empty()) top.wrong("variants", "are missing: name one, or a preset");
   TRY(top.finish(name));
   for (auto& variant : recipe.variants) {

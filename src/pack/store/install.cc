@@ -20,11 +20,6 @@ namespace {
 
 // Left free beside what is written.
 constexpr std::uint64_t kSpareBytes = 64 * MiB;
-constexpr std::size_t kMostSignatureBytes = 16u << 10;
-
-std::string hash_of(std::string_view text) {
-  return to_hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
-}
 
 Result<std::int64_t> now_of(Host& host) { return TRY(host.identity()).unix_seconds; }
 
@@ -107,7 +102,7 @@ class Installer {
 
   Result<void> check_version() {
     state_ = TRY(store_.state());
-    const auto hash = hash_of(release_.text);
+    const auto hash = to_hex(sha256(release_.text));
     if (!state_.name.empty() && state_.name != release_.manifest.name)
       return fail(ErrorKind::bad_input,
                   fmt::format("{} holds the package {}, not {}", store_.root(), state_.name,

@@ -41,7 +41,7 @@ class Best {
     if (selection_.variants.empty())
       return ended(InstallEnd::failed,
                    {ErrorKind::unsupported, selection_.reason + " gpuready pack select says why."});
-    const auto chosen = join(selection_.variants, std::string_view(&kSetSeparator, 1));
+    const auto chosen = set_of(selection_.variants);
     report_.outcome = install_one(chosen);
     fall_back(chosen);
     return reported();

@@ -74,6 +74,10 @@ std::optional<std::string> text_of_version(const std::optional<Version>& version
   return version ? std::optional(version_text(*version)) : std::nullopt;
 }
 
+std::string within_package(const LoadPlan& plan, const std::string& path) {
+  return std::string(after_prefix(path, plan.folder + "/").value_or(path));
+}
+
 // The code of a plan that was loaded: its first pieces, by file.
 std::vector<LoadedCode> loaded_code(const TriedLoad& tried, const Manifest& manifest,
                                     const TargetGpu& gpu, const Driver& driver) {
@@ -81,8 +85,7 @@ std::vector<LoadedCode> loaded_code(const TriedLoad& tried, const Manifest& mani
   const auto variant = manifest.find(tried.plan.variant);
   const auto count = std::min<std::uint64_t>(tried.result.modules, tried.plan.code.size());
   for (std::uint64_t i = 0; variant && i < count; ++i) {
-    const std::string path(after_prefix(tried.plan.code[i].path, tried.plan.folder + "/")
-                               .value_or(tried.plan.code[i].path));
+    const auto path = within_package(tried.plan, tried.plan.code[i].path);
     if (loaded.empty() || loaded.back().path != path) {
       const auto code = std::ranges::find(variant->code, path, &CodeOfFile::path);
       if (code == variant->code.end()) continue;
@@ -130,7 +133,7 @@ std::optional<std::string> wrong_with(const LoadReport& report, const Manifest& 
                          *load.failure);
   const auto machine = machine_of(report);
   const auto selection = select_variant(manifest, machine);
-  const auto chosen = join(selection.variants, std::string_view(&kSetSeparator, 1));
+  const auto chosen = set_of(selection.variants);
   if (chosen != report.variant)
     return fmt::format("variant {} was tried, and the release gives that machine {}",
                        report.variant, chosen.empty() ? "none" : chosen);
@@ -227,8 +230,7 @@ LoadReport load_report(const Manifest& manifest, const SelectMachine& machine,
     ReportedLoad load{each.result.device, each.plan.variant, {}, {}, each.result.failure};
     const auto opened = std::min<std::uint64_t>(each.result.libraries, each.plan.libraries.size());
     for (std::uint64_t i = 0; i < opened; ++i)
-      load.libraries.emplace_back(after_prefix(each.plan.libraries[i], each.plan.folder + "/")
-                                      .value_or(each.plan.libraries[i]));
+      load.libraries.push_back(within_package(each.plan, each.plan.libraries[i]));
     const auto gpu = std::ranges::find(machine.gpus, each.plan.device, &SelectGpu::uuid);
     if (gpu != machine.gpus.end())
       load.code = loaded_code(each, manifest, gpu->target, machine.driver);

@@ -16,8 +16,6 @@ namespace {
 
 constexpr const char* kTokenVariable = "GPUREADY_OCI_TOKEN";
 
-std::string digest_text(Sha256Stream& hash) { return "sha256:" + to_hex(hash.finish()); }
-
 class OciOrigin final : public Origin {
  public:
   OciOrigin(std::string where, OciReference reference, std::unique_ptr<Origin> http)
@@ -33,9 +31,7 @@ class OciOrigin final : public Origin {
       return fail(ErrorKind::too_large,
                   fmt::format("{}: {} is larger than {} bytes", where_, name, limit_bytes));
     auto text = TRY(with_hint(http_->file(path_of(blob), limit_bytes)));
-    Sha256Stream hash;
-    hash.add(text);
-    TRY(check(name, blob, hash));
+    TRY(check(name, blob, sha256(text)));
     return text;
   }
 
@@ -46,7 +42,7 @@ class OciOrigin final : public Origin {
       hash.add(bytes);
       return sink(bytes);
     })));
-    return check(name, blob, hash);
+    return check(name, blob, hash.finish());
   }
 
   Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,
@@ -74,9 +70,7 @@ class OciOrigin final : public Origin {
   Result<void> read_manifest() {
     const auto text =
         TRY(with_hint(http_->file("manifests/" + reference_.reference, kMostOciManifestBytes)));
-    Sha256Stream hash;
-    hash.add(text);
-    if (const auto digest = digest_text(hash);
+    if (const auto digest = oci_digest(sha256(text));
         reference_.pinned() && digest != reference_.reference)
       return fail(ErrorKind::bad_input,
                   fmt::format("{}: the registry sends a manifest of {}", where_, digest));
@@ -84,8 +78,8 @@ class OciOrigin final : public Origin {
     return {};
   }
 
-  Result<void> check(const std::string& name, const OciBlob& blob, Sha256Stream& hash) const {
-    if (const auto digest = digest_text(hash); digest != blob.digest)
+  Result<void> check(const std::string& name, const OciBlob& blob, const Sha256& hash) const {
+    if (const auto digest = oci_digest(hash); digest != blob.digest)
       return fail(ErrorKind::bad_input,
                   fmt::format("{}: {} is of {}, and the registry's manifest says {}", where_, name,
                               digest, blob.digest));

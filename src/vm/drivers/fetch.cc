@@ -27,14 +27,9 @@ bool is_licence(std::string_view path) {
 }  // namespace
 
 Result<std::string> parse_sha256(std::string_view text) {
-  auto digits = std::string(trim(text));
-  constexpr std::string_view kKind = "sha256:";
-  if (digits.starts_with(kKind)) digits.erase(0, kKind.size());
-  std::ranges::transform(digits, digits.begin(),
-                         [](char c) { return c >= 'A' && c <= 'F' ? char(c - 'A' + 'a') : c; });
-  const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  constexpr std::size_t kDigits = 64;
-  if (digits.size() != kDigits || !std::ranges::all_of(digits, hexadecimal))
+  const auto trimmed = trim(text);
+  auto digits = to_lower(after_prefix(trimmed, "sha256:").value_or(trimmed));
+  if (!is_sha256(digits))
     return fail(ErrorKind::bad_input,
                 fmt::format("\"{}\" is not a SHA-256: 64 hexadecimal digits are wanted, as the "
                             "file's maker publishes them",

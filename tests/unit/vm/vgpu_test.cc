@@ -140,19 +140,21 @@ TEST(VmVgpu, OneThatDoesNotExistOrIsUsedIsRefused) {
             std::string(kUuid) + ": process 42 holds /dev/vfio/77 open");
 }
 
+// Adds a mediated device or a virtual function, and asks for it.
+AttachRequest request_for_new(FakeKernel& kernel, bool mediated) {
+  if (mediated) {
+    add_mediated(kernel);
+    return {.name = "guest", .devices = {}, .instances = {kUuid}};
+  }
+  add_function(kernel, "558");
+  return {.name = "guest", .devices = {kFunction}};
+}
+
 TEST(VmVgpu, ARestartEndsTheirClaims) {
   for (const bool mediated : {true, false}) {
     FakeKernel kernel;
-    if (mediated)
-      add_mediated(kernel);
-    else
-      add_function(kernel, "558");
+    const auto request = request_for_new(kernel, mediated);
     auto hands = kernel.hands(kernel);
-    AttachRequest request{.name = "guest", .devices = {}};
-    if (mediated)
-      request.instances = {kUuid};
-    else
-      request.devices = {kFunction};
     const auto attached = attach(hands, request);
     ASSERT_TRUE(attached && attached->ok()) << trouble(attached);
     kernel.restart(MemoryStorage::Names::synced);
@@ -170,16 +172,8 @@ TEST(VmVgpu, EveryWriteOfADetachMayFailAndRecoverEndsIt) {
     for (std::size_t at = 1; at < 30; ++at) {
       SCOPED_TRACE(at);
       FakeKernel kernel;
-      if (mediated)
-        add_mediated(kernel);
-      else
-        add_function(kernel, "558");
+      const auto request = request_for_new(kernel, mediated);
       auto hands = kernel.hands(kernel);
-      AttachRequest request{.name = "guest", .devices = {}};
-      if (mediated)
-        request.instances = {kUuid};
-      else
-        request.devices = {kFunction};
       ASSERT_TRUE(attach(hands, request));
       FailingStorage failing(kernel, {at, StorageFault::Kind::killed, 0});
       auto broken = kernel.hands(failing);
