@@ -139,6 +139,13 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
   for (const Form form : {Form::two_bit, Form::three_trits}) {
     packed.push_back(*PackedWeights::pack(codes, form));
   }
+  // The same products by groups that have a scale each.
+  for (const std::int64_t group : {256, 128, 64, 32}) {
+    const std::vector<float> scales(
+        n * ((k + static_cast<std::size_t>(group) - 1) / static_cast<std::size_t>(group)), 1.0f);
+    packed.push_back(
+        *PackedWeights::pack(codes.values, codes.shape, {std::span<const float>(scales), group}));
+  }
   for (const TierStatus& status : tiers()) {
     const bool same_as_avx512 = status.tier == Tier::amx && c.m == 1;
     if (!status.available || status.tier == Tier::scalar || same_as_avx512) continue;
@@ -155,9 +162,12 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
   Memory plain(std::max(packed[0].bytes(), std::size_t{1} << 20));
   for (const CpuEngine& engine : engines) {
     for (const PackedWeights& w : packed) {
-      candidates.push_back(
-          {std::string(to_string(engine.tier())) + " " + std::string(to_string(w.form())),
-           w.bytes(), [&] { (void)engine.multiply(w, *activations, std::span(out)); }, true});
+      const std::string kind = w.scale_group() == 0
+                                   ? std::string(to_string(w.form()))
+                                   : "groups of " + std::to_string(w.scale_group());
+      candidates.push_back({std::string(to_string(engine.tier())) + " " + kind,
+                            w.bytes() + w.group_scales().size() * sizeof(float),
+                            [&] { (void)engine.multiply(w, *activations, std::span(out)); }, true});
       candidates.back().wake = [&] {
         if (threads > 1) (void)engine.multiply(*small, *small_rows, std::span(small_out));
       };

@@ -174,22 +174,41 @@ struct CpuEngine;
 struct ActivationRows;
 }  // namespace detail
 
+// One scale a row (`group` 0), or one for each `group` weights of a row: 32, 64, 128 or 256, of
+// which a row's last group may have fewer. Row-major: rows x ceil(cols / group).
+struct RowScales {
+  FloatView values;
+  std::int64_t group = 0;
+};
+
 // Weights in the layout that the kernels read; immutable, cheap to copy, shared between threads.
+// Where every row has one scale, products are those of row scales, in either form. Where scales
+// differ within a row, they are those of groups, and Form::three_trits is not_representable.
 class PackedWeights {
  public:
-  // Scales may differ from row to row but not within a row (not_representable).
-  // `threads` as in EncodeOptions.
+  // Blocks of scales that are not groups of a row's weights are not_representable. `threads` as in
+  // EncodeOptions.
   static Result<PackedWeights> pack(const Codes& codes, Form form = Form::two_bit,
                                     unsigned threads = 0);
   static Result<PackedWeights> pack(const EncodedView& from, Form form = Form::two_bit,
+                                    unsigned threads = 0);
+  // Codes of -1, 0 and +1. Scales that are not finite, or so large that a product of this many
+  // codes could leave the range of f32, are not_finite. These are groups even where scales are the
+  // same.
+  static Result<PackedWeights> pack(std::span<const std::int8_t> codes, Shape shape,
+                                    const RowScales& scales, Form form = Form::two_bit,
                                     unsigned threads = 0);
 
   Shape shape() const;
   Form form() const;
   Place place() const { return Place::cpu; }
   std::size_t bytes() const;                  // of the packed weights alone
-  std::span<const float> row_scales() const;  // `rows` of them
-  Codes unpack() const;                       // what was packed, with a scale a row
+  std::int64_t scale_group() const;           // weights that share a scale; 0: a row
+  std::span<const float> row_scales() const;  // `rows` of them; none where there are groups
+  // Row-major, `rows` times the groups of a row; none where there are none.
+  std::vector<float> group_scales() const;
+  // What was packed, with a scale a row, or for so many weights as divide a row and a group.
+  Codes unpack() const;
 
   const detail::CpuWeights& cpu() const { return *cpu_; }
 
@@ -257,11 +276,13 @@ class CpuEngine {
   // Why a better or demanded tier was not taken, one sentence each; empty when it was.
   const std::vector<std::string>& fallbacks() const;
 
-  // out[m * N + n] = sum over k of code(n, k) * q(m, k), exactly: K is at most 2^22.
+  // out[m * N + n] = sum over k of code(n, k) * q(m, k), exactly: K is at most 2^22. Weights with
+  // scales by group have no such product (not_representable).
   Result<void> multiply(const PackedWeights& weights, const Activations& activations,
                         std::span<std::int32_t> out) const;
   // out[m * N + n] = float(acc) *rn (step[m] *rn row_scale[n]); each a single rounded f32 operation
-  // (no FMA), so that every tier and device gives the same bits.
+  // (no FMA), so that every tier and device gives the same bits. With scales by group: v = 0, then
+  // v = v +rn (float(acc of group g) *rn scale[n][g]) for g = 0, 1, ..., then v *rn step[m].
   Result<void> multiply(const PackedWeights& weights, const Activations& activations,
                         std::span<float> out) const;
   // The same, rounded to bf16 (nearest even); out holds the bf16 bits.

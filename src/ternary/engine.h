@@ -20,6 +20,8 @@ struct Scratch {
   std::size_t quads_bytes = 0;
   AlignedArray<std::int32_t> sums;  // [pairs][padded rows][32]
   std::size_t sums_rows = 0;
+  AlignedArray<float> values;  // likewise, where scales are by group
+  std::size_t values_rows = 0;
 
   bool reserve(std::size_t bytes, std::size_t rows) {
     if (bytes > quads_bytes) {
@@ -31,6 +33,13 @@ struct Scratch {
       sums_rows = sums ? rows : 0;
     }
     return quads_bytes >= bytes && sums_rows >= rows;
+  }
+  bool reserve_values(std::size_t rows) {
+    if (rows > values_rows) {
+      values.reset(static_cast<float*>(allocate_aligned(rows * 32 * sizeof(float))));
+      values_rows = values ? rows : 0;
+    }
+    return values_rows >= rows;
   }
 };
 

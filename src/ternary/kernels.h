@@ -23,6 +23,7 @@ inline constexpr int kBlockCols[kForms] = {16, 96}, kBlockBytes[kForms] = {64, 3
 inline constexpr int kQuadGroup = 16;
 
 struct GemvArgs {
+  static constexpr bool kGrouped = false;
   const uint8_t* packed;  // first panel
   size_t blocks;          // a panel
   size_t panels;
@@ -30,6 +31,20 @@ struct GemvArgs {
   int32_t y_sum;
   const int32_t* weight_sums;  // sum of w, a row each
   int32_t* out;                // panels * 16
+};
+
+// A vector times weights of two bits whose scales differ within a row: a group is `group_blocks`
+// blocks of a panel, the last one perhaps fewer.
+struct GroupedGemvArgs {
+  static constexpr bool kGrouped = true;
+  const uint8_t* packed;  // first panel
+  size_t blocks;          // a panel
+  size_t group_blocks, groups;
+  size_t panels;
+  const int8_t* y;
+  const int32_t* y_sums;  // a group each
+  const float* scales;    // [panels][groups][16]
+  float* out;             // panels * 16, as add_terms() has it
 };
 
 struct GemmArgs {
@@ -40,6 +55,19 @@ struct GemmArgs {
   size_t y_stride;           // bytes; `padded_rows` rows may be read
   size_t rows, padded_rows;  // the latter a multiple of 32
   int32_t* sums;             // [padded_rows][32]: sum of code * y, added to unless `first`
+  bool first;
+};
+
+// Adds a group's terms to values: values[m][n] += float(sums[m][n] - y_sums[m]) * scales[n], each
+// operation rounded by itself. Groups are added in the order of their columns, beginning with 0:
+// that is the rule which makes the bits of all tiers and devices the same.
+struct TermsArgs {
+  const int32_t* sums;     // [rows][32]
+  const int32_t* y_sums;   // of this group, a row each
+  const float* scales[2];  // 16 of each panel
+  int panels;
+  size_t rows;
+  float* values;  // [rows][32]; set instead of added to where `first`
   bool first;
 };
 
@@ -56,6 +84,15 @@ struct FinishArgs {
   size_t out_stride;
 };
 
+struct ScaleArgs {
+  const float* values;  // [rows][stride]
+  size_t stride, rows, cols;
+  const float* steps;  // a row each
+  OutputType type;     // kFloat32 or kBfloat16
+  void* out;           // [rows][out_stride]
+  size_t out_stride;
+};
+
 struct Table {
   void (*gemv[kForms])(const GemvArgs&);
   void (*unpack[kForms])(const uint8_t* packed, size_t blocks, uint8_t* quads);
@@ -63,6 +100,11 @@ struct Table {
   void (*finish)(const FinishArgs&);
   // Quantises one row; `limit` is max(1e-5, absmax). The sum of the codes is returned.
   int32_t (*quantise)(const float* x, size_t count, float limit, int8_t* out);
+  // Weights with scales by group: a vector; a group's terms of a matrix; values times steps.
+  void (*grouped_gemv)(const GroupedGemvArgs&);
+  void (*add_terms)(const TermsArgs&);
+  void (*scale)(const ScaleArgs&);
+  int32_t (*sum)(const int8_t* y, size_t count);
 };
 
 extern const Table kScalar;

@@ -40,43 +40,69 @@ inline __m256i total(const TwoBitSums& sums) {
 constexpr int kStreams = 4;
 constexpr size_t kStreamAhead = 2048;
 
-template <int streams>
-void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
+// Either kind of scales: GemvArgs or GroupedGemvArgs.
+template <int streams, class Args>
+void gemv_two_bit_panels(const Args& a, size_t panel) {
+  constexpr bool grouped = Args::kGrouped;
   const size_t panel_bytes = a.blocks * kQuadBytes;
   const uint8_t* first = a.packed + panel * panel_bytes;
   const int8_t* y = a.y;
   __m256i total_of[streams][2];
-  for (auto& sums : total_of) sums[0] = sums[1] = _mm256_set1_epi32(-a.y_sum);
-  for (size_t left = a.blocks; left > 0;) {
-    const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
-    // Behind a panel's end are the panels that come after these.
-    const size_t ahead =
-        kStreamAhead + (left * kQuadBytes > kStreamAhead ? 0 : (streams - 1) * panel_bytes);
-    for (size_t s = 0; s < streams; ++s) {
-      const uint8_t* w = first + s * panel_bytes;
-      TwoBitSums s0{_mm256_setzero_si256(), _mm256_setzero_si256()}, s1 = s0;
-      for (size_t b = 0; b < now; ++b, w += kQuadBytes) {
-        _mm_prefetch(reinterpret_cast<const char*>(w) + ahead, _MM_HINT_T0);
-        const int8_t* at = y + 16 * b;
-        const __m256i quads[4] = {broadcast(at), broadcast(at + 4), broadcast(at + 8),
-                                  broadcast(at + 12)};
-        add_two_bit(load(w), quads, s0);
-        add_two_bit(load(w + 32), quads, s1);
-      }
-      total_of[s][0] = _mm256_add_epi32(total_of[s][0], total(s0));
-      total_of[s][1] = _mm256_add_epi32(total_of[s][1], total(s1));
+  __m256 values[streams][2];
+  if constexpr (grouped) {
+    for (auto& value : values) value[0] = value[1] = _mm256_setzero_ps();
+  } else {
+    for (auto& sums : total_of) sums[0] = sums[1] = _mm256_set1_epi32(-a.y_sum);
+  }
+  size_t group = 0;
+  for (size_t left = a.blocks; left > 0; ++group) {
+    size_t of_group = left;
+    if constexpr (grouped) {
+      of_group = left < a.group_blocks ? left : a.group_blocks;
+      for (auto& sums : total_of) sums[0] = sums[1] = _mm256_set1_epi32(-a.y_sums[group]);
     }
-    first += now * kQuadBytes;
-    y += 16 * now;
-    left -= now;
+    while (of_group > 0) {
+      const size_t now = of_group < kTwoBitBlocks ? of_group : kTwoBitBlocks;
+      // Behind a panel's end are the panels that come after these.
+      const size_t ahead =
+          kStreamAhead + (left * kQuadBytes > kStreamAhead ? 0 : (streams - 1) * panel_bytes);
+      for (size_t s = 0; s < streams; ++s) {
+        const uint8_t* w = first + s * panel_bytes;
+        TwoBitSums s0{_mm256_setzero_si256(), _mm256_setzero_si256()}, s1 = s0;
+        for (size_t b = 0; b < now; ++b, w += kQuadBytes) {
+          _mm_prefetch(reinterpret_cast<const char*>(w) + ahead, _MM_HINT_T0);
+          const int8_t* at = y + 16 * b;
+          const __m256i quads[4] = {broadcast(at), broadcast(at + 4), broadcast(at + 8),
+                                    broadcast(at + 12)};
+          add_two_bit(load(w), quads, s0);
+          add_two_bit(load(w + 32), quads, s1);
+        }
+        total_of[s][0] = _mm256_add_epi32(total_of[s][0], total(s0));
+        total_of[s][1] = _mm256_add_epi32(total_of[s][1], total(s1));
+      }
+      first += now * kQuadBytes;
+      y += 16 * now;
+      of_group -= now;
+      left -= now;
+    }
+    if constexpr (grouped) {
+      for (size_t s = 0; s < streams; ++s) {
+        add_term(values[s], total_of[s], a.scales + ((panel + s) * a.groups + group) * kPanelRows);
+      }
+    }
   }
   for (size_t s = 0; s < streams; ++s) {
-    store(a.out + (panel + s) * kPanelRows, total_of[s][0]);
-    store(a.out + (panel + s) * kPanelRows + 8, total_of[s][1]);
+    if constexpr (grouped) {
+      store_values(a.out + (panel + s) * kPanelRows, values[s]);
+    } else {
+      store(a.out + (panel + s) * kPanelRows, total_of[s][0]);
+      store(a.out + (panel + s) * kPanelRows + 8, total_of[s][1]);
+    }
   }
 }
 
-void gemv_two_bit(const GemvArgs& a) {
+template <class Args>
+void gemv_two_bit(const Args& a) {
   size_t panel = 0;
   for (; panel + kStreams <= a.panels; panel += kStreams) gemv_two_bit_panels<kStreams>(a, panel);
   for (; panel < a.panels; ++panel) gemv_two_bit_panels<1>(a, panel);
@@ -181,6 +207,10 @@ const Table kAvx2{{gemv_two_bit, gemv_three_trits},
                   {unpack_two_bit, unpack_three_trits},
                   gemm,
                   finish_rows,
-                  quantise_row};
+                  quantise_row,
+                  gemv_two_bit,
+                  add_group_terms,
+                  scale_values,
+                  sum_codes};
 
 }  // namespace gpuready::ternary::kernels

@@ -19,6 +19,19 @@ inline __m256i broadcast(const int8_t* y) {
   return _mm256_set1_epi32(quad);
 }
 
+// A group's term of a panel, as add_group_terms() of kernels_common.h.
+inline void add_term(__m256 (&values)[2], const __m256i (&sums)[2], const float* scales) {
+  for (int half = 0; half < 2; ++half) {
+    const __m256 term =
+        _mm256_mul_ps(_mm256_cvtepi32_ps(sums[half]), _mm256_loadu_ps(scales + 8 * half));
+    values[half] = _mm256_add_ps(values[half], term);
+  }
+}
+inline void store_values(float* out, const __m256 (&values)[2]) {
+  _mm256_storeu_ps(out, values[0]);
+  _mm256_storeu_ps(out + 8, values[1]);
+}
+
 // The triples of one kind of 32 places of a block.
 template <int kind>
 inline __m256i triple(const uint8_t* place) {

@@ -13,17 +13,30 @@ constexpr size_t kTwoBitBlocks = 16384;
 constexpr int kStreams = 4;
 constexpr size_t kBlocksAhead = 32;
 
-template <int streams>
-void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
+// Either kind of scales: GemvArgs or GroupedGemvArgs.
+template <int streams, class Args>
+void gemv_two_bit_panels(const Args& a, size_t panel) {
+  constexpr bool grouped = Args::kGrouped;
   const __m512i masks[4] = {_mm512_set1_epi8(0x03), _mm512_set1_epi8(0x0C), _mm512_set1_epi8(0x30),
                             _mm512_set1_epi8(static_cast<char>(0xC0))};
   const size_t panel_bytes = a.blocks * kQuadBytes;
   const uint8_t* w = a.packed + panel * panel_bytes;
   const int8_t* y = a.y;
   __m512i total[streams];
-  for (__m512i& sum : total) sum = _mm512_set1_epi32(-a.y_sum);
-  for (size_t left = a.blocks; left > 0;) {
-    const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
+  __m512 values[streams];
+  if constexpr (!grouped) {
+    for (__m512i& sum : total) sum = _mm512_set1_epi32(-a.y_sum);
+  } else {
+    for (__m512& value : values) value = _mm512_setzero_ps();
+  }
+  size_t group = 0;
+  for (size_t left = a.blocks; left > 0; ++group) {
+    size_t most = kTwoBitBlocks;
+    if constexpr (grouped) {
+      most = a.group_blocks;
+      for (__m512i& sum : total) sum = _mm512_set1_epi32(-a.y_sums[group]);
+    }
+    const size_t now = left < most ? left : most;
     __m512i sum[streams][4];
     for (auto& stream : sum) {
       for (__m512i& field : stream) field = _mm512_setzero_si512();
@@ -51,11 +64,25 @@ void gemv_two_bit_panels(const GemvArgs& a, size_t panel) {
       }
     }
     left -= now;
+    if constexpr (grouped) {
+      for (size_t s = 0; s < streams; ++s) {
+        const __m512 scales =
+            _mm512_loadu_ps(a.scales + ((panel + s) * a.groups + group) * kPanelRows);
+        values[s] = _mm512_add_ps(values[s], _mm512_mul_ps(_mm512_cvtepi32_ps(total[s]), scales));
+      }
+    }
   }
-  for (size_t s = 0; s < streams; ++s) store(a.out + (panel + s) * kPanelRows, total[s]);
+  for (size_t s = 0; s < streams; ++s) {
+    if constexpr (grouped) {
+      _mm512_storeu_ps(a.out + (panel + s) * kPanelRows, values[s]);
+    } else {
+      store(a.out + (panel + s) * kPanelRows, total[s]);
+    }
+  }
 }
 
-void gemv_two_bit(const GemvArgs& a) {
+template <class Args>
+void gemv_two_bit(const Args& a) {
   size_t panel = 0;
   for (; panel + kStreams <= a.panels; panel += kStreams) gemv_two_bit_panels<kStreams>(a, panel);
   for (; panel + 2 <= a.panels; panel += 2) gemv_two_bit_panels<2>(a, panel);
@@ -183,6 +210,10 @@ const Table kAvx512{{gemv_two_bit, gemv_three_trits},
                     {unpack_two_bit, unpack_three_trits},
                     gemm,
                     finish_rows,
-                    quantise_row};
+                    quantise_row,
+                    gemv_two_bit,
+                    add_group_terms,
+                    scale_values,
+                    sum_codes};
 
 }  // namespace gpuready::ternary::kernels

@@ -15,15 +15,26 @@ inline __m256i add(__m256i a, __m256i b) { return _mm256_add_epi32(a, b); }
 // block. 16384 blocks would reach 2^30.
 constexpr size_t kTwoBitBlocks = 16384;
 
-void gemv_two_bit(const GemvArgs& a) {
+// Either kind of scales: GemvArgs or GroupedGemvArgs.
+template <class Args>
+void gemv_two_bit(const Args& a) {
+  constexpr bool grouped = Args::kGrouped;
   const __m256i masks[4] = {_mm256_set1_epi8(0x03), _mm256_set1_epi8(0x0C), _mm256_set1_epi8(0x30),
                             _mm256_set1_epi8(static_cast<char>(0xC0))};
   for (size_t panel = 0; panel < a.panels; ++panel) {
     const uint8_t* w = a.packed + panel * a.blocks * kQuadBytes;
     const int8_t* y = a.y;
-    __m256i total[2] = {_mm256_set1_epi32(-a.y_sum), _mm256_set1_epi32(-a.y_sum)};
-    for (size_t left = a.blocks; left > 0;) {
-      const size_t now = left < kTwoBitBlocks ? left : kTwoBitBlocks;
+    __m256i total[2];
+    __m256 values[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    if constexpr (!grouped) total[0] = total[1] = _mm256_set1_epi32(-a.y_sum);
+    size_t group = 0;
+    for (size_t left = a.blocks; left > 0; ++group) {
+      size_t most = kTwoBitBlocks;
+      if constexpr (grouped) {
+        most = a.group_blocks;
+        total[0] = total[1] = _mm256_set1_epi32(-a.y_sums[group]);
+      }
+      const size_t now = left < most ? left : most;
       __m256i sum[2][4];
       for (auto& half : sum) {
         for (__m256i& field : half) field = _mm256_setzero_si256();
@@ -42,9 +53,16 @@ void gemv_two_bit(const GemvArgs& a) {
         for (int f = 0; f < 4; ++f) total[h] = add(total[h], _mm256_srai_epi32(sum[h][f], 2 * f));
       }
       left -= now;
+      if constexpr (grouped) {
+        add_term(values, total, a.scales + (panel * a.groups + group) * kPanelRows);
+      }
     }
-    store(a.out + panel * kPanelRows, total[0]);
-    store(a.out + panel * kPanelRows + 8, total[1]);
+    if constexpr (grouped) {
+      store_values(a.out + panel * kPanelRows, values);
+    } else {
+      store(a.out + panel * kPanelRows, total[0]);
+      store(a.out + panel * kPanelRows + 8, total[1]);
+    }
   }
 }
 
@@ -136,6 +154,10 @@ const Table kAvxVnni{{gemv_two_bit, gemv_three_trits},
                      {unpack_two_bit, unpack_three_trits},
                      gemm,
                      finish_rows,
-                     quantise_row};
+                     quantise_row,
+                     gemv_two_bit,
+                     add_group_terms,
+                     scale_values,
+                     sum_codes};
 
 }  // namespace gpuready::ternary::kernels

@@ -7,6 +7,14 @@
 namespace gpuready::ternary::kernels {
 namespace {
 
+// Nearest even. Values are finite or a product that overflowed to infinity, which rounds to itself.
+inline uint16_t bfloat16(float value) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &value, 4);
+  bits += 0x7FFF + (bits >> 16 & 1);
+  return static_cast<uint16_t>(bits >> 16);
+}
+
 void finish_rows(const FinishArgs& a) {
   for (size_t m = 0; m < a.rows; ++m) {
     const int32_t* sums = a.sums + m * a.stride;
@@ -29,12 +37,7 @@ void finish_rows(const FinishArgs& a) {
     for (size_t n = 0; n < a.cols; ++n) {
       const float scale = step * a.scales[n];
       const float value = static_cast<float>(sums[n] - y_sum) * scale;
-      uint32_t bits;
-      __builtin_memcpy(&bits, &value, 4);
-      // Nearest even. Sums and scales are finite, so the only special case is a product that
-      // overflowed to infinity, which rounds to itself.
-      bits += 0x7FFF + (bits >> 16 & 1);
-      out[n] = static_cast<uint16_t>(bits >> 16);
+      out[n] = bfloat16(value);
     }
   }
 }
@@ -53,6 +56,44 @@ int32_t quantise_row(const float* x, size_t count, float limit, int8_t* out) {
     out[i] = static_cast<int8_t>(q);
     sum += q;
   }
+  return sum;
+}
+
+void add_group_terms(const TermsArgs& a) {
+  for (int panel = 0; panel < a.panels; ++panel) {
+    const float* scales = a.scales[panel];
+    for (size_t m = 0; m < a.rows; ++m) {
+      const size_t at = m * 32 + static_cast<size_t>(panel * kPanelRows);
+      const int32_t* sums = a.sums + at;
+      float* values = a.values + at;
+      const int32_t y_sum = a.y_sums[m];
+      float before[kPanelRows], term[kPanelRows];
+      for (int n = 0; n < kPanelRows; ++n) before[n] = a.first ? 0.0f : values[n];
+      for (int n = 0; n < kPanelRows; ++n) {
+        term[n] = static_cast<float>(sums[n] - y_sum) * scales[n];
+      }
+      for (int n = 0; n < kPanelRows; ++n) values[n] = before[n] + term[n];
+    }
+  }
+}
+
+void scale_values(const ScaleArgs& a) {
+  for (size_t m = 0; m < a.rows; ++m) {
+    const float* values = a.values + m * a.stride;
+    const float step = a.steps[m];
+    if (a.type == kFloat32) {
+      float* out = static_cast<float*>(a.out) + m * a.out_stride;
+      for (size_t n = 0; n < a.cols; ++n) out[n] = values[n] * step;
+    } else {
+      uint16_t* out = static_cast<uint16_t*>(a.out) + m * a.out_stride;
+      for (size_t n = 0; n < a.cols; ++n) out[n] = bfloat16(values[n] * step);
+    }
+  }
+}
+
+int32_t sum_codes(const int8_t* y, size_t count) {
+  int32_t sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += y[i];
   return sum;
 }
 

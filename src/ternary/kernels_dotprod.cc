@@ -17,6 +17,10 @@ const Table kDotprod{{gemv<Dot, 0>, gemv<Dot, 1>},
                      {unpack<0>, unpack<1>},
                      gemm_rows<Dot>,
                      finish_rows,
-                     quantise_row};
+                     quantise_row,
+                     grouped_gemv<Dot>,
+                     add_group_terms,
+                     scale_values,
+                     sum_codes};
 
 }  // namespace gpuready::ternary::kernels

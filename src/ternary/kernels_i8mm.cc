@@ -69,7 +69,14 @@ void gemm(const GemmArgs& a) {
 
 }  // namespace
 
-const Table kI8mm{
-    {gemv<Dot, 0>, gemv<Dot, 1>}, {unpack<0>, unpack<1>}, gemm, finish_rows, quantise_row};
+const Table kI8mm{{gemv<Dot, 0>, gemv<Dot, 1>},
+                  {unpack<0>, unpack<1>},
+                  gemm,
+                  finish_rows,
+                  quantise_row,
+                  grouped_gemv<Dot>,
+                  add_group_terms,
+                  scale_values,
+                  sum_codes};
 
 }  // namespace gpuready::ternary::kernels

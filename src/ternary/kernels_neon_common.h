@@ -68,29 +68,64 @@ inline void codes_at(const Digits& digits, const uint8_t* place,
   }
 }
 
+// Adds some blocks of a panel times activations to the sums of its rows.
 template <class Dot, int form>
-void gemv(const GemvArgs& a) {
+inline void add_blocks(const Digits& digits, const uint8_t* block, const int8_t* y, size_t blocks,
+                       typename Dot::Sum (&sums)[4]) {
   constexpr int kFields = kBlockCols[form] / 4;
-  const Digits digits;
-  for (size_t panel = 0; panel < a.panels; ++panel) {
-    const uint8_t* block = a.packed + panel * a.blocks * kBlockBytes[form];
-    const int8_t* y = a.y;
-    typename Dot::Sum sums[4];
-    for (auto& sum : sums) sum = Dot::zero();
-    for (size_t b = 0; b < a.blocks; ++b, block += kBlockBytes[form], y += kBlockCols[form]) {
-      int8x16_t quads[kFields];
-      for (int f = 0; f < kFields; ++f) quads[f] = broadcast(y + 4 * f);
-      for (int part = 0; part < 4; ++part) {
-        uint8x16_t codes[kFields];
-        codes_at<form>(digits, block + 16 * part, codes);
-        for (int f = 0; f < kFields; ++f) {
-          sums[part] = Dot::dot(sums[part], vreinterpretq_s8_u8(codes[f]), quads[f]);
-        }
+  for (size_t b = 0; b < blocks; ++b, block += kBlockBytes[form], y += kBlockCols[form]) {
+    int8x16_t quads[kFields];
+    for (int f = 0; f < kFields; ++f) quads[f] = broadcast(y + 4 * f);
+    for (int part = 0; part < 4; ++part) {
+      uint8x16_t codes[kFields];
+      codes_at<form>(digits, block + 16 * part, codes);
+      for (int f = 0; f < kFields; ++f) {
+        sums[part] = Dot::dot(sums[part], vreinterpretq_s8_u8(codes[f]), quads[f]);
       }
     }
+  }
+}
+
+template <class Dot, int form>
+void gemv(const GemvArgs& a) {
+  const Digits digits;
+  for (size_t panel = 0; panel < a.panels; ++panel) {
+    typename Dot::Sum sums[4];
+    for (auto& sum : sums) sum = Dot::zero();
+    add_blocks<Dot, form>(digits, a.packed + panel * a.blocks * kBlockBytes[form], a.y, a.blocks,
+                          sums);
     for (int part = 0; part < 4; ++part) {
       const int32x4_t sum = Dot::total(sums[part]);
       vst1q_s32(a.out + panel * kPanelRows + 4 * part, vsubq_s32(sum, vdupq_n_s32(a.y_sum)));
+    }
+  }
+}
+
+template <class Dot>
+void grouped_gemv(const GroupedGemvArgs& a) {
+  const Digits digits;
+  for (size_t panel = 0; panel < a.panels; ++panel) {
+    const uint8_t* block = a.packed + panel * a.blocks * kQuadBytes;
+    const float* scales = a.scales + panel * a.groups * kPanelRows;
+    const int8_t* y = a.y;
+    float32x4_t values[4];
+    for (auto& value : values) value = vdupq_n_f32(0);
+    for (size_t g = 0, left = a.blocks; g < a.groups; ++g, scales += kPanelRows) {
+      const size_t now = left < a.group_blocks ? left : a.group_blocks;
+      typename Dot::Sum sums[4];
+      for (auto& sum : sums) sum = Dot::zero();
+      add_blocks<Dot, 0>(digits, block, y, now, sums);
+      block += now * kQuadBytes;
+      y += now * kBlockCols[0];
+      left -= now;
+      for (int part = 0; part < 4; ++part) {
+        const int32x4_t sum = vsubq_s32(Dot::total(sums[part]), vdupq_n_s32(a.y_sums[g]));
+        const float32x4_t term = vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scales + 4 * part));
+        values[part] = vaddq_f32(values[part], term);
+      }
+    }
+    for (int part = 0; part < 4; ++part) {
+      vst1q_f32(a.out + panel * kPanelRows + 4 * part, values[part]);
     }
   }
 }

@@ -56,6 +56,32 @@ void gemv(const GemvArgs& a) {
   }
 }
 
+void grouped_gemv(const GroupedGemvArgs& a) {
+  GemvArgs group{};
+  group.panels = 1;
+  for (size_t panel = 0; panel < a.panels; ++panel) {
+    const uint8_t* packed = a.packed + panel * a.blocks * kQuadBytes;
+    const float* scales = a.scales + panel * a.groups * kPanelRows;
+    float* values = a.out + panel * kPanelRows;
+    for (int r = 0; r < kPanelRows; ++r) values[r] = 0;
+    for (size_t g = 0; g < a.groups; ++g) {
+      const size_t first = g * a.group_blocks, left = a.blocks - first;
+      int32_t sums[kPanelRows];
+      group.packed = packed + first * kQuadBytes;
+      group.blocks = left < a.group_blocks ? left : a.group_blocks;
+      group.y = a.y + first * kBlockCols[0];
+      group.y_sum = a.y_sums[g];
+      group.out = sums;
+      gemv<0>(group);
+      for (int r = 0; r < kPanelRows; ++r) {
+        const float term =
+            static_cast<float>(sums[r]) * scales[g * kPanelRows + static_cast<size_t>(r)];
+        values[r] = values[r] + term;
+      }
+    }
+  }
+}
+
 template <int form>
 void unpack(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   constexpr int kFields = kBlockCols[form] / 4;
@@ -87,6 +113,8 @@ void gemm(const GemmArgs& a) {
 
 }  // namespace
 
-const Table kScalar{{gemv<0>, gemv<1>}, {unpack<0>, unpack<1>}, gemm, finish_rows, quantise_row};
+const Table kScalar{{gemv<0>, gemv<1>}, {unpack<0>, unpack<1>}, gemm,
+                    finish_rows,        quantise_row,           grouped_gemv,
+                    add_group_terms,    scale_values,           sum_codes};
 
 }  // namespace gpuready::ternary::kernels

@@ -4,9 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "ternary/compute.h"
+#include "ternary/floats.h"
 #include "ternary/layout.h"
 #include "ternary/levels.h"
 #include "ternary/shape.h"
@@ -52,7 +55,7 @@ std::size_t column(std::size_t block, int f, int byte, int cols_of_block) {
 template <class CodesOf>
 Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
                                                       std::vector<float> scales, unsigned threads,
-                                                      CodesOf codes_of) {
+                                                      CodesOf codes_of, std::int64_t group = 0) {
   if (form != Form::two_bit && form != Form::three_trits)
     return fail(ErrorKind::bad_input,
                 "the form of packed weights is not one of those that there are");
@@ -64,15 +67,24 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
   auto weights = std::make_shared<detail::CpuWeights>();
   weights->shape = shape;
   weights->form = form;
-  weights->scales = std::move(scales);
-  for (const float scale : weights->scales) {
-    weights->greatest_scale = std::max(weights->greatest_scale, std::fabs(scale));
-  }
+  weights->group = group;
   const std::size_t rows = static_cast<std::size_t>(shape.rows);
   const std::size_t cols = static_cast<std::size_t>(shape.cols);
   const std::size_t cols_of_block = static_cast<std::size_t>(block_cols(form));
   weights->blocks = (cols + cols_of_block - 1) / cols_of_block;
   weights->panels = (rows + kPanelRows - 1) / kPanelRows;
+  if (group == 0) {
+    weights->scales = std::move(scales);
+    for (const float scale : weights->scales) {
+      weights->greatest_scale = std::max(weights->greatest_scale, std::fabs(scale));
+    }
+  } else {
+    const std::size_t groups = weights->groups();
+    weights->scales.assign(weights->panels * groups * kPanelRows, 0.0f);
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      weights->scales[weights->scale_at(i / groups, i % groups)] = scales[i];
+    }
+  }
   // Not zeroed here: the threads that write the panels are the first to touch their pages.
   weights->bytes.reset(static_cast<std::uint8_t*>(
       allocate_aligned(weights->panels * weights->panel_bytes(), false)));
@@ -98,6 +110,57 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
   return weights;
 }
 
+bool is_group(std::int64_t group) {
+  return group == 32 || group == 64 || group == 128 || group == 256;
+}
+
+// Scales of groups, row-major: whether a sum of groups' terms is always a finite f32.
+Result<void> check_group_scales(std::span<const float> scales, Shape shape, std::int64_t group) {
+  const std::size_t groups = static_cast<std::size_t>((shape.cols + group - 1) / group);
+  for (std::size_t first = 0; first < scales.size(); first += groups) {
+    double most = 0;
+    for (const float scale : scales.subspan(first, groups)) {
+      most += 128.0 * static_cast<double>(group) * std::fabs(static_cast<double>(scale));
+    }
+    // Half of the range: rounding adds far less than that.
+    if (most > static_cast<double>(std::numeric_limits<float>::max()) / 2) {
+      return fail(ErrorKind::not_finite, "the scales of row " + std::to_string(first / groups) +
+                                             " are so large that its products can be infinite");
+    }
+  }
+  return {};
+}
+
+std::unexpected<Error> bad_code(std::span<const std::int8_t> codes) {
+  const auto bad = std::find_if(codes.begin(), codes.end(),
+                                [](std::int8_t code) { return code < -1 || code > 1; });
+  return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(bad - codes.begin()) +
+                                       " is " + std::to_string(*bad) + ", not -1, 0 or +1");
+}
+
+// `scales` are finite: one a row, or one a group, row-major.
+Result<std::shared_ptr<detail::CpuWeights>> pack_codes(std::span<const std::int8_t> codes,
+                                                       Shape shape, std::vector<float> scales,
+                                                       std::int64_t group, Form form,
+                                                       unsigned threads) {
+  if (group != 0) {
+    if (form == Form::three_trits) {
+      return fail(ErrorKind::not_representable,
+                  "three trits take one scale a row; pack weights with scales by group as two-bit");
+    }
+    TRY(check_group_scales(scales, shape, group));
+  }
+  const std::size_t cols = static_cast<std::size_t>(shape.cols);
+  auto weights = TRY(pack_rows(
+      shape, form, std::move(scales), threads,
+      [&](std::size_t row, std::size_t, std::vector<std::int8_t>&) {
+        return codes.data() + row * cols;
+      },
+      group));
+  if (!weights) return bad_code(codes);
+  return weights;
+}
+
 }  // namespace
 
 Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,
@@ -119,14 +182,24 @@ Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_
       const float scale = codes.scales[i / block];
       if (any && known && scale != scales[at]) {
         return fail(ErrorKind::not_representable,
-                    "row " + std::to_string(row) +
-                        " has blocks of different scales; packed weights have one scale a row");
+                    "row " + std::to_string(row) + " has blocks of different scales");
       }
       if (any) scales[at] = scale, known = true;
       i = next;
     }
   }
   return scales;
+}
+
+Result<std::int64_t> scale_group_of(const Codes& codes) {
+  const auto scales = scales_by_row(codes, 0, codes.shape.rows);
+  if (scales) return 0;
+  if (is_group(codes.scale_block) && codes.shape.cols % codes.scale_block == 0)
+    return codes.scale_block;
+  return fail(ErrorKind::not_representable,
+              scales.error().message + ": blocks of " + std::to_string(codes.scale_block) +
+                  " weights are not groups of 32, 64, 128 or 256 that each row of " +
+                  std::to_string(codes.shape.cols) + " begins with");
 }
 
 Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form, unsigned threads) {
@@ -147,20 +220,45 @@ Result<PackedWeights> PackedWeights::pack(const Codes& codes, Form form, unsigne
     for (const float scale : codes.scales) {
       if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
     }
-    auto scales = TRY(scales_by_row(codes, 0, codes.shape.rows));
-    const std::size_t cols = static_cast<std::size_t>(codes.shape.cols);
-    auto weights = pack_rows(codes.shape, form, std::move(scales), threads,
-                             [&](std::size_t row, std::size_t, std::vector<std::int8_t>&) {
-                               return codes.values.data() + row * cols;
-                             });
-    if (!weights) return std::unexpected(weights.error());
-    if (*weights) return PackedWeights(std::move(*weights));
-    for (std::size_t i = 0; i < count; ++i) {
-      if (codes.values[i] >= -1 && codes.values[i] <= 1) continue;
-      return fail(ErrorKind::bad_code, "the code of weight " + std::to_string(i) + " is " +
-                                           std::to_string(codes.values[i]) + ", not -1, 0 or +1");
+    const std::int64_t group = TRY(scale_group_of(codes));
+    auto scales = group == 0 ? TRY(scales_by_row(codes, 0, codes.shape.rows)) : codes.scales;
+    return PackedWeights(
+        TRY(pack_codes(codes.values, codes.shape, std::move(scales), group, form, threads)));
+  });
+}
+
+Result<PackedWeights> PackedWeights::pack(std::span<const std::int8_t> codes, Shape shape,
+                                          const RowScales& scales, Form form, unsigned threads) {
+  return compute([&]() -> Result<PackedWeights> {
+    const auto count = TRY(elements(shape));
+    TRY(check_type(scales.values.type));
+    if (scales.group != 0 && !is_group(scales.group)) {
+      return fail(ErrorKind::bad_input, "a group of " + std::to_string(scales.group) +
+                                            " weights is not 32, 64, 128 or 256, nor 0 for a row");
     }
-    std::unreachable();
+    const std::int64_t groups =
+        scales.group == 0 ? 1 : (shape.cols + scales.group - 1) / scales.group;
+    const std::size_t expected = static_cast<std::size_t>(shape.rows * groups);
+    const std::size_t given = scales.values.bytes.size() / bytes_of(scales.values.type);
+    if (codes.size() != count || given != expected ||
+        scales.values.bytes.size() % bytes_of(scales.values.type) != 0) {
+      return fail(ErrorKind::wrong_size,
+                  "a shape of " + to_text(shape) + " needs " + std::to_string(count) +
+                      " codes and " + std::to_string(expected) + " scales, not " +
+                      std::to_string(codes.size()) + " and " + std::to_string(given));
+    }
+    std::vector<float> values(expected);
+    read_floats(scales.values, 0, expected, values.data());
+    const auto bad =
+        std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+    if (bad != values.end()) {
+      const std::int64_t at = bad - values.begin();
+      return fail(ErrorKind::not_finite, "scale " + std::to_string(at % groups) + " of row " +
+                                             std::to_string(at / groups) + " is " +
+                                             (std::isnan(*bad) ? "NaN" : "infinite"));
+    }
+    return PackedWeights(
+        TRY(pack_codes(codes, shape, std::move(values), scales.group, form, threads)));
   });
 }
 
@@ -192,16 +290,40 @@ Result<PackedWeights> PackedWeights::pack(const EncodedView& from, Form form, un
 Shape PackedWeights::shape() const { return cpu_->shape; }
 Form PackedWeights::form() const { return cpu_->form; }
 std::size_t PackedWeights::bytes() const { return cpu_->panels * cpu_->panel_bytes(); }
-std::span<const float> PackedWeights::row_scales() const { return cpu_->scales; }
+std::int64_t PackedWeights::scale_group() const { return cpu_->group; }
+std::span<const float> PackedWeights::row_scales() const {
+  if (cpu_->group != 0) return {};
+  return cpu_->scales;
+}
+std::vector<float> PackedWeights::group_scales() const {
+  std::vector<float> scales;
+  if (cpu_->group == 0) return scales;
+  const std::size_t groups = cpu_->groups();
+  scales.resize(static_cast<std::size_t>(cpu_->shape.rows) * groups);
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    scales[i] = cpu_->scales[cpu_->scale_at(i / groups, i % groups)];
+  }
+  return scales;
+}
 
 Codes PackedWeights::unpack() const {
   const detail::CpuWeights& w = *cpu_;
   Codes codes;
   codes.shape = w.shape;
-  codes.scale_block = w.shape.cols;
-  codes.scales = w.scales;
   const std::size_t rows = static_cast<std::size_t>(w.shape.rows);
   const std::size_t cols = static_cast<std::size_t>(w.shape.cols);
+  if (w.group == 0) {
+    codes.scale_block = w.shape.cols;
+    codes.scales = w.scales;
+  } else {
+    codes.scale_block = std::gcd(w.shape.cols, w.group);
+    const std::size_t block = static_cast<std::size_t>(codes.scale_block);
+    codes.scales.resize(rows * cols / block);
+    for (std::size_t i = 0; i < codes.scales.size(); ++i) {
+      const std::size_t group = i * block % cols / static_cast<std::size_t>(w.group);
+      codes.scales[i] = w.scales[w.scale_at(i * block / cols, group)];
+    }
+  }
   codes.values.resize(rows * cols);
   const int cols_of_block = block_cols(w.form), fields = cols_of_block / 4;
   std::uint8_t quads[24 * kQuadBytes];

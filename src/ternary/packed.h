@@ -28,13 +28,25 @@ struct CpuWeights {
   std::size_t panels = 0;
   AlignedArray<std::uint8_t> bytes;  // [panels][blocks][block_bytes()]
   std::vector<std::int32_t> sums;    // of w, a row each; padded to whole panels
-  std::vector<float> scales;         // a row each
-  float greatest_scale = 0;          // in magnitude
+  std::vector<float> scales;         // a row each; or [panels][groups()][16], padded with 0
+  float greatest_scale = 0;          // in magnitude, of row scales
+  std::int64_t group = 0;            // weights that share a scale; 0: a row
 
   std::size_t block_bytes() const {
     return static_cast<std::size_t>(kernels::kBlockBytes[static_cast<int>(form)]);
   }
   std::size_t panel_bytes() const { return blocks * block_bytes(); }
+  std::size_t groups() const {  // of a row
+    return static_cast<std::size_t>(group == 0 ? 1 : (shape.cols + group - 1) / group);
+  }
+  std::size_t group_blocks() const {
+    return static_cast<std::size_t>(group) / kernels::kBlockCols[0];
+  }
+  // Where the scale of a row's group is.
+  std::size_t scale_at(std::size_t row, std::size_t g) const {
+    constexpr std::size_t kRows = kernels::kPanelRows;
+    return (row / kRows * groups() + g) * kRows + row % kRows;
+  }
 };
 
 struct ActivationRows {
@@ -53,6 +65,10 @@ inline constexpr std::int64_t kMostCols = std::int64_t{1} << 22;  // int32 sums 
 // a weight other than zero say nothing: any scale fits them.
 Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,
                                          std::int64_t rows);
+
+// 0 where each row has one scale, the group where scales differ within a row, or
+// not_representable where such blocks are not groups of a row's weights.
+Result<std::int64_t> scale_group_of(const Codes& codes);
 
 inline int block_cols(Form form) { return kernels::kBlockCols[static_cast<int>(form)]; }
 

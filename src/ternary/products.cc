@@ -20,6 +20,9 @@ constexpr std::size_t kDepth = 1280, kAmxDepth = 1024;
 // Activation rows and pairs of panels that are worked on together: their sums, 64 KiB a pair, and
 // the activations, 1 KiB a row and depth, share the second-level cache.
 constexpr std::size_t kRowBlock = 512, kMostPairs = 6;
+// The same where scales are by group: sums of a pair of panels, 12 KiB, stay in the first-level
+// cache until their terms are added. All tiers' kernels take whole pieces of so many rows.
+constexpr std::size_t kGroupRows = 96;
 // Panels whose sums are finished together.
 constexpr std::size_t kGemvPanels = 16;
 // Below this much packed data a thread of its own is not worth waking.
@@ -41,9 +44,62 @@ kernels::FinishArgs finish_args(const detail::CpuWeights& w, const detail::Activ
   return args;
 }
 
+// Sums of the codes of each group of columns: [groups][padded rows]. Kernels multiply w + 1.
+struct GroupSums {
+  std::vector<std::int32_t> sums;
+  std::size_t rows = 0;
+
+  GroupSums(const kernels::Table& table, const detail::CpuWeights& w,
+            const detail::ActivationRows& y) {
+    if (w.group == 0) return;
+    rows = static_cast<std::size_t>(y.rows);
+    const std::size_t groups = w.groups(), width = static_cast<std::size_t>(w.group);
+    const std::size_t cols = static_cast<std::size_t>(y.cols);
+    sums.resize(groups * rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t g = 0; g < groups; ++g) {
+        sums[g * rows + row] = table.sum(y.codes.get() + row * y.stride + g * width,
+                                         std::min(width, cols - g * width));
+      }
+    }
+  }
+};
+
+void multiply_grouped_vector(const kernels::Table& table, const detail::CpuWeights& w,
+                             const detail::ActivationRows& y, const GroupSums& group_sums,
+                             const Output& output, std::size_t begin, std::size_t end) {
+  alignas(64) float values[kGemvPanels * kPanelRows];
+  for (std::size_t panel = begin; panel < end; panel += kGemvPanels) {
+    kernels::GroupedGemvArgs args{};
+    args.packed = w.bytes.get() + panel * w.panel_bytes();
+    args.blocks = w.blocks;
+    args.group_blocks = w.group_blocks();
+    args.groups = w.groups();
+    args.panels = std::min(kGemvPanels, end - panel);
+    args.y = y.codes.get();
+    args.y_sums = group_sums.sums.data();
+    args.scales = w.scales.data() + panel * args.groups * kPanelRows;
+    args.out = values;
+    table.grouped_gemv(args);
+    kernels::ScaleArgs scale{};
+    scale.values = values;
+    scale.rows = 1;
+    scale.cols = std::min(args.panels * kPanelRows,
+                          static_cast<std::size_t>(w.shape.rows) - panel * kPanelRows);
+    scale.steps = y.steps.data();
+    scale.type = output.type;
+    scale.out = static_cast<char*>(output.data) + panel * kPanelRows * output.element_bytes;
+    table.scale(scale);
+  }
+}
+
 void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
-                     const detail::ActivationRows& y, const Output& output, std::size_t begin,
-                     std::size_t end) {
+                     const detail::ActivationRows& y, const GroupSums& group_sums,
+                     const Output& output, std::size_t begin, std::size_t end) {
+  if (w.group != 0) {
+    multiply_grouped_vector(table, w, y, group_sums, output, begin, end);
+    return;
+  }
   alignas(64) std::int32_t sums[kGemvPanels * kPanelRows];
   for (std::size_t panel = begin; panel < end; panel += kGemvPanels) {
     kernels::GemvArgs args{};
@@ -66,11 +122,11 @@ void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
 
 void multiply_vector_shared(const kernels::Table& table, const detail::Crew& crew,
                             const detail::CpuWeights& w, const detail::ActivationRows& y,
-                            const Output& output, unsigned parts) {
+                            const GroupSums& group_sums, const Output& output, unsigned parts) {
   const auto begin = [&](unsigned part) { return w.panels * part / parts; };
   if (parts == 1 || w.panels * w.panel_bytes() < kSharedBytes) {
     crew.run(parts, [&](unsigned part) {
-      multiply_vector(table, w, y, output, begin(part), begin(part + 1));
+      multiply_vector(table, w, y, group_sums, output, begin(part), begin(part + 1));
     });
     return;
   }
@@ -83,7 +139,8 @@ void multiply_vector_shared(const kernels::Table& table, const detail::Crew& cre
       while (next.load(std::memory_order_relaxed) < end) {
         const std::size_t first = next.fetch_add(kSharedPanels, std::memory_order_relaxed);
         if (first >= end) break;
-        multiply_vector(table, w, y, output, first, std::min(end, first + kSharedPanels));
+        multiply_vector(table, w, y, group_sums, output, first,
+                        std::min(end, first + kSharedPanels));
       }
     }
   });
@@ -104,6 +161,12 @@ Depth depth_of(Tier tier, const detail::CpuWeights& w) {
   depth.panel_bytes =
       (quads + kernels::kQuadGroup - 1) / kernels::kQuadGroup * kernels::kQuadGroup * kQuadBytes;
   return depth;
+}
+
+// What a group's quad rows of one panel take.
+std::size_t group_panel_bytes(const detail::CpuWeights& w) {
+  constexpr std::size_t kCols = std::size_t{4} * kernels::kQuadGroup;
+  return (static_cast<std::size_t>(w.group) + kCols - 1) / kCols * kernels::kQuadGroup * kQuadBytes;
 }
 
 // Some rows of activations times some pairs of panels. All pairs pass over the same columns before
@@ -161,15 +224,77 @@ void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
   }
 }
 
+// The same where scales are by group: a group is unpacked, multiplied by some rows, and its terms
+// are added, before the next rows and then the next group come.
+void multiply_grouped_part(const kernels::Table& table, const detail::CpuWeights& w,
+                           const detail::ActivationRows& y, const GroupSums& group_sums,
+                           const Output& output, const MatrixPart& part, Scratch& scratch) {
+  const std::size_t all_rows = static_cast<std::size_t>(w.shape.rows);
+  const std::size_t groups = w.groups(), group_blocks = w.group_blocks();
+  const std::size_t panel_bytes = group_panel_bytes(w);
+  const std::size_t padded_rows = (part.rows + kGroupRows - 1) / kGroupRows * kGroupRows;
+  kernels::GemmArgs args{};
+  args.y_stride = y.stride;
+  args.quads[0] = scratch.quads.get();
+  args.quads[1] = scratch.quads.get() + panel_bytes;
+  args.quad_count = panel_bytes / kQuadBytes;
+  args.sums = scratch.sums.get();
+  args.first = true;
+  kernels::TermsArgs terms{};
+  terms.sums = args.sums;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::size_t block = g * group_blocks;
+    const std::size_t blocks = std::min(group_blocks, w.blocks - block);
+    const std::size_t bytes = blocks * kernels::kBlockCols[0] / 4 * kQuadBytes;
+    terms.first = g == 0;
+    for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+      const std::size_t panel = 2 * (part.first_pair + pair);
+      args.panels = terms.panels = panel + 1 < w.panels ? 2 : 1;
+      for (std::size_t p = 0; p < static_cast<std::size_t>(args.panels); ++p) {
+        std::uint8_t* target = scratch.quads.get() + p * panel_bytes;
+        table.unpack[0](w.bytes.get() + ((panel + p) * w.blocks + block) * w.block_bytes(), blocks,
+                        target);
+        std::memset(target + bytes, 0, panel_bytes - bytes);
+        terms.scales[p] = w.scales.data() + ((panel + p) * groups + g) * kPanelRows;
+      }
+      for (std::size_t row = 0; row < part.rows; row += kGroupRows) {
+        args.rows = terms.rows = std::min(kGroupRows, part.rows - row);
+        args.padded_rows = (args.rows + 31) / 32 * 32;
+        args.y = y.codes.get() + (part.first_row + row) * y.stride + block * kernels::kBlockCols[0];
+        table.gemm(args);
+        terms.y_sums = group_sums.sums.data() + g * group_sums.rows + part.first_row + row;
+        terms.values = scratch.values.get() + (pair * padded_rows + row) * 32;
+        table.add_terms(terms);
+      }
+    }
+  }
+  for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+    const std::size_t column = 2 * kPanelRows * (part.first_pair + pair);
+    kernels::ScaleArgs scale{};
+    scale.values = scratch.values.get() + pair * padded_rows * 32;
+    scale.stride = 32;
+    scale.rows = part.rows;
+    scale.cols = std::min<std::size_t>(2 * kPanelRows, all_rows - column);
+    scale.steps = y.steps.data() + part.first_row;
+    scale.type = output.type;
+    scale.out = static_cast<char*>(output.data) +
+                (part.first_row * all_rows + column) * output.element_bytes;
+    scale.out_stride = all_rows;
+    table.scale(scale);
+  }
+}
+
 Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail::Crew& crew,
                            const detail::CpuWeights& w, const detail::ActivationRows& y,
                            const Output& output) {
   const std::size_t rows = static_cast<std::size_t>(y.rows);
+  const bool grouped = w.group != 0;
+  const GroupSums group_sums(table, w, y);
   if (rows == 1) {
     const std::size_t wanted = w.panels * w.panel_bytes() / kBytesAThread + 1;
     const unsigned parts =
         static_cast<unsigned>(std::min({static_cast<std::size_t>(crew.count()), wanted, w.panels}));
-    multiply_vector_shared(table, crew, w, y, output, parts);
+    multiply_vector_shared(table, crew, w, y, group_sums, output, parts);
     return {};
   }
   const Depth depth = depth_of(tier, w);
@@ -186,8 +311,13 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
   const std::size_t parts = groups * row_blocks;
   const unsigned used = static_cast<unsigned>(std::min(threads, parts));
   const std::size_t sums_rows = group * ((std::min(rows, kRowBlock) + 31) / 32 * 32);
+  const std::size_t value_rows =
+      group * ((std::min(rows, kRowBlock) + kGroupRows - 1) / kGroupRows * kGroupRows);
   for (unsigned thread = 0; thread < used; ++thread) {
-    if (!crew.scratch[thread].reserve(2 * depth.panel_bytes, sums_rows)) {
+    Scratch& scratch = crew.scratch[thread];
+    if (grouped ? !scratch.reserve(2 * group_panel_bytes(w), kGroupRows) ||
+                      !scratch.reserve_values(value_rows)
+                : !scratch.reserve(2 * depth.panel_bytes, sums_rows)) {
       return fail(ErrorKind::too_large,
                   "no memory for the sums of " + std::to_string(rows) + " rows");
     }
@@ -196,10 +326,12 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
   crew.run(used, [&](unsigned thread) {
     for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
       const std::size_t first_pair = part % groups * group, first_row = part / groups * kRowBlock;
-      multiply_part(table, w, y, output,
-                    {first_pair, std::min(group, all_pairs - first_pair), first_row,
-                     std::min(kRowBlock, rows - first_row)},
-                    depth, crew.scratch[thread]);
+      const MatrixPart piece{first_pair, std::min(group, all_pairs - first_pair), first_row,
+                             std::min(kRowBlock, rows - first_row)};
+      if (grouped)
+        multiply_grouped_part(table, w, y, group_sums, output, piece, crew.scratch[thread]);
+      else
+        multiply_part(table, w, y, output, piece, depth, crew.scratch[thread]);
     }
   });
   return {};
@@ -220,7 +352,11 @@ Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w
     return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{y.rows, w.shape.rows}) +
                                            ", not " + std::to_string(out_size) + " elements");
   }
-  if (output.type != kernels::kInt32) {
+  if (w.group != 0 && output.type == kernels::kInt32) {
+    return fail(ErrorKind::not_representable,
+                "weights with scales by group have no int32 product; ask for f32 or bf16");
+  }
+  if (w.group == 0 && output.type != kernels::kInt32) {
     float greatest_step = 0;
     for (const float step : y.steps) greatest_step = std::max(greatest_step, std::fabs(step));
     if (!std::isfinite(greatest_step * w.greatest_scale)) {

@@ -27,6 +27,10 @@ std::unexpected<Error> wrong_bytes(const char* what, std::uint64_t expected, std
                                          " bytes, not " + std::to_string(given));
 }
 
+std::unexpected<Error> scales_by_group() {
+  return fail(ErrorKind::unsupported_tier, "GPUs do not multiply weights with scales by group");
+}
+
 // Codes of rows of activations, what is known of each row, and for matrix products the codes once
 // more in tiles.
 struct ActivationRoom {
@@ -67,6 +71,7 @@ Result<GpuEngine> GpuEngine::create(Device& device) {
 }
 
 Result<GpuWeights> GpuEngine::load(const PackedWeights& weights) {
+  if (weights.scale_group() != 0) return scales_by_group();
   return load_tiles(weights.shape(), gpu_tiles(weights), weights.row_scales());
 }
 
@@ -82,6 +87,7 @@ Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked
   std::vector<std::uint32_t> tiles;
   std::vector<float> scales;
   for (const PackedWeights* weights : stacked) {
+    if (weights->scale_group() != 0) return scales_by_group();
     const Shape shape = weights->shape();
     if (shape.cols != all.cols || all.rows % kTileRows != 0)
       return fail(ErrorKind::wrong_size,

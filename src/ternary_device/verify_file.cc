@@ -65,17 +65,24 @@ std::string why_not_multiplied(const Codes& codes) {
   return {};
 }
 
-// Some rows with the scales of their weights, activations, and the right answers.
-Result<PackedProblem> problem_of(Problem& problem, const Codes& codes, std::int64_t first_row,
-                                 std::int64_t rows, std::uint64_t seed) {
+// Some rows with the scales of their weights, activations, and the right answers. `group` is
+// scale_group_of() the whole tensor, so that all its rows are multiplied by one rule.
+Result<PackedProblem> problem_of(Problem& problem, const Codes& codes, std::int64_t group,
+                                 std::int64_t first_row, std::int64_t rows, std::uint64_t seed) {
   const std::int64_t cols = codes.shape.cols;
   Codes& some = problem.weights;
   some.shape = {rows, cols};
   const auto begin = codes.values.begin() + first_row * cols;
   some.values.assign(begin, begin + rows * cols);
-  // One scale a row where that is so, else the reason.
-  some.scale_block = cols;
-  some.scales = TRY(scales_by_row(codes, first_row, rows));
+  problem.group = group;
+  if (group == 0) {
+    some.scale_block = cols;
+    some.scales = TRY(scales_by_row(codes, first_row, rows));
+  } else {
+    const auto scales = codes.scales.begin() + first_row * cols / group;
+    some.scale_block = group;
+    some.scales.assign(scales, scales + rows * cols / group);
+  }
   problem.spec = {kRows, rows, cols};
   Numbers numbers(seed);
   problem.y.resize(static_cast<std::size_t>(kRows * cols));
@@ -104,6 +111,7 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
     CheckResult check;
     std::vector<std::string> kernels;
     std::string device;
+    std::uint64_t unsupported = 0;  // tensors that it has no product for
     bool alive = true;
   };
   std::vector<Tried> tried;
@@ -159,7 +167,16 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
       report.tensors.push_back(std::move(tensor));
       continue;
     }
+    const auto group = scale_group_of(*codes);
+    if (!group) {
+      if (tensor.status == CheckStatus::passed)
+        wrong(tensor, CheckStatus::not_supported,
+              "its products were not verified: " + group.error().message);
+      report.tensors.push_back(std::move(tensor));
+      continue;
+    }
     bool counted = false;
+    std::size_t multiplied = 0;
     const std::int64_t step = std::max<std::int64_t>(1, kWeightsAtOnce / codes->shape.cols);
     for (std::int64_t row = 0; row < codes->shape.rows; row += step) {
       if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
@@ -169,23 +186,26 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
       }
       Problem problem;
       const auto packed =
-          problem_of(problem, *codes, row, std::min(step, codes->shape.rows - row), ++seed);
+          problem_of(problem, *codes, *group, row, std::min(step, codes->shape.rows - row), ++seed);
       if (!packed) {
-        const bool blocks = packed.error().kind == ErrorKind::not_representable;
         if (tensor.status == CheckStatus::passed)
-          wrong(tensor, blocks ? CheckStatus::not_supported : CheckStatus::failed,
-                blocks ? "its products were not verified: " + packed.error().message
-                       : packed.error().message);
+          wrong(tensor, CheckStatus::failed, packed.error().message);
         break;
       }
       std::optional<Form> f32_of;
-      if (weights_done >= kWeightsInFull) f32_of = seed % 2 ? Form::two_bit : Form::three_trits;
+      if (weights_done >= kWeightsInFull)
+        f32_of = seed % 2 || *group != 0 ? Form::two_bit : Form::three_trits;
       weights_done += packed->problem.spec.n * packed->problem.spec.k;
       for (Tried& one : tried) {
         if (!one.alive) continue;
         SubjectRun run(*one.subject, std::move(one.backend));
         run.products(*packed, f32_of);
-        if (!counted) ++one.check.cases;
+        if (run.offers_nothing()) {
+          one.unsupported += !counted;
+          one.backend = run.take_backend();
+          continue;
+        }
+        if (!counted) ++one.check.cases, ++multiplied;
         for (const CheckResult& check : run.results()) one.check.elements += check.elements;
         for (const CheckResult& check : run.results()) one.check.duration_ms += check.duration_ms;
         for (const std::string& kernel : run.summary().kernels)
@@ -202,13 +222,21 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
       if (!counted) ++report.problems;
       counted = true;
     }
+    if (counted && multiplied == 0 && tensor.status == CheckStatus::passed)
+      wrong(tensor, CheckStatus::not_supported,
+            "its products were not verified: nothing that was tried multiplies weights with scales "
+            "by group");
     report.tensors.push_back(std::move(tensor));
   }
   for (Tried& one : tried) {
     one.check.status = one.check.wrong > 0   ? CheckStatus::failed
                        : one.check.cases > 0 ? CheckStatus::passed
                                              : CheckStatus::not_tested;
-    if (one.check.cases == 0)
+    if (one.unsupported > 0 && one.check.wrong == 0) {
+      one.check.status = CheckStatus::not_tested;
+      one.check.reason = std::to_string(one.unsupported) +
+                         " of the tensors have scales by group, which it does not multiply";
+    } else if (one.check.cases == 0)
       one.check.reason = "the file has no ternary tensor whose products can be verified";
     SubjectResult result;
     result.name = one.subject->name;

@@ -62,23 +62,50 @@ std::string to_string(const ProblemSpec& spec) {
          (spec.extreme_scales ? ", extreme scales" : "");
 }
 
+namespace {
+
+std::int64_t dot(const std::int8_t* a, const std::int8_t* w, std::size_t count) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += a[i] * w[i];
+  return sum;
+}
+
+// The documented order: terms of the groups as their columns follow, each operation rounded.
+float value_by_group(const std::int8_t* a, const std::int8_t* w, const float* scales,
+                     std::size_t count, std::size_t group) {
+  float value = 0;
+  for (std::size_t first = 0; first < count; first += group) {
+    const auto sum = dot(a + first, w + first, std::min(group, count - first));
+    const float term = static_cast<float>(sum) * scales[first / group];
+    value = value + term;
+  }
+  return value;
+}
+
+}  // namespace
+
 void Problem::solve() {
   const auto m = static_cast<std::size_t>(spec.m), n = static_cast<std::size_t>(spec.n);
   const auto k = static_cast<std::size_t>(spec.k);
-  sums.assign(m * n, 0);
+  const auto groups = group == 0 ? 0 : (k - 1) / static_cast<std::size_t>(group) + 1;
+  sums.assign(group == 0 ? m * n : 0, 0);
   values.resize(m * n);
   halves.resize(m * n);
   for (std::size_t row = 0; row < m; ++row) {
     for (std::size_t col = 0; col < n; ++col) {
       const std::int8_t* a = y.data() + row * k;
       const std::int8_t* w = weights.values.data() + col * k;
-      std::int64_t sum = 0;
-      for (std::size_t i = 0; i < k; ++i) sum += a[i] * w[i];
       const std::size_t at = row * n + col;
-      const float scale =
-          steps[row] * (weights.scale_block == 0 ? weights.scales[0] : weights.scales[col]);
-      sums[at] = sum;
-      values[at] = static_cast<float>(static_cast<std::int32_t>(sum)) * scale;
+      if (group != 0) {
+        values[at] = value_by_group(a, w, weights.scales.data() + col * groups, k,
+                                    static_cast<std::size_t>(group)) *
+                     steps[row];
+      } else {
+        const float scale =
+            steps[row] * (weights.scale_block == 0 ? weights.scales[0] : weights.scales[col]);
+        sums[at] = dot(a, w, k);
+        values[at] = static_cast<float>(static_cast<std::int32_t>(sums[at])) * scale;
+      }
       halves[at] = to_bf16(values[at]);
     }
   }

@@ -30,10 +30,11 @@ std::string to_string(const ProblemSpec& spec);
 
 struct Problem {
   ProblemSpec spec;
-  Codes weights;                   // a scale a row
+  Codes weights;                   // a scale a row, or a group
+  std::int64_t group = 0;          // of a row's weights that share a scale; 0: all
   std::vector<std::int8_t> y;      // m x k
   std::vector<float> steps;        // m
-  std::vector<std::int64_t> sums;  // m x n: the right answers
+  std::vector<std::int64_t> sums;  // m x n: the right answers; none with groups
   std::vector<float> values;
   std::vector<std::uint16_t> halves;  // bf16
 

@@ -3,8 +3,6 @@
 #include <cmath>
 
 #include "base/result.h"
-
-#include "base/result.h"
 #include "ternary_device/verify_compare.h"
 
 namespace gpuready::ternary {
@@ -13,6 +11,12 @@ Result<PackedProblem> pack_problem(const Problem& problem) {
   auto activations =
       TRY(Activations::from_int8(problem.y, problem.spec.m, problem.spec.k, problem.steps));
   PackedProblem packed{problem, {}, std::move(activations)};
+  if (problem.group != 0) {
+    packed.forms.push_back(
+        TRY(PackedWeights::pack(problem.weights.values, problem.weights.shape,
+                                {std::span<const float>(problem.weights.scales), problem.group})));
+    return packed;
+  }
   for (const Form form : {Form::two_bit, Form::three_trits}) {
     auto weights = TRY(PackedWeights::pack(problem.weights, form));
     packed.forms.push_back(std::move(weights));
@@ -63,8 +67,9 @@ void SubjectRun::products(const PackedProblem& packed, std::optional<Form> f32_o
   for (const PackedWeights& form : packed.forms) {
     if (!alive_) return;
     if (f32_of && form.form() != *f32_of) continue;
-    const std::string where = to_string(p.spec) + ", " + std::string(to_string(form.form()));
-    const auto weights = load(CheckId::int32, form, where);
+    const std::string where = to_string(p.spec) + ", " + std::string(to_string(form.form())) +
+                              (p.group == 0 ? "" : ", groups of " + std::to_string(p.group));
+    const auto weights = load(p.group == 0 ? CheckId::int32 : CheckId::f32, form, where);
     if (!weights) return;
     const auto one = [&]<class T>(CheckId id, std::span<const T> right) {
       if (!alive_) return;
@@ -76,10 +81,19 @@ void SubjectRun::products(const PackedProblem& packed, std::optional<Form> f32_o
       else
         compare<T>(id, out, right, p.spec.n, where);
     };
-    if (!f32_of) one(CheckId::int32, std::span<const std::int32_t>(want));
+    if (!f32_of && p.group == 0) one(CheckId::int32, std::span<const std::int32_t>(want));
     one(CheckId::f32, std::span<const float>(p.values));
     if (!f32_of) one(CheckId::bf16, std::span<const std::uint16_t>(p.halves));
   }
+}
+
+bool SubjectRun::offers_nothing() const {
+  bool unsupported = false;
+  for (std::size_t i = 0; i < kCheckCount; ++i) {
+    if (checks_[i].cases > 0) return false;
+    unsupported |= unsupported_[i];
+  }
+  return unsupported;
 }
 
 void SubjectRun::packing(std::int64_t n, std::int64_t k, std::uint64_t seed) {

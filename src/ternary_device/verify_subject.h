@@ -34,6 +34,8 @@ class SubjectRun {
   // Every output of every form; or f32 of one form, which shows any wrong sum up to 2^24, and any
   // wrong scale.
   void products(const PackedProblem& packed, std::optional<Form> f32_of = {});
+  // Whether products() found that the backend has none for such weights.
+  bool offers_nothing() const;
   void packing(std::int64_t n, std::int64_t k, std::uint64_t seed);
   void values(const ProblemSpec& spec, FloatType type, std::uint64_t seed);
   void quantise(Shape shape, FloatType type, std::uint64_t seed);

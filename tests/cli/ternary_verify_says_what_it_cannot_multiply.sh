@@ -1,18 +1,18 @@
 . "$LIB"
-# TQ2_0 with another scale in each block, as real files have it.
+# BitNet.rs' own I2_S: a scale for each 32 weights of the whole tensor, which rows of 48 do not begin with.
 python3 - <<'PY'
 import struct
-name = b"blk.0.ffn_up.weight"
-head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", len(name)) + name
-head += struct.pack("<IQQIQ", 2, 512, 4, 35, 0)
-blocks = [bytes([0x98] * 64) + struct.pack("<e", 0.5 + i) for i in range(8)]
-open("blocks.gguf", "wb").write(head + bytes(-len(head) % 32) + b"".join(blocks))
+def tensor(name, cols, rows, number, offset):
+    return struct.pack("<Q", len(name)) + name + struct.pack("<IQQIQ", 2, cols, rows, number, offset)
+codes, scales = bytes([0x4D] * 48), struct.pack("<6f", *(0.5 + i for i in range(6)))
+head = b"GGUF" + struct.pack("<IQQ", 3, 2, 0)
+head += tensor(b"blk.0.ffn_up.weight", 48, 4, 36, 0) + tensor(b"blk.0.ffn_up.weight.scale", 6, 1, 0, 64)
+open("blocks.gguf", "wb").write(head + bytes(-len(head) % 32) + codes + bytes(16) + scales)
 PY
-expect_exit 4 "$GPUREADY" ternary verify --device cpu blocks.gguf
+expect_exit 4 "$GPUREADY" ternary verify --device cpu --layout i2_s-bitnet-rs blocks.gguf
 expect_in "not supported" "$out"
 expect_in "blocks of different scales" "$out"
 expect_not_in "exactly" "$out"
-expect_exit 4 "$GPUREADY" ternary verify --device cpu blocks.gguf --json -
+expect_exit 4 "$GPUREADY" ternary verify --device cpu --layout i2_s-bitnet-rs blocks.gguf --json -
 expect_in '"status": "not_supported"' "$out"
 expect_in "but their products could not be verified" "$out"
-expect_exit 0 "$GPUREADY" ternary inspect blocks.gguf

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <set>
 
+#include "base/sha256.h"
 #include "pack/release/manifest_fields.h"
 #include "pack/rules/can_load.h"
 #include "value/read_fields.h"

@@ -32,6 +32,39 @@ void check(const CpuEngine& engine, const reference::Problem& p, Counts& counts)
   }
 }
 
+void check(const CpuEngine& engine, const reference::GroupedProblem& p, Counts& counts) {
+  const std::string text = reference::wrong(engine, p);
+  ++counts.products;
+  if (text.empty() || ++counts.wrong > 10) return;
+  std::printf("  WRONG %s by group: %s\n", std::string(to_string(engine.tier())).c_str(),
+              text.c_str());
+}
+
+// Scales by group: tails of K around groups, tails of N and M, and the greatest sums.
+void run_grouped(const CpuEngine& engine, bool small, Counts& counts) {
+  unsigned seed = 1;
+  const auto one = [&](std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t group,
+                       Fill fill = Fill::random) {
+    check(engine, reference::make_grouped(m, n, k, group, fill, seed++), counts);
+  };
+  for (const std::int64_t group : {32, 64, 128, 256}) {
+    for (std::int64_t k = 1; k <= 2 * group + 20; k += small ? 7 : 1) {
+      one(1, 17, k, group);
+      one(3, 33, k, group);
+    }
+    for (std::int64_t n = 1; n <= 130; n += n < 36 ? 1 : 13) one(n % 3 + 1, n, 600, group);
+    for (const std::int64_t m : {2, 4, 5, 11, 12, 13, 31, 32, 33, 95, 96, 97, 191, 193, 515})
+      one(m, 35, 2 * group + 1, group);
+    for (const Fill fill : reference::kFills) {
+      one(1, 19, 5120, group, fill);
+      one(5, 34, 5120, group, fill);
+    }
+    one(1, 600, small ? 512 : 4096, group);
+    one(600, 230, 520, group);
+    one(1, 16, small ? 40000 : 600011, group);
+  }
+}
+
 Counts run(const CpuEngine& engine, bool small) {
   Counts counts;
   unsigned seed = 1;
@@ -68,6 +101,7 @@ Counts run(const CpuEngine& engine, bool small) {
           counts);
     ++seed;
   }
+  run_grouped(engine, small, counts);
   return counts;
 }
 

@@ -2,9 +2,13 @@
 // every_tier.cc.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <thread>
 
@@ -141,9 +145,149 @@ TEST(TernaryMultiply, ScalesOfRowsAreEachRowsOwn) {
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(out[i], static_cast<float>(p.sums[i]) * (p.steps[i / 3] * p.weights.scales[i % 3]));
   }
-  p.weights.scale_block = 128;
-  p.weights.scales = {1, 2, 1, 1, 1, 1};
-  EXPECT_EQ(PackedWeights::pack(p.weights).error().kind, ErrorKind::not_representable);
+}
+
+TEST(TernaryMultiply, BlocksOfScalesAreGroupsOfARow) {
+  auto p = reference::make_grouped(3, 5, 512, 128, reference::Fill::random, 9);
+  p.plain.weights.scale_block = 128;
+  p.plain.weights.scales = p.scales;
+  const auto packed = PackedWeights::pack(p.plain.weights);
+  ASSERT_TRUE(packed) << packed.error().message;
+  EXPECT_EQ(packed->scale_group(), 128);
+  EXPECT_EQ(packed->group_scales(), p.scales);
+  EXPECT_TRUE(packed->row_scales().empty());
+  const Codes again = packed->unpack();
+  EXPECT_EQ(again.values, p.plain.weights.values);
+  EXPECT_EQ(again.scale_block, 128);
+  EXPECT_EQ(again.scales, p.scales);
+  const auto y = Activations::from_int8(p.plain.y, 3, 512, p.plain.steps);
+  const auto engine = CpuEngine::create();
+  std::vector<float> out(15);
+  ASSERT_TRUE(y && engine && engine->multiply(*packed, *y, std::span(out)));
+  EXPECT_EQ(out, p.values);
+  // Sums of codes mean nothing where each group has a scale of its own.
+  std::vector<std::int32_t> sums(15, 7);
+  EXPECT_EQ(engine->multiply(*packed, *y, std::span(sums)).error().kind,
+            ErrorKind::not_representable);
+  EXPECT_EQ(sums, std::vector<std::int32_t>(15, 7));
+  EXPECT_EQ(PackedWeights::pack(p.plain.weights, Form::three_trits).error().kind,
+            ErrorKind::not_representable);
+  // Blocks over the whole tensor that rows do not begin with.
+  Codes codes{{2, 48}, std::vector<std::int8_t>(96, 1), 32, {1, 2, 3}};
+  EXPECT_EQ(PackedWeights::pack(codes).error().kind, ErrorKind::not_representable);
+  codes = {{2, 1024}, std::vector<std::int8_t>(2048, 1), 512, {1, 2, 3, 4}};
+  const auto refused = PackedWeights::pack(codes);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("32, 64, 128 or 256"), std::string::npos);
+}
+
+TEST(TernaryMultiply, FilesWithScalesByBlockAreMultipliedAsTheyAre) {
+  for (const FormatId id : {FormatId::tq1_0, FormatId::tq2_0, FormatId::i2s_bitnet_rs}) {
+    const std::int64_t block = format(id).scale_block;
+    auto p = reference::make_grouped(2, 7, 1024, block, reference::Fill::random, 5);
+    for (float& scale : p.scales)  // f16 numbers
+      scale = std::fabs(scale) < 0x1p-24f ? 0.5f : std::clamp(scale, -65504.0f, 65504.0f);
+    p.plain.weights.scale_block = block;
+    p.plain.weights.scales = p.scales;
+    p.multiply();
+    EncodeOptions options;
+    options.round_scales = true;
+    const auto encoded = encode(p.plain.weights, id, options);
+    ASSERT_TRUE(encoded) << encoded.error().message;
+    const auto packed = PackedWeights::pack(*encoded);
+    ASSERT_TRUE(packed) << packed.error().message;
+    EXPECT_EQ(packed->scale_group(), block);
+    const auto y = Activations::from_int8(p.plain.y, 2, 1024, p.plain.steps);
+    const auto engine = CpuEngine::create();
+    std::vector<float> out(14);
+    ASSERT_TRUE(y && engine && engine->multiply(*packed, *y, std::span(out)));
+    EXPECT_EQ(out, p.values) << format(id).name;
+  }
+}
+
+TEST(TernaryMultiply, GivenScalesAreCheckedAndRead) {
+  const std::vector<std::int8_t> codes(2 * 100, 1);
+  const auto pack = [&](const FloatView& scales, std::int64_t group, Form form = Form::two_bit) {
+    return PackedWeights::pack(codes, {2, 100}, {scales, group}, form);
+  };
+  const auto kind = [](const auto& result) { return result ? ErrorKind::io : result.error().kind; };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> scales(8, 0.25f);  // the last group of a row has 4 weights
+  const FloatView view{std::span<const float>(scales)};
+  const auto packed = pack(view, 32);
+  ASSERT_TRUE(packed) << packed.error().message;
+  EXPECT_EQ(packed->scale_group(), 32);  // also where all are the same
+  EXPECT_EQ(packed->group_scales(), scales);
+  EXPECT_EQ(packed->unpack().scale_block, 4);
+  for (const std::int64_t group : {-32, 1, 31, 48, 512})
+    EXPECT_EQ(kind(pack(view, group)), ErrorKind::bad_input) << group;
+  EXPECT_EQ(kind(pack(view, 64)), ErrorKind::wrong_size);
+  EXPECT_EQ(kind(pack(view, 0)), ErrorKind::wrong_size);
+  EXPECT_EQ(kind(pack(view, 32, Form::three_trits)), ErrorKind::not_representable);
+  for (const float bad : {kInfinity, -kInfinity, std::nanf("")}) {
+    scales[6] = bad;
+    const auto refused = pack(view, 32);
+    EXPECT_EQ(kind(refused), ErrorKind::not_finite);
+    EXPECT_NE(refused.error().message.find("scale 2 of row 1"), std::string::npos)
+        << refused.error().message;
+  }
+  // Products that could be infinite could also be NaN, whose bits differ between CPUs.
+  scales[6] = 1e36f;
+  EXPECT_EQ(kind(pack(view, 32)), ErrorKind::not_finite);
+  scales[6] = 1e33f;
+  EXPECT_TRUE(pack(view, 32));
+  // f16, also at an odd address: the least and the greatest.
+  const std::uint16_t halves[] = {0x0001, 0x8001, 0x7BFF, 0xFBFF, 0x3C00, 0x0000, 0x8000, 0x03FF};
+  std::vector<std::byte> bytes(sizeof halves + 1);
+  std::memcpy(bytes.data() + 1, halves, sizeof halves);
+  const auto from_f16 = pack({FloatType::f16, std::span(bytes).subspan(1)}, 32);
+  ASSERT_TRUE(from_f16) << from_f16.error().message;
+  EXPECT_EQ(from_f16->group_scales(),
+            (std::vector<float>{0x1p-24f, -0x1p-24f, 65504, -65504, 1, 0, -0.0f, 1023 * 0x1p-24f}));
+  // One a row, in either form, is what Codes with such scales are.
+  const float by_row[] = {0.5f, -3.0f};
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
+    const auto rows = pack(std::span<const float>(by_row), 0, form);
+    ASSERT_TRUE(rows) << rows.error().message;
+    EXPECT_EQ(rows->scale_group(), 0);
+    EXPECT_TRUE(std::ranges::equal(rows->row_scales(), by_row));
+  }
+  std::vector<std::int8_t> wrong = codes;
+  wrong[150] = 2;
+  const auto bad = PackedWeights::pack(wrong, {2, 100}, {std::span<const float>(by_row), 0});
+  EXPECT_EQ(kind(bad), ErrorKind::bad_code);
+  EXPECT_NE(bad.error().message.find("weight 150"), std::string::npos);
+}
+
+// By hand: 2^24 + 1 + 1 is 2^24 term by term, and a fused or reordered sum has 2^24 + 2.
+TEST(TernaryMultiply, TermsOfGroupsAreAddedInOrderAndRoundedEach) {
+  const std::vector<std::int8_t> codes(96, 1);
+  std::vector<std::int8_t> y(96, 0);
+  y[0] = y[32] = y[64] = 1;
+  for (const TierStatus& status : tiers()) {
+    const auto engine = CpuEngine::create({status.tier, true, 1});
+    if (!engine) continue;
+    const auto product = [&](float a, float b, float c) {
+      const float scales[] = {a, b, c};
+      const auto packed = PackedWeights::pack(codes, {1, 96}, {std::span<const float>(scales), 32});
+      std::vector<float> out(1), two(2);
+      const auto one = Activations::from_int8(y, 1, 96);
+      auto twice = y;
+      twice.insert(twice.end(), y.begin(), y.end());
+      const auto rows = Activations::from_int8(twice, 2, 96);
+      EXPECT_TRUE(packed && engine->multiply(*packed, *one, std::span(out)) &&
+                  engine->multiply(*packed, *rows, std::span(two)));
+      EXPECT_EQ(two, std::vector<float>(2, out[0]));
+      return out[0];
+    };
+    EXPECT_EQ(product(0x1p24f, 1, 1), 0x1p24f) << to_string(status.tier);
+    EXPECT_EQ(product(1, 1, 0x1p24f), 0x1p24f + 2) << to_string(status.tier);
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(product(-0.0f, -0.0f, -0.0f)), 0u);
+    // A fused operation would keep what the product's rounding loses.
+    y[0] = 127, y[32] = -127;
+    EXPECT_EQ(product(0x1.000002p0f, 0x1.000002p0f, 0), 0) << to_string(status.tier);
+    y[0] = y[32] = 1;
+  }
 }
 
 TEST(TernaryMultiply, OperandsThatDoNotFitAreTold) {

@@ -1,9 +1,11 @@
 // The plain reference: 64-bit sums over plain codes, and inputs that break kernels.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
@@ -82,6 +84,78 @@ inline Problem make(std::int64_t m, std::int64_t n, std::int64_t k, Fill fill, u
 inline std::uint16_t to_bf16(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+// Scales of groups of a row's weights, and what the documented order of sums gives.
+struct GroupedProblem {
+  Problem plain;
+  std::int64_t group = 0;
+  std::vector<float> scales;  // [n][ceil(k / group)]
+  std::vector<float> values;  // m x n
+
+  void multiply() {
+    const std::int64_t groups = (plain.k + group - 1) / group;
+    values.clear();
+    for (std::int64_t i = 0; i < plain.m; ++i) {
+      for (std::int64_t j = 0; j < plain.n; ++j) {
+        volatile float total = 0;  // each operation is rounded by itself
+        for (std::int64_t g = 0; g < groups; ++g) {
+          std::int64_t sum = 0;
+          for (std::int64_t l = g * group; l < std::min(plain.k, (g + 1) * group); ++l) {
+            sum += plain.y[static_cast<std::size_t>(i * plain.k + l)] *
+                   plain.weights.values[static_cast<std::size_t>(j * plain.k + l)];
+          }
+          volatile float term = static_cast<float>(sum);
+          term = term * scales[static_cast<std::size_t>(j * groups + g)];
+          total = total + term;
+        }
+        values.push_back(total * plain.steps[static_cast<std::size_t>(i)]);
+      }
+    }
+  }
+};
+
+// Scales as files have them: f16 of any size and either sign, subnormals, zeros, the greatest.
+inline GroupedProblem make_grouped(std::int64_t m, std::int64_t n, std::int64_t k,
+                                   std::int64_t group, Fill fill, unsigned seed) {
+  GroupedProblem p{make(m, n, k, fill, seed), group, {}, {}};
+  std::mt19937 random(seed + 1);
+  const std::int64_t count = n * ((k + group - 1) / group);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float some = (static_cast<float>(random() % 4096) - 2048.0f) / 1024.0f;
+    constexpr float kOdd[] = {0.0f, -0.0f, 65504.0f, -65504.0f, 0x1p-24f, -0x1p-24f, 1e-40f, 3e20f};
+    p.scales.push_back(random() % 8 == 0 ? kOdd[random() % std::size(kOdd)] : some);
+  }
+  p.multiply();
+  return p;
+}
+
+// What the product of `engine` has wrong, or an empty text.
+inline std::string wrong(const CpuEngine& engine, const GroupedProblem& p) {
+  const auto packed =
+      PackedWeights::pack(p.plain.weights.values, {p.plain.n, p.plain.k},
+                          {std::span<const float>(p.scales), p.group}, Form::two_bit, 1);
+  const auto y = Activations::from_int8(p.plain.y, p.plain.m, p.plain.k, p.plain.steps);
+  if (!packed) return packed.error().message;
+  if (!y) return y.error().message;
+  std::vector<float> values(p.values.size(), -1.0f);
+  std::vector<std::uint16_t> halves(p.values.size(), 0x5555);
+  for (const auto& done :
+       {engine.multiply(*packed, *y, std::span(values)), engine.multiply_bf16(*packed, *y, halves)})
+    if (!done) return done.error().message;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::bit_cast<std::uint32_t>(values[i]) == std::bit_cast<std::uint32_t>(p.values[i]) &&
+        halves[i] == to_bf16(p.values[i]))
+      continue;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "element %zu of %lld x %lld (K %lld, groups of %lld): %a, not %a", i,
+                  static_cast<long long>(p.plain.m), static_cast<long long>(p.plain.n),
+                  static_cast<long long>(p.plain.k), static_cast<long long>(p.group),
+                  static_cast<double>(values[i]), static_cast<double>(p.values[i]));
+    return text;
+  }
+  return {};
 }
 
 // What the product of `engine` has wrong, or an empty text.

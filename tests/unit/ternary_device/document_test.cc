@@ -187,18 +187,33 @@ TEST(VerifyFile, good_tensors_pass_on_every_subject) {
   }
 }
 
-TEST(VerifyFile, rows_of_differing_scales_are_not_supported_and_never_passed) {
+TEST(VerifyFile, scales_that_differ_within_rows_are_multiplied_as_they_are) {
   for (const FormatId format : {FormatId::tq1_0, FormatId::tq2_0, FormatId::i2s_bitnet_rs}) {
     FileFixture f;
     for (std::size_t i = 1280; i < 1536; ++i) f.values[i] *= 4;  // of the third row
     const VerifyReport report = f.verify_one(f.encoded(format));
-    EXPECT_EQ(report.tensors[0].status, CheckStatus::not_supported);
-    EXPECT_NE(report.tensors[0].reason.find("row 2 "), std::string::npos);
-    EXPECT_EQ(exit_of(report), Exit::unknown);
-    Envelope envelope;
-    conclude(report, envelope);
-    EXPECT_EQ(envelope.conclusion->find("exactly"), std::string::npos);
+    EXPECT_EQ(report.tensors[0].status, CheckStatus::passed) << report.tensors[0].reason;
+    EXPECT_EQ(exit_of(report), Exit::ok);
   }
+}
+
+TEST(VerifyFile, what_a_subject_does_not_multiply_is_not_supported_and_never_passed) {
+  FileFixture f;
+  for (std::size_t i = 1280; i < 1536; ++i) f.values[i] *= 4;
+  f.gpu->on_load = ErrorKind::unsupported_tier;
+  const Encoded tensor = f.encoded(FormatId::tq2_0);
+  VerifyReport report = f.verify_one(tensor);
+  EXPECT_EQ(report.tensors[0].status, CheckStatus::passed);  // the CPU does
+  EXPECT_EQ(report.checks[0].status, CheckStatus::not_tested);
+  EXPECT_NE(report.checks[0].reason.find("1 of the tensors"), std::string::npos);
+  EXPECT_EQ(report.checks[1].status, CheckStatus::passed);
+  f.subjects.resize(1);
+  report = f.verify_one(tensor);
+  EXPECT_EQ(report.tensors[0].status, CheckStatus::not_supported);
+  EXPECT_EQ(exit_of(report), Exit::unknown);
+  Envelope envelope;
+  conclude(report, envelope);
+  EXPECT_EQ(envelope.conclusion->find("exactly"), std::string::npos);
 }
 
 TEST(VerifyFile, what_is_wrong_with_the_file_fails) {
