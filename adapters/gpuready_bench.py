@@ -214,8 +214,8 @@ class Stack:
 
 HOST_SAMPLE_MS, EVENT_SAMPLE_MS = 10.0, 1.0  # the least that one sample lasts
 # A GPU at its power limit is the slower the hotter it is. So each stack starts from a GPU that had nothing to
-# do, whether it made itself ready on the device or on the host.
-REST_S = 1.0
+# do for as long as the stack took to compile, whether it did so on the device or on the host.
+LEAST_REST_S, MOST_REST_S = 1.0, 5.0
 P95_SAMPLES = 200
 
 
@@ -287,7 +287,7 @@ def measure(work, stack):
 
     if work.device == "cuda":
         progress("rest")
-        time.sleep(REST_S)
+        time.sleep(min(max((stack.compile_ms or 0) / 1e3, LEAST_REST_S), MOST_REST_S))
 
     # Warm-up: at least as much as was asked for, then until two means in a row agree within 1%.
     progress("warm-up")

@@ -172,6 +172,10 @@ void read_facts(const Json& doc, Answer& answer) {
     for (const auto& [name, version] : versions.items())
       if (version.is_string() && answer.versions.size() < 32)
         answer.versions[short_text(name)] = short_text(version.get<std::string>());
+  if (const Json& notes = member(doc, "notes"); notes.is_array())
+    for (const Json& note : notes)
+      if (note.is_string() && answer.repeat.notes.size() < 16)
+        answer.repeat.notes.push_back(short_text(note.get<std::string>()));
   answer.iterations_per_sample =
       std::max<std::uint64_t>(1, get_uint(doc, "iterations_per_sample").value_or(1));
   Repeat& repeat = answer.repeat;

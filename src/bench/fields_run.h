@@ -125,6 +125,7 @@ constexpr void visit_fields(Visitor& visit, Of<Repeat>) {
   FIELD(memory_peak_bytes, "The most device memory that the process held, seen from outside.");
   FIELD(self_memory_peak_bytes, "The same as the stack says of itself.");
   FIELD(digest, "Of its output: products with fixed random vectors.", {.unit = "1"});
+  FIELD(notes, "What the stack says of itself, such as the algorithms that it chose.");
   FIELD(conditions, "Clocks, power and temperature beside it.");
 }
 

@@ -90,7 +90,8 @@ struct Repeat {
   std::optional<std::uint64_t> flops_done;              // in one iteration, as the stack says
   std::optional<std::uint64_t> memory_peak_bytes;       // seen from outside (NVML, of the process)
   std::optional<std::uint64_t> self_memory_peak_bytes;  // as the stack says of itself
-  std::vector<double> digest;  // of its output: products with fixed random vectors
+  std::vector<double> digest;      // of its output: products with fixed random vectors
+  std::vector<std::string> notes;  // of the stack, such as the algorithms that it chose
   Conditions conditions;
 
   // The samples that count: those not taken under throttling.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -25,10 +24,15 @@ namespace {
 
 constexpr std::uint64_t kWorkspaceBytes = 128u << 20;
 constexpr int kMostAlgorithms = 48;
-constexpr double kTrialMs = 2;         // that one trial of an algorithm lasts at least
-constexpr std::size_t kFinalists = 4;  // that are tried again, in turns, so many times and so long
+constexpr double kTrialMs = 2;  // that one trial of an algorithm lasts at least
+// Those within so much of the best, with the heuristics' favourite, are tried again in turns. The
+// favourite is left only for one that is so much faster: at a GPU's power limit times sway by some
+// percent.
+constexpr double kFinalist = 1.05;
+constexpr std::size_t kMostFinalists = 3;
 constexpr int kFinalTurns = 3;
-constexpr double kFinalMs = 40;
+constexpr double kFinalMs = 150;
+constexpr double kBetter = 0.98;
 
 BenchDtype kernel_dtype(Dtype dtype) {
   return dtype == Dtype::bf16   ? BenchDtype::bf16
@@ -259,8 +263,10 @@ class CudaStack final : public NativeStack {
     return fail(ErrorKind::device, "none of cuBLASLt's algorithms runs this product: " + why);
   }
 
+  using TrialTimes = std::vector<std::pair<double, std::size_t>>;  // ms, place in the proposals
+
   Result<void> choose(Product& product) {
-    std::vector<std::pair<double, std::size_t>> times;
+    TrialTimes times;
     const auto& algorithms = product.prepared->algorithms();
     for (std::size_t i = 0; i < algorithms.size(); ++i) {
       product.algorithm = algorithms[i];
@@ -270,29 +276,38 @@ class CudaStack final : public NativeStack {
     }
     if (times.empty())
       return fail(ErrorKind::device, "none of cuBLASLt's algorithms ran this product");
-    std::ranges::sort(times);
-    if (times.size() > kFinalists) {  // the heuristics' favourite is always among them
-      const auto favourite =
-          std::ranges::find(times, std::size_t{0}, [](auto& t) { return t.second; });
-      if (favourite != times.end() && favourite - times.begin() >= std::ptrdiff_t{kFinalists})
-        times[kFinalists - 1] = *favourite;
-      times.resize(kFinalists);
-    }
-    // What a short trial takes for the fastest may be slow under lasting load, which brings a GPU
-    // to its power limit.
-    for (auto& time : times) time.first = 0;
-    for (int turn = 0; turn < kFinalTurns; ++turn)
-      for (auto& [ms, index] : times) {
-        product.algorithm = algorithms[index];
-        const auto turns_ms = TRY(trials_ms(kFinalMs));
-        ms += std::accumulate(turns_ms.begin(), turns_ms.end(), 0.0);
-      }
-    const std::size_t best = std::ranges::min(times).second;
-    product.algorithm = algorithms[best];
-    facts.notes.push_back(fmt::format("product {}x{}x{}: algorithm {} of {}", product.problem.m,
-                                      product.problem.n, product.problem.k, best + 1,
-                                      algorithms.size()));
+    product.algorithm = algorithms[TRY(choose_under_load(product, finalists_of(times)))];
     return {};
+  }
+
+  // The fastest ones, and first among them the favourite, the earliest proposal that ran.
+  static TrialTimes finalists_of(TrialTimes times) {
+    const auto favourite = times.front();
+    std::ranges::sort(times);
+    const double most = times.front().first * kFinalist;
+    std::erase_if(times, [&](const auto& time) { return time.first > most || time == favourite; });
+    times.resize(std::min(times.size(), kMostFinalists - 1));
+    times.insert(times.begin(), favourite);
+    return times;
+  }
+
+  // What a short trial takes for the fastest may be slow under lasting load, which brings a GPU to
+  // its power limit: of a longer one the last third counts.
+  Result<std::size_t> choose_under_load(Product& product, TrialTimes finalists) {
+    const auto& algorithms = product.prepared->algorithms();
+    for (auto& [ms, index] : finalists) ms = 0;
+    for (int turn = 0; turn < kFinalTurns && finalists.size() > 1; ++turn)
+      for (auto& [ms, index] : finalists) {
+        product.algorithm = algorithms[index];
+        ms += TRY(trials_ms(kFinalMs)).back() / kFinalTurns;
+      }
+    const auto best = std::ranges::min(finalists);
+    const auto chosen = best.first < kBetter * finalists.front().first ? best : finalists.front();
+    facts.notes.push_back(fmt::format(
+        "product {}x{}x{}: algorithm {} of {}, {:.3f} of the favourite's time", product.problem.m,
+        product.problem.n, product.problem.k, chosen.second + 1, algorithms.size(),
+        chosen.first > 0 ? chosen.first / finalists.front().first : 1));
+    return chosen.second;
   }
 
   // A graph spares the host; a stream has shorter gaps between iterations.

@@ -13,7 +13,7 @@ namespace gpuready::bench {
 namespace {
 
 constexpr std::uint64_t kP95Samples = 200;
-constexpr std::chrono::seconds kRest{1};  // as REST_S of adapters/gpuready_bench.py, which says why
+constexpr double kLeastRestMs = 1000, kMostRestMs = 5000;  // adapters/gpuready_bench.py says why
 
 struct Timing {
   std::vector<double> hot_ms, at_ms, cold_ms;
@@ -98,7 +98,8 @@ Result<Timing> measure(const Request& request, NativeStack& stack, const SayStep
   timing.first_run_ms = elapsed_ms(start);
   if (request.device == "cuda") {
     say("rest");
-    std::this_thread::sleep_for(kRest);
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(
+        std::clamp(stack.facts.compile_ms.value_or(0), kLeastRestMs, kMostRestMs)));
   }
   say("warm-up");
   const double mean = TRY(warm_up(request, stack, timing));

@@ -49,23 +49,46 @@ GPUREADY_DEVICE void store(u64 address, u64 index, float value, BenchDtype dtype
         static_cast<unsigned short>(pack(value, dtype));
 }
 
-// erf within 1.5e-7 (Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26).
-GPUREADY_DEVICE float erf_of(float x) {
+// x Phi(x) by erf within 1.5e-7 (Abramowitz and Stegun, "Handbook of Mathematical Functions",
+// 7.1.26): max(x, 0) - |x| / 2 erfc(|x| / sqrt(2)), with their constants times 1/2 and 1/sqrt(2).
+GPUREADY_DEVICE float gelu(float x) {
   const float a = __builtin_fabsf(x);
   float t, e;
-  asm("rcp.rn.f32 %0, %1;" : "=f"(t) : "f"(1 + 0.3275911f * a));
-  asm("ex2.approx.f32 %0, %1;" : "=f"(e) : "f"(-a * a * 1.44269504f));
-  const float p =
-      t * (0.254829592f +
-           t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-  const float result = 1 - p * e;
-  return x < 0 ? -result : result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(__builtin_fmaf(0.231641882f, a, 1)));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * -0.721347520f * x));
+  float p = 0.5307027145f;
+  p = __builtin_fmaf(t, p, -0.7265760135f);
+  p = __builtin_fmaf(t, p, 0.7107068705f);
+  p = __builtin_fmaf(t, p, -0.142248368f);
+  p = __builtin_fmaf(t, p, 0.127414796f);
+  return __builtin_fmaf(-a * t, p * e, __builtin_fmaxf(x, 0));
 }
-GPUREADY_DEVICE float gelu(float x) { return 0.5f * x * (1 + erf_of(x * 0.70710678f)); }
 
-GPUREADY_DEVICE u32 gelu_pair(u32 pair, BenchDtype dtype) {
-  return pack(gelu(unpack(pair & 0xffff, dtype)), dtype) |
-         pack(gelu(unpack(pair >> 16, dtype)), dtype) << 16;
+template <BenchDtype kDtype>
+GPUREADY_DEVICE u32 gelu_word(u32 word) {
+  if constexpr (kDtype == BenchDtype::fp32) return to_bits(gelu(from_bits(word)));
+  return pack(gelu(unpack(word & 0xffff, kDtype)), kDtype) |
+         pack(gelu(unpack(word >> 16, kDtype)), kDtype) << 16;
+}
+
+template <BenchDtype kDtype>
+GPUREADY_DEVICE Words gelu_words(Words words) {
+#pragma unroll
+  for (u32& word : words.word) word = gelu_word<kDtype>(word);
+  return words;
+}
+
+// 16 bytes a thread and step, two steps in flight.
+template <BenchDtype kDtype>
+GPUREADY_DEVICE void gelu_all(Words* words, u64 count) {
+  const u64 stride = u64{block_count()} * block_threads();
+  u64 i = u64{block_index()} * block_threads() + thread_index();
+  for (; i + stride < count; i += 2 * stride) {
+    const Words first = words[i], second = words[i + stride];
+    words[i] = gelu_words<kDtype>(first);
+    words[i + stride] = gelu_words<kDtype>(second);
+  }
+  if (i < count) words[i] = gelu_words<kDtype>(words[i]);
 }
 
 // Sums over the block, right in its thread 0.
@@ -131,24 +154,14 @@ GPUREADY_KERNEL(256, 1) void gpuready_bench_gemm(BenchGemmParams p) {
     }
 }
 
-// 16 bytes a thread and step.
 GPUREADY_KERNEL(256, 4) void gpuready_bench_gelu(BenchGeluParams p) {
-  const u64 first = u64{block_index()} * block_threads() + thread_index();
-  const u64 each = p.dtype == BenchDtype::fp32 ? 4 : 8;
   auto* words = reinterpret_cast<Words*>(p.address);
-  for (u64 i = first; i < p.count / each; i += u64{block_count()} * block_threads()) {
-    Words value = words[i];
-    if (p.dtype == BenchDtype::fp32) {
-#pragma unroll
-      for (u32 j = 0; j < 4; ++j) value.word[j] = to_bits(gelu(from_bits(value.word[j])));
-    } else {
-#pragma unroll
-      for (u32 j = 0; j < 4; ++j) value.word[j] = gelu_pair(value.word[j], p.dtype);
-    }
-    words[i] = value;
-  }
-  if (first == 0)
-    for (u64 i = p.count / each * each; i < p.count; ++i)
+  const u64 each = p.dtype == BenchDtype::fp32 ? 4 : 8, whole = p.count / each;
+  if (p.dtype == BenchDtype::fp32) gelu_all<BenchDtype::fp32>(words, whole);
+  if (p.dtype == BenchDtype::fp16) gelu_all<BenchDtype::fp16>(words, whole);
+  if (p.dtype == BenchDtype::bf16) gelu_all<BenchDtype::bf16>(words, whole);
+  if (block_index() == 0 && thread_index() == 0)
+    for (u64 i = whole * each; i < p.count; ++i)
       store(p.address, i, gelu(load(p.address, i, p.dtype)), p.dtype);
 }
 
