@@ -92,7 +92,7 @@ struct variable {
 /* The variable whose declaration goes on here after its state space: ".align 8 .b8 name[96]" or
  * ".u32 name". */
 static struct variable variable_at(const char* declaration) {
-  struct variable v = {NULL, 0, 1, 0};
+  struct variable v = {NULL, 0, 0, 0};
   unsigned bits = 0;
   int read = 0;
   if (sscanf(declaration, " .align %u%n", &v.alignment, &read) == 1) declaration += read;
@@ -101,6 +101,7 @@ static struct variable variable_at(const char* declaration) {
   v.name = declaration + read;
   v.name_length = strcspn(v.name, "[,;) \t\n");
   v.bytes = bits / 8;
+  if (v.alignment == 0) v.alignment = v.bytes ? v.bytes : 1;
   if (v.name[v.name_length] == '[') {
     v.bytes *= (unsigned)strtoul(v.name + v.name_length + 1, NULL, 10);
   }
@@ -151,7 +152,12 @@ static struct fake_function* make_function(struct fake_module* module, const cha
   if (!body) return made;
   static const char kParameter[] = ".param";
   for (const char* at = head; (at = strstr(at, kParameter)) && at < body; ++at) {
-    made->parameter_bytes += variable_at(at + strlen(kParameter)).bytes;
+    const struct variable v = variable_at(at + strlen(kParameter));
+    if (v.bytes == 0) continue;
+    const size_t offset = (made->parameter_bytes + v.alignment - 1) / v.alignment * v.alignment;
+    made->parameter_bytes = offset + v.bytes;
+    if (made->parameter_count == sizeof made->parameters / sizeof *made->parameters) return NULL;
+    made->parameters[made->parameter_count++] = (struct fake_parameter){offset, v.bytes};
   }
   for (unsigned i = 0; i < 2; ++i) {
     const unsigned threads = number_after(head, body, i == 0 ? ".maxntid" : ".reqntid");
@@ -265,13 +271,22 @@ static int launch(const struct fake_function* function, const struct configurati
                   int cooperative, int overlaps, void** params) {
   NEED_CONTEXT;
   if (c->grid[1] != 1 || c->grid[2] != 1 || c->block[1] != 1 || c->block[2] != 1) return 801;
-  const struct fake_work work = {.function = function,
-                                 .blocks = c->grid[0],
-                                 .threads = c->block[0],
-                                 .shared_bytes = c->shared_bytes,
-                                 .cooperative = cooperative,
-                                 .overlaps = overlaps,
-                                 .params = params ? params[0] : NULL};
+  struct fake_work work = {.function = function,
+                           .blocks = c->grid[0],
+                           .threads = c->block[0],
+                           .shared_bytes = c->shared_bytes,
+                           .cooperative = cooperative,
+                           .overlaps = overlaps,
+                           .params = params ? params[0] : NULL};
+  char packed[4096];
+  if (params && function->parameter_count > 1) {
+    for (unsigned i = 0; i < function->parameter_count; ++i) {
+      const struct fake_parameter* p = function->parameters + i;
+      if (!params[i] || p->offset + p->bytes > sizeof packed) return 1;
+      memcpy(packed + p->offset, params[i], p->bytes);
+    }
+    work.params = packed;
+  }
   if (work.blocks == 0 || work.blocks > 0x7fffffff || work.threads == 0 ||
       work.threads > function->most_threads || work.shared_bytes > function->allowed_shared_bytes ||
       (function->parameter_bytes && !work.params)) {

@@ -84,6 +84,10 @@ struct fake_function {
   struct fake_module* module;
   struct fake_function* next;
   size_t parameter_bytes;
+  struct fake_parameter {
+    size_t offset, bytes;
+  } parameters[16];
+  unsigned parameter_count;
   unsigned static_shared_bytes, allowed_shared_bytes, most_threads;
   char name[256];
 };

@@ -45,7 +45,7 @@ u32 KernelParser::special(const std::string& name, u32 bytes) {
 
 // The address of a variable: an offset for shared memory.
 u32 KernelParser::symbol(std::string_view name, u32 bytes) {
-  if (name == parameter_) return special("parameters", 8);
+  if (parameters_.contains(name)) return special("parameters", 8);
   if (!local_.empty() && name == local_) return special("local", 8);
   auto variable = own_.find(name);
   if (variable == own_.end()) {
@@ -78,6 +78,9 @@ u32 KernelParser::place(const Operand& operand, u32 bytes) {
   if (name.front() == '-' || (name.front() >= '0' && name.front() <= '9'))
     return constant(bytes == 8 ? immediate(name) : immediate(name) & ((u64{1} << bytes * 8) - 1),
                     bytes);
+  if (const auto parameter = parameters_.find(name);
+      parameter != parameters_.end() && parameter->second != 0 && !operand.is_address)
+    throw Fault("the address of a parameter that is not the first: " + std::string(name));
   return symbol(name, bytes);
 }
 
@@ -93,7 +96,9 @@ u32 KernelParser::predicate(const Operand& operand) {
 
 u32 KernelParser::address(const Operand& operand, Instruction& instruction) {
   if (!operand.is_address) throw Fault("no address: " + std::string(operand.text));
-  instruction.displacements.push_back(operand.displacement);
+  const auto parameter = parameters_.find(operand.text);
+  instruction.displacements.push_back(operand.displacement +
+                                      (parameter == parameters_.end() ? 0 : parameter->second));
   return place(operand, address_bytes(operand));
 }
 

@@ -15,10 +15,10 @@ class KernelParser final : public Builder {
     scopes_.emplace_back();
   }
 
-  void parameter(std::string_view name, u32 bytes) {
-    if (kernel_.parameter_bytes != 0) throw Fault("more than one parameter: " + kernel_.name);
-    parameter_ = name;
-    kernel_.parameter_bytes = bytes;
+  void parameter(std::string_view name, const Variable& v) {
+    const u32 offset = (kernel_.parameter_bytes + v.align - 1) / v.align * v.align;
+    parameters_[name] = offset;
+    kernel_.parameter_bytes = offset + v.bytes;
   }
 
   // One statement without its ';'.
@@ -74,7 +74,8 @@ class KernelParser final : public Builder {
   const Variables& globals_;
   Variables own_;
   std::map<std::string_view, u32> shared_offsets_;
-  std::string_view parameter_, local_;
+  std::map<std::string_view, u32> parameters_;  // and where each begins
+  std::string_view local_;
   std::vector<Scope> scopes_;
   std::map<std::pair<u64, u32>, u32> constants_;
   std::map<std::string, u32> specials_;

@@ -276,4 +276,39 @@ TEST(PtxMachine, IntegersFollowTheInstructionSet) {
 }
 
 }  // namespace
+TEST(PtxMachine, ParametersLieWhereTheirAlignmentPutsThem) {
+  const Module module = parse(R"(
+.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry test(
+	.param .u32 test_param_0,
+	.param .u64 test_param_1,
+	.param .u32 test_param_2
+)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<2>;
+	ld.param.u32 %r1, [test_param_0];
+	ld.param.u64 %rd1, [test_param_1];
+	ld.param.u32 %r2, [test_param_2];
+	add.u32 %r3, %r1, %r2;
+	st.global.u32 [%rd1], %r3;
+	ret;
+}
+)");
+  std::vector<u32> words(1);
+  OneAllocation memory;
+  memory.begin = reinterpret_cast<u64>(words.data());
+  memory.end = memory.begin + 4;
+  const u64 parameters[] = {30, memory.begin, 12};
+  Launch launch;
+  launch.kernel = &module.kernels.at("test");
+  EXPECT_EQ(launch.kernel->parameter_bytes, 20u);
+  launch.parameters = reinterpret_cast<const u8*>(parameters);
+  launch.threads = launch.blocks = launch.multiprocessors = 1;
+  run({&launch, 1}, memory);
+  EXPECT_EQ(words[0], 42u);
+}
+
 }  // namespace ptx

@@ -73,10 +73,11 @@ void ModuleParser::entry() {
   KernelParser kernel(globals_, std::string(head.substr(head.find_last_of(" \t") + 1)));
   advance(1);
   const auto parameters = take_until(")");
-  if (!parameters.empty()) {
-    const auto [name, v] = variable(parameters);
-    kernel.parameter(name, v.bytes);
-  }
+  if (!parameters.empty())
+    for (const auto parameter : split(parameters, ',')) {
+      const auto [name, v] = variable(parameter);
+      kernel.parameter(name, v);
+    }
   advance(1);
   take_until("{");
   body(kernel);

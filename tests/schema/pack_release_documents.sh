@@ -18,6 +18,10 @@ folder = "source/{variant}"
 [variants.gpu]
 architectures = ["75-virtual"]
 floors.driver = "450.80.02"
+[[probes]]
+file = "code.ptx"
+kernel = "k"
+arguments = [{ words = [1] }, { expect = [-1] }, { u32 = 1 }, { u64 = 1 }]
 [[models]]
 name = "small"
 free_mb = 100

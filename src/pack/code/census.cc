@@ -75,6 +75,7 @@ class Collector {
         group.first_offset = place.offset;
       }
       group.bytes += place.bytes;
+      group.offsets.push_back(place.offset);
       census.code_bytes += place.bytes;
     }
     for (auto& [key, group] : groups) {

@@ -17,6 +17,7 @@ struct CarrierGroup {
   std::string section = {};            // ".nv_fatbin"; empty where the file has no sections
   std::vector<DeviceCode> codes = {};  // each once, sorted
   std::uint64_t count = 0, bytes = 0, first_offset = 0;
+  std::vector<std::uint64_t> offsets = {};  // of each, as found
 };
 
 struct Census {

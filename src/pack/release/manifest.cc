@@ -94,6 +94,13 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
   for (const auto& code : variant.code)
     if (!paths.contains(code.path) || links.contains(code.path))
       return fmt::format("its code names {}, which is no file of it", code.path);
+  for (const auto& probe : variant.probes) {
+    if (auto wrong = wrong_with_probe(probe))
+      return fmt::format("probe {}: {}", probe.kernel, *wrong);
+    if (std::ranges::find(variant.code, probe.file, &CodeOfFile::path) == variant.code.end())
+      return fmt::format("probe {}: {} is no file of it with device code", probe.kernel,
+                         probe.file);
+  }
   const auto& floors = variant.floors;
   for (const auto* floor : {&floors.driver, &floors.cuda, &floors.cudnn, &floors.glibc})
     if (*floor && !parse_version(**floor))

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "pack/release/probe.h"
 
 namespace gpuready::pack {
 
@@ -60,6 +61,7 @@ struct Variant {
   Floors floors;
   std::vector<PackedFile> files;     // by path
   std::vector<ArchivePart> archive;  // in order
+  std::vector<Probe> probes = {};    // kernels that the load test launches
   bool operator==(const Variant&) const = default;
 
   bool for_cpu() const { return architectures.empty(); }

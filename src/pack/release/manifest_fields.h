@@ -49,6 +49,27 @@ constexpr void visit_fields(Visitor& visit, Of<pack::CodeOfFile>) {
 }
 
 template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::ProbeArgument>) {
+  using T = pack::ProbeArgument;
+  visit.about("probe_argument", "An argument of a probe kernel: one of these.");
+  FIELD(words, "The address of memory that holds these 32-bit words.");
+  FIELD(expect, "The address of memory that must hold these 32-bit words afterwards.");
+  FIELD(u32, "A number of 32 bits.");
+  FIELD(u64, "A number of 64 bits.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<pack::Probe>) {
+  using T = pack::Probe;
+  visit.about("probe", "A kernel that the load test launches once on each GPU.");
+  FIELD(file, "File of the variant that holds it.", {.always = true});
+  FIELD(kernel, "Its name in the module.", {.always = true});
+  FIELD(blocks, "Blocks of the launch.", {.always = true});
+  FIELD(threads, "Threads of a block.", {.always = true});
+  FIELD(arguments, "Its arguments, in order.");
+}
+
+template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<pack::Variant>) {
   using T = pack::Variant;
   visit.about("variant", "One build of the package.");
@@ -58,6 +79,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::Variant>) {
   FIELD(floors, "What the machine needs.");
   FIELD(files, "All files and links, by path.", {.always = true});
   FIELD(archive, "The published files that hold them, in order.", {.always = true});
+  FIELD(probes, "Kernels that the load test launches.");
 }
 
 template <class Visitor>

@@ -170,6 +170,7 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
                       "build it again",
                       wanted.name));
     std::ranges::move(pack::wrong_with(*built, options), std::back_inserter(wrong));
+    variant->probes = wanted.probes;
     for (const auto& gap : built->gaps)
       published.gaps.push_back(fmt::format("variant {}: {}", variant->name, gap));
     manifest.variants.push_back(std::move(*variant));

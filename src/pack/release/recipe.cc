@@ -6,11 +6,9 @@
 #include <set>
 
 #include "machine/architectures.h"
+#include "pack/release/recipe_probes.h"
 #include "pack/release/toml_text.h"
 #include "pack/rules/can_load.h"
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace gpuready::pack {
 namespace {
@@ -30,77 +28,10 @@ const std::vector<Preset>& legacy_modern_latest() {
   return presets;
 }
 
-// Reads a table key by key; what is left over at the end was misspelt.
-class Reader {
- public:
-  Reader(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
-
-  std::optional<std::string> text(std::string_view key) {
-    const auto* node = take(key);
-    if (node == nullptr) return std::nullopt;
-    if (const auto value = node->value_exact<std::string>()) return *value;
-    wrong(key, "is not a text");
-    return std::nullopt;
-  }
-  std::optional<std::uint64_t> count(std::string_view key) {
-    const auto* node = take(key);
-    if (node == nullptr) return std::nullopt;
-    if (const auto value = node->value_exact<std::int64_t>(); value && *value >= 0)
-      return static_cast<std::uint64_t>(*value);
-    wrong(key, "is not a whole number");
-    return std::nullopt;
-  }
-  std::vector<std::string> texts(std::string_view key) {
-    std::vector<std::string> list;
-    const auto* node = take(key);
-    if (node == nullptr) return list;
-    if (const auto* array = node->as_array()) {
-      for (const auto& item : *array) {
-        const auto value = item.value_exact<std::string>();
-        if (!value) wrong(key, "is not a list of texts");
-        list.push_back(value.value_or(""));
-      }
-    } else {
-      wrong(key, "is not a list of texts");
-    }
-    return list;
-  }
-  const toml::table* table(std::string_view key) {
-    const auto* node = take(key);
-    if (node != nullptr && !node->is_table()) wrong(key, "is not a table");
-    return node != nullptr ? node->as_table() : nullptr;
-  }
-  const toml::array* tables(std::string_view key) {
-    const auto* node = take(key);
-    if (node != nullptr && !node->is_array_of_tables()) wrong(key, "is not a list of tables");
-    return node != nullptr ? node->as_array() : nullptr;
-  }
-
-  void wrong(std::string_view key, std::string_view what) {
-    if (problem_.empty()) problem_ = fmt::format("{}{} {}", where_, key, what);
-  }
-  // Keys that nobody asked for, and what was wrong with those that somebody did.
-  Result<void> finish(std::string_view name) {
-    for (const auto& [key, node] : table_)
-      if (!taken_.contains(key.str())) wrong(key.str(), "is not known here");
-    if (problem_.empty()) return {};
-    return fail(ErrorKind::bad_input, fmt::format("{}: {}", name, printable(problem_)));
-  }
-
- private:
-  const toml::node* take(std::string_view key) {
-    taken_.emplace(key);
-    return table_.get(key);
-  }
-  const toml::table& table_;
-  std::string where_, problem_;
-  std::set<std::string, std::less<>> taken_;
-};
-
 Result<Floors> read_floors(const toml::table* table, const std::string& where,
                            std::string_view name, Floors floors) {
   if (table == nullptr) return floors;
-  Reader reader(*table, where + "floors.");
+  TomlReader reader(*table, where + "floors.");
   const std::pair<const char*, std::optional<std::string>*> all[] = {{"driver", &floors.driver},
                                                                      {"cuda", &floors.cuda},
                                                                      {"cudnn", &floors.cudnn},
@@ -116,7 +47,7 @@ Result<Floors> read_floors(const toml::table* table, const std::string& where,
   return floors;
 }
 
-Model read_model(Reader& reader) {
+Model read_model(TomlReader& reader) {
   Model model;
   model.name = reader.text("name").value_or("");
   model.free_bytes = std::min<std::uint64_t>(reader.count("free_mb").value_or(0), 1u << 30) << 20;
@@ -124,7 +55,7 @@ Model read_model(Reader& reader) {
   return model;
 }
 
-TestMachine read_machine(Reader& reader) {
+TestMachine read_machine(TomlReader& reader) {
   TestMachine machine;
   machine.name = reader.text("name").value_or("");
   machine.gpus = reader.texts("gpus");
@@ -135,21 +66,6 @@ TestMachine read_machine(Reader& reader) {
   if (machine.driver && !parse_version(*machine.driver))
     reader.wrong("driver", "is not a version such as 550 or 535.104.05");
   return machine;
-}
-
-// The tables under a key.
-template <class T>
-Result<std::vector<T>> read_list(Reader& top, std::string_view key, std::string_view name,
-                                 T (*read)(Reader&)) {
-  std::vector<T> list;
-  const auto* tables = top.tables(key);
-  if (tables == nullptr) return list;
-  for (const auto& node : *tables) {
-    Reader reader(*node.as_table(), fmt::format("{}: ", key));
-    list.push_back(read(reader));
-    TRY(reader.finish(name));
-  }
-  return list;
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
@@ -183,7 +99,7 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: line {}: {}", name, parsed.error().source().begin.line,
                             printable(parsed.error().description())));
-  Reader top(parsed.table(), "");
+  TomlReader top(parsed.table(), "");
   Recipe recipe;
   recipe.name = top.text("name").value_or("");
   recipe.version = top.text("version").value_or("");
@@ -226,7 +142,7 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
         known->name = variant;
         known->folder = in_folder;
       }
-      Reader reader(*table, where);
+      TomlReader reader(*table, where);
       if (table->contains("architectures")) known->architectures = reader.texts("architectures");
       if (const auto own = reader.text("folder")) known->folder = *own;
       if (table->contains("build")) known->command = reader.texts("build");
@@ -245,6 +161,7 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
   }
   recipe.machines = TRY(read_list<TestMachine>(top, "machines", name, read_machine));
   if (recipe.variants.empty()) top.wrong("variants", "are missing: name one, or a preset");
+  TRY(read_probes(top, recipe, name));
   TRY(top.finish(name));
   for (auto& variant : recipe.variants) {
     variant.folder = replaced(variant.folder, "{variant}", variant.name);

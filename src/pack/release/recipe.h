@@ -32,6 +32,7 @@ struct VariantRecipe {
   std::vector<std::string> include;        // patterns of paths; none: all
   std::vector<std::string> exclude;
   Floors floors;
+  std::vector<Probe> probes = {};  // kernels that the load test launches
 };
 
 struct Recipe {

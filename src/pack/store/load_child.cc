@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <cstring>
 #include <map>
 
 #include "base/json.h"
@@ -12,7 +13,11 @@
 #include "host/mapped_file.h"
 #include "jobs/lifeline.h"
 #include "jobs/privileges.h"
+#include "pack/code/bytes.h"
+#include "pack/release/manifest_fields.h"
+#include "pack/store/load_driver.h"
 #include "pack/store/load_test.h"
+#include "value/read_fields.h"
 
 namespace gpuready::pack {
 namespace {
@@ -38,55 +43,69 @@ std::string read_line() {
   }
 }
 
-// Of the driver API what loading takes. A context of the GPU that this process sees.
-class Driver {
- public:
-  Result<void> start() {
-    const char* chosen = secure_getenv("GPUREADY_LIBCUDA");
-    const char* name = chosen != nullptr && *chosen != 0 ? chosen : "libcuda.so.1";
-    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return fail(ErrorKind::no_device, fmt::format("{}", dlerror()));
-    int (*init)(unsigned) = nullptr;
-    int (*device_get)(int*, int) = nullptr;
-    int (*retain)(void**, int) = nullptr;
-    int (*set_current)(void*) = nullptr;
-    const std::pair<const char*, void**> symbols[] = {
-        {"cuInit", reinterpret_cast<void**>(&init)},
-        {"cuDeviceGet", reinterpret_cast<void**>(&device_get)},
-        {"cuDevicePrimaryCtxRetain", reinterpret_cast<void**>(&retain)},
-        {"cuCtxSetCurrent", reinterpret_cast<void**>(&set_current)},
-        {"cuModuleLoadData", reinterpret_cast<void**>(&load_)},
-        {"cuModuleUnload", reinterpret_cast<void**>(&unload_)},
-    };
-    for (const auto& [symbol, to] : symbols)
-      if ((*to = dlsym(library, symbol)) == nullptr)
-        return fail(ErrorKind::no_device, fmt::format("{} has no {}", name, symbol));
-    int device = 0;
-    void* context = nullptr;
-    TRY(checked(init(0), "cuInit"));
-    TRY(checked(device_get(&device, 0), "cuDeviceGet"));
-    TRY(checked(retain(&context, device), "cuDevicePrimaryCtxRetain"));
-    return checked(set_current(context), "cuCtxSetCurrent");
-  }
+using Files = std::map<std::string, MappedFile>;
 
-  Result<void> load(const void* image) {
-    void* module = nullptr;
-    TRY(checked(load_(&module, image), "cuModuleLoadData"));
-    return checked(unload_(module), "cuModuleUnload");
-  }
+// From where the piece begins to the end of its file; nothing: it begins behind that.
+Result<Bytes> bytes_of(Files& files, const Json& piece) {
+  const auto path = get_string(piece, "path").value_or("");
+  auto file = files.find(path);
+  if (file == files.end()) file = files.emplace(path, TRY(MappedFile::open(path))).first;
+  const auto bytes = file->second.bytes();
+  return bytes.subspan(
+      std::min<std::uint64_t>(get_uint(piece, "offset_bytes").value_or(0), bytes.size()));
+}
 
- private:
-  static Result<void> checked(int code, const char* call) {
-    if (code == 0) return {};
-    return fail(ErrorKind::device, fmt::format("{} gives error {}", call, code), code);
+Result<void> load_code(LoadDriver& driver, Files& files, const Json& pieces) {
+  std::uint64_t modules = 0;
+  for (const auto& piece : pieces) {
+    const auto bytes = TRY(bytes_of(files, piece));
+    if (bytes.empty()) continue;
+    const auto where =
+        fmt::format("{}, device code at byte {}", get_string(piece, "path").value_or(""),
+                    get_uint(piece, "offset_bytes").value_or(0));
+    say({{"step", where}});
+    if (const auto loaded = driver.load(bytes.data()); !loaded)
+      return fail(loaded.error().kind, fmt::format("{}: {}", where, loaded.error().message));
+    say({{"modules", ++modules}});
   }
-  int (*load_)(void**, const void*) = nullptr;
-  int (*unload_)(void*) = nullptr;
-};
+  return {};
+}
+
+// The kernel is in one of the pieces; text needs a zero behind it.
+Result<bool> launch_in(LoadDriver& driver, Files& files, const Json& pieces, const Probe& probe) {
+  for (const auto& piece : pieces) {
+    const auto bytes = TRY(bytes_of(files, piece));
+    if (bytes.empty()) continue;
+    const auto* image = reinterpret_cast<const char*>(bytes.data());
+    std::string text;
+    if (get_bool(piece, "text").value_or(false)) {
+      text.assign(image, strnlen(image, bytes.size()));
+      image = text.c_str();
+    }
+    if (TRY(driver.launch(image, probe))) return true;
+  }
+  return false;
+}
+
+Result<void> launch_probes(LoadDriver& driver, Files& files, const Json& probes) {
+  std::uint64_t launched = 0;
+  for (const auto& planned : probes) {
+    const auto probe = TRY(value::read_document<Probe>(member(planned, "probe"), "probe"));
+    const auto where = fmt::format("{}, kernel {}", probe.file, probe.kernel);
+    say({{"step", where}});
+    const auto done = launch_in(driver, files, member(planned, "code"), probe);
+    if (!done) return fail(done.error().kind, fmt::format("{}: {}", where, done.error().message));
+    if (!*done)
+      return fail(ErrorKind::unsupported,
+                  where + ": no code of that file which this GPU loads has it");
+    say({{"probes", ++launched}});
+  }
+  return {};
+}
 
 Result<void> load_all(const Json& request) {
-  std::uint64_t libraries = 0, modules = 0;
-  Driver driver;
+  std::uint64_t libraries = 0;
+  LoadDriver driver;
   if (get_bool(request, "cuda").value_or(false)) {
     say({{"step", "starting CUDA"}});
     TRY(driver.start());
@@ -98,20 +117,9 @@ Result<void> load_all(const Json& request) {
       return fail(ErrorKind::unsupported, fmt::format("{} cannot be loaded: {}", path, dlerror()));
     say({{"libraries", ++libraries}});
   }
-  std::map<std::string, MappedFile> files;
-  for (const auto& piece : member(request, "code")) {
-    const auto path = get_string(piece, "path").value_or("");
-    const auto offset = get_uint(piece, "offset_bytes").value_or(0);
-    auto file = files.find(path);
-    if (file == files.end()) file = files.emplace(path, TRY(MappedFile::open(path))).first;
-    if (offset >= file->second.bytes().size()) continue;
-    const auto where = fmt::format("{}, device code at byte {}", path, offset);
-    say({{"step", where}});
-    if (const auto loaded = driver.load(file->second.bytes().data() + offset); !loaded)
-      return fail(loaded.error().kind, fmt::format("{}: {}", where, loaded.error().message));
-    say({{"modules", ++modules}});
-  }
-  return {};
+  Files files;
+  TRY(load_code(driver, files, member(request, "code")));
+  return launch_probes(driver, files, member(request, "probes"));
 }
 
 }  // namespace

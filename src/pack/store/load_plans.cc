@@ -8,21 +8,31 @@
 namespace gpuready::pack {
 namespace {
 
-// Device code of NVIDIA's as a file holds it, which the driver takes as it is.
+// Device code of NVIDIA's as a file holds it.
 struct Found {
-  CodePiece piece;
-  std::vector<DeviceCode> codes;
+  std::string path;  // within the package
+  CarrierGroup group;
+
+  // The driver takes it as it is.
+  bool whole() const {
+    return group.carrier == Carrier::fat_binary || group.carrier == Carrier::cubin;
+  }
+  // The driver takes it as it is, or with a zero behind it.
+  bool may_be_launched() const { return whole() || group.carrier == Carrier::ptx_text; }
+  bool loads_on(const TargetGpu& gpu, const Driver& driver) const {
+    return std::ranges::any_of(group.codes, [&](const DeviceCode& code) {
+      return can_load(code, gpu, driver).how != How::no;
+    });
+  }
 };
 
 std::vector<Found> code_of(const std::string& folder, const Variant& variant) {
   std::vector<Found> found;
   for (const auto& code : variant.code) {
-    const auto path = folder + "/" + code.path;
-    const auto file = MappedFile::open(path);
+    const auto file = MappedFile::open(folder + "/" + code.path);
     if (!file) continue;
-    for (const auto& group : inspect_bytes(code.path, file->bytes(), true).groups)
-      if (group.carrier == Carrier::fat_binary || group.carrier == Carrier::cubin)
-        found.push_back({{path, group.first_offset, 0}, group.codes});
+    for (auto& group : inspect_bytes(code.path, file->bytes(), true).groups)
+      found.push_back({code.path, std::move(group)});
   }
   return found;
 }
@@ -40,11 +50,16 @@ std::vector<LoadPlan> load_plans(const std::string& folder, const Variant& varia
     const auto& gpu = machine.gpus[index];
     if (!gpu.target.cuda || gpu.uuid.empty()) continue;
     LoadPlan plan{gpu.uuid, gpu.name, libraries, {}, variant.name, folder};
-    for (const auto& [piece, codes] : found)
-      if (std::ranges::any_of(codes, [&](const DeviceCode& code) {
-            return can_load(code, gpu.target, machine.driver).how != How::no;
-          }))
-        plan.code.push_back(piece);
+    for (const auto& probe : variant.probes) plan.probes.push_back({probe, {}});
+    for (const auto& each : found) {
+      if (!each.may_be_launched() || !each.loads_on(gpu.target, machine.driver)) continue;
+      const auto path = folder + "/" + each.path;
+      if (each.whole()) plan.code.push_back({path, each.group.first_offset});
+      for (auto& planned : plan.probes)
+        if (planned.probe.file == each.path)
+          for (const auto offset : each.group.offsets)
+            planned.code.push_back({path, offset, !each.whole()});
+    }
     plans.push_back(std::move(plan));
   }
   return plans;

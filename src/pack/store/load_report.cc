@@ -42,6 +42,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::ReportedLoad>) {
   FIELD(variant, "Variant.", {.always = true});
   FIELD(libraries, "Libraries that were opened, by path within the package.");
   FIELD(code, "Device code that was loaded.");
+  FIELD(kernels, "Probe kernels that were launched and wrote what they must.");
   FIELD(failure, "What could not be loaded first, and why; absent: all could.");
 }
 
@@ -138,20 +139,28 @@ std::optional<std::string> wrong_with(const LoadReport& report, const Manifest& 
     return fmt::format("variant {} was tried, and the release gives that machine {}",
                        report.variant, chosen.empty() ? "none" : chosen);
   const auto loaded = [&](std::string_view device, std::string_view name) {
-    return std::ranges::any_of(report.loads, [&](const ReportedLoad& load) {
+    const auto found = std::ranges::find_if(report.loads, [&](const ReportedLoad& load) {
       return load.device == device && load.variant == name;
     });
+    return found == report.loads.end() ? nullptr : &*found;
   };
   for (const auto& considered : selection.considered) {
     if (!considered.chosen) continue;
-    if (manifest.find(considered.name)->for_cpu()) {
+    const auto member = *manifest.find(considered.name);
+    if (member.for_cpu()) {
       if (!loaded("cpu", considered.name)) return "it tells of no load on the CPU";
       continue;
     }
-    for (const auto index : considered.serves)
-      if (!loaded(machine.gpus[index].uuid, considered.name))
+    for (const auto index : considered.serves) {
+      const auto* load = loaded(machine.gpus[index].uuid, considered.name);
+      if (load == nullptr)
         return fmt::format("it tells of no load of variant {} on {}", considered.name,
                            machine.gpus[index].text());
+      for (const auto& probe : member.probes)
+        if (std::ranges::find(load->kernels, probe.kernel) == load->kernels.end())
+          return fmt::format("it tells of no launch of {} on {}", probe.kernel,
+                             machine.gpus[index].text());
+    }
   }
   return std::nullopt;
 }
@@ -231,6 +240,9 @@ LoadReport load_report(const Manifest& manifest, const SelectMachine& machine,
     const auto opened = std::min<std::uint64_t>(each.result.libraries, each.plan.libraries.size());
     for (std::uint64_t i = 0; i < opened; ++i)
       load.libraries.push_back(within_package(each.plan, each.plan.libraries[i]));
+    const auto launched = std::min<std::uint64_t>(each.result.probes, each.plan.probes.size());
+    for (std::uint64_t i = 0; i < launched; ++i)
+      load.kernels.push_back(each.plan.probes[i].probe.kernel);
     const auto gpu = std::ranges::find(machine.gpus, each.plan.device, &SelectGpu::uuid);
     if (gpu != machine.gpus.end())
       load.code = loaded_code(each, manifest, gpu->target, machine.driver);

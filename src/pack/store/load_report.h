@@ -35,6 +35,7 @@ struct ReportedLoad {
   std::vector<std::string> libraries;  // that were opened, by path within the package
   std::vector<LoadedCode> code;
   std::optional<std::string> failure;
+  std::vector<std::string> kernels = {};  // that were launched and wrote what they must
 };
 
 struct LoadReport {

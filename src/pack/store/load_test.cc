@@ -11,6 +11,8 @@
 #include "host/mapped_file.h"
 #include "jobs/helper.h"
 #include "jobs/running_job.h"
+#include "pack/release/manifest_fields.h"
+#include "value/write_fields.h"
 
 namespace gpuready::pack {
 namespace {
@@ -37,13 +39,21 @@ Job job_of(const LoadPlan& plan, std::chrono::milliseconds limit) {
   return job;
 }
 
+Json json_of(const CodePiece& piece) {
+  return {{"path", piece.path}, {"offset_bytes", piece.offset_bytes}, {"text", piece.text}};
+}
+
 Json request_of(const LoadPlan& plan) {
-  Json request = {
-      {"cuda", plan.device != "cpu"}, {"libraries", plan.libraries}, {"code", Json::array()}};
-  for (const auto& piece : plan.code)
-    request["code"].push_back({{"path", piece.path},
-                               {"offset_bytes", piece.offset_bytes},
-                               {"size_bytes", piece.size_bytes}});
+  Json request = {{"cuda", plan.device != "cpu"},
+                  {"libraries", plan.libraries},
+                  {"code", Json::array()},
+                  {"probes", Json::array()}};
+  for (const auto& piece : plan.code) request["code"].push_back(json_of(piece));
+  for (const auto& planned : plan.probes) {
+    Json probe = {{"probe", value::write_fields(planned.probe)}, {"code", Json::array()}};
+    for (const auto& piece : planned.code) probe["code"].push_back(json_of(piece));
+    request["probes"].push_back(std::move(probe));
+  }
   return request;
 }
 
@@ -93,6 +103,7 @@ LoadResult run_load_test(const LoadPlan& plan, std::chrono::milliseconds limit) 
       if (get_bool(*doc, "done")) done = true;
       result.libraries = get_uint(*doc, "libraries").value_or(result.libraries);
       result.modules = get_uint(*doc, "modules").value_or(result.modules);
+      result.probes = get_uint(*doc, "probes").value_or(result.probes);
     }
     // A driver's exit may take long, and nothing is learned from it.
     if (done) break;

@@ -1,5 +1,6 @@
-// The proof that a package loads: a child process for each GPU opens every library and loads every
-// piece of device code that the rules say this GPU runs. What crashes or hangs costs a child.
+// The proof that a package loads: a child process for each GPU opens every library, loads every
+// piece of device code that the rules say this GPU runs, and launches the probe kernels. What
+// crashes or hangs costs a child.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,13 @@ namespace gpuready::pack {
 // Device code within a file.
 struct CodePiece {
   std::string path;
-  std::uint64_t offset_bytes = 0, size_bytes = 0;
+  std::uint64_t offset_bytes = 0;
+  bool text = false;  // PTX
+};
+// A kernel to launch, and the code of its file that this GPU loads: one of these has it.
+struct PlannedProbe {
+  Probe probe;
+  std::vector<CodePiece> code;
 };
 struct LoadPlan {
   std::string device = "cpu";  // or the UUID of a GPU
@@ -24,6 +31,7 @@ struct LoadPlan {
   std::vector<std::string> libraries;  // full paths
   std::vector<CodePiece> code;
   std::string variant = {}, folder = {};  // whose files these are, and where they lie
+  std::vector<PlannedProbe> probes = {};
 };
 
 // The shared libraries among the files, by what they begin with.

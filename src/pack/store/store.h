@@ -30,6 +30,7 @@ struct LoadResult {
   std::string name;                          // of the GPU
   std::uint64_t libraries = 0, modules = 0;  // that loaded
   std::optional<std::string> failure;        // the first one, and why
+  std::uint64_t probes = 0;                  // kernels that were launched and wrote what they must
 };
 
 struct Installed {

@@ -14,6 +14,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::LoadResult>) {
   FIELD(name, "Name of the GPU.");
   FIELD(libraries, "Libraries that were loaded.");
   FIELD(modules, "Pieces of device code that were loaded.");
+  FIELD(probes, "Probe kernels that were launched and wrote what they must.");
   FIELD(failure, "What could not be loaded first, and why; absent: all could.");
 }
 

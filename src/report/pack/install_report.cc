@@ -90,9 +90,12 @@ std::string render_terminal(const InstallReport& report, const Envelope& envelop
     for (const auto& load : outcome.installed->loads)
       out.paragraph(
           2, {},
-          fmt::format("{}: {} libraries and {} pieces of device code {}",
+          fmt::format("{}: {} libraries and {} pieces of device code loaded{}{}",
                       load.name.empty() ? load.device : load.name, load.libraries, load.modules,
-                      load.failure ? "loaded, then: " + *load.failure : "loaded"));
+                      load.probes > 0 ? fmt::format(", {} probe kernel{} launched", load.probes,
+                                                    load.probes == 1 ? "" : "s")
+                                      : "",
+                      load.failure ? ", then: " + *load.failure : ""));
   if (good && outcome.end != InstallEnd::planned)
     out.paragraph(2, {}, "Use it from " + outcome.folder);
   return out.take();

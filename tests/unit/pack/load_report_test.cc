@@ -39,7 +39,7 @@ struct Proof : testing::Test {
     machine.driver.version = parse_version("535.104.05");
     const auto chosen = select_variant(manifest, machine).variants.at(0);
     const std::string device = target.empty() ? "cpu" : "GPU-1";
-    const LoadPlan plan{device, "", {"/s/1/lib/x.so"}, {{"/s/1/lib/x.so", 64, 0}}, chosen, "/s/1"};
+    const LoadPlan plan{device, "", {"/s/1/lib/x.so"}, {{"/s/1/lib/x.so", 64}}, chosen, "/s/1"};
     const TriedLoad tried{chosen, plan, {device, "", 1, 1, {}}};
     return load_report(manifest, machine, {&tried, 1}, 0);
   }
@@ -133,6 +133,13 @@ TEST_F(Proof, OfAFailureOrOfLessThanAllIsRefused) {
   report.loads.clear();
   reports[0] = signed_report("laptop", report);
   expect("laptop: it tells of no load of variant modern on GPU (8.6)");
+  manifest.variants[0].probes = {{.file = "lib/x.so", .kernel = "probe", .arguments = {}}};
+  reports[0] = signed_report("laptop", report_of("8.6"));
+  expect("laptop: it tells of no launch of probe on GPU (8.6)");
+  report = report_of("8.6");
+  report.loads[0].kernels = {"probe"};
+  reports[0] = signed_report("laptop", report);
+  EXPECT_EQ(missing(), "");
   report = report_of("");
   report.loads.clear();
   reports[2] = signed_report("plain", report);
