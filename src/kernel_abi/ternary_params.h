@@ -41,6 +41,23 @@ struct TernaryGemvParams {
   unsigned output_type;  // 0 int32, 1 f32, 2 bf16
 };
 
+// The same of weights whose scales differ within a row; a block takes a row tile and up to 1, 4 or
+// 16 rows of activations.
+inline constexpr unsigned kGroupedWarps = 8;
+struct TernaryGroupedParams {
+  unsigned long long tiles_address;
+  unsigned long long scales_address;  // f32 [row_tiles][groups][16]
+  unsigned long long codes_address;   // rows, or tiles (ternary_gemm_params.h) where `tiled`
+  unsigned long long rows_address;
+  unsigned long long out_address;
+  unsigned weight_rows, row_tiles, col_tiles;
+  unsigned activation_rows, stride, tiled;
+  unsigned group, groups;  // columns that share a scale: 32, 64, 128 or 256; groups of a row
+  unsigned chunk_tiles;    // column tiles in shared memory at once; even
+  unsigned output_type;    // 1 f32, 2 bf16
+};
+static_assert(sizeof(TernaryGroupedParams) <= 128);
+
 // The same, for many weight rows: a block takes row tiles `groups` apart.
 struct TernaryStreamParams {
   unsigned long long tiles_address, scales_address, out_address;

@@ -22,6 +22,10 @@ endfunction()
 # assembles them.
 function(gpuready_ptx target name arch ptx)
   set(source ${PROJECT_SOURCE_DIR}/src/kernels/cuda/${name}.cu)
+  if(GPUREADY_IMAGES AND NOT EXISTS ${images}/ptx/${name}_${arch}.ptx.zst)  # newer than that build
+    set(images ${PROJECT_BINARY_DIR})
+    set(GPUREADY_IMAGES "")
+  endif()
   set(output ${images}/ptx/${name}_${arch}.ptx)
   set(as_cuda -x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nocudalib)
   set(for_target --cuda-gpu-arch=${arch} --cuda-feature=+ptx${ptx})
@@ -135,6 +139,9 @@ gpuready_ptx(gpuready_kernels ternary_gemv sm_50 60)
 gpuready_ptx(gpuready_kernels ternary_gemv sm_61 60)  # dp4a
 gpuready_ptx(gpuready_kernels ternary_gemv sm_80 74)  # loads past the first-level cache
 gpuready_ptx(gpuready_kernels ternary_gemv sm_90 80)  # launches that overlap
+gpuready_ptx(gpuready_kernels ternary_grouped sm_50 60)
+gpuready_ptx(gpuready_kernels ternary_grouped sm_61 60)
+gpuready_ptx(gpuready_kernels ternary_grouped sm_80 74)
 gpuready_ptx(gpuready_kernels ternary_stream sm_80 74)
 gpuready_ptx(gpuready_kernels ternary_stream sm_90 80)  # bulk copies, prefetches
 gpuready_ptx(gpuready_kernels ternary_quantise sm_50 60)

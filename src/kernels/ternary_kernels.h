@@ -14,6 +14,8 @@ extern const Kernel kTernaryGemv1, kTernaryGemv2, kTernaryGemv4, kTernaryGemv8, 
 extern const Kernel kTernaryStream1, kTernaryStream8, kTernaryStream16;
 // From activations that are not quantised yet: no more rows than the kernel takes at once.
 extern const Kernel kTernaryStreamValues1, kTernaryStreamValues8;
+// TernaryGroupedParams: weights with scales by group, for 1, 4 and, from sm_80 on, 16 rows at once.
+extern const Kernel kTernaryGrouped1, kTernaryGrouped4, kTernaryGrouped16;
 extern const Kernel kTernaryActivations;  // TernaryActivationParams
 // TernaryWeightsParams, in the order of the absmean rule. The second is one block.
 extern const Kernel kTernarySums, kTernaryMean, kTernarySigns;

@@ -127,7 +127,7 @@ Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& i
       state, Operation::product, &weights, on_gpu,
       [&] { return multiply_on_gpu(state, weights, input, out); },
       [&] { return multiply_whole(state.cpu(), *weights.on_cpu, input, out); });
-  state.last = {weights.host.shape(), input.rows, on_gpu};
+  state.last = {weights.host.shape(), input.rows, on_gpu, weights.host.scale_group() != 0};
   return done;
 }
 

@@ -51,7 +51,7 @@ struct DeviceState {
   struct {
     Shape shape;
     std::int64_t rows = 0;
-    bool on_gpu = false;
+    bool on_gpu = false, grouped = false;
   } last;
 
   Counters counters;

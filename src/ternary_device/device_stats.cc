@@ -76,7 +76,8 @@ std::string DeviceEngine::active_kernel() const {
   const auto& last = state_->last;
   if (last.rows > 0) {
     Backend& backend = last.on_gpu ? *state_->gpu() : state_->cpu();
-    return std::string(backend.kernel_for(last.shape, last.rows));
+    return std::string(last.grouped ? backend.grouped_kernel(last.shape, last.rows)
+                                    : backend.kernel_for(last.shape, last.rows));
   }
   Backend& backend = is_gpu_active() ? *state_->gpu() : state_->cpu();
   return std::string(backend.kernel_for({4096, 4096}, 1));
@@ -86,7 +87,9 @@ std::string DeviceEngine::kernel_for(const DeviceWeights& weights, std::int64_t 
   if (state_->forked()) return {};
   const std::lock_guard lock(state_->mutex);
   Backend& backend = weights.on_device() && is_gpu_active() ? *state_->gpu() : state_->cpu();
-  return std::string(backend.kernel_for(weights.shape(), rows));
+  return std::string(weights.host().scale_group() == 0
+                         ? backend.kernel_for(weights.shape(), rows)
+                         : backend.grouped_kernel(weights.shape(), rows));
 }
 
 bool DeviceEngine::is_gpu_active() const {

@@ -10,6 +10,7 @@
 #include "ternary/shape.h"
 #include "ternary_device/gpu_engine.h"
 #include "ternary_device/gpu_gemm.h"
+#include "ternary_device/gpu_grouped.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -55,6 +56,9 @@ class GpuBackend final : public Backend {
   }
   std::string_view kernel_for(Shape weights, std::int64_t rows) const override {
     return engine_.kernel_for(weights, rows);
+  }
+  std::string_view grouped_kernel(Shape, std::int64_t) const override {
+    return grouped_product().name;
   }
   std::uint64_t workspace_bytes(Shape weights, std::int64_t rows) const override;
 

@@ -9,6 +9,7 @@
 #include "ternary/packed.h"
 #include "ternary/shape.h"
 #include "ternary_device/gpu_gemm.h"
+#include "ternary_device/gpu_grouped.h"
 #include "ternary_device/gpu_layout.h"
 
 namespace gpuready::ternary {
@@ -27,8 +28,12 @@ std::unexpected<Error> wrong_bytes(const char* what, std::uint64_t expected, std
                                          " bytes, not " + std::to_string(given));
 }
 
-std::unexpected<Error> scales_by_group() {
-  return fail(ErrorKind::unsupported_tier, "GPUs do not multiply weights with scales by group");
+// A row each, or as a device has those of groups: panels of 16 rows are row tiles.
+std::span<const float> scales_of(const PackedWeights& weights) { return weights.cpu().scales; }
+
+const GpuProduct& product_of(const DeviceInfo& device, const GpuWeights& weights,
+                             std::int64_t rows) {
+  return weights.view().group != 0 ? grouped_product() : product_for(device, weights.shape(), rows);
 }
 
 // Codes of rows of activations, what is known of each row, and for matrix products the codes once
@@ -71,8 +76,7 @@ Result<GpuEngine> GpuEngine::create(Device& device) {
 }
 
 Result<GpuWeights> GpuEngine::load(const PackedWeights& weights) {
-  if (weights.scale_group() != 0) return scales_by_group();
-  return load_tiles(weights.shape(), gpu_tiles(weights), weights.row_scales());
+  return load_tiles(weights.shape(), gpu_tiles(weights), scales_of(weights), weights.scale_group());
 }
 
 Result<GpuWeights> GpuEngine::load(const Codes& codes) {
@@ -87,7 +91,9 @@ Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked
   std::vector<std::uint32_t> tiles;
   std::vector<float> scales;
   for (const PackedWeights* weights : stacked) {
-    if (weights->scale_group() != 0) return scales_by_group();
+    if (weights->scale_group() != stacked[0]->scale_group())
+      return fail(ErrorKind::wrong_size,
+                  "weights with scales by other groups cannot follow others");
     const Shape shape = weights->shape();
     if (shape.cols != all.cols || all.rows % kTileRows != 0)
       return fail(ErrorKind::wrong_size,
@@ -95,14 +101,17 @@ Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked
     all.rows += shape.rows;
     const auto own = gpu_tiles(*weights);
     tiles.insert(tiles.end(), own.begin(), own.end());
-    const auto own_scales = weights->row_scales();
+    const auto own_scales = scales_of(*weights);
     scales.insert(scales.end(), own_scales.begin(), own_scales.end());
   }
-  return load_tiles(all, tiles, scales);
+  return load_tiles(all, tiles, scales, stacked[0]->scale_group());
 }
 
 Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
-                                         std::span<const float> scales) {
+                                         std::span<const float> scales, std::int64_t group) {
+  if (group != 0 && device_->info().executor != "cuda")
+    return fail(ErrorKind::unsupported_tier, "the kernels for " + device_->info().executor +
+                                                 " do not multiply weights with scales by group");
   // The kernels count rows in 32 bits.
   if (shape.rows > std::int64_t{1} << 31)
     return fail(ErrorKind::too_large, "weights of " + to_text(shape) + " have too many rows");
@@ -117,7 +126,15 @@ Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint3
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.rows), kTileRows));
   view.col_tiles =
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.cols), kTileCols));
-  for (const float scale : scales)
+  view.group = static_cast<std::uint32_t>(group);
+  // Those of groups were bounded when they were packed. Any number of rows may follow, also while a
+  // graph is captured.
+  if (group != 0) {
+    for (const std::int64_t rows : {1, 4, 16})
+      if (auto ready = grouped_product().prepare(*device_, shape, rows); !ready)
+        return std::unexpected(device_error(*device_, ready.error()));
+  }
+  for (const float scale : group == 0 ? scales : std::span<const float>())
     view.greatest_scale = std::max(view.greatest_scale, std::fabs(scale));
   auto done = device_->copy_to_device({}, view.tiles, tiles.data(), tiles.size_bytes());
   if (done) done = device_->copy_to_device({}, view.scales, scales.data(), scales.size_bytes());
@@ -175,6 +192,9 @@ Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& cho
     return fail(ErrorKind::wrong_size, std::to_string(product.rows) +
                                            " rows of activations are not in room for " +
                                            std::to_string(product.activations->capacity_rows()));
+  if (product.weights->view().group != 0 && product.out.type == OutputType::int32)
+    return fail(ErrorKind::not_representable,
+                "weights with scales by group have no int32 product; ask for f32 or bf16");
   const std::uint64_t out_bytes = static_cast<std::uint64_t>(product.rows) *
                                   static_cast<std::uint64_t>(shape.rows) *
                                   element_bytes(product.out.type);
@@ -192,7 +212,7 @@ Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, Add
                                  FloatType type, const GpuActivations& activations,
                                  std::int64_t rows, GpuOutput out, AddressRange workspace) {
   const Product product{&weights, &activations, rows, out, workspace};
-  const GpuProduct& chosen = product_for(device_->info(), weights.shape(), rows);
+  const GpuProduct& chosen = product_of(device_->info(), weights, rows);
   TRY(check_call(product, chosen));
   if (!chosen.fuses || !chosen.fuses(device_->info(), weights.shape(), rows)) {
     TRY(quantise(stream, values, type, rows, activations));
@@ -213,11 +233,11 @@ Result<void> GpuEngine::multiply(StreamId stream, const GpuWeights& weights, Add
 
 Result<void> GpuEngine::multiply(StreamId stream, std::span<const Product> products) {
   for (const Product& product : products) {
-    const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
+    const GpuProduct& chosen = product_of(device_->info(), *product.weights, product.rows);
     TRY(check_call(product, chosen));
   }
   for (const Product& product : products) {
-    const GpuProduct& chosen = product_for(device_->info(), product.weights->shape(), product.rows);
+    const GpuProduct& chosen = product_of(device_->info(), *product.weights, product.rows);
     const auto done = chosen.run({*device_,
                                   stream,
                                   product.weights->view(),

@@ -58,7 +58,8 @@ class GpuEngine {
 
   Device& device() const { return *device_; }
 
-  // Complete when they return. From the packed form of the CPU, or from codes.
+  // Complete when they return. From the packed form of the CPU, or from codes. Scales by group
+  // (CUDA alone) have f32 and bf16 products.
   Result<GpuWeights> load(const PackedWeights& weights);
   Result<GpuWeights> load(const Codes& codes);
   // Weights that meet the same activations, as one whose rows follow each other: one launch makes
@@ -115,7 +116,7 @@ class GpuEngine {
   explicit GpuEngine(Device& device) : device_(&device) {}
   Result<void> check_call(const Product& product, const GpuProduct& chosen) const;
   Result<GpuWeights> load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
-                                std::span<const float> scales);
+                                std::span<const float> scales, std::int64_t group);
   Device* device_;
 };
 

@@ -12,10 +12,11 @@ namespace gpuready::ternary {
 
 struct GpuWeightsView {
   DeviceAddress tiles = 0;   // ternary_layout.h
-  DeviceAddress scales = 0;  // f32 a row
+  DeviceAddress scales = 0;  // f32 a row; or [row_tiles][groups][16]
   Shape shape;
   std::uint32_t row_tiles = 0, col_tiles = 0;
-  float greatest_scale = 0;  // in magnitude
+  float greatest_scale = 0;  // in magnitude, of row scales
+  std::uint32_t group = 0;   // columns that share a scale; 0: a row
 };
 
 struct GpuActivationsView {

@@ -63,7 +63,10 @@ void SubjectRun::note_kernel(Shape weights, std::int64_t rows) {
 void SubjectRun::products(const PackedProblem& packed, std::optional<Form> f32_of) {
   const Problem& p = packed.problem;
   std::vector<std::int32_t> want(p.sums.begin(), p.sums.end());
-  note_kernel(p.weights.shape, p.spec.m);
+  if (p.group == 0)
+    note_kernel(p.weights.shape, p.spec.m);
+  else
+    kernels_.emplace(backend_->grouped_kernel(p.weights.shape, p.spec.m));
   for (const PackedWeights& form : packed.forms) {
     if (!alive_) return;
     if (f32_of && form.form() != *f32_of) continue;
