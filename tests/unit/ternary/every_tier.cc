@@ -52,7 +52,7 @@ void run_grouped(const CpuEngine& engine, bool small, Counts& counts) {
       one(1, 17, k, group);
       one(3, 33, k, group);
     }
-    for (std::int64_t n = 1; n <= 130; n += n < 36 ? 1 : 13) one(n % 3 + 1, n, 600, group);
+    for (std::int64_t n = 1; n <= 130; n += small ? 13 : 1) one(n % 3 + 1, n, 600, group);
     for (const std::int64_t m : {2, 4, 5, 11, 12, 13, 31, 32, 33, 95, 96, 97, 191, 193, 515})
       one(m, 35, 2 * group + 1, group);
     for (const Fill fill : reference::kFills) {
@@ -60,7 +60,7 @@ void run_grouped(const CpuEngine& engine, bool small, Counts& counts) {
       one(5, 34, 5120, group, fill);
     }
     one(1, 600, small ? 512 : 4096, group);
-    one(600, 230, 520, group);
+    one(small ? 130 : 600, small ? 70 : 230, 520, group);
     one(1, 16, small ? 40000 : 600011, group);
   }
 }
