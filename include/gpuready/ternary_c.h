@@ -117,6 +117,14 @@ GPUREADY_API gpuready_status gpuready_ternary_weights_from_bytes(
     gpuready_ternary_engine* engine, const char* format, int64_t rows, int64_t cols,
     const void* bytes, size_t byte_count, const float* scales, size_t scale_count,
     gpuready_ternary_weights** weights);
+/* Loads rows x cols codes of -1, 0 and +1 with scales of a type: one a row where `group` is 0, else
+ * one for each `group` (32, 64, 128 or 256) weights of a row, of which the last may be fewer,
+ * row-major. Weights with scales by group, also those of files, have no
+ * gpuready_ternary_multiply_i32(). */
+GPUREADY_API gpuready_status gpuready_ternary_weights_from_codes(
+    gpuready_ternary_engine* engine, const int8_t* codes, size_t code_count, int64_t rows,
+    int64_t cols, const void* scales, gpuready_ternary_type scale_type, size_t scale_count,
+    int64_t group, gpuready_ternary_weights** weights);
 GPUREADY_API void gpuready_ternary_weights_destroy(gpuready_ternary_weights* weights);
 /* Each may be null but `weights`; on_device is 0 or 1. */
 GPUREADY_API gpuready_status gpuready_ternary_weights_info(const gpuready_ternary_weights* weights,

@@ -272,6 +272,25 @@ gpuready_status gpuready_ternary_weights_from_bytes(gpuready_ternary_engine* eng
   });
 }
 
+gpuready_status gpuready_ternary_weights_from_codes(gpuready_ternary_engine* engine,
+                                                    const int8_t* codes, size_t code_count,
+                                                    int64_t rows, int64_t cols, const void* scales,
+                                                    gpuready_ternary_type scale_type,
+                                                    size_t scale_count, int64_t group,
+                                                    gpuready_ternary_weights** weights) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || codes == nullptr || scales == nullptr || weights == nullptr)
+      return null_pointer("an argument");
+    *weights = nullptr;
+    const auto values = TRY(values_of(scales, scale_type, scale_count));
+    const auto packed =
+        TRY(PackedWeights::pack({codes, code_count}, {rows, cols}, {values, group}));
+    auto loaded = TRY(engine->engine.load(packed));
+    *weights = new gpuready_ternary_weights{std::move(loaded)};
+    return {};
+  });
+}
+
 void gpuready_ternary_weights_destroy(gpuready_ternary_weights* weights) { delete weights; }
 
 gpuready_status gpuready_ternary_weights_info(const gpuready_ternary_weights* weights,

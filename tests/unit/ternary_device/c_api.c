@@ -176,6 +176,43 @@ static int broken_driver(const char* why) {
   return 0;
 }
 
+// Codes with a scale for each 64 weights of a row: 1, 2, 3 and 4, which f16 and f32 both are.
+static int scales_by_group(gpuready_ternary_engine* engine) {
+  static const uint16_t halves[4] = {0x3C00, 0x4000, 0x4200, 0x4400};
+  uint16_t f16[4 * N];
+  float f32[4 * N], x[K], out[N], same[N];
+  int32_t sums[N];
+  gpuready_ternary_weights *weights = NULL, *from_f16 = NULL, *none = NULL;
+  for (int i = 0; i < 4 * N; ++i) f16[i] = halves[i % 4], f32[i] = (float)(i % 4 + 1);
+  for (int i = 0; i < K; ++i) x[i] = 127;  // a step of 1
+  EXPECT(gpuready_ternary_weights_from_codes(engine, codes, N * K, N, K, f32, GPUREADY_TERNARY_F32,
+                                             4 * N, 64, &weights) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_weights_from_codes(engine, codes, N * K, N, K, f16, GPUREADY_TERNARY_F16,
+                                             4 * N, 64, &from_f16) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_multiply_f32(engine, weights, x, K, 1, out, N) == GPUREADY_OK);
+  EXPECT(gpuready_ternary_multiply_f32(engine, from_f16, x, K, 1, same, N) == GPUREADY_OK);
+  for (int n = 0; n < N; ++n) {
+    int value = 0;
+    for (int k = 0; k < K; ++k) value += 127 * codes[n * K + k] * (k / 64 + 1);
+    EXPECT(out[n] == (float)value && same[n] == (float)value);
+  }
+  EXPECT(gpuready_ternary_multiply_i32(engine, weights, codes, K, 1, sums, N) ==
+         GPUREADY_NOT_REPRESENTABLE);
+  EXPECT(gpuready_ternary_weights_from_codes(engine, codes, N * K, N, K, f32, GPUREADY_TERNARY_F32,
+                                             4 * N, 48, &none) == GPUREADY_BAD_ARGUMENT);
+  EXPECT(gpuready_ternary_weights_from_codes(engine, codes, N * K, N, K, f32, GPUREADY_TERNARY_F32,
+                                             4 * N - 1, 64, &none) == GPUREADY_WRONG_SIZE);
+  EXPECT(gpuready_ternary_weights_from_codes(engine, codes, N * K, N, K, f32,
+                                             (gpuready_ternary_type)7, 4 * N, 64,
+                                             &none) == GPUREADY_BAD_ARGUMENT);
+  EXPECT(gpuready_ternary_weights_from_codes(engine, NULL, N * K, N, K, f32, GPUREADY_TERNARY_F32,
+                                             4 * N, 64, &none) == GPUREADY_BAD_ARGUMENT);
+  EXPECT(none == NULL);
+  gpuready_ternary_weights_destroy(weights);
+  gpuready_ternary_weights_destroy(from_f16);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   if (argc > 1) return broken_driver(argv[1]);
   const gpuready_ternary_options options = {
@@ -211,6 +248,7 @@ int main(int argc, char** argv) {
   free(encoded);
   if (products(engine, from_bytes) != 0) return 1;
 
+  if (scales_by_group(engine) != 0) return 1;
   gpuready_ternary_stats stats;
   memset(&stats, 0x55, sizeof stats);
   stats.size = sizeof stats;
