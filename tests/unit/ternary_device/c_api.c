@@ -248,7 +248,6 @@ int main(int argc, char** argv) {
   free(encoded);
   if (products(engine, from_bytes) != 0) return 1;
 
-  if (scales_by_group(engine) != 0) return 1;
   gpuready_ternary_stats stats;
   memset(&stats, 0x55, sizeof stats);
   stats.size = sizeof stats;
@@ -273,6 +272,7 @@ int main(int argc, char** argv) {
   EXPECT(strlen(cut) == 3);
   puts(text);
 
+  if (scales_by_group(engine) != 0) return 1;
   gpuready_ternary_engine_destroy(engine);
   gpuready_ternary_weights_destroy(weights);
   gpuready_ternary_weights_destroy(from_bytes);
