@@ -67,6 +67,29 @@ Product product(std::int64_t m, std::int64_t n, std::int64_t k, unsigned seed) {
   return {std::move(problem), std::move(*weights), std::move(*y)};
 }
 
+struct GroupedProduct {
+  reference::GroupedProblem problem;
+  PackedWeights weights;
+  Activations y;
+};
+
+Result<PackedWeights> pack(const reference::GroupedProblem& p, unsigned threads) {
+  return PackedWeights::pack(p.plain.weights.values, {p.plain.n, p.plain.k},
+                             {std::span<const float>(p.scales), p.group}, Form::two_bit, threads);
+}
+
+// Scales and steps whose terms and results are subnormal, beside others.
+GroupedProduct grouped(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t group,
+                       unsigned seed, float step) {
+  auto problem = reference::make_grouped(m, n, k, group, Fill::random, seed);
+  for (std::size_t i = 0; i < problem.scales.size(); i += 5) problem.scales[i] = 0x1.5p-133f;
+  for (float& s : problem.plain.steps) s *= step;
+  problem.multiply();
+  auto weights = pack(problem, 1);
+  auto y = Activations::from_int8(problem.plain.y, m, k, problem.plain.steps);
+  return {std::move(problem), std::move(*weights), std::move(*y)};
+}
+
 // ---- Threads ------------------------------------------------------------------------------------
 
 void threads() {
@@ -75,6 +98,8 @@ void threads() {
   products.push_back(product(1, 640, 1024, 1));
   products.push_back(product(40, 96, 300, 2));
   products.push_back(product(3, 512, 777, 3));
+  const GroupedProduct by_group[] = {grouped(1, 640, 1024, 256, 4, 1),
+                                     grouped(9, 96, 300, 32, 5, 1)};
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
   for (unsigned caller = 0; caller < 8; ++caller)
@@ -85,10 +110,14 @@ void threads() {
         if (!engine->multiply(p.weights, p.y, out) ||
             !std::equal(out.begin(), out.end(), p.problem.sums.begin()))
           ++wrong;
+        const GroupedProduct& g = by_group[(caller + round) % 2];
+        std::vector<float> values(g.problem.values.size());
+        if (!engine->multiply(g.weights, g.y, std::span(values)) || values != g.problem.values)
+          ++wrong;
       }
     });
   for (std::thread& caller : callers) caller.join();
-  expect(wrong == 0, std::to_string(wrong) + " of 480 products by 8 threads on one engine");
+  expect(wrong == 0, std::to_string(wrong) + " of 960 products by 8 threads on one engine");
 }
 
 // ---- Rounding -----------------------------------------------------------------------------------
@@ -136,6 +165,7 @@ struct Inputs {
   std::vector<float> values;  // of every magnitude
   std::vector<std::uint16_t> halves;
   std::vector<Product> products;
+  std::vector<GroupedProduct> by_group;
 };
 
 class Digest {
@@ -188,6 +218,15 @@ std::uint64_t everything(const Inputs& in, Tier tier) {
     if (engine->multiply_bf16(p.weights, p.y, bf16))
       digest.add(std::span<const std::uint16_t>(bf16));
   }
+  for (const GroupedProduct& p : in.by_group) {
+    if (const auto again = pack(p.problem, 2))
+      digest.add(std::span<const float>(again->group_scales()));
+    std::vector<float> out(p.problem.values.size());
+    std::vector<std::uint16_t> bf16(out.size());
+    if (engine->multiply(p.weights, p.y, out)) digest.add(std::span<const float>(out));
+    if (engine->multiply_bf16(p.weights, p.y, bf16))
+      digest.add(std::span<const std::uint16_t>(bf16));
+  }
   return digest.get();
 }
 
@@ -210,6 +249,10 @@ void rounding() {
   auto packed = PackedWeights::pack(small.weights);
   auto y = Activations::from_int8(small.y, small.m, small.k, small.steps);
   in.products.push_back({std::move(small), std::move(*packed), std::move(*y)});
+  for (const float step : {1.0f, 0x1p-120f}) {
+    in.by_group.push_back(grouped(1, 320, 999, 64, 14, step));
+    in.by_group.push_back(grouped(37, 70, 500, 256, 15, step));
+  }
   for (const TierStatus& status : tiers()) {
     if (!status.available) continue;
     const std::uint64_t right = everything(in, status.tier);
@@ -274,6 +317,10 @@ void memory() {
     const Product p = product(m, 640, 1024, 5);
     std::vector<float> out(static_cast<std::size_t>(m * 640));
     walk("a product", [&] { return engine->multiply(p.weights, p.y, std::span<float>(out)); });
+    const GroupedProduct g = grouped(m, 640, 1024, 128, 6, 1);
+    walk("packing by group", [&] { return pack(g.problem, 4); });
+    walk("a product by group",
+         [&] { return engine->multiply(g.weights, g.y, std::span<float>(out)); });
   }
 }
 
