@@ -364,5 +364,48 @@ TEST(TernaryEngine, ThreadsSurviveManySmallCallsAndPauses) {
   }
 }
 
+// A caller in C, or with a cast, can give an enum a value that it does not have.
+TEST(TernaryApi, ValuesThatAnEnumDoesNotHaveAreErrors) {
+  const auto unknown = [](const auto& result) {
+    return !result && !result.error().message.empty();
+  };
+  for (const int value : {99, 11, 255, -1}) {
+    const auto id = static_cast<FormatId>(value);
+    const std::vector<float> values(256, 0.5f);
+    const FloatView f32{std::span<const float>(values)};
+    const FloatView odd(static_cast<FloatType>(value), f32.bytes);
+    const Codes codes{{1, 256}, std::vector<std::int8_t>(256, 1), 0, {1.0f}};
+    EXPECT_EQ(format(id).name, "unknown format");
+    EXPECT_TRUE(unknown(encoded_bytes(id, {1, 256}))) << value;
+    EXPECT_FALSE(published_tiling(id, {1, 256}));
+    EXPECT_TRUE(unknown(encode(codes, id))) << value;
+    EXPECT_TRUE(unknown(quantise(f32, {1, 256}, id))) << value;
+    EXPECT_TRUE(unknown(quantise(odd, {1, 256}, FormatId::tq2_0))) << value;
+    EXPECT_TRUE(unknown(quantise_absmean(odd, {1, 256}))) << value;
+    QuantiseOptions options;
+    options.rule = static_cast<Rule>(value);
+    EXPECT_TRUE(unknown(quantise(f32, {1, 256}, FormatId::i2s_x86, options))) << value;
+    EXPECT_TRUE(unknown(quantise(f32, {1, 256}, FormatId::tq2_0, options))) << value;
+    Encoded encoded = *encode(codes, FormatId::tq2_0);
+    encoded.format = id;
+    EXPECT_TRUE(unknown(decode(encoded))) << value;
+    EXPECT_TRUE(unknown(dequantise(encoded))) << value;
+    EXPECT_TRUE(unknown(convert(encoded, FormatId::tq1_0))) << value;
+    EXPECT_TRUE(unknown(PackedWeights::pack(encoded))) << value;
+    EXPECT_TRUE(unknown(PackedWeights::pack(codes, static_cast<Form>(value)))) << value;
+    const auto pack = [&](const FloatView& scales, Form form) {
+      return PackedWeights::pack(codes.values, {1, 256}, {scales, 256}, form);
+    };
+    const FloatView one(FloatType::f32, f32.bytes.first(4));
+    EXPECT_TRUE(unknown(pack(one, static_cast<Form>(value)))) << value;
+    EXPECT_TRUE(unknown(pack({static_cast<FloatType>(value), one.bytes}, Form::two_bit))) << value;
+    EXPECT_TRUE(unknown(Activations::quantise(odd, 1, 256))) << value;
+    EXPECT_TRUE(unknown(CpuEngine::create({static_cast<Tier>(value), true, 1}))) << value;
+    EXPECT_TRUE(CpuEngine::create({static_cast<Tier>(value), false, 1})) << value;
+    EXPECT_FALSE(to_string(static_cast<Tier>(value)).empty());
+    EXPECT_FALSE(to_string(static_cast<Form>(value)).empty());
+  }
+}
+
 }  // namespace
 }  // namespace gpuready::ternary
