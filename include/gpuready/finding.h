@@ -8,7 +8,7 @@
 
 #include "gpuready/machine.h"
 
-namespace gpuready {
+namespace gpuready::inline v0 {
 
 enum class Severity {
   info,     // worth knowing; nothing is wrong
@@ -36,4 +36,4 @@ struct Finding {
   std::vector<Finding> explains;       // what follows from it, folded under it
 };
 
-}  // namespace gpuready
+}  // namespace gpuready::inline v0

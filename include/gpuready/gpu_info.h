@@ -22,7 +22,7 @@
 #include "gpuready/machine.h"
 #include "gpuready/result.h"
 
-namespace gpuready {
+namespace gpuready::inline v0 {
 
 struct GpuInfo {
   bool cuda = false;                        // the driver started and has a device
@@ -113,4 +113,4 @@ Result<LaunchParams> optimal_launch_params(std::int64_t rows, std::int64_t cols,
 // The same on CUDA device 0; no_device where there is none.
 Result<LaunchParams> optimal_launch_params(std::int64_t rows, std::int64_t cols);
 
-}  // namespace gpuready
+}  // namespace gpuready::inline v0

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gpuready {
+namespace gpuready::inline v0 {
 
 struct PciAddress {
   std::uint32_t domain = 0;
@@ -378,4 +378,4 @@ struct Machine {
   const Gpu* find_gpu_by_uuid(std::string_view uuid) const;
 };
 
-}  // namespace gpuready
+}  // namespace gpuready::inline v0

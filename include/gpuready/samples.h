@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gpuready {
+namespace gpuready::inline v0 {
 
 // One quantity of one GPU. Long runs are thinned: a point then stands for several samples, by their
 // mean (a counter: by its last); the statistics are over every sample that was taken.
@@ -43,4 +43,4 @@ struct Samples {
   }
 };
 
-}  // namespace gpuready
+}  // namespace gpuready::inline v0

@@ -22,6 +22,13 @@
 #include "gpuready/result.h"
 
 namespace gpuready::ternary {
+namespace detail {
+struct CpuWeights;
+struct CpuEngine;
+struct ActivationRows;
+}  // namespace detail
+
+inline namespace v0 {
 
 using gpuready::Error;
 using gpuready::ErrorKind;
@@ -165,14 +172,11 @@ enum class Form {
 };
 std::string_view to_string(Form form);
 
+// What is believed of a saved form; see PackedWeights::view().
+enum class Contents { check, trust };
+
 // Where packed weights live. Further kinds of device pack the same Codes behind the same handle.
 enum class Place { cpu };
-
-namespace detail {
-struct CpuWeights;
-struct CpuEngine;
-struct ActivationRows;
-}  // namespace detail
 
 // One scale a row (`group` 0), or one for each `group` weights of a row: 32, 64, 128 or 256, of
 // which a row's last group may have fewer. Row-major: rows x ceil(cols / group).
@@ -198,6 +202,21 @@ class PackedWeights {
   static Result<PackedWeights> pack(std::span<const std::int8_t> codes, Shape shape,
                                     const RowScales& scales, Form form = Form::two_bit,
                                     unsigned threads = 0);
+
+  // The saved form: a header of 64 bytes (magic, version, form, shape and group), the packed
+  // weights as they lie in memory, the rows' sums and their scales; little endian, the same on
+  // every CPU. save() fills exactly saved_bytes().
+  std::size_t saved_bytes() const;
+  Result<void> save(std::span<std::byte> to) const;
+  // Weights in a saved form (a mapped file, say), without a copy of them. `saved` begins at a
+  // multiple of 64 and is not written to while any copy of the weights lives, which keep `keeper`;
+  // without one the caller keeps it. Contents::check reads all once, so that no file can hold other
+  // weights than -1, 0 and +1 or sums that are not theirs; Contents::trust reads the header, sums
+  // and scales alone. Errors: bad_input for what is no saved form or of another version, truncated,
+  // wrong_size, bad_code, not_finite.
+  static Result<PackedWeights> view(std::span<const std::byte> saved,
+                                    std::shared_ptr<const void> keeper = nullptr,
+                                    Contents contents = Contents::check, unsigned threads = 0);
 
   Shape shape() const;
   Form form() const;
@@ -254,11 +273,25 @@ struct TierStatus {
 // as available, and what the kernel says is learned when an engine takes that tier.
 std::vector<TierStatus> tiers();
 
+// Threads of the caller's, in place of the engine's own.
+struct ThreadPool {
+  // Calls task(argument, index) once for each index below `count` (at most `threads`), on any
+  // threads, the caller's own included, at once or one after the other, and returns when all are
+  // done. Must not throw. May be called by several engines at once.
+  void (*run)(void* context, unsigned count, void (*task)(void* argument, unsigned index),
+              void* argument) = nullptr;
+  void* context = nullptr;
+  unsigned threads = 0;  // that work at once; at least 1
+};
+
 struct EngineOptions {
   // Default: GPUREADY_TERNARY_TIER where set, else the best that this CPU has.
   std::optional<Tier> tier;
-  bool strict = false;   // a tier that is not to be had is an error, not a recorded fallback
-  unsigned threads = 0;  // the caller's own included; 0: as many as this process may use
+  bool strict = false;  // a tier that is not to be had is an error, not a recorded fallback
+  // The caller's own included; 0: as many as this process may use, by its affinity and by the CPU
+  // quota of its cgroups. Of no meaning with a pool.
+  unsigned threads = 0;
+  std::optional<ThreadPool> pool = std::nullopt;
 };
 
 // Multiplies on the CPU. Its threads persist. Any thread may call; calls on one engine are made one
@@ -294,4 +327,5 @@ class CpuEngine {
   std::unique_ptr<detail::CpuEngine> engine_;
 };
 
+}  // namespace v0
 }  // namespace gpuready::ternary

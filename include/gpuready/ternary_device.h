@@ -29,6 +29,13 @@
 #include "gpuready/ternary.h"
 
 namespace gpuready::ternary {
+namespace detail {
+struct DeviceState;
+struct LoadedWeights;
+struct DeviceEngineMaker;
+}  // namespace detail
+
+inline namespace v0 {
 
 enum class TargetKind { automatic, cpu, cuda, vulkan };
 std::string_view to_string(TargetKind kind);
@@ -118,12 +125,6 @@ struct DeviceStats {
   std::optional<double> avg_matmul_time_ms() const;
 };
 
-struct OutputView;
-namespace detail {
-struct DeviceState;
-struct LoadedWeights;
-}  // namespace detail
-
 // Weights that an engine loaded: on its device, and in the packed host form. Cheap to copy and
 // shared between threads; gives the device's memory back with the last copy. Keeps the engine's
 // device open.
@@ -197,9 +198,10 @@ class DeviceEngine {
   void reset_stats() const;
 
  private:
-  friend struct DeviceEngineMaker;
+  friend struct detail::DeviceEngineMaker;
   explicit DeviceEngine(std::shared_ptr<detail::DeviceState> state) : state_(std::move(state)) {}
   std::shared_ptr<detail::DeviceState> state_;
 };
 
+}  // namespace v0
 }  // namespace gpuready::ternary

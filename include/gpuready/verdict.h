@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gpuready {
+namespace gpuready::inline v0 {
 
 // "Not tested is never passed": every way of not having tested has a status of its own.
 enum class VerdictStatus { passed, failed, not_tested, not_supported, timed_out, inconclusive };
@@ -86,4 +86,4 @@ struct Verdict {
   std::optional<std::string> injected_fault;
 };
 
-}  // namespace gpuready
+}  // namespace gpuready::inline v0

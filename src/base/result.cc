@@ -5,7 +5,7 @@
 
 namespace gpuready {
 
-std::string_view to_string(ErrorKind kind) {
+std::string_view v0::to_string(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::not_found:
       return "not_found";

@@ -93,7 +93,7 @@ std::string GpuInfo::summary() const {
   return "Available GPU backends: " + join(names, ", ") + (faked ? " (faked)" : "");
 }
 
-GpuInfo gpu_info_of(const Machine& machine) {
+GpuInfo v0::gpu_info_of(const Machine& machine) {
   GpuInfo info;
   if (!machine.fakes.empty()) {
     info.cuda = faked(machine, "cuda");
@@ -123,28 +123,28 @@ GpuInfo gpu_info_of(const Machine& machine) {
   return info;
 }
 
-Result<GpuInfo> try_get_gpu_info() { return gpu_info_of(*TRY(inspect_machine())); }
+Result<GpuInfo> v0::try_get_gpu_info() { return gpu_info_of(*TRY(inspect_machine())); }
 
-GpuInfo get_gpu_info() { return try_get_gpu_info().value_or(GpuInfo{}); }
+GpuInfo v0::get_gpu_info() { return try_get_gpu_info().value_or(GpuInfo{}); }
 
-bool gpu_available() { return live_gpu_available().value_or(false); }
+bool v0::gpu_available() { return live_gpu_available().value_or(false); }
 
-Result<void> preflight_check(const Machine& machine) {
+Result<void> v0::preflight_check(const Machine& machine) {
   if (gpu_info_of(machine).any_available()) return {};
   return fail(ErrorKind::no_device, std::string(kNone) + obstacle(machine));
 }
 
-Result<void> preflight_check() {
+Result<void> v0::preflight_check() {
   const auto machine = inspect_machine();
   if (machine) return preflight_check(**machine);
   return fail(machine.error().kind, std::string(kNone) + " " + machine.error().message);
 }
 
-Result<std::vector<CudaDeviceInfo>> list_cuda_devices() {
+Result<std::vector<CudaDeviceInfo>> v0::list_cuda_devices() {
   return cuda_devices_of(*TRY(inspect_machine()));
 }
 
-Result<std::vector<CudaDeviceInfo>> cuda_devices_of(const Machine& machine) {
+Result<std::vector<CudaDeviceInfo>> v0::cuda_devices_of(const Machine& machine) {
   const auto& driver = machine.nvidia;
   // That there is no device is an answer, not a failure.
   if (driver.cuda_start && !driver.cuda_start->ok() &&
@@ -187,7 +187,7 @@ Result<std::vector<CudaDeviceInfo>> cuda_devices_of(const Machine& machine) {
   return devices;
 }
 
-Result<LaunchParams> optimal_launch_params(std::int64_t rows, std::int64_t cols) {
+Result<LaunchParams> v0::optimal_launch_params(std::int64_t rows, std::int64_t cols) {
   const auto devices = TRY(list_cuda_devices());
   if (devices.empty()) return fail(ErrorKind::no_device, "there is no CUDA device");
   return optimal_launch_params(rows, cols, devices.front());

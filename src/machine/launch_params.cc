@@ -24,8 +24,8 @@ bool fewer_than(std::int64_t blocks_x, std::int64_t blocks_y, std::int64_t limit
 }
 }  // namespace
 
-Result<LaunchParams> optimal_launch_params(std::int64_t rows, std::int64_t cols,
-                                           const CudaDeviceInfo& device) {
+Result<LaunchParams> v0::optimal_launch_params(std::int64_t rows, std::int64_t cols,
+                                               const CudaDeviceInfo& device) {
   if (rows <= 0 || cols <= 0) return fail(ErrorKind::bad_input, "rows and cols must be positive");
   if (device.warp_size <= 0 || device.max_threads_per_block < device.warp_size ||
       device.multiprocessor_count <= 0 || device.max_shared_memory_per_block_bytes == 0 ||

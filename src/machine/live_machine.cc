@@ -68,7 +68,7 @@ bool find_out(Known& known, Host& host) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Machine>> inspect_machine() {
+Result<std::shared_ptr<const Machine>> v0::inspect_machine() {
   const auto host = make_live_host();
   const auto fakes = TRY(choose_fakes(*host, std::nullopt));
   Known& all = known();
@@ -76,7 +76,7 @@ Result<std::shared_ptr<const Machine>> inspect_machine() {
   return machine_of(all, *host);
 }
 
-void refresh() {
+void v0::refresh() {
   Known& all = known();
   const std::lock_guard lock(all.mutex);
   all.forget();

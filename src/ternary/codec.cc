@@ -154,7 +154,7 @@ Result<std::vector<float>> scales_of(const EncodedView& from) {
   return read_scales(from, size);
 }
 
-Result<std::size_t> encoded_bytes(FormatId id, Shape shape, Tiling tiling) {
+Result<std::size_t> v0::encoded_bytes(FormatId id, Shape shape, Tiling tiling) {
   const auto size = TRY(encoded_size(id, shape, tiling));
   return size.bytes;
 }
@@ -194,7 +194,7 @@ Result<void> finish_encoded(Encoded& encoded, std::span<std::uint8_t> bytes,
   return {};
 }
 
-Result<Codes> decode(const EncodedView& from, unsigned threads) {
+Result<Codes> v0::decode(const EncodedView& from, unsigned threads) {
   return compute([&]() -> Result<Codes> {
     const Format& f = format(from.format);
     if (f.four_levels) {
@@ -228,7 +228,7 @@ Result<Codes> decode(const EncodedView& from, unsigned threads) {
   });
 }
 
-Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& options) {
+Result<Encoded> v0::encode(const Codes& codes, FormatId to, const EncodeOptions& options) {
   return compute([&]() -> Result<Encoded> {
     if (format(to).four_levels) {
       return fail(ErrorKind::not_ternary,
@@ -262,12 +262,12 @@ Result<Encoded> encode(const Codes& codes, FormatId to, const EncodeOptions& opt
   });
 }
 
-Result<Encoded> convert(const EncodedView& from, FormatId to, const EncodeOptions& options) {
+Result<Encoded> v0::convert(const EncodedView& from, FormatId to, const EncodeOptions& options) {
   const auto codes = TRY(decode(from, options.threads));
   return encode(codes, to, options);
 }
 
-Result<std::vector<float>> dequantise(const EncodedView& from) {
+Result<std::vector<float>> v0::dequantise(const EncodedView& from) {
   return compute([&]() -> Result<std::vector<float>> {
     const Format& f = format(from.format);
     const auto scales = TRY(scales_of(from));

@@ -94,8 +94,8 @@ constexpr Preset kPresets[] = {
 
 }  // namespace
 
-std::span<const Format> formats() { return kFormats; }
-const Format& format(FormatId id) {
+std::span<const Format> v0::formats() { return kFormats; }
+const Format& v0::format(FormatId id) {
   static constexpr Format kNone = [] {
     Format none;
     none.name = "unknown format";
@@ -105,7 +105,7 @@ const Format& format(FormatId id) {
   return index < kFormats.size() ? kFormats[index] : kNone;
 }
 
-Result<FormatId> find_format(std::string_view name) {
+Result<FormatId> v0::find_format(std::string_view name) {
   const Format* family = nullptr;
   std::string names;
   int shared = 0;
@@ -123,7 +123,7 @@ Result<FormatId> find_format(std::string_view name) {
   return fail(ErrorKind::unknown_format, "no format is called \"" + std::string(name) + "\"");
 }
 
-std::optional<Tiling> published_tiling(FormatId id, Shape shape) {
+std::optional<Tiling> v0::published_tiling(FormatId id, Shape shape) {
   for (const Preset& preset : kPresets) {
     if (preset.id == id && preset.shape == shape) return preset.tiling;
   }

@@ -162,7 +162,7 @@ Result<Encoded> quantise_any(const FloatView& weights, Shape shape, FormatId to,
 
 }  // namespace
 
-Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned threads) {
+Result<Codes> v0::quantise_absmean(const FloatView& weights, Shape shape, unsigned threads) {
   return compute([&]() -> Result<Codes> {
     const auto count = TRY(check(weights, shape));
     const auto scale = TRY(scale_by_absmean(weights, count, threads));
@@ -177,13 +177,13 @@ Result<Codes> quantise_absmean(const FloatView& weights, Shape shape, unsigned t
   });
 }
 
-Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,
-                         const QuantiseOptions& options) {
+Result<Encoded> v0::quantise(const FloatView& weights, Shape shape, FormatId to,
+                             const QuantiseOptions& options) {
   return compute([&] { return quantise_any(weights, shape, to, options, std::nullopt); });
 }
 
-Result<Encoded> quantise_into(std::span<std::uint8_t> bytes, const FloatView& weights, Shape shape,
-                              FormatId to, const QuantiseOptions& options) {
+Result<Encoded> v0::quantise_into(std::span<std::uint8_t> bytes, const FloatView& weights,
+                                  Shape shape, FormatId to, const QuantiseOptions& options) {
   return compute([&] { return quantise_any(weights, shape, to, options, bytes); });
 }
 

@@ -182,14 +182,14 @@ const kernels::WeightTable& weight_table() {
   return kernels::kWeightsScalar;
 }
 
-std::string_view to_string(Tier tier) {
+std::string_view v0::to_string(Tier tier) {
   constexpr std::string_view kNames[] = {"scalar", "avx2", "avx-vnni", "avx512-vnni",
                                          "amx",    "neon", "dotprod",  "i8mm"};
   const auto index = static_cast<std::size_t>(tier);
   return index < std::size(kNames) ? kNames[index] : "unknown tier";
 }
 
-std::vector<TierStatus> tiers() {
+std::vector<TierStatus> v0::tiers() {
   std::vector<TierStatus> result;
   for (const Tier tier : kAllTiers) {
     std::string reason = why_not(tier);

@@ -75,18 +75,18 @@ bool serves_well(const Opened& opened, std::uint64_t needed_bytes) {
 
 }  // namespace
 
-std::string_view to_string(TargetKind kind) {
+std::string_view v0::to_string(TargetKind kind) {
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(kTargetNames) ? kTargetNames[index].name : "unknown";
 }
 
-std::string to_string(const Target& target) {
+std::string v0::to_string(const Target& target) {
   std::string text(to_string(target.kind));
   if (!target.id.empty()) text += ":" + target.id;
   return text;
 }
 
-Result<Target> parse_target(std::string_view text) {
+Result<Target> v0::parse_target(std::string_view text) {
   const auto colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   for (const TargetName& entry : kTargetNames) {

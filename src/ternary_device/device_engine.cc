@@ -45,7 +45,7 @@ Result<std::unique_ptr<BackendWeights>> load_on_gpu(DeviceState& state,
 
 }  // namespace
 
-DeviceEngine DeviceEngineMaker::make(EngineParts parts) {
+DeviceEngine detail::DeviceEngineMaker::make(EngineParts parts) {
   return DeviceEngine(std::make_shared<DeviceState>(std::move(parts)));
 }
 
@@ -85,7 +85,7 @@ Result<DeviceEngine> DeviceEngine::create(const DeviceOptions& options) {
     parts.gpu = std::move(choice.gpu);
     parts.fallbacks.insert(parts.fallbacks.end(), choice.fallbacks.begin(), choice.fallbacks.end());
   }
-  return DeviceEngineMaker::make(std::move(parts));
+  return detail::DeviceEngineMaker::make(std::move(parts));
 }
 
 Result<DeviceWeights> DeviceEngine::load(const PackedWeights& weights) const {

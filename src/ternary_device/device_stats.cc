@@ -22,7 +22,7 @@ std::string plural(std::uint64_t count, std::string_view one) {
 
 }  // namespace
 
-std::string_view to_string(BreakerState state) {
+std::string_view v0::to_string(BreakerState state) {
   constexpr std::string_view kNames[] = {"closed", "open", "half-open"};
   const auto index = static_cast<std::size_t>(state);
   return index < std::size(kNames) ? kNames[index] : "unknown";

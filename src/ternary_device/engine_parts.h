@@ -29,9 +29,11 @@ struct EngineParts {
   std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;
 };
 
+namespace detail {
 struct DeviceEngineMaker {
   static DeviceEngine make(EngineParts parts);
 };
+}  // namespace detail
 
 // The options, completed from the environment.
 struct ResolvedOptions {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <expected>
 
 #include "ternary_device/device_state.h"
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "ternary/floats.h"
 #include "ternary_device/verify_compare.h"
 

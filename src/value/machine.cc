@@ -23,7 +23,7 @@ std::string PciAddress::text() const {
   return out.data();
 }
 
-std::optional<PciAddress> parse_pci_address(std::string_view text) {
+std::optional<PciAddress> v0::parse_pci_address(std::string_view text) {
   text = trim(text);
   const auto dot = text.rfind('.');
   if (dot == text.npos) return std::nullopt;

@@ -13,6 +13,8 @@
 #include "fake_gpu.h"
 
 namespace gpuready::ternary {
+using detail::DeviceEngineMaker;
+
 namespace {
 
 using std::chrono::steady_clock;
