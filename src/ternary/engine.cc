@@ -30,6 +30,19 @@ std::string why_not_now(Tier tier) {
   return reason;
 }
 
+constexpr unsigned kMostThreads = 1024;
+
+Result<std::unique_ptr<Workers>> workers_for(const EngineOptions& options) {
+  if (!options.pool)
+    return std::make_unique<Workers>(
+        std::clamp(options.threads == 0 ? usable_cpus() : options.threads, 1u, kMostThreads));
+  if (options.pool->run == nullptr || options.pool->threads == 0 ||
+      options.pool->threads > kMostThreads)
+    return fail(ErrorKind::bad_input, "a thread pool needs a function that runs tasks, and 1 to " +
+                                          std::to_string(kMostThreads) + " threads");
+  return std::make_unique<Workers>(*options.pool);
+}
+
 }  // namespace
 
 CpuEngine::CpuEngine(std::unique_ptr<detail::CpuEngine> engine) : engine_(std::move(engine)) {}
@@ -61,8 +74,7 @@ Result<CpuEngine> CpuEngine::create(const EngineOptions& options) {
         fallbacks.push_back(std::string(to_string(*tier)) + ": " + reason);
       }
     }
-    auto engine = std::make_unique<detail::CpuEngine>(
-        std::clamp(options.threads == 0 ? usable_cpus() : options.threads, 1u, 1024u));
+    auto engine = std::make_unique<detail::CpuEngine>(TRY(workers_for(options)));
     engine->tier = *chosen;  // scalar at the least
     engine->table = table_of(*chosen);
     engine->fallbacks = std::move(fallbacks);

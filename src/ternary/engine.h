@@ -67,10 +67,8 @@ struct CpuEngine {
   std::vector<Share> shares;     // likewise
   unsigned made_at_fork = fork_count();
 
-  explicit CpuEngine(unsigned threads)
-      : workers(std::make_unique<Workers>(threads)),
-        scratch(workers->count()),
-        shares(workers->count()) {}
+  explicit CpuEngine(std::unique_ptr<Workers> w)
+      : workers(std::move(w)), scratch(workers->count()), shares(workers->count()) {}
   // In a forked process the threads are gone and whoever held the mutex is too: a call works alone,
   // with memory of its own, and what belongs to the threads is never touched or freed.
   bool forked() const { return made_at_fork != fork_count(); }

@@ -110,27 +110,6 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_rows(Shape shape, Form form,
   return weights;
 }
 
-bool is_group(std::int64_t group) {
-  return group == 32 || group == 64 || group == 128 || group == 256;
-}
-
-// Scales of groups, row-major: whether a sum of groups' terms is always a finite f32.
-Result<void> check_group_scales(std::span<const float> scales, Shape shape, std::int64_t group) {
-  const std::size_t groups = static_cast<std::size_t>((shape.cols + group - 1) / group);
-  for (std::size_t first = 0; first < scales.size(); first += groups) {
-    double most = 0;
-    for (const float scale : scales.subspan(first, groups)) {
-      most += 128.0 * static_cast<double>(group) * std::fabs(static_cast<double>(scale));
-    }
-    // Half of the range: rounding adds far less than that.
-    if (most > static_cast<double>(std::numeric_limits<float>::max()) / 2) {
-      return fail(ErrorKind::not_finite, "the scales of row " + std::to_string(first / groups) +
-                                             " are so large that its products can be infinite");
-    }
-  }
-  return {};
-}
-
 std::unexpected<Error> bad_code(std::span<const std::int8_t> codes) {
   const auto bad = std::find_if(codes.begin(), codes.end(),
                                 [](std::int8_t code) { return code < -1 || code > 1; });
@@ -162,6 +141,22 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_codes(std::span<const std::int8
 }
 
 }  // namespace
+
+Result<void> check_group_scales(std::span<const float> scales, Shape shape, std::int64_t group) {
+  const std::size_t groups = static_cast<std::size_t>((shape.cols + group - 1) / group);
+  for (std::size_t first = 0; first < scales.size(); first += groups) {
+    double most = 0;
+    for (const float scale : scales.subspan(first, groups)) {
+      most += 128.0 * static_cast<double>(group) * std::fabs(static_cast<double>(scale));
+    }
+    // Half of the range: rounding adds far less than that.
+    if (most > static_cast<double>(std::numeric_limits<float>::max()) / 2) {
+      return fail(ErrorKind::not_finite, "the scales of row " + std::to_string(first / groups) +
+                                             " are so large that its products can be infinite");
+    }
+  }
+  return {};
+}
 
 Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,
                                          std::int64_t count) {
@@ -346,6 +341,8 @@ Codes PackedWeights::unpack() const {
   return codes;
 }
 
-std::string_view to_string(Form form) { return form == Form::two_bit ? "two-bit" : "three-trits"; }
+std::string_view v0::to_string(Form form) {
+  return form == Form::two_bit ? "two-bit" : "three-trits";
+}
 
 }  // namespace gpuready::ternary

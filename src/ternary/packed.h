@@ -17,6 +17,15 @@ struct FreeAligned {
 };
 template <class T>
 using AlignedArray = std::unique_ptr<T[], FreeAligned>;
+// Packed bytes that are ours, or a caller's, which are left alone and kept by their keeper.
+struct FreeOrKeep {
+  bool ours = true;
+  std::shared_ptr<const void> keeper = nullptr;
+  void operator()(std::uint8_t* p) const {
+    if (ours) std::free(p);
+  }
+};
+using PackedBytes = std::unique_ptr<std::uint8_t[], FreeOrKeep>;
 void* allocate_aligned(std::size_t bytes, bool zeroed = true);
 
 namespace detail {
@@ -26,11 +35,11 @@ struct CpuWeights {
   Form form = Form::two_bit;
   std::size_t blocks = 0;  // a panel
   std::size_t panels = 0;
-  AlignedArray<std::uint8_t> bytes;  // [panels][blocks][block_bytes()]
-  std::vector<std::int32_t> sums;    // of w, a row each; padded to whole panels
-  std::vector<float> scales;         // a row each; or [panels][groups()][16], padded with 0
-  float greatest_scale = 0;          // in magnitude, of row scales
-  std::int64_t group = 0;            // weights that share a scale; 0: a row
+  PackedBytes bytes;               // [panels][blocks][block_bytes()]
+  std::vector<std::int32_t> sums;  // of w, a row each; padded to whole panels
+  std::vector<float> scales;       // a row each; or [panels][groups()][16], padded with 0
+  float greatest_scale = 0;        // in magnitude, of row scales
+  std::int64_t group = 0;          // weights that share a scale; 0: a row
 
   std::size_t block_bytes() const {
     return static_cast<std::size_t>(kernels::kBlockBytes[static_cast<int>(form)]);
@@ -69,6 +78,13 @@ Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_
 // 0 where each row has one scale, the group where scales differ within a row, or
 // not_representable where such blocks are not groups of a row's weights.
 Result<std::int64_t> scale_group_of(const Codes& codes);
+
+// Whether scales may be one for so many weights of a row.
+inline bool is_group(std::int64_t group) {
+  return group == 32 || group == 64 || group == 128 || group == 256;
+}
+// Scales of groups, row-major: whether a sum of groups' terms is always a finite f32.
+Result<void> check_group_scales(std::span<const float> scales, Shape shape, std::int64_t group);
 
 inline int block_cols(Form form) { return kernels::kBlockCols[static_cast<int>(form)]; }
 

@@ -1,8 +1,10 @@
 #include "ternary/workers.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "ternary/compute.h"
+#include "ternary/cpu_quota.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -65,6 +67,16 @@ void Workers::serve(unsigned index) {
 }
 
 void Workers::run(unsigned parts, const std::function<void(unsigned)>& work) {
+  if (pool_ && parts > 1) {
+    pool_->run(
+        pool_->context, parts,
+        [](void* argument, unsigned index) {
+          const DefaultRounding rounding;  // of a thread that is not ours
+          (*static_cast<const std::function<void(unsigned)>*>(argument))(index);
+        },
+        const_cast<void*>(static_cast<const void*>(&work)));
+    return;
+  }
   if (parts > 1) {
     parts_ = parts;
     work_ = &work;
@@ -96,7 +108,7 @@ unsigned usable_cpus() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) {
     const int count = CPU_COUNT(&set);
-    if (count > 0) return static_cast<unsigned>(count);
+    if (count > 0) return std::min(static_cast<unsigned>(count), cpus_of_quota());
   }
 #endif
   const unsigned count = std::thread::hardware_concurrency();
