@@ -10,7 +10,7 @@ if(TARGET gpuready-guest)  # `gpuready vm initrd` looks for it beside the progra
   install(TARGETS gpuready-guest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gpuready DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS gpuready_shared EXPORT gpureadyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # With what they are made of.
@@ -20,7 +20,7 @@ foreach(name ${archives} zstd)
   install(TARGETS gpuready_${name} EXPORT gpureadyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
 foreach(name machine ternary)
-  target_compile_features(gpuready_${name} INTERFACE cxx_std_23)
+  target_compile_features(gpuready_${name} INTERFACE cxx_std_20)
 endforeach()
 
 install(EXPORT gpureadyTargets NAMESPACE gpuready:: DESTINATION ${package_folder})

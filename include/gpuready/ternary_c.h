@@ -49,6 +49,13 @@ typedef struct gpuready_ternary_options {
   /* Until so many calls went to the CPU, or so much time has passed: 0 is 1000 and 30000. */
   uint64_t breaker_retry_calls, breaker_cool_down_ms;
   const char* tier; /* of the CPU's part: "scalar", "avx2", ...; null: the best */
+  /* Threads of the caller's for the CPU's part, in place of the library's own; null: none. Calls
+   * task(argument, index) once for each index below `count` (at most pool_threads), on any threads,
+   * at once or one after the other, and returns when all are done. */
+  void (*pool_run)(void* pool_context, unsigned count, void (*task)(void* argument, unsigned index),
+                   void* argument);
+  void* pool_context;
+  uint32_t pool_threads;
 } gpuready_ternary_options;
 
 enum { GPUREADY_TERNARY_TEXT_MAX = 256 };
@@ -155,6 +162,72 @@ GPUREADY_API gpuready_status gpuready_ternary_multiply_i32(gpuready_ternary_engi
                                                            const int8_t* activations,
                                                            size_t activation_count, int64_t m,
                                                            int32_t* out, size_t out_count);
+
+/* ---- Packed weights: what the CPU's kernels read and ternary_cuda_c.h loads -------------------
+ */
+
+typedef struct gpuready_ternary_packed gpuready_ternary_packed;
+typedef enum gpuready_ternary_form {
+  GPUREADY_TERNARY_TWO_BIT = 0,
+  GPUREADY_TERNARY_THREE_TRITS = 1 /* smaller; docs/ternary.md says where it is quicker */
+} gpuready_ternary_form;
+
+/* From bytes of a format, of any alignment; `scales` where the format keeps them beside. */
+GPUREADY_API gpuready_status gpuready_ternary_pack(const char* format, int64_t rows, int64_t cols,
+                                                   const void* bytes, size_t byte_count,
+                                                   const float* scales, size_t scale_count,
+                                                   gpuready_ternary_form form,
+                                                   gpuready_ternary_packed** packed);
+/* From `count` = rows * cols values, quantised to a format. */
+GPUREADY_API gpuready_status gpuready_ternary_pack_values(
+    const void* values, gpuready_ternary_type type, size_t count, int64_t rows, int64_t cols,
+    const char* format, gpuready_ternary_rule rule, gpuready_ternary_form form,
+    gpuready_ternary_packed** packed);
+GPUREADY_API void gpuready_ternary_packed_destroy(gpuready_ternary_packed* packed);
+/* Each may be null but `packed`; saved_bytes is the size of the saved form. */
+GPUREADY_API gpuready_status gpuready_ternary_packed_info(const gpuready_ternary_packed* packed,
+                                                          int64_t* rows, int64_t* cols,
+                                                          size_t* bytes, size_t* saved_bytes);
+/* The saved form, which a file can hold: the same on every CPU. */
+GPUREADY_API gpuready_status gpuready_ternary_packed_save(const gpuready_ternary_packed* packed,
+                                                          void* to, size_t saved_bytes);
+/* Weights in a saved form, without a copy: `saved` begins at a multiple of 64 (a mapped file does)
+ * and stays as it is until the handle, and all that was made of it but what is on a GPU, is
+ * destroyed. With `trust` 0 all of it is read once and checked, so that any file may be given; with
+ * 1 the header, sums and scales alone. */
+GPUREADY_API gpuready_status gpuready_ternary_packed_view(const void* saved, size_t saved_bytes,
+                                                          int32_t trust,
+                                                          gpuready_ternary_packed** packed);
+/* Loads packed weights into an engine, which shares them. */
+GPUREADY_API gpuready_status gpuready_ternary_weights_from_packed(
+    gpuready_ternary_engine* engine, const gpuready_ternary_packed* packed,
+    gpuready_ternary_weights** weights);
+
+/* ---- GGUF files, read where they lie in memory (ternary_gguf.h) -------------------------------
+ */
+
+typedef struct gpuready_ternary_gguf gpuready_ternary_gguf;
+
+/* `bytes` (a mapped file, say) stay as they are until the handle is destroyed. */
+GPUREADY_API gpuready_status gpuready_ternary_gguf_read(const void* bytes, size_t size,
+                                                        gpuready_ternary_gguf** file);
+GPUREADY_API void gpuready_ternary_gguf_destroy(gpuready_ternary_gguf* file);
+GPUREADY_API gpuready_status gpuready_ternary_gguf_count(const gpuready_ternary_gguf* file,
+                                                         size_t* tensors);
+GPUREADY_API gpuready_status gpuready_ternary_gguf_find(const gpuready_ternary_gguf* file,
+                                                        const char* name, size_t* index);
+/* The name is cut to fit; each pointer may be null, `name` when capacity is 0. `type` is ggml's
+ * number. */
+GPUREADY_API gpuready_status gpuready_ternary_gguf_tensor(const gpuready_ternary_gguf* file,
+                                                          size_t index, char* name, size_t capacity,
+                                                          int64_t* rows, int64_t* cols,
+                                                          uint32_t* type);
+/* Packs a tensor's weights, which need the file no longer. `layout` names a format where the type
+ * stands for several ("i2_s-x86"), else it may be null. */
+GPUREADY_API gpuready_status gpuready_ternary_gguf_pack(const gpuready_ternary_gguf* file,
+                                                        size_t index, const char* layout,
+                                                        gpuready_ternary_form form,
+                                                        gpuready_ternary_packed** packed);
 
 GPUREADY_API gpuready_status gpuready_ternary_get_stats(gpuready_ternary_engine* engine,
                                                         gpuready_ternary_stats* stats);

@@ -44,6 +44,10 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
   }
   ~CudaDevice() override {
     if (!context_) return;
+    if (borrowed_) {
+      for (const auto& [image, module] : modules_) (void)call(driver_.module_unload, module);
+      return;
+    }
     // Errors are of no interest any more: the context goes, and with it all that is in it.
     (void)driver_.context_set_current(context_);
     for (const auto& [image, module] : modules_) (void)driver_.module_unload(module);
@@ -56,6 +60,14 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
     if (auto read = read_cuda_info(); !read) return read;
     if (auto done = driver_.primary_context_retain(&context_, number_); !done) return note(done);
     return note(make_current());
+  }
+
+  Result<void> borrow(CudaHandle context) {
+    TRY(read_info());
+    TRY(read_cuda_info());
+    context_ = context;
+    borrowed_ = true;
+    return {};
   }
 
   DeviceFault fault_of(const Error& error) const override { return cuda_fault_of(error); }
@@ -146,7 +158,19 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
     return fail(ErrorKind::unsupported, "a GPU's peer must be a GPU of the same driver");
   }
 
-  Result<void> make_current() override { return driver_.context_set_current(context_); }
+  Result<void> make_current() override {
+    if (!borrowed_) return driver_.context_set_current(context_);
+    CudaHandle now = nullptr;
+    TRY(driver_.context_get_current(&now));
+    if (now == context_) return {};
+    TRY(driver_.context_push(context_));
+    pushed_ = true;
+    return {};
+  }
+  void restore_current() override {
+    CudaHandle popped = nullptr;
+    if (std::exchange(pushed_, false)) (void)driver_.context_pop(&popped);
+  }
   Result<CudaHandle> load(const Kernel& kernel) override;
   // More than 48 KiB of dynamic shared memory must be allowed, function by function.
   Result<void> allow_shared(CudaHandle function, unsigned bytes) override {
@@ -169,6 +193,7 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
   Result<CudaHandle> module_of(const KernelImage& image);
 
   CudaHandle context_ = nullptr;
+  bool borrowed_ = false, pushed_ = false;
   std::map<const unsigned char*, CudaHandle> modules_;
   std::map<CudaHandle, unsigned> shared_bytes_;  // dynamic, allowed so far
   std::map<DeviceAddress, CudaAliased> aliased_;
@@ -271,6 +296,28 @@ Result<std::unique_ptr<Device>> open_cuda_device(std::string_view uuid) {
   return fail(ErrorKind::not_found,
               fmt::format("the CUDA driver does not show {} to this process (it shows: {})",
                           printable(uuid), seen.empty() ? "nothing" : join(seen, ", ")));
+}
+
+Result<std::unique_ptr<Device>> borrow_cuda_context(void* context) {
+  const CudaDriver& driver = *TRY(CudaDriver::start());
+  CudaHandle now = nullptr, popped = nullptr;
+  TRY(driver.context_get_current(&now));
+  if (!context) context = now;
+  if (!context)
+    return fail(ErrorKind::bad_input,
+                "no CUDA context was given, and this thread has no current one");
+  CudaDeviceNumber number = 0;
+  if (context != now) TRY(driver.context_push(context));
+  const auto read = driver.context_device(&number);
+  if (context != now) (void)driver.context_pop(&popped);
+  if (!read) return std::unexpected(read.error());
+  for (const CudaDeviceIdentity& identity : TRY(list_cuda_identities(driver))) {
+    if (identity.number != number) continue;
+    auto device = std::make_unique<CudaDevice>(driver, number, identity.uuid);
+    TRY(device->borrow(context));
+    return device;
+  }
+  return fail(ErrorKind::no_device, "the CUDA driver does not list the context's device");
 }
 
 DeviceFault cuda_fault_of(const Error& error) {

@@ -111,6 +111,10 @@ struct CudaDriver {
   CudaFunction<CudaDeviceNumber> primary_context_release{library, "cuDevicePrimaryCtxRelease_v2",
                                                          "cuDevicePrimaryCtxRelease"};
   CudaFunction<CudaHandle> context_set_current{library, "cuCtxSetCurrent"};
+  CudaFunction<CudaHandle*> context_get_current{library, "cuCtxGetCurrent"};
+  CudaFunction<CudaHandle> context_push{library, "cuCtxPushCurrent_v2", "cuCtxPushCurrent"};
+  CudaFunction<CudaHandle*> context_pop{library, "cuCtxPopCurrent_v2", "cuCtxPopCurrent"};
+  CudaFunction<CudaDeviceNumber*> context_device{library, "cuCtxGetDevice"};
 
   CudaFunction<std::size_t*, std::size_t*> memory_info{library, "cuMemGetInfo_v2", "cuMemGetInfo"};
   CudaFunction<CudaPointer*, std::size_t> memory_allocate{library, "cuMemAlloc_v2", "cuMemAlloc"};

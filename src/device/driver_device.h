@@ -123,6 +123,8 @@ class DriverDevice : public Device {
 
   // Makes the GPU, or the context on it, the calling thread's current one.
   virtual Result<void> make_current() = 0;
+  // Undoes that, where the calling thread's current one is not ours to change.
+  virtual void restore_current() {}
   // Loads a kernel's code; asked for once.
   virtual Result<Handle> load(const Kernel& kernel) = 0;
   // Lets the function have so much dynamic shared memory.
@@ -135,7 +137,9 @@ class DriverDevice : public Device {
   Result<void> in_context(const Work& work) {
     if (lost_) return std::unexpected(*lost_);
     if (auto current = note(make_current()); !current) return current;
-    return note(work());
+    auto done = note(work());
+    restore_current();
+    return done;
   }
   template <class... Args>
   Result<void> call(const DriverFunction<Driver::kApi, Args...>& function,

@@ -10,6 +10,7 @@
 #include "gpuready/ternary_device.h"
 #include "ternary/floats.h"
 #include "ternary/shape.h"
+#include "ternary_device/c_values.h"
 
 using namespace gpuready::ternary;
 using gpuready::c_call;
@@ -43,16 +44,6 @@ Result<Tier> tier_of(const char* name) {
               "there is no tier \"" + gpuready::printable(name) + "\"");
 }
 
-// `count` values. The library checks the type; without it their size would not be known.
-Result<FloatView> values_of(const void* values, gpuready_ternary_type type, std::size_t count) {
-  const auto as = static_cast<FloatType>(type);
-  TRY(check_type(as));
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, bytes_of(as), &bytes))
-    return fail(ErrorKind::too_large, std::to_string(count) + " values are too many");
-  return FloatView(as, {static_cast<const std::byte*>(values), bytes});
-}
-
 Result<DeviceOptions> from_c(const gpuready_ternary_options& given) {
   DeviceOptions options;
   if (given.target != nullptr) options.target = TRY(parse_target(given.target));
@@ -62,6 +53,8 @@ Result<DeviceOptions> from_c(const gpuready_ternary_options& given) {
   options.expected_bytes = given.expected_bytes;
   options.cpu.threads = given.threads;
   if (given.tier != nullptr) options.cpu.tier = TRY(tier_of(given.tier));
+  if (given.pool_run != nullptr)
+    options.cpu.pool = ThreadPool{given.pool_run, given.pool_context, given.pool_threads};
   if (given.breaker_errors < -1)
     return fail(ErrorKind::bad_input, "breaker_errors is " + std::to_string(given.breaker_errors));
   if (given.breaker_errors != 0)
@@ -74,28 +67,6 @@ Result<DeviceOptions> from_c(const gpuready_ternary_options& given) {
     options.breaker.cool_down =
         std::chrono::milliseconds(std::min(given.breaker_cool_down_ms, kYearMs));
   return options;
-}
-
-// Scales that lie beside the bytes.
-Result<std::size_t> scales_beside(FormatId id, Shape shape) {
-  const Format& f = format(id);
-  const auto count = TRY(elements(shape));
-  if (f.scales_inside) return std::size_t{0};
-  const auto block = static_cast<std::size_t>(f.scale_block);
-  return block == 0 ? std::size_t{1} : (count + block - 1) / block;
-}
-
-struct Sizes {
-  FormatId format;
-  std::size_t bytes, scales;
-};
-Result<Sizes> sizes_of(const char* name, Shape shape) {
-  const auto id = TRY(find_format(name));
-  // As encode() chooses one where none is given.
-  const Tiling tiling = published_tiling(id, shape).value_or(Tiling{});
-  const auto bytes = TRY(encoded_bytes(id, shape, tiling));
-  const auto scales = TRY(scales_beside(id, shape));
-  return Sizes{id, bytes, scales};
 }
 
 Result<Encoded> quantise_on(const DeviceEngine& engine, const FloatView& values, Shape shape,
@@ -287,6 +258,18 @@ gpuready_status gpuready_ternary_weights_from_codes(gpuready_ternary_engine* eng
         TRY(PackedWeights::pack({codes, code_count}, {rows, cols}, {values, group}));
     auto loaded = TRY(engine->engine.load(packed));
     *weights = new gpuready_ternary_weights{std::move(loaded)};
+    return {};
+  });
+}
+
+gpuready_status gpuready_ternary_weights_from_packed(gpuready_ternary_engine* engine,
+                                                     const gpuready_ternary_packed* packed,
+                                                     gpuready_ternary_weights** weights) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || packed == nullptr || weights == nullptr)
+      return null_pointer("an argument");
+    *weights = nullptr;
+    *weights = new gpuready_ternary_weights{TRY(engine->engine.load(packed->weights))};
     return {};
   });
 }

@@ -18,6 +18,10 @@
 static struct fake_device g_devices[MAX_DEVICES];
 static int g_visible[MAX_DEVICES], g_visible_count, g_started;
 __thread struct fake_device* fake_current;
+/* The contexts that were current before those that were pushed. */
+#define MAX_PUSHED 8
+static __thread struct fake_device* g_stack[MAX_PUSHED];
+static __thread int g_pushed;
 int fake_sticky;
 
 /* ---- what FAKE_CUDA says ---- */
@@ -38,7 +42,7 @@ int fake_enter(const char* symbol) {
   if (strcmp(symbol, "cuInit") == 0 && option("init", text, sizeof text)) return atoi(text);
   if (strcmp(symbol, "cuInit") != 0 && !g_started) return 3;
   /* What may stand between launches that overlap. */
-  if (strcmp(symbol, "cuLaunchKernelEx") != 0 && strcmp(symbol, "cuCtxSetCurrent") != 0) {
+  if (strcmp(symbol, "cuLaunchKernelEx") != 0 && !strstr(symbol, "Current")) {
     fake_end_launches();
   }
   return fake_sticky;
@@ -218,6 +222,36 @@ API cuDevicePrimaryCtxRelease_v2(int device) {
 API cuCtxSetCurrent(void* context) {
   ENTER("cuCtxSetCurrent");
   fake_current = context;
+  return 0;
+}
+
+API cuCtxGetCurrent(void** context) {
+  ENTER("cuCtxGetCurrent");
+  *context = fake_current;
+  return 0;
+}
+
+API cuCtxPushCurrent_v2(void* context) {
+  ENTER("cuCtxPushCurrent_v2");
+  if (!context) return 201;
+  if (g_pushed == MAX_PUSHED) return 2;
+  g_stack[g_pushed++] = fake_current;
+  fake_current = context;
+  return 0;
+}
+
+API cuCtxPopCurrent_v2(void** context) {
+  ENTER("cuCtxPopCurrent_v2");
+  if (g_pushed == 0) return 201;
+  *context = fake_current;
+  fake_current = g_stack[--g_pushed];
+  return 0;
+}
+
+API cuCtxGetDevice(int* device) {
+  ENTER("cuCtxGetDevice");
+  NEED_CONTEXT;
+  for (*device = 0; g_visible[*device] != fake_current->number;) ++*device;
   return 0;
 }
 

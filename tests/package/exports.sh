@@ -5,7 +5,7 @@
 set -euo pipefail
 source=$1 library=$2 cc=${3:-cc}
 
-declared=$(for header in gpuready pack_c ternary_c vm_c; do
+declared=$(for header in gpuready pack_c ternary_c ternary_cuda_c vm_c; do
              "$cc" -E -P -I "$source/include" "$source/include/gpuready/$header.h" | tr '\n' ' ' |
                grep -oE 'visibility\("default"\)\)\)[^;(]*\(' | grep -oE '[A-Za-z0-9_]+ *\($' | tr -d ' ('
            done | sort -u)

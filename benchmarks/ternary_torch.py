@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""The public CUDA interface on torch's current stream: bits against the CPU, capture into torch's graphs, and times
+beside torch's own. Vectors are cold: graphs go round at least 240 MB of weights. Matrices are compared with
+cuBLASLt's int8 product (torch._int_mm), with quantising of activations in both.
+Usage: ternary_torch.py LIBRARY [vectors|matrices|bits]..."""
+import ctypes as c
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
+import torch
+from ternary import BF16, F16, F32, Tensor, Ternary  # examples/ternary.py
+
+VECTORS = [(2560, 2560), (13824, 2560), (2560, 6912), (20480, 3200), (5120, 27648), (55296, 5120), (8192, 8192), (28672, 8192)]
+MATRICES = [(m, n, k) for m in (512, 4096)
+            for n, k in ((2560, 2560), (13824, 2560), (8192, 8192), (28672, 8192), (8192, 28672), (4096, 14336))]
+TYPES = {torch.float32: F32, torch.float16: F16, torch.bfloat16: BF16}
+OUT = {torch.int32: 0, torch.float32: 1, torch.bfloat16: 2}
+
+
+def random_packed(t, n, k):
+    """I2_S bytes of random codes, made on the GPU."""
+    codes = torch.randint(0, 3, (n * k // 4, 4), dtype=torch.uint8, device="cuda")
+    packed = (codes[:, 0] << 6) | (codes[:, 1] << 4) | (codes[:, 2] << 2) | codes[:, 3]
+    data = packed.cpu().numpy().tobytes() + bytes(c.c_float(0.75)) + bytes(28)
+    return t.handle("pack", b"i2_s-x86", c.c_int64(n), c.c_int64(k), data, c.c_size_t(len(data)), None, c.c_size_t(0), 0)
+
+
+class Layer:
+    def __init__(self, t, engine, packed, m, copies=1):
+        self.t, self.engine, self.m = t, engine, m
+        one = (c.c_void_p * 1)(packed.value)
+        self.weights = [t.handle("cuda_load", engine, one, c.c_size_t(1)) for _ in range(copies)]
+        n, k, size = c.c_int64(), c.c_int64(), c.c_size_t()
+        t.call("cuda_weights_info", self.weights[0], c.byref(n), c.byref(k), c.byref(size))
+        self.n, self.k, self.bytes = n.value, k.value, size.value
+        self.room = t.handle("cuda_activations_create", engine, c.c_int64(m), k)
+        t.call("cuda_prepare", engine, n, k, c.c_int64(m))
+        t.call("cuda_workspace", engine, n, k, c.c_int64(m), c.byref(size))
+        self.workspace = torch.empty(max(1, size.value), dtype=torch.uint8, device="cuda")
+        self.needed = size
+
+    def stream(self):
+        return c.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+    def quantise(self, x):
+        self.t.call("cuda_quantise", self.engine, self.stream(), c.c_void_p(x.data_ptr()), TYPES[x.dtype],
+                    c.c_size_t(x.nbytes), self.room, c.c_int64(self.m))
+
+    def out(self, y):
+        return (c.c_int64(self.m), c.c_void_p(y.data_ptr()), OUT[y.dtype], c.c_size_t(y.nbytes),
+                c.c_void_p(self.workspace.data_ptr()), self.needed)
+
+    def multiply(self, y, copy=0):
+        self.t.call("cuda_multiply", self.engine, self.stream(), self.weights[copy], self.room, *self.out(y))
+
+    def values(self, x, y, copy=0):
+        self.t.call("cuda_multiply_values", self.engine, self.stream(), self.weights[copy], c.c_void_p(x.data_ptr()),
+                    TYPES[x.dtype], c.c_size_t(x.nbytes), self.room, *self.out(y))
+
+    def close(self):
+        torch.cuda.synchronize()
+        self.t.destroy("cuda_activations", self.room)
+        for weights in self.weights:
+            self.t.destroy("cuda_weights", weights)
+
+
+def graph_us(work, calls, samples=7):
+    """Microseconds of one of the `calls` that work() makes, by replay of a graph: the median."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def once(replays):
+        start.record()
+        for _ in range(replays):
+            graph.replay()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3 / replays
+    replays = max(1, min(100, int(4000 / max(once(1), 1e-3))))
+    return sorted(once(replays) for _ in range(samples))[samples // 2] / calls
+
+
+def bits(t, engine):
+    """Every float type and output, eager and from a graph, against the engine that is on the CPU."""
+    os.environ["GPUREADY_TERNARY_DEVICE"] = "cpu"
+    cpu, wrong, checked = t.handle("engine_create", None), 0, 0
+    for n, k in ((2560, 2560), (390, 1280), (4096, 4096)):
+        packed = random_packed(t, n, k)
+        on_cpu = t.handle("weights_from_packed", cpu, packed)
+        for m in (1, 2, 7, 16, 17, 64, 130, 512):
+            layer = Layer(t, engine, packed, m)
+            for dtype in TYPES:
+                x = torch.randn(m, k, device="cuda").to(dtype)
+                host, expected = x.cpu(), torch.empty(m, n)
+                t.multiply(cpu, on_cpu, Tensor(host), m, Tensor(expected))
+                for out in (torch.float32, torch.bfloat16):
+                    eager, split, replayed = (torch.zeros(m, n, dtype=out, device="cuda") for _ in range(3))
+                    layer.values(x, eager)
+                    layer.quantise(x)
+                    layer.multiply(split)
+                    torch.cuda.synchronize()
+                    graph = torch.cuda.CUDAGraph()
+                    with torch.cuda.graph(graph):
+                        layer.values(x, replayed)
+                    replayed.zero_()
+                    graph.replay()
+                    for y in (eager, split, replayed):
+                        checked += 1
+                        wrong += not torch.equal(y.cpu(), expected.to(out))
+            layer.close()
+        t.destroy("weights", on_cpu)
+        t.destroy("packed", packed)
+    print(f"bits: {checked} products of every type, eager and replayed, {wrong} differ from the CPU's")
+
+
+def vectors(t, engine):
+    print("N x K: microseconds of a vector, cold, out bf16: from int8, from f32, from bf16")
+    for n, k in VECTORS:
+        packed = random_packed(t, n, k)
+        copies = max(2, -(-240_000_000 // (n * k // 4)))
+        layer = Layer(t, engine, packed, 1, copies)
+        y, x = torch.empty(1, n, dtype=torch.bfloat16, device="cuda"), torch.randn(1, k, device="cuda")
+        half = x.bfloat16()
+        layer.quantise(x)
+        times = [graph_us(lambda: [layer.multiply(y, i) for i in range(copies)], copies),
+                 graph_us(lambda: [layer.values(x, y, i) for i in range(copies)], copies),
+                 graph_us(lambda: [layer.values(half, y, i) for i in range(copies)], copies)]
+        print(f"{n} x {k}: " + " ".join(f"{us:.2f}" for us in times), flush=True)
+        layer.close()
+        t.destroy("packed", packed)
+
+
+def matrices(t, engine):
+    print("M x N x K: microseconds, in and out bf16, quantising in both: ours, torch._int_mm, ratio; without quantising: ours, torch's, ratio")
+    # What torch would do around its int8 product, in one kernel each.
+    @torch.compile(dynamic=False)
+    def quantised(x):
+        limit = x.abs().amax(1, keepdim=True).float().clamp(min=1e-5)
+        return (x.float() * (127 / limit)).round().clamp(-128, 127).to(torch.int8), limit / 127
+
+    @torch.compile(dynamic=False)
+    def scaled(sums, steps):
+        return (sums.float() * (steps * 0.75)).bfloat16()
+    for m, n, k in MATRICES:
+        packed = random_packed(t, n, k)
+        layer = Layer(t, engine, packed, m)
+        x = torch.randn(m, k, device="cuda").bfloat16()
+        y = torch.empty(m, n, dtype=torch.bfloat16, device="cuda")
+        w = torch.randint(-1, 2, (n, k), dtype=torch.int8, device="cuda").t()  # columns follow each other
+
+        def theirs():
+            q, steps = quantised(x)
+            return scaled(torch._int_mm(q, w), steps)
+        theirs()
+        q = quantised(x)[0]
+        layer.quantise(x)
+        ours, other = graph_us(lambda: [layer.values(x, y) for _ in range(10)], 10), graph_us(lambda: [theirs() for _ in range(10)], 10)
+        bare, bare_other = graph_us(lambda: [layer.multiply(y) for _ in range(10)], 10), graph_us(lambda: [torch._int_mm(q, w) for _ in range(10)], 10)
+        print(f"{m} x {n} x {k}: {ours:.1f} {other:.1f} {other / ours:.2f}; {bare:.1f} {bare_other:.1f} {bare_other / bare:.2f}", flush=True)
+        layer.close()
+        t.destroy("packed", packed)
+
+
+def main():
+    t = Ternary(sys.argv[1])
+    torch.manual_seed(1)
+    torch.zeros(1, device="cuda")
+    engine = t.handle("cuda_create", None)
+    name = torch.cuda.get_device_name()
+    print(name, "torch", torch.__version__)
+    for part in sys.argv[2:] or ["bits", "vectors", "matrices"]:
+        {"bits": bits, "vectors": vectors, "matrices": matrices}[part](t, engine)
+    t.destroy("cuda", engine)
+
+
+if __name__ == "__main__":
+    main()
