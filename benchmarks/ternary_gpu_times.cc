@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "kernels/ternary_kernels.h"
 #include "ternary_device/gemv_plan.h"
+#include "ternary_device/gpu_grouped.h"
 #include "ternary_gpu.h"
 
 namespace gpuready::ternary {
@@ -125,6 +126,31 @@ WholeTimes time_whole(Bench& b, Copies& c, std::int64_t m, const GemvPlan& plan)
   return times;
 }
 
+// The same products by groups of columns that have a scale each, which every copy has of its own;
+// `cold_us` is that with a scale a row.
+void time_grouped(Bench& b, Copies& c, std::int64_t m, double cold_us) {
+  for (const std::uint32_t group : {256u, 32u}) {
+    const GpuWeightsView& first = c.views[0];
+    const std::uint64_t groups = tiles_of(static_cast<std::uint64_t>(first.shape.cols), group);
+    const std::uint64_t bytes = std::uint64_t{first.row_tiles} * groups * kTileRows * 4;
+    const auto count = static_cast<unsigned>(c.views.size());
+    const auto scales = must(DeviceBuffer::make(b.device, count * bytes));
+    const std::vector<float> some(count * bytes / 4, 0.01f);
+    must(b.device.copy_to_device(b.stream, scales.address(), some.data(), count * bytes));
+    std::vector<GpuWeightsView> views = c.views;
+    for (unsigned i = 0; i < count; ++i) {
+      views[i].scales = scales.address() + i * bytes;
+      views[i].group = group;
+    }
+    must(grouped_product().prepare(b.device, first.shape, m));
+    const double us = b.time_us(count, [&] {
+      for (const auto& view : views) must(grouped_product().run(call_of(b, c, view, m)));
+    });
+    fmt::print("      groups of {:<3} cold {:>7.2f} us, {:.2f} times the speed of row scales\n",
+               group, us, cold_us / us);
+  }
+}
+
 }  // namespace
 
 void time_shape(Bench& b, Shape s, std::int64_t m, bool variants) {
@@ -147,6 +173,7 @@ void time_shape(Bench& b, Shape s, std::int64_t m, bool variants) {
       s.rows, s.cols, m, bytes / 1e6, copies.views.size(), times.cold_us, share(times.cold_us),
       times.warm_us, whole.two_us, whole.one_us ? fmt::format("{:.2f} us", *whole.one_us) : "-",
       name(chosen));
+  time_grouped(b, copies, m, times.cold_us);
   std::vector<GemvPlan> plans;
   for (const unsigned stages : {1u, 2u, 3u, 4u})
     plans.push_back(gemv_plan(info, s, m, kStream, stages));

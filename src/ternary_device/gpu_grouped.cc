@@ -22,10 +22,10 @@ const Choice& choice_for(const DeviceInfo& device, std::int64_t rows) {
   return rows > 4 && device.compute_capability.value_or(0) >= 80 ? kSixteen : kFour;
 }
 
-// Codes, their sums a piece of 32 columns, and the groups' terms.
+// Codes, their sums a piece of 32 columns, and the groups' terms, of each row; and scales.
 unsigned shared_bytes(const Choice& choice, unsigned group, unsigned chunk_tiles) {
-  const unsigned cols = chunk_tiles * kTileCols;
-  return choice.rows * (cols + choice.padding_bytes + cols / 32 * 4 + cols / group * kTileRows * 4);
+  const unsigned cols = chunk_tiles * kTileCols, of_groups = cols / group * kTileRows * 4;
+  return choice.rows * (cols + choice.padding_bytes + cols / 32 * 4 + of_groups) + of_groups;
 }
 
 // Every GPU gives 48 KiB; more than 32 tiles spare little.

@@ -116,19 +116,35 @@ GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
   const u32 first_row = block_index() / p.row_tiles * kRows;
   const u32 row_words = p.chunk_tiles * 32 + Sums::kPadding;
   const u32 group_pieces = kOfTile * tiles;
-  // In shared memory: codes, their sums a piece, and the groups' terms.
+  // In shared memory: codes, their sums a piece, the groups' terms and their scales.
   int* piece_sums = reinterpret_cast<int*>(shared_words + kRows * row_words);
   float* terms = reinterpret_cast<float*>(piece_sums + kRows * p.chunk_tiles * kPieces);
   const char* weights = reinterpret_cast<const char*>(p.tiles_address) +
                         static_cast<u64>(row_tile) * p.col_tiles * kTileBytes + lane * 16;
-  const float* scales = reinterpret_cast<const float*>(p.scales_address) +
-                        static_cast<u64>(row_tile) * p.groups * kTileRows;
+  const u32 chunk_groups = p.chunk_tiles * kPieces / group_pieces;
+  float* scales = terms + kRows * chunk_groups * kTileRows;
+  const u64 all_scales = p.scales_address + static_cast<u64>(row_tile) * p.groups * kTileRows * 4;
   const u32 own_m = thread_index() / kTileRows, own_r = thread_index() % kTileRows;
   float value = 0;
   for (u32 chunk = 0; chunk < p.col_tiles; chunk += p.chunk_tiles) {
     const u32 rest = p.col_tiles - chunk;
     const u32 count = rest < p.chunk_tiles ? rest : p.chunk_tiles;
+    const u32 first_group = chunk * kPieces / group_pieces;
+    const u32 left = p.groups - first_group;
+    const u32 here = left < chunk_groups ? left : chunk_groups;
+    // A warp's next weights are on their way while it waits for the block or multiplies.
+    Words4 next[2] = {};
+    const auto fetch = [&](u32 first) {
+#pragma unroll
+      for (u32 i = 0; i < 2; ++i)
+        if (i < tiles && first + i < count)
+          next[i] = load_weights(weights + static_cast<u64>(chunk + first + i) * kTileBytes);
+    };
+    fetch(warp * tiles);
     block_barrier();
+    for (u32 i = thread_index(); i < here * kTileRows; i += kThreads)
+      copy_word(reinterpret_cast<u32*>(scales) + i,
+                all_scales + (static_cast<u64>(first_group) * kTileRows + i) * 4, true);
 #pragma unroll 1
     for (u32 m = 0; m < kRows; ++m) {
       const bool there = first_row + m < p.activation_rows;
@@ -148,22 +164,25 @@ GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
       piece_sums[m * p.chunk_tiles * kPieces + piece] = sum;
     }
     block_barrier();
-    const u32 first_group = chunk * kPieces / group_pieces;
-    const u32 chunk_groups = p.chunk_tiles * kPieces / group_pieces;
     for (u32 first = warp * tiles; first < count; first += kWarps * tiles) {
       Sums sums;
       const auto end = [&](u32 group) {
         sums.end_group(lane, [&](u32 m, u32 r, int sum) {
-          if (first_group + group >= p.groups) return;
+          if (group >= here) return;
           const int* own = piece_sums + m * p.chunk_tiles * kPieces + group * group_pieces;
           for (u32 i = 0; i < group_pieces; ++i)
             if (group * group_pieces + i < count * kPieces) sum -= own[i];
-          const float scale = scales[(first_group + group) * kTileRows + r];
+          const float scale = scales[group * kTileRows + r];
           terms[(m * chunk_groups + group) * kTileRows + r] = multiply(to_float(sum), scale);
         });
       };
-      for (u32 tile = first; tile < first + tiles && tile < count; ++tile) {
-        const Words4 w = load_weights(weights + static_cast<u64>(chunk + tile) * kTileBytes);
+      const Words4 held[2] = {next[0], next[1]};
+      fetch(first + kWarps * tiles);
+#pragma unroll
+      for (u32 i = 0; i < 2; ++i) {
+        const u32 tile = first + i;
+        if (i >= tiles || tile >= count) break;
+        const Words4 w = held[i];
         sums.load(Sums::own_row(shared_words + tile * 32 + lane % 4 * 8, row_words), row_words);
 #pragma unroll
         for (u32 j = 0; j < kPieces; ++j) {
@@ -175,8 +194,6 @@ GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
     }
     block_barrier();
     if (own_m < kRows) {
-      const u32 left = p.groups - first_group;
-      const u32 here = left < chunk_groups ? left : chunk_groups;
       const float* own = terms + own_m * chunk_groups * kTileRows + own_r;
       for (u32 group = 0; group < here; ++group) value = add(value, own[group * kTileRows]);
     }
