@@ -21,7 +21,8 @@ struct Options {
 };
 
 // "10de:2330".
-Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& driver) {
+Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& driver,
+                                  std::span<const std::uint16_t> listed) {
   const auto colon = gpu.find(':');
   const auto id = [](std::string_view text) -> std::optional<std::uint16_t> {
     const auto value = text.size() == 4 ? parse_hex(text) : std::nullopt;
@@ -30,7 +31,7 @@ Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& dri
   const auto vendor = id(std::string_view(gpu).substr(0, std::min(colon, gpu.size())));
   const auto device =
       colon == gpu.npos ? std::nullopt : id(std::string_view(gpu).substr(colon + 1));
-  if (vendor && device) return vm::gpu_support(driver, *vendor, *device);
+  if (vendor && device) return vm::gpu_support(driver, *vendor, *device, listed);
   return fail(ErrorKind::bad_input,
               fmt::format("--gpu {}: a PCI id such as 10de:2330 is wanted; `lspci -nn` and "
                           "`gpuready vm show` name it",
@@ -46,16 +47,18 @@ int run(const Options& options) {
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   std::string driver = options.driver.value_or("");
+  std::vector<std::uint16_t> listed;
   if (options.bundle) {
     const auto bundle = vm::open_bundle(**host, *options.bundle);
     if (!bundle) return complain(bundle.error());
     driver = bundle->driver_version;
+    listed = bundle->supported_gpus;
   }
   const auto cuda = vm::compare_cuda(options.image_cuda, driver);
   if (!cuda) return complain(cuda.error());
   CompatReport report{*cuda, options.rootfs, {}};
   if (options.gpu) {
-    const auto support = support_of(*options.gpu, driver);
+    const auto support = support_of(*options.gpu, driver, listed);
     if (!support) return complain(support.error());
     report.gpu = *support;
   }

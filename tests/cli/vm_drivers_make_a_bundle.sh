@@ -16,6 +16,26 @@ expect_exit 0 "$GPUREADY" vm drivers verify bundles/b
 echo x >>bundles/b/lib/libcuda.so.580.65.06
 expect_exit 1 "$GPUREADY" vm drivers verify bundles/b
 expect_in "lib/libcuda.so.580.65.06 has" "$out"
+# The driver's own list of GPUs says which it serves, without those that it leaves to an older branch.
+cat >driver/supported-gpus.json <<'J'
+{ "chips": [
+  { "devid": "0x2330", "name": "NVIDIA H100 80GB HBM3", "features": ["kernelopen"] },
+  { "devid": "0x2331", "name": "one", "subdeviceid": "0x1234", "subvendorid": "0x10DE" },
+  { "devid": "0x0FC6", "name": "GeForce GTX 650", "legacybranch": "470.xx" } ] }
+J
+expect_exit 0 "$GPUREADY" vm drivers collect driver -o bundles/gpus
+expect_exit 0 "$GPUREADY" vm drivers show bundles/gpus --json -
+[ "$(jq -c '.bundles[0].bundle.supported_gpus' <<<"$out")" = '["0x2330","0x2331"]' ] || die "the list: $out"
+expect_exit 0 "$GPUREADY" vm compat --image-cuda 12.9 --bundle bundles/gpus --gpu 10de:2330
+expect_in "Driver 580.65.06 serves 10de:2330" "$out"
+for gpu in 10de:0fc6 10de:2335; do
+  expect_exit 1 "$GPUREADY" vm compat --image-cuda 12.9 --bundle bundles/gpus --gpu $gpu
+  expect_in "does not serve $gpu" "$(echo $out)"
+done
+echo '{ "chips": [ { "devid": "2330x" } ] }' >driver/supported-gpus.json
+expect_exit 2 "$GPUREADY" vm drivers collect driver -o bundles/bad
+expect_in 'supported-gpus.json: "2330x" is not a PCI device id such as 0x2330' "$err"
+rm -r bundles/gpus driver/supported-gpus.json
 # What exists is not replaced, and a mistake leaves nothing.
 expect_exit 2 "$GPUREADY" vm drivers collect driver -o bundles/b
 expect_in "bundles/b exists" "$err"

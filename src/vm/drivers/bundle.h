@@ -70,6 +70,8 @@ struct DriverBundle {
   std::vector<DriverFile> files = {};             // sorted by path
   std::vector<DriverNode> nodes = {};             // of the machine that it was collected on
   std::vector<std::string> warnings = {};         // what may be missing
+  // PCI device ids of NVIDIA's that the driver's own list names; empty: there was no list.
+  std::vector<std::uint16_t> supported_gpus = {};
 };
 
 Json to_json(const DriverBundle& bundle);  // schema/driver-bundle

@@ -61,8 +61,8 @@ const DriverBranch* find_branch(int branch) {
   return nullptr;
 }
 
-GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor,
-                       std::uint16_t device) {
+GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, std::uint16_t device,
+                       std::span<const std::uint16_t> listed) {
   GpuSupport out;
   const auto name = pci_device_name(vendor, device);
   out.gpu = fmt::format("{:04x}:{:04x}{}", vendor, device,
@@ -79,13 +79,19 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor,
   const auto support = std::ranges::find_if(kArchitectures, [&](const auto& known) {
     return chip != std::end(kChips) && known.architecture == chip->architecture;
   });
+  if (support != std::end(kArchitectures)) out.architecture = support->architecture;
+  if (!listed.empty()) {
+    out.served = std::ranges::find(listed, device) != listed.end();
+    out.explanation = fmt::format("Driver {} {} {}, by its own list of GPUs.", driver_version,
+                                  *out.served ? "serves" : "does not serve", out.gpu);
+    return out;
+  }
   if (support == std::end(kArchitectures) || branch == nullptr) {
     out.explanation =
         fmt::format("Whether driver {} serves {} is not known: {} is not in the catalogue.",
                     driver_version, out.gpu, branch == nullptr ? "the driver's branch" : "the GPU");
     return out;
   }
-  out.architecture = support->architecture;
   const bool ended = support->last_branch != 0 && branch->branch > support->last_branch;
   out.served = branch->branch >= support->first_branch && !ended;
   out.explanation =

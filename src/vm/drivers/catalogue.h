@@ -40,7 +40,10 @@ struct GpuSupport {
   std::optional<bool> served;               // nothing: not known
   std::string explanation;
 };
-GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, std::uint16_t device);
+// `listed`: the device ids of the driver's own list, which says it alone where it is there; empty:
+// by the branch.
+GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, std::uint16_t device,
+                       std::span<const std::uint16_t> listed = {});
 
 // The open modules drive GPUs of these branches on (of data centres; of all from 550 on).
 inline constexpr int kFirstOpenBranch = 515;

@@ -20,6 +20,7 @@
 #include "vm/drivers/manifest.h"
 #include "vm/drivers/module_info.h"
 #include "vm/drivers/staging_folder.h"
+#include "vm/drivers/supported_gpus.h"
 
 namespace gpuready::vm {
 namespace {
@@ -95,7 +96,8 @@ class Collector {
     if (status->kind != FileKind::regular)
       return fail(ErrorKind::bad_input, from + ": neither a folder nor a file");
     const auto mapped = TRY(MappedFile::open(from));
-    const bool known = known_file(base_name(from), "").has_value();
+    const bool known =
+        known_file(base_name(from), "").has_value() || base_name(from) == kSupportedGpusFile;
     if (!known && is_driver_archive(mapped.bytes())) return unpack(from, mapped);
     if (!known)
       return fail(ErrorKind::bad_input,
@@ -110,7 +112,8 @@ class Collector {
     const ArchiveSink sink{.wants =
                                [](std::string_view path) {
                                  const auto name = base_name(path);
-                                 return name == ".manifest" || known_file(name, "").has_value();
+                                 return name == ".manifest" || name == kSupportedGpusFile ||
+                                        known_file(name, "").has_value();
                                },
                            .begin = [&](std::string_view path) -> Result<void> {
                              staged = prefix + std::string(path);
@@ -128,7 +131,14 @@ class Collector {
   }
 
   Result<void> add(Candidate candidate) {
-    if (base_name(candidate.file.path) != ".manifest") {
+    const auto name = base_name(candidate.file.path);
+    if (name == kSupportedGpusFile) {
+      const auto text = TRY(host_.read_file(candidate.file.path, 8 * MiB));
+      for (const auto id : TRY(parse_supported_gpus(text, candidate.file.source)))
+        supported_gpus_.insert(id);
+      return drop(candidate);
+    }
+    if (name != ".manifest") {
       candidates_.push_back(std::move(candidate));
       return {};
     }
@@ -351,6 +361,7 @@ class Collector {
       if (base_name(file.path).starts_with("libcuda.so.") || bundle_.machine.empty())
         bundle_.machine = file.machine.empty() ? bundle_.machine : file.machine;
     }
+    bundle_.supported_gpus.assign(supported_gpus_.begin(), supported_gpus_.end());
     bundle_.kernel_releases.assign(releases.begin(), releases.end());
     warn_of_missing(names);
   }
@@ -390,6 +401,7 @@ class Collector {
   std::optional<InstallerManifest> manifest_;
   std::string wanted_kernel_;
   std::map<std::string, std::pair<std::string, std::string>> claimed_;  // path -> hash, source
+  std::set<std::uint16_t> supported_gpus_;
   int unpacked_ = 0;
 };
 

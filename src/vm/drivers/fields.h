@@ -63,6 +63,8 @@ constexpr void visit_fields(Visitor& visit, Of<DriverBundle>) {
   FIELD(files, "Its files, by path.", {.always = true});
   FIELD(nodes, "Device nodes of the machine that it was collected on.");
   FIELD(warnings, "What may be missing.");
+  FIELD(supported_gpus, "PCI device ids of NVIDIA's GPUs that the driver's own list names.",
+        {.hex_digits = 4});
 }
 
 }  // namespace gpuready::vm

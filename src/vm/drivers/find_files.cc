@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "vm/drivers/driver_files.h"
 #include "vm/drivers/module_info.h"
+#include "vm/drivers/supported_gpus.h"
 
 namespace gpuready::vm {
 namespace {
@@ -54,7 +55,8 @@ class Finder {
             ErrorKind::too_large,
             fmt::format("{}: more than {} files; name the driver's folder", root_, kMaxNames));
       const auto path = folder + "/" + name;
-      const bool known = known_file(name, "").has_value() || name == ".manifest";
+      const bool known =
+          known_file(name, "").has_value() || name == ".manifest" || name == kSupportedGpusFile;
       const bool link = host_.read_link(path).has_value();
       if (link && !known) continue;
       const auto status = host_.status(path);

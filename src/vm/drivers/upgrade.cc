@@ -101,7 +101,7 @@ BundleTest test_gpus(const DriverBundle& bundle,
                      const std::vector<std::pair<std::uint16_t, std::uint16_t>>& gpus) {
   std::vector<std::string> problems, unknown;
   for (const auto& [vendor, device] : gpus) {
-    const auto support = gpu_support(bundle.driver_version, vendor, device);
+    const auto support = gpu_support(bundle.driver_version, vendor, device, bundle.supported_gpus);
     if (!support.served)
       unknown.push_back(support.explanation);
     else if (!*support.served)
