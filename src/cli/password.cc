@@ -67,7 +67,9 @@ Result<std::string> read_password(Host& host, const std::optional<std::string>& 
   const Descriptor terminal(::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC));
   if (!terminal)
     return fail(ErrorKind::bad_input,
-                "there is no terminal to ask for the password: give it with --password-file");
+                prompt +
+                    ": there is no terminal to ask for it: give it with --password-file, or that "
+                    "of a key that signs a new one with --signed-by-password-file");
   auto password = TRY(ask(terminal.get(), prompt + ": "));
   if (twice && TRY(ask(terminal.get(), prompt + " again: ")) != password)
     return fail(ErrorKind::bad_input, "the two passwords differ");

@@ -1,11 +1,15 @@
 # Machines try a candidate and sign what they found; only with their reports is the release published.
 source "$LIB"
 command -v cc >/dev/null || skip "no C compiler"
-rm -rf home source built candidate release reports *.key *.pub && mkdir -p home source/cpu/lib reports
+rm -rf home source built candidate release reports password *.key *.pub && mkdir -p home source/cpu/lib reports
 export HOME=$PWD/home GPUREADY_FAKE=none
 "$GPUREADY" pack key maker --no-password -q >/dev/null
 "$GPUREADY" pack key machine --no-password -q >/dev/null
 "$GPUREADY" pack key stranger --no-password -q >/dev/null
+# Which password is missing is said.
+echo secret >password && "$GPUREADY" pack key locked --password-file password -q >/dev/null
+expect_exit 2 setsid "$GPUREADY" pack key next --signed-by locked.key --package libs --no-password
+expect_in "Password of locked.key: there is no terminal" "$err"
 recipe() {  # VERSION
   printf 'name = "libs"\nversion = "%s"\nfolder = "source/{variant}"\nreport_keys = ["%s"]\n[variants.cpu]\n[[machines]]\nname = "plain"\n' \
     "$1" "$(tail -1 machine.pub)" >pack.toml
