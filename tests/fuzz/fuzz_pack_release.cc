@@ -7,6 +7,7 @@
 
 #include "pack/code/image_layers.h"
 #include "pack/release/archive.h"
+#include "pack/release/key_chain.h"
 #include "pack/release/manifest.h"
 #include "pack/release/minisign.h"
 #include "pack/release/oci.h"
@@ -54,6 +55,12 @@ void signature(std::string_view text) {
   static const PublicKey key = make_secret_key()->public_key();
   if (verify_signature(key, "content", text, "signature")) std::abort();
   (void)parse_public_key(text, "key");
+  if (const auto chain = parse_key_chain(text, "keys.json")) {
+    const auto again = parse_key_chain(key_chain_text(*chain), "again");
+    if (!again || key_chain_text(*again) != key_chain_text(*chain)) std::abort();
+    // Nobody but its owner names a successor of this key.
+    if (newest_key(*chain, chain->package, key).text() != key.text()) std::abort();
+  }
   // A password costs what the file says, so only files without one are read on.
   if (const auto encrypted = is_encrypted(text, "key"); encrypted && !*encrypted)
     (void)parse_secret_key(text, "", "key");
