@@ -16,6 +16,7 @@
 #include "health/worker/worker.h"
 #include "jobs/leftovers.h"
 #include "pack/store/load_test.h"
+#include "pack/store/model_test.h"
 #include "probe/probe.h"
 #include "report/report.h"
 #include "vm/attribute_child.h"
@@ -64,6 +65,8 @@ int main(int argc, char** argv) {
   if (!args.empty() && args[0] == "__worker")
     return gpuready::run_worker(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__load") return gpuready::pack::run_load_child();
+  if (!args.empty() && args[0] == "__model")
+    return gpuready::pack::run_model_child(std::span(args).subspan(1));
   if (!args.empty() && args[0] == gpuready::vm::kAttributeChild)
     return gpuready::vm::run_attribute_child(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__pages")

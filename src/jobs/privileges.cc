@@ -18,10 +18,7 @@ Result<void> checked(long returned, const char* what) {
   return fail_errno(what, errno);
 }
 
-}  // namespace
-
-Result<void> drop_privileges() {
-  if (geteuid() != 0) return {};
+Result<void> become_nobody() {
   TRY(checked(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs"));
   TRY(checked(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "keepcaps"));
   // A user name space may know no group of its own, and then refuses this.
@@ -35,6 +32,29 @@ Result<void> drop_privileges() {
   // A container may have taken this one away as well.
   data[0] = {};
   return checked(syscall(SYS_capset, &header, data), "capset");
+}
+
+}  // namespace
+
+Result<void> drop_privileges() {
+  if (geteuid() != 0) return {};
+  // A process that changes its user loses the signal of its parent's death.
+  int signal = 0;
+  prctl(PR_GET_PDEATHSIG, &signal);
+  TRY(become_nobody());
+  return checked(prctl(PR_SET_PDEATHSIG, signal), "PR_SET_PDEATHSIG");
+}
+
+Result<void> keep_reading_as_another_program() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  TRY(checked(syscall(SYS_capget, &header, data), "capget"));
+  constexpr auto kReading = 1u << CAP_DAC_READ_SEARCH;
+  if ((data[0].permitted & kReading) == 0) return {};
+  data[0].inheritable |= kReading;
+  TRY(checked(syscall(SYS_capset, &header, data), "capset"));
+  return checked(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH, 0, 0),
+                 "PR_CAP_AMBIENT_RAISE");
 }
 
 }  // namespace gpuready

@@ -10,4 +10,8 @@ namespace gpuready {
 // nothing for other users. Call it before there is a second thread.
 Result<void> drop_privileges();
 
+// Lets that right outlast execve(2), for a program that lies in root's own folder. After
+// drop_privileges(); does nothing where the right is not there.
+Result<void> keep_reading_as_another_program();
+
 }  // namespace gpuready

@@ -108,6 +108,24 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
   return std::nullopt;
 }
 
+// Whatever variant is installed holds the program of each model that may be chosen with it.
+std::optional<std::string> wrong_with_model(const Model& model, const Manifest& manifest) {
+  if (model.seconds < 1 || model.seconds > kMostModelSeconds)
+    return fmt::format("its program may not take {} s", model.seconds);
+  if (model.load.empty()) return std::nullopt;
+  for (const auto& argument : model.load)
+    if (argument.empty() || argument.size() > 4096 || argument.contains('\0'))
+      return "an argument of its program is empty, too long or holds a zero";
+  if (model.load.size() > 100) return "its program has more than 99 arguments";
+  for (const auto& variant : manifest.variants) {
+    if (variant.for_cpu() && model.free_bytes > 0) continue;
+    const auto* file = variant.find(model.load.front());
+    if (file == nullptr || (!file->link && !file->executable))
+      return fmt::format("variant {} has no program {}", variant.name, model.load.front());
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> wrong_with(const Manifest& manifest) {
   if (auto wrong = wrong_with_name(manifest.name)) return "name: " + *wrong;
   if (!parse_version(manifest.version)) return "version: it is not made of digits and dots";
@@ -122,6 +140,9 @@ std::optional<std::string> wrong_with(const Manifest& manifest) {
     if (!names.insert(variant.name).second)
       return fmt::format("variant {} is listed twice", variant.name);
   }
+  for (const auto& model : manifest.models)
+    if (auto wrong = wrong_with_model(model, manifest))
+      return fmt::format("model {}: {}", model.name, *wrong);
   for (const auto& machine : manifest.machines) {
     for (const auto& gpu : machine.gpus)
       if (!parse_target_gpu(gpu)) return fmt::format("machine {}: {} is no GPU", machine.name, gpu);

@@ -70,10 +70,16 @@ struct Variant {
   const PackedFile* find(std::string_view path) const;
 };
 
+inline constexpr std::uint64_t kModelSeconds = 600, kMostModelSeconds = 24 * 3600;
 // A model that the program chooses by the GPU's memory. The first that fits is taken.
 struct Model {
   std::string name;
   std::uint64_t free_bytes = 0;  // of device memory; 0: it runs on the CPU
+  // A program of the variant and its arguments, which ends with 0 when it has loaded the model.
+  // None: that its memory is free is all that is asked.
+  std::vector<std::string> load = {};
+  std::uint64_t seconds = kModelSeconds;           // that it may take
+  std::optional<std::uint64_t> memory_bytes = {};  // of the host; absent: what is free there
   bool operator==(const Model&) const = default;
 };
 

@@ -88,6 +88,9 @@ constexpr void visit_fields(Visitor& visit, Of<pack::Model>) {
   visit.about("model", "A model, chosen by the free memory of the GPU: the first that fits.");
   FIELD(name, "Name.", {.always = true});
   FIELD(free_bytes, "Free device memory that it needs; 0: it runs on the CPU.");
+  FIELD(load, "A program of the variant and its arguments: ends with 0 when it has loaded it.");
+  FIELD(seconds, "Time that the program may take.");
+  FIELD(memory_bytes, "Memory of the host that it may take; absent: what is free.");
 }
 
 template <class Visitor>

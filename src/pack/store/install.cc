@@ -45,6 +45,7 @@ Json info_document(const Release& release, const Variant& variant, const Install
     doc["computeCap"] = capability->capability();
   }
   put(doc, "gpuName", target.gpu_name);
+  put(doc, "model", installed.model);
   doc["version"] = release.manifest.version;
   const auto folders = library_folders(places.store + "/current",
                                        *release.manifest.find(members_of(variant.name).front()));
@@ -217,7 +218,10 @@ class Installer {
   }
 
   Result<void> test(Installed& installed) {
-    if (!target_.plans) return {};
+    if (!target_.plans) {
+      if (!target_.models.empty()) installed.model = target_.models.front().model.name;
+      return {};
+    }
     installed.loads.clear();
     for (const auto& plan : target_.plans(store_.generation_path(installed.number), *variant_)) {
       if (options_.progress) options_.progress("testing", 0, 0);
@@ -232,7 +236,34 @@ class Installer {
                               variant_->name, result.name.empty() ? result.device : result.name,
                               *result.failure));
     }
-    return {};
+    return choose_model(installed);
+  }
+
+  Result<void> choose_model(Installed& installed) {
+    installed.model.reset();
+    const auto folder = store_.generation_path(installed.number);
+    for (auto plan : target_.models) {
+      plan.folder = folder;
+      plan.library_folders =
+          library_folders(folder, *release_.manifest.find(members_of(variant_->name).front()));
+      if (options_.progress) options_.progress("loading model " + plan.model.name, 0, 0);
+      const auto failure =
+          plan.model.load.empty() ? std::nullopt : options_.model_test(plan, options_.cancel);
+      if (options_.cancel != nullptr && *options_.cancel)
+        return fail(ErrorKind::cancelled, "cancelled; what was installed before stays");
+      if (!failure) {
+        installed.model = plan.model.name;
+        return {};
+      }
+      outcome_.rejected_models.push_back(
+          fmt::format("model {} does not load: {}", plan.model.name, *failure));
+    }
+    if (outcome_.rejected_models.empty()) return {};
+    outcome_.end = InstallEnd::not_loaded;
+    outcome_.installed = installed;
+    return fail(ErrorKind::unsupported,
+                fmt::format("variant {}: {}; what was installed before stays", variant_->name,
+                            join(outcome_.rejected_models, "; ")));
   }
 
   Result<void> write_info() {

@@ -10,6 +10,7 @@
 
 #include "pack/release/minisign.h"
 #include "pack/store/load_test.h"
+#include "pack/store/model_test.h"
 #include "pack/store/origin.h"
 #include "pack/store/store.h"
 
@@ -53,6 +54,8 @@ struct InstallTarget {
   // Children of the load test, for the files in this folder. Empty: nothing is tested.
   std::function<std::vector<LoadPlan>(const std::string& folder, const Variant& variant)> plans =
       {};
+  // The first of these that loads is recorded; folders are filled in.
+  std::vector<ModelPlan> models = {};
 };
 
 struct InstallOptions {
@@ -66,6 +69,8 @@ struct InstallOptions {
   std::function<LoadResult(const LoadPlan&)> load_test = [](const LoadPlan& plan) {
     return run_load_test(plan);
   };
+  std::function<std::optional<std::string>(const ModelPlan&, const std::atomic<bool>* cancel)>
+      model_test = run_model_test;
 };
 
 // One load test of an installation.
@@ -84,6 +89,7 @@ struct InstallOutcome {
   std::uint64_t content_bytes = 0, fetched_bytes = 0, written_bytes = 0, to_fetch_bytes = 0;
   bool without_ranges = false;
   std::vector<TriedLoad> tried;
+  std::vector<std::string> rejected_models;  // those that did not load, and why
 };
 
 InstallOutcome install(Host& host, Origin& origin, const Release& release,

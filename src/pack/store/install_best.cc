@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "machine/system.h"
 #include "pack/store/load_plans.h"
 
 namespace gpuready::pack {
@@ -33,7 +34,7 @@ class Best {
     how_.places = *places;
     selection_ = select_variant(release_.manifest, machine_);
     if (options_.variant) {
-      report_.outcome = install_one(*options_.variant);
+      report_.outcome = install_one(*options_.variant, {});
       return reported();
     }
     report_.model = selection_.model;
@@ -42,8 +43,9 @@ class Best {
       return ended(InstallEnd::failed,
                    {ErrorKind::unsupported, selection_.reason + " gpuready pack select says why."});
     const auto chosen = set_of(selection_.variants);
-    report_.outcome = install_one(chosen);
+    report_.outcome = install_one(chosen, selection_.models);
     fall_back(chosen);
+    tell_model();
     return reported();
   }
 
@@ -60,8 +62,27 @@ class Best {
     return std::move(report_);
   }
 
-  InstallOutcome install_one(const std::string& variant) {
-    return install(host_, origin_, release_, target_of(variant), how_);
+  // What memory promised gives way to what loaded.
+  void tell_model() {
+    const auto& outcome = report_.outcome;
+    if (!outcome.installed || outcome.error) return;
+    if (outcome.installed->model || outcome.end == InstallEnd::installed)
+      report_.model = outcome.installed->model;
+    for (const auto& rejected : outcome.rejected_models) report_.notes.push_back(rejected);
+  }
+
+  InstallOutcome install_one(const std::string& variant, const std::vector<Model>& models) {
+    auto target = target_of(variant);
+    const auto meminfo = host_.read_file("/proc/meminfo");
+    const auto available = meminfo ? parse_meminfo(*meminfo, "MemAvailable") : std::nullopt;
+    for (const auto& model : models) {
+      auto& plan = target.models.emplace_back();
+      plan.model = model;
+      plan.memory_bytes = model.memory_bytes ? *model.memory_bytes : available.value_or(0);
+      if (model.free_bytes > 0 && selection_.model_gpu)
+        plan.device = machine_.gpus[*selection_.model_gpu].uuid;
+    }
+    return install(host_, origin_, release_, target, how_);
   }
 
   // What does not load, or cannot be fetched, must not break whoever installs: the CPU's variant
@@ -74,12 +95,11 @@ class Best {
     const auto cpu = cpu_variant();
     if (!falls_back || !cpu || *cpu == chosen) return;
     report_.notes.push_back(fmt::format("{}: {}", chosen, printable(outcome.error->message)));
-    auto instead = install_one(*cpu);
+    auto instead = install_one(*cpu, models_within(release_.manifest, 0));
     instead.tried.insert(instead.tried.begin(), outcome.tried.begin(), outcome.tried.end());
     if (instead.end != InstallEnd::installed && instead.end != InstallEnd::unchanged) return;
     report_.notes.push_back("So the CPU's variant is installed.");
     report_.outcome = std::move(instead);
-    report_.model.reset();
   }
 
   std::optional<std::string> cpu_variant() const {

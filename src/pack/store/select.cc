@@ -140,17 +140,19 @@ void choose(const Manifest& manifest, Selection& selection, std::size_t gpus) {
   selection.unserved.assign(left.begin(), left.end());
 }
 
-std::optional<std::string> choose_model(const Manifest& manifest, const Selection& selection,
-                                        const SelectMachine& machine) {
+void choose_models(const Manifest& manifest, Selection& selection, const SelectMachine& machine) {
   std::uint64_t free = 0;
   if (!selection.for_cpu && !selection.variants.empty())
     for (const auto& considered : selection.considered)
       if (considered.name == selection.variants.front())
         for (const auto gpu : considered.serves)
-          free = std::max(free, machine.gpus[gpu].free_bytes.value_or(0));
-  for (const auto& model : manifest.models)
-    if (model.free_bytes <= free) return model.name;
-  return std::nullopt;
+          if (const auto here = machine.gpus[gpu].free_bytes.value_or(0);
+              here > free || !selection.model_gpu) {
+            free = std::max(free, here);
+            selection.model_gpu = gpu;
+          }
+  selection.models = models_within(manifest, free);
+  if (!selection.models.empty()) selection.model = selection.models.front().name;
 }
 
 std::string reason_of(const Selection& selection, const SelectMachine& machine) {
@@ -231,6 +233,13 @@ std::optional<std::vector<SelectGpu>> parse_gpus(std::string_view text) {
   return gpus;
 }
 
+std::vector<Model> models_within(const Manifest& manifest, std::uint64_t free_bytes) {
+  std::vector<Model> models;
+  for (const auto& model : manifest.models)
+    if (model.free_bytes <= free_bytes) models.push_back(model);
+  return models;
+}
+
 Selection select_variant(const Manifest& manifest, const SelectMachine& machine) {
   Selection selection;
   for (const auto& variant : manifest.variants)
@@ -246,7 +255,7 @@ Selection select_variant(const Manifest& manifest, const SelectMachine& machine)
   for (auto& considered : selection.considered)
     considered.chosen =
         std::ranges::find(selection.variants, considered.name) != selection.variants.end();
-  selection.model = choose_model(manifest, selection, machine);
+  choose_models(manifest, selection, machine);
   selection.reason = reason_of(selection, machine);
   return selection;
 }

@@ -53,10 +53,14 @@ struct Selection {
   std::vector<std::string> variants;
   bool for_cpu = false;  // the CPU's variant, because no GPU is served
   std::vector<std::size_t> unserved;
-  std::optional<std::string> model;
+  std::optional<std::string> model;      // the first of:
+  std::vector<Model> models;             // that the free memory holds, in the manifest's order
+  std::optional<std::size_t> model_gpu;  // whose memory that is
   std::string reason;
   std::vector<ConsideredVariant> considered;  // in the manifest's order
 };
+// Those for so much free device memory.
+std::vector<Model> models_within(const Manifest& manifest, std::uint64_t free_bytes);
 Selection select_variant(const Manifest& manifest, const SelectMachine& machine);
 
 }  // namespace gpuready::pack

@@ -40,6 +40,7 @@ struct Installed {
   std::vector<std::string> gpus;          // of the machine then: "9.0 NVIDIA H200"
   std::optional<std::string> machine;     // its driver and GPUs, by machine_mark()
   std::vector<LoadResult> loads;
+  std::optional<std::string> model = {};  // that was chosen, and loaded where it names a program
 };
 
 struct StoreState {

@@ -32,6 +32,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::Installed>) {
   FIELD(gpus, "GPUs of the machine then: compute capability and name.");
   FIELD(machine, "Driver and GPUs of the machine then, by its files.");
   FIELD(loads, "What the load test found.");
+  FIELD(model, "Model that was chosen, and loaded where the release names a program for it.");
 }
 
 template <class Visitor>

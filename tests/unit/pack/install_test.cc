@@ -193,6 +193,43 @@ TEST(Install, FailedLoadTestChangesNothing) {
   EXPECT_EQ(good.installed->loads.size(), 1u);
 }
 
+TEST(Install, FirstModelThatLoadsIsRecorded) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}, {"latest", kLatest}}));
+  ASSERT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
+  InstallTarget target;
+  target.variant = "latest";
+  target.plans = [](const std::string&, const Variant&) { return std::vector<LoadPlan>(); };
+  for (const char* name : {"large", "small"}) {
+    auto& plan = target.models.emplace_back();
+    plan.model.name = name;
+    plan.model.load = {"bin/load"};
+  }
+  auto options = shop.options();
+  std::string loads = "none";
+  options.model_test = [&](const ModelPlan& plan, const auto*) -> std::optional<std::string> {
+    EXPECT_EQ(plan.folder, shop.root + "/store/generations/2");
+    EXPECT_EQ(plan.library_folders, std::vector{plan.folder + "/lib"});
+    return plan.model.name == loads ? std::nullopt : std::optional<std::string>("no room");
+  };
+  auto outcome = shop.install(target, options);
+  EXPECT_EQ(outcome.end, InstallEnd::not_loaded);
+  EXPECT_TRUE(has(told(outcome), "model large does not load: no room; model small does not load"))
+      << told(outcome);
+  EXPECT_TRUE(shop.installed("lib/a.so") == kModern.at("lib/a.so"));
+  loads = "small";
+  outcome = shop.install(target, options);
+  EXPECT_EQ(outcome.end, InstallEnd::installed) << told(outcome);
+  EXPECT_EQ(outcome.installed->model, "small");
+  EXPECT_EQ(outcome.rejected_models.size(), 1u);
+  EXPECT_TRUE(has(read_text(shop.root + "/config/gpu-package-info.json"), "\"model\": \"small\""));
+  // One that names no program is taken as it is.
+  target.models.front().model.load.clear();
+  target.variant = "modern";
+  outcome = shop.install(target, options);
+  EXPECT_EQ(outcome.installed->model, "large");
+}
+
 TEST(Install, DryRunWritesNothing) {
   Workshop shop;
   ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
