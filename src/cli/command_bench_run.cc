@@ -14,11 +14,13 @@
 #include "bench/conditions.h"
 #include "bench/environment.h"
 #include "bench/reference.h"
+#include "bench/remote.h"
 #include "bench/session.h"
 #include "cli/bench_commands.h"
 #include "cli/bench_options.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "host/clock_lock.h"
 #include "host/xid_listener.h"
 #include "jobs/helper.h"
 #include "report/bench/run_report.h"
@@ -26,6 +28,8 @@
 
 namespace gpuready::cli {
 namespace {
+
+constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its own limits
 
 struct Options {
   Globals globals;
@@ -37,6 +41,9 @@ struct Options {
   double timeout_s = 600, silence_s = 120;
   std::optional<std::string> compat;
   bool replace = false, add = false, no_check = false;
+  std::optional<std::uint64_t> lock_mhz;  // 0: the GPU's default
+  std::string remote;
+  std::vector<Option> measuring;  // those that another machine gets, too
 };
 
 const Gpu* chosen_gpu(const Machine& machine, const std::string& name) {
@@ -118,6 +125,7 @@ struct Outcome {
   bench::RunRecord run;
   std::vector<std::string> replaced;  // runs that go once this one is kept
   bool sick = false;
+  std::optional<Exit> exit;  // as another machine said
 };
 
 Result<Outcome> measured(Options& options, Host& host) {
@@ -154,6 +162,14 @@ Result<Outcome> measured(Options& options, Host& host) {
                   .origin = "gpuready",
                   .clocks_locked = false};
 
+  std::unique_ptr<ClockLock> lock;
+  if (options.lock_mhz) {
+    if (gpu == nullptr)
+      return fail(ErrorKind::bad_input, "--lock-clocks: this run is on no NVIDIA GPU");
+    lock = TRY(ClockLock::take(*gpu->uuid, static_cast<unsigned>(*options.lock_mhz)));
+    run.protocol.clocks_locked = true;
+    run.notes.push_back(fmt::format("The GPU's clocks were locked at {} MHz.", lock->mhz()));
+  }
   ProgressLine progress(options.globals.quiet);
   const auto check = [&](const char* when) {
     if (gpu == nullptr || options.no_check) return;
@@ -197,7 +213,79 @@ Result<Outcome> measured(Options& options, Host& host) {
   for (const auto& each : ran) harness_ms = std::max(harness_ms, each.harness_ms);
   run.notes.push_back(fmt::format("The harness took at most {:.1f} ms of a repeat.", harness_ms));
   check("after the run");
+  if (lock)
+    if (const auto released = lock->release(); !released)
+      run.notes.push_back(released.error().message);
   outcome.replaced = old_runs;
+  return outcome;
+}
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+// As on the command line; nothing for an option that was not given and has no value of its own.
+template <class T>
+std::vector<std::string> words_of(const Option& option, const T& value) {
+  const std::string name = option.name;
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? std::vector{name} : std::vector<std::string>{};
+  } else if constexpr (kIsOptional<T>) {
+    return value ? words_of(option, *value) : std::vector<std::string>{};
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const auto number = static_cast<double>(value);
+    const bool given =
+        !option.range || (option.range->least <= number && number <= option.range->most);
+    return given ? std::vector{name, fmt::format("{}", value)} : std::vector<std::string>{};
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value.empty() ? std::vector<std::string>{} : std::vector{name, value};
+  } else {
+    return value.empty() ? std::vector<std::string>{}
+                         : std::vector{name, fmt::format("{}", fmt::join(value, ","))};
+  }
+}
+
+// Of stacks and adapters, as they stand here.
+std::vector<std::pair<std::string, std::string>> stack_variables(const std::string& idea) {
+  const auto is_name = [](std::string_view name) {
+    return std::ranges::all_of(name,
+                               [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  };
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.size() < text.size() && is_name(name) &&
+        (name.starts_with("BENCH_") || name.ends_with("_BENCH_CMD") || name == idea))
+      variables.emplace_back(name, text.substr(name.size() + 1));
+  }
+  return variables;
+}
+
+Result<Outcome> measured_elsewhere(Options& options, Host& host) {
+  Outcome outcome;
+  if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
+  outcome.replaced = TRY(runs_to_replace(host, options));
+  bench::RemoteRun remote;
+  remote.target = options.remote;
+  remote.binary = helper_job({}).program;
+  for (const Option& option : options.measuring)
+    std::visit(
+        [&](const auto* value) {
+          for (std::string& word : words_of(option, *value)) remote.args.push_back(std::move(word));
+        },
+        option.value);
+  remote.variables = stack_variables(options.idea);
+  remote.limits.time = kLongestRemoteRun;
+  ProgressLine progress(options.globals.quiet);
+  progress.show("running on " + printable(options.remote));
+  const std::string name = "the run of " + printable(options.remote);
+  const std::string text = TRY(bench::run_remotely(remote, host, {.cancel = &interrupted()}));
+  outcome.run = TRY(bench::read_run(text, name));
+  const auto exit = get_int(TRY(parse_json(text, name, text.size())), "exit_code");
+  outcome.exit = exit && *exit >= 0 && *exit <= 4 ? static_cast<Exit>(*exit) : Exit::unknown;
+  bench::add_git_state(outcome.run, host);  // the project is here
   return outcome;
 }
 
@@ -206,14 +294,15 @@ int run(Options& options) {
   catch_interrupts();
   const auto start = Clock::now();
   const auto host = make_live_host();
-  const auto outcome = measured(options, *host);
+  const auto outcome =
+      options.remote.empty() ? measured(options, *host) : measured_elsewhere(options, *host);
   if (!outcome)
     return complain(outcome.error(),
                     outcome.error().kind == ErrorKind::device ? Exit::unhealthy : Exit::usage);
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
-  envelope.exit = unless_interrupted(
-      exit_of(BenchRun{outcome->run, options.adapters, outcome->sick}), interrupted());
+  const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
+  envelope.exit = unless_interrupted(outcome->exit.value_or(exit), interrupted());
   envelope.duration_ms = elapsed_ms(start);
   const Json doc = to_json(outcome->run, envelope);
   if (const auto saved = bench::save_run(options.folder, outcome->run, dump(doc)); !saved)
@@ -245,7 +334,7 @@ void declare_bench_run(CommandSpec& command) {
   command.run = [options] { return run(*options); };
   add_output(command, options->globals);
   bench::Request& request = options->request;
-  command.add({
+  options->measuring = {
       {.name = "--task",
        .value = &options->task,
        .help = "The workload; mlp if not given",
@@ -287,20 +376,10 @@ void declare_bench_run(CommandSpec& command) {
        .value = &options->tag,
        .help = "Name of the run; a unique one if not given",
        .type = "NAME"},
-      {.name = "--replace", .value = &options->replace, .help = "Delete the tag's earlier runs"},
-      {.name = "--add",
-       .value = &options->add,
-       .help = "Another run of a tag that is taken",
-       .excludes = "--replace"},
       {.name = "--idea",
        .value = &options->idea,
        .help = "What this run or its counterpart changes; a variable of this name is recorded",
        .type = "TEXT"},
-      results_option(options->folder),
-      {.name = "--compat",
-       .value = &options->compat,
-       .help = "Write the files of PyC's GPU suite too, into this folder",
-       .type = "FOLDER"},
       {.name = "--seed",
        .value = &options->order_seed,
        .help = "Of the stacks' order; random if not given",
@@ -315,9 +394,33 @@ void declare_bench_run(CommandSpec& command) {
        .help = "Seconds without a word after which it hangs; 120 if not given",
        .range = Range{0.1, 86400},
        .seconds = true},
+      {.name = "--lock-clocks",
+       .value = &options->lock_mhz,
+       .help = "Hold the GPU's clocks at MHZ, or at its default application clock, while it runs "
+               "(root)",
+       .type = "MHZ",
+       .range = Range{0, 10000},
+       .if_bare = "0"},
       {.name = "--no-check",
        .value = &options->no_check,
        .help = "Do not check the GPU's health before and after"},
+  };
+  for (const Option& option : options->measuring) command.add({option});
+  command.add({
+      {.name = "--remote",
+       .value = &options->remote,
+       .help = "Run on that machine, by ssh: this program is copied there for the run",
+       .type = "USER@HOST"},
+      {.name = "--replace", .value = &options->replace, .help = "Delete the tag's earlier runs"},
+      {.name = "--add",
+       .value = &options->add,
+       .help = "Another run of a tag that is taken",
+       .excludes = "--replace"},
+      results_option(options->folder),
+      {.name = "--compat",
+       .value = &options->compat,
+       .help = "Write the files of PyC's GPU suite too, into this folder",
+       .type = "FOLDER"},
   });
   command.footer =
       "Exit codes: 0 every stack that is here did the work; 1 one failed or did other work, or\n"

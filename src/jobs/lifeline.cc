@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -40,5 +41,7 @@ void end_with_parent() {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
+
+void outlive_parent() { prctl(PR_SET_PDEATHSIG, 0); }
 
 }  // namespace gpuready

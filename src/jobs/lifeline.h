@@ -12,4 +12,8 @@ inline constexpr int kChannelDescriptor = 3;
 // asks for it where it does.)
 void end_with_parent();
 
+// The kernel does not end this process when the parent dies; for a child that has something to put
+// back then, and ends by itself.
+void outlive_parent();
+
 }  // namespace gpuready

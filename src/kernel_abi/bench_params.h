@@ -29,4 +29,13 @@ struct BenchMeanParams {
 };
 inline constexpr unsigned kBenchThreads = 256;
 
+// y = softmax(q k^T / 8) v for each head; all [heads, keys, 64], row-major and of one dtype,
+// aligned to 16 bytes. `rows` = heads * keys. Sums in FP32.
+struct BenchAttentionParams {
+  unsigned long long q_address, k_address, v_address, y_address;
+  unsigned long long rows, keys;
+  BenchDtype dtype;
+};
+inline constexpr unsigned kBenchAttentionRows = kBenchThreads / 32;  // of a block
+
 }  // namespace gpuready

@@ -13,5 +13,6 @@ const KernelImage kImages[] = {
 const Kernel kBenchGemm{"gpuready_bench_gemm", kImages};
 const Kernel kBenchGelu{"gpuready_bench_gelu", kImages};
 const Kernel kBenchMean{"gpuready_bench_mean", kImages};
+const Kernel kBenchAttention{"gpuready_bench_attention", kImages};
 
 }  // namespace gpuready

@@ -9,5 +9,7 @@ namespace gpuready {
 extern const Kernel kBenchGemm;  // BenchGemmParams; a block of kBenchGemmThreads a 64 x 64 tile
 extern const Kernel kBenchGelu;  // BenchGeluParams; any number of blocks of kBenchThreads
 extern const Kernel kBenchMean;  // BenchMeanParams; likewise
+// BenchAttentionParams; a block of kBenchThreads takes kBenchAttentionRows rows
+extern const Kernel kBenchAttention;
 
 }  // namespace gpuready

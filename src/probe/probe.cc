@@ -16,12 +16,18 @@ namespace {
 struct Probe {
   std::string_view name;
   void (*run)(ProbeWriter&, std::span<const std::string>);
+  bool outlives_parent = false;
 };
 constexpr Probe kProbes[] = {
-    {"nvml", probe_nvml},   {"nvml-events", probe_nvml_events},
-    {"cuda", probe_cuda},   {"vulkan", probe_vulkan},
-    {"rocm", probe_rocm},   {"metal", probe_metal},
-    {"files", probe_files}, {"open-files", probe_open_files},
+    {"nvml", probe_nvml},
+    {"nvml-events", probe_nvml_events},
+    {"nvml-clocks", probe_nvml_clocks, true},
+    {"cuda", probe_cuda},
+    {"vulkan", probe_vulkan},
+    {"rocm", probe_rocm},
+    {"metal", probe_metal},
+    {"files", probe_files},
+    {"open-files", probe_open_files},
 };
 
 constexpr int kUsage = 2;
@@ -37,7 +43,8 @@ int run_probe(std::span<const std::string> args) {
   const int descriptor = to_stdout ? STDOUT_FILENO : kChannelDescriptor;
   if (fcntl(descriptor, F_GETFD) < 0) return kUsage;
 
-  if (!to_stdout) end_with_parent();  // nobody would read what an orphan finds out
+  if (!to_stdout && !probe->outlives_parent)
+    end_with_parent();  // nobody would read what an orphan finds out
 
   ProbeWriter writer(descriptor, probe->name);
   probe->run(writer, rest);

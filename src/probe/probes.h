@@ -11,6 +11,7 @@ namespace gpuready {
 
 void probe_nvml(ProbeWriter& writer, std::span<const std::string> args);         // nvml_probe.cc
 void probe_nvml_events(ProbeWriter& writer, std::span<const std::string> args);  // nvml_events.cc
+void probe_nvml_clocks(ProbeWriter& writer, std::span<const std::string> args);  // nvml_clocks.cc
 void probe_cuda(ProbeWriter& writer, std::span<const std::string> args);         // cuda_probe.cc
 void probe_vulkan(ProbeWriter& writer, std::span<const std::string> args);       // vulkan_probe.cc
 void probe_rocm(ProbeWriter& writer, std::span<const std::string> args);         // rocm_probe.cc

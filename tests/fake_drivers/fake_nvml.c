@@ -147,6 +147,41 @@ API int nvmlDeviceGetHandleByPciBusId_v2(const char* address, struct device** ou
   return handle_by_address(address, out);
 }
 
+int nvmlDeviceGetUUID(struct device* d, char* out, unsigned size);
+API int nvmlDeviceGetHandleByUUID(const char* uuid, struct device** out) {
+  BEGIN(NULL);
+  char own[96];
+  for (int i = 0; i < number("devices", 1); ++i)
+    if (handle((unsigned)i, out) == OK && nvmlDeviceGetUUID(*out, own, sizeof own) == OK &&
+        strcmp(uuid, own) == 0)
+      return OK;
+  return NOT_FOUND;
+}
+
+// ---- clocks that are held: each change is a line of the file that FAKE_NVML_CLOCKS names
+static int change_clocks(struct device* gpu, const char* change) {
+  FILE* file = getenv("FAKE_NVML_CLOCKS") == NULL ? NULL : fopen(getenv("FAKE_NVML_CLOCKS"), "a");
+  if (file == NULL) return OK;
+  fprintf(file, "%d %s\n", gpu->index, change);
+  fclose(file);
+  return OK;
+}
+API int nvmlDeviceGetDefaultApplicationsClock(struct device* gpu, unsigned type, unsigned* mhz) {
+  BEGIN(gpu);
+  *mhz = type == 0 ? 1335 : 2619;
+  return OK;
+}
+API int nvmlDeviceSetGpuLockedClocks(struct device* gpu, unsigned least, unsigned most) {
+  BEGIN(gpu);
+  char change[64];
+  snprintf(change, sizeof change, "%u to %u MHz", least, most);
+  return change_clocks(gpu, change);
+}
+API int nvmlDeviceResetGpuLockedClocks(struct device* gpu) {
+  BEGIN(gpu);
+  return change_clocks(gpu, "free");
+}
+
 // ---- identity
 struct pci {
   char legacy[16];

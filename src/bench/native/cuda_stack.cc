@@ -62,7 +62,7 @@ class CudaStack final : public NativeStack {
     facts.timer = "device_events";
     facts.device_name = device_->info().name;
     stream_.emplace(TRY(DeviceStream::make(*device_)));
-    for (const Kernel* kernel : {&kBenchGemm, &kBenchGelu, &kBenchMean})
+    for (const Kernel* kernel : {&kBenchGemm, &kBenchGelu, &kBenchMean, &kBenchAttention})
       TRY(device_->prepare(*kernel));
     TRY(place_tensors());
     if (tuned_) TRY(tune());
@@ -102,6 +102,8 @@ class CudaStack final : public NativeStack {
   }
 
   Result<std::vector<Output>> outputs() override {
+    if (r_.task == Task::attention)
+      return std::vector<Output>{TRY(read(y_, attention_.rows, kHeadElements))};
     if (r_.task != Task::mlp) return std::vector<Output>{TRY(read(y_, r_.m, r_.n))};
     Output mean{1, 1, std::vector<float>(1)};
     TRY(device_->copy_to_host(stream(), mean.values.data(), mean_, sizeof(float)));
@@ -166,9 +168,11 @@ class CudaStack final : public NativeStack {
         y_ = TRY(allocate(r_.m * r_.n * size));
         return {};
       case Task::attention:
-        break;
+        attention_ = {in[0], in[1], in[2], 0, inputs[0].rows, r_.m, kernel_dtype(r_.dtype)};
+        y_ = attention_.y_address = TRY(allocate(inputs[0].values.size() * size));
+        return {};
     }
-    return fail(ErrorKind::unsupported, "gpuready has no attention on cuda");
+    return fail(ErrorKind::bad_input, "there is no such workload");
   }
   Result<void> place_mean() {
     mean_blocks_ = blocks_for(r_.batch * r_.batch);
@@ -208,6 +212,11 @@ class CudaStack final : public NativeStack {
                         p.n, p.k, kernel_dtype(r_.dtype), p.b_transposed, product.gelu});
   }
   Result<void> iterate() {
+    if (r_.task == Task::attention)
+      return launch(
+          kBenchAttention,
+          static_cast<unsigned>((attention_.rows + kBenchAttentionRows - 1) / kBenchAttentionRows),
+          attention_);
     if (r_.task == Task::copy)
       return device_->copy_on_device(stream(), y_, source_, r_.m * r_.n * bytes_of(r_.dtype));
     for (const Product& product : products_) TRY(multiply(product));
@@ -344,6 +353,7 @@ class CudaStack final : public NativeStack {
                 workspace_ = 0;
   unsigned mean_blocks_ = 1;
   std::vector<Product> products_;
+  BenchAttentionParams attention_ = {};
   std::optional<GraphId> graph_;
   std::vector<EventId> events_;
 };
@@ -353,8 +363,8 @@ class CudaStack final : public NativeStack {
 Result<std::unique_ptr<NativeStack>> open_cuda_stack(const Request& request, bool tuned) {
   if (!tuned && request.dtype == Dtype::tf32)
     return fail(ErrorKind::unsupported, "gpuready's own kernels have no tf32");
-  if (tuned && request.task == Task::copy)
-    return fail(ErrorKind::unsupported, "cuBLASLt copies nothing");
+  if (tuned && (request.task == Task::copy || request.task == Task::attention))
+    return fail(ErrorKind::unsupported, fmt::format("cuBLASLt has no {}", to_string(request.task)));
   const CudaDriver* driver = TRY(CudaDriver::start());
   const auto identities = TRY(list_cuda_identities(*driver));
   if (identities.empty())

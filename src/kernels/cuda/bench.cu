@@ -105,6 +105,77 @@ GPUREADY_DEVICE float block_sum(float value) {
   return sum;
 }
 
+// Of a row of 64 values with a query in FP32.
+template <BenchDtype kDtype>
+GPUREADY_DEVICE float dot_head(const float* query, u64 address, u64 row) {
+  constexpr u32 kEach = kDtype == BenchDtype::fp32 ? 4 : 8;
+  const auto* words = reinterpret_cast<const Words*>(address) + row * (64 / kEach);
+  float sum = 0;
+  for (u32 i = 0; i < 64 / kEach; ++i) {
+    const Words value = words[i];
+#pragma unroll
+    for (u32 j = 0; j < 4; ++j) {
+      if constexpr (kDtype == BenchDtype::fp32) {
+        sum = __builtin_fmaf(query[4 * i + j], from_bits(value.word[j]), sum);
+      } else {
+        const float* pair = query + 8 * i + 2 * j;
+        sum = __builtin_fmaf(pair[0], unpack(value.word[j] & 0xffff, kDtype), sum);
+        sum = __builtin_fmaf(pair[1], unpack(value.word[j] >> 16, kDtype), sum);
+      }
+    }
+  }
+  return sum;
+}
+GPUREADY_DEVICE float exp2_of(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+GPUREADY_SHARED float queries[kBenchAttentionRows][64];
+GPUREADY_SHARED float key_weights[kBenchAttentionRows][32];
+
+// A warp takes a row and 32 keys at a time: a lane has the score of one key, and then two of the
+// 64 sums. The greatest score so far is kept, and the sums are scaled to it.
+template <BenchDtype kDtype>
+GPUREADY_DEVICE void attend(const BenchAttentionParams& p) {
+  const u32 lane = thread_index() % 32, warp = thread_index() / 32;
+  const u64 asked = u64{block_index()} * kBenchAttentionRows + warp;
+  const u64 row = asked < p.rows ? asked : p.rows - 1;  // all warps wait at the same barriers
+  const u64 first = row / p.keys * p.keys;
+  float* query = queries[warp];
+  float* weight = key_weights[warp];
+  for (u32 i = lane; i < 64; i += 32)
+    query[i] = load(p.q_address, row * 64 + i, kDtype) * (1.44269504f / 8);
+  block_barrier();
+  float most = -__builtin_huge_valf(), total = 0, sum[2] = {};
+  for (u64 key = 0; key < p.keys; key += 32) {
+    const bool has_key = key + lane < p.keys;
+    const float score =
+        has_key ? dot_head<kDtype>(query, p.k_address, first + key + lane) : -__builtin_huge_valf();
+    weight[lane] = score;
+    block_barrier();
+    float greatest = most;
+    for (u32 i = 0; i < 32; ++i) greatest = __builtin_fmaxf(greatest, weight[i]);
+    block_barrier();
+    weight[lane] = exp2_of(score - greatest);
+    block_barrier();
+    const float scale = exp2_of(most - greatest);
+    most = greatest;
+    total *= scale;
+    sum[0] *= scale, sum[1] *= scale;
+    for (u32 i = 0; i < 32 && key + i < p.keys; ++i) {
+      total += weight[i];
+      for (u32 j = 0; j < 2; ++j)
+        sum[j] = __builtin_fmaf(
+            weight[i], load(p.v_address, (first + key + i) * 64 + 2 * lane + j, kDtype), sum[j]);
+    }
+    block_barrier();
+  }
+  if (asked < p.rows)
+    for (u32 j = 0; j < 2; ++j) store(p.y_address, row * 64 + 2 * lane + j, sum[j] / total, kDtype);
+}
+
 constexpr u32 kTile = kBenchGemmTile, kDepth = 16;
 GPUREADY_SHARED float a_tile[kDepth][kTile + 1];
 GPUREADY_SHARED float b_tile[kDepth][kTile + 1];
@@ -152,6 +223,12 @@ GPUREADY_KERNEL(256, 1) void gpuready_bench_gemm(BenchGemmParams p) {
       if (p.gelu) value = gelu(value);
       store(p.c_address, row * p.n + column, value, p.dtype);
     }
+}
+
+GPUREADY_KERNEL(256, 4) void gpuready_bench_attention(BenchAttentionParams p) {
+  if (p.dtype == BenchDtype::fp32) attend<BenchDtype::fp32>(p);
+  if (p.dtype == BenchDtype::fp16) attend<BenchDtype::fp16>(p);
+  if (p.dtype == BenchDtype::bf16) attend<BenchDtype::bf16>(p);
 }
 
 GPUREADY_KERNEL(256, 4) void gpuready_bench_gelu(BenchGeluParams p) {

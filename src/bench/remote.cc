@@ -1,0 +1,133 @@
+#include "bench/remote.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gpuready::bench {
+namespace {
+
+constexpr std::size_t kMostProgramBytes = 256u << 20;
+constexpr std::string_view kFolder = "/tmp/gpuready-bench.";  // and six letters of mktemp's
+
+// `command` is one for the shell there.
+Job ssh_job(const std::string& target, std::string command, JobLimits limits) {
+  Job job;
+  job.program = "ssh";
+  job.args = {
+      "-T", "-o",   "BatchMode=yes",   "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15",
+      "--", target, std::move(command)};
+  job.limits = limits;
+  job.output_limit_bytes = 256u << 20;
+  return job;
+}
+
+std::string last_line(const std::string& text) {
+  const auto all = lines(trim(text));
+  return all.empty() ? "it said nothing" : printable(all.back());
+}
+
+class Remote {
+ public:
+  Remote(const RemoteRun& run, const JobWatch& watch) : run_(run), watch_(watch) {}
+  ~Remote() {
+    if (!folder_.empty())  // also after an interrupt
+      (void)run_job(ssh_job(run_.target, "rm -rf " + folder_, {}));
+  }
+
+  // What the command wrote, where it ended with 0.
+  Result<std::string> ask(const std::string& what, Job job) {
+    const auto outcome = TRY(run_job(job, watch_));
+    if (outcome.end == JobEnd::cancelled) return fail(ErrorKind::cancelled, what + ": interrupted");
+    if (outcome.end != JobEnd::exited || outcome.exit_code != 0)
+      return fail(ErrorKind::io, fmt::format("{}: {} on {}: {}", what,
+                                             outcome.end == JobEnd::exited
+                                                 ? fmt::format("exit code {}", outcome.exit_code)
+                                                 : std::string(to_string(outcome.end)),
+                                             run_.target, last_line(outcome.err)));
+    return outcome.out;
+  }
+  Result<std::string> ask(const std::string& what, std::string command) {
+    return ask(what, ssh_job(run_.target, std::move(command), {}));
+  }
+
+  Result<void> same_kind_of_machine() {
+    utsname ours{};
+    uname(&ours);
+    const std::string wanted = fmt::format("{} {}", ours.sysname, ours.machine);
+    const std::string theirs = last_line(TRY(ask("uname", "uname -sm")));
+    if (theirs != wanted)
+      return fail(ErrorKind::unsupported,
+                  fmt::format("{} is {}, and this program is for {}: install gpuready there and "
+                              "run bench there",
+                              run_.target, theirs, wanted));
+    return {};
+  }
+
+  Result<void> carry(std::string program) {
+    Job job = ssh_job(run_.target,
+                      fmt::format("umask 077 && d=$(mktemp -d {}XXXXXX) && cat > $d/gpuready && "
+                                  "chmod 700 $d/gpuready && echo $d",
+                                  kFolder),
+                      {.time = std::chrono::minutes(30)});
+    job.input = std::move(program);
+    const std::string folder = last_line(TRY(ask("copying this program", std::move(job))));
+    const auto letter = [](unsigned char c) { return std::isalnum(c) != 0; };
+    if (!folder.starts_with(kFolder) || !std::ranges::all_of(folder.substr(kFolder.size()), letter))
+      return fail(ErrorKind::io,
+                  fmt::format("{} answered {} when it was asked for a folder: what its shell "
+                              "prints at login may stand in the way",
+                              run_.target, folder));
+    folder_ = folder;
+    return {};
+  }
+
+  // A run that is cut off there would go on: the shell ends it when nobody listens any more.
+  Result<std::string> run() {
+    std::string command = "cd " + folder_ + " && {";
+    for (const auto& [name, value] : run_.variables)
+      command += " export " + name + "=" + shell_word(value) + ";";
+    command += " ./gpuready bench run --quiet --json run.json";
+    for (const std::string& arg : run_.args) command += " " + shell_word(arg);
+    command +=
+        " & p=$!; trap 'kill $p' HUP TERM PIPE; while kill -0 $p 2>/dev/null; do "
+        "echo . || { kill $p; break; }; sleep 1; done; wait $p; exit 0; }";
+    const auto outcome = TRY(run_job(ssh_job(run_.target, command, run_.limits), watch_));
+    if (outcome.end == JobEnd::cancelled)
+      return fail(ErrorKind::cancelled, "the run was interrupted");
+    const auto doc = ask("reading the run", "cat " + folder_ + "/run.json");
+    if (!doc)
+      return fail(ErrorKind::io, fmt::format("bench run on {} made no document: {}", run_.target,
+                                             last_line(outcome.err)));
+    return *doc;
+  }
+
+ private:
+  const RemoteRun& run_;
+  const JobWatch& watch_;
+  std::string folder_;
+};
+
+}  // namespace
+
+std::string shell_word(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+Result<std::string> run_remotely(const RemoteRun& run, Host& host, const JobWatch& watch) {
+  if (run.target.empty() || run.target.front() == '-' ||
+      run.target.find_first_of(" \t\r\n'\"$`\\;&|<>()") != std::string::npos)
+    return fail(ErrorKind::bad_input,
+                fmt::format("--remote {}: USER@HOST is wanted", printable(run.target)));
+  Remote remote(run, watch);
+  TRY(remote.same_kind_of_machine());
+  TRY(remote.carry(TRY(host.read_file(run.binary, kMostProgramBytes))));
+  return remote.run();
+}
+
+}  // namespace gpuready::bench

@@ -1,0 +1,40 @@
+. "$LIB"
+# A stand-in for ssh: what the other machine's shell would execute, this one's does.
+mkdir -p bin
+cat >bin/ssh <<'SSH'
+#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+[ "$2" != down ] || { echo "ssh: connect to host down port 22: No route to host" >&2; exit 255; }
+[ "$2" != arm ] || { uname() { echo Linux aarch64; }; }
+shift 2
+eval "$*"
+SSH
+chmod +x bin/ssh
+export PATH=$PWD/bin:$PATH BENCH_SECRET_NOT="it's \$HOME"
+rm -rf bench-results
+before=$(ls -d /tmp/gpuready-bench.* 2>/dev/null || true)
+there=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4
+  --adapters gpuready --repeats 2)
+expect_exit 0 "${there[@]}" --remote user@other --tag there --json run.json
+expect_in "is the fastest of 1 stack" "$out"
+cmp run.json bench-results/*__there.json || die "the kept document is another"
+python3 - <<'PY'
+import json
+run = json.load(open("run.json"))["run"]
+assert run["workload"]["shape"] == {"k": 32, "m": 8, "n": 16}, run["workload"]
+assert len(run["stacks"][0]["repeats"]) == 2 and run["tag"] == "there", run
+PY
+# The exit code is the other machine's; a stack that it has not is told.
+expect_exit 3 "${there[@]}" --adapters glow --remote user@other
+# Wrong names, no way there, another kind of machine: nothing is kept.
+kept=$(ls bench-results)
+expect_exit 2 "${there[@]}" --remote -oProxyCommand=true
+expect_in "USER@HOST is wanted" "$err"
+expect_exit 2 "${there[@]}" --remote down
+expect_in "No route to host" "$err"
+expect_exit 2 "${there[@]}" --remote arm
+expect_in "Linux aarch64" "$err"
+expect_exit 2 "${there[@]}" --remote user@other --tag there
+expect_in "--add" "$err"
+[ "$kept" = "$(ls bench-results)" ] || die "a run that failed left something"
+[ "$before" = "$(ls -d /tmp/gpuready-bench.* 2>/dev/null || true)" ] || die "something stays on the other machine"
