@@ -110,6 +110,9 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
 
 // Whatever variant is installed holds the program of each model that may be chosen with it.
 std::optional<std::string> wrong_with_model(const Model& model, const Manifest& manifest) {
+  if (model.name.empty() || model.name.size() > 128 || printable(model.name) != model.name ||
+      model.name.find_first_of("\n\t") != std::string::npos)
+    return "a name has 1 to 128 characters, and no control character";
   if (model.seconds < 1 || model.seconds > kMostModelSeconds)
     return fmt::format("its program may not take {} s", model.seconds);
   if (model.load.empty()) return std::nullopt;

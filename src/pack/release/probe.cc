@@ -24,7 +24,8 @@ std::optional<std::string> wrong_with_argument(const ProbeArgument& argument) {
 
 std::optional<std::string> wrong_with_probe(const Probe& probe) {
   if (probe.kernel.empty() || probe.kernel.size() > kMostName ||
-      printable(probe.kernel) != probe.kernel)
+      printable(probe.kernel) != probe.kernel ||
+      probe.kernel.find_first_of("\n\t") != std::string::npos)
     return fmt::format("its kernel has no name of 1 to {} characters", kMostName);
   if (probe.blocks < 1 || probe.blocks > 65535 || probe.threads < 1 || probe.threads > 1024)
     return "it asks for other than 1 to 65535 blocks of 1 to 1024 threads";

@@ -90,6 +90,59 @@ TEST(PackManifest, DuplicatesAndGapsAreRefused) {
   EXPECT_EQ(refusal([](Manifest&) {}), "");
 }
 
+TEST(PackManifest, WhatIsRunIsOfTheVariantAndWithinBounds) {
+  const auto with_probe = [](const std::function<void(Probe&)>& change) {
+    return refusal([&](Manifest& m) {
+      Probe probe;
+      probe.file = "lib/x.so";
+      probe.kernel = "k";
+      probe.arguments.resize(1);
+      probe.arguments[0].words = {1, 0xffffffff};
+      change(probe);
+      m.variants[0].probes = {probe};
+    });
+  };
+  EXPECT_EQ(with_probe([](Probe&) {}), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.file = "lib/x.so.1"; }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.file = "../x"; }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.kernel = "a\nb"; }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.blocks = 0; }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.threads = 1025; }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.arguments[0].u32 = 1; }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.arguments[0] = {}; }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.arguments.resize(65, p.arguments[0]); }), "");
+  EXPECT_NE(with_probe([](Probe& p) { p.arguments[0].words->resize(65537); }), "");
+
+  const auto with_model = [](const std::function<void(Model&)>& change) {
+    return refusal([&](Manifest& m) {
+      m.models[0].load = {"lib/x.so", "argument"};
+      change(m.models[0]);
+    });
+  };
+  EXPECT_EQ(with_model([](Model&) {}), "");
+  EXPECT_NE(with_model([](Model& m) { m.load[0] = "/bin/sh"; }), "");
+  EXPECT_NE(with_model([](Model& m) { m.load[0] = "../bin/sh"; }), "");
+  EXPECT_NE(with_model([](Model& m) { m.load[1] = std::string("a\0b", 3); }), "");
+  EXPECT_NE(with_model([](Model& m) { m.seconds = 0; }), "");
+  EXPECT_NE(with_model([](Model& m) { m.seconds = UINT64_MAX; }), "");
+  EXPECT_NE(with_model([](Model& m) { m.name = "a\x1b[31m"; }), "");
+  // A file that is not executable is no program.
+  EXPECT_NE(refusal([](Manifest& m) {
+              m.models[0].load = {"lib/x.so"};
+              m.variants[0].files[0].executable = false;
+            }),
+            "");
+  // The program of a model for the CPU's variant has to be in that, too.
+  EXPECT_NE(refusal([](Manifest& m) {
+              m.models[1].load = {"lib/x.so"};
+              m.variants.push_back({});
+              m.variants[1].name = "cpu";
+              m.variants[1].files = {{"f", std::nullopt, 1, kHash, true, 0, 1}};
+              m.variants[1].archive = {{"cpu.tar.zst", 200, kHash}};
+            }),
+            "");
+}
+
 TEST(PackManifest, OtherDocumentsAreNamedAsSuch) {
   EXPECT_FALSE(parse_manifest("{}", "m"));
   EXPECT_FALSE(parse_manifest("", "m"));
