@@ -1,15 +1,21 @@
 #include "jobs/replace.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 namespace gpuready {
 
-Error replace_program(const std::string& path, const std::vector<std::string>& args) {
+Error replace_program(const std::string& path, const std::vector<std::string>& args,
+                      std::uint64_t data_bytes) {
   std::vector<char*> argv = {const_cast<char*>(path.c_str())};
   for (const auto& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
+  // Last: we ourselves may have more already, and could allocate nothing from here on.
+  const rlimit limit{data_bytes, data_bytes};
+  if (data_bytes > 0 && setrlimit(RLIMIT_DATA, &limit) != 0)
+    return fail_errno("RLIMIT_DATA", errno).error();
   ::execve(path.c_str(), argv.data(), environ);
   return fail_errno("cannot start " + path, errno).error();
 }

@@ -1,6 +1,7 @@
 // This process becomes another program: the last step of an init.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,10 @@
 
 namespace gpuready {
 
-// execve(2) with our environment; `args` without argv[0]. Returns only when it fails.
-Error replace_program(const std::string& path, const std::vector<std::string>& args);
+// execve(2) with our environment; `args` without argv[0]. Returns only when it fails. The program
+// may take so many bytes of data (RLIMIT_DATA, which GPU drivers bear: they reserve addresses, not
+// data, by the terabyte); 0: no limit.
+Error replace_program(const std::string& path, const std::vector<std::string>& args,
+                      std::uint64_t data_bytes = 0);
 
 }  // namespace gpuready

@@ -1,7 +1,6 @@
 #include "pack/store/model_test.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,14 +46,9 @@ std::string ending_of(const JobOutcome& outcome, const Model& model) {
 }
 
 // What the child does before it becomes the program.
-Result<void> prepare_child(std::uint64_t memory_bytes, const std::string& folder,
-                           const std::string& program) {
+Result<void> prepare_child(const std::string& folder, const std::string& program) {
   TRY(drop_privileges());
   if (chdir(folder.c_str()) != 0) return fail_errno(folder, errno);
-  // Of data, not of addresses: GPU drivers reserve those by the terabyte.
-  if (const rlimit limit{memory_bytes, memory_bytes};
-      memory_bytes > 0 && setrlimit(RLIMIT_DATA, &limit) != 0)
-    return fail_errno("RLIMIT_DATA", errno);
   if (access(program.c_str(), R_OK | X_OK) != 0) TRY(keep_reading_as_another_program());
   return {};
 }
@@ -75,9 +69,9 @@ int run_model_child(std::span<const std::string> args) {
   const auto memory = args.size() < 3 ? std::nullopt : parse_uint(args[0]);
   if (!memory) return 2;
   const std::string &folder = args[1], program = fmt::format("{}/{}", folder, args[2]);
-  const auto prepared = prepare_child(*memory, folder, program);
-  const auto error =
-      prepared ? replace_program(program, {args.begin() + 3, args.end()}) : prepared.error();
+  const auto prepared = prepare_child(folder, program);
+  const auto error = prepared ? replace_program(program, {args.begin() + 3, args.end()}, *memory)
+                              : prepared.error();
   std::fputs((error.message + "\n").c_str(), stderr);
   return 127;
 }
