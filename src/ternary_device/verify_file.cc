@@ -53,15 +53,19 @@ constexpr std::int64_t kWeightsAtOnce = std::int64_t{4} << 20;
 constexpr std::int64_t kWeightsInFull = std::int64_t{8} << 20;
 // The packed form has whole blocks: rows much shorter than one would take many times their size.
 constexpr std::int64_t kLeastCols = 32;
+// And a run of rows fills at least one panel: else most of the packing and multiplying would be of
+// padding. Models have no such rows.
+constexpr std::int64_t kMostVerifiedCols = kWeightsAtOnce / kernels::kPanelRows;
+static_assert(kMostVerifiedCols <= kMostCols);
 
 // Why products of this tensor cannot be verified; empty where they can.
 std::string why_not_multiplied(const Codes& codes) {
   if (codes.shape.cols < kLeastCols)
     return "its products were not verified: it has rows of " + std::to_string(codes.shape.cols) +
            " weights, and " + std::to_string(kLeastCols) + " are the least";
-  if (codes.shape.cols > kMostCols)
+  if (codes.shape.cols > kMostVerifiedCols)
     return "its products were not verified: it has rows of " + std::to_string(codes.shape.cols) +
-           " weights, and " + std::to_string(kMostCols) + " are the most";
+           " weights, and " + std::to_string(kMostVerifiedCols) + " are the most";
   return {};
 }
 

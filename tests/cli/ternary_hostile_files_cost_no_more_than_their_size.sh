@@ -8,7 +8,7 @@ import os, struct, subprocess, sys
 gpuready, limit_kb = sys.argv[1], int(sys.argv[2])
 TQ1, TQ2, I2S, F32, SIZE = 34, 35, 36, 0, 20_000_000
 
-def write(path, infos, data=0):
+def write(path, infos, pattern=None):
     parts = [b"GGUF", struct.pack("<IQQ", 3, len(infos), 0)]
     for name, dims, kind, offset in infos:
         parts.append(struct.pack("<Q", len(name)) + name + struct.pack("<I", len(dims)))
@@ -17,7 +17,10 @@ def write(path, infos, data=0):
     head += bytes(-len(head) % 32)
     with open(path, "wb") as out:
         out.write(head)
-        out.truncate(len(head) + (data or max(SIZE - len(head), 64)))
+        size = max(SIZE - len(head), 64)
+        if pattern:
+            out.write(pattern * (size // len(pattern)))
+        out.truncate(len(head) + size)
 
 rows = 18_000_000 // 66
 files = {
@@ -33,12 +36,23 @@ files = {
     "short_rows": lambda: [(b"t", (32, 4 * 19_000_000 // 128 * 4), I2S, 0)],
     "small_trits": lambda: [(b"t%d" % i, (256, 10), TQ1, 544 * i) for i in range(32768)],
 }
+# Two blocks of other scales, so that products are by group.
+tq1 = b"".join(bytes([0xFF] * 48 + [0xFD] * 4) + struct.pack("<e", scale) for scale in (0.5, -1.5))
+tq2 = b"".join(bytes([0x98] * 64) + struct.pack("<e", scale) for scale in (0.5, -1.5))
+patterns = {"by_group": tq2, "long_rows": tq2, "long_groups": tq2, "group_trits": tq1, "small_groups": tq2 + bytes(28)}
+files |= {
+    "by_group": lambda: [(b"t", (512, SIZE // 132 - 10), TQ2, 0)],
+    "long_rows": lambda: [(b"t", (1 << 22, 18), TQ2, 0)],
+    "long_groups": lambda: [(b"t", (1 << 18, 290), TQ2, 0)],
+    "group_trits": lambda: [(b"t", (512, SIZE // 108 - 10), TQ1, 0)],
+    "small_groups": lambda: [(b"t%d" % i, (512, 1), TQ2, 160 * i) for i in range(32768)],
+}
 wrong = 0
 for name, infos in files.items():
     # In a process of its own: what a child has at its start counts as its memory.
     writer = os.fork()
     if writer == 0:
-        write(name, infos())
+        write(name, infos(), patterns.get(name))
         os._exit(0)
     os.waitpid(writer, 0)
     codes = []
