@@ -141,7 +141,8 @@ def vectors(t, engine):
 
 def matrices(t, engine):
     print("M x N x K: microseconds, in and out bf16, quantising in both: ours, torch._int_mm, ratio; without quantising: ours, torch's, ratio")
-    # What torch would do around its int8 product, in one kernel each.
+    # What torch would do around its int8 product, in one kernel each; each shape is compiled.
+    torch._dynamo.config.recompile_limit = 2 * len(MATRICES)
     @torch.compile(dynamic=False)
     def quantised(x):
         limit = x.abs().amax(1, keepdim=True).float().clamp(min=1e-5)

@@ -289,6 +289,12 @@ Result<Outcome> measured_elsewhere(Options& options, Host& host) {
   return outcome;
 }
 
+Exit exit_of_error(ErrorKind kind) {
+  return kind == ErrorKind::device      ? Exit::unhealthy  // a sick GPU
+         : kind == ErrorKind::cancelled ? Exit::interrupted
+                                        : Exit::usage;
+}
+
 int run(Options& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
@@ -296,9 +302,7 @@ int run(Options& options) {
   const auto host = make_live_host();
   const auto outcome =
       options.remote.empty() ? measured(options, *host) : measured_elsewhere(options, *host);
-  if (!outcome)
-    return complain(outcome.error(),
-                    outcome.error().kind == ErrorKind::device ? Exit::unhealthy : Exit::usage);
+  if (!outcome) return complain(outcome.error(), exit_of_error(outcome.error().kind));
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
   const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
