@@ -14,6 +14,7 @@
 #include "cli/man_pages.h"
 #include "cli/options.h"
 #include "health/worker/worker.h"
+#include "jobs/helper.h"
 #include "jobs/leftovers.h"
 #include "pack/store/load_test.h"
 #include "pack/store/model_test.h"
@@ -56,6 +57,7 @@ void open_standard_descriptors() {
 
 int main(int argc, char** argv) {
   open_standard_descriptors();
+  gpuready::be_own_helper();
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string_view self = argc > 0 ? argv[0] : "gpuready";

@@ -277,7 +277,8 @@ std::vector<TierStatus> tiers();
 struct ThreadPool {
   // Calls task(argument, index) once for each index below `count` (at most `threads`), on any
   // threads, the caller's own included, at once or one after the other, and returns when all are
-  // done. Must not throw. May be called by several engines at once.
+  // done. Must not throw. May be called by several engines at once. While it waits, neither it nor
+  // its threads may begin or wait for another call on the same engine.
   void (*run)(void* context, unsigned count, void (*task)(void* argument, unsigned index),
               void* argument) = nullptr;
   void* context = nullptr;

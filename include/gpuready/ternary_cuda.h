@@ -11,14 +11,16 @@
 //                    {y, CudaOutput::bf16, y_bytes}, {workspace, workspace_bytes});
 //
 // multiply() and quantise() check all sizes and then only launch kernels on the stream: they wait
-// for nothing, allocate nothing and copy nothing, so that a CUDA graph may capture them once
+// for no stream, allocate nothing and copy nothing, so that a CUDA graph may capture them once
 // prepare() has loaded the code. All else may allocate and wait, and belongs outside a capture;
 // that includes the end of the last copy of weights and activations.
 //
 // Every function may be called from any thread, whatever its current context is, and leaves that as
-// it was. Work on one activation room must follow each other: on one stream, or ordered by events.
-// The context must outlive the engine and all that it made. In a process that was forked later each
-// call is an `unsupported` error.
+// it was. Calls on one engine follow each other: load(), prepare() and check(), which wait for the
+// device, hold up the others. Work on one activation room must follow each other: on one stream, or
+// ordered by events. Work that is queued, and a captured graph, use the engine, its weights and its
+// rooms: keep them until it has ended. The context must outlive the engine and all that it made. In
+// a process that was forked later each call that needs the driver is an `unsupported` error.
 #pragma once
 
 #include <cstddef>
@@ -112,8 +114,9 @@ class CudaEngine {
   Result<CudaWeights> load(std::span<const PackedWeights> stacked) const;
   Result<CudaActivations> make_activations(std::int64_t rows, std::int64_t cols) const;
 
-  // What a product of so many rows needs beside its operands; 0 for most shapes. Its content means
-  // nothing between products, so that one workspace serves all products of a stream.
+  // What a product of so many rows needs beside its operands; 0 for most shapes. It begins at a
+  // multiple of 16, and its content means nothing between products, so that one serves all of a
+  // stream.
   Result<std::size_t> workspace_bytes(Shape weights, std::int64_t rows) const;
   // Loads the code for such a product; without it the first one does, which a capture forbids.
   Result<void> prepare(Shape weights, std::int64_t rows) const;
@@ -121,7 +124,7 @@ class CudaEngine {
   Result<std::string_view> kernel_for(Shape weights, std::int64_t rows) const;
 
   // As Activations::quantise(). A row with NaN or infinity is told by check() alone; its products
-  // are NaN in f32 and bf16.
+  // are NaN in f32 and bf16, and 0 in int32. A step times a scale beyond f32 gives infinity.
   Result<void> quantise(CudaStream stream, const CudaValues& values, const CudaActivations& into,
                         std::int64_t rows) const;
   // Of the first `rows` rows that were quantised.
@@ -135,7 +138,7 @@ class CudaEngine {
                         const CudaMemory& workspace = {}) const;
   // Rows of activations that are sorted by expert: the first groups[0].rows meet groups[0].weights,
   // and so on. All weights have one shape. `room` holds the largest group; the workspace suffices
-  // for each. A launch or two a group that has rows.
+  // for each. A launch or two a group that has rows; check() then knows of the last one alone.
   Result<void> multiply_grouped(CudaStream stream, std::span<const CudaGroup> groups,
                                 const CudaValues& values, const CudaActivations& room,
                                 const CudaTarget& out, const CudaMemory& workspace = {}) const;

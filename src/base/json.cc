@@ -49,7 +49,7 @@ class Builder {
     return close(Json(std::move(elements)));
   }
   bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
-    error_ = printable(error.what());
+    error_ = printable(std::string_view(error.what()).substr(0, 300));
     return false;
   }
 

@@ -10,7 +10,8 @@
 namespace gpuready::bench {
 namespace {
 
-constexpr std::size_t kMostProgramBytes = 256u << 20;
+constexpr std::size_t kMostProgramBytes = 256u << 20, kMostDocumentBytes = 64u << 20;
+constexpr std::size_t kMostAnswerBytes = 64u << 10;
 constexpr std::string_view kFolder = "/tmp/gpuready-bench.";  // and six letters of mktemp's
 
 // `command` is one for the shell there.
@@ -21,13 +22,13 @@ Job ssh_job(const std::string& target, std::string command, JobLimits limits) {
       "-T", "-o",   "BatchMode=yes",   "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15",
       "--", target, std::move(command)};
   job.limits = limits;
-  job.output_limit_bytes = 256u << 20;
+  job.output_limit_bytes = kMostAnswerBytes;
   return job;
 }
 
 std::string last_line(const std::string& text) {
   const auto all = lines(trim(text));
-  return all.empty() ? "it said nothing" : printable(all.back());
+  return all.empty() ? "it said nothing" : printable(all.back().substr(0, 500));
 }
 
 class Remote {
@@ -42,6 +43,9 @@ class Remote {
   Result<std::string> ask(const std::string& what, Job job) {
     const auto outcome = TRY(run_job(job, watch_));
     if (outcome.end == JobEnd::cancelled) return fail(ErrorKind::cancelled, what + ": interrupted");
+    if (outcome.truncated)
+      return fail(ErrorKind::io, fmt::format("{}: {} answered with more than {} bytes", what,
+                                             run_.target, job.output_limit_bytes));
     if (outcome.end != JobEnd::exited || outcome.exit_code != 0)
       return fail(ErrorKind::io, fmt::format("{}: {} on {}: {}", what,
                                              outcome.end == JobEnd::exited
@@ -58,7 +62,13 @@ class Remote {
     utsname ours{};
     uname(&ours);
     const std::string wanted = fmt::format("{} {}", ours.sysname, ours.machine);
-    const std::string theirs = last_line(TRY(ask("uname", "uname -sm")));
+    const std::string text = TRY(ask("uname", "uname -sm"));
+    if (const auto all = lines(trim(text)); all.size() > 1)
+      return fail(ErrorKind::io,
+                  fmt::format("{} prints something at login on standard output ({}), "
+                              "which stands in the way",
+                              run_.target, printable(all[0].substr(0, 100))));
+    const std::string theirs = last_line(text);
     if (theirs != wanted)
       return fail(ErrorKind::unsupported,
                   fmt::format("{} is {}, and this program is for {}: install gpuready there and "
@@ -68,11 +78,13 @@ class Remote {
   }
 
   Result<void> carry(std::string program) {
-    Job job = ssh_job(run_.target,
-                      fmt::format("umask 077 && d=$(mktemp -d {}XXXXXX) && cat > $d/gpuready && "
-                                  "chmod 700 $d/gpuready && echo $d",
-                                  kFolder),
-                      {.time = std::chrono::minutes(30)});
+    Job job = ssh_job(
+        run_.target,
+        fmt::format("umask 077; d=$(mktemp -d {}XXXXXX) && {{ cat > $d/gpuready && "
+                    "[ $(wc -c < $d/gpuready) -eq {} ] && chmod 700 $d/gpuready && echo $d || "
+                    "{{ rm -rf $d; exit 1; }}; }}",
+                    kFolder, program.size()),
+        {.time = std::chrono::minutes(30)});
     job.input = std::move(program);
     const std::string folder = last_line(TRY(ask("copying this program", std::move(job))));
     const auto letter = [](unsigned char c) { return std::isalnum(c) != 0; };
@@ -93,12 +105,15 @@ class Remote {
     command += " ./gpuready bench run --quiet --json run.json";
     for (const std::string& arg : run_.args) command += " " + shell_word(arg);
     command +=
-        " & p=$!; trap 'kill $p' HUP TERM PIPE; while kill -0 $p 2>/dev/null; do "
-        "echo . || { kill $p; break; }; sleep 1; done; wait $p; exit 0; }";
+        " & p=$!; trap 'kill $p' HUP TERM PIPE; while kill -0 $p 2>/dev/null; do echo . || "
+        "{ kill $p; wait $p; cd /; rm -rf " +
+        folder_ + "; exit 1; }; sleep 1; done; wait $p; exit 0; }";
     const auto outcome = TRY(run_job(ssh_job(run_.target, command, run_.limits), watch_));
     if (outcome.end == JobEnd::cancelled)
       return fail(ErrorKind::cancelled, "the run was interrupted");
-    const auto doc = ask("reading the run", "cat " + folder_ + "/run.json");
+    Job job = ssh_job(run_.target, "cat " + folder_ + "/run.json", {});
+    job.output_limit_bytes = kMostDocumentBytes;
+    const auto doc = ask("reading the run", std::move(job));
     if (!doc)
       return fail(ErrorKind::io, fmt::format("bench run on {} made no document: {}", run_.target,
                                              last_line(outcome.err)));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <set>
 
@@ -107,13 +108,27 @@ Result<void> check_tag(std::string_view tag) {
                           tag.empty() ? "an empty text" : printable(tag)));
 }
 
+namespace {
+
+// Ids are parts of names of files, and may come from another machine.
+Result<void> check_names(const RunRecord& run) {
+  TRY(check_tag(run.tag));
+  const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; };
+  if (!run.id.empty() && run.id.size() <= 64 && std::ranges::all_of(run.id, good)) return {};
+  return fail(ErrorKind::bad_input, fmt::format("the run's id is {}; up to 64 letters, digits and "
+                                                "'-' are wanted",
+                                                printable(run.id.substr(0, 100))));
+}
+
+}  // namespace
+
 std::string run_path(std::string_view folder, const RunRecord& run) {
   return fmt::format("{}/{}{}{}{}", folder, run.id, kParts, run.tag, kEnding);
 }
 
 Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
                       Storage& storage) {
-  TRY(check_tag(run.tag));
+  TRY(check_names(run));
   TRY(make_folders(folder, storage, kForAll));
   TRY(write_file_atomically(run_path(folder, run), document, {.on_existing = OnExisting::fail},
                             storage));
@@ -121,7 +136,7 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
 }
 
 Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run, Storage& storage) {
-  TRY(check_tag(run.tag));
+  TRY(check_names(run));
   TRY(make_folders(folder, storage, kForAll));
   const std::string numbered = fmt::format("{}/{}{}{}", folder, run.id, kParts, run.tag);
   const std::string suite = dump(to_pyc_suite(run));

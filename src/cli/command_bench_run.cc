@@ -208,6 +208,7 @@ Result<Outcome> measured(Options& options, Host& host) {
     };
   }
   const auto ran = bench::run_session(stacks, request, expected, session, hooks);
+  if (interrupted()) return fail(ErrorKind::cancelled, "the run was interrupted; nothing is kept");
   run.stacks = bench::results_of(stacks, ran);
   double harness_ms = 0;
   for (const auto& each : ran) harness_ms = std::max(harness_ms, each.harness_ms);
@@ -283,6 +284,9 @@ Result<Outcome> measured_elsewhere(Options& options, Host& host) {
   const std::string name = "the run of " + printable(options.remote);
   const std::string text = TRY(bench::run_remotely(remote, host, {.cancel = &interrupted()}));
   outcome.run = TRY(bench::read_run(text, name));
+  if (!options.tag.empty() && outcome.run.tag != options.tag)
+    return fail(ErrorKind::bad_input, fmt::format("{} has the tag {}, not {}", name,
+                                                  printable(outcome.run.tag), options.tag));
   const auto exit = get_int(TRY(parse_json(text, name, text.size())), "exit_code");
   outcome.exit = exit && *exit >= 0 && *exit <= 4 ? static_cast<Exit>(*exit) : Exit::unknown;
   bench::add_git_state(outcome.run, host);  // the project is here

@@ -29,6 +29,8 @@ std::string beside_library() {
   return {};
 }
 
+bool g_is_own_helper = false;
+
 // Of every child that may load a vendor's library.
 const std::pair<std::string, std::optional<std::string>> kVendorVariables[] = {
     // cuInit joins the MPS server of the control daemon whose pipes are in this folder, and has the
@@ -50,6 +52,8 @@ Job helper_job(std::vector<std::string> args) {
   return job;
 }
 
+void be_own_helper() { g_is_own_helper = true; }
+
 std::string helper_path() {
   // Not for a program with more rights than its caller, who would choose what it runs.
   if (const char* chosen = secure_getenv("GPUREADY_HELPER"); chosen != nullptr && *chosen != 0)
@@ -64,7 +68,8 @@ std::string helper_path() {
     if (deleted) self.remove_suffix(kDeleted.size());
     const auto slash = self.rfind('/');
     for (const auto name : kHelperNames)
-      if (self.substr(slash + 1) == name) return deleted ? "/proc/self/exe" : std::string(self);
+      if (g_is_own_helper || self.substr(slash + 1) == name)
+        return deleted ? "/proc/self/exe" : std::string(self);
     const std::string beside = std::string(self.substr(0, slash + 1)) + "gpuready";
     if (executable(beside)) return beside;
   }

@@ -8,9 +8,12 @@
 
 namespace gpuready {
 
-// The path of our own executable: GPUREADY_HELPER, else /proc/self/exe when that is gpuready, else
-// the one beside this program or of the installation that this library is part of, else the
-// installed one.
+// This program is gpuready, whatever its file is called; for main().
+void be_own_helper();
+
+// The path of our own executable: GPUREADY_HELPER, else /proc/self/exe when that is gpuready, by
+// be_own_helper() or its name, else the one beside this program or of the installation that this
+// library is part of, else the installed one.
 std::string helper_path();
 
 // Our own program with these arguments, a channel, and an environment in which vendors' libraries

@@ -52,9 +52,10 @@ function(gpuready_ptx target name arch ptx)
     ${renamed}
     DEPENDS ${source} DEPFILE ${output}.d
     COMMENT "Compiling ${name}.cu to PTX for ${arch}")
-  # Text shrinks to a tenth; device/kernel.h unpacks it when the image is loaded.
+  # Text without comments and indentation shrinks to a tenth; device/kernel.h unpacks it when the image is loaded.
   gpuready_image(${output}.zst
-    COMMAND ${GPUREADY_ZSTD} -q -f -19 ${output} -o ${output}.zst DEPENDS ${output}
+    COMMAND sh -c "sed -E -e 's,[[:space:]]*//.*,,' -e 's/^[[:space:]]+//' -e '/./!d' '${output}' | '${GPUREADY_ZSTD}' -q -f -19 -o '${output}.zst'"
+    DEPENDS ${output}
     COMMENT "Packing ${name}.ptx for ${arch}")
   gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output}.zst)
   if(target STREQUAL gpuready_kernels)

@@ -85,11 +85,10 @@ struct Crew {
 
   unsigned count() const { return workers == nullptr ? 1 : workers->count(); }
   template <class Work>
-  void run(unsigned parts, const Work& work) const {
-    if (parts == 1)
-      work(0u);
-    else
-      workers->run(parts, work);
+  bool run(unsigned parts, const Work& work) const {  // as Workers::run
+    if (parts != 1) return workers->run(parts, work);
+    work(0u);
+    return true;
   }
 };
 

@@ -69,6 +69,10 @@ Result<PackedWeights> GgufFile::pack(std::size_t index, std::optional<FormatId> 
     const std::span<const FormatId> layouts =
         layout ? std::span<const FormatId>(&*layout, 1) : std::span<const FormatId>();
     const auto loaded = TRY(gguf::load(file, file.tensors[index], layouts));
+    if (layout && loaded.format != *layout)
+      return fail(ErrorKind::bad_input, "tensor " + std::string(file.tensors[index].name) + " is " +
+                                            std::string(format(loaded.format).name) + ", not " +
+                                            std::string(format(*layout).name));
     return PackedWeights::pack(loaded.view(), form, threads);
   });
 }

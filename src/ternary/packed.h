@@ -28,6 +28,10 @@ struct FreeOrKeep {
 using PackedBytes = std::unique_ptr<std::uint8_t[], FreeOrKeep>;
 void* allocate_aligned(std::size_t bytes, bool zeroed = true);
 
+// Of the panels of saved weights, `count` of one size; against damage and not against malice.
+std::uint64_t saved_contents_hash(std::span<const std::byte> panels, std::size_t count,
+                                  unsigned threads);
+
 namespace detail {
 
 struct CpuWeights {

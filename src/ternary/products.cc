@@ -120,18 +120,22 @@ void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
   }
 }
 
-void multiply_vector_shared(const kernels::Table& table, const detail::Crew& crew,
+Result<void> all_done(bool done) {
+  if (done) return {};
+  return fail(ErrorKind::bad_input, "the thread pool did not run each of its tasks once");
+}
+
+bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& crew,
                             const detail::CpuWeights& w, const detail::ActivationRows& y,
                             const GroupSums& group_sums, const Output& output, unsigned parts) {
   const auto begin = [&](unsigned part) { return w.panels * part / parts; };
   if (parts == 1 || w.panels * w.panel_bytes() < kSharedBytes) {
-    crew.run(parts, [&](unsigned part) {
+    return crew.run(parts, [&](unsigned part) {
       multiply_vector(table, w, y, group_sums, output, begin(part), begin(part + 1));
     });
-    return;
   }
   for (unsigned part = 0; part < parts; ++part) crew.shares[part].next = begin(part);
-  crew.run(parts, [&](unsigned part) {
+  return crew.run(parts, [&](unsigned part) {
     for (unsigned step = 0; step < parts; ++step) {
       const unsigned from = (part + step) % parts;
       std::atomic<std::size_t>& next = crew.shares[from].next;
@@ -294,8 +298,7 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
     const std::size_t wanted = w.panels * w.panel_bytes() / kBytesAThread + 1;
     const unsigned parts =
         static_cast<unsigned>(std::min({static_cast<std::size_t>(crew.count()), wanted, w.panels}));
-    multiply_vector_shared(table, crew, w, y, group_sums, output, parts);
-    return {};
+    return all_done(multiply_vector_shared(table, crew, w, y, group_sums, output, parts));
   }
   const Depth depth = depth_of(tier, w);
   const std::size_t all_pairs = (w.panels + 1) / 2;
@@ -323,7 +326,7 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
     }
   }
   std::atomic<std::size_t> next{0};
-  crew.run(used, [&](unsigned thread) {
+  const bool done = crew.run(used, [&](unsigned thread) {
     for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
       const std::size_t first_pair = part % groups * group, first_row = part / groups * kRowBlock;
       const MatrixPart piece{first_pair, std::min(group, all_pairs - first_pair), first_row,
@@ -334,7 +337,7 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
         multiply_part(table, w, y, output, piece, depth, crew.scratch[thread]);
     }
   });
-  return {};
+  return all_done(done);
 }
 
 }  // namespace

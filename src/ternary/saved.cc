@@ -22,9 +22,10 @@ struct SavedHeader {
   char magic[8];
   std::uint32_t version, form;
   std::int64_t rows, cols;
-  std::uint64_t checksum;     // of this with 0 here, the sums and the scales
-  std::int64_t group;         // weights of a row that share a scale; 0: all
-  std::uint8_t reserved[16];  // zero
+  std::uint64_t checksum;    // of this header with 0 here, the sums and the scales
+  std::int64_t group;        // weights of a row that share a scale; 0: all
+  std::uint64_t contents;    // saved_contents_hash() of the panels
+  std::uint8_t reserved[8];  // zero
 };
 constexpr std::size_t kHeaderBytes = 64;
 static_assert(sizeof(SavedHeader) == kHeaderBytes);
@@ -89,6 +90,22 @@ Result<SavedHeader> read_header(std::span<const std::byte> saved) {
   return header;
 }
 
+// Every step can be undone, so two words in a row never cancel out.
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 32;
+}
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
+  std::uint64_t hash = bytes.size(), word = 0;
+  for (; bytes.size() >= sizeof word; bytes = bytes.subspan(sizeof word)) {
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash = mixed(hash, word);
+  }
+  word = 0;
+  std::memcpy(&word, bytes.data(), bytes.size());
+  return mixed(hash, word);
+}
+
 // Whether a panel holds nothing but codes 0 to 2, 1 in its padding, and sums to what `sums` says.
 bool panel_is_good(const detail::CpuWeights& w, std::size_t panel) {
   constexpr std::size_t kBlocksAtOnce = 16;
@@ -129,7 +146,9 @@ bool panel_is_good(const detail::CpuWeights& w, std::size_t panel) {
   return good;
 }
 
-Result<void> check_contents(const detail::CpuWeights& w, unsigned threads) {
+Result<void> check_contents(const detail::CpuWeights& w, std::uint64_t contents, unsigned threads) {
+  const auto panels =
+      std::as_bytes(std::span<const std::uint8_t>(w.bytes.get(), w.panels * w.panel_bytes()));
   std::atomic<std::size_t> bad{w.panels};
   share(w.panels, 16, threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t panel = begin; panel < end; ++panel) {
@@ -138,7 +157,9 @@ Result<void> check_contents(const detail::CpuWeights& w, unsigned threads) {
       }
     }
   });
-  if (bad == w.panels) return {};
+  if (bad == w.panels && contents == saved_contents_hash(panels, w.panels, threads)) return {};
+  if (bad == w.panels)
+    return fail(ErrorKind::bad_code, "the saved weights are damaged: another checksum of them");
   const std::size_t first = bad * kPanelRows,
                     last = std::min(first + kPanelRows, static_cast<std::size_t>(w.shape.rows));
   return fail(ErrorKind::bad_code, "the saved weights of rows " + std::to_string(first) + " to " +
@@ -171,6 +192,17 @@ Result<void> check_scales(detail::CpuWeights& w) {
 
 }  // namespace
 
+std::uint64_t saved_contents_hash(std::span<const std::byte> panels, std::size_t count,
+                                  unsigned threads) {
+  std::vector<std::uint64_t> hashes(count);
+  const std::size_t each = count == 0 ? 0 : panels.size() / count;
+  share(count, 16, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t panel = begin; panel < end; ++panel)
+      hashes[panel] = hash_of(panels.subspan(panel * each, each));
+  });
+  return hash_of(std::as_bytes(std::span(hashes)));
+}
+
 std::size_t PackedWeights::saved_bytes() const {
   return places_of(shape(), form(), scale_group()).bytes;
 }
@@ -190,6 +222,8 @@ Result<void> PackedWeights::save(std::span<std::byte> to) const {
   header.cols = w.shape.cols;
   header.group = w.group;
   std::memcpy(to.data() + kHeaderBytes, w.bytes.get(), at.panels * at.panel_bytes);
+  header.contents =
+      saved_contents_hash(to.subspan(kHeaderBytes, at.panels * at.panel_bytes), at.panels, 0);
   std::memcpy(to.data() + at.sums_at, w.sums.data(), w.sums.size() * sizeof w.sums[0]);
   std::memcpy(to.data() + at.scales_at, w.scales.data(), w.scales.size() * sizeof w.scales[0]);
   header.checksum = checksum_of(header, to.subspan(at.sums_at));
@@ -232,7 +266,7 @@ Result<PackedWeights> PackedWeights::view(std::span<const std::byte> saved,
     const auto* panels = reinterpret_cast<const std::uint8_t*>(saved.data()) + kHeaderBytes;
     weights->bytes =
         PackedBytes(const_cast<std::uint8_t*>(panels), FreeOrKeep{false, std::move(keeper)});
-    if (contents != Contents::trust) TRY(check_contents(*weights, threads));
+    if (contents != Contents::trust) TRY(check_contents(*weights, header.contents, threads));
     return PackedWeights(std::move(weights));
   });
 }

@@ -66,16 +66,22 @@ void Workers::serve(unsigned index) {
   }
 }
 
-void Workers::run(unsigned parts, const std::function<void(unsigned)>& work) {
+bool Workers::run(unsigned parts, const std::function<void(unsigned)>& work) {
   if (pool_ && parts > 1) {
+    struct Round {
+      const std::function<void(unsigned)>& work;
+      std::atomic<unsigned> done{0};
+    } round{work};
     pool_->run(
         pool_->context, parts,
         [](void* argument, unsigned index) {
           const DefaultRounding rounding;  // of a thread that is not ours
-          (*static_cast<const std::function<void(unsigned)>*>(argument))(index);
+          auto& of = *static_cast<Round*>(argument);
+          of.work(index);
+          of.done.fetch_add(1, std::memory_order_release);
         },
-        const_cast<void*>(static_cast<const void*>(&work)));
-    return;
+        &round);
+    return round.done.load(std::memory_order_acquire) == parts;
   }
   if (parts > 1) {
     parts_ = parts;
@@ -101,6 +107,7 @@ void Workers::run(unsigned parts, const std::function<void(unsigned)>& work) {
       }
     }
   }
+  return true;
 }
 
 unsigned usable_cpus() {

@@ -27,7 +27,8 @@ class Workers {
   }
   // Calls work(index) with each index below `parts` (at most count()) on a thread of its own, index
   // 0 on the caller's, and returns when all are done. `work` throws nothing. One call at a time.
-  void run(unsigned parts, const std::function<void(unsigned)>& work);
+  // False when a caller's pool came back without having run each once.
+  bool run(unsigned parts, const std::function<void(unsigned)>& work);
 
  private:
   void serve(unsigned index);

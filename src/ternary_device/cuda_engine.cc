@@ -10,6 +10,7 @@
 #include "device/cuda_device.h"
 #include "ternary/floats.h"
 #include "ternary/forks.h"
+#include "ternary/packed.h"
 #include "ternary/shape.h"
 #include "ternary_device/gpu_engine.h"
 
@@ -60,14 +61,16 @@ namespace {
 using detail::CudaState;
 
 StreamId id_of(CudaStream stream) { return {std::bit_cast<std::uintptr_t>(stream)}; }
-AddressRange range_of(const void* address, std::size_t bytes) {
-  return {std::bit_cast<std::uintptr_t>(address), bytes};
+Result<AddressRange> range_of(const void* address, std::size_t bytes) {
+  if (address == nullptr && bytes > 0)
+    return fail(ErrorKind::bad_input, "a place of " + std::to_string(bytes) + " bytes is null");
+  return AddressRange{std::bit_cast<std::uintptr_t>(address), bytes};
 }
 Result<GpuOutput> output_of(const CudaTarget& out) {
   const auto type = static_cast<int>(out.type);
   if (type < 0 || type > static_cast<int>(CudaOutput::bf16))
     return fail(ErrorKind::bad_input, "there is no output type " + std::to_string(type));
-  return GpuOutput{static_cast<OutputType>(type), range_of(out.address, out.bytes)};
+  return GpuOutput{static_cast<OutputType>(type), TRY(range_of(out.address, out.bytes))};
 }
 static_assert(static_cast<int>(OutputType::int32) == static_cast<int>(CudaOutput::int32) &&
               static_cast<int>(OutputType::f32) == static_cast<int>(CudaOutput::f32) &&
@@ -103,6 +106,11 @@ Result<void> check_cols(Shape weights, std::int64_t cols) {
 Result<void> check_product(Shape weights, std::int64_t rows) {
   TRY(elements(weights));
   TRY(elements({rows, weights.cols}));
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  if (weights.rows > kMost || rows > kMost || weights.cols > kMostCols)
+    return fail(ErrorKind::too_large, "a product of " + std::to_string(rows) +
+                                          " rows with weights of " + to_text(weights) +
+                                          " is too large");
   return {};
 }
 
@@ -163,8 +171,8 @@ Result<void> CudaEngine::quantise(CudaStream stream, const CudaValues& values,
   return alone(*state_, [&](GpuEngine& engine) -> Result<void> {
     TRY(same_engine(*state_, *into.room_));
     TRY(check_type(values.type));
-    return engine.quantise(id_of(stream), range_of(values.address, values.bytes), values.type, rows,
-                           *into.room_->held);
+    return engine.quantise(id_of(stream), TRY(range_of(values.address, values.bytes)), values.type,
+                           rows, *into.room_->held);
   });
 }
 
@@ -174,7 +182,7 @@ Result<void> CudaEngine::multiply(CudaStream stream, const CudaWeights& weights,
   return alone(*state_, [&](GpuEngine& engine) -> Result<void> {
     TRY(same_engine(*state_, *weights.loaded_, *activations.room_));
     return engine.multiply(id_of(stream), *weights.loaded_->held, *activations.room_->held, rows,
-                           TRY(output_of(out)), range_of(workspace.address, workspace.bytes));
+                           TRY(output_of(out)), TRY(range_of(workspace.address, workspace.bytes)));
   });
 }
 
@@ -186,8 +194,9 @@ Result<void> CudaEngine::multiply(CudaStream stream, const CudaWeights& weights,
     TRY(same_engine(*state_, *weights.loaded_, *room.room_));
     TRY(check_type(values.type));
     return engine.multiply(id_of(stream), *weights.loaded_->held,
-                           range_of(values.address, values.bytes), values.type, *room.room_->held,
-                           rows, TRY(output_of(out)), range_of(workspace.address, workspace.bytes));
+                           TRY(range_of(values.address, values.bytes)), values.type,
+                           *room.room_->held, rows, TRY(output_of(out)),
+                           TRY(range_of(workspace.address, workspace.bytes)));
   });
 }
 
@@ -208,6 +217,9 @@ Result<void> CudaEngine::multiply_grouped(CudaStream stream, std::span<const Cud
       if (group.weights->shape() != shape)
         return fail(ErrorKind::wrong_size, "weights of " + to_text(group.weights->shape()) +
                                                " are grouped with others of " + to_text(shape));
+      if (out.type == CudaOutput::int32 && group.weights->loaded_->held->view().group != 0)
+        return fail(ErrorKind::not_representable,
+                    "weights with scales by group have no int32 product; ask for f32 or bf16");
       if (group.rows < 0 || group.rows > room.capacity_rows())
         return fail(ErrorKind::wrong_size, std::to_string(group.rows) +
                                                " rows of a group are not in room for " +
@@ -231,7 +243,7 @@ Result<void> CudaEngine::multiply_grouped(CudaStream stream, std::span<const Cud
                                              std::to_string(out_row) + " bytes each");
     if (in_row % 4 != 0)
       return fail(ErrorKind::wrong_size, "rows of an odd number of halves cannot be grouped");
-    auto from = range_of(values.address, 0);
+    auto from = TRY(range_of(values.address, values.bytes));
     auto to = all.memory;
     for (const CudaGroup& group : groups) {
       if (group.rows == 0) continue;
@@ -239,7 +251,7 @@ Result<void> CudaEngine::multiply_grouped(CudaStream stream, std::span<const Cud
       to.bytes = out_row * static_cast<std::size_t>(group.rows);
       TRY(engine.multiply(id_of(stream), *group.weights->loaded_->held, from, values.type,
                           *room.room_->held, group.rows, {all.type, to},
-                          range_of(workspace.address, workspace.bytes)));
+                          TRY(range_of(workspace.address, workspace.bytes))));
       from.address += from.bytes;
       to.address += to.bytes;
     }

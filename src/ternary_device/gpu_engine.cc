@@ -205,6 +205,9 @@ Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& cho
   const std::uint64_t needed = chosen.workspace_bytes(device_->info(), shape, product.rows);
   if (product.workspace.bytes < needed)
     return wrong_bytes("a workspace must", needed, product.workspace.bytes);
+  // Kernels write 16 bytes at once, and a fault there would end the caller's whole context.
+  if (needed > 0 && product.workspace.address % 16 != 0)
+    return fail(ErrorKind::wrong_size, "the workspace does not begin at a multiple of 16 bytes");
   return {};
 }
 

@@ -6,8 +6,13 @@ cat >bin/ssh <<'SSH'
 while [ "$1" != -- ]; do shift; done
 [ "$2" != down ] || { echo "ssh: connect to host down port 22: No route to host" >&2; exit 255; }
 [ "$2" != arm ] || { uname() { echo Linux aarch64; }; }
+there=$2
 shift 2
-eval "$*"
+case $there:$* in
+  banner:*) echo "Welcome"; eval "$*" ;;
+  escape:cat*) eval "$*" | sed 's|"id": "[^"]*"|"id": "../../escaped"|' ;;
+  *) eval "$*" ;;
+esac
 SSH
 chmod +x bin/ssh
 export PATH=$PWD/bin:$PATH BENCH_SECRET_NOT="it's \$HOME"
@@ -34,6 +39,10 @@ expect_exit 2 "${there[@]}" --remote down
 expect_in "No route to host" "$err"
 expect_exit 2 "${there[@]}" --remote arm
 expect_in "Linux aarch64" "$err"
+expect_exit 2 "${there[@]}" --remote banner
+expect_in "prints something at login" "$err"
+expect_exit 2 "${there[@]}" --remote escape
+expect_in "the run's id is ../../escaped" "$err"
 expect_exit 2 "${there[@]}" --remote user@other --tag there
 expect_in "--add" "$err"
 [ "$kept" = "$(ls bench-results)" ] || die "a run that failed left something"

@@ -41,3 +41,13 @@ expect_exit 4 "$GPUREADY" bench compare google.json google.json
 expect_exit 2 "$GPUREADY" bench export first,kept --format pyc
 expect_in "holds one" "$err"
 expect_exit 2 "$GPUREADY" bench export nowhere
+# An interrupted run replaces nothing and is not kept.
+kept=$(ls bench-results)
+"${bench[@]}" --repeats 50 --adapters gpuready --tag first --replace >cut.txt 2>&1 &
+run=$!
+sleep 1
+kill -TERM "$run"
+got=0
+wait "$run" || got=$?
+[ "$got" = 130 ] || die "exit $got instead of 130: $(cat cut.txt)"
+[ "$kept" = "$(ls bench-results)" ] || die "an interrupted run changed what was kept"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpuready/ternary.h"
+#include "ternary/packed.h"
 
 using namespace gpuready::ternary;
 
@@ -44,6 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
                       of_row = groups ? static_cast<std::size_t>((cols - 1) / group + 1) : 1;
     const std::size_t tail = padded * 4 + (groups ? padded : small) * of_row * 4;
     if (tail <= size - 64) {
+      const std::uint64_t contents =
+          saved_contents_hash(bytes.subspan(64, size - 64 - tail), padded / 16, 1);
+      std::memcpy(bytes.data() + 48, &contents, 8);
       const std::uint64_t hash = checksum(bytes.first(64), bytes.last(tail));
       std::memcpy(bytes.data() + 32, &hash, 8);
     }

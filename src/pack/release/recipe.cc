@@ -53,8 +53,10 @@ Model read_model(TomlReader& reader) {
   model.free_bytes = std::min<std::uint64_t>(reader.count("free_mb").value_or(0), 1u << 30) << 20;
   model.load = reader.texts("load");
   model.seconds = reader.count("seconds").value_or(kModelSeconds);
-  if (const auto mb = reader.count("memory_mb"))
+  if (const auto mb = reader.count("memory_mb")) {
     model.memory_bytes = std::min<std::uint64_t>(*mb, 1u << 30) << 20;
+    if (*mb == 0) reader.wrong("memory_mb", "is 0: no program runs in that");
+  }
   if (model.name.empty()) reader.wrong("name", "is missing");
   return model;
 }

@@ -74,8 +74,11 @@ class TomlReader {
   }
   const toml::array* tables(std::string_view key) {
     const auto* node = take(key);
-    if (node != nullptr && !node->is_array_of_tables()) wrong(key, "is not a list of tables");
-    return node != nullptr ? node->as_array() : nullptr;
+    const auto* array = node != nullptr ? node->as_array() : nullptr;
+    if (node == nullptr || (array != nullptr && (array->empty() || node->is_array_of_tables())))
+      return array;
+    wrong(key, "is not a list of tables");
+    return nullptr;
   }
 
   void wrong(std::string_view key, std::string_view what) {

@@ -65,6 +65,7 @@ class Best {
   // What memory promised gives way to what loaded.
   void tell_model() {
     const auto& outcome = report_.outcome;
+    if (outcome.end == InstallEnd::not_loaded) report_.model.reset();
     if (!outcome.installed || outcome.error) return;
     if (outcome.installed->model || outcome.end == InstallEnd::installed)
       report_.model = outcome.installed->model;

@@ -85,6 +85,15 @@ TEST(Recipe, SaysWhatIsWrongAndWhere) {
         << text << " -> " << error_of(parsed(text));
 }
 
+TEST(Recipe, ListsOfOtherThingsThanTablesAreRefused) {
+  for (const char* wrong :
+       {"models = [3]", "models = ['x']", "models = [[]]", "models = [{name='a'}, 3]",
+        "machines = [1]", "probes = [1.5]", "probes = [{file='f', kernel='k', arguments=[5]}]"}) {
+    const std::string text = std::string("name = 'a'\nversion = '1'\n") + wrong;
+    EXPECT_FALSE(parsed(text + "\n[variants.a]\narchitectures = ['80']\n")) << wrong;
+  }
+}
+
 // Each would end the program in the parser's own assertions.
 TEST(Recipe, WhatTheParserTakesForImpossibleIsRefused) {
   for (const char* line : {"[[[a]]]", "[=]", "[[.a]]", "[", "[[", "[ [[a]]", "\xc3\xa4 = 1",

@@ -1,8 +1,10 @@
 // The saved form of packed weights, and what is said of forms that are wrong.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "reference.h"
 
@@ -32,6 +34,24 @@ struct Saved {
 
 PackedWeights packed_of(std::int64_t n, std::int64_t k, Form form) {
   return *PackedWeights::pack(reference::make(1, n, k, reference::Fill::random, 5).weights, form);
+}
+
+// Another order of codes in a byte, or of blocks, keeps the sums of rows.
+TEST(SavedWeights, DamageThatKeepsTheSumsIsFound) {
+  for (const Form form : {Form::two_bit, Form::three_trits}) {
+    Saved saved(packed_of(32, 1024, form));
+    for (std::size_t i = 64; i < 464; ++i)
+      for (int value = 0; value < 256; value += 5) {
+        const std::byte was = std::exchange(saved.at(i), static_cast<std::byte>(value));
+        if (saved.at(i) != was) {
+          EXPECT_EQ(saved.kind(), "bad_code") << i << " " << value;
+        }
+        saved.at(i) = was;
+      }
+    const std::size_t block = form == Form::two_bit ? 64 : 320;
+    std::swap_ranges(&saved.at(64), &saved.at(64) + block, &saved.at(64) + block);
+    EXPECT_EQ(saved.kind(), "bad_code");
+  }
 }
 
 TEST(SavedWeights, AreTheSameWeightsInPlace) {

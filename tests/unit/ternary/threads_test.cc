@@ -54,6 +54,23 @@ TEST(CallersThreads, MakeTheSameBits) {
     }
 }
 
+TEST(CallersThreads, ThatLeaveTasksOutAreAnError) {
+  for (const std::int64_t m : {1, 40}) {
+    EngineOptions options;
+    options.pool = ThreadPool{
+        [](void*, unsigned, void (*task)(void*, unsigned), void* argument) { task(argument, 0); },
+        nullptr, 3};
+    const auto engine = *CpuEngine::create(options);
+    const auto problem = reference::make(m, 700, 1030, reference::Fill::random, 5);
+    const auto weights = *PackedWeights::pack(problem.weights);
+    const auto y = *Activations::from_int8(problem.y, m, 1030, problem.steps);
+    std::vector<float> out(static_cast<std::size_t>(m * 700));
+    const auto done = engine.multiply(weights, y, std::span(out));
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().kind, ErrorKind::bad_input);
+  }
+}
+
 TEST(CallersThreads, AreCheckedWhenTheEngineIsMade) {
   for (const ThreadPool& pool : {ThreadPool{nullptr, nullptr, 2}, ThreadPool{Pool::run, nullptr, 0},
                                  ThreadPool{Pool::run, nullptr, 1'000'000}}) {
