@@ -54,7 +54,8 @@ function(gpuready_ptx target name arch ptx)
     COMMENT "Compiling ${name}.cu to PTX for ${arch}")
   # Text without comments and indentation shrinks to a tenth; device/kernel.h unpacks it when the image is loaded.
   gpuready_image(${output}.zst
-    COMMAND sh -c "sed -E -e 's,[[:space:]]*//.*,,' -e 's/^[[:space:]]+//' -e '/./!d' '${output}' | '${GPUREADY_ZSTD}' -q -f -19 -o '${output}.zst'"
+    COMMAND sh -c "sed -E -e 's,[[:space:]]*//.*,,' -e 's/^[[:space:]]+//' -e '/./!d' '${output}' > '${output}.small'"
+    COMMAND ${GPUREADY_ZSTD} -q -f -19 ${output}.small -o ${output}.zst  # of a file, so that it says the size
     DEPENDS ${output}
     COMMENT "Packing ${name}.ptx for ${arch}")
   gpuready_embed(${target} gpuready_ptx_${name}_${arch} ${output}.zst)
