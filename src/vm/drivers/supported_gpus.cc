@@ -17,8 +17,9 @@ Result<std::vector<std::uint16_t>> parse_supported_gpus(std::string_view text,
     return fail(ErrorKind::bad_input, fmt::format("{}: not a list of supported GPUs", name));
   std::set<std::uint16_t> ids;
   for (const auto& chip : chips) {
-    const auto text_of_id = get_string(chip, "devid").value_or("");
-    const auto digits = after_prefix(to_lower(text_of_id), "0x");
+    const std::string text_of_id = get_string(chip, "devid").value_or("");
+    const std::string lower = to_lower(text_of_id);  // what `digits` looks into
+    const auto digits = after_prefix(lower, "0x");
     const auto id = digits && digits->size() <= 4 ? parse_hex(*digits) : std::nullopt;
     if (!id)
       return fail(ErrorKind::bad_input, fmt::format("{}: \"{}\" is not a PCI device id such as "
