@@ -102,7 +102,7 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) {
     hash = mixed(hash, word);
   }
   word = 0;
-  std::memcpy(&word, bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(&word, bytes.data(), bytes.size());
   return mixed(hash, word);
 }
 

@@ -1,4 +1,5 @@
 . "$LIB"
+[ -e "$FAKES/fake_cuda_ptx.so" ] || skip "the machine that executes PTX belongs to release builds"
 export GPUREADY_LIBNVML=$FAKES/fake_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda_ptx.so
 export FAKE_CUDA="cc=8.0,memory=512MiB,guard=4KiB" FAKE_NVML_CLOCKS=$PWD/clocks
 rm -rf bench-results clocks

@@ -40,8 +40,8 @@ PackedWeights packed_of(std::int64_t n, std::int64_t k, Form form) {
 TEST(SavedWeights, DamageThatKeepsTheSumsIsFound) {
   for (const Form form : {Form::two_bit, Form::three_trits}) {
     Saved saved(packed_of(32, 1024, form));
-    for (std::size_t i = 64; i < 464; ++i)
-      for (int value = 0; value < 256; value += 5) {
+    for (std::size_t i = 64; i < 464; i += 9)
+      for (int value = 0; value < 256; value += 51) {
         const std::byte was = std::exchange(saved.at(i), static_cast<std::byte>(value));
         if (saved.at(i) != was) {
           EXPECT_EQ(saved.kind(), "bad_code") << i << " " << value;
