@@ -39,7 +39,8 @@ class Options(ctypes.Structure):
                 ("force_cpu_fallback", ctypes.c_int32), ("memory_limit_bytes", ctypes.c_uint64),
                 ("expected_bytes", ctypes.c_uint64), ("threads", ctypes.c_uint32), ("breaker_errors", ctypes.c_int32),
                 ("breaker_retry_calls", ctypes.c_uint64), ("breaker_cool_down_ms", ctypes.c_uint64),
-                ("tier", ctypes.c_char_p)]
+                ("tier", ctypes.c_char_p), ("pool_run", ctypes.c_void_p), ("pool_context", ctypes.c_void_p),
+                ("pool_threads", ctypes.c_uint32)]
 
 
 class Numpy:
