@@ -1,5 +1,6 @@
 // gpuready: is every GPU in this machine ready for work?
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -58,6 +59,7 @@ void open_standard_descriptors() {
 int main(int argc, char** argv) {
   open_standard_descriptors();
   gpuready::be_own_helper();
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);  // what is large goes back to the system when it is freed
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string_view self = argc > 0 ? argv[0] : "gpuready";

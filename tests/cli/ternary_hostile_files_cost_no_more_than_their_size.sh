@@ -67,7 +67,7 @@ for name, infos in files.items():
         print(f"{name:12} {command[0]:8} exit {code}  {seconds:6.2f} s  {used.ru_maxrss // 1000} MB")
         codes.append(code)
         # Of the processor; the slowest took 1.7 s on a machine with five times as much work as processors.
-        if seconds > 4 or used.ru_maxrss > limit_kb:
+        if seconds > 3 or used.ru_maxrss > limit_kb:
             wrong += 1
     if (codes[0] == 1) != (codes[1] == 1) and name != "ambiguous":
         print(f"{name}: inspect says {codes[0]} and verify {codes[1]}")
