@@ -345,20 +345,13 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
 Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w,
                           const detail::ActivationRows& y, const Output& output,
                           std::size_t out_size) {
-  if (w.shape.cols != y.cols) {
-    return fail(ErrorKind::wrong_size, "weights of " + to_text(w.shape) +
-                                           " do not fit activations of " + std::to_string(y.cols) +
-                                           " columns");
-  }
+  TRY(check_cols(w.shape, y.cols));
   const std::size_t rows = static_cast<std::size_t>(y.rows);
   if (out_size / rows != static_cast<std::size_t>(w.shape.rows) || out_size % rows != 0) {
     return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{y.rows, w.shape.rows}) +
                                            ", not " + std::to_string(out_size) + " elements");
   }
-  if (w.group != 0 && output.type == kernels::kInt32) {
-    return fail(ErrorKind::not_representable,
-                "weights with scales by group have no int32 product; ask for f32 or bf16");
-  }
+  TRY(check_output(w.group, output.type == kernels::kInt32));
   if (w.group == 0 && output.type != kernels::kInt32) {
     float greatest_step = 0;
     for (const float step : y.steps) greatest_step = std::max(greatest_step, std::fabs(step));

@@ -29,4 +29,19 @@ inline Result<std::size_t> elements(Shape shape) {
   return static_cast<std::size_t>(shape.rows * shape.cols);
 }
 
+// Whether weights can meet activations of so many columns.
+inline Result<void> check_cols(Shape weights, std::int64_t cols) {
+  if (weights.cols == cols) return {};
+  return fail(ErrorKind::wrong_size, "weights of " + to_text(weights) +
+                                         " do not fit activations of " + std::to_string(cols) +
+                                         " columns");
+}
+
+// Whether weights that share a scale by `group` (0: a row) have such products.
+inline Result<void> check_output(std::int64_t group, bool is_int32) {
+  if (group == 0 || !is_int32) return {};
+  return fail(ErrorKind::not_representable,
+              "weights with scales by group have no int32 product; ask for f32 or bf16");
+}
+
 }  // namespace gpuready::ternary

@@ -97,12 +97,6 @@ Result<void> same_engine(const CudaState& state, const Held&... held) {
   return fail(ErrorKind::bad_input, "the weights or activations are another engine's");
 }
 
-Result<void> check_cols(Shape weights, std::int64_t cols) {
-  if (weights.cols == cols) return {};
-  return fail(ErrorKind::wrong_size, "weights of " + to_text(weights) +
-                                         " do not fit activations of " + std::to_string(cols) +
-                                         " columns");
-}
 Result<void> check_product(Shape weights, std::int64_t rows) {
   TRY(elements(weights));
   TRY(elements({rows, weights.cols}));
@@ -217,9 +211,7 @@ Result<void> CudaEngine::multiply_grouped(CudaStream stream, std::span<const Cud
       if (group.weights->shape() != shape)
         return fail(ErrorKind::wrong_size, "weights of " + to_text(group.weights->shape()) +
                                                " are grouped with others of " + to_text(shape));
-      if (out.type == CudaOutput::int32 && group.weights->loaded_->held->view().group != 0)
-        return fail(ErrorKind::not_representable,
-                    "weights with scales by group have no int32 product; ask for f32 or bf16");
+      TRY(check_output(group.weights->loaded_->held->view().group, out.type == CudaOutput::int32));
       if (group.rows < 0 || group.rows > room.capacity_rows())
         return fail(ErrorKind::wrong_size, std::to_string(group.rows) +
                                                " rows of a group are not in room for " +

@@ -16,10 +16,7 @@ Result<void> check_sizes(const LoadedWeights& weights, const Input& input, const
   std::size_t count = 0, bytes = 0;
   if (input.rows < 1)
     return fail(ErrorKind::wrong_size, "a product needs at least one row of activations");
-  if (input.codes != nullptr && input.codes->cols() != shape.cols)
-    return fail(ErrorKind::wrong_size, "weights of " + to_text(shape) +
-                                           " do not fit activations of " +
-                                           std::to_string(input.codes->cols()) + " columns");
+  if (input.codes != nullptr) TRY(check_cols(shape, input.codes->cols()));
   if (input.values != nullptr &&
       (__builtin_mul_overflow(static_cast<std::size_t>(input.rows),
                               static_cast<std::size_t>(shape.cols), &count) ||

@@ -164,10 +164,7 @@ Result<void> GpuBackend::finish(const GpuWeights& weights, std::int64_t rows, Ad
 Result<void> GpuBackend::multiply(const BackendWeights& weights, const Activations& activations,
                                   OutputView out) {
   const GpuWeights& loaded = static_cast<const GpuBackendWeights&>(weights).weights;
-  if (loaded.shape().cols != activations.cols())
-    return fail(ErrorKind::wrong_size, "weights of " + to_text(loaded.shape()) +
-                                           " do not fit activations of " +
-                                           std::to_string(activations.cols()) + " columns");
+  TRY(check_cols(loaded.shape(), activations.cols()));
   const auto result = TRY(room_for_out(loaded.shape(), activations.rows(), out));
   TRY(room_for_rows(activations.rows(), activations.cols()));
   const auto workspace = TRY(workspace_for(loaded.shape(), activations.rows()));

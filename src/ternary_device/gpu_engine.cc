@@ -184,17 +184,12 @@ std::uint64_t GpuEngine::workspace_bytes(Shape weights, std::int64_t rows) const
 
 Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& chosen) const {
   const Shape shape = product.weights->shape();
-  if (shape.cols != product.activations->cols())
-    return fail(ErrorKind::wrong_size,
-                "weights of " + to_text(shape) + " do not fit activations of " +
-                    std::to_string(product.activations->cols()) + " columns");
+  TRY(check_cols(shape, product.activations->cols()));
   if (product.rows < 1 || product.rows > product.activations->capacity_rows())
     return fail(ErrorKind::wrong_size, std::to_string(product.rows) +
                                            " rows of activations are not in room for " +
                                            std::to_string(product.activations->capacity_rows()));
-  if (product.weights->view().group != 0 && product.out.type == OutputType::int32)
-    return fail(ErrorKind::not_representable,
-                "weights with scales by group have no int32 product; ask for f32 or bf16");
+  TRY(check_output(product.weights->view().group, product.out.type == OutputType::int32));
   const std::uint64_t out_bytes = static_cast<std::uint64_t>(product.rows) *
                                   static_cast<std::uint64_t>(shape.rows) *
                                   element_bytes(product.out.type);
