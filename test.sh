@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests. Quick the second time. docs/building.md says where the time goes.
-#   ./test.sh           format, release and sanitizer builds with their tests, fuzzing for seconds;
-#                       unit tests of what has no fast kernels run in the sanitizer build alone
-#   ./test.sh --quick   the release build's tests alone, with all unit tests
-#   ./test.sh --full    besides, what is slow and rarely breaks: other systems (tests labelled "full").
-#                       Continuous integration runs this
-#   ./test.sh --aarch64 besides, the program and its tests for aarch64, cross-compiled, in an emulator
-#   ./test.sh --tidy    besides, clang-tidy, which takes as long again on two cores
+#   ./test.sh            format, and the release build with its tests
+#   ./test.sh --sanitize besides, the sanitizer build with its tests, and fuzzing for seconds; unit tests of
+#                        what has no fast kernels run there alone then
+#   ./test.sh --full     besides both, other systems (tests labelled "full"). Continuous integration runs
+#                        this
+#   ./test.sh --aarch64  besides, the program and its tests for aarch64, cross-compiled, in an emulator
+#   ./test.sh --tidy     besides, clang-tidy on the sanitizer build
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-quick='' full='' tidy='' aarch64=''
+sanitize='' full='' tidy='' aarch64=''
 for option in "$@"; do
   case $option in
-    --quick) quick=1 ;;
-    --full) full=1 ;;
+    --sanitize) sanitize=1 ;;
+    --full) full=1 sanitize=1 ;;
     --aarch64) aarch64=1 ;;
-    --tidy) tidy=1 ;;
+    --tidy) tidy=1 sanitize=1 ;;
     *) usage ;;
   esac
 done
@@ -34,11 +34,11 @@ step "format"
 scripts/format.sh
 
 step "release build"
-[ -n "$quick" ] && logic=ON || logic=OFF
+[ -n "$sanitize" ] && logic=OFF || logic=ON
 scripts/build.sh release -- -DGPUREADY_TESTS=ON -DGPUREADY_LOGIC_TESTS=$logic
 scripts/check_binary.sh build/release/src/gpuready
 
-if [ -z "$quick" ]; then
+if [ -n "$sanitize" ]; then
   step "sanitizer build (ASan + UBSan, clang 19), and fuzzing"
   scripts/build.sh asan -- -DGPUREADY_TESTS=ON -DGPUREADY_IMAGES="$PWD/build/release"
   [ -z "$tidy" ] || scripts/lint.sh

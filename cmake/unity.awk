@@ -4,15 +4,16 @@
 #
 # Two sources may share a batch if neither could see a private name of the other: what one declares in an
 # unnamed namespace, with `static`, `using X =` or #define, the other neither declares so nor calls
-# unqualified. One whose private name is a type of a header stands alone. Then no name collides, and no call can
-# find another function than it does alone. It reads what clang-format writes: declarations of namespaces begin in
-# the first column. It errs on the safe side: a source that it cannot place stands alone.
+# unqualified. Both say `using namespace` of the same namespaces. One whose private name is a type of a header
+# stands alone. Then no name collides, and no call can find another function than it does alone. It reads what
+# clang-format writes: declarations of namespaces begin in the first column. It errs on the safe side: a source
+# that it cannot place stands alone.
 BEGIN { if (public != "") while ((getline name < public) > 0) in_header[name] = 1 }
 function finish_source(   batch, name, fits) {
   for (name in private) if (name in in_header) leaks = 1
   for (batch = 1; batch <= batches; ++batch) {
     if (count[batch] >= size) continue
-    fits = !leaks
+    fits = !leaks && uses == batch_uses[batch]
     for (name in private) if ((batch, name) in batch_private || (batch, name) in batch_calls) fits = 0
     for (name in calls) if ((batch, name) in batch_private) fits = 0
     if (fits) break
@@ -20,10 +21,11 @@ function finish_source(   batch, name, fits) {
   if (leaks) batch = ++alone + 1000  # its names would reach into what follows
   else if (batch > batches) batches = batch
   ++count[batch]
+  batch_uses[batch] = uses
   for (name in private) batch_private[batch, name] = 1
   for (name in calls) batch_calls[batch, name] = 1
   print batch, source
-  split("", private); split("", calls); leaks = unnamed = 0
+  split("", private); split("", calls); leaks = unnamed = 0; uses = ""
 }
 function declared_type(line) {
   if (match(line, /^(typedef )?(struct|class|enum class|enum|union) +[A-Za-z_0-9]+ *(final)?( *[:{;]|$)/)) {
@@ -60,7 +62,7 @@ FNR == 1 { if (source != "") finish_source(); source = FILENAME }
   line = $0
   gsub(/\\./, "", line); gsub(/"[^"]*"/, "\"\"", line); sub(/\/\/.*/, "", line)
   if (line ~ /^#define /) { name = line; sub(/^#define +/, "", name); sub(/[^A-Za-z_0-9].*/, "", name); private[name] = 1 }
-  if (line ~ /^using namespace/) leaks = 1
+  if (line ~ /^using namespace/) uses = uses line
   if (line ~ /^namespace \{/) unnamed = 1
   else if (line ~ /^\}  *$/ && $0 ~ /^\}  \/\/ namespace$/) unnamed = 0
   else if (unnamed || line ~ /^(static|using [A-Za-z_0-9]+ *=|inline constexpr|constexpr)/) {

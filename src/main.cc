@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "bench/adapter_child.h"
 #include "cli/commands.h"
 #include "cli/man_pages.h"
 #include "cli/options.h"
@@ -60,7 +61,8 @@ int main(int argc, char** argv) {
   open_standard_descriptors();
   gpuready::be_own_helper();
   mallopt(M_MMAP_THRESHOLD, 4 << 20);  // what is large goes back to the system when it is freed
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ})  // writes fail with an error instead
+    std::signal(number, SIG_IGN);
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string_view self = argc > 0 ? argv[0] : "gpuready";
   if (self.substr(self.rfind('/') + 1) == "gpu_test") args.insert(args.begin(), "gpu-test");
@@ -73,6 +75,8 @@ int main(int argc, char** argv) {
     return gpuready::pack::run_model_child(std::span(args).subspan(1));
   if (!args.empty() && args[0] == gpuready::vm::kAttributeChild)
     return gpuready::vm::run_attribute_child(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == gpuready::bench::kAdapterChild)
+    return gpuready::bench::run_adapter_child(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__pages")
     return print_pages(kCommands, std::span(args).subspan(1));
   gpuready::adopt_orphans();

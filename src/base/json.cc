@@ -49,7 +49,8 @@ class Builder {
     return close(Json(std::move(elements)));
   }
   bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
-    error_ = printable(std::string_view(error.what()).substr(0, 300));
+    error_ = printable(plain(error.what()).substr(0, 300));
+    if (const std::string field = open_field(); !field.empty()) error_ = field + ": " + error_;
     return false;
   }
 
@@ -63,6 +64,27 @@ class Builder {
     std::vector<std::string> keys;
     std::vector<Json> values;
   };
+
+  // "[json.exception.parse_error.101] parse error at line 1, column 9: syntax error while parsing
+  // value - invalid literal; last read: 'N'" without what names the library's own parts.
+  static std::string plain(std::string_view text) {
+    if (const auto end = text.find("] "); text.starts_with("[json.") && end != text.npos)
+      text.remove_prefix(end + 2);
+    constexpr std::string_view kPlace = "parse error at ";
+    if (!text.starts_with(kPlace)) return std::string(text);
+    text.remove_prefix(kPlace.size());
+    const auto colon = text.find(": "), dash = text.find(" - ");
+    if (colon == text.npos || dash == text.npos || dash < colon) return std::string(text);
+    return std::string(text.substr(0, colon + 2)) + std::string(text.substr(dash + 3));
+  }
+  // Of the value that was begun and is not there: a.b.c.
+  std::string open_field() const {
+    std::string path;
+    for (std::size_t i = 0; i < depth_; ++i)
+      if (frames_[i].keys.size() > frames_[i].values.size())
+        path += (path.empty() ? "" : ".") + printable(frames_[i].keys.back());
+    return path;
+  }
 
   Frame& frame() { return frames_[depth_ - 1]; }
   bool add(Json&& value) {

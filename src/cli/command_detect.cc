@@ -7,13 +7,13 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct DetectOptions {
   Globals globals;
   bool full = false, no_libraries = false;
   std::optional<int> require_gpu;
 };
 
-int run(const Options& options) {
+int run_detect(const DetectOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
@@ -30,8 +30,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_detect(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<DetectOptions>();
+  command.run = [options] { return run_detect(*options); };
   add_globals(command, options->globals, true);
   add_require_gpu(command, options->require_gpu);
   command.add({{.name = "--full",

@@ -10,14 +10,14 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   Globals globals;
   std::optional<int> require_gpu;
   std::optional<std::string> baseline;
   std::vector<std::string> ignore;
 };
 
-int run(const Options& options) {
+int run_doctor(const DoctorOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.baseline.value_or("")}))
     return complain(*bad);
@@ -45,8 +45,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_doctor(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<DoctorOptions>();
+  command.run = [options] { return run_doctor(*options); };
   add_globals(command, options->globals, true);
   add_require_gpu(command, options->require_gpu);
   add_baseline(command, options->baseline);

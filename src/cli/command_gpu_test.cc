@@ -27,7 +27,7 @@ std::chrono::milliseconds milliseconds(double count) {
   return std::chrono::milliseconds(static_cast<long>(count));
 }
 
-struct Options {
+struct GpuTestOptions {
   Globals globals;
 };
 
@@ -42,7 +42,7 @@ Result<double> caller_timeout_s(Host& host) {
   return *seconds;
 }
 
-int run(Options options) {
+int run_gpu_test(GpuTestOptions options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
@@ -74,8 +74,8 @@ int run(Options options) {
 }  // namespace
 
 void declare_gpu_test(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<GpuTestOptions>();
+  command.run = [options] { return run_gpu_test(*options); };
   command.footer =
       "Every GPU that this container was given is tested, in at most half of its free memory.\n"
       "The answer comes within RUNPOD_GPU_TEST_TIMEOUT seconds (30 where it is not set).";

@@ -94,15 +94,29 @@ class Help : public CLI::Formatter {
     return entry(sub->get_name(), sub->get_description());
   }
   std::string make_footer(const CLI::App* app) const override {
-    const std::string text = app->get_footer();
     std::string out;
-    for (const std::string_view line : lines(text))
-      for (const std::string& part : wrap(line, kColumns)) out += part + "\n";
+    for (const std::string& paragraph : paragraphs(app->get_footer()))
+      for (const std::string& part : wrap(paragraph, kColumns)) out += part + "\n";
     return out;
   }
 
  private:
   static constexpr std::size_t kColumns = 80;
+
+  // The source's lines end where they are full: a sentence goes on in the next one.
+  static std::vector<std::string> paragraphs(const std::string& text) {
+    std::vector<std::string> found;
+    bool goes_on = false;
+    for (const std::string_view line : lines(text)) {
+      const bool indented = line.starts_with(' ');
+      if (goes_on && !line.empty() && !indented)
+        found.back() += " " + std::string(line);
+      else
+        found.emplace_back(line);
+      goes_on = !indented && !line.empty() && !line.ends_with('.') && !line.ends_with(':');
+    }
+    return found;
+  }
 
   std::string entry(const std::string& name, const std::string& text) const {
     const std::size_t left = get_column_width();

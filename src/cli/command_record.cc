@@ -13,14 +13,14 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct RecordOptions {
   Globals globals;
   std::string file;
   bool redact = false;
   std::string description;
 };
 
-int run(const Options& options) {
+int run_record(const RecordOptions& options) {
   auto live = make_live_host();
   Recording recording;
   recording.tool_version = GPUREADY_VERSION;
@@ -46,8 +46,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_record(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<RecordOptions>();
+  command.run = [options] { return run_record(*options); };
   command.add({
       {.name = "FILE",
        .value = &options->file,

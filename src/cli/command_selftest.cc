@@ -15,7 +15,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct SelftestOptions {
   Globals globals;
   std::vector<std::string> faults;
   std::uint64_t trials = 100;
@@ -72,7 +72,7 @@ SelfTestRow untried(const Verdict& verdict) {
   return row;
 }
 
-int run(const Options& options) {
+int run_selftest(const SelftestOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
@@ -105,8 +105,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_selftest(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<SelftestOptions>();
+  command.run = [options] { return run_selftest(*options); };
   add_globals(command, options->globals, false);
   command.add({
       device_option(options->globals),

@@ -34,6 +34,11 @@ void catch_interrupts() {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
+void release_interrupts() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
 ProgressLine::ProgressLine(bool quiet) : enabled_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
 
 void ProgressLine::show(std::string_view text) {

@@ -13,6 +13,7 @@ namespace gpuready::cli {
 // Set by SIGINT and SIGTERM once catch_interrupts() was called; a second signal ends the program.
 std::atomic<bool>& interrupted();
 void catch_interrupts();
+void release_interrupts();  // they end the program again
 
 // One line on standard error that is overwritten, when that is a terminal and the work takes more
 // than a moment; nothing otherwise.

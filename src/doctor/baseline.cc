@@ -12,7 +12,6 @@
 namespace gpuready {
 namespace {
 using doctor::about;
-using doctor::evidence;
 using doctor::Match;
 using doctor::quote;
 
@@ -42,10 +41,11 @@ class Comparison {
         Match match;
         if (old.pci) match.pci.push_back(*old.pci);
         match.evidence.push_back(
-            evidence("baseline", label(old) + (old.uuid ? ", " + *old.uuid : "")));
+            doctor::evidence("baseline", label(old) + (old.uuid ? ", " + *old.uuid : "")));
         const auto* device = old.pci ? doctor::pci_device(now_, *old.pci) : nullptr;
-        match.evidence.push_back(evidence("now", device ? "another device is at this address"
-                                                        : "no GPU with this UUID or address"));
+        match.evidence.push_back(doctor::evidence("now", device
+                                                             ? "another device is at this address"
+                                                             : "no GPU with this UUID or address"));
         match.title = "Lost: " + label(old);
         tell("gpu-lost", std::move(match));
         continue;
@@ -56,14 +56,14 @@ class Comparison {
       if (gpu.faked || pair_of(gpu, before_)) continue;
       Match match = about(gpu);
       match.title = "New: " + label(gpu);
-      match.evidence.push_back(evidence("baseline", "has no such GPU"));
+      match.evidence.push_back(doctor::evidence("baseline", "has no such GPU"));
       tell("gpu-added", std::move(match));
     }
     if (before_.gpus.size() != now_.gpus.size()) {
       Match match;
       match.title =
           fmt::format("{} GPUs, {} in the baseline", now_.gpus.size(), before_.gpus.size());
-      match.evidence.push_back(evidence(
+      match.evidence.push_back(doctor::evidence(
           "GPUs", was_is(std::to_string(before_.gpus.size()), std::to_string(now_.gpus.size()))));
       if (now_.gpus.size() > before_.gpus.size()) match.severity = Severity::info;
       tell("gpu-count-changed", std::move(match));
@@ -97,7 +97,7 @@ class Comparison {
     if (!old || !now || *old == *now) return;
     Match match;
     match.title = fmt::format("{}: {} instead of {}", what, quote(*now), quote(*old));
-    match.evidence.push_back(evidence(what, was_is(*old, *now)));
+    match.evidence.push_back(doctor::evidence(what, was_is(*old, *now)));
     tell(id, std::move(match));
   }
 
@@ -107,7 +107,7 @@ class Comparison {
       Match match = about(now);
       match.severity = severity;
       match.title = fmt::format("{}: {}", label(now), quoted);
-      match.evidence.push_back(evidence(source, quoted));
+      match.evidence.push_back(doctor::evidence(source, quoted));
       tell(id, std::move(match));
     };
     if (old.uuid && now.uuid && !equals_ignore_case(*old.uuid, *now.uuid))

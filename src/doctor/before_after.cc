@@ -11,7 +11,6 @@
 
 namespace gpuready {
 namespace {
-using doctor::evidence;
 using doctor::Match;
 
 const Gpu* pair_of(const Gpu& gpu, const Machine& in) {
@@ -45,7 +44,7 @@ std::vector<Finding> compare_before_and_after(const Machine& before, const Machi
     std::map<std::string_view, Match> by_id;
     for (const auto& change : changes) {
       auto& match = by_id.try_emplace(change.id, doctor::about(gpu)).first->second;
-      match.evidence.push_back(evidence(change.source, change.quote));
+      match.evidence.push_back(doctor::evidence(change.source, change.quote));
     }
     for (auto& [id, match] : by_id)
       findings.push_back(doctor::change_finding(id, std::move(match)));
@@ -54,8 +53,8 @@ std::vector<Finding> compare_before_and_after(const Machine& before, const Machi
     if (old.faked || pair_of(old, after)) continue;
     Match match;
     if (old.pci) match.pci.push_back(*old.pci);
-    match.evidence.push_back(evidence("before", old.name));
-    match.evidence.push_back(evidence("after", "the GPU is no longer there"));
+    match.evidence.push_back(doctor::evidence("before", old.name));
+    match.evidence.push_back(doctor::evidence("after", "the GPU is no longer there"));
     findings.push_back(doctor::change_finding("gpu-lost", std::move(match)));
   }
   for (const auto* event : new_xids(before, after)) {
@@ -66,7 +65,7 @@ std::vector<Finding> compare_before_and_after(const Machine& before, const Machi
       match.explanation = std::string(entry->meaning);
       match.cure = fmt::format("Action: {}.", describe(entry->action));
     }
-    match.evidence.push_back(evidence(event->source, event->line));
+    match.evidence.push_back(doctor::evidence(event->source, event->line));
     findings.push_back(doctor::change_finding("new-xid", std::move(match)));
   }
   doctor::sort_by_severity(findings);

@@ -131,6 +131,12 @@ class LiveStorage final : public Storage {
       return errno == EWOULDBLOCK
                  ? fail(ErrorKind::busy, path + ": another process holds this lock", errno)
                  : fail_errno(path, errno);
+    // Whoever held it before may have removed the file: then a lock on it keeps nobody out.
+    struct stat held{}, named{};
+    if (fstat(fd.get(), &held) != 0) return fail_errno(path, errno);
+    if (lstat(path.c_str(), &named) != 0 || held.st_dev != named.st_dev ||
+        held.st_ino != named.st_ino)
+      return fail(ErrorKind::busy, path + ": the lock was removed just now", EWOULDBLOCK);
     return std::make_unique<LiveLock>(std::move(fd));
   }
 
