@@ -58,6 +58,9 @@ struct Job {
   // Give the child a socket as descriptor 3, on which both sides write. Its end tells a child of
   // ours that its parent has died (jobs/lifeline.h).
   bool channel = false;
+  // It kills all that it has started, whatever session that went to, when it gets SIGTERM
+  // (jobs/supervise.h). So it is asked by that before it is killed.
+  bool supervises = false;
   // What is kept of each stream until somebody takes it. More is cut off, or ends the job.
   std::size_t output_limit_bytes = 16u << 20;
   bool ends_at_output_limit = false;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include <charconv>
 #include <memory>
 
 #include "base/descriptor.h"
@@ -32,6 +33,15 @@ char state_in_stat(std::string_view stat) {
       stat[name_end + 1] != ' ')
     return 0;
   return stat[name_end + 2];
+}
+
+int parent_in_stat(std::string_view stat) {
+  const auto name_end = stat.rfind(')');
+  if (state_in_stat(stat) == 0 || name_end + 4 > stat.size()) return -1;
+  const auto rest = stat.substr(name_end + 4);
+  int parent = -1;
+  std::from_chars(rest.data(), rest.data() + rest.size(), parent);
+  return parent;
 }
 
 std::optional<std::string> uninterruptible_sleep(int pid, const std::string& proc_root) {

@@ -11,6 +11,9 @@ namespace gpuready {
 // is no such line. The command's name stands in parentheses and may itself hold any character.
 char state_in_stat(std::string_view stat);
 
+// The process that such a line names as the parent; -1 when the text is no such line.
+int parent_in_stat(std::string_view stat);
+
 // Where the process or one of its threads is in uninterruptible sleep: the kernel's function, or
 // "" where that may not be read. Nothing when none is. `proc_root` is "/proc".
 std::optional<std::string> uninterruptible_sleep(int pid, const std::string& proc_root = "/proc");

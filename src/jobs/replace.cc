@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 namespace gpuready {
 
@@ -18,6 +19,15 @@ Error replace_program(const std::string& path, const std::vector<std::string>& a
     return fail_errno("RLIMIT_DATA", errno).error();
   ::execve(path.c_str(), argv.data(), environ);
   return fail_errno("cannot start " + path, errno).error();
+}
+
+Error replace_by_command(std::span<const std::string> command) {
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_DFL);
+  std::vector<char*> argv;
+  for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execvp(argv[0], argv.data());
+  return fail_errno("cannot start " + command[0], errno).error();
 }
 
 }  // namespace gpuready

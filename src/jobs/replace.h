@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,5 +15,9 @@ namespace gpuready {
 // data, by the terabyte); 0: no limit.
 Error replace_program(const std::string& path, const std::vector<std::string>& args,
                       std::uint64_t data_bytes = 0);
+
+// The same by a command whose program PATH may find, with its name in front. Signals that we ignore
+// are not ignored in it.
+Error replace_by_command(std::span<const std::string> command);
 
 }  // namespace gpuready

@@ -51,7 +51,7 @@ struct RunningJob::State {
   JobOutcome outcome;
   std::string to_channel;  // not sent yet
   bool channel_ends = false;
-  bool has_channel = false, ends_at_output_limit = false;
+  bool has_channel = false, ends_at_output_limit = false, supervises = false;
   std::size_t output_limit_bytes = 0;
   Clock::time_point started, last_output;
   std::optional<milliseconds> silence;
@@ -114,8 +114,18 @@ struct RunningJob::State {
   // ---- its end
   void kill_group() const { ::kill(-process.pid, SIGKILL); }
 
+  void ask(std::optional<JobEnd> why) {
+    ::kill(process.pid, SIGTERM);
+    cause = why;
+    stop_is_over = Clock::now() + kTimeToStop;
+  }
+
   void kill(std::optional<JobEnd> why) {
     if (finished || death_is_over != kNever) return;
+    if (supervises && Clock::now() < stop_is_over) {
+      if (stop_is_over == kNever) ask(why);
+      return;
+    }
     kill_group();
     if (why) cause = why;
     death_is_over = Clock::now() + kTimeToDie;
@@ -123,9 +133,7 @@ struct RunningJob::State {
 
   void stop() {
     if (finished || cause || death_is_over != kNever) return;
-    ::kill(process.pid, SIGTERM);
-    cause = JobEnd::cancelled;
-    stop_is_over = Clock::now() + kTimeToStop;
+    ask(JobEnd::cancelled);
   }
 
   // Notices that it has ended. Its number is ours until it is reaped, so that the group is killed
@@ -174,7 +182,10 @@ struct RunningJob::State {
 
   void release() {
     if (finished) return;
-    kill_group();
+    if (supervises)
+      ::kill(process.pid, SIGTERM);
+    else
+      kill_group();
     finish(false);
   }
 
@@ -185,12 +196,13 @@ struct RunningJob::State {
     if (now >= time_is_over || (watch.deadline && now >= *watch.deadline)) kill(JobEnd::timed_out);
     if (now >= in(silence, last_output)) kill(JobEnd::silent);
     if (watch.cancel != nullptr && watch.cancel->load()) stop();
-    if (now >= stop_is_over) kill(JobEnd::cancelled);
+    if (now >= stop_is_over) kill(cause);
     if (now >= death_is_over) abandon();
   }
 
   Deadline next_limit() const {
     if (death_is_over != kNever) return death_is_over;
+    if (supervises && stop_is_over != kNever) return stop_is_over;
     return std::min({time_is_over, stop_is_over, in(silence, last_output)});
   }
 };
@@ -213,6 +225,7 @@ Result<RunningJob> RunningJob::start(const Job& job) {
   state->has_channel = job.channel;
   state->output_limit_bytes = job.output_limit_bytes;
   state->ends_at_output_limit = job.ends_at_output_limit;
+  state->supervises = job.supervises;
   RunningJob running(std::move(state));
   running.limit(job.limits);
   return running;
