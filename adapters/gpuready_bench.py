@@ -7,6 +7,7 @@ standard output than the answer, one JSON object on the last line.
 import json
 import math
 import os
+import platform
 import sys
 import time
 
@@ -24,7 +25,11 @@ ATTENTION_ROWS = 2048  # that its digest covers
 
 
 class Unavailable(Exception):
-    """The stack is not here, or cannot do this workload; the text says why and how to get it."""
+    """The stack is not here; the text says why and how to get it."""
+
+
+class Unsupported(Unavailable):
+    """The stack cannot do this workload, dtype or device, whatever is installed."""
 
 
 def progress(step):
@@ -49,7 +54,7 @@ class Workload:
     def __init__(self):
         self.task = os.environ.get("BENCH_TASK") or "mlp"
         self.device = os.environ.get("BENCH_DEVICE") or "cuda"
-        self.dtype = os.environ.get("BENCH_DTYPE") or ("fp32" if self.device == "cpu" else "fp16")
+        self.dtype = os.environ.get("BENCH_DTYPE") or ("fp16" if self.device == "cuda" else "fp32")
         self.dtype = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(self.dtype, self.dtype)
         if self.dtype not in DTYPES:
             raise ValueError(f"BENCH_DTYPE={self.dtype}: one of {', '.join(DTYPES)} is wanted")
@@ -207,7 +212,7 @@ class Stack:
         self.flush = facts.pop("flush", None)        # empties the caches of the device
         self.peak_memory = facts.pop("peak_memory", None)  # a function: bytes, as the stack tells
         self.compile_ms = facts.pop("compile_ms", None)
-        self.facts = facts                           # told as they are: device_name, versions, ...
+        self.facts = facts                           # told as they are: device_name, versions, settings, ...
 
 
 # Timing -------------------------------------------------------------------------------------------
@@ -367,7 +372,7 @@ def _run(name, build, mode):
               "task": work.task, "dtype": work.dtype, "shape": work.shape(), "batch": work.batch,
               "hidden": work.hidden, "iters": work.iters, "warmup": work.warmup}
     try:
-        import numpy  # noqa: F401  the inputs need it
+        import numpy
     except ImportError:
         raise Unavailable("numpy is not installed: pip install numpy")
     begun = time.monotonic()
@@ -389,7 +394,20 @@ def _run(name, build, mode):
         throughput_tokens_per_sec=work.elements() / mean * 1e3,
         peak_memory_bytes=int(stack.peak_memory()) if stack.peak_memory else host_peak_bytes(),
         startup_ms=startup, **timing, **stack.facts)
+    answer["versions"] = {"python": platform.python_version(), "numpy": numpy.__version__,
+                          **stack.facts.get("versions", {})}
     return answer
+
+
+def installed(*beginnings):
+    """Versions of the distributions whose names begin so, such as the CUDA libraries nvidia-..."""
+    from importlib import metadata
+    found = {}
+    for distribution in metadata.distributions():
+        name = (distribution.metadata["Name"] or "").lower().replace("_", "-")
+        if name.startswith(beginnings):
+            found[name] = distribution.version
+    return found
 
 
 def host_peak_bytes():
@@ -404,7 +422,8 @@ def main(name, build, mode="native"):
         answer = _run(name, build, mode)
         _say(answer)
     except Unavailable as reason:
-        _say({"protocol": PROTOCOL, "status": "unavailable", "backend": name, "reason": str(reason)})
+        _say({"protocol": PROTOCOL, "status": "unavailable", "backend": name, "reason": str(reason),
+              "supported": not isinstance(reason, Unsupported)})
     except Exception as error:  # whatever a stack throws is its answer
         import traceback
         traceback.print_exc()

@@ -1,5 +1,5 @@
 """The workloads as ONNX models, for the stacks that read these. Weights are inputs like the rest."""
-from gpuready_bench import HEAD, Unavailable
+from gpuready_bench import HEAD, Unavailable, Unsupported
 
 NAMES = {"mlp": ("x", "w1", "b1", "w2", "b2"), "gemm": ("a", "b"), "copy": ("x",), "attention": ("q", "k", "v"),
          "ternary": ("x", "t")}
@@ -44,7 +44,7 @@ def model_of(work, arrays):
         node("Mul", ["scores", constant("scale", HEAD ** -0.5)], "scaled")
         node("MatMul", [node("Softmax", ["scaled"], "weights", axis=-1), "v"], "y")
     else:
-        raise Unavailable(f"ONNX has no {work.task} that copies")
+        raise Unsupported(f"ONNX has no {work.task} that copies")
     graph = helper.make_graph(
         nodes, work.task,
         [helper.make_tensor_value_info(name, kind, array.shape) for name, array in zip(NAMES[work.task], arrays)],

@@ -2,7 +2,7 @@
 """ONNX Runtime: the workload as an ONNX model, inputs bound on the device."""
 import time
 
-from gpuready_bench import Stack, Unavailable, main
+from gpuready_bench import Stack, Unavailable, Unsupported, installed, main
 import onnx_graph
 
 
@@ -18,7 +18,7 @@ def build(work):
         raise Unavailable(f"ONNX Runtime {ort.__version__} is built without a provider for {work.device} (it has "
                           f"{', '.join(ort.get_available_providers())}): pip install onnxruntime-gpu")
     if work.dtype == "bf16" or (work.device == "cpu" and work.dtype != "fp32"):
-        raise Unavailable(f"this adapter has no {work.dtype} on {work.device}")
+        raise Unsupported(f"this adapter has no {work.dtype} on {work.device}")
     arrays = work.inputs()
     if work.dtype == "fp16":
         arrays = [array.astype(np.float16) for array in arrays]
@@ -43,7 +43,8 @@ def build(work):
     cache = np.zeros(256 << 20, dtype=np.uint8)
     return Stack(step, lambda bound: [value.numpy().astype(np.float32) for value in bound.get_outputs()],
                  flush=(lambda: cache.fill(1)) if work.device == "cpu" else None, compile_ms=compile_ms,
-                 versions={"onnxruntime": ort.__version__})
+                 versions={"onnxruntime": ort.__version__, **installed("onnx", "nvidia-")},
+                 settings={"provider": provider, **options})
 
 
 main("onnxruntime", build)

@@ -2,14 +2,14 @@
 """TensorRT: an engine built from the workload's ONNX model. Tensors and timing are PyTorch's."""
 import time
 
-from gpuready_bench import Unavailable, main
+from gpuready_bench import Unavailable, Unsupported, main
 import onnx_graph
 import torch_stack
 
 
 def build(work):
     if work.device != "cuda":
-        raise Unavailable("TensorRT runs on NVIDIA GPUs")
+        raise Unsupported("TensorRT runs on NVIDIA GPUs")
     try:
         import tensorrt as trt
     except ImportError as missing:

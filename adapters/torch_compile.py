@@ -27,7 +27,7 @@ def build(work):
         if "compiler" in str(error).lower() and "not found" in str(error).lower():
             raise Unavailable(f"torch.compile finds no C++ compiler: {error}")
         raise
-    made.facts["compile_mode"] = mode
+    made.facts["settings"]["compile_mode"] = mode
     return made
 
 

@@ -1,7 +1,7 @@
 """What the adapters of PyTorch share."""
 import time
 
-from gpuready_bench import HEAD, Stack, Unavailable
+from gpuready_bench import HEAD, Stack, Unavailable, Unsupported, installed
 
 
 def load(work):
@@ -10,13 +10,13 @@ def load(work):
     except ImportError as missing:
         raise Unavailable(f"PyTorch is not installed ({missing}): pip install torch")
     if work.device not in ("cpu", "cuda"):
-        raise Unavailable(f"this adapter runs on cpu and cuda, not on {work.device}")
+        raise Unsupported(f"this adapter runs on cpu and cuda, not on {work.device}")
     if work.device == "cuda" and not torch.cuda.is_available():
         raise Unavailable(f"PyTorch {torch.__version__} sees no CUDA device: install a build with CUDA "
                           "and check the driver with `gpuready doctor`")
     tf32 = work.dtype == "tf32"
     if tf32 and work.device == "cpu":
-        raise Unavailable("tf32 is a mode of GPUs")
+        raise Unsupported("tf32 is a mode of GPUs")
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
     torch.set_grad_enabled(False)
@@ -40,11 +40,21 @@ def function_of(torch, work):
             "copy": lambda x: (x.clone(),), "ternary": lambda x, t: (x @ t.t(),)}[work.task]
 
 
+def library_versions(torch, work):
+    """Of the CUDA and cuDNN that it was built with, or that it has loaded."""
+    if work.device != "cuda":
+        return {}
+    return {"cuda": str(torch.version.cuda), "cudnn": str(torch.backends.cudnn.version())}
+
+
 def stack(work, torch, function, versions=None, compiled=False):
     dtype = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16,
              "fp16": torch.float16}[work.dtype]
     inputs = [torch.from_numpy(array).to(work.device, dtype) for array in work.inputs()]
-    facts = {"versions": {"torch": torch.__version__, **(versions or {})}}
+    facts = {"versions": {"torch": torch.__version__, **installed("nvidia-", "triton", "intel-openmp", "mkl"),
+                          **library_versions(torch, work), **(versions or {})},
+             "settings": {"threads": torch.get_num_threads(),
+                          "float32_matmul_precision": torch.get_float32_matmul_precision()}}
     step = lambda: function(*inputs)  # noqa: E731
     if compiled:
         start = time.perf_counter()
@@ -58,7 +68,7 @@ def stack(work, torch, function, versions=None, compiled=False):
 
     if work.device == "cpu":
         cache = torch.empty(256 << 20, dtype=torch.uint8)
-        return Stack(step, to_numpy, flush=lambda: cache.fill_(1), threads=torch.get_num_threads(), **facts)
+        return Stack(step, to_numpy, flush=lambda: cache.fill_(1), **facts)
     torch.cuda.reset_peak_memory_stats()
     peak = torch.cuda.max_memory_allocated
     properties = torch.cuda.get_device_properties(0)

@@ -4,7 +4,7 @@ and the timing are PyTorch's."""
 import time
 
 import torch_stack
-from gpuready_bench import Unavailable, main
+from gpuready_bench import Unavailable, Unsupported, main
 
 try:
     import triton
@@ -47,9 +47,9 @@ def build(work):
     if triton is None:
         raise Unavailable("Triton is not installed: pip install triton")
     if work.device != "cuda":
-        raise Unavailable("Triton compiles for GPUs")
+        raise Unsupported("Triton compiles for GPUs")
     if work.task not in ("mlp", "gemm", "ternary"):
-        raise Unavailable(f"this adapter has no {work.task}")
+        raise Unsupported(f"this adapter has no {work.task}")
     precision = "tf32" if work.dtype == "tf32" else "ieee"
 
     def multiply(a, b, transposed, bias=None, gelu=False):

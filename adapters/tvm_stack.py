@@ -2,7 +2,7 @@
 """TVM: the workload in Relax, lowered by its default pipelines for the device."""
 import time
 
-from gpuready_bench import HEAD, Stack, Unavailable, main
+from gpuready_bench import HEAD, Stack, Unavailable, Unsupported, installed, main
 
 
 def module_of(work, tvm, arrays, dtype):
@@ -33,7 +33,7 @@ def module_of(work, tvm, arrays, dtype):
                 scaled = emit(op.multiply(scores, relax.const(HEAD ** -0.5, dtype)))
                 out = [emit(op.matmul(emit(op.nn.softmax(scaled, axis=-1)), v))]
             else:
-                raise Unavailable("this adapter has no copy")
+                raise Unsupported("this adapter has no copy")
             result = builder.emit_output(relax.Tuple(out))
         builder.emit_func_output(result)
     return builder.get()
@@ -47,7 +47,7 @@ def build(work):
     except ImportError as missing:
         raise Unavailable(f"TVM is not installed ({missing}): pip install apache-tvm")
     if work.device not in ("cpu", "cuda") or work.dtype not in ("fp32", "fp16"):
-        raise Unavailable(f"this adapter has no {work.dtype} on {work.device}")
+        raise Unsupported(f"this adapter has no {work.dtype} on {work.device}")
     if work.device == "cuda" and not tvm.cuda(0).exist:
         raise Unavailable(f"TVM {tvm.__version__} is built without CUDA or sees no GPU: build it with USE_CUDA=ON")
     dtype = {"fp32": "float32", "fp16": "float16"}[work.dtype]
@@ -66,7 +66,7 @@ def build(work):
     return Stack(lambda: function(*inputs), lambda outputs: [np.asarray(t.numpy(), np.float32) for t in outputs],
                  wait=(lambda outputs: device.sync()) if work.device == "cuda" else None,
                  flush=(lambda: cache.fill(1)) if work.device == "cpu" else None, compile_ms=compile_ms,
-                 versions={"tvm": tvm.__version__})
+                 versions={"tvm": tvm.__version__, **installed("apache-tvm")}, settings={"target": str(target)})
 
 
 main("tvm", build)

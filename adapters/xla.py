@@ -5,7 +5,7 @@ import time
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that memory is what is used
 
-from gpuready_bench import HEAD, Stack, Unavailable, main  # noqa: E402
+from gpuready_bench import HEAD, Stack, Unavailable, Unsupported, installed, main  # noqa: E402
 
 
 def functions(jax, jnp, work):
@@ -33,7 +33,7 @@ def functions(jax, jnp, work):
 
 def build(work):
     if work.device not in ("cpu", "cuda"):
-        raise Unavailable(f"this adapter runs on cpu and cuda, not on {work.device}")
+        raise Unsupported(f"this adapter runs on cpu and cuda, not on {work.device}")
     os.environ["JAX_PLATFORMS"] = work.device
     try:
         import jax
@@ -45,7 +45,7 @@ def build(work):
     except RuntimeError as error:
         raise Unavailable(f"JAX {jax.__version__} finds no {work.device} device: {str(error)[:300]}")
     if work.dtype == "tf32" and work.device == "cpu":
-        raise Unavailable("tf32 is a mode of GPUs")
+        raise Unsupported("tf32 is a mode of GPUs")
     dtype = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}[work.dtype]
     inputs = [jax.device_put(jnp.asarray(array, dtype=dtype), device) for array in work.inputs()]
     start = time.perf_counter()
@@ -65,7 +65,7 @@ def build(work):
     facts = {"peak_memory": peak} if device.memory_stats() else {}
     return Stack(lambda: compiled(*inputs), to_numpy, wait=jax.block_until_ready, compile_ms=compile_ms,
                  flush=lambda: jax.block_until_ready(touch(cache)), device_name=device.device_kind,
-                 versions={"jax": jax.__version__}, **facts)
+                 versions={"jax": jax.__version__, **installed("jaxlib", "jax-cuda", "nvidia-")}, **facts)
 
 
 main("xla", build)

@@ -13,7 +13,7 @@ namespace {
 
 constexpr AdapterEntry kAdapters[] = {
     {"gpuready", "gpuready (own kernels, reference)", "GPUREADY_BENCH_CMD", nullptr,
-     "it is this program", true},
+     "run gpuready doctor, which says why no GPU is there", true},
     {"gpuready_cublaslt", "gpuready (cuBLASLt, CUDA graph)", "GPUREADY_CUBLASLT_BENCH_CMD", nullptr,
      "install NVIDIA's cuBLAS (the package nvidia-cublas of the Python registry, or a CUDA "
      "toolkit), or name its library in GPUREADY_LIBCUBLASLT",
@@ -117,13 +117,15 @@ Result<std::vector<StackCommand>> stack_commands(std::span<const std::string> id
                          .cure = in_table ? known->cure : "",
                          .command = {},
                          .environment = {},
-                         .reason = {}};
+                         .reason = {},
+                         .variable = {}};
     if (const auto text = get(variable); text && !trim(*text).empty()) {
       auto words = shell_words(*text);
       if (!words)
         return fail(ErrorKind::bad_input,
                     fmt::format("{}: {}: {}", variable, printable(*text), words.error().message));
       command.command = std::move(*words);
+      command.variable = variable;
     } else if (!in_table) {
       std::vector<std::string> names;
       for (const AdapterEntry& entry : kAdapters) names.emplace_back(entry.id);
@@ -134,6 +136,7 @@ Result<std::vector<StackCommand>> stack_commands(std::span<const std::string> id
       command.command = {program, "bench", "adapter", "--stack", id};
     } else if (known->script != nullptr) {
       command.command = {python.value_or("python3"), scripts + "/" + known->script};
+      if (python) command.variable = "BENCH_PYTHON";
       if (known->environment != nullptr) {
         const std::string_view pair = known->environment;
         command.environment.emplace_back(pair.substr(0, pair.find('=')),

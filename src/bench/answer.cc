@@ -14,7 +14,8 @@
 namespace gpuready::bench {
 namespace {
 
-constexpr std::size_t kMostSamples = 1'000'000, kMostDigests = 64, kMostReason = 1000;
+constexpr std::size_t kMostSamples = 1'000'000, kMostDigests = 64, kMostReason = 1000,
+                      kMostTexts = 64;
 constexpr std::size_t kMostTries = 64;  // at finding where the object begins
 constexpr double kNsPerMs = 1e6;
 
@@ -162,22 +163,30 @@ std::optional<std::string> read_latency(const Json& doc, Answer& answer) {
   return std::nullopt;
 }
 
+// Numbers and truth values as they stand there.
+void read_texts(const Json& doc, std::map<std::string, std::string>& to) {
+  if (!doc.is_object()) return;
+  for (const auto& [name, value] : doc.items())
+    if (value.is_primitive() && !value.is_null() && to.size() < kMostTexts)
+      to[short_text(name)] =
+          short_text(value.is_string() ? value.get<std::string>() : dump_line(value));
+}
+
 void read_facts(const Json& doc, Answer& answer) {
   const auto text = [&](const char* key) { return short_text(get_string(doc, key).value_or("")); };
   answer.mode = text("mode");
   answer.device_name = text("device_name");
   answer.timer = text("timer");
   answer.stopped_by = text("stopped_by");
-  if (const Json& versions = member(doc, "versions"); versions.is_object())
-    for (const auto& [name, version] : versions.items())
-      if (version.is_string() && answer.versions.size() < 32)
-        answer.versions[short_text(name)] = short_text(version.get<std::string>());
+  read_texts(member(doc, "versions"), answer.versions);
+  read_texts(member(doc, "settings"), answer.settings);
   if (const Json& notes = member(doc, "notes"); notes.is_array())
     for (const Json& note : notes)
       if (note.is_string() && answer.repeat.notes.size() < 16)
         answer.repeat.notes.push_back(short_text(note.get<std::string>()));
   answer.iterations_per_sample =
       std::max<std::uint64_t>(1, get_uint(doc, "iterations_per_sample").value_or(1));
+  answer.iterations = get_uint(doc, "iters");
   Repeat& repeat = answer.repeat;
   repeat.flops_done = get_uint(doc, "flops");
   repeat.self_memory_peak_bytes = get_uint(doc, "peak_memory_bytes");
@@ -208,6 +217,7 @@ Answer read_answer(std::string_view out, const Request& request) {
   };
   if (status == "unavailable") {
     set(answer, StackStatus::unavailable, said("reason", "it says so, without a reason"));
+    answer.supported = get_bool(*doc, "supported").value_or(true);
   } else if (status == "error") {
     set(answer, StackStatus::error, said("error", "it says so, without more"));
   } else if (status != "ok") {

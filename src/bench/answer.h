@@ -16,10 +16,13 @@ namespace gpuready::bench {
 
 struct Answer {
   std::string mode, device_name, timer, stopped_by;
-  std::map<std::string, std::string> versions;
+  std::map<std::string, std::string> versions, settings;
   Repeat repeat;                      // its status and reason, too
   std::vector<double> sampled_at_ms;  // of the monotonic clock; one a sample, or none
   std::uint64_t iterations_per_sample = 1;
+  std::optional<std::uint64_t> iterations;  // timed, of a stack that gives no samples
+  // Of a stack that is unavailable: whether it could do this work where it is installed.
+  bool supported = true;
 };
 
 // `out` is what it wrote, of which the end is enough. Work other than the request's is

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
 #include "bench/estimate.h"
+#include "bench/losses.h"
 #include "bench/run_record.h"
 
 namespace gpuready::bench {
@@ -35,7 +37,7 @@ struct CompareOptions {
   double margin = 0.01;  // differences that are as good as none: 0.01 is 1%
   // The chance that any verdict of the comparison is faster or slower where nothing differs: a bit
   // below the 1% that is promised.
-  double error = 0.006;
+  double error = 0.008;
   std::vector<std::string> stacks;   // these alone; empty: all that both sides have
   std::vector<std::string> allowed;  // differences that do not forbid a comparison: "driver"
   bool normalise = false;            // compare shares of each machine's roofline
@@ -61,13 +63,16 @@ struct StackComparison {
   std::string base_stack, candidate_stack;
   Outcome outcome = Outcome::inconclusive;
   std::string reason;
+  Losses base_losses, candidate_losses;
   std::vector<KpiComparison> kpis;
 };
 
 struct Difference {
-  std::string what;  // gpu, driver, workload, dtype, device, protocol; or cuda, kernel, ...
+  // gpu, driver, workload, dtype, device, protocol; or cuda, commit, flags, a variable's name, ...
+  std::string what;
   std::string base, candidate;
   bool refused = false;  // forbids the comparison
+  bool mixed = false;    // a side has several values
 };
 
 struct ComparedSide {
@@ -89,8 +94,12 @@ struct Side {
   std::vector<RunRecord> runs;
 };
 
+// Stacks of the base and which of the candidate each is held against.
+using StackPairs = std::vector<std::pair<std::string, std::string>>;
+
 // What differs between runs and may change results: what forbids a comparison first.
-std::vector<Difference> differences_of(const Side& base, const Side& candidate);
+std::vector<Difference> differences_of(const Side& base, const Side& candidate,
+                                       const StackPairs& pairs);
 
 // Errors: a side without runs, a stack that is not there.
 Result<Comparison> compare(const Side& base, const Side& candidate, const CompareOptions& options);

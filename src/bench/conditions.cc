@@ -132,6 +132,7 @@ void add_to(const AllSeries& all, RanRepeat& ran) {
       repeat.conditions.throttle_reasons.push_back(name.substr(kEvent.size()));
   mark_throttled(all, ran);
   repeat.memory_peak_bytes = memory_peak(all, ran.span);
+  repeat.memory_seen = repeat.memory_peak_bytes ? "device_used" : "";
   const Latency latency = latency_of(repeat);
   if (watts && latency.mean_ns) repeat.energy_mj = *watts * *latency.mean_ns / 1e6;
   if (!repeat.samples_ns.empty() && repeat.throttled.size() == repeat.samples_ns.size()) {

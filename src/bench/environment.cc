@@ -5,22 +5,6 @@
 namespace gpuready::bench {
 namespace {
 
-// Variables that change what stacks do.
-constexpr const char* kVariables[] = {
-    "BENCH_PYTHON",
-    "BENCH_TORCH_COMPILE_MODE",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "CUDA_LAUNCH_BLOCKING",
-    "JAX_ENABLE_X64",
-    "MKL_NUM_THREADS",
-    "NVIDIA_TF32_OVERRIDE",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "TORCHINDUCTOR_MAX_AUTOTUNE",
-    "XLA_FLAGS",
-};
-
 std::optional<std::string> git(Host& host, std::vector<std::string> args) {
   Job job;
   job.program = "git";
@@ -33,7 +17,7 @@ std::optional<std::string> git(Host& host, std::vector<std::string> args) {
 
 }  // namespace
 
-Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host) {
+Environment environment_of(const Machine& machine, const Gpu* gpu) {
   Environment environment;
   environment.kernel_release = machine.system.kernel_release;
   environment.os_name = machine.system.os_name.value_or("");
@@ -43,8 +27,6 @@ Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host) {
     environment.driver_version = machine.nvidia.driver_version.value_or("");
     environment.cuda_version = machine.nvidia.cuda_version.value_or("");
   }
-  for (const char* name : kVariables)
-    if (const auto value = host.environment(name)) environment.variables[name] = printable(*value);
   return environment;
 }
 

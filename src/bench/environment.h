@@ -7,8 +7,8 @@
 
 namespace gpuready::bench {
 
-// `gpu`: the one that the stacks see; null for the CPU.
-Environment environment_of(const Machine& machine, const Gpu* gpu, Host& host);
+// All but the variables. `gpu`: the one that the stacks see; null for the CPU.
+Environment environment_of(const Machine& machine, const Gpu* gpu);
 
 // Commit and cleanness of the git work tree that the folder `.` is in; nothing without one.
 void add_git_state(RunRecord& run, Host& host);

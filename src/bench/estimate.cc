@@ -18,6 +18,16 @@ constexpr std::uint64_t kSeed = 0x6265'6e63'68;  // any: the same input gives th
 // error must be 1.7 times that of independent runs.
 constexpr double kBlocksAllowance = 2;
 
+// Runs that alternate are looked at in two ways, of which the surer counts: beside a smooth trend
+// in time, which uses up to twice as many degrees of freedom, and as differences of pairs, which
+// take out whatever the two runs of a pair share. Each may use its share of the error, so that both
+// together keep it.
+constexpr double kTrendShare = 0.9, kPairsShare = 1 - kTrendShare;
+constexpr double kChoiceAlpha = 0.01;  // at which the narrower interval is the surer
+
+// Of the trend, so that enough runs are left to tell the noise.
+std::size_t trend_degree(std::size_t pairs) { return pairs < 3 ? 0 : pairs < 5 ? 1 : 2; }
+
 struct Moments {
   double n = 0, mean = 0, variance = 0;
 };
@@ -71,49 +81,62 @@ Fit fit_sides(const std::vector<double>& base, const std::vector<double>& candid
   const double degrees = sum * sum / (va * va / (a.n - 1) + vb * vb / (b.n - 1));
   return {b.mean - a.mean, std::sqrt(sum), sum > 0 ? degrees : a.n + b.n - 2};
 }
-// Least squares of value = level + drift * when + difference * (is candidate): the difference is
-// fitted to what a common drift leaves.
-std::optional<Fit> fit_with_drift(const std::vector<RunValue>& base,
-                                  const std::vector<RunValue>& candidate, double floor) {
-  // Within each side, so that the difference of the sides is not part of the drift.
-  const auto centre = [](const std::vector<RunValue>& side) {
-    RunValue mean;
-    for (const auto& run : side) {
-      mean.when += run.when / static_cast<double>(side.size());
-      mean.value += run.value / static_cast<double>(side.size());
+// Least squares of value = trend + difference * (is candidate), where the trend is a polynomial in
+// time: the difference is fitted to what a common trend leaves.
+std::optional<Fit> fit_with_trend(const std::vector<RunValue>& base,
+                                  const std::vector<RunValue>& candidate, std::size_t degree,
+                                  double floor) {
+  const std::size_t n = base.size() + candidate.size();
+  if (n < degree + 3) return std::nullopt;
+  std::vector<double> when, values;
+  std::vector<std::vector<double>> columns(degree + 2, std::vector<double>(n, 1));
+  for (const auto* side : {&base, &candidate})
+    for (const auto& run : *side) {
+      columns.back()[values.size()] = side == &candidate ? 1 : 0;
+      when.push_back(run.when);
+      values.push_back(run.value);
     }
-    return mean;
+  const auto [first, last] = std::minmax_element(when.begin(), when.end());
+  const double middle = (*first + *last) / 2, half = std::max((*last - *first) / 2, 1e-300);
+  for (std::size_t power = 1; power <= degree; ++power)
+    for (std::size_t i = 0; i < n; ++i)
+      columns[power][i] = columns[power - 1][i] * (when[i] - middle) / half;
+  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   };
-  const RunValue a = centre(base), b = centre(candidate);
-  double when_squares = 0, products = 0;
-  const auto each = [&](auto visit) {
-    for (const auto& run : base) visit(run.when - a.when, run.value - a.value);
-    for (const auto& run : candidate) visit(run.when - b.when, run.value - b.value);
+  // Gram and Schmidt: each column, and then the values, without what the columns before it explain.
+  const auto take_out = [&](std::vector<double>& from, const std::vector<double>& column) {
+    const double share = product(from, column) / product(column, column);
+    for (std::size_t i = 0; i < n; ++i) from[i] -= share * column[i];
+    return share;
   };
-  each([&](double when, double value) {
-    when_squares += when * when;
-    products += when * value;
-  });
-  const double n = static_cast<double>(base.size() + candidate.size()), degrees = n - 3;
-  if (degrees < 1 || when_squares <= 0) return std::nullopt;
-  const double drift = products / when_squares;
-  double squares = 0;
-  each([&](double when, double value) {
-    squares += (value - drift * when) * (value - drift * when);
-  });
-  const double variance = std::max(squares / degrees, floor * floor);
-  const double apart = b.when - a.when;
-  const double scale = 1 / static_cast<double>(base.size()) +
-                       1 / static_cast<double>(candidate.size()) + apart * apart / when_squares;
-  return Fit{b.value - a.value - drift * apart, kBlocksAllowance * std::sqrt(variance * scale),
-             degrees};
+  double difference = 0;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    for (std::size_t before = 0; before < i; ++before) take_out(columns[i], columns[before]);
+    // Times or sides that the trend explains wholly.
+    if (product(columns[i], columns[i]) < 1e-9) return std::nullopt;
+    difference = take_out(values, columns[i]);
+  }
+  const double degrees = static_cast<double>(n - degree - 2);
+  const double variance = std::max(product(values, values) / degrees, floor * floor);
+  return Fit{difference, std::sqrt(variance / product(columns.back(), columns.back())), degrees};
 }
 
-void take(Estimate& result, const Fit& fit, Method method) {
+void take(Estimate& result, const Fit& fit, Method method, double share = 1) {
   result.difference = fit.difference;
   result.standard_error = fit.standard_error;
   result.degrees = fit.degrees;
   result.method = method;
+  result.share = share;
+}
+
+void take_surer(Estimate& result, const Fit& pairs, const std::optional<Fit>& trend) {
+  take(result, pairs, Method::student_t, trend ? kPairsShare : 1);
+  if (!trend) return;
+  const double half = result.half_width(kChoiceAlpha);
+  Estimate other = result;
+  take(other, *trend, Method::trend_adjusted_t, kTrendShare);
+  if (other.half_width(kChoiceAlpha) <= half) result = std::move(other);
 }
 
 // Studentised: each resample's distance from the estimate in its own standard errors.
@@ -136,17 +159,17 @@ void add_bootstrap(Estimate& result, Refit refit) {
 double Estimate::p() const {
   if (standard_error <= 0) return difference == 0 ? 1 : 0;
   const double t = std::fabs(difference) / standard_error;
-  const double student = student_t_two_sided(t, degrees);
+  const double student = std::min(1.0, student_t_two_sided(t, degrees) / share);
   if (bootstrap.empty()) return student;
   const auto beyond = bootstrap.end() - std::lower_bound(bootstrap.begin(), bootstrap.end(), t);
-  const double share =
+  const double counted =
       (static_cast<double>(beyond) + 1) / (static_cast<double>(bootstrap.size()) + 1);
   // Beyond the last resamples there is nothing to count.
-  return share * static_cast<double>(bootstrap.size() + 1) < 10 ? std::min(share, student) : share;
+  return beyond < 9 ? std::min(counted, student) : counted;
 }
 
 double Estimate::half_width(double alpha) const {
-  const double student = student_t_critical(alpha, degrees);
+  const double student = student_t_critical(alpha * share, degrees);
   if (bootstrap.empty()) return student * standard_error;
   const auto beyond = static_cast<std::size_t>(alpha * static_cast<double>(bootstrap.size() + 1));
   const double critical = beyond < 10 ? std::max(student, bootstrap[bootstrap.size() - 10])
@@ -165,14 +188,15 @@ Design design_of(const std::vector<RunValue>& base, const std::vector<RunValue>&
   std::sort(order.begin(), order.end(),
             [](const Place& a, const Place& b) { return a.when < b.when; });
   std::size_t changes = 0;
-  bool pairs = base.size() == candidate.size(), ties = false;
+  bool pairs = base.size() == candidate.size(), ties = false, regular = true;
   for (std::size_t i = 1; i < order.size(); ++i) {
     changes += order[i].candidate != order[i - 1].candidate;
-    ties |= order[i].when == order[i - 1].when;
+    ties |= order[i].when == order[i - 1].when && order[i].candidate != order[i - 1].candidate;
+    regular &= i % 2 == 1 || order[i].candidate == order[0].candidate;
     if (i % 2 == 1) pairs &= order[i].candidate != order[i - 1].candidate;
   }
   if (ties) return Design::mixed;  // when they ran is not known
-  if (pairs && base.size() > 1) return Design::paired;
+  if (pairs && base.size() > 1) return regular ? Design::regular : Design::paired;
   return changes <= 1 ? Design::in_blocks : Design::mixed;
 }
 
@@ -184,17 +208,22 @@ std::optional<Estimate> estimate(const std::vector<RunValue>& base,
   result.candidate_runs = candidate.size();
   result.design = design_of(base, candidate);
   const bool many = std::min(base.size(), candidate.size()) >= kRunsForBootstrap;
-  if (result.design == Design::in_blocks) {
-    const auto fit = fit_with_drift(base, candidate, resolution);
+  if (result.design == Design::in_blocks || result.design == Design::regular) {
+    auto fit = fit_with_trend(base, candidate, 1, resolution);
     if (!fit) return std::nullopt;
-    take(result, *fit, Method::time_adjusted_t);
+    fit->standard_error *= kBlocksAllowance;
+    take(result, *fit, Method::trend_adjusted_t);
   } else if (result.design == Design::paired) {
     const auto pairs = differences(base, candidate);
-    take(result, fit_pairs(pairs, resolution), Method::student_t);
-    if (many)
+    if (many) {
+      take(result, fit_pairs(pairs, resolution), Method::student_t);
       add_bootstrap(result, [&](SplitMix64& random) {
         return fit_pairs(resampled(pairs, random), resolution);
       });
+    } else {
+      take_surer(result, fit_pairs(pairs, resolution),
+                 fit_with_trend(base, candidate, trend_degree(pairs.size()), resolution));
+    }
   } else {
     const auto ours = values_of(base), theirs = values_of(candidate);
     take(result, fit_sides(ours, theirs, resolution), Method::welch_t);
@@ -211,10 +240,12 @@ std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width,
   if (!(half_width > 0)) return std::nullopt;
   const double now = static_cast<double>(std::min(estimate.base_runs, estimate.candidate_runs));
   const double deviation = estimate.standard_error * std::sqrt(now);  // of one run a side
-  const bool paired = estimate.design == Design::paired;
+  const bool pairs =
+      estimate.design == Design::paired && estimate.method != Method::trend_adjusted_t;
   const auto enough = [&](std::size_t runs) {
     const double n = static_cast<double>(runs);
-    return student_t_critical(alpha, paired ? n - 1 : 2 * n - 2) * deviation / std::sqrt(n) <=
+    return student_t_critical(alpha * estimate.share, pairs ? n - 1 : 2 * n - 2) * deviation /
+               std::sqrt(n) <=
            half_width;
   };
   std::size_t low = 1, high = 10'000;  // enough(low) is false: one run tells nothing
@@ -256,6 +287,8 @@ std::string_view to_string(Design design) {
       return "mixed";
     case Design::in_blocks:
       return "in_blocks";
+    case Design::regular:
+      return "regular";
   }
   return "unknown";
 }
@@ -266,8 +299,8 @@ std::string_view to_string(Method method) {
       return "student_t";
     case Method::welch_t:
       return "welch_t";
-    case Method::time_adjusted_t:
-      return "time_adjusted_t";
+    case Method::trend_adjusted_t:
+      return "trend_adjusted_t";
     case Method::bootstrap_t:
       return "bootstrap_t";
   }

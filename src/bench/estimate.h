@@ -10,12 +10,19 @@
 namespace gpuready::bench {
 
 enum class Design {
-  paired,    // runs alternated in time; the difference of each pair counts
-  mixed,     // in no regular order; the means of the sides are compared
-  in_blocks  // all runs of one side, then all of the other: a drift of the machine between them
-             // would look like a difference, so that a linear one is estimated beside it
+  paired,  // runs alternated in time, and either side was first
+  mixed,   // in no regular order; the means of the sides are compared
+  // All runs of one side, then all of the other; or pairs in which the same side is always first. A
+  // drift of the machine would look like a difference, so that a linear one is estimated beside it.
+  in_blocks,
+  regular
 };
-enum class Method { student_t, welch_t, time_adjusted_t, bootstrap_t };
+enum class Method {
+  student_t,         // of the differences of pairs
+  welch_t,           // of the means of the sides
+  trend_adjusted_t,  // of least squares beside a trend in time
+  bootstrap_t
+};
 std::string_view to_string(Design design);
 std::string_view to_string(Method method);
 
@@ -34,9 +41,10 @@ class Estimate {
   double difference = 0, standard_error = 0, degrees = 0;
   Design design = Design::paired;
   Method method = Method::student_t;
+  double share = 1;  // of the error: the rest is spent on another way of looking at the runs
   std::size_t base_runs = 0, candidate_runs = 0;
 
-  // The chance of a difference at least so great where there is none.
+  // The chance of a difference at least so great where there is none, over all ways of looking.
   double p() const;
   // Half the width of the interval that holds the difference with the chance 1 - alpha.
   double half_width(double alpha) const;

@@ -51,6 +51,9 @@ Json adapter(const RunRecord& run, const StackResult& stack) {
   put(times, "p95", ms(latency.p95_ns));
   put(times, "min", ms(latency.min_ns));
   put(times, "max", ms(latency.max_ns));
+  if (latency.p95_ns && !p95_counts(stack))
+    times["p95_note"] =
+        fmt::format("of fewer than {} samples: no figure to compare", kSamplesForP95);
   put(doc, "throughput_tokens_per_sec", elements_per_s(run, stack));
   put(doc, "peak_memory_bytes", peak_memory(stack));
   doc["dtype"] = run.workload.dtype;
@@ -79,15 +82,20 @@ void add_timed(std::string& text, const RunRecord& run, std::string_view mode) {
   text += fmt::format("\n## {}\n\n", mode == "native" ? "Native" : "Proxy");
   text += "| Adapter | Mean ms | p50 ms | p95 ms | Tokens/s | Peak memory, bytes |\n";
   text += "|---|---|---|---|---|---|\n";
+  bool marked = false;
   for (const auto& stack : run.stacks) {
     if (stack.status != StackStatus::ok || mode_of(stack) != mode) continue;
     const auto latency = latency_of(stack);
     const auto peak = peak_memory(stack);
+    const bool few = latency.p95_ns && !p95_counts(stack);
+    marked |= few;
+    const std::string p95 = cell(ms(latency.p95_ns), 4) + (few ? "\\*" : "");
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(stack.name()),
-                        cell(ms(latency.mean_ns), 4), cell(ms(latency.p50_ns), 4),
-                        cell(ms(latency.p95_ns), 4), cell(elements_per_s(run, stack), 0),
-                        peak ? fmt::format("{}", *peak) : "-");
+                        cell(ms(latency.mean_ns), 4), cell(ms(latency.p50_ns), 4), p95,
+                        cell(elements_per_s(run, stack), 0), peak ? fmt::format("{}", *peak) : "-");
   }
+  if (marked)
+    text += fmt::format("\n\\* of fewer than {} samples: no figure to compare\n", kSamplesForP95);
 }
 
 void add_others(std::string& text, const RunRecord& run, bool unavailable) {

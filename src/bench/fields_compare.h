@@ -46,15 +46,33 @@ constexpr void visit_fields(Visitor& visit, Of<KpiComparison>) {
   FIELD(p, "The chance of such a difference where there is none.", {.unit = "1"});
   FIELD(adjusted_p, "The same, corrected over all KPIs and stacks.", {.unit = "1"});
   FIELD(design,
-        "paired: runs alternated; mixed: no regular order; in_blocks: one side after the "
+        "paired: runs alternated, and either side was first; mixed: no regular order; regular: the "
+        "same side was first in each pair, and in_blocks: one side after the "
         "other, so that a linear drift is taken out.");
-  FIELD(method, "student_t, welch_t, time_adjusted_t or bootstrap_t.");
+  FIELD(method,
+        "student_t: differences of pairs; trend_adjusted_t: least squares beside a trend in time; "
+        "welch_t: means of the sides; bootstrap_t: one of these, resampled.");
   FIELD(base_spread_percent, "Standard deviation from run to run of the base.");
   FIELD(candidate_spread_percent, "Standard deviation from run to run of the candidate.");
   FIELD(further_runs, "Further runs a side that would decide, if all goes on like this.");
   FIELD(run_gains_percent,
         "In time: the gain of each pair where runs alternated, else of each run of the candidate "
         "over the base's median.");
+}
+
+template <class Visitor>
+constexpr void visit_fields(Visitor& visit, Of<Losses>) {
+  using T = Losses;
+  visit.about("bench_losses", "What of a stack's runs does not count.");
+  FIELD(runs, "Runs of the side.");
+  FIELD(lost_runs, "Runs without any figure of the stack.");
+  FIELD(repeats, "Repeats of these runs, as asked for.");
+  FIELD(lost_repeats, "Repeats that failed, have no valid sample or are missing.");
+  FIELD(failures,
+        "Of the lost runs and repeats, those that the stack itself failed: errors, other work and "
+        "times that cannot be true.");
+  FIELD(throttled_samples, "Samples taken under throttling.");
+  FIELD(reasons, "What is lost and why, with its number.");
 }
 
 template <class Visitor>
@@ -67,6 +85,8 @@ constexpr void visit_fields(Visitor& visit, Of<StackComparison>) {
         "faster: better in at least one KPI and worse in none; slower: the reverse; same "
         "and inconclusive: as the first KPI; inconclusive also where KPIs disagree.");
   FIELD(reason, "Which KPIs decide, or what is missing.");
+  FIELD(base_losses, "What of the base does not count.");
+  FIELD(candidate_losses, "What of the candidate does not count.");
   FIELD(kpis, "By KPI.");
 }
 
@@ -74,10 +94,14 @@ template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<Difference>) {
   using T = Difference;
   visit.about("bench_difference", "What differs between the runs and may change results.");
-  FIELD(what, "gpu, driver, workload, dtype, device, protocol, cuda, kernel, os, cpu or tool.");
+  FIELD(what,
+        "gpu, driver, workload, dtype, device, protocol, cuda, kernel, os, cpu, tool, commit, "
+        "flags, the name of an environment variable or of another recorded field; of a stack with "
+        "the stack's name: torch_eager versions.");
   FIELD(base, "On the base's side.");
   FIELD(candidate, "On the candidate's side.");
   FIELD(refused, "Whether it forbids the comparison.");
+  FIELD(mixed, "Whether a side has several values.");
 }
 
 template <class Visitor>

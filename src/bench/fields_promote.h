@@ -21,12 +21,12 @@ constexpr void visit_fields(Visitor& visit, Of<Promotion>) {
   visit.about("bench_promotion", "Whether the candidate may replace the base.");
   FIELD(decision, "promote, reject or need_more_runs.");
   FIELD(reasons, "Why.", {.always = true});
-  FIELD(changes, "What the candidate changes: commit, flags and environment variables.");
   FIELD(further_runs, "Further runs a side after which it may be decided.");
   FIELD(idea, "The one thing that the candidate was to change.");
   FIELD(least_gain_percent, "What the whole interval of a gain must be above.");
   FIELD(most_spread_percent, "The standard deviation from run to run that is borne.");
-  FIELD(comparison, "The evidence.", {.always = true});
+  FIELD(comparison, "The evidence; where an idea is named, each other difference is refused.",
+        {.always = true});
 }
 
 }  // namespace bench

@@ -13,6 +13,7 @@ inline constexpr auto kNames<bench::StackStatus> = std::to_array<Named<bench::St
     {bench::StackStatus::unavailable, "unavailable"},
     {bench::StackStatus::error, "error"},
     {bench::StackStatus::different_work, "different_work"},
+    {bench::StackStatus::not_believable, "not_believable"},
     {bench::StackStatus::no_valid_samples, "no_valid_samples"},
 });
 
@@ -40,7 +41,7 @@ constexpr void visit_fields(Visitor& visit, Of<Environment>) {
   FIELD(kernel_release, "Release of the kernel.");
   FIELD(os_name, "PRETTY_NAME of os-release.");
   FIELD(cpu_model, "Model of the CPU.");
-  FIELD(variables, "Environment variables that change results, as set.");
+  FIELD(variables, "Environment variables that stacks are given and that may change results.");
 }
 
 template <class Visitor>
@@ -65,6 +66,7 @@ constexpr void visit_fields(Visitor& visit, Of<Protocol>) {
   FIELD(iters, "Timed iterations of a repeat, as asked for.");
   FIELD(warmup, "Iterations before these, as asked for.");
   FIELD(repeats, "Processes of each stack, as asked for.");
+  FIELD(max_seconds, "Most seconds of timing in one process, as asked for.", {.unit = "s"});
   FIELD(seed, "Seed of the order in which the stacks took turns.");
   FIELD(origin, "Who timed it: gpuready, google-benchmark, nvbench or llama-bench.");
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
@@ -107,8 +109,8 @@ constexpr void visit_fields(Visitor& visit, Of<Repeat>) {
   FIELD(position, "Its place in the run's order over all stacks, from 0.");
   FIELD(status,
         "ok; unavailable: not installed, or cannot do this; error: failed, hung or answered with "
-        "garbage; different_work: another graph, dtype, shape or output; no_valid_samples: all "
-        "were taken under throttling.");
+        "garbage; different_work: another graph, dtype, shape or output; not_believable: it "
+        "states times that cannot be true; no_valid_samples: all were taken under throttling.");
   FIELD(reason, "Why it is not ok.");
   visit.derived(
       "latency", [](const T& it) { return latency_of(it); },
@@ -122,7 +124,10 @@ constexpr void visit_fields(Visitor& visit, Of<Repeat>) {
   FIELD(first_run_ms, "Time of the first iteration.");
   FIELD(energy_mj, "Energy of one iteration.");
   FIELD(flops_done, "Floating-point operations of one iteration, as the stack says.");
-  FIELD(memory_peak_bytes, "The most device memory that the process held, seen from outside.");
+  FIELD(memory_peak_bytes, "The most memory that the process held, seen from outside.");
+  FIELD(memory_seen,
+        "As what: device_used, the GPU's used memory less what was used when the process began; "
+        "resident, the resident memory of the largest of its processes.");
   FIELD(self_memory_peak_bytes, "The same as the stack says of itself.");
   FIELD(digest, "Of its output: products with fixed random vectors.", {.unit = "1"});
   FIELD(notes, "What the stack says of itself, such as the algorithms that it chose.");
@@ -139,7 +144,9 @@ constexpr void visit_fields(Visitor& visit, Of<StackResult>) {
   FIELD(status, "As of a repeat; of the worst that forbids a ranking.");
   FIELD(reason, "Why it is not ok.");
   FIELD(cure, "How to get it, where it is unavailable.");
-  FIELD(versions, "Versions of its parts.");
+  FIELD(versions, "Versions of its parts: the framework, its libraries, Python.");
+  FIELD(settings, "What it was set to, such as the mode of compilation, as it says.");
+  FIELD(variables, "Environment variables that it is given beside those of the run.");
   FIELD(command, "The program and arguments that were run.");
   visit.derived(
       "latency", [](const T& it) { return latency_of(it); },
@@ -164,6 +171,7 @@ constexpr void visit_fields(Visitor& visit, Of<RunRecord>) {
   FIELD(roofline, "What the machine reaches at most.");
   FIELD(stacks, "Results by stack.", {.always = true});
   FIELD(notes, "What else should be known.");
+  FIELD(interrupted, "Whether it was ended before all repeats had run; then nothing is ranked.");
 }
 
 }  // namespace bench

@@ -118,7 +118,7 @@ Result<void> HistoryDatabase::add(const RunRecord& run) {
     insert.bind(++place, text);
   if (insert.step() != SQLITE_DONE) return failed();
   for (const auto& stack : run.stacks) {
-    if (stack.status != StackStatus::ok) continue;
+    if (!run.is_whole() || stack.status != StackStatus::ok) continue;
     for (const Kpi kpi : kKpis) {
       const auto value = value_of(stack, run.workload, kpi);
       if (!value || !(*value > 0)) continue;

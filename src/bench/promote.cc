@@ -4,42 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "base/text.h"
 
 namespace gpuready::bench {
 namespace {
-
-using Facts = std::map<std::string, std::set<std::string>>;  // values by what they are of
-
-std::string flags_of(const RunRecord& run) {
-  std::vector<std::string> all;
-  for (const auto& stack : run.stacks)
-    if (!stack.command.empty()) all.push_back(stack.id + ": " + join(stack.command, " "));
-  return join(all, "; ");
-}
-
-Facts facts_of(const Side& side, const std::set<std::string>& variables) {
-  Facts facts;
-  for (const auto& run : side.runs) {
-    facts["commit"].insert(run.git_commit + (run.git_dirty.value_or(false) ? " with changes" : ""));
-    facts["flags"].insert(flags_of(run));
-    for (const auto& name : variables) {
-      const auto set = run.environment.variables.find(name);
-      facts[name].insert(set == run.environment.variables.end() ? "not set"
-                                                                : "\"" + set->second + "\"");
-    }
-  }
-  return facts;
-}
-
-std::string listed(const std::set<std::string>& values) {
-  std::vector<std::string> texts;
-  for (const auto& value : values) texts.push_back(value.empty() ? "not known" : value);
-  return join(texts, " and ");
-}
 
 std::string gain_text(const KpiComparison& kpi) {
   return fmt::format("{} by {:.2f}% ({:.2f}% to {:.2f}%)", to_string(kpi.kpi),
@@ -110,6 +79,18 @@ Judgement judge_gain(const KpiComparison& kpi, const PromoteOptions& options) {
   return judgement;
 }
 
+// What is lost is no evidence, and what is left of it may be the better part: whether all is there.
+bool judge_losses(Promotion& result, const StackComparison& stack) {
+  for (const auto* losses : {&stack.base_losses, &stack.candidate_losses}) {
+    if (!losses->any()) continue;
+    for (const auto& reason : losses->reasons)
+      result.reasons.push_back(
+          fmt::format("{}: {}", losses == &stack.base_losses ? "base" : "candidate", reason));
+  }
+  if (stack.candidate_losses.failures > 0) result.decision = Decision::reject;
+  return !stack.base_losses.any() && !stack.candidate_losses.any();
+}
+
 void judge(Promotion& result, const StackComparison& stack, const PromoteOptions& options) {
   for (const auto& kpi : stack.kpis)
     if (kpi.outcome == Outcome::slower) {
@@ -140,42 +121,22 @@ void judge(Promotion& result, const StackComparison& stack, const PromoteOptions
 
 }  // namespace
 
-bool Promotion::refused() const {
-  return comparison.refused() || std::any_of(changes.begin(), changes.end(),
-                                             [](const auto& change) { return change.refused; });
-}
-
-std::vector<Difference> changes_of(const Side& base, const Side& candidate) {
-  std::set<std::string> variables;
-  for (const Side* side : {&base, &candidate})
-    for (const auto& run : side->runs)
-      for (const auto& [name, value] : run.environment.variables) variables.insert(name);
-  const Facts ours = facts_of(base, variables), theirs = facts_of(candidate, variables);
-  std::vector<Difference> changes;
-  for (const auto& [what, values] : ours) {
-    const auto& others = theirs.at(what);
-    if (values.size() > 1 || others.size() > 1 || values != others)
-      changes.push_back({what, listed(values), listed(others), false});
-  }
-  return changes;
-}
+bool Promotion::refused() const { return comparison.refused(); }
 
 Result<Promotion> promote(const Side& base, const Side& candidate, const PromoteOptions& options) {
   Promotion result;
   CompareOptions compared = options.compare;
-  compared.margin = options.least_gain;
+  compared.margin = std::min(options.least_gain, compared.margin);
   result.comparison = TRY(compare(base, candidate, compared));
   result.least_gain_percent = options.least_gain * 100;
   result.most_spread_percent = options.most_spread * 100;
-  result.changes = changes_of(base, candidate);
   if (options.idea) {
     result.idea = *options.idea;
     bool changed = false;
-    for (auto& change : result.changes) {
+    for (auto& difference : result.comparison.differences) {
       // A side that is not of one piece is no idea, whatever it is called.
-      const bool mixed = contains(change.base, " and ") || contains(change.candidate, " and ");
-      change.refused = change.what != *options.idea || mixed;
-      changed |= change.what == *options.idea;
+      difference.refused |= difference.what != *options.idea || difference.mixed;
+      changed |= difference.what == *options.idea;
     }
     if (!changed)
       return fail(ErrorKind::bad_input,
@@ -204,7 +165,7 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
       result.further_runs =
           std::max(result.further_runs.value_or(0), std::uint64_t{options.least_runs - runs});
     }
-  if (result.reasons.empty()) judge(result, stacks[0], options);
+  if (judge_losses(result, stacks[0]) && result.reasons.empty()) judge(result, stacks[0], options);
   return result;
 }
 

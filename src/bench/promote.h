@@ -21,26 +21,21 @@ struct PromoteOptions {
   double least_gain = 0.01;   // what the whole interval must be above: 0.01 is 1%
   double most_spread = 0.03;  // standard deviation from run to run
   std::vector<Kpi> kpis;      // of which one must gain; empty: any
-  // The one thing that the candidate may change: "commit", "flags", or the name of an environment
-  // variable. Nothing: differences of these kinds are told only.
+  // The one thing that the candidate may change: "commit", "flags", the name of an environment
+  // variable, or what else a Difference is called. Nothing: such differences are told only.
   std::optional<std::string> idea;
 };
 
 struct Promotion {
   Decision decision = Decision::need_more_runs;
   std::vector<std::string> reasons;
-  std::vector<Difference>
-      changes;  // of environment, flags and commit; `refused`: more than the idea
   std::optional<std::uint64_t> further_runs;  // a side, after which it may be decided
   std::string idea;
   double least_gain_percent = 0, most_spread_percent = 0;
-  Comparison comparison;
+  Comparison comparison;  // of its differences, those beside the idea are refused
 
   bool refused() const;  // the evidence cannot be used
 };
-
-// What the candidate changes: "commit", "flags" and each environment variable.
-std::vector<Difference> changes_of(const Side& base, const Side& candidate);
 
 // Errors: as compare(); several stacks, of which options.compare.stacks names none or more than
 // one.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bench/estimate.h"
+#include "bench/losses.h"
 
 namespace gpuready::bench {
 namespace {
@@ -31,7 +32,9 @@ Ranking ranking_of(const RunRecord& run) {
   Ranking ranking;
   std::vector<const StackResult*> good;
   for (const auto& stack : run.stacks) {
-    if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0)
+    if (!run.is_whole() && stack.status == StackStatus::ok)
+      ranking.others.push_back({stack.id, "interrupted", "the run is not whole"});
+    else if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0)
       good.push_back(&stack);
     else
       ranking.others.push_back({stack.id, std::string(to_string(stack.status)), stack.reason});
@@ -40,7 +43,9 @@ Ranking ranking_of(const RunRecord& run) {
     return typical(latency_of(*a)) < typical(latency_of(*b));
   });
   for (const auto* stack : good) {
-    RankedStack entry{stack->id, latency_of(*stack), {}, {}, {}, false};
+    RankedStack entry{stack->id, latency_of(*stack), {}, {}, {}, false, p95_counts(*stack)};
+    for (auto& lost : losses_of(std::span(&run, 1), stack->id).reasons)
+      ranking.losses.push_back(std::move(lost));
     const auto estimated = stack == good.front() ? std::nullopt
                                                  : estimate(repeats_of(*good.front()),
                                                             repeats_of(*stack), kResolution);

@@ -17,6 +17,7 @@ struct RankedStack {
   // absent where there are not two repeats of both.
   std::optional<double> ratio, low, high;
   bool told_apart = false;  // surely slower than the fastest
+  bool p95_counts = false;  // there are samples enough
 };
 struct UnrankedStack {
   std::string id, status, reason;
@@ -24,6 +25,7 @@ struct UnrankedStack {
 struct Ranking {
   std::vector<RankedStack> ranked;
   std::vector<UnrankedStack> others;
+  std::vector<std::string> losses;  // what of the ranked stacks does not count
 };
 
 Ranking ranking_of(const RunRecord& run);

@@ -10,9 +10,19 @@
 namespace gpuready::bench {
 namespace {
 
-constexpr std::size_t kMostProgramBytes = 256u << 20, kMostDocumentBytes = 64u << 20;
+constexpr std::size_t kMostProgramBytes = 1u << 30, kMostDocumentBytes = 64u << 20;
 constexpr std::size_t kMostAnswerBytes = 64u << 10;
-constexpr std::string_view kFolder = "/tmp/gpuready-bench.";  // and six letters of mktemp's
+// In the other machine's folder for temporary files, and six letters of mktemp's after it.
+constexpr std::string_view kFolder = "/gpuready-bench.";
+constexpr std::size_t kLetters = 6;
+
+// A path as mktemp makes it there. What is removed in the end follows from it.
+bool is_new_folder(std::string_view path) {
+  const auto letter = [](unsigned char c) { return std::isalnum(c) != 0; };
+  return path.size() > kFolder.size() + kLetters && path.front() == '/' &&
+         path.substr(0, path.size() - kLetters).ends_with(kFolder) &&
+         std::ranges::all_of(path.substr(path.size() - kLetters), letter) && !path.contains("/../");
+}
 
 // `command` is one for the shell there.
 Job ssh_job(const std::string& target, std::string command, JobLimits limits) {
@@ -36,7 +46,7 @@ class Remote {
   Remote(const RemoteRun& run, const JobWatch& watch) : run_(run), watch_(watch) {}
   ~Remote() {
     if (!folder_.empty())  // also after an interrupt
-      (void)run_job(ssh_job(run_.target, "rm -rf " + folder_, {}));
+      (void)run_job(ssh_job(run_.target, "rm -rf " + shell_word(folder_), {}));
   }
 
   // What the command wrote, where it ended with 0.
@@ -80,15 +90,15 @@ class Remote {
   Result<void> carry(std::string program) {
     Job job = ssh_job(
         run_.target,
-        fmt::format("umask 077; d=$(mktemp -d {}XXXXXX) && {{ cat > $d/gpuready && "
-                    "[ $(wc -c < $d/gpuready) -eq {} ] && chmod 700 $d/gpuready && echo $d || "
-                    "{{ rm -rf $d; exit 1; }}; }}",
-                    kFolder, program.size()),
+        fmt::format(
+            "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}{}XXXXXX\") && {{ cat > \"$d/gpuready\" "
+            "&& [ $(wc -c < \"$d/gpuready\") -eq {} ] && chmod 700 \"$d/gpuready\" && echo \"$d\" "
+            "|| {{ rm -rf \"$d\"; exit 1; }}; }}",
+            kFolder, program.size()),
         {.time = std::chrono::minutes(30)});
     job.input = std::move(program);
     const std::string folder = last_line(TRY(ask("copying this program", std::move(job))));
-    const auto letter = [](unsigned char c) { return std::isalnum(c) != 0; };
-    if (!folder.starts_with(kFolder) || !std::ranges::all_of(folder.substr(kFolder.size()), letter))
+    if (!is_new_folder(folder))
       return fail(ErrorKind::io,
                   fmt::format("{} answered {} when it was asked for a folder: what its shell "
                               "prints at login may stand in the way",
@@ -99,7 +109,7 @@ class Remote {
 
   // A run that is cut off there would go on: the shell ends it when nobody listens any more.
   Result<std::string> run() {
-    std::string command = "cd " + folder_ + " && {";
+    std::string command = "cd " + shell_word(folder_) + " && {";
     for (const auto& [name, value] : run_.variables)
       command += " export " + name + "=" + shell_word(value) + ";";
     command += " ./gpuready bench run --quiet --json run.json";
@@ -107,11 +117,11 @@ class Remote {
     command +=
         " & p=$!; trap 'kill $p' HUP TERM PIPE; while kill -0 $p 2>/dev/null; do echo . || "
         "{ kill $p; wait $p; cd /; rm -rf " +
-        folder_ + "; exit 1; }; sleep 1; done; wait $p; exit 0; }";
+        shell_word(folder_) + "; exit 1; }; sleep 1; done; wait $p; exit 0; }";
     const auto outcome = TRY(run_job(ssh_job(run_.target, command, run_.limits), watch_));
     if (outcome.end == JobEnd::cancelled)
       return fail(ErrorKind::cancelled, "the run was interrupted");
-    Job job = ssh_job(run_.target, "cat " + folder_ + "/run.json", {});
+    Job job = ssh_job(run_.target, "cat " + shell_word(folder_ + "/run.json"), {});
     job.output_limit_bytes = kMostDocumentBytes;
     const auto doc = ask("reading the run", std::move(job));
     if (!doc)

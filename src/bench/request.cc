@@ -15,7 +15,7 @@ constexpr std::pair<std::string_view, Dtype> kLongNames[] = {
     {"float32", Dtype::fp32}, {"bfloat16", Dtype::bf16}, {"float16", Dtype::fp16}};
 
 // Products of this many inputs still have exact sums in 32 bits (reference.cc).
-constexpr std::uint64_t kLongestRow = 32'768, kMostElements = 1ull << 31;
+constexpr std::uint64_t kLongestRow = 32'768;
 
 // A number of the request and its variable.
 struct Number {
@@ -106,6 +106,9 @@ std::optional<Dtype> dtype_from(std::string_view text) {
   return std::nullopt;
 }
 
+Dtype default_dtype(std::string_view device) {
+  return device == "cuda" ? Dtype::fp16 : Dtype::fp32;
+}
 unsigned bytes_of(Dtype dtype) { return dtype == Dtype::bf16 || dtype == Dtype::fp16 ? 2 : 4; }
 
 Result<Request> complete(Request r) {
@@ -117,13 +120,13 @@ Result<Request> complete(Request r) {
   or_default(r.k, r.hidden);
   for (const auto& [name, size] : shape_of(r))
     if (size == 0 || size > kMostElements)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("{} {}: from 1 to {} is wanted", name, size, kMostElements));
+      return fail(ErrorKind::bad_input, fmt::format("{} {}: {} takes from 1 to {}", name, size,
+                                                    to_string(r.task), kMostElements));
   if (r.task == Task::mlp && r.hidden > kLongestRow / 4)
     return fail(ErrorKind::bad_input,
-                fmt::format("hidden {}: at most {} is wanted", r.hidden, kLongestRow / 4));
+                fmt::format("hidden {}: mlp takes from 1 to {}", r.hidden, kLongestRow / 4));
   if (r.task == Task::attention && r.hidden % kHeadElements != 0)
-    return fail(ErrorKind::bad_input, fmt::format("hidden {}: attention wants a multiple of {}",
+    return fail(ErrorKind::bad_input, fmt::format("hidden {}: attention takes a multiple of {}",
                                                   r.hidden, kHeadElements));
   if (r.dtype == Dtype::tf32 && r.device == "cpu")
     return fail(ErrorKind::bad_input, "dtype tf32: a mode of GPUs, which a CPU does not have");
@@ -180,7 +183,7 @@ Result<Request> request_from(const GetVariable& get) {
     if (!task) return wrong("BENCH_TASK", *text, "mlp, gemm, attention, copy or ternary");
     request.task = *task;
   }
-  request.dtype = request.device == "cpu" ? Dtype::fp32 : Dtype::fp16;
+  request.dtype = default_dtype(request.device);
   if (const auto text = get("BENCH_DTYPE")) {
     const auto dtype = dtype_from(*text);
     if (!dtype) return wrong("BENCH_DTYPE", *text, "fp32, tf32, bf16 or fp16");

@@ -23,8 +23,11 @@ std::string_view to_string(Task task);
 std::string_view to_string(Dtype dtype);
 std::optional<Task> task_from(std::string_view text);
 std::optional<Dtype> dtype_from(std::string_view text);  // float32, bfloat16 and float16, too
+Dtype default_dtype(std::string_view device);            // fp16 on cuda, fp32 elsewhere
 unsigned bytes_of(Dtype dtype);
 
+// Of a tensor, and of a size.
+inline constexpr std::uint64_t kMostElements = 1ull << 31;
 inline constexpr unsigned kHeadElements = 64;  // of an attention head
 inline constexpr std::string_view kBenchProtocol = "gpuready.bench/1";
 

@@ -99,7 +99,7 @@ Result<void> check_tag(std::string_view tag) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '-' || c == '_';
   };
-  if (!tag.empty() && tag.size() <= 100 && std::all_of(tag.begin(), tag.end(), good) &&
+  if (!tag.empty() && tag.size() <= kLongestTag && std::all_of(tag.begin(), tag.end(), good) &&
       tag[0] != '.' && tag[0] != '-' && !contains(tag, kParts) && tag != "latest")
     return {};
   return fail(ErrorKind::bad_input,
@@ -122,6 +122,34 @@ Result<void> check_names(const RunRecord& run) {
 
 }  // namespace
 
+namespace {
+
+std::string work_text(const Workload& workload) {
+  std::string text = workload.name;
+  for (const auto& [name, size] : workload.shape) text += fmt::format(" {} {}", name, size);
+  for (const auto* part : {&workload.dtype, &workload.device})
+    if (!part->empty()) text += ", " + *part;
+  return text;
+}
+
+}  // namespace
+
+Result<void> check_same_work(Host& host, const std::string& folder, std::string_view tag,
+                             const Workload& workload) {
+  if (!host.exists(folder)) return {};
+  for (const auto& file : TRY(run_files(host, folder))) {
+    if (file.tag != tag) continue;
+    const auto other = TRY(read_run_file(host, file.path)).workload;
+    if (work_text(other) == work_text(workload)) continue;
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("the tag {} holds runs of {} ({}), and this one is of {}: give it "
+                    "another tag",
+                    tag, printable(work_text(other)), file.id, printable(work_text(workload))));
+  }
+  return {};
+}
+
 std::string run_path(std::string_view folder, const RunRecord& run) {
   return fmt::format("{}/{}{}{}{}", folder, run.id, kParts, run.tag, kEnding);
 }
@@ -132,6 +160,7 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
   TRY(make_folders(folder, storage, kForAll));
   TRY(write_file_atomically(run_path(folder, run), document, {.on_existing = OnExisting::fail},
                             storage));
+  if (!run.is_whole()) return {};
   return write_file_atomically(folder + "/latest", run.tag + "\n", {}, storage);
 }
 

@@ -14,6 +14,7 @@
 namespace gpuready::bench {
 
 inline constexpr std::string_view kResultsFolder = "bench-results";
+inline constexpr std::size_t kLongestTag = 100;
 
 // Letters, digits, '.', '-' and '_', but not "__" (which parts id and tag), not "latest", and
 // nothing that an option or a hidden file begins with.
@@ -21,10 +22,15 @@ Result<void> check_tag(std::string_view tag);
 
 std::string run_path(std::string_view folder, const RunRecord& run);
 
-// Writes `document`, which is the run's (schema/bench-run.schema.json), and then `latest`; makes
-// the folder. EEXIST when the run is there already.
+// Writes `document`, which is the run's (schema/bench-run.schema.json), and then `latest`, but
+// for a run that was interrupted; makes the folder. EEXIST when the run is there already.
 Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
                       Storage& storage = live_storage());
+
+// A tag is one thing, run again and again: refuses a run whose workload is not that of the runs
+// that stand in the folder under its tag, and names both.
+Result<void> check_same_work(Host& host, const std::string& folder, std::string_view tag,
+                             const Workload& workload);
 
 // Writes a run as PyC's GPU suite does (export.h): FOLDER/<tag>.json and <tag>.md, which the next
 // run of the tag replaces, and FOLDER/<id>__<tag>.json and .metadata.json. Makes the folder.

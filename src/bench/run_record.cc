@@ -91,6 +91,16 @@ Latency latency_of(const StackResult& stack) {
   return all;
 }
 
+std::vector<double> valid_samples_of(const StackResult& stack) {
+  std::vector<double> all;
+  for (const auto& repeat : stack.repeats)
+    if (repeat.status == StackStatus::ok) {
+      const auto valid = repeat.valid_samples();
+      all.insert(all.end(), valid.begin(), valid.end());
+    }
+  return all;
+}
+
 std::string_view to_string(StackStatus status) { return name_of(status); }
 
 }  // namespace gpuready::bench

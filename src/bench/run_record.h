@@ -20,6 +20,7 @@ enum class StackStatus {
   unavailable,       // it is not installed here, or cannot do this workload
   error,             // it failed, hung or answered with garbage
   different_work,    // it computed another graph, dtype or shape, or its output differs
+  not_believable,    // it states times that cannot be true (believable.h)
   no_valid_samples,  // all were taken while the GPU was throttled
 };
 
@@ -35,7 +36,7 @@ struct Environment {
   std::string driver_version;    // of the GPU
   std::string cuda_version;      // that the driver supports
   std::string kernel_release, os_name, cpu_model;
-  std::map<std::string, std::string> variables;  // environment variables that change results
+  std::map<std::string, std::string> variables;  // that its stacks are given (child_variables.h)
 
   // The first 16 hexadecimal digits of the SHA-256 of all but `variables`: the machine as it was
   // set up.
@@ -55,6 +56,7 @@ struct Workload {
 struct Protocol {
   std::optional<std::uint64_t> iters, warmup, repeats;  // as asked for
   std::optional<std::uint64_t> seed;                    // of the order of the stacks
+  std::optional<double> max_seconds;                    // of timing in one process, as asked for
   std::string origin;  // gpuready, google-benchmark, nvbench, llama-bench: who timed it
   bool clocks_locked = false;
 };
@@ -88,7 +90,8 @@ struct Repeat {
   std::optional<double> compile_ms, first_run_ms;
   std::optional<double> energy_mj;                      // of one iteration
   std::optional<std::uint64_t> flops_done;              // in one iteration, as the stack says
-  std::optional<std::uint64_t> memory_peak_bytes;       // seen from outside (NVML, of the process)
+  std::optional<std::uint64_t> memory_peak_bytes;       // seen from outside
+  std::string memory_seen;                              // as what: device_used, resident
   std::optional<std::uint64_t> self_memory_peak_bytes;  // as the stack says of itself
   std::vector<double> digest;      // of its output: products with fixed random vectors
   std::vector<std::string> notes;  // of the stack, such as the algorithms that it chose
@@ -106,7 +109,10 @@ struct StackResult {
   std::string reason;                           // in one sentence, where the status is not ok
   std::string cure;                             // how to get a stack that is unavailable
   std::map<std::string, std::string> versions;  // torch: 2.3.0
-  std::vector<std::string> command;             // what was run
+  std::map<std::string, std::string> settings;  // compile_mode: max-autotune; threads: 8
+  // What its process has beside Environment::variables, or in place of them.
+  std::map<std::string, std::string> variables;
+  std::vector<std::string> command;  // what was run
   std::vector<Repeat> repeats;
 
   std::string_view name() const { return display_name.empty() ? id : display_name; }
@@ -126,6 +132,10 @@ struct RunRecord {
   std::optional<Roofline> roofline;
   std::vector<StackResult> stacks;
   std::vector<std::string> notes;
+  // It was ended before all repeats had run. What it holds is true, and it is no whole run: it is
+  // not ranked, compared or kept in the history.
+  std::optional<bool> interrupted;
+  bool is_whole() const { return !interrupted.value_or(false); }
 
   const StackResult* stack(std::string_view id) const;
 };
@@ -143,6 +153,13 @@ Latency latency_of(const Repeat& repeat);
 // Of a stack: of each figure the median over the repeats that are ok, so that one bad process does
 // not carry it.
 Latency latency_of(const StackResult& stack);
+
+// Of all repeats that are ok.
+std::vector<double> valid_samples_of(const StackResult& stack);
+// Whether its samples are enough for p95.
+inline bool p95_counts(const StackResult& stack) {
+  return valid_samples_of(stack).size() >= kSamplesForP95;
+}
 
 std::string_view to_string(StackStatus status);
 

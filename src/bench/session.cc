@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "base/random.h"
+#include "base/text.h"
+#include "bench/adapter_child.h"
 #include "jobs/running_job.h"
 
 namespace gpuready::bench {
@@ -33,7 +36,7 @@ Job job_of(const StackCommand& stack, const Request& request, const SessionOptio
   for (const auto& [name, value] : variables_of(request)) job.env.emplace_back(name, value);
   job.limits = options.limits;
   job.output_limit_bytes = 4 * kKeptBytes;
-  return job;
+  return options.supervisor.empty() ? job : supervised(std::move(job), options.supervisor);
 }
 
 Answer failed(StackStatus status, std::string reason) {
@@ -41,6 +44,13 @@ Answer failed(StackStatus status, std::string reason) {
   answer.repeat.status = status;
   answer.repeat.reason = std::move(reason);
   return answer;
+}
+
+// A command that somebody gave is wrong; one of ours is not installed.
+Answer not_started(const StackCommand& stack, const std::string& why) {
+  if (stack.variable.empty()) return failed(StackStatus::unavailable, why);
+  return failed(StackStatus::error, fmt::format("{}: the command '{}': {}", stack.variable,
+                                                join(stack.command, " "), why));
 }
 
 Answer run_once(const StackCommand& stack, const Request& request, const SessionOptions& options,
@@ -52,14 +62,17 @@ Answer run_once(const StackCommand& stack, const Request& request, const Session
         keep_the_end(child.text(kOut));
         keep_the_end(child.text(kErr));
       }};
-  const auto outcome = std::move(run_jobs({&job, 1}, pool).front());
-  if (outcome) {
-    child_ms = outcome->duration_ms;
-    return answer_of(*outcome, request, options.limits);
+  auto outcome = std::move(run_jobs({&job, 1}, pool).front());
+  if (!outcome) return not_started(stack, outcome.error().message);
+  child_ms = outcome->duration_ms;
+  const AdapterEnd end = options.supervisor.empty() ? AdapterEnd{} : take_adapter_end(outcome->err);
+  if (!end.cannot_start.empty()) return not_started(stack, end.cannot_start);
+  Answer answer = answer_of(*outcome, request, options.limits);
+  if (request.device == "cpu" && end.peak_resident_bytes) {
+    answer.repeat.memory_peak_bytes = end.peak_resident_bytes;
+    answer.repeat.memory_seen = "resident";
   }
-  const bool missing = outcome.error().kind == ErrorKind::not_found;
-  return failed(missing ? StackStatus::unavailable : StackStatus::error,
-                fmt::format("{} does not start: {}", stack.command[0], outcome.error().message));
+  return answer;
 }
 
 bool tried_enough(std::span<const RanRepeat> ran, std::size_t stack) {
@@ -68,7 +81,7 @@ bool tried_enough(std::span<const RanRepeat> ran, std::size_t stack) {
     if (each.stack != stack) continue;
     const StackStatus status = each.answer.repeat.status;
     if (status == StackStatus::unavailable || status == StackStatus::different_work) return true;
-    if (status == StackStatus::error) ++failures;
+    if (status == StackStatus::error || status == StackStatus::not_believable) ++failures;
   }
   return failures >= kMostFailures;
 }
@@ -97,6 +110,7 @@ std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const R
                                    const SessionOptions& options, const RoundHooks& hooks) {
   std::vector<RanRepeat> ran;
   std::size_t round = 0;
+  const unsigned threads = std::thread::hardware_concurrency();
   for (const auto& order : balanced_order(stacks.size(), options.repeats, options.order_seed)) {
     const std::size_t first = ran.size();
     ++round;
@@ -111,7 +125,12 @@ std::vector<RanRepeat> run_session(std::span<const StackCommand> stacks, const R
       repeat.span.begin_ms = monotonic_ms();
       double child_ms = 0;
       repeat.answer = run_once(stacks[stack], request, options, child_ms);
+      const double ended_ms = monotonic_ms();
+      const bool cut_off = options.watch.cancel != nullptr && options.watch.cancel->load() &&
+                           repeat.answer.repeat.status == StackStatus::error;
+      if (cut_off) break;
       check_digest(repeat.answer, request, expected);
+      check_times(repeat.answer, request, {repeat.span.begin_ms, ended_ms}, threads);
       repeat.span.end_ms = monotonic_ms();
       repeat.harness_ms = repeat.span.end_ms - repeat.span.begin_ms - child_ms;
       repeat.answer.repeat.position = ran.size();
@@ -130,7 +149,9 @@ std::vector<StackResult> results_of(std::span<const StackCommand> stacks,
     result.id = stacks[i].id;
     result.display_name = stacks[i].display_name == stacks[i].id ? "" : stacks[i].display_name;
     result.command = stacks[i].command;
+    for (const auto& [name, value] : stacks[i].environment) result.variables[name] = value;
     std::map<StackStatus, std::pair<std::size_t, std::string>> seen;  // how often, the first reason
+    bool supported = true;
     for (const RanRepeat& each : ran) {
       if (each.stack != i) continue;
       const Repeat& repeat = each.answer.repeat;
@@ -138,7 +159,9 @@ std::vector<StackResult> results_of(std::span<const StackCommand> stacks,
       if (count++ == 0) reason = repeat.reason;
       if (!each.answer.mode.empty()) result.mode = each.answer.mode;
       for (const auto& [name, version] : each.answer.versions) result.versions[name] = version;
+      for (const auto& [name, value] : each.answer.settings) result.settings[name] = value;
       result.repeats.push_back(repeat);
+      supported = each.answer.supported;
     }
     if (seen.empty()) {
       result.status = StackStatus::error;
@@ -148,18 +171,20 @@ std::vector<StackResult> results_of(std::span<const StackCommand> stacks,
     using enum StackStatus;
     // Other work forbids a ranking, whatever else there was; a failure beside good repeats does
     // not.
-    for (const StackStatus status : {different_work, ok, no_valid_samples, error, unavailable}) {
+    for (const StackStatus status :
+         {different_work, ok, not_believable, no_valid_samples, error, unavailable}) {
       const auto found = seen.find(status);
       if (found == seen.end()) continue;
       result.status = status;
       result.reason = found->second.second;
       break;
     }
-    if (result.status == ok && seen.contains(error))
-      result.reason = fmt::format("{} of {} repeats failed: {}", seen[error].first,
-                                  result.repeats.size(), seen[error].second);
+    for (const StackStatus status : {not_believable, error})
+      if (result.status == ok && seen.contains(status))
+        result.reason = fmt::format("{} of {} repeats failed: {}", seen[status].first,
+                                    result.repeats.size(), seen[status].second);
     if (result.status == unavailable) {
-      result.cure = stacks[i].cure;
+      if (supported) result.cure = stacks[i].cure;
       result.repeats.clear();
     }
   }

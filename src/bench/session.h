@@ -10,6 +10,7 @@
 
 #include "bench/adapters.h"
 #include "bench/answer.h"
+#include "bench/believable.h"
 #include "jobs/job.h"
 
 namespace gpuready::bench {
@@ -23,16 +24,14 @@ struct SessionOptions {
   std::size_t repeats = 5;
   std::uint64_t order_seed = 1;
   JobLimits limits{std::chrono::minutes(10), std::chrono::minutes(2)};  // of one process
+  // Our own program, which ends all that a stack has started (adapter_child.h); empty: none.
+  std::string supervisor;
   // Of every child: what keeps vendors' libraries from changing the machine, the GPU that is seen.
   std::vector<std::pair<std::string, std::optional<std::string>>> environment;
   JobWatch watch;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
-// When a process ran, by the monotonic clock in milliseconds; for what is sampled beside it.
-struct Span {
-  double begin_ms = 0, end_ms = 0;
-};
 struct RanRepeat {
   std::size_t stack = 0;
   Answer answer;
@@ -41,8 +40,8 @@ struct RanRepeat {
 };
 
 // All repeats in the order in which they ran. A stack that was unavailable or did other work is not
-// tried again, nor one that failed twice; nor is any after an interrupt. `round_begins` and
-// `round_ends` stand around each round, for samplers.
+// tried again, nor one that failed twice; nor is any after an interrupt, and a repeat that it cut
+// off is left out. `round_begins` and `round_ends` stand around each round, for samplers.
 struct RoundHooks {
   std::function<void()> begins = [] {};
   std::function<void(std::span<RanRepeat>)> ends = [](std::span<RanRepeat>) {};

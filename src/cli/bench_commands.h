@@ -12,6 +12,7 @@ void declare_bench_promote(CommandSpec& command);
 void declare_bench_loop(CommandSpec& command);
 void declare_bench_history(CommandSpec& command);
 void declare_bench_report(CommandSpec& command);
+void declare_bench_import(CommandSpec& command);
 void declare_bench_export(CommandSpec& command);
 
 }  // namespace gpuready::cli

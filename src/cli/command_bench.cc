@@ -6,7 +6,7 @@ namespace gpuready::cli {
 namespace {
 
 // One line a subcommand; each has a file of its own, command_bench_<name>.cc.
-constexpr CommandEntry kSubcommands[] = {
+constexpr CommandEntry kBenchSubcommands[] = {
     {"run", "Time one workload on every stack, each repeat in a fresh process", declare_bench_run},
     {"adapter", "Be such a stack: read BENCH_* variables, answer with one JSON object",
      declare_bench_adapter},
@@ -20,12 +20,14 @@ constexpr CommandEntry kSubcommands[] = {
      declare_bench_history},
     {"report", "Show runs with ranking, distributions, history and environment: HTML, Markdown",
      declare_bench_report},
+    {"import", "Take a result of google/benchmark, nvbench or llama-bench in as a run",
+     declare_bench_import},
     {"export", "Write runs as CSV, or as google/benchmark or PyC's suite writes them",
      declare_bench_export},
 };
 
 }  // namespace
 
-void declare_bench(CommandSpec& command) { command.subcommands = kSubcommands; }
+void declare_bench(CommandSpec& command) { command.subcommands = kBenchSubcommands; }
 
 }  // namespace gpuready::cli

@@ -14,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct BenchAdapterOptions {
   std::string stack = "gpuready";
   bool environment = false;
   std::string folder;
@@ -33,7 +33,7 @@ std::string in_quotes(const std::string& text) {
 }
 
 // The exports of the playbook's configure script, with what we have for each.
-int print_exports(const Options& options) {
+int print_exports(const BenchAdapterOptions& options) {
   const auto commands = bench::stack_commands({}, variable, helper_job({}).program, options.folder);
   if (!commands) return complain(commands.error());
   std::string out;
@@ -55,7 +55,7 @@ int print_exports(const Options& options) {
   return static_cast<int>(Exit::ok);
 }
 
-int run(const Options& options) {
+int run_bench_adapter(const BenchAdapterOptions& options) {
   if (options.environment) return print_exports(options);
   const auto request = bench::request_from(variable);
   const auto say = [](std::string_view step) {
@@ -71,12 +71,13 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_bench_adapter(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchAdapterOptions>();
+  command.run = [options] { return run_bench_adapter(*options); };
   command.add({
       {.name = "--stack",
        .value = &options->stack,
-       .help = "gpuready: our own kernels, a reference. gpuready_cublaslt: products by cuBLASLt, "
+       .help = "gpuready: our own kernels, a reference; ternary by our ternary kernels. "
+               "gpuready_cublaslt: products by cuBLASLt, "
                "launched as a CUDA graph or one by one, whichever is faster",
        .type = "NAME",
        .one_of = {"gpuready", "gpuready_cublaslt"}},

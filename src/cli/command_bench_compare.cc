@@ -14,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct BenchCompareOptions {
   Globals globals;
   std::string folder{bench::kResultsFolder};
   std::string base, candidate;
@@ -22,13 +22,13 @@ struct Options {
   bench::CompareOptions compare;
 };
 
-Result<bench::Comparison> compared(const Options& options) {
+Result<bench::Comparison> compared(const BenchCompareOptions& options) {
   const auto host = make_live_host();
   const auto sides = TRY(find_sides(*host, options.folder, options.base, options.candidate));
   return bench::compare(sides.base, sides.candidate, options.compare);
 }
 
-int run(Options& options) {
+int run_bench_compare(BenchCompareOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   options.compare.margin = options.margin_percent / 100;
@@ -43,8 +43,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_bench_compare(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchCompareOptions>();
+  command.run = [options] { return run_bench_compare(*options); };
   add_output(command, options->globals);
   command.add(
       {{.name = "BASE",

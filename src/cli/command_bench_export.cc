@@ -8,7 +8,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct BenchExportOptions {
   std::string folder{bench::kResultsFolder}, runs{"latest"}, format{"csv"}, out{"-"};
 };
 
@@ -24,7 +24,7 @@ constexpr ExportFormat kFormats[] = {
     {"pyc", true, [](const auto& runs) { return dump(bench::to_pyc_suite(runs.front())); }},
 };
 
-int run(const Options& options) {
+int run_bench_export(const BenchExportOptions& options) {
   const auto host = make_live_host();
   const auto runs = bench::find_runs(*host, options.folder, options.runs);
   if (!runs) return complain(runs.error());
@@ -44,8 +44,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_bench_export(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchExportOptions>();
+  command.run = [options] { return run_bench_export(*options); };
   Option format{.name = "--format", .value = &options->format, .help = "csv if not given"};
   for (const auto& each : kFormats) format.one_of.emplace_back(each.name);
   command.add({{.name = "RUNS",

@@ -11,14 +11,14 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct BenchHistoryOptions {
   Globals globals;
   std::string folder{bench::kResultsFolder};
   std::vector<std::string> kpis;
   bench::HistoryFilter filter;
 };
 
-int run(Options& options) {
+int run_bench_history(BenchHistoryOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   options.filter.kpis = kpis_of(options.kpis);
@@ -33,8 +33,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_bench_history(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchHistoryOptions>();
+  command.run = [options] { return run_bench_history(*options); };
   add_output(command, options->globals);
   command.add({results_option(options->folder, "the runs and of history.sqlite"),
                markdown_option(options->globals.markdown),

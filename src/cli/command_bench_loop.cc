@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kLongestRun = std::chrono::hours(2);  // bench run has its own limits
 
-struct Options {
+struct BenchLoopOptions {
   Globals globals;
   std::string folder{bench::kResultsFolder}, base, candidate, command = "gpuready bench run";
   std::optional<std::string> candidate_command, idea, gate;
@@ -60,7 +60,7 @@ Result<void> pass_gate(const std::string& gate) {
 
 class Loop {
  public:
-  Loop(Options& options, Host& host) : options_(options), host_(host) {
+  Loop(BenchLoopOptions& options, Host& host) : options_(options), host_(host) {
     bench::PromoteOptions& rule = options_.rule;
     options_.rule_options.set(rule);
     if (options_.idea) {
@@ -138,13 +138,13 @@ class Loop {
                             to_string(outcome.end), outcome.exit_code, last_words(outcome)));
   }
 
-  Options& options_;
+  BenchLoopOptions& options_;
   Host& host_;
   std::optional<std::string> value_;  // of the variable in the candidate's runs
   ProgressLine progress_{options_.globals.quiet};
 };
 
-int run(Options& options) {
+int run_bench_loop(BenchLoopOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
   const auto start = Clock::now();
@@ -165,8 +165,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_bench_loop(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchLoopOptions>();
+  command.run = [options] { return run_bench_loop(*options); };
   add_output(command, options->globals);
   command.add(
       {{.name = "BASE",

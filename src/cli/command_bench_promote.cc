@@ -14,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct BenchPromoteOptions {
   Globals globals;
   std::string folder{bench::kResultsFolder};
   std::string base, candidate;
@@ -23,7 +23,7 @@ struct Options {
   bench::PromoteOptions rule;
 };
 
-Result<bench::Promotion> decided(Options& options) {
+Result<bench::Promotion> decided(BenchPromoteOptions& options) {
   options.rule_options.set(options.rule);
   options.rule.kpis = kpis_of(options.kpis);
   const auto host = make_live_host();
@@ -31,7 +31,7 @@ Result<bench::Promotion> decided(Options& options) {
   return bench::promote(sides.base, sides.candidate, options.rule);
 }
 
-int run(Options& options) {
+int run_bench_promote(BenchPromoteOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   const auto promotion = decided(options);
@@ -45,8 +45,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_bench_promote(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchPromoteOptions>();
+  command.run = [options] { return run_bench_promote(*options); };
   add_output(command, options->globals);
   command.add(
       {{.name = "BASE",

@@ -11,12 +11,12 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct BenchReportOptions {
   Globals globals;
   std::string folder{bench::kResultsFolder}, runs{"latest"};
 };
 
-Result<BenchReport> made(const Options& options) {
+Result<BenchReport> made(const BenchReportOptions& options) {
   BenchReport report;
   const auto host = make_live_host();
   report.runs = TRY(bench::find_runs(*host, options.folder, options.runs));
@@ -29,7 +29,7 @@ Result<BenchReport> made(const Options& options) {
   return report;
 }
 
-int run(Options& options) {
+int run_bench_report(BenchReportOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   auto report = made(options);
@@ -50,8 +50,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_bench_report(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchReportOptions>();
+  command.run = [options] { return run_bench_report(*options); };
   command.add(
       {{.name = "RUNS",
         .value = &options->runs,

@@ -11,10 +11,12 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "bench/adapter_files.h"
+#include "bench/child_variables.h"
 #include "bench/conditions.h"
 #include "bench/environment.h"
 #include "bench/reference.h"
 #include "bench/remote.h"
+#include "bench/roofline.h"
 #include "bench/session.h"
 #include "cli/bench_commands.h"
 #include "cli/bench_options.h"
@@ -25,13 +27,15 @@
 #include "jobs/helper.h"
 #include "report/bench/run_report.h"
 #include "report/exit_rules.h"
+#include "report/text_layout.h"
 
 namespace gpuready::cli {
 namespace {
 
+constexpr std::string_view kInterrupted = "-interrupted";
 constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its own limits
 
-struct Options {
+struct BenchRunOptions {
   Globals globals;
   std::string task = "mlp", device, dtype, tag, folder{bench::kResultsFolder}, gpu, idea;
   std::vector<std::string> adapters;
@@ -40,7 +44,7 @@ struct Options {
   std::optional<std::uint64_t> order_seed;
   double timeout_s = 600, silence_s = 120;
   std::optional<std::string> compat;
-  bool replace = false, add = false, no_check = false;
+  bool replace = false, add = false, no_check = false, roofline = false;
   std::optional<std::uint64_t> lock_mhz;  // 0: the GPU's default
   std::string remote;
   std::vector<Option> measuring;  // those that another machine gets, too
@@ -55,11 +59,11 @@ const Gpu* chosen_gpu(const Machine& machine, const std::string& name) {
   return nullptr;
 }
 
-Result<bench::Request> request_of(Options& options, const Gpu* gpu) {
+Result<bench::Request> request_of(BenchRunOptions& options, const Gpu* gpu) {
   bench::Request& request = options.request;
   request.task = *bench::task_from(options.task);
   request.device = !options.device.empty() ? options.device : gpu != nullptr ? "cuda" : "cpu";
-  request.dtype = request.device == "cpu" ? bench::Dtype::fp32 : bench::Dtype::fp16;
+  request.dtype = bench::default_dtype(request.device);
   if (!options.dtype.empty()) request.dtype = *bench::dtype_from(options.dtype);
   return bench::complete(request);
 }
@@ -78,7 +82,7 @@ std::string unique_id(const std::string& utc) {
 }
 
 // The runs of this tag that are to go; an error where there are some and nobody said what to do.
-Result<std::vector<std::string>> runs_to_replace(Host& host, const Options& options) {
+Result<std::vector<std::string>> runs_to_replace(Host& host, const BenchRunOptions& options) {
   std::vector<std::string> paths;
   const auto names = host.list_directory(options.folder);
   if (options.tag.empty() || options.add || !names) return paths;
@@ -128,7 +132,7 @@ struct Outcome {
   std::optional<Exit> exit;  // as another machine said
 };
 
-Result<Outcome> measured(Options& options, Host& host) {
+Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   Outcome outcome;
   bench::RunRecord& run = outcome.run;
   const Machine machine = inspect(host, {});
@@ -140,6 +144,8 @@ Result<Outcome> measured(Options& options, Host& host) {
   const Gpu* gpu = request.device == "cuda" ? found : nullptr;
   if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
   const auto old_runs = TRY(runs_to_replace(host, options));
+  if (options.add)
+    TRY(bench::check_same_work(host, options.folder, options.tag, bench::workload_of(request)));
   const std::string scripts = TRY(bench::place_adapters(options.folder, host));
   const auto stacks =
       TRY(bench::stack_commands(options.adapters, variable, helper_job({}).program, scripts));
@@ -149,7 +155,9 @@ Result<Outcome> measured(Options& options, Host& host) {
   run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
   run.tool_version = GPUREADY_VERSION;
   run.idea = options.idea;
-  run.environment = bench::environment_of(machine, gpu, host);
+  run.environment = bench::environment_of(machine, gpu);
+  const auto changes = child_environment(gpu);
+  run.environment.variables = bench::recorded_variables(environ, changes);
   if (!run.idea.empty())  // where the idea is a variable, for bench promote --idea
     if (const auto value = host.environment(run.idea))
       run.environment.variables[run.idea] = printable(*value);
@@ -159,6 +167,7 @@ Result<Outcome> measured(Options& options, Host& host) {
                   .warmup = request.warmup,
                   .repeats = options.repeats,
                   .seed = options.order_seed.value_or(random_u64() % 1'000'000),
+                  .max_seconds = request.max_seconds,
                   .origin = "gpuready",
                   .clocks_locked = false};
 
@@ -195,9 +204,16 @@ Result<Outcome> measured(Options& options, Host& host) {
     return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
   };
   session.limits = {ms(options.timeout_s), ms(options.silence_s)};
-  session.environment = child_environment(gpu);
+  session.environment = changes;
+  session.supervisor = helper_job({}).program;
   session.watch.cancel = &interrupted();
   session.progress = [&](const std::string& text) { progress.show(text); };
+  if (options.roofline) {
+    progress.show("the machine's roofline");
+    auto measured = bench::measure_roofline(request, session.supervisor, session);
+    run.roofline = measured.roofline;
+    for (std::string& note : measured.notes) run.notes.push_back(std::move(note));
+  }
   bench::RoundHooks hooks;
   std::optional<XidListener> listener;
   if (gpu != nullptr) {
@@ -208,8 +224,17 @@ Result<Outcome> measured(Options& options, Host& host) {
     };
   }
   const auto ran = bench::run_session(stacks, request, expected, session, hooks);
-  if (interrupted()) return fail(ErrorKind::cancelled, "the run was interrupted; nothing is kept");
+  if (interrupted() && ran.empty())
+    return fail(ErrorKind::cancelled,
+                "the run was interrupted before the first repeat had ended; nothing is kept");
   run.stacks = bench::results_of(stacks, ran);
+  if (interrupted()) {  // under a name of its own: it is no run of the tag
+    run.interrupted = true;
+    run.tag = run.tag.substr(0, bench::kLongestTag - kInterrupted.size());
+    run.tag += kInterrupted;
+    run.notes.push_back(fmt::format("It was interrupted after {}.", counted(ran.size(), "repeat")));
+    return outcome;
+  }
   double harness_ms = 0;
   for (const auto& each : ran) harness_ms = std::max(harness_ms, each.harness_ms);
   run.notes.push_back(fmt::format("The harness took at most {:.1f} ms of a repeat.", harness_ms));
@@ -264,7 +289,7 @@ std::vector<std::pair<std::string, std::string>> stack_variables(const std::stri
   return variables;
 }
 
-Result<Outcome> measured_elsewhere(Options& options, Host& host) {
+Result<Outcome> measured_elsewhere(BenchRunOptions& options, Host& host) {
   Outcome outcome;
   if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
   outcome.replaced = TRY(runs_to_replace(host, options));
@@ -287,6 +312,8 @@ Result<Outcome> measured_elsewhere(Options& options, Host& host) {
   if (!options.tag.empty() && outcome.run.tag != options.tag)
     return fail(ErrorKind::bad_input, fmt::format("{} has the tag {}, not {}", name,
                                                   printable(outcome.run.tag), options.tag));
+  if (options.add)
+    TRY(bench::check_same_work(host, options.folder, outcome.run.tag, outcome.run.workload));
   const auto exit = get_int(TRY(parse_json(text, name, text.size())), "exit_code");
   outcome.exit = exit && *exit >= 0 && *exit <= 4 ? static_cast<Exit>(*exit) : Exit::unknown;
   bench::add_git_state(outcome.run, host);  // the project is here
@@ -299,7 +326,7 @@ Exit exit_of_error(ErrorKind kind) {
                                         : Exit::usage;
 }
 
-int run(Options& options) {
+int run_bench_run(BenchRunOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
   const auto start = Clock::now();
@@ -310,12 +337,12 @@ int run(Options& options) {
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
   const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
-  envelope.exit = unless_interrupted(outcome->exit.value_or(exit), interrupted());
+  envelope.exit = outcome->run.is_whole() ? outcome->exit.value_or(exit) : Exit::interrupted;
   envelope.duration_ms = elapsed_ms(start);
   const Json doc = to_json(outcome->run, envelope);
   if (const auto saved = bench::save_run(options.folder, outcome->run, dump(doc)); !saved)
     return complain(saved.error());
-  if (options.compat)
+  if (options.compat && outcome->run.is_whole())
     if (const auto saved = bench::save_as_pyc_suite(*options.compat, outcome->run); !saved)
       return complain(saved.error());
   for (const std::string& path : outcome->replaced)
@@ -331,15 +358,18 @@ int run(Options& options) {
                  options.globals);
 }
 
+Option count_option(const char* name, std::uint64_t& value, const char* help, double most) {
+  return {.name = name, .value = &value, .help = help, .type = "N", .range = Range{1, most}};
+}
 Option size_option(const char* name, std::uint64_t& value, const char* help) {
-  return {.name = name, .value = &value, .help = help, .type = "N", .range = Range{1, 1e9}};
+  return count_option(name, value, help, bench::kMostElements);
 }
 
 }  // namespace
 
 void declare_bench_run(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<BenchRunOptions>();
+  command.run = [options] { return run_bench_run(*options); };
   add_output(command, options->globals);
   bench::Request& request = options->request;
   options->measuring = {
@@ -357,19 +387,21 @@ void declare_bench_run(CommandSpec& command) {
        .type = "GPU"},
       {.name = "--dtype",
        .value = &options->dtype,
-       .help = "fp16 on cuda and fp32 on cpu if not given",
+       .help = "fp16 on cuda and fp32 elsewhere if not given",
        .one_of = {"fp32", "tf32", "bf16", "fp16"}},
       size_option("--batch", request.batch, "Rows of mlp and attention; 64 if not given"),
-      size_option("--hidden", request.hidden, "Width of mlp and attention; 2048 if not given"),
+      size_option("--hidden", request.hidden,
+                  "Width of mlp (up to 8192) and attention (a multiple of 64); 2048 if not given"),
       size_option("--m", request.m, "Rows of gemm, ternary, copy; an attention's length"),
       size_option("--n", request.n, "Columns of gemm, ternary and copy"),
       size_option("--k", request.k, "What gemm and ternary sum over"),
-      size_option("--iters", request.iters, "The least number of samples; 80 if not given"),
+      count_option("--iters", request.iters, "The least number of samples; 80 if not given", 1e6),
       {.name = "--warmup",
        .value = &request.warmup,
        .help = "The least number of iterations before; 20 if not given",
-       .type = "N"},
-      size_option("--repeats", options->repeats, "Processes of each stack; 5 if not given"),
+       .type = "N",
+       .range = Range{0, 1e6}},
+      count_option("--repeats", options->repeats, "Processes of each stack; 5 if not given", 1e4),
       {.name = "--max-seconds",
        .value = &request.max_seconds,
        .help = "Of timing in one process; 10 if not given",
@@ -391,7 +423,8 @@ void declare_bench_run(CommandSpec& command) {
       {.name = "--seed",
        .value = &options->order_seed,
        .help = "Of the stacks' order; random if not given",
-       .type = "N"},
+       .type = "N",
+       .range = Range{0, 1e9}},
       {.name = "--timeout",
        .value = &options->timeout_s,
        .help = "Seconds that one process may take; 600 if not given",
@@ -409,6 +442,9 @@ void declare_bench_run(CommandSpec& command) {
        .type = "MHZ",
        .range = Range{0, 10000},
        .if_bare = "0"},
+      {.name = "--roofline",
+       .value = &options->roofline,
+       .help = "Measure the machine's bandwidth and FLOPs before, for bench compare --normalise"},
       {.name = "--no-check",
        .value = &options->no_check,
        .help = "Do not check the GPU's health before and after"},
@@ -433,7 +469,7 @@ void declare_bench_run(CommandSpec& command) {
   command.footer =
       "Exit codes: 0 every stack that is here did the work; 1 one failed or did other work, or\n"
       "the GPU is sick; 2 wrong usage or bad input; 3 a stack that was named is not here; 4 no\n"
-      "stack was timed.";
+      "stack was timed; 130 it was interrupted: what had ended is kept as no whole run.";
 }
 
 }  // namespace gpuready::cli

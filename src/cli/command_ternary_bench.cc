@@ -17,15 +17,14 @@ namespace gpuready::cli {
 namespace {
 
 using namespace ternary;
-using ternary::to_string;
 
-struct Options {
+struct TernaryBenchOptions {
   Globals globals;
   TernarySubjects subjects;
   std::vector<std::string> shapes;
 };
 
-int run(Options& options) {
+int run_ternary_bench(TernaryBenchOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   if (const auto good = check(options.subjects); !good) return complain(good.error());
   catch_interrupts();
@@ -84,8 +83,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_ternary_bench(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<TernaryBenchOptions>();
+  command.run = [options] { return run_ternary_bench(*options); };
   add_output(command, options->globals);
   add_subjects(command, options->subjects);
   command.add({{.name = "--shape",

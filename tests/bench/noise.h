@@ -22,6 +22,7 @@ struct Noise {
   double drift = 0;                        // a run, all in one direction
   double walk = 0;                         // a step in either direction from run to run
   double outliers = 0;                     // chance of a run that is 5% slower
+  double shared = 0;                       // of each two runs that follow each other
 };
 
 class Session {
@@ -37,8 +38,9 @@ class Session {
         noise_.correlation * correlated_ +
         std::sqrt(1 - noise_.correlation * noise_.correlation) * noise_.correlated * normal();
     level_ += drift_ + noise_.walk * normal();
-    double log_ns =
-        std::log(100'000) - std::log1p(gain) + level_ + correlated_ + noise_.white * normal();
+    if (count_ % 2 == 0) shared_ = noise_.shared * normal();
+    double log_ns = std::log(100'000) - std::log1p(gain) + level_ + correlated_ + shared_ +
+                    noise_.white * normal();
     if (uniform_(random_) < noise_.outliers) log_ns += 0.05;
     RunRecord run;
     run.id = fmt::format("run-{:04}", count_);
@@ -67,7 +69,7 @@ class Session {
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
   std::uniform_real_distribution<double> uniform_;
-  double correlated_ = 0, drift_ = 0, level_ = 0;
+  double correlated_ = 0, drift_ = 0, level_ = 0, shared_ = 0;
   std::size_t count_ = 0;
 };
 

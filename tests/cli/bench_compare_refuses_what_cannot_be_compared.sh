@@ -1,8 +1,8 @@
 . "$LIB"
 runs() { "$(dirname "$LIB")/bench_runs.py" bench-results "$@"; }
 rm -rf bench-results
-ROOFLINE=1e12 runs base 0 2 1000 1003 998 1001 999 1002
-GPU=GPU-2 DRIVER=590.10 ROOFLINE=2e12 runs other 1 2 502 501 503 500 502 501
+ROOFLINE=1e12 runs base 0 2 1000 1003 998 1001 999 1002 1000 1003 998 1001 999 1002
+GPU=GPU-2 DRIVER=590.10 ROOFLINE=2e12 runs other 1 2 502 501 503 500 502 501 502 501 503 500 502 501
 expect_exit 2 "$GPUREADY" bench compare base other
 expect_in "gpu: NVIDIA H200 GPU-1 against NVIDIA H200 GPU-2" "$out"
 expect_in "driver: 580.65.06 against 590.10" "$out"

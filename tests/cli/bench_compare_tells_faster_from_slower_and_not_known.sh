@@ -15,7 +15,7 @@ expect_exit 4 "$GPUREADY" bench compare base noisy
 expect_in "more runs a side would decide" "$out"
 expect_exit 0 "$GPUREADY" bench compare base fast --json - --md fast.md
 expect_in '"schema": "gpuready.bench-compare"' "$out"
-expect_in '"method": "student_t"' "$out"
+expect_in '"method": "trend_adjusted_t"' "$out"
 expect_in "| p50 |" "$(cat fast.md)"
 # One run a side, by its file: nothing is known of run-to-run variation.
 expect_exit 4 "$GPUREADY" bench compare bench-results/base-0__base.json fast-0

@@ -1,8 +1,12 @@
 . "$LIB"
-# A stand-in for ssh: what the other machine's shell would execute, this one's does.
-mkdir -p bin
-cat >bin/ssh <<'SSH'
+# A stand-in for ssh: what the other machine's shell would execute, this one's does. That machine has a
+# folder of its own for temporary files, with a name that a shell would split.
+rm -rf bin "there's tmp" && mkdir -p bin "there's tmp"
+cat >bin/ssh <<SSH
 #!/bin/sh
+export TMPDIR="$PWD/there's tmp"
+SSH
+cat >>bin/ssh <<'SSH'
 while [ "$1" != -- ]; do shift; done
 [ "$2" != down ] || { echo "ssh: connect to host down port 22: No route to host" >&2; exit 255; }
 [ "$2" != arm ] || { uname() { echo Linux aarch64; }; }
@@ -11,13 +15,13 @@ shift 2
 case $there:$* in
   banner:*) echo "Welcome"; eval "$*" ;;
   escape:cat*) eval "$*" | sed 's|"id": "[^"]*"|"id": "../../escaped"|' ;;
+  *:cat*run.json*) ls "$TMPDIR" >>seen.txt; eval "$*" ;;
   *) eval "$*" ;;
 esac
 SSH
 chmod +x bin/ssh
 export PATH=$PWD/bin:$PATH BENCH_SECRET_NOT="it's \$HOME"
-rm -rf bench-results
-before=$(ls -d /tmp/gpuready-bench.* 2>/dev/null || true)
+rm -rf bench-results seen.txt
 there=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4
   --adapters gpuready --repeats 2)
 expect_exit 0 "${there[@]}" --remote user@other --tag there --json run.json
@@ -46,4 +50,5 @@ expect_in "the run's id is ../../escaped" "$err"
 expect_exit 2 "${there[@]}" --remote user@other --tag there
 expect_in "--add" "$err"
 [ "$kept" = "$(ls bench-results)" ] || die "a run that failed left something"
-[ "$before" = "$(ls -d /tmp/gpuready-bench.* 2>/dev/null || true)" ] || die "something stays on the other machine"
+grep -q '^gpuready-bench\.' seen.txt || die "it ran somewhere else than in the folder for temporary files"
+[ -z "$(ls "there's tmp")" ] || die "something stays on the other machine"

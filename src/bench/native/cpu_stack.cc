@@ -5,16 +5,14 @@
 #include <cstring>
 #include <thread>
 
-#include "base/clock.h"
 #include "bench/inputs.h"
-#include "bench/native/native_stack.h"
+#include "bench/native/host_stack.h"
 #include "bench/parallel.h"
 
 namespace gpuready::bench {
 namespace {
 
 constexpr unsigned kLanes = 16;
-constexpr std::size_t kCacheBytes = 256u << 20;  // more than any CPU's caches
 
 // Sums in lanes, which compilers turn into vectors.
 float dot(const float* a, const float* b, std::uint64_t count) {
@@ -31,7 +29,7 @@ float dot(const float* a, const float* b, std::uint64_t count) {
 // A piece of a product's columns stays in the cache while all rows pass it.
 constexpr std::uint64_t kColumns = 32;
 
-class CpuStack final : public NativeStack {
+class CpuStack final : public HostStack {
  public:
   explicit CpuStack(const Request& request)
       : r_(request),
@@ -48,20 +46,6 @@ class CpuStack final : public NativeStack {
     }
   }
 
-  Result<std::vector<double>> block(std::uint64_t iterations, std::uint64_t count) override {
-    std::vector<double> samples;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const auto start = Clock::now();
-      for (std::uint64_t j = 0; j < iterations; ++j) iterate();
-      samples.push_back(elapsed_ms(start) / static_cast<double>(iterations));
-    }
-    return samples;
-  }
-  Result<double> cold_sample_ms() override {
-    cache_.resize(kCacheBytes);
-    std::memset(cache_.data(), ++flushes_, cache_.size());
-    return TRY(block(1, 1))[0];
-  }
   Result<std::vector<Output>> outputs() override {
     switch (r_.task) {
       case Task::mlp:
@@ -125,22 +109,18 @@ class CpuStack final : public NativeStack {
       }
     });
   }
-  void iterate() {
-    switch (r_.task) {
-      case Task::mlp:
-        return mlp();
-      case Task::attention:
-        return attention();
-      case Task::copy: {
-        y_.resize(in_[0].values.size());
-        std::memcpy(y_.data(), in_[0].values.data(), y_.size() * sizeof(float));
-        return;
-      }
-      case Task::gemm:
-      case Task::ternary:
-        break;
+  Result<void> iterate() override {
+    if (r_.task == Task::mlp) {
+      mlp();
+    } else if (r_.task == Task::attention) {
+      attention();
+    } else if (r_.task == Task::copy) {
+      y_.resize(in_[0].values.size());
+      std::memcpy(y_.data(), in_[0].values.data(), y_.size() * sizeof(float));
+    } else {
+      product(in_[0].values.data(), in_[1].values.data(), nullptr, y_, r_.m, r_.n, r_.k);
     }
-    product(in_[0].values.data(), in_[1].values.data(), nullptr, y_, r_.m, r_.n, r_.k);
+    return {};
   }
 
   const Request r_;
@@ -148,8 +128,6 @@ class CpuStack final : public NativeStack {
   std::vector<Input> in_;
   std::vector<float> act_, y_, z_;
   float mean_ = 0;
-  std::vector<unsigned char> cache_;
-  unsigned char flushes_ = 0;
 };
 
 }  // namespace

@@ -182,13 +182,11 @@ Result<Json> measured(std::string_view id, const Request& request, const SayStep
 Result<std::unique_ptr<NativeStack>> open_native_stack(std::string_view id,
                                                        const Request& request) {
   const bool tuned = id == "gpuready_cublaslt";
-  if (request.device == "cuda") return open_cuda_stack(request, tuned);
-  if (tuned)
+  if (tuned && request.device != "cuda")
     return fail(ErrorKind::unsupported,
                 fmt::format("cuBLASLt runs on cuda, not on {}", request.device));
-  if (request.device == "cpu") return open_cpu_stack(request);
-  return fail(ErrorKind::unsupported,
-              fmt::format("gpuready has no kernels for this workload on {}", request.device));
+  if (!tuned && request.task == Task::ternary) return open_ternary_stack(request);
+  return request.device == "cpu" ? open_cpu_stack(request) : open_dense_stack(request, tuned);
 }
 
 NativeAnswer answer_natively(std::string_view id, const Result<Request>& request,
@@ -203,6 +201,7 @@ NativeAnswer answer_natively(std::string_view id, const Result<Request>& request
   answer["status"] = missing ? "unavailable" : "error";
   answer["backend"] = id;
   answer[missing ? "reason" : "error"] = doc.error().message;
+  if (kind == ErrorKind::unsupported) answer["supported"] = false;
   return {std::move(answer), missing ? 0 : 1};
 }
 

@@ -39,8 +39,11 @@ class NativeStack {
 // By the stack's id. Errors of kind not_found, no_device or unsupported say that it is not here.
 Result<std::unique_ptr<NativeStack>> open_native_stack(std::string_view id, const Request& request);
 Result<std::unique_ptr<NativeStack>> open_cpu_stack(const Request& request);
-// `tuned`: products by cuBLASLt in a CUDA graph; else our own kernels.
-Result<std::unique_ptr<NativeStack>> open_cuda_stack(const Request& request, bool tuned);
+// On a GPU. `tuned`: products by cuBLASLt, on CUDA; else our own kernels.
+Result<std::unique_ptr<NativeStack>> open_dense_stack(const Request& request, bool tuned);
+// The task ternary by our ternary kernels on the CPU, CUDA or Vulkan: activations are quantised to
+// int8 in each iteration, weights are packed before.
+Result<std::unique_ptr<NativeStack>> open_ternary_stack(const Request& request);
 
 // The answer that is printed, and its exit code: the contract's. Never fails.
 struct NativeAnswer {

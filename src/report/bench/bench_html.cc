@@ -15,8 +15,39 @@ namespace {
 
 using namespace bench;
 
-constexpr double kWidth = 640, kLabel = 150, kRow = 34, kPlot = kWidth - kLabel - 10;
+constexpr double kWidth = 640, kLabel = 150, kRow = 34, kPlot = kWidth - kLabel - 40;
 constexpr std::size_t kMostDots = 400;  // of a stack
+constexpr double kAxis = 40;            // height of an axis with its ticks and its title
+
+// Round numbers from `low` to `high`: steps of 1, 2 or 5 times a power of ten.
+std::vector<double> ticks(double low, double high, double most) {
+  const double rough = (high - low) / most;
+  if (!(rough > 0)) return {low};
+  double step = std::pow(10, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0, 10.0})
+    if (step * factor >= rough) {
+      step *= factor;
+      break;
+    }
+  std::vector<double> all;
+  for (double at = std::ceil(low / step) * step; at <= high + step * 1e-6; at += step)
+    all.push_back(at);
+  return all;
+}
+
+std::string svg_text(double x, double y, std::string_view anchor, std::string_view text) {
+  return fmt::format(
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"currentColor\" "
+      "text-anchor=\"{}\">{}</text>",
+      x, y, anchor, escape_html(text));
+}
+
+std::string svg_line(double x1, double y1, double x2, double y2, double opacity) {
+  return fmt::format(
+      "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"currentColor\" "
+      "stroke-opacity=\"{}\"/>",
+      x1, y1, x2, y2, opacity);
+}
 
 // Each repeat's samples as dots on one axis for all stacks, with the stack's median: what an
 // average hides is seen here.
@@ -34,11 +65,18 @@ std::string distributions(const RunRecord& run, const Ranking& ranking) {
   const auto x = [&](double ns) {
     return kLabel + std::clamp((ns - low) / (high - low), 0.0, 1.0) * kPlot;
   };
-  const double height = kRow * static_cast<double>(ranking.ranked.size()) + 24;
+  const double bottom = kRow * static_cast<double>(ranking.ranked.size());
+  const double height = bottom + kAxis;
   std::string svg = fmt::format(
       "<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"Distributions of samples\" "
       "style=\"width:100%;max-width:{}px\">",
       kWidth, height, kWidth);
+  for (const double tick : ticks(low, high, 5))
+    svg += svg_line(x(tick), 0, x(tick), bottom + 4, 0.2) +
+           svg_text(x(tick), bottom + 16, "middle", value_text(Kpi::p50, tick));
+  svg += svg_line(kLabel, bottom, kLabel + kPlot, bottom, 0.6) +
+         svg_text(kLabel + kPlot / 2, bottom + 33, "middle",
+                  "time of an iteration; bar: the stack's p50; the slowest 1% at the right edge");
   double y = kRow / 2;
   std::size_t colour = 0;
   for (const auto& entry : ranking.ranked) {
@@ -65,12 +103,7 @@ std::string distributions(const RunRecord& run, const Ranking& ranking) {
     y += kRow;
     ++colour;
   }
-  svg += fmt::format(
-      "<text x=\"{}\" y=\"{:.0f}\" font-size=\"11\" fill=\"currentColor\">{}</text>"
-      "<text x=\"{}\" y=\"{:.0f}\" font-size=\"11\" fill=\"currentColor\" "
-      "text-anchor=\"end\">{}</text></svg>",
-      kLabel, height - 6, escape_html(value_text(Kpi::p50, low)), kLabel + kPlot, height - 6,
-      escape_html(value_text(Kpi::p50, high)));
+  svg += "</svg>";
   return "<h3>Samples</h3>\n" + svg + "\n";
 }
 
@@ -82,23 +115,25 @@ std::string ranking_table(const Ranking& ranking) {
         "fastest, 99%</th><th></th></tr></thead><tbody>\n";
   for (const auto& stack : ranking.ranked) {
     const bool first = &stack == &ranking.ranked.front();
-    out +=
-        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                    escape_html(stack.id), time_or_none(stack.latency.p50_ns),
-                    time_or_none(stack.latency.p95_ns), time_or_none(stack.latency.mean_ns),
-                    ratio_text(stack, first), rank_text(stack, first));
+    out += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        escape_html(stack.id), time_or_none(stack.latency.p50_ns), p95_text(stack),
+        time_or_none(stack.latency.mean_ns), ratio_text(stack, first), rank_text(stack, first));
   }
   if (!ranking.ranked.empty()) out += "</tbody></table>\n";
+  if (const auto note = p95_note(ranking); !note.empty()) out += "<p>" + note + "</p>\n";
+  if (!ranking.losses.empty()) out += "<p>Does not count:</p><ul>";
+  for (const auto& lost : ranking.losses) out += "<li>" + escape_html(lost) + "</li>";
+  if (!ranking.losses.empty()) out += "</ul>\n";
   if (ranking.others.empty()) return out;
   out += "<p>Not ranked:</p><ul>";
   for (const auto& other : ranking.others)
-    out += fmt::format("<li>{}: {} {}</li>", escape_html(other.id), escape_html(other.status),
-                       escape_html(other.reason));
+    out += "<li>" + escape_html(unranked_text(other)) + "</li>";
   return out + "</ul>\n";
 }
 
 std::string curve(const Series& series) {
-  constexpr double kHeight = 90;
+  constexpr double kLeft = 80, kHeight = 110, kBottom = kHeight - kAxis, kTop = 8;
   if (series.points.size() < 2) return {};
   double low = HUGE_VAL, high = 0;
   for (const auto& point : series.points) {
@@ -107,13 +142,24 @@ std::string curve(const Series& series) {
   }
   if (!(high > low)) high = low * 1.001;
   const auto x = [&](std::size_t i) {
-    return 8 +
-           static_cast<double>(i) / static_cast<double>(series.points.size() - 1) * (kWidth - 16);
+    return kLeft + 8 +
+           static_cast<double>(i) / static_cast<double>(series.points.size() - 1) *
+               (kWidth - kLeft - 16);
   };
   const auto y = [&](double value) {
-    return kHeight - 8 - (value - low) / (high - low) * (kHeight - 16);
+    return kBottom - 8 - (value - low) / (high - low) * (kBottom - kTop - 8);
   };
-  std::string line, dots;
+  std::string line, dots, axes;
+  for (const double tick : ticks(low, high, 3))
+    axes += svg_line(kLeft, y(tick), kWidth, y(tick), 0.2) +
+            svg_text(kLeft - 6, y(tick) + 4, "end", value_text(series.kpi, tick));
+  axes +=
+      svg_line(kLeft, kTop, kLeft, kBottom, 0.6) + svg_line(kLeft, kBottom, kWidth, kBottom, 0.6) +
+      svg_text(kLeft, kBottom + 16, "start", series.points.front().started_utc) +
+      svg_text(kWidth, kBottom + 16, "end", series.points.back().started_utc) +
+      svg_text(
+          (kLeft + kWidth) / 2, kBottom + 33, "middle",
+          fmt::format("runs in time; {} is better", more_is_better(series.kpi) ? "more" : "less"));
   for (std::size_t i = 0; i < series.points.size(); ++i) {
     const auto& point = series.points[i];
     line += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", x(i), y(point.value));
@@ -125,15 +171,15 @@ std::string curve(const Series& series) {
     for (const auto& step : series.steps)
       if (step.run == point.run)
         dots += fmt::format(
-            "<path d=\"M{:.1f} 0v{}\" stroke=\"var(--{})\" "
+            "<path d=\"M{:.1f} {}V{}\" stroke=\"var(--{})\" "
             "stroke-dasharray=\"3 3\"/>",
-            x(i), kHeight, step.gain_percent > 0 ? "good" : "bad");
+            x(i), kTop, kBottom, step.gain_percent > 0 ? "good" : "bad");
   }
   return fmt::format(
       "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} from run to run\" "
       "style=\"width:100%;max-width:{}px\"><path d=\"{}\" fill=\"none\" "
-      "stroke=\"var(--c0)\" stroke-width=\"1.5\"/>{}</svg>\n",
-      kWidth, kHeight, to_string(series.kpi), kWidth, line, dots);
+      "stroke=\"var(--c0)\" stroke-width=\"1.5\"/>{}{}</svg>\n",
+      kWidth, kHeight, to_string(series.kpi), kWidth, line, dots, axes);
 }
 
 std::string history_section(const History& history) {

@@ -53,8 +53,22 @@ std::string rank_text(const RankedStack& stack, bool first) {
   return stack.told_apart ? "slower" : "not told apart";
 }
 
+std::string unranked_text(const bench::UnrankedStack& stack) {
+  return stack.id + ": " + stack.status + (stack.reason.empty() ? "" : ": " + stack.reason);
+}
 std::string time_or_none(const std::optional<double>& ns) {
   return ns ? value_text(Kpi::p50, *ns) : "";
+}
+
+std::string p95_text(const RankedStack& stack) {
+  const auto text = time_or_none(stack.latency.p95_ns);
+  return text.empty() || stack.p95_counts ? text : text + "*";
+}
+std::string p95_note(const Ranking& ranking) {
+  for (const auto& stack : ranking.ranked)
+    if (p95_text(stack).ends_with('*'))
+      return fmt::format("* of fewer than {} samples: no figure to compare", kSamplesForP95);
+  return "";
 }
 
 std::string conclusion_of(const BenchReport& report) {
@@ -78,14 +92,15 @@ std::string render_markdown(const BenchReport& report) {
     for (const auto& stack : ranking.ranked) {
       const bool first = &stack == &ranking.ranked.front();
       text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", stack.id,
-                          time_or_none(stack.latency.p50_ns), time_or_none(stack.latency.p95_ns),
+                          time_or_none(stack.latency.p50_ns), p95_text(stack),
                           time_or_none(stack.latency.mean_ns), ratio_text(stack, first),
                           rank_text(stack, first));
     }
+    if (const auto note = p95_note(ranking); !note.empty()) text += "\n\\" + note + "\n";
+    if (!ranking.losses.empty()) text += "\nDoes not count:\n\n";
+    for (const auto& lost : ranking.losses) text += "- " + lost + "\n";
     if (!ranking.others.empty()) text += "\nNot ranked:\n\n";
-    for (const auto& other : ranking.others)
-      text += fmt::format("- {}: {}{}\n", other.id, other.status,
-                          other.reason.empty() ? "" : ", " + other.reason);
+    for (const auto& other : ranking.others) text += "- " + unranked_text(other) + "\n";
     text += "\n";
     for (const auto& [name, value] : environment_texts(run))
       text += fmt::format("- {}: {}\n", name, value);
@@ -108,14 +123,14 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
     for (const auto& stack : ranking.ranked) {
       const bool first = &stack == &ranking.ranked.front();
       const auto& typical = stack.latency.p50_ns ? stack.latency.p50_ns : stack.latency.mean_ns;
-      table.rows.push_back({{stack.id},
-                            {time_or_none(typical)},
-                            {time_or_none(stack.latency.p95_ns)},
-                            {ratio_text(stack, first)}});
+      table.rows.push_back(
+          {{stack.id}, {time_or_none(typical)}, {p95_text(stack)}, {ratio_text(stack, first)}});
     }
     text.table(2, table);
+    if (const auto note = p95_note(ranking); !note.empty()) text.paragraph(2, {""}, note, Ink::dim);
+    for (const auto& lost : ranking.losses) text.paragraph(2, {text.mark(Tone::warn) + " "}, lost);
     for (const auto& other : ranking.others)
-      text.paragraph(2, {other.id + ": "}, other.status + " " + other.reason, Ink::dim);
+      text.paragraph(2, {""}, unranked_text(other), Ink::dim);
   }
   text.blank();
   text.paragraph(0, {""}, conclusion_of(report));

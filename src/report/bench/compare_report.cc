@@ -54,16 +54,22 @@ std::string interval_text(const KpiComparison& kpi) {
 }
 
 std::string difference_text(const Difference& difference) {
-  return fmt::format("{}: {} against {}", difference.what,
-                     difference.base.empty() ? "not known" : difference.base,
-                     difference.candidate.empty() ? "not known" : difference.candidate);
+  return fmt::format("{}: {} against {}", difference.what, difference.base, difference.candidate);
 }
 
-std::string how_to_allow(const Comparison& comparison) {
+std::string refused_names(const Comparison& comparison, std::string_view separator) {
   std::vector<std::string> names;
   for (const auto& difference : comparison.differences)
     if (difference.refused) names.push_back(difference.what);
-  return fmt::format("Give --allow {} to compare all the same.", join(names, ","));
+  return join(names, separator);
+}
+
+// What does not count, by side.
+std::vector<std::string> losses_text(const StackComparison& stack) {
+  std::vector<std::string> texts;
+  for (const auto& reason : stack.base_losses.reasons) texts.push_back("base: " + reason);
+  for (const auto& reason : stack.candidate_losses.reasons) texts.push_back("candidate: " + reason);
+  return texts;
 }
 
 std::vector<std::string> titles(const KpiComparison& kpi) {
@@ -81,6 +87,9 @@ std::string method_text(const StackComparison& stack) {
   constexpr std::pair<std::string_view, std::string_view> kDesigns[] = {
       {"paired", "Runs alternated: pairs are compared."},
       {"mixed", "Runs do not alternate: the means of the sides are compared."},
+      {"regular",
+       "The same side ran first in each pair: a linear drift is taken out. Change the order from "
+       "pair to pair (base, candidate, candidate, base) to need fewer runs."},
       {"in_blocks",
        "All runs of one side come before those of the other: a linear drift is taken out, which "
        "costs most of the certainty. Alternate the runs to need fewer."}};
@@ -133,7 +142,8 @@ std::string title_of(const StackComparison& stack) {
 
 std::string conclusion_of(const Comparison& comparison) {
   if (comparison.refused())
-    return "These runs cannot be compared: they differ in what decides the figures.";
+    return fmt::format("These runs cannot be compared: they differ in {}.",
+                       refused_names(comparison, ", "));
   std::size_t counts[4] = {};
   for (const auto& stack : comparison.stacks) ++counts[static_cast<std::size_t>(stack.outcome)];
   if (comparison.stacks.size() > 1)
@@ -201,13 +211,18 @@ std::string render_terminal(const Comparison& comparison, const Envelope& envelo
     for (const auto& kpi : stack.kpis)
       if (!kpi.reason.empty() && (kpi.base_value || kpi.candidate_value))
         text.paragraph(4, {std::string(to_string(kpi.kpi)) + ": "}, kpi.reason, Ink::dim);
+    for (const auto& lost : losses_text(stack))
+      text.paragraph(4, {text.mark(Tone::warn) + " "}, lost);
     if (const auto method = method_text(stack); !method.empty() && !style.quiet)
       text.paragraph(4, {""}, method, Ink::dim);
   }
   text.blank();
   text.paragraph(0, {text.mark(gpuready::tone_of(envelope.exit)) + " "}, conclusion_of(comparison),
                  ink_of(gpuready::tone_of(envelope.exit)));
-  if (refused) text.paragraph(2, {""}, how_to_allow(comparison));
+  if (refused && envelope.command == "bench compare")
+    text.paragraph(
+        2, {""},
+        fmt::format("Give --allow {} to compare all the same.", refused_names(comparison, ",")));
   return text.take();
 }
 
@@ -219,6 +234,17 @@ std::string markdown_table(const StackComparison& stack, double margin_percent) 
     text +=
         fmt::format("| {} | {} |\n", join(titles(kpi), " | "), outcome_text(kpi, margin_percent));
   }
+  const auto lost = losses_text(stack);
+  if (!lost.empty()) text += "\n";
+  for (const auto& each : lost) text += fmt::format("- does not count: {}\n", each);
+  return text;
+}
+
+std::string markdown_differences(const Comparison& comparison) {
+  std::string text;
+  for (const auto& difference : comparison.differences)
+    text += fmt::format("- differs{}: {}\n", difference.refused ? " (refused)" : "",
+                        difference_text(difference));
   return text;
 }
 
@@ -227,9 +253,7 @@ std::string render_markdown(const Comparison& comparison, const Envelope& envelo
       fmt::format("# Benchmark comparison\n\n**{}**\n\n- base: {}\n- candidate: {}\n",
                   envelope.conclusion.value_or(conclusion_of(comparison)),
                   side_text(comparison.base), side_text(comparison.candidate));
-  for (const auto& difference : comparison.differences)
-    text += fmt::format("- differs{}: {}\n", difference.refused ? " (refused)" : "",
-                        difference_text(difference));
+  text += markdown_differences(comparison);
   for (const auto& stack : comparison.stacks)
     text += fmt::format("\n## {}\n\n{}\n{}\n", title_of(stack),
                         markdown_table(stack, comparison.margin_percent), method_text(stack));

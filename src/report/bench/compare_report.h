@@ -20,6 +20,7 @@ std::string value_text(bench::Kpi kpi, double value);
 std::string gain_text(double percent);  // "+2.1%"
 std::string outcome_text(const bench::KpiComparison& kpi, double margin_percent);
 std::string markdown_table(const bench::StackComparison& stack, double margin_percent);
+std::string markdown_differences(const bench::Comparison& comparison);  // a list
 std::string title_of(const bench::StackComparison& stack);
 
 }  // namespace gpuready

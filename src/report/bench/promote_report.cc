@@ -11,11 +11,6 @@ namespace {
 
 using namespace bench;
 
-std::string change_text(const Difference& change) {
-  return fmt::format("{}: {} in the base, {} in the candidate", change.what, change.base,
-                     change.candidate);
-}
-
 std::string further_text(const Promotion& promotion) {
   if (!promotion.further_runs) return "";
   return fmt::format("About {} more runs a side may decide it.", *promotion.further_runs);
@@ -26,7 +21,8 @@ std::string further_text(const Promotion& promotion) {
 std::string conclusion_of(const Promotion& promotion) {
   const auto& candidate = promotion.comparison.candidate.name;
   if (promotion.refused())
-    return fmt::format("{} cannot be judged: the runs differ in more than one thing.", candidate);
+    return fmt::format("{} cannot be judged: the runs differ in more than {}.", candidate,
+                       promotion.idea.empty() ? "what is to be judged" : promotion.idea);
   const auto reasons = join(promotion.reasons, "; ");
   switch (promotion.decision) {
     case Decision::promote:
@@ -52,15 +48,6 @@ std::string render_terminal(const Promotion& promotion, const Envelope& envelope
     comparison = render_terminal(promotion.comparison, Envelope(envelope), style) + "\n";
   TerminalText text(style);
   const Tone tone = tone_of(envelope.exit);
-  if (!promotion.changes.empty()) {
-    text.line(0, {{promotion.idea.empty() ? "The candidate changes"
-                                          : "The candidate was to change " + promotion.idea,
-                   Ink::bold}});
-    for (const auto& change : promotion.changes)
-      text.paragraph(2, {text.mark(change.refused ? Tone::bad : Tone::neutral) + " "},
-                     change_text(change));
-    text.blank();
-  }
   text.paragraph(0, {text.mark(tone) + " "}, conclusion_of(promotion), ink_of(tone));
   if (const auto further = further_text(promotion); !further.empty())
     text.paragraph(2, {""}, further);
@@ -79,12 +66,7 @@ std::string render_markdown(const Promotion& promotion, const Envelope& envelope
       promotion.most_spread_percent, comparison.error_percent, comparison.base.name,
       join(comparison.base.runs, ", "), comparison.candidate.name,
       join(comparison.candidate.runs, ", "));
-  for (const auto& difference : comparison.differences)
-    text += fmt::format("- differs: {}: {} against {}\n", difference.what, difference.base,
-                        difference.candidate);
-  for (const auto& change : promotion.changes)
-    text += fmt::format("- changed{}: {}\n", change.refused ? " (more than the idea)" : "",
-                        change_text(change));
+  text += markdown_differences(comparison);
   if (const auto further = further_text(promotion); !further.empty()) text += "- " + further + "\n";
   for (const auto& stack : comparison.stacks)
     text += fmt::format("\n## {}\n\n{}", title_of(stack),

@@ -57,6 +57,7 @@ std::string work_text(const RunRecord& run) {
 std::string conclusion_of(const RunRecord& run) {
   const auto stacks = ranking(run);
   if (stacks.empty()) return "No stack was timed.";
+  if (!run.is_whole()) return "The run was interrupted: it is not whole, and nothing is ranked.";
   return fmt::format("{} is the fastest of {}: {} ms (p50).", stacks[0]->name(),
                      counted(stacks.size(), "stack"), milliseconds(latency_of(*stacks[0]).p50_ns));
 }
@@ -77,14 +78,17 @@ std::string render_terminal(const RunRecord& run, const Envelope& envelope, cons
   for (const StackResult* stack : stacks) {
     const Latency latency = latency_of(*stack);
     const std::size_t samples = samples_of(*stack);
-    table.rows.push_back({{stack->mode == "proxy" ? fmt::format("{} (proxy)", stack->name())
-                                                  : std::string(stack->name())},
-                          {milliseconds(latency.p50_ns)},
-                          {samples >= kSamplesForP95 ? milliseconds(latency.p95_ns) : "-"},
-                          {fmt::format("{:.3f}", *latency.p50_ns / *latency_of(*stacks[0]).p50_ns)},
-                          {tflops(run, latency)},
-                          {first_cold(*stack)},
-                          {std::to_string(samples)}});
+    table.rows.push_back(
+        {{stack->mode == "proxy" ? fmt::format("{} (proxy)", stack->name())
+                                 : std::string(stack->name())},
+         {milliseconds(latency.p50_ns)},
+         {samples >= kSamplesForP95 ? milliseconds(latency.p95_ns) : "-"},
+         {!run.is_whole()
+              ? "-"
+              : fmt::format("{:.3f}", *latency.p50_ns / *latency_of(*stacks[0]).p50_ns)},
+         {tflops(run, latency)},
+         {first_cold(*stack)},
+         {std::to_string(samples)}});
   }
   if (!stacks.empty()) text.table(2, table);
   for (const StackResult& stack : run.stacks) {

@@ -49,7 +49,7 @@ TEST(BenchCompare, FindsWhichIsFaster) {
   EXPECT_EQ(faster.stacks[0].outcome, Outcome::faster);
   EXPECT_EQ(faster.stacks[0].reason, "better in p50, throughput");
   const auto& p50 = kpi(faster, Kpi::p50);
-  EXPECT_EQ(p50.method, "student_t");
+  EXPECT_EQ(p50.method, "trend_adjusted_t");
   EXPECT_NEAR(*p50.gain_percent, 5, 0.1);
   EXPECT_LT(*p50.low_percent, *p50.gain_percent);
   EXPECT_GT(*p50.low_percent, 0);
@@ -157,6 +157,81 @@ TEST(BenchCompare, RefusesWhatCannotBeComparedAndSaysWhatDiffers) {
   EXPECT_EQ(differs([](RunRecord& run) { run.workload.device = "cpu"; }), "!device ");
   EXPECT_EQ(differs([](RunRecord& run) { run.protocol.origin = "nvbench"; }), "!protocol ");
   EXPECT_EQ(differs([](RunRecord& run) { run.environment.kernel_release = "6.1"; }), "kernel ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.protocol.repeats = 50; }), "!protocol ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.variables["ANY"] = "1"; }), "ANY ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.git_dirty = true; }), "commit ");
+  const auto stack = [](auto change) {
+    return [change](RunRecord& run) { change(run.stacks[0]); };
+  };
+  EXPECT_EQ(differs(stack([](StackResult& it) { it.versions["torch"] = "2.9"; })),
+            "gpuready versions ");
+  EXPECT_EQ(differs(stack([](StackResult& it) { it.mode = "proxy"; })), "gpuready mode ");
+  EXPECT_EQ(differs(stack([](StackResult& it) { it.command = {"b.py"}; })), "flags ");
+  // What each run has of its own.
+  EXPECT_EQ(differs([](RunRecord& run) {
+              run.tag = "other";
+              run.id += "x";
+              run.idea = "POOL";
+              run.protocol.seed = 7;
+              run.roofline = {.flops_per_s = 1e12, .bytes_per_s = {}};
+              run.notes = {"a note"};
+              run.stacks[0].reason = "1 of 5 repeats failed";
+            }),
+            "");
+}
+
+TEST(BenchCompare, ADifferenceNamesWhatDiffersAlone) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : candidate.runs) {
+    run.workload.name = "gemm";
+    run.workload.shape["batch"] = 128;
+    run.environment.variables["NEW"] = "a";
+  }
+  base.runs[1].environment.variables["NEW"] = "b";
+  const auto refused = compared(base, candidate);
+  ASSERT_EQ(refused.differences.size(), 2u);
+  EXPECT_EQ(refused.differences[0].base, "mlp, batch 64");
+  EXPECT_EQ(refused.differences[0].candidate, "gemm, batch 128");
+  EXPECT_TRUE(refused.differences[0].refused);
+  EXPECT_EQ(refused.differences[1].base, "\"b\" and not set");
+  EXPECT_EQ(refused.differences[1].candidate, "\"a\"");
+  EXPECT_TRUE(refused.differences[1].mixed);
+}
+
+TEST(BenchCompare, WhatDoesNotCountIsCountedAndTold) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : base.runs) {
+    auto& repeats = run.stacks[0].repeats;
+    repeats.assign(5, repeats[0]);
+  }
+  auto& stack = base.runs[3].stacks[0];
+  stack.repeats[1].status = stack.repeats[4].status = StackStatus::error;
+  stack.repeats[1].reason = "exit code 9";
+  stack.repeats[2].status = StackStatus::different_work;
+  base.runs[4].stacks.clear();
+  const auto result = compared(base, candidate);
+  const Losses& losses = result.stacks[0].base_losses;
+  EXPECT_EQ(losses.runs, 6u);
+  EXPECT_EQ(losses.lost_runs, 1u);
+  EXPECT_EQ(losses.repeats, 25u);
+  EXPECT_EQ(losses.lost_repeats, 3u);
+  EXPECT_EQ(losses.failures, 3u);
+  EXPECT_EQ(losses.reasons,
+            (std::vector<std::string>{"1 of 6 runs of gpuready is missing",
+                                      "2 of 25 repeats of gpuready failed: exit code 9",
+                                      "1 of 25 repeats of gpuready did other work"}));
+  EXPECT_FALSE(result.stacks[0].candidate_losses.any());
+  EXPECT_EQ(kpi(result, Kpi::p50).base_runs, 5u);
+}
+
+TEST(BenchCompare, EqualMemoryIsTheSame) {
+  Side base = base_side({1000, 1003}), candidate = candidate_side({1002, 999});
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) run.stacks[0].repeats[0].memory_peak_bytes = 64 << 20;
+  // Two runs a side and pages of 2 MiB: by intervals alone it would not be decided.
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).outcome, Outcome::same);
+  base.runs[0].stacks[0].repeats[0].memory_peak_bytes = 66 << 20;
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).outcome, Outcome::inconclusive);
 }
 
 TEST(BenchCompare, ARunWithinASideThatDiffersRefusesToo) {

@@ -42,7 +42,9 @@ TEST(BenchStudentT, IsScipys) {
 TEST(BenchEstimate, DesignFollowsFromTime) {
   const auto runs = [](std::vector<double> when) { return at(when, when); };
   EXPECT_EQ(design_of(runs({0, 3, 4}), runs({1, 2, 5})), Design::paired);
+  EXPECT_EQ(design_of(runs({0, 2, 4}), runs({1, 3, 5})), Design::regular);
   EXPECT_EQ(design_of(runs({0, 1, 2}), runs({3, 4, 5})), Design::in_blocks);
+  EXPECT_EQ(design_of(runs({0, 0, 2}), runs({3, 4, 4})), Design::in_blocks);
   EXPECT_EQ(design_of(runs({3, 4, 5}), runs({0, 1, 2})), Design::in_blocks);
   EXPECT_EQ(design_of(runs({0, 1, 4}), runs({2, 3, 5})), Design::mixed);
   EXPECT_EQ(design_of(runs({0, 2}), runs({1, 3, 4})), Design::mixed);
@@ -50,16 +52,31 @@ TEST(BenchEstimate, DesignFollowsFromTime) {
   EXPECT_EQ(design_of(runs({0, 0}), runs({0, 0})), Design::mixed);
 }
 
+// What two runs of a pair share is greater than any trend: the pairs are the surer, at their share.
 // Expected: scipy.stats.ttest_rel(c, b), its pvalue and confidence_interval(0.99).
 TEST(BenchEstimate, PairedIsScipys) {
-  const auto base = at({0, 3, 4, 7}, {1.00, 1.02, 0.99, 1.01});
-  const auto candidate = at({1, 2, 5, 6}, {1.05, 1.06, 1.06, 1.04});
+  const auto base = at({0, 3, 4, 7}, {1.00, 1.52, 0.69, 1.31});
+  const auto candidate = at({1, 2, 5, 6}, {1.05, 1.56, 0.76, 1.34});
   const auto e = estimate(base, candidate, 0);
   ASSERT_TRUE(e);
   EXPECT_EQ(e->method, Method::student_t);
   EXPECT_NEAR(e->difference, 0.04750000000000004, 1e-12);
-  EXPECT_NEAR(e->p() / 0.011462432592160478, 1, 1e-9);
-  EXPECT_NEAR(e->difference - e->half_width(0.01), -0.002376258437727298, 1e-9);
+  EXPECT_NEAR(e->p() * e->share / 0.011462432592160478, 1, 1e-9);
+  EXPECT_NEAR(e->difference - e->half_width(0.01 / e->share), -0.002376258437727298, 1e-9);
+  EXPECT_NEAR(e->share, 0.1, 1e-12);
+}
+
+// Expected: numpy.linalg.lstsq on [1, when, is candidate], with its standard error.
+TEST(BenchEstimate, AlternatingRunsAreJudgedBesideATrend) {
+  const auto e = estimate(at({0, 3, 4, 7}, {1.00, 1.02, 0.99, 1.01}),
+                          at({1, 2, 5, 6}, {1.05, 1.06, 1.06, 1.04}), 0);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->method, Method::trend_adjusted_t);
+  EXPECT_EQ(e->design, Design::paired);
+  EXPECT_NEAR(e->difference, 0.0475, 1e-12);
+  EXPECT_NEAR(e->standard_error, 0.008800027056235494, 1e-12);
+  EXPECT_EQ(e->degrees, 5);
+  EXPECT_NEAR(e->share, 0.9, 1e-12);
 }
 
 // Expected: scipy.stats.ttest_ind(c, b, equal_var=False).
@@ -77,7 +94,7 @@ TEST(BenchEstimate, InBlocksTakesADriftOut) {
   const auto e = estimate(at({0, 1, 2, 3}, {1.00, 1.013, 1.019, 1.031}),
                           at({4, 5, 6, 7}, {1.042, 1.049, 1.062, 1.068}), 0);
   ASSERT_TRUE(e);
-  EXPECT_EQ(e->method, Method::time_adjusted_t);
+  EXPECT_EQ(e->method, Method::trend_adjusted_t);
   EXPECT_NEAR(e->difference, 0.0015000000000000044, 1e-12);
   EXPECT_NEAR(e->standard_error, 2 * 0.0028248893783650434,
               1e-12);  // with the allowance for blocks
@@ -98,11 +115,24 @@ TEST(BenchEstimate, EqualValuesAreAsSureAsTheResolution) {
   EXPECT_GT(estimate(base, candidate, 1e-4)->p(), 0.3);
 }
 
+// The same side first in each pair: what a drift adds is the same in all, and no difference.
+TEST(BenchEstimate, ADriftIsNoDifferenceInARegularOrder) {
+  std::vector<double> when[2], values[2];
+  for (int i = 0; i < 10; ++i) {
+    when[i % 2].push_back(i);
+    values[i % 2].push_back(0.005 * i + 0.0002 * std::sin(7 * i));
+  }
+  const auto e = estimate(at(when[0], values[0]), at(when[1], values[1]), 1e-5);
+  EXPECT_EQ(e->design, Design::regular);
+  EXPECT_LT(std::abs(e->difference), 0.0005);  // of 0.005 a run
+  EXPECT_GT(e->p(), 0.05);
+}
+
 TEST(BenchEstimate, ManyRunsAreResampled) {
   std::vector<double> when_base, when_candidate, base, candidate;
   for (int i = 0; i < 12; ++i) {
-    when_base.push_back(2 * i);
-    when_candidate.push_back(2 * i + 1);
+    when_base.push_back(2 * i + i % 2);
+    when_candidate.push_back(2 * i + 1 - i % 2);
     base.push_back(std::sin(i));
     candidate.push_back(std::sin(i) + 0.1 * std::cos(3 * i) + 0.05);
   }

@@ -48,6 +48,17 @@ TEST(BenchExport, CsvHasARowForEachRepeat) {
       << csv;
 }
 
+TEST(BenchExport, P95OfFewSamplesIsMarked) {
+  RunRecord run = three_stacks();
+  EXPECT_TRUE(contains(to_pyc_suite(run)["adapters"]["gpuready"]["latency_ms"].dump(),
+                       "of fewer than 200 samples"));
+  EXPECT_TRUE(contains(to_pyc_markdown(run), "\\* |")) << to_pyc_markdown(run);
+  EXPECT_TRUE(contains(to_pyc_markdown(run), "of fewer than 200 samples"));
+  run.stacks[0].repeats[0].samples_ns.assign(200, 1e6);
+  EXPECT_FALSE(to_pyc_suite(run)["adapters"]["gpuready"]["latency_ms"].contains("p95_note"));
+  EXPECT_FALSE(contains(to_pyc_markdown(run), "of fewer than"));
+}
+
 TEST(BenchExport, GoogleBenchmarkReadsBackWhatWasTimed) {
   const RunRecord run = three_stacks();
   const Json doc = to_google_benchmark(run);

@@ -111,14 +111,68 @@ TEST(BenchPromote, AnIdeaIsOneDifferenceThatIsDeclared) {
   EXPECT_EQ(decided(base, candidate, options),
             "need_more_runs: the runs differ in more than what is to be judged");
   const auto result = promote(base, candidate, options);
-  ASSERT_EQ(result->changes.size(), 2u);
-  EXPECT_EQ(result->changes[0].what, "POOL");
-  EXPECT_FALSE(result->changes[0].refused);
-  EXPECT_TRUE(result->changes[1].refused);
+  const auto& differences = result->comparison.differences;
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_EQ(differences[0].what, "POOL");
+  EXPECT_EQ(differences[0].base, "not set");
+  EXPECT_EQ(differences[0].candidate, "\"1\"");
+  EXPECT_FALSE(differences[0].refused);
+  EXPECT_EQ(differences[1].what, "commit");
+  EXPECT_TRUE(differences[1].refused);
   EXPECT_TRUE(result->refused());
   // Without an idea, changes are told.
   EXPECT_TRUE(decided(base, candidate).starts_with("promote"));
-  EXPECT_EQ(promote(base, candidate, {})->changes.size(), 2u);
+  EXPECT_EQ(promote(base, candidate, {})->comparison.differences.size(), 2u);
+}
+
+TEST(BenchPromote, AnotherVersionBesideTheIdeaIsRefused) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  for (auto& run : base.runs) run.stacks[0].versions["torch"] = "2.5";
+  for (auto& run : candidate.runs) {
+    run.stacks[0].versions["torch"] = "2.9";
+    run.environment.variables["POOL"] = "1";
+  }
+  PromoteOptions options;
+  options.idea = "POOL";
+  EXPECT_TRUE(promote(base, candidate, options)->refused());
+  options.idea = "gpuready versions";
+  EXPECT_TRUE(promote(base, candidate, options)->refused());
+  for (auto& run : candidate.runs) run.environment.variables.clear();
+  EXPECT_TRUE(decided(base, candidate, options).starts_with("promote"));
+}
+
+TEST(BenchPromote, ASideThatLostRunsIsNotPromoted) {
+  const Side base = base_side();
+  Side candidate = candidate_side({900, 902, 899, 901, 898});
+  ASSERT_TRUE(decided(base, candidate).starts_with("promote"));
+  Side lost = candidate;
+  lost.runs[1].stacks[0].status = StackStatus::error;
+  lost.runs[1].stacks[0].reason = "signal 11";
+  EXPECT_EQ(decided(base, lost), "reject: candidate: 1 of 5 runs of gpuready failed: signal 11");
+  EXPECT_EQ(promote(base, lost, {})->comparison.stacks[0].candidate_losses.lost_runs, 1u);
+  // A base that failed is no fault of the candidate, and no proof for it either.
+  EXPECT_TRUE(decided(lost, base).starts_with("need_more_runs: base: 1 of 5 runs"));
+  // A repeat that is not there, and one whose samples were all taken under throttling.
+  Side asked = base;
+  lost = candidate;
+  for (Side* side : {&asked, &lost})
+    for (auto& run : side->runs) {
+      run.protocol.repeats = 3;
+      run.stacks[0].repeats.resize(3, run.stacks[0].repeats[0]);
+    }
+  lost.runs[2].stacks[0].repeats.resize(1);
+  EXPECT_EQ(decided(asked, lost),
+            "need_more_runs: candidate: 2 of 15 repeats of gpuready are missing");
+  lost = candidate;
+  auto& repeats = lost.runs[0].stacks[0].repeats;
+  repeats.push_back(repeats[0]);
+  repeats[1].throttled = {0};
+  EXPECT_EQ(decided(base, lost),
+            "need_more_runs: candidate: 1 of 6 repeats of gpuready has no valid sample; candidate: "
+            "1 of 6 samples of gpuready were taken under throttling");
+  repeats[1].status = StackStatus::error;
+  EXPECT_TRUE(
+      decided(base, lost).starts_with("reject: candidate: 1 of 6 repeats of gpuready failed"));
 }
 
 TEST(BenchPromote, ACandidateThatChangesMidwayIsNoIdea) {
@@ -135,7 +189,7 @@ TEST(BenchPromote, FlagsAreWhatIsRun) {
   Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
   for (auto& run : base.runs) run.stacks[0].command = {"python3", "b.py"};
   for (auto& run : candidate.runs) run.stacks[0].command = {"python3", "b.py", "--fast"};
-  const auto changes = changes_of(base, candidate);
+  const auto changes = differences_of(base, candidate, {{"gpuready", "gpuready"}});
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].what, "flags");
   EXPECT_EQ(changes[0].candidate, "gpuready: python3 b.py --fast");

@@ -36,6 +36,19 @@ TEST(BenchRanking, OrdersByTimeAndSaysWhatIsSure) {
   EXPECT_GT(*ranking.ranked[3].high, 1.5);
 }
 
+TEST(BenchRanking, SaysWhatDoesNotCount) {
+  RunRecord run = run_of("r", std::vector<double>(199, 1000));
+  run.protocol.repeats = 3;
+  auto ranking = ranking_of(run);
+  EXPECT_FALSE(ranking.ranked.at(0).p95_counts);
+  EXPECT_EQ(ranking.losses, std::vector<std::string>{"2 of 3 repeats of gpuready are missing"});
+  run.protocol.repeats = 2;
+  run.stacks[0].repeats.emplace_back().samples_ns = {1000};
+  ranking = ranking_of(run);
+  EXPECT_TRUE(ranking.ranked.at(0).p95_counts);
+  EXPECT_TRUE(ranking.losses.empty());
+}
+
 TEST(BenchRanking, OtherWorkIsNotRanked) {
   RunRecord run = run_of("r", {1000});
   add(run, "cheat", {1, 1, 1});

@@ -82,6 +82,21 @@ TEST_F(BenchResults, ARunIsNotReplacedAndAFolderIsMade) {
   folder_.resize(folder_.size() - 8);
 }
 
+TEST_F(BenchResults, ATagHoldsOneWorkload) {
+  save("a", "r1", "");
+  const auto host = make_live_host();
+  Workload work = run_of("r2", {1}).workload;
+  EXPECT_TRUE(check_same_work(*host, folder_, "a", work));
+  EXPECT_TRUE(check_same_work(*host, folder_ + "/none", "a", work));
+  work.shape["batch"] = 65;
+  EXPECT_TRUE(check_same_work(*host, folder_, "b", work));
+  const auto other = check_same_work(*host, folder_, "a", work);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().message,
+            "the tag a holds runs of mlp batch 64 hidden 2048, bf16, cuda (r1), and this one is of "
+            "mlp batch 65 hidden 2048, bf16, cuda: give it another tag");
+}
+
 TEST(BenchTags, AreSafeInPaths) {
   for (const char* good : {"gpu_baseline", "a", "v1.2-rc3", "A_b_C"}) EXPECT_TRUE(check_tag(good));
   for (const char* bad :

@@ -24,8 +24,10 @@ Json good_answer(const Request& request) {
   doc["status"] = "ok";
   doc["task"] = "gemm";
   doc["dtype"] = "fp32";
-  doc["samples_ms"] = {1.0, 2.0, 3.0};
-  doc["latency_ms"] = {{"mean", 2.0}, {"p50", 2.0}, {"p95", 2.9}, {"min", 1.0}, {"max", 3.0}};
+  // Less than the shell lives that says it.
+  doc["samples_ms"] = {0.001, 0.002, 0.003};
+  doc["latency_ms"] = {
+      {"mean", 0.002}, {"p50", 0.002}, {"p95", 0.0029}, {"min", 0.001}, {"max", 0.003}};
   doc["throughput_tokens_per_sec"] = 3000;
   doc["peak_memory_bytes"] = 1000;
   std::vector<double> digest;
@@ -40,7 +42,8 @@ StackCommand shell(std::string id, const std::string& script) {
           .cure = "",
           .command = {"sh", "-c", script},
           .environment = {},
-          .reason = {}};
+          .reason = {},
+          .variable = {}};
 }
 std::string saying(const Json& doc, const std::string& after = "") {
   return "cat <<'END'\n" + dump_line(doc) + "\nEND\n" + after;
@@ -100,9 +103,9 @@ std::vector<Hostile> hostile_adapters() {
        "samples_ms"},
       {"has_a_text_sample", with([](Json& doc) { doc["samples_ms"][1] = "1.0"; }), error,
        "samples_ms"},
-      {"contradicts_itself", with([](Json& doc) { doc["latency_ms"]["min"] = 2.5; }), error,
+      {"contradicts_itself", with([](Json& doc) { doc["latency_ms"]["min"] = 0.0025; }), error,
        "contradicts itself"},
-      {"flatters_its_mean", with([](Json& doc) { doc["latency_ms"]["mean"] = 1.5; }), error,
+      {"flatters_its_mean", with([](Json& doc) { doc["latency_ms"]["mean"] = 0.0015; }), error,
        "the mean of its samples"},
       {"exits_with_3", saying(good, "exit 3"), error, "ended with code 3 though it says ok"},
       {"says_error", "echo '{\"status\":\"error\",\"error\":\"no memory\"}'; exit 1", error,
@@ -118,6 +121,14 @@ std::vector<Hostile> hostile_adapters() {
       {"has_another_digest", with([](Json& doc) { doc["digest"]["y"][1] = 1e3; }), different_work,
        "digest y1"},
       {"has_no_digest", with([](Json& doc) { doc.erase("digest"); }), different_work, "no digest"},
+      {"claims_a_nanosecond", with([](Json& doc) {
+         doc.erase("samples_ms");
+         for (auto& figure : doc["latency_ms"]) figure = 1e-6;
+       }),
+       not_believable, "it says 1 ns an iteration"},
+      {"claims_more_than_it_lived",
+       with([](Json& doc) { doc["iterations_per_sample"] = 1'000'000'000; }), not_believable,
+       "its process lived"},
       {"leaves_a_child", "sleep 60 & " + saying(good), ok, ""},
       {"is_noisy", "yes noise | head -c 40000000; " + saying(good), ok, ""},
       {"is_noisy_on_stderr", "yes noise | head -c 40000000 >&2; " + saying(good), ok, ""},
@@ -135,13 +146,22 @@ TEST(Session, NoHostileAdapterCostsAnothersResults) {
                     .cure = "get it",
                     .command = {"/nonexistent/adapter"},
                     .environment = {},
-                    .reason = {}});
+                    .reason = {},
+                    .variable = {}});
   stacks.push_back({.id = "no_command",
                     .display_name = "",
                     .cure = "get it",
                     .command = {},
                     .environment = {},
-                    .reason = "no command is known for it"});
+                    .reason = "no command is known for it",
+                    .variable = {}});
+  stacks.push_back({.id = "wrong_command",
+                    .display_name = "",
+                    .cure = "get it",
+                    .command = {"/nonexistent/adapter", "--json"},
+                    .environment = {},
+                    .reason = {},
+                    .variable = "WRONG_BENCH_CMD"});
   const auto start = Clock::now();
   const auto results = run(stacks);
   EXPECT_LT(elapsed_ms(start), 30'000);
@@ -156,9 +176,15 @@ TEST(Session, NoHostileAdapterCostsAnothersResults) {
   }
   const StackResult& good = results.at("good");
   EXPECT_EQ(good.status, StackStatus::ok) << good.reason;
-  EXPECT_EQ(latency_of(good).p50_ns, 2e6);
+  EXPECT_EQ(latency_of(good).p50_ns, 2e3);
   EXPECT_EQ(results.at("not_there").status, StackStatus::unavailable);
   EXPECT_EQ(results.at("not_there").cure, "get it");
+  const StackResult& wrong = results.at("wrong_command");
+  EXPECT_EQ(wrong.status, StackStatus::error);
+  EXPECT_EQ(wrong.cure, "");
+  EXPECT_NE(wrong.reason.find("WRONG_BENCH_CMD: the command '/nonexistent/adapter --json'"),
+            std::string::npos)
+      << wrong.reason;
   EXPECT_EQ(results.at("no_command").reason, "no command is known for it");
 }
 
@@ -181,6 +207,20 @@ TEST(Session, WhatCannotGetBetterIsNotTriedAgain) {
   for (const auto& each : run_session(stacks, request, reference_digests(request, 1), quick(5)))
     ++times[each.stack];
   EXPECT_EQ(times, (std::map<std::size_t, int>{{0, 1}, {1, 2}, {2, 5}}));
+}
+
+TEST(Session, ACureIsToldOnlyWhereOneHelps) {
+  Json missing;
+  missing["status"] = "unavailable";
+  missing["reason"] = "it is not here";
+  Json never = missing;
+  never["supported"] = false;
+  StackCommand first = shell("missing", saying(missing)), second = shell("never", saying(never));
+  first.cure = second.cure = "install it";
+  auto results = run({first, second});
+  EXPECT_EQ(results["missing"].cure, "install it");
+  EXPECT_EQ(results["never"].status, StackStatus::unavailable);
+  EXPECT_EQ(results["never"].cure, "");
 }
 
 TEST(Session, AFailureBesideGoodRepeatsIsTold) {

@@ -1,22 +1,15 @@
-// The workloads on an NVIDIA GPU: products by cuBLASLt or by our own kernel, GELU and mean by our
-// own kernels, timed by events of the device.
+// The workloads on a GPU: products by cuBLASLt or by our own kernel, GELU, mean and attention by
+// our own kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
-#include "bench/inputs.h"
 #include "bench/native/cublaslt_paths.h"
-#include "bench/native/narrow.h"
-#include "bench/native/native_stack.h"
+#include "bench/native/gpu_stack.h"
 #include "device/cublaslt.h"
-#include "device/cuda_device.h"
-#include "device/cuda_driver.h"
-#include "device/cuda_identity.h"
 #include "kernels/bench_kernels.h"
 
 namespace gpuready::bench {
@@ -49,91 +42,30 @@ struct Product {
   LtAlgorithm algorithm = {};
 };
 
-class CudaStack final : public NativeStack {
+class DenseStack final : public GpuStack {
  public:
-  CudaStack(const Request& request, bool tuned, std::unique_ptr<Device> device)
-      : r_(request), tuned_(tuned), device_(std::move(device)) {}
-  ~CudaStack() override {
-    if (graph_) (void)device_->destroy_graph(*graph_);
-    for (const EventId event : events_) (void)device_->destroy_event(event);
-  }
+  DenseStack(const Request& request, bool tuned, std::unique_ptr<Device> device)
+      : GpuStack(request, std::move(device)), tuned_(tuned) {}
 
   Result<void> open() {
-    facts.timer = "device_events";
-    facts.device_name = device_->info().name;
-    stream_.emplace(TRY(DeviceStream::make(*device_)));
-    for (const Kernel* kernel : {&kBenchGemm, &kBenchGelu, &kBenchMean, &kBenchAttention})
+    TRY(start());
+    for (const Kernel* kernel : {&kBenchGemm, &kBenchMean, &kBenchAttention})
       TRY(device_->prepare(*kernel));
     TRY(place_tensors());
     if (tuned_) TRY(tune());
-    facts.peak_memory_bytes = allocated_;
-    // After what the stack itself holds.
-    const std::uint64_t l2 = device_->info().l2_cache_bytes.value_or(64u << 20);
-    flush_bytes_ = std::max<std::uint64_t>(2 * l2, 64u << 20);
-    flush_.emplace(TRY(DeviceBuffer::make(*device_, 2 * flush_bytes_)));
-    return {};
-  }
-
-  // The first piece fills the queue and is not a sample.
-  Result<std::vector<double>> block(std::uint64_t iterations, std::uint64_t count) override {
-    while (events_.size() < count + 1) events_.push_back(TRY(device_->create_event()));
-    TRY(repeat(iterations));
-    for (std::uint64_t i = 0; i <= count; ++i) {
-      TRY(device_->record(events_[i], stream()));
-      if (i < count) TRY(repeat(iterations));
-    }
-    TRY(device_->synchronize(stream()));
-    std::vector<double> samples;
-    for (std::uint64_t i = 0; i < count; ++i)
-      samples.push_back(TRY(device_->elapsed_ms(events_[i], events_[i + 1])) /
-                        static_cast<double>(iterations));
-    return samples;
-  }
-
-  Result<double> cold_sample_ms() override {
-    while (events_.size() < 2) events_.push_back(TRY(device_->create_event()));
-    const DeviceAddress flush = flush_->address();
-    TRY(device_->copy_on_device(stream(), flush, flush + flush_bytes_, flush_bytes_));
-    TRY(device_->record(events_[0], stream()));
-    TRY(repeat(1));
-    TRY(device_->record(events_[1], stream()));
-    TRY(device_->synchronize(stream()));
-    return device_->elapsed_ms(events_[0], events_[1]);
+    return reserve_flush();
   }
 
   Result<std::vector<Output>> outputs() override {
     if (r_.task == Task::attention)
-      return std::vector<Output>{TRY(read(y_, attention_.rows, kHeadElements))};
-    if (r_.task != Task::mlp) return std::vector<Output>{TRY(read(y_, r_.m, r_.n))};
-    Output mean{1, 1, std::vector<float>(1)};
-    TRY(device_->copy_to_host(stream(), mean.values.data(), mean_, sizeof(float)));
-    TRY(device_->synchronize(stream()));
-    return std::vector<Output>{TRY(read(y_, r_.batch, r_.hidden)),
-                               TRY(read(z_, r_.batch, r_.batch)), std::move(mean)};
+      return std::vector<Output>{TRY(read(y_, attention_.rows, kHeadElements, r_.dtype))};
+    if (r_.task != Task::mlp) return std::vector<Output>{TRY(read(y_, r_.m, r_.n, r_.dtype))};
+    return std::vector<Output>{TRY(read(y_, r_.batch, r_.hidden, r_.dtype)),
+                               TRY(read(z_, r_.batch, r_.batch, r_.dtype)),
+                               TRY(read(mean_, 1, 1, Dtype::fp32))};
   }
 
  private:
-  StreamId stream() const { return stream_->id(); }
-
-  Result<DeviceAddress> allocate(std::uint64_t bytes) {
-    buffers_.push_back(TRY(DeviceBuffer::make(*device_, std::max<std::uint64_t>(bytes, 256))));
-    allocated_ += buffers_.back().bytes();
-    return buffers_.back().address();
-  }
-  Result<DeviceAddress> place(const Input& input) {
-    const auto bytes = narrowed(input.values, r_.dtype);
-    const DeviceAddress address = TRY(allocate(bytes.size()));
-    TRY(device_->copy_to_device(stream(), address, bytes.data(), bytes.size()));
-    TRY(device_->synchronize(stream()));
-    return address;
-  }
-  Result<Output> read(DeviceAddress address, std::uint64_t rows, std::uint64_t columns) {
-    std::vector<unsigned char> bytes(rows * columns * bytes_of(r_.dtype));
-    TRY(device_->copy_to_host(stream(), bytes.data(), address, bytes.size()));
-    TRY(device_->synchronize(stream()));
-    return Output{rows, columns, widened(bytes, r_.dtype)};
-  }
-
   Result<void> place_tensors() {
     const auto inputs = inputs_of(r_);
     std::vector<DeviceAddress> in;
@@ -191,6 +123,11 @@ class CudaStack final : public NativeStack {
         std::clamp<std::uint64_t>(wanted, 1, std::uint64_t{8} * device_->info().units));
   }
 
+  // Blocks for so many pieces of work: Vulkan's kernels take several each where there are more.
+  unsigned at_most_one_each(std::uint64_t pieces) const {
+    return static_cast<unsigned>(
+        std::min<std::uint64_t>(pieces, device_->info().max_blocks.value_or(~0u >> 1)));
+  }
   Result<void> launch(const Kernel& kernel, unsigned blocks, const auto& params) {
     return device_->launch(stream(), kernel, {.blocks = blocks, .threads = kBenchThreads}, &params,
                            sizeof params);
@@ -207,15 +144,15 @@ class CudaStack final : public NativeStack {
       return (size + kBenchGemmTile - 1) / kBenchGemmTile;
     };
     return launch(
-        kBenchGemm, static_cast<unsigned>(tiles(p.m) * tiles(p.n)),
+        kBenchGemm, at_most_one_each(tiles(p.m) * tiles(p.n)),
         BenchGemmParams{product.addresses.a, product.addresses.b, p.bias, product.addresses.c, p.m,
                         p.n, p.k, kernel_dtype(r_.dtype), p.b_transposed, product.gelu});
   }
-  Result<void> iterate() {
+  Result<void> iterate() override {
     if (r_.task == Task::attention)
       return launch(
           kBenchAttention,
-          static_cast<unsigned>((attention_.rows + kBenchAttentionRows - 1) / kBenchAttentionRows),
+          at_most_one_each((attention_.rows + kBenchAttentionRows - 1) / kBenchAttentionRows),
           attention_);
     if (r_.task == Task::copy)
       return device_->copy_on_device(stream(), y_, source_, r_.m * r_.n * bytes_of(r_.dtype));
@@ -225,25 +162,11 @@ class CudaStack final : public NativeStack {
                   BenchMeanParams{z_, r_.batch * r_.batch, partial_, counter_, mean_,
                                   kernel_dtype(r_.dtype)});
   }
-  Result<void> repeat(std::uint64_t iterations) {
-    for (std::uint64_t i = 0; i < iterations; ++i)
-      TRY(graph_ ? device_->launch_graph(stream(), *graph_) : iterate());
-    return {};
-  }
-
-  // Three times of an iteration of the whole workload, as it is set up now: an algorithm is to be
-  // the best where the others' tensors have passed through the caches.
-  Result<std::vector<double>> trials_ms(double least_ms) {
-    TRY(block(1, 1));
-    const double once = std::max(TRY(block(1, 1))[0], 1e-4);
-    return block(static_cast<std::uint64_t>(std::ceil(least_ms / 3 / once)), 3);
-  }
-  Result<double> trial_ms(double least_ms) { return std::ranges::min(TRY(trials_ms(least_ms))); }
-
   Result<void> tune() {
     const auto start = Clock::now();
     library_ = TRY(CublasLt::open(cublaslt_paths()));
     facts.versions["cublaslt"] = library_->version();
+    TRY(device_->prepare(kBenchGelu));
     workspace_ = TRY(allocate(kWorkspaceBytes));
     for (Product& product : products_) {
       product.prepared.emplace(
@@ -319,58 +242,27 @@ class CudaStack final : public NativeStack {
     return chosen.second;
   }
 
-  // A graph spares the host; a stream has shorter gaps between iterations.
-  Result<void> choose_graph() {
-    const double as_stream = TRY(trial_ms(10 * kTrialMs));
-    TRY(device_->begin_capture(stream()));
-    const auto recorded = iterate();
-    const auto graph = device_->end_capture(stream());
-    if (!recorded || !graph) {
-      facts.notes.push_back("launched one by one: no CUDA graph: " +
-                            (recorded ? graph.error() : recorded.error()).message);
-      return {};
-    }
-    graph_ = *graph;
-    const double as_graph = TRY(trial_ms(10 * kTrialMs));
-    const bool better = as_graph <= as_stream;
-    facts.notes.push_back(
-        fmt::format("launched {}: {:.4f} ms as a CUDA graph, {:.4f} ms one by one",
-                    better ? "as a CUDA graph" : "one by one", as_graph, as_stream));
-    if (better) return {};
-    const GraphId unused = *std::exchange(graph_, std::nullopt);
-    return device_->destroy_graph(unused);
-  }
-
-  const Request r_;
   const bool tuned_;
-  std::unique_ptr<Device> device_;
   std::unique_ptr<CublasLt> library_;
-  std::optional<DeviceStream> stream_;
-  std::vector<DeviceBuffer> buffers_;
-  std::optional<DeviceBuffer> flush_;
-  std::uint64_t flush_bytes_ = 0, allocated_ = 0;
   DeviceAddress source_ = 0, act_ = 0, y_ = 0, z_ = 0, mean_ = 0, partial_ = 0, counter_ = 0,
                 workspace_ = 0;
   unsigned mean_blocks_ = 1;
   std::vector<Product> products_;
   BenchAttentionParams attention_ = {};
-  std::optional<GraphId> graph_;
-  std::vector<EventId> events_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<NativeStack>> open_cuda_stack(const Request& request, bool tuned) {
+Result<std::unique_ptr<NativeStack>> open_dense_stack(const Request& request, bool tuned) {
+  if (request.device == "vulkan" && request.dtype != Dtype::fp32)
+    return fail(ErrorKind::unsupported,
+                fmt::format("gpuready's kernels for Vulkan compute in fp32, not in {}",
+                            to_string(request.dtype)));
   if (!tuned && request.dtype == Dtype::tf32)
     return fail(ErrorKind::unsupported, "gpuready's own kernels have no tf32");
   if (tuned && (request.task == Task::copy || request.task == Task::attention))
     return fail(ErrorKind::unsupported, fmt::format("cuBLASLt has no {}", to_string(request.task)));
-  const CudaDriver* driver = TRY(CudaDriver::start());
-  const auto identities = TRY(list_cuda_identities(*driver));
-  if (identities.empty())
-    return fail(ErrorKind::no_device, "the CUDA driver shows no GPU to this process");
-  auto stack =
-      std::make_unique<CudaStack>(request, tuned, TRY(open_cuda_device(identities.front().uuid)));
+  auto stack = std::make_unique<DenseStack>(request, tuned, TRY(open_gpu(request)));
   TRY(stack->open());
   return stack;
 }

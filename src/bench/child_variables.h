@@ -1,0 +1,24 @@
+// The environment variables that a stack's process is given and that may change what it does.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace gpuready::bench {
+
+using VariableChanges = std::span<const std::pair<std::string, std::optional<std::string>>>;
+
+// Whether a run records the variable, by the table of docs/bench-run.md. Never one whose name says
+// that it holds a secret.
+bool is_recorded(std::string_view name);
+
+// Of a process that starts in `environment` (as environ(7), ended by a null) with these changes.
+// Variables of the contract (request.h) are left out: the workload and the protocol say the same.
+std::map<std::string, std::string> recorded_variables(const char* const* environment,
+                                                      VariableChanges changes);
+
+}  // namespace gpuready::bench

@@ -1,0 +1,82 @@
+// `gpuready bench import`: a result of another program as a run of ours, by a tag.
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/bench_commands.h"
+#include "cli/bench_options.h"
+#include "cli/options.h"
+#include "report/bench/run_report.h"
+#include "report/text_layout.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct BenchImportOptions {
+  Globals globals;
+  std::string folder{bench::kResultsFolder}, file, tag;
+};
+
+Result<bench::RunRecord> imported(const BenchImportOptions& options, Host& host) {
+  auto run = TRY(bench::read_run_file(host, options.file));
+  if (!options.tag.empty()) run.tag = options.tag;
+  TRY(bench::check_tag(run.tag));
+  if (run.started_utc.empty()) {  // nvbench
+    run.started_utc = format_utc(std::time(nullptr));
+    run.notes.emplace_back("The file holds no time; it was imported at the one given.");
+  }
+  TRY(bench::check_same_work(host, options.folder, run.tag, run.workload));
+  for (const auto& [id, path] : bench::run_files_of(host, options.folder)
+                                    .value_or(std::vector<std::pair<std::string, std::string>>()))
+    if (id == run.id)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{} was imported already: {}", printable(options.file), path));
+  return run;
+}
+
+int run_bench_import(BenchImportOptions& options) {
+  if (const auto bad = bad_output(options.globals)) return complain(*bad);
+  const auto start = Clock::now();
+  const auto host = make_live_host();
+  const auto run = imported(options, *host);
+  if (!run) return complain(run.error());
+  Envelope envelope = begin_envelope("bench import");
+  envelope.conclusion = fmt::format("A result of {} is a run now, with {}.", run->protocol.origin,
+                                    counted(run->stacks.size(), "stack"));
+  envelope.duration_ms = elapsed_ms(start);
+  const Json doc = to_json(*run, envelope);
+  if (const auto saved = bench::save_run(options.folder, *run, dump(doc)); !saved)
+    return complain(saved.error());
+  return deliver(Delivery{.envelope = envelope,
+                          .json = [&] { return doc; },
+                          .terminal =
+                              [&](const TerminalStyle& style) {
+                                return render_terminal(
+                                    *run, envelope, bench::run_path(options.folder, *run), style);
+                              }},
+                 options.globals);
+}
+
+}  // namespace
+
+void declare_bench_import(CommandSpec& command) {
+  auto options = std::make_shared<BenchImportOptions>();
+  command.run = [options] { return run_bench_import(*options); };
+  add_output(command, options->globals);
+  command.add({{.name = "FILE",
+                .value = &options->file,
+                .help = "JSON of google/benchmark, nvbench or llama-bench, or a run of ours",
+                .required = true},
+               {.name = "--tag",
+                .value = &options->tag,
+                .help = "Tag of the run; the file's name if not given",
+                .type = "NAME"},
+               results_option(options->folder)});
+  command.footer =
+      "Exit codes: 0 it was taken in; 2 wrong usage, bad input, or it is there already.";
+}
+
+}  // namespace gpuready::cli

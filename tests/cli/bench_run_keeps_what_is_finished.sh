@@ -1,0 +1,50 @@
+. "$LIB"
+# What had ended when a run is interrupted is kept, under a name of its own, and never taken for a whole run.
+rm -rf bench-results started interrupted.json
+cat >stack.sh <<'END'
+echo >>started
+[ "$(wc -l <started)" -lt 3 ] || { echo waits >&2; exec sleep 300; }
+exec "$GPUREADY" bench adapter
+END
+export MINE_BENCH_CMD="sh '$PWD/stack.sh'" GPUREADY
+bench=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4 --seed 1)
+expect_exit 0 "${bench[@]}" --adapters gpuready --repeats 2 --tag first
+kept=$(cat bench-results/*__first.json)
+for name in TERM INT; do
+  rm -f started
+  "${bench[@]}" --adapters mine --repeats 9 --tag first --replace --json interrupted.json >cut.txt 2>&1 &
+  run=$!
+  until [ -e started ] && [ "$(wc -l <started)" = 3 ]; do
+    kill -0 "$run" || die "it ended before: $(cat cut.txt)"
+    sleep 0.1
+  done
+  kill -$name "$run"
+  got=0
+  wait "$run" || got=$?
+  [ "$got" = 130 ] || die "exit $got instead of 130: $(cat cut.txt)"
+  expect_in "nothing is ranked" "$(cat cut.txt)"
+done
+python3 - <<'END'
+import json
+run = json.load(open("interrupted.json"))["run"]
+assert run["interrupted"] is True and run["tag"] == "first-interrupted", run
+assert len(run["stacks"][0]["repeats"]) == 2, run["stacks"][0]
+END
+[ "$(ls bench-results/*__first-interrupted.json | wc -l)" = 2 ] || die "not kept: $(ls bench-results)"
+# The tag is as it was, and so is what is latest.
+[ "$kept" = "$(cat bench-results/*__first.json)" ] || die "an interrupted run replaced the tag's"
+[ "$(cat bench-results/latest)" = first ] || die "latest is an interrupted run"
+expect_exit 2 "$GPUREADY" bench compare first first-interrupted
+expect_in "was interrupted" "$err"
+expect_exit 0 "$GPUREADY" bench report first,first-interrupted --md report.md
+expect_in "mine: interrupted" "$(cat report.md)"
+# Before the first repeat has ended there is nothing to keep.
+printf '1\n2\n' >started
+"${bench[@]}" --adapters mine --repeats 9 --tag none >cut.txt 2>&1 &
+run=$!
+until [ "$(wc -l <started)" = 3 ]; do kill -0 "$run" || die "it ended before"; sleep 0.1; done
+kill -TERM "$run"
+got=0
+wait "$run" || got=$?
+[ "$got" = 130 ] || die "exit $got instead of 130: $(cat cut.txt)"
+[ -z "$(ls bench-results/*none* 2>/dev/null)" ] || die "a run without a repeat was kept"

@@ -1,0 +1,30 @@
+. "$LIB"
+# Versions, settings and variables of the stacks stand in the run's document, and secrets do not.
+rm -rf bench-results run.json
+cat >mine.py <<'END'
+import json, os, subprocess
+answer = json.loads(subprocess.run([os.environ["GPUREADY"], "bench", "adapter"], capture_output=True).stdout)
+answer["versions"] = {"mine": "1.2", "libmine": 3}
+answer["settings"] = {"mode": "fast", "threads": 4, "graphs": True, "list": [1]}
+print(json.dumps(answer))
+END
+export MINE_BENCH_CMD="python3 '$PWD/mine.py'" XLA_FLAGS="--a --b" OMP_NUM_THREADS=2 NVIDIA_API_KEY=hidden-value
+unset LD_LIBRARY_PATH
+expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.25 --iters 4 \
+  --adapters mine --repeats 1 --json run.json
+python3 - <<'END'
+import json
+text = open("run.json").read()
+run = json.loads(text)["run"]
+variables = run["environment"]["variables"]
+assert variables["XLA_FLAGS"] == "--a --b" and variables["OMP_NUM_THREADS"] == "2", variables
+assert "LD_LIBRARY_PATH" not in variables and "HOME" not in variables, variables
+assert "hidden-value" not in text
+stack = run["stacks"][0]
+assert stack["versions"] == {"libmine": "3", "mine": "1.2"}, stack["versions"]
+assert stack["settings"] == {"graphs": "true", "mode": "fast", "threads": "4"}, stack["settings"]
+repeat = stack["repeats"][0]
+assert repeat["memory_seen"] == "resident" and repeat["memory_peak_bytes"] > 1e6, repeat
+protocol = run["protocol"]
+assert protocol["max_seconds"] == 0.25 and protocol["repeats"] == 1, protocol
+END
