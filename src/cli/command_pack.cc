@@ -6,7 +6,7 @@ namespace gpuready::cli {
 namespace {
 
 // One line a subcommand; each has a file of its own, command_pack_<name>.cc.
-constexpr CommandEntry kSubcommands[] = {
+constexpr CommandEntry kPackSubcommands[] = {
     {"inspect", "List the device code in files and archives, and which GPUs it runs on",
      declare_pack_inspect},
     {"explain", "Say what each GPU here would load, why not, and what would help",
@@ -30,6 +30,6 @@ constexpr CommandEntry kSubcommands[] = {
 
 }  // namespace
 
-void declare_pack(CommandSpec& command) { command.subcommands = kSubcommands; }
+void declare_pack(CommandSpec& command) { command.subcommands = kPackSubcommands; }
 
 }  // namespace gpuready::cli

@@ -9,7 +9,6 @@
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
 #include "cli/terminal.h"
-#include "host/folders.h"
 #include "pack/release/adopt.h"
 #include "pack/release/scan.h"
 #include "report/pack/release_report.h"
@@ -17,7 +16,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackAdoptOptions {
   Globals globals;
   std::vector<std::string> archives, exclude, system;
   std::string name, version, key, to;
@@ -25,7 +24,7 @@ struct Options {
   bool accept_gaps = false;
 };
 
-Result<pack::Recipe> recipe_of(const Options& options) {
+Result<pack::Recipe> recipe_of(const PackAdoptOptions& options) {
   pack::Recipe recipe;
   recipe.name = options.name;
   recipe.version = options.version;
@@ -38,7 +37,7 @@ Result<pack::Recipe> recipe_of(const Options& options) {
   return recipe;
 }
 
-Result<PublishReport> adopt(const Options& options) {
+Result<PublishReport> adopt(const PackAdoptOptions& options) {
   const auto host = make_live_host();
   auto recipe = TRY(recipe_of(options));
   std::vector<pack::ExistingPackage> packages;
@@ -50,7 +49,7 @@ Result<PublishReport> adopt(const Options& options) {
                   fmt::format("two archives are the variant {}: write VARIANT=FILE", variant));
   }
   const auto key = TRY(read_secret_key(*host, options.key, options.password_file));
-  TRY(make_folders(options.to));
+  TRY(make_named_folder("--to", options.to));
   ProgressLine line(options.globals.quiet);
   pack::AdoptOptions how;
   how.work_folder = options.to + "/.gpuready-adopt";
@@ -72,7 +71,7 @@ Result<PublishReport> adopt(const Options& options) {
   return report;
 }
 
-int run(const Options& options) {
+int run_pack_adopt(const PackAdoptOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.key})) return complain(*bad);
   const auto report = adopt(options);
@@ -83,8 +82,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_adopt(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackAdoptOptions>();
+  command.run = [options] { return run_pack_adopt(*options); };
   command.add({
       {.name = "ARCHIVE",
        .value = &options->archives,

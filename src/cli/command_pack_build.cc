@@ -10,7 +10,6 @@
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
 #include "cli/terminal.h"
-#include "host/folders.h"
 #include "pack/release/containerfile.h"
 #include "pack/release/scan.h"
 #include "report/exit_rules.h"
@@ -19,7 +18,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackBuildOptions {
   Globals globals;
   std::string recipe = "pack.toml", out = "build/pack";
   std::vector<std::string> variants;
@@ -28,14 +27,14 @@ struct Options {
   unsigned level = 9;
 };
 
-Result<BuildReport> build(const Options& options) {
+Result<BuildReport> build(const PackBuildOptions& options) {
   const auto host = make_live_host();
   const auto recipe = TRY(read_recipe(*host, options.recipe));
   for (const auto& name : options.variants)
     if (std::ranges::find(recipe.variants, name, &pack::VariantRecipe::name) ==
         recipe.variants.end())
       return fail(ErrorKind::bad_input, fmt::format("{} has no variant {}", options.recipe, name));
-  TRY(make_folders(options.out));
+  TRY(make_named_folder("--out", options.out));
   ProgressLine line(options.globals.quiet);
   pack::BuildOptions how;
   how.out_folder = options.out;
@@ -57,20 +56,24 @@ Result<BuildReport> build(const Options& options) {
 }
 
 // Nothing is built: the text goes where output goes.
-Result<void> print_containerfile(const Options& options) {
+Result<void> print_containerfile(const PackBuildOptions& options) {
   const auto host = make_live_host();
   const auto recipe = TRY(read_recipe(*host, options.recipe));
   const auto cuda = parse_version(*options.containerfile);
   if (!cuda)
     return fail(
         ErrorKind::bad_input,
-        fmt::format("--containerfile {}: a CUDA release, such as 12.9", *options.containerfile));
+        fmt::format("--containerfile {}: not a CUDA release such as 12.9", *options.containerfile));
   const auto folder =
       std::filesystem::absolute(options.recipe).lexically_normal().parent_path().string();
-  return write_file("-", TRY(pack::containerfile(recipe, folder, *cuda)));
+  const auto text = pack::containerfile(recipe, folder, *cuda);
+  if (!text)
+    return fail(text.error().kind, fmt::format("{}: --containerfile {}: {}", options.recipe,
+                                               *options.containerfile, text.error().message));
+  return write_file("-", *text);
 }
 
-int run(const Options& options) {
+int run_pack_build(const PackBuildOptions& options) {
   if (options.containerfile) {
     const auto printed = print_containerfile(options);
     return printed ? 0 : complain(printed.error());
@@ -88,8 +91,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_build(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackBuildOptions>();
+  command.run = [options] { return run_pack_build(*options); };
   command.add({
       {.name = "RECIPE", .value = &options->recipe, .help = "The recipe (default: pack.toml)"},
       {.name = "--out",

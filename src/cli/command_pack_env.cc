@@ -20,7 +20,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackEnvOptions {
   Globals globals;
   std::optional<std::string> name, to, variant;
   bool check = false;
@@ -52,7 +52,7 @@ Result<EnvReport> environment_of(const InstalledPackage& here,
 }
 
 // Files alone are read unless something changed, so that a program can ask at each start.
-Result<EnvReport> check(const InstalledPackage& here) {
+Result<EnvReport> check(const InstalledPackage& here, bool named_by_folder) {
   const auto current = TRY(pack::read_current(here.store()));
   const auto now = pack::machine_mark(inspect(*here.host, {.libraries = false}));
   EnvReport found;
@@ -69,15 +69,17 @@ Result<EnvReport> check(const InstalledPackage& here) {
   if (!selection.variants.empty()) found.variant = join(selection.variants, "+");
   found.right = found.variant == current.installed.variant;
   found.again = fmt::format("gpuready pack install {}", current.installed.from);
+  if (named_by_folder) found.again += " --to " + here.places.store;
   return found;
 }
 
-int run(const Options& options) {
+int run_pack_env(const PackEnvOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto here = open_here(options.name, options.to);
   if (!here) return complain(here.error(), exit_of_error(here.error()));
-  const auto found = options.check ? check(*here) : environment_of(*here, options.variant);
+  const auto found =
+      options.check ? check(*here, options.to.has_value()) : environment_of(*here, options.variant);
   if (!found) return complain(found.error(), exit_of_error(found.error()));
   Envelope envelope = begin_envelope("pack env");
   conclude(*found, envelope);
@@ -87,8 +89,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_env(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackEnvOptions>();
+  command.run = [options] { return run_pack_env(*options); };
   command.add({
       {.name = "NAME", .value = &options->name, .help = "The package"},
       place_option(options->to),

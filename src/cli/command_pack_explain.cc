@@ -14,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackExplainOptions {
   Globals globals;  // of them the output's, --replay, --fake and --timeout
   std::string path;
   std::vector<std::string> gpus;
@@ -37,7 +37,7 @@ struct Subject {
   pack::Driver driver;
 };
 
-Result<Subject> named(const Options& options) {
+Result<Subject> named(const PackExplainOptions& options) {
   Subject subject;
   for (const std::string& name : options.gpus) {
     auto gpu = pack::parse_target_gpu(name);
@@ -52,7 +52,7 @@ Result<Subject> named(const Options& options) {
 }
 
 // The GPUs of this machine, or of a recording, each kind once.
-Result<Subject> of_machine(const Options& options) {
+Result<Subject> of_machine(const PackExplainOptions& options) {
   auto host = TRY(open_host(options.globals));
   const Machine machine = TRY(inspect_as_asked(*host, options.globals, {}));
   Subject subject;
@@ -75,7 +75,7 @@ Result<Subject> of_machine(const Options& options) {
   return subject;
 }
 
-int run(const Options& options) {
+int run_pack_explain(const PackExplainOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
   auto subject = options.gpus.empty() ? of_machine(options) : named(options);
@@ -104,8 +104,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_explain(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackExplainOptions>();
+  command.run = [options] { return run_pack_explain(*options); };
   command.add({
       code_path_option(options->path),
       {.name = "--gpu",

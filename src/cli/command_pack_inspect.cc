@@ -10,13 +10,13 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackInspectOptions {
   Globals globals;  // of them the output's alone
   std::string path;
   bool details = false;
 };
 
-int run(const Options& options) {
+int run_pack_inspect(const PackInspectOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
   const auto host = make_live_host();
@@ -37,8 +37,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_inspect(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackInspectOptions>();
+  command.run = [options] { return run_pack_inspect(*options); };
   command.add({
       code_path_option(options->path),
       {.name = "--details",

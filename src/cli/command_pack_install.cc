@@ -17,12 +17,13 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackInstallOptions {
   Globals globals;
   MachineOptions machine;
   std::string from;
   std::optional<std::string> key, to, variant, report, report_key, password_file;
   bool dry_run = false, no_load_test = false;
+  double wait = kUsualWaitSeconds;
 };
 
 // "fetching 412 MiB of 1.0 GiB, 52 MB/s"
@@ -38,14 +39,14 @@ struct Progress {
   }
 };
 
-InstallReport ended(const Error& error, const Options& options) {
+InstallReport ended(const Error& error, const PackInstallOptions& options) {
   InstallReport report;
   report.from = options.from;
   report.outcome.error = error;
   return report;
 }
 
-InstallReport install(const Options& options) {
+InstallReport install(const PackInstallOptions& options) {
   const auto host = make_live_host();
   pack::BestOptions best;
   if (options.key) {
@@ -66,13 +67,14 @@ InstallReport install(const Options& options) {
   best.how.dry_run = options.dry_run;
   best.how.always_test = options.report.has_value();
   best.how.cancel = &interrupted();
+  best.how.wait = lock_wait(options.wait, options.globals.quiet);
   ProgressLine line(options.globals.quiet);
   best.how.progress = Progress{line};
   return pack::install_best(*host, **origin, *machine, best);
 }
 
 // Nothing is installed yet: what would keep the report from being written, and the key that signs.
-Result<std::optional<pack::SecretKey>> prepare_report(const Options& options) {
+Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& options) {
   if (!options.report) return std::nullopt;
   if (options.dry_run || options.no_load_test || options.machine.gpus || options.machine.replay)
     return fail(ErrorKind::bad_input,
@@ -84,7 +86,8 @@ Result<std::optional<pack::SecretKey>> prepare_report(const Options& options) {
 }
 
 // Says what became of it.
-Result<std::string> write_report(const Options& options, const std::optional<pack::SecretKey>& key,
+Result<std::string> write_report(const PackInstallOptions& options,
+                                 const std::optional<pack::SecretKey>& key,
                                  std::optional<pack::LoadReport> report,
                                  const std::string& version) {
   if (!report) return *options.report + " is not written: nothing was loaded.";
@@ -101,7 +104,7 @@ Result<std::string> write_report(const Options& options, const std::optional<pac
   return fmt::format("{} is signed by key {}.", *options.report, key->public_key().id_text());
 }
 
-int run(const Options& options) {
+int run_pack_install(const PackInstallOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
@@ -122,8 +125,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_install(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackInstallOptions>();
+  command.run = [options] { return run_pack_install(*options); };
   command.add({
       release_option(options->from),
       key_option(options->key),
@@ -148,14 +151,15 @@ void declare_pack_install(CommandSpec& command) {
        .type = "KEYFILE",
        .needs = "--report"},
       password_option(options->password_file),
+      wait_option(options->wait),
   });
   add_machine_options(command, options->machine);
   add_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 installed, or it was already; 1 not trusted (signature, hash, expiry, an "
-      "older\n"
-      "version) or it does not load: nothing was changed; 2 wrong usage; 4 not reached, or no "
-      "room.";
+      "What cannot be fetched or does not load gives way to the CPU's variant, with the reason.\n"
+      "Exit codes: 0 installed, or it was already, or the release has nothing for this machine;\n"
+      "1 not trusted (signature, hash, expiry, an older version) or it does not load: nothing was\n"
+      "changed; 2 wrong usage; 4 not reached, no room, or another gpuready is not done in time.";
 }
 
 }  // namespace gpuready::cli

@@ -14,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackKeyOptions {
   Globals globals;
   std::string name = "pack";
   std::optional<std::string> password_file, signed_by, signed_by_password, package, after;
@@ -22,7 +22,8 @@ struct Options {
 };
 
 // The old keys with the new one behind them, signed by the last of them.
-Result<std::string> chain_of(Host& host, const Options& options, const pack::PublicKey& next) {
+Result<std::string> chain_of(Host& host, const PackKeyOptions& options,
+                             const pack::PublicKey& next) {
   pack::KeyChain chain{*options.package, {}};
   if (options.after)
     chain = TRY(pack::parse_key_chain(TRY(host.read_file(*options.after, pack::kMostKeyChainBytes)),
@@ -36,7 +37,7 @@ Result<std::string> chain_of(Host& host, const Options& options, const pack::Pub
   return pack::key_chain_text(chain);
 }
 
-Result<KeyFiles> make_key(const Options& options) {
+Result<KeyFiles> make_key(const PackKeyOptions& options) {
   KeyFiles files{options.name + ".key", options.name + ".pub", {}, {}};
   if (options.signed_by) files.chain_path = options.name + ".keys.json";
   // Before a password is asked for.
@@ -65,7 +66,7 @@ Result<KeyFiles> make_key(const Options& options) {
   return files;
 }
 
-int run(const Options& options) {
+int run_pack_key(const PackKeyOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto files = make_key(options);
@@ -77,8 +78,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_key(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackKeyOptions>();
+  command.run = [options] { return run_pack_key(*options); };
   command.add({
       {.name = "NAME",
        .value = &options->name,

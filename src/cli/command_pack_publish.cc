@@ -7,7 +7,6 @@
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
-#include "host/folders.h"
 #include "pack/release/oci.h"
 #include "pack/store/load_report.h"
 #include "report/pack/release_report.h"
@@ -15,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackPublishOptions {
   Globals globals;
   std::string recipe = "pack.toml", built = "build/pack", key, to;
   std::optional<std::string> password_file, chain, proof, oci;
@@ -42,11 +41,11 @@ Result<std::vector<pack::HandedReport>> read_reports(Host& host, const std::stri
   return reports;
 }
 
-Result<PublishReport> publish(const Options& options) {
+Result<PublishReport> publish(const PackPublishOptions& options) {
   const auto host = make_live_host();
   const auto recipe = TRY(read_recipe(*host, options.recipe));
   const auto key = TRY(read_secret_key(*host, options.key, options.password_file));
-  TRY(make_folders(options.to));
+  TRY(make_named_folder("--to", options.to));
   pack::PublishOptions how;
   how.built_folder = options.built;
   how.out_folder = options.to;
@@ -71,7 +70,7 @@ Result<PublishReport> publish(const Options& options) {
   return report;
 }
 
-int run(const Options& options) {
+int run_pack_publish(const PackPublishOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.recipe, options.key}))
     return complain(*bad);
@@ -84,8 +83,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_publish(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackPublishOptions>();
+  command.run = [options] { return run_pack_publish(*options); };
   command.add({
       {.name = "RECIPE", .value = &options->recipe, .help = "The recipe (default: pack.toml)"},
       signing_key_option(options->key),

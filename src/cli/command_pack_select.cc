@@ -12,31 +12,35 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct PackSelectOptions {
   Globals globals;
   MachineOptions machine;
   std::string from;
   std::optional<std::string> key, to;
 };
 
-Result<SelectReport> select(const Options& options) {
+// `not_trusted`: the error is the release's.
+Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted) {
   const auto host = make_live_host();
   std::optional<pack::PublicKey> key;
   if (options.key) key = TRY(pack::read_public_key(*host, *options.key));
   const auto origin = TRY(pack::open_origin(*host, options.from));
-  const auto store = options.to ? TRY(pack::places_of(*host, "", options.to)).store : std::string();
-  const auto release = TRY(pack::read_release(*host, *origin, key, store));
+  const auto read = pack::read_trusted_release(*host, *origin, key, options.to);
+  not_trusted = !read && read.error().kind == ErrorKind::bad_input;
+  const auto release = TRY(read);
   SelectReport report{
       release.manifest.name, release.manifest.version, TRY(machine_for(options.machine)), {}};
   report.selection = pack::select_variant(release.manifest, report.machine);
   return report;
 }
 
-int run(const Options& options) {
+int run_pack_select(const PackSelectOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
-  const auto report = select(options);
-  if (!report) return complain(report.error(), exit_of_error(report.error()));
+  bool not_trusted = false;
+  const auto report = select(options, not_trusted);
+  if (!report)
+    return complain(report.error(), not_trusted ? Exit::unhealthy : exit_of_error(report.error()));
   Envelope envelope = begin_envelope("pack select");
   conclude(*report, envelope);
   return deliver_report(envelope, *report, start, options.globals);
@@ -45,15 +49,17 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_pack_select(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<PackSelectOptions>();
+  command.run = [options] { return run_pack_select(*options); };
   command.add({release_option(options->from), key_option(options->key), place_option(options->to)});
   add_machine_options(command, options->machine);
   add_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 a variant is chosen, if only the CPU's; 2 wrong usage, or a release that is "
-      "not\n"
-      "trusted; 3 no variant fits; 4 the release could not be read.";
+      "Exit codes: 0 a variant is chosen, if only the CPU's; 1 the release is not trusted "
+      "(signature,\n"
+      "expiry, a version below one seen before); 2 wrong usage; 3 no variant fits; 4 the release "
+      "could\n"
+      "not be read.";
 }
 
 }  // namespace gpuready::cli

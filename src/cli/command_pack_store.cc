@@ -18,10 +18,13 @@ namespace {
 
 using pack::Store;
 
-struct Options {
+struct PackStoreOptions {
   Globals globals;
   std::optional<std::string> name, to;
   std::optional<std::uint64_t> number;
+  double wait = kUsualWaitSeconds;
+  bool forget = false;
+  pack::LockWait lock() const { return lock_wait(wait, globals.quiet); }
 };
 
 Result<PackageState> state_of(const InstalledPackage& here) {
@@ -34,7 +37,7 @@ struct Outcome {
   std::string conclusion;
 };
 
-Result<Outcome> list(const Options& options) {
+Result<Outcome> list(const PackStoreOptions& options) {
   Outcome outcome;
   if (options.name || options.to) {
     outcome.packages.push_back(TRY(state_of(TRY(open_here(options.name, options.to)))));
@@ -42,7 +45,7 @@ Result<Outcome> list(const Options& options) {
     const auto host = make_live_host();
     const auto home = host->environment("HOME").value_or("") + "/.local/share";
     for (const auto& name : host->list_directory(home).value_or(std::vector<std::string>())) {
-      Options one = options;
+      PackStoreOptions one = options;
       one.name = name;
       if (const auto here = open_here(one.name, one.to))
         outcome.packages.push_back(TRY(state_of(*here)));
@@ -52,9 +55,9 @@ Result<Outcome> list(const Options& options) {
   return outcome;
 }
 
-Result<Outcome> verify(const Options& options) {
+Result<Outcome> verify(const PackStoreOptions& options) {
   const auto here = TRY(open_here(options.name, options.to));
-  const auto store = here.store();
+  auto store = here.store();
   auto state = TRY(state_of(here));
   const auto current = TRY(pack::read_current(store));
   state.problems = TRY(pack::verify_current(*here.host, store, current));
@@ -68,30 +71,40 @@ Result<Outcome> verify(const Options& options) {
   return Outcome{{std::move(state)}, std::move(conclusion)};
 }
 
-Result<Outcome> rollback(const Options& options) {
+Result<Outcome> rollback(const PackStoreOptions& options) {
   const auto here = TRY(open_here(options.name, options.to));
-  const auto now = TRY(pack::roll_back(*here.host, live_storage(), here.places, options.number));
+  const auto now =
+      TRY(pack::roll_back(*here.host, live_storage(), here.places, options.number, options.lock()));
   return Outcome{
       {TRY(state_of(here))},
       fmt::format("{} {}, variant {}, is current now.", now.name, now.version, now.variant)};
 }
 
-Result<Outcome> collect(const Options& options) {
+Result<Outcome> collect(const PackStoreOptions& options) {
   const auto here = TRY(open_here(options.name, options.to));
-  const auto done = TRY(pack::collect_garbage(*here.host, live_storage(), here.places));
+  const auto done =
+      TRY(pack::collect_garbage(*here.host, live_storage(), here.places, options.lock()));
   return Outcome{
       {TRY(state_of(here))},
       fmt::format("Removed {} old versions and {} files that no other needs ({}).",
                   done.generations.size(), done.objects.files, format_bytes(done.objects.bytes))};
 }
 
-Result<Outcome> uninstall(const Options& options) {
-  const auto here = TRY(open_here(options.name, options.to));
-  TRY(pack::uninstall(*here.host, live_storage(), here.places));
-  return Outcome{{}, here.places.store + " is removed."};
+Result<Outcome> uninstall(const PackStoreOptions& options) {
+  const auto here = TRY(open_here(options.name, options.to, options.forget));
+  TRY(pack::uninstall(*here.host, live_storage(), here.places, options.forget, options.lock()));
+  return Outcome{
+      {},
+      here.places.store +
+          (options.forget
+               ? " is removed, and what was known of the package is forgotten."
+               : " is empty now. Its state.json remembers the key and the highest version "
+                 "seen, so that no server goes back behind it (--forget removes that, "
+                 "too).")};
 }
 
-int run(const Options& options, const char* name, Result<Outcome> (*work)(const Options&)) {
+int run_pack_store(const PackStoreOptions& options, const char* name,
+                   Result<Outcome> (*work)(const PackStoreOptions&)) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto outcome = work(options);
@@ -103,10 +116,11 @@ int run(const Options& options, const char* name, Result<Outcome> (*work)(const 
   return deliver_report(envelope, outcome->packages, start, options.globals);
 }
 
-std::shared_ptr<Options> declare(CommandSpec& command, const char* name,
-                                 Result<Outcome> (*work)(const Options&), bool required) {
-  auto options = std::make_shared<Options>();
-  command.run = [options, name, work] { return run(*options, name, work); };
+std::shared_ptr<PackStoreOptions> declare(CommandSpec& command, const char* name,
+                                          Result<Outcome> (*work)(const PackStoreOptions&),
+                                          bool required) {
+  auto options = std::make_shared<PackStoreOptions>();
+  command.run = [options, name, work] { return run_pack_store(*options, name, work); };
   command.add({
       {.name = "NAME",
        .value = &options->name,
@@ -117,7 +131,7 @@ std::shared_ptr<Options> declare(CommandSpec& command, const char* name,
   return options;
 }
 
-constexpr const char* kExits =
+constexpr const char* kPackStoreExits =
     "Exit codes: 0 done; 1 damaged; 2 wrong usage; 4 it could not be done.";
 
 }  // namespace
@@ -134,16 +148,26 @@ void declare_pack_rollback(CommandSpec& command) {
   command.add({{.name = "--number",
                 .value = &options->number,
                 .help = "The version with this number in pack list (default: the one before)",
-                .type = "N"}});
-  command.footer = kExits;
+                .type = "N"},
+               wait_option(options->wait)});
+  command.footer = kPackStoreExits;
 }
 void declare_pack_gc(CommandSpec& command) {
-  declare(command, "gc", collect, true);
-  command.footer = "Keeps the current version and the one before it.\n" + std::string(kExits);
+  auto options = declare(command, "gc", collect, true);
+  command.add({wait_option(options->wait)});
+  command.footer =
+      "Keeps the current version and the one before it.\n" + std::string(kPackStoreExits);
 }
 void declare_pack_uninstall(CommandSpec& command) {
-  declare(command, "uninstall", uninstall, true);
-  command.footer = kExits;
+  auto options = declare(command, "uninstall", uninstall, true);
+  command.add({{.name = "--forget",
+                .value = &options->forget,
+                .help = "Forget the trusted key and the highest version seen as well"},
+               wait_option(options->wait)});
+  command.footer =
+      "The key and the highest version seen stay, so that a server cannot go back behind it when "
+      "the\npackage is installed again.\n" +
+      std::string(kPackStoreExits);
 }
 
 }  // namespace gpuready::cli

@@ -1,9 +1,14 @@
 #include "cli/pack_options.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
+#include "cli/options.h"
 #include "cli/password.h"
 #include "cli/terminal.h"
+#include "host/folders.h"
+#include "pack/store/installed.h"
 
 namespace gpuready::cli {
 namespace {
@@ -55,6 +60,15 @@ Option release_folder_option(std::string& folder) {
           .required = true};
 }
 
+Result<void> make_named_folder(const char* option, const std::string& folder) {
+  const auto made = make_folders(folder);
+  if (made) return made;
+  return fail(made.error().kind,
+              fmt::format("{} {}: the folder cannot be made ({}): name one that you may write to",
+                          option, folder, made.error().message),
+              made.error().code);
+}
+
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path) {
   const auto text = TRY(host.read_file(path));
   return pack::parse_recipe(text, path,
@@ -76,14 +90,37 @@ Option place_option(std::optional<std::string>& folder) {
 }
 
 Result<InstalledPackage> open_here(const std::optional<std::string>& name,
-                                   const std::optional<std::string>& folder) {
+                                   const std::optional<std::string>& folder, bool or_remembered) {
   if (!name && !folder)
     return fail(ErrorKind::bad_input, "name the package, or its folder with --to");
   InstalledPackage here;
   here.places = TRY(pack::places_of(*here.host, name.value_or(""), folder));
-  if (!here.store().exists())
+  if (!here.store().exists() && !(or_remembered && here.store().remembers()))
     return fail(ErrorKind::not_found, here.places.store + ": no package is installed there");
+  if (name) TRY(pack::check_name(here.store(), *name));
   return here;
+}
+
+Option wait_option(double& seconds) {
+  return {.name = "--wait",
+          .value = &seconds,
+          .help = "Wait so long for another gpuready that changes this package (default: 5 min)",
+          .type = "TIME",
+          .range = Range{0, 86400},
+          .seconds = true};
+}
+
+pack::LockWait lock_wait(double seconds, bool quiet) {
+  catch_interrupts();
+  pack::LockWait wait;
+  wait.limit = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  wait.cancel = &interrupted();
+  if (!quiet)
+    wait.begins = [seconds] {
+      complain(fmt::format(
+          "another gpuready changes this package; waiting for it, at most {:.0f} s", seconds));
+    };
+  return wait;
 }
 
 Option password_option(std::optional<std::string>& file) {

@@ -1,6 +1,7 @@
 // What several subcommands of `gpuready pack` share.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ Option release_option(std::string& from);
 Option signing_key_option(std::string& key);
 Option release_folder_option(std::string& folder);
 
+// Makes a folder, and all above it, that an option names.
+Result<void> make_named_folder(const char* option, const std::string& folder);
+
 // The recipe in a file.
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path);
 
@@ -39,8 +43,17 @@ struct InstalledPackage {
   pack::Places places;
   pack::Store store() const { return pack::Store(*host, live_storage(), places.store); }
 };
+// `or_remembered`: also one that was uninstalled, of which the store still knows key and version.
 Result<InstalledPackage> open_here(const std::optional<std::string>& name,
-                                   const std::optional<std::string>& folder);
+                                   const std::optional<std::string>& folder,
+                                   bool or_remembered = false);
+
+inline constexpr double kUsualWaitSeconds =
+    std::chrono::duration<double>(pack::kUsualLockWait).count();
+// --wait: for the lock of a store, which another gpuready may hold.
+Option wait_option(double& seconds);
+// Says on standard error that it waits.
+pack::LockWait lock_wait(double seconds, bool quiet);
 
 Option password_option(std::optional<std::string>& file);
 // Asks for its password where it has one and no file is given.

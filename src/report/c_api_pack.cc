@@ -36,8 +36,7 @@ Result<Json> select(const char* from, const char* key, const char* to) {
   const auto host = make_live_host();
   const auto trusted = TRY(key_of(*host, key));
   const auto origin = TRY(pack::open_origin(*host, from));
-  const auto store = to ? TRY(pack::places_of(*host, "", text_of(to))).store : std::string();
-  const auto release = TRY(pack::read_release(*host, *origin, trusted, store));
+  const auto release = TRY(pack::read_trusted_release(*host, *origin, trusted, text_of(to)));
   SelectReport report{release.manifest.name, release.manifest.version, TRY(this_machine()), {}};
   report.selection = pack::select_variant(release.manifest, report.machine);
   Envelope envelope = c_envelope(*host, "pack select", GPUREADY_VERSION, start);
@@ -52,6 +51,7 @@ Result<Json> install(const char* from, const char* key, const char* to) {
   pack::BestOptions options;
   options.key = TRY(key_of(*host, key));
   options.to = text_of(to);
+  options.how.wait.limit = pack::kUsualLockWait;
   const auto origin = TRY(pack::open_origin(*host, from));
   const auto report = pack::install_best(*host, *origin, TRY(this_machine()), options);
   Envelope envelope = c_envelope(*host, "pack install", GPUREADY_VERSION, start);
@@ -65,9 +65,10 @@ Result<Json> verify(const char* name, const char* to) {
   if (name == nullptr && to == nullptr) return null_pointer("name");
   const auto host = make_live_host();
   const auto places = TRY(pack::places_of(*host, name == nullptr ? "" : name, text_of(to)));
-  const pack::Store store(*host, live_storage(), places.store);
+  pack::Store store(*host, live_storage(), places.store);
   if (!store.exists())
     return fail(ErrorKind::not_found, places.store + ": no package is installed there");
+  if (name != nullptr) TRY(pack::check_name(store, name));
   const auto current = TRY(pack::read_current(store));
   PackageState state{places.store, current.installed.number, TRY(store.installed()), {}};
   state.problems = TRY(pack::verify_current(*host, store, current));

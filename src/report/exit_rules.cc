@@ -112,7 +112,8 @@ constexpr Rule<BenchRun> kBenchRun[] = {
     {[](const BenchRun& r) { return r.sick; }, Exit::unhealthy},
     {[](const BenchRun& r) {
        using enum bench::StackStatus;
-       return any_has(r.run.stacks, error) || any_has(r.run.stacks, different_work);
+       return any_has(r.run.stacks, error) || any_has(r.run.stacks, different_work) ||
+              any_has(r.run.stacks, not_believable);
      },
      Exit::unhealthy},
     {[](const BenchRun& r) {

@@ -1,4 +1,5 @@
 . "$LIB"
+rm -rf good pages
 # Archives of all kinds hold the same fat binary; each is read where it stands, and called "archive!member".
 /usr/bin/python3 - <<'PY'
 import gzip, io, json, lzma, os, struct, tarfile, zipfile, zlib
@@ -191,6 +192,18 @@ server=${port% *} port=${port#* }
 trap 'kill $server' EXIT
 expect_exit 0 "$GPUREADY" pack inspect "http://127.0.0.1:$port/d.whl" --json document.json
 [ "$(names_of)" = "d.whl!lib/x.fatbin" ] || die "over HTTP: $(names_of)"
+# What has an archive's name and is none: the page that a failed download left.
+echo '<!DOCTYPE html><p>404: Not Found' >page.tar.gz
+expect_exit 1 "$GPUREADY" pack inspect page.tar.gz
+expect_in "page.tar.gz: it has the name of an archive, and it is a web page" "$(echo $out)"
+mkdir -p pages && cp page.tar.gz pages/a.whl && : >pages/b.zip && head -c 10240 /dev/zero >pages/c.tar
+expect_exit 1 "$GPUREADY" pack inspect pages
+expect_in "a.whl: it has the name of an archive, and it is a web page" "$(echo $out)"
+expect_in "b.zip: it has the name of an archive, and it is empty" "$(echo $out)"
+[[ $out != *c.tar:* ]] || die "an empty tar is an archive: $out"
+cp page.tar.gz good/page.tar.gz
+expect_exit 2 "$GPUREADY" pack inspect "http://127.0.0.1:$port/page.tar.gz"
+expect_in "the server sends a web page in place of the file" "$err"
 expect_exit 2 "$GPUREADY" pack inspect "http://127.0.0.1:$port/nothing.whl"
 expect_in "404" "$err"
 expect_exit 2 "$GPUREADY" pack inspect "http://127.0.0.1:$port/"

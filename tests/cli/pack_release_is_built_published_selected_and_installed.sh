@@ -72,9 +72,36 @@ sed -i 's/"size_bytes"/"size_bytes" /' release/manifest.json
 expect_exit 1 "$GPUREADY" pack install release --key "$public" --variant modern --no-load-test
 expect_in "the signature is wrong" "$out"
 cp good.json release/manifest.json
+# What was seen is not forgotten by an uninstallation, unless that is asked for.
+cp -r release once && expect_exit 0 "$GPUREADY" pack install release --no-load-test
+jq '.highest_version = "1.5"' home/.local/share/seed-libs/gpu-libs/state.json >seen.json
+cp seen.json home/.local/share/seed-libs/gpu-libs/state.json
 expect_exit 0 "$GPUREADY" pack uninstall seed-libs
-[ ! -e home/.local/share/seed-libs/gpu-libs ] || die "something is left"
+expect_in "--forget" "$(echo $out)"
 expect_exit 4 "$GPUREADY" pack verify seed-libs
+[ "$(ls home/.local/share/seed-libs/gpu-libs | xargs)" = "lock state.json" ] || die "something is left"
+expect_exit 1 "$GPUREADY" pack install release --key "$public" --no-load-test
+expect_in "1.5 was seen before" "$(echo $out)"
+expect_exit 1 "$GPUREADY" pack select release
+expect_in "1.5 was seen before" "$err"
+expect_exit 2 "$GPUREADY" pack select release --key nonsense
+expect_exit 0 "$GPUREADY" pack uninstall seed-libs --forget
+[ ! -e home/.local/share/seed-libs/gpu-libs ] || die "something is left"
+expect_exit 0 "$GPUREADY" pack install release --key "$public" --no-load-test --for none
+expect_exit 2 "$GPUREADY" pack rollback seed-libs --number 99
+expect_in "no version of number 99; those that are there: 1" "$err"
+expect_exit 4 "$GPUREADY" pack install release --key "$public" --to /proc/x --for none
+expect_in "/proc/x: the package's folder cannot be made" "$(echo $out)"
+# Another gpuready that does not end in time, and one that does.
+exec 7>>home/.local/share/seed-libs/gpu-libs/lock
+flock 7
+expect_exit 4 "$GPUREADY" pack install release --variant latest --no-load-test --wait 0
+expect_in "another gpuready changes this package now" "$(echo $out)"
+expect_exit 4 "$GPUREADY" pack gc seed-libs --wait 1
+expect_in "waiting for it, at most 1 s" "$err"
+exec 7>&-
+expect_exit 0 "$GPUREADY" pack install release --variant latest --no-load-test
+expect_exit 0 "$GPUREADY" pack uninstall seed-libs --forget
 
 # GPUs that no variant serves together get a set: each file once in the store, each variant in its place.
 rm -rf set pair pair-release && mkdir -p pair/hopper pair/blackwell pair/cpu && echo same | tee pair/hopper/shared pair/blackwell/shared pair/cpu/shared >/dev/null
@@ -122,6 +149,33 @@ expect_in "nvidia/cuda:12.9" "$out"
 expect_in "# Not latest: CUDA 13.0 or newer compiles it." "$out"
 expect_exit 2 "$GPUREADY" pack build container.toml --containerfile 8.0
 expect_exit 2 "$GPUREADY" pack build container.toml --containerfile new
+expect_exit 2 "$GPUREADY" pack build container.toml --containerfile 99
+expect_in "container.toml: --containerfile 99: no CUDA release 99.0 is known" "$err"
+
+# Each mistake is named with its place and its cure.
+sed '/^name = "seed-libs"/d' container.toml >nameless.toml
+expect_exit 2 "$GPUREADY" pack build nameless.toml
+expect_in 'nameless.toml: name is missing: add a line such as name = "my-libs"' "$err"
+expect_exit 2 "$GPUREADY" pack publish pack.toml --built built --to /proc/x --key key.key
+expect_in "--to /proc/x: the folder cannot be made" "$err"
+expect_exit 2 "$GPUREADY" pack build pack.toml --out /proc/x
+expect_in "--out /proc/x: the folder cannot be made" "$err"
+# Quiet is quiet: problems alone, and what was published.
+rm -rf quiet && expect_exit 0 "$GPUREADY" pack build pack.toml --out built -q
+[ -z "$out$err" ] || die "build -q says: $out$err"
+expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to quiet --key key.key -q
+[ "$(wc -l <<<"$out")" = 1 ] || die "publish -q says: $out"
+
+# A release for GPUs alone has nothing for a machine without one, and that breaks no installer.
+rm -rf alone && sed '/variants.cpu/d' pack.toml >alone.toml
+expect_exit 0 "$GPUREADY" pack build alone.toml --out built
+expect_exit 0 "$GPUREADY" pack publish alone.toml --built built --to alone --key key.key
+expect_exit 0 "$GPUREADY" pack install alone --key "$public" --to nowhere --for none --json nothing.json
+expect_in "has nothing to install here" "$(echo $out)"
+[ "$(jq -r .result nothing.json)" = nothing ] && [ ! -e nowhere ] || die "something was installed"
+expect_exit 3 "$GPUREADY" pack select alone --key "$public" --for none
+expect_exit 0 "$GPUREADY" pack select alone --key "$public" --for 8.6 --driver 580
+expect_in "How much memory of the GPU is free is not known" "$(echo $out)"
 
 # A folder that is not whole is built, with what is missing, and never published.
 if command -v cc >/dev/null; then

@@ -1,6 +1,9 @@
 #include "pack/code/archive.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 
@@ -49,6 +52,12 @@ constexpr std::string_view kNames[] = {".whl",  ".zip", ".conda", ".tar", ".tgz"
                                        ".tzst", ".gz",  ".xz",    ".zst", ".deb",  ".rpm",
                                        ".jar",  ".egg", ".bz2",   ".7z",  ".nupkg"};
 
+std::string_view name_of(std::string_view path) { return path.substr(path.find_last_of("/!") + 1); }
+bool ends_as_archive(std::string_view path) {
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view end) { return name_of(path).ends_with(end); });
+}
+
 }  // namespace
 
 std::optional<ArchiveKind> archive_kind(Bytes head) {
@@ -59,9 +68,27 @@ std::optional<ArchiveKind> archive_kind(Bytes head) {
 }
 
 bool is_archive_name(std::string_view path) {
-  const auto name = path.substr(path.find_last_of("/!") + 1);
-  return name.find('.') == name.npos ||
-         std::ranges::any_of(kNames, [&](std::string_view end) { return name.ends_with(end); });
+  return name_of(path).find('.') == std::string_view::npos || ends_as_archive(path);
+}
+
+std::string not_an_archive(std::string_view path, Bytes head) {
+  if (!ends_as_archive(path) || archive_kind(head)) return {};
+  if (name_of(path).ends_with(".tar") && head.size() == kArchiveHead &&
+      std::ranges::all_of(head, [](std::uint8_t byte) { return byte == 0; }))
+    return {};
+  const std::string_view what = head.empty()                 ? "it is empty"
+                                : is_web_page(text_of(head)) ? "it is a web page"
+                                                             : "it does not begin as one";
+  return fmt::format("it has the name of an archive, and {}: fetch it again", what);
+}
+
+bool is_web_page(std::string_view begin) {
+  begin.remove_prefix(std::min(begin.find_first_not_of("\xef\xbb\xbf \t\r\n"), begin.size()));
+  return std::ranges::any_of(
+      std::to_array<std::string_view>({"<!doctype", "<html", "<head", "<?xml", "<!--"}),
+      [&](std::string_view known) {
+        return equals_ignore_case(begin.substr(0, known.size()), known);
+      });
 }
 
 Result<void> read_archive(Source& source, ArchiveKind kind, const ArchiveReading& reading) {

@@ -17,6 +17,7 @@ constexpr std::size_t kZstdHead = 256u << 10;  // more than a block, packed
 constexpr std::size_t kUnpackedSteps[] = {128u << 10, 1u << 20, 32u << 20};
 constexpr std::size_t kLtoHeaderBytes = 32;
 constexpr std::size_t kPtxHead = 4096;  // the directives stand at the start
+constexpr std::size_t kPtxStep = 64u << 10, kPtxOverlap = 16;
 
 struct BareElf {
   DeviceCode code;
@@ -61,6 +62,34 @@ std::optional<PtxDirectives> read_directives(std::string_view text) {
   const auto target = parse_cuda_target(*target_text);
   if (!isa || isa->parts.size() != 2 || !target) return std::nullopt;
   return PtxDirectives{*isa, *target};
+}
+
+bool is_text(char c) {
+  return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\v' || c == '\f' || c == '\r';
+}
+// Where the text of a module that begins before `text` ends in it: behind its last function and the
+// blanks that follow, so that bytes of something else which look like text are not taken for it.
+std::size_t ptx_end(std::string_view text) {
+  const auto brace = text.rfind('}');
+  if (brace == text.npos) return 0;
+  return std::min(text.find_first_not_of(" \t\r\n", brace + 1), text.size());
+}
+// Text has no length: it ends before what is none, and before the next module.
+void skip_ptx_body(Source& source) {
+  for (;;) {
+    const Bytes bytes = slice(source.peek(kPtxStep), 0, kPtxStep);
+    const auto stop = static_cast<std::size_t>(
+        std::find_if_not(bytes.begin(), bytes.end(),
+                         [](std::uint8_t c) { return is_text(static_cast<char>(c)); }) -
+        bytes.begin());
+    const auto text = text_of(bytes.first(stop));
+    const auto next = text.find(".version");
+    const auto end = ptx_end(text.substr(0, next));
+    const bool goes_on = stop == kPtxStep && next == text.npos;
+    // A function that is longer than a step.
+    source.skip(goes_on && end == 0 ? kPtxStep - kPtxOverlap : end);
+    if (!goes_on) return;
+  }
 }
 
 }  // namespace
@@ -131,6 +160,7 @@ std::optional<CarrierFound> read_ptx_text(Source& source) {
   found.codes.push_back(
       {.kind = CodeKind::ptx, .cuda = directives->target, .ptx_isa = directives->isa});
   source.skip(text.find(".target"));
+  skip_ptx_body(source);
   found.bytes = source.position() - found.offset;
   return found;
 }

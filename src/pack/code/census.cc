@@ -64,6 +64,10 @@ class Collector {
     for (const auto& content : contents_) contents[content.second] = &content;
     Census census{
         .groups = {}, .file_bytes = file_bytes, .code_bytes = 0, .problems = std::move(problems_)};
+    // LTO-IR has no length. Where it is a file of its own, it is the whole of it.
+    if (places_.size() == 1 && places_[0].offset == 0 &&
+        contents[places_[0].content]->first.first == Carrier::lto_ir)
+      places_[0].bytes = file_bytes;
     std::map<std::pair<std::size_t, std::string_view>, CarrierGroup> groups;
     for (const Place& place : places_) {
       const auto section = section_at(place.offset);

@@ -59,6 +59,7 @@ class Reader {
       read_members(source, *kind, name, 1);
       if (named) found.kind = "archive";
     } else {
+      check_name(name, slice(bytes, 0, kArchiveHead));
       if (bytes.size() <= kMostImageDocument) note_image(name, bytes);
       add(inspect_bytes(name, bytes, true), named);
     }
@@ -82,6 +83,7 @@ class Reader {
     if (kind) {
       read_members(source, *kind, name, 1);
     } else {
+      check_name(name, slice(source.peek(kArchiveHead), 0, kArchiveHead));
       found.names.push_back(name);
       add(inspect_source(name, source, pieces), true);
     }
@@ -137,6 +139,11 @@ class Reader {
     if (head.empty() || (head[0] != '{' && head[0] != '[')) return;
     for (auto& stack : layers_of_image(name, text_of(head)))
       if (images_.size() < kMostImages) images_.push_back(std::move(stack));
+  }
+
+  void check_name(const std::string& name, Bytes head) {
+    if (const auto wrong = not_an_archive(name, head); !wrong.empty())
+      problem(fmt::format("{}: {}", name, wrong));
   }
 
   void problem(std::string text) {
@@ -216,6 +223,7 @@ class Reader {
     if (kind && is_archive_name(name)) {
       read_members(source, *kind, name, depth + 1);
     } else {
+      check_name(name, slice(source.peek(kArchiveHead), 0, kArchiveHead));
       if (depth == 1 && member.size.value_or(kMostImageDocument + 1) <= kMostImageDocument)
         note_image(name, source.peek(static_cast<std::size_t>(*member.size)));
       add(inspect_source(name, source, pieces), false);

@@ -139,6 +139,7 @@ Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage
     build.out_folder = options.work_folder + "/built";
     build.run_commands = false;
     TRY(make_folders(build.out_folder, storage));
+    std::vector<Variant> made;
     for (const auto& package : packages) {
       VariantRecipe variant;
       variant.name = package.variant;
@@ -147,8 +148,15 @@ Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage
       variant.folder = options.work_folder + "/files";
       if (build.progress) build.progress(variant.name, "unpacking");
       TRY(unpack_archive(host, package.path, variant.folder, storage));
-      variant.architectures =
-          TRY(build_variant(host, recipe, variant, build)).variant.architectures;
+      made.push_back(TRY(build_variant(host, recipe, variant, build)).variant);
+      variant.architectures = made.back().architectures;
+      const auto same = std::ranges::find(made, made.back().files, &Variant::files);
+      if (std::next(same) != made.end())
+        return fail(
+            ErrorKind::bad_input,
+            fmt::format("{}: it holds the same files as variant {}: name each variant's own "
+                        "archive, or leave one out",
+                        package.path, same->name));
       recipe.variants.push_back(std::move(variant));
       TRY(remove_tree(host, storage, options.work_folder + "/files"));
     }

@@ -53,10 +53,16 @@ Result<std::string> containerfile(const Recipe& recipe, const std::string& folde
       "#   podman build --output . --file Containerfile .\n"
       "# Afterwards: gpuready pack build --no-build\n",
       recipe.name, recipe.version, release);
+  const auto known = cuda_releases();
+  if (std::ranges::none_of(known, [&](const auto& each) { return each.cuda == release; }))
+    return fail(ErrorKind::bad_input, fmt::format("no CUDA release {} is known: {} to {} are",
+                                                  release, known.front().cuda, known.back().cuda));
   std::string build, copies;
+  std::vector<std::string> left_out;
   for (const auto& variant : recipe.variants) {
     if (const auto why = why_not(variant, cuda); !why.empty()) {
       text += fmt::format("# Not {}: {}.\n", variant.name, why);
+      left_out.push_back(variant.name + ": " + why);
       continue;
     }
     const auto inside = std::filesystem::path(variant.folder).lexically_relative(folder).string();
@@ -75,8 +81,8 @@ Result<std::string> containerfile(const Recipe& recipe, const std::string& folde
     copies += fmt::format("COPY --from=build [\"/source/{0}\", \"/{0}\"]\n", inside);
   }
   if (build.empty())
-    return fail(ErrorKind::bad_input,
-                fmt::format("CUDA {} builds no variant of the recipe:\n{}", release, text));
+    return fail(ErrorKind::bad_input, fmt::format("CUDA {} builds no variant of the recipe ({})",
+                                                  release, join(left_out, "; ")));
   return text +
          fmt::format(
              "\n# Patch releases and distributions differ: --build-arg IMAGE=... names another.\n"

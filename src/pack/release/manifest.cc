@@ -94,6 +94,8 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
   for (const auto& code : variant.code)
     if (!paths.contains(code.path) || links.contains(code.path))
       return fmt::format("its code names {}, which is no file of it", code.path);
+  if (variant.for_cpu() && !variant.probes.empty())
+    return "it has probes and no architectures, so nothing of it is launched";
   for (const auto& probe : variant.probes) {
     if (auto wrong = wrong_with_probe(probe))
       return fmt::format("probe {}: {}", probe.kernel, *wrong);
@@ -106,6 +108,19 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
     if (*floor && !parse_version(**floor))
       return fmt::format("its floor {} is no version", **floor);
   return std::nullopt;
+}
+
+// The file that a path leads to, by links of the variant; nothing: there is none.
+const PackedFile* led_to(const Variant& variant, std::string_view path) {
+  constexpr int kMostLinks = 40;  // as the kernel follows
+  const auto* file = variant.find(path);
+  std::string next;
+  for (int links = 0; file != nullptr && file->link; file = variant.find(next)) {
+    const auto target = target_of(file->path, *file->link);
+    if (!target || ++links > kMostLinks) return nullptr;
+    next = *target;
+  }
+  return file;
 }
 
 // Whatever variant is installed holds the program of each model that may be chosen with it.
@@ -122,8 +137,8 @@ std::optional<std::string> wrong_with_model(const Model& model, const Manifest& 
   if (model.load.size() > 100) return "its program has more than 99 arguments";
   for (const auto& variant : manifest.variants) {
     if (variant.for_cpu() && model.free_bytes > 0) continue;
-    const auto* file = variant.find(model.load.front());
-    if (file == nullptr || (!file->link && !file->executable))
+    const auto* file = led_to(variant, model.load.front());
+    if (file == nullptr || !file->executable)
       return fmt::format("variant {} has no program {}", variant.name, model.load.front());
   }
   return std::nullopt;
@@ -143,9 +158,13 @@ std::optional<std::string> wrong_with(const Manifest& manifest) {
     if (!names.insert(variant.name).second)
       return fmt::format("variant {} is listed twice", variant.name);
   }
-  for (const auto& model : manifest.models)
+  std::set<std::string_view> models;
+  for (const auto& model : manifest.models) {
     if (auto wrong = wrong_with_model(model, manifest))
       return fmt::format("model {}: {}", model.name, *wrong);
+    if (!models.insert(model.name).second)
+      return fmt::format("model {} is listed twice", model.name);
+  }
   for (const auto& machine : manifest.machines) {
     for (const auto& gpu : machine.gpus)
       if (!parse_target_gpu(gpu)) return fmt::format("machine {}: {} is no GPU", machine.name, gpu);

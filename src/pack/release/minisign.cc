@@ -254,7 +254,7 @@ Result<std::string> verify_signature(const PublicKey& key, std::string_view cont
   const auto global = comment ? decoded<std::array<std::uint8_t, 64>>(parts[3]) : std::nullopt;
   if (!global || bytes_of(bytes->algorithm) != "ED")
     return fail(ErrorKind::bad_input,
-                fmt::format("{}: not a prehashed signature in minisign's format", name));
+                fmt::format("{}.minisig: not a prehashed signature in minisign's format", name));
   if (!std::ranges::equal(bytes->id, key.id))
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: signed with the key {}, and the trusted key is {}", name,

@@ -39,6 +39,18 @@ std::vector<std::string> wrong_with(const BuiltVariant& built, const PublishOpti
   return wrong;
 }
 
+// What the recipe wants by now and the variant was not built with. The build fills in others.
+std::optional<std::string> other_floor(const Floors& wanted, const Floors& built) {
+  using Floor = std::optional<std::string> Floors::*;
+  for (const auto& [name, floor] : {std::pair<const char*, Floor>{"driver", &Floors::driver},
+                                    {"CUDA", &Floors::cuda},
+                                    {"cuDNN", &Floors::cudnn},
+                                    {"glibc", &Floors::glibc},
+                                    {"CPU", &Floors::cpu}})
+    if (wanted.*floor && wanted.*floor != built.*floor) return name;
+  return std::nullopt;
+}
+
 // Copies the archive, cut into parts where it is larger than one may be.
 Result<std::vector<ArchivePart>> copy_parts(const Variant& variant, const PublishOptions& options) {
   std::vector<ArchivePart> parts;
@@ -169,6 +181,9 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
           fmt::format("variant {} was built for another version or other architectures: "
                       "build it again",
                       wanted.name));
+    if (const auto other = other_floor(wanted.floors, variant->floors))
+      wrong.push_back(fmt::format("variant {} was built with another floor of {}: build it again",
+                                  wanted.name, *other));
     std::ranges::move(pack::wrong_with(*built, options), std::back_inserter(wrong));
     variant->probes = wanted.probes;
     for (const auto& gap : built->gaps)
@@ -178,9 +193,11 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
   if (wrong.empty() && options.gate) wrong = options.gate(manifest);
   if (!wrong.empty())
     return fail(ErrorKind::bad_input, "nothing was published:\n  " + join(wrong, "\n  "));
+  // Nobody could install what we refuse to read, so that it is refused before anything is copied.
+  TRY(parse_manifest(manifest_text(manifest), "the new manifest"));
   for (auto& variant : manifest.variants) variant.archive = TRY(copy_parts(variant, options));
   const auto text = manifest_text(manifest);
-  TRY(parse_manifest(text, "the new manifest"));  // nobody could install what we refuse to read
+  TRY(parse_manifest(text, "the new manifest"));
   published.notes_name = fmt::format("{}-{}.md", manifest.name, manifest.version);
   for (const auto& variant : manifest.variants)
     for (const auto& part : variant.archive) published.files.push_back(part.name);

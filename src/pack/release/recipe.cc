@@ -1,17 +1,21 @@
 #include "pack/release/recipe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
 #include "machine/architectures.h"
+#include "pack/release/recipe_check.h"
 #include "pack/release/recipe_probes.h"
 #include "pack/release/toml_text.h"
 #include "pack/rules/can_load.h"
 
 namespace gpuready::pack {
 namespace {
+
+constexpr unsigned kMostDays = 36'500;
 
 struct Preset {
   const char* name;
@@ -28,6 +32,11 @@ const std::vector<Preset>& legacy_modern_latest() {
   return presets;
 }
 
+// As `pack select` names the machine's.
+constexpr std::string_view kCpus[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64"};
+// What a variant for the CPU does not need.
+constexpr const char* kFloorsOfGpus[] = {"driver", "cuda", "cudnn"};
+
 Result<Floors> read_floors(const toml::table* table, const std::string& where,
                            std::string_view name, Floors floors) {
   if (table == nullptr) return floors;
@@ -42,19 +51,34 @@ Result<Floors> read_floors(const toml::table* table, const std::string& where,
       *floor = *text;
     }
   }
-  if (const auto cpu = reader.text("cpu")) floors.cpu = *cpu;
+  if (const auto cpu = reader.text("cpu")) {
+    if (std::ranges::find(kCpus, *cpu) == std::end(kCpus))
+      reader.wrong("cpu", fmt::format("is not one of {}", fmt::join(kCpus, ", ")));
+    floors.cpu = *cpu;
+  }
   TRY(reader.finish(name));
   return floors;
+}
+
+std::uint64_t bytes_of_mb(TomlReader& reader, std::string_view key, std::uint64_t mb) {
+  constexpr std::uint64_t kMostMb = 1u << 30;
+  if (mb > kMostMb) reader.wrong(key, fmt::format("is more than {}", kMostMb));
+  return std::min(mb, kMostMb) << 20;
 }
 
 Model read_model(TomlReader& reader) {
   Model model;
   model.name = reader.text("name").value_or("");
-  model.free_bytes = std::min<std::uint64_t>(reader.count("free_mb").value_or(0), 1u << 30) << 20;
+  model.free_bytes = bytes_of_mb(reader, "free_mb", reader.count("free_mb").value_or(0));
   model.load = reader.texts("load");
+  if (reader.has("load") && model.load.empty()) reader.wrong("load", "names no program");
+  for (const char* key : {"seconds", "memory_mb"})
+    if (reader.has(key) && !reader.has("load")) reader.wrong(key, "is for a model with `load`");
   model.seconds = reader.count("seconds").value_or(kModelSeconds);
+  if (model.seconds < 1 || model.seconds > kMostModelSeconds)
+    reader.wrong("seconds", fmt::format("is not from 1 to {}", kMostModelSeconds));
   if (const auto mb = reader.count("memory_mb")) {
-    model.memory_bytes = std::min<std::uint64_t>(*mb, 1u << 30) << 20;
+    model.memory_bytes = bytes_of_mb(reader, "memory_mb", *mb);
     if (*mb == 0) reader.wrong("memory_mb", "is 0: no program runs in that");
   }
   if (model.name.empty()) reader.wrong("name", "is missing");
@@ -109,10 +133,15 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
   Recipe recipe;
   recipe.name = top.text("name").value_or("");
   recipe.version = top.text("version").value_or("");
+  if (!top.has("name")) top.wrong("name", "is missing: add a line such as name = \"my-libs\"");
+  if (!top.has("version"))
+    top.wrong("version", "is missing: add a line such as version = \"1.0.0\"");
   if (const auto wrong = wrong_with_name(recipe.name)) top.wrong("name", "is wrong: " + *wrong);
   if (!parse_version(recipe.version)) top.wrong("version", "is not made of digits and dots");
-  recipe.expires_days = static_cast<unsigned>(
-      std::min<std::uint64_t>(top.count("expires_days").value_or(365), 36500));
+  const auto days = top.count("expires_days").value_or(365);
+  if (days < 1 || days > kMostDays)
+    top.wrong("expires_days", fmt::format("is not from 1 to {}", kMostDays));
+  recipe.expires_days = static_cast<unsigned>(std::min<std::uint64_t>(days, kMostDays));
   recipe.system_libraries = top.texts("system_libraries");
   const auto floors = TRY(read_floors(top.table("floors"), "", name, {}));
   const auto include = top.texts("include"), exclude = top.texts("exclude");
@@ -154,7 +183,13 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
       if (table->contains("build")) known->command = reader.texts("build");
       if (table->contains("include")) known->include = reader.texts("include");
       for (auto& pattern : reader.texts("exclude")) known->exclude.push_back(std::move(pattern));
-      known->floors = TRY(read_floors(reader.table("floors"), where, name, known->floors));
+      const auto* floors_of_it = reader.table("floors");
+      known->floors = TRY(read_floors(floors_of_it, where, name, known->floors));
+      for (const char* floor : kFloorsOfGpus)
+        if (known->architectures.empty() && floors_of_it != nullptr &&
+            floors_of_it->contains(floor))
+          reader.wrong("floors." + std::string(floor),
+                       "is of a variant without architectures, which needs no GPU");
       if (const auto wrong = wrong_with_name(variant)) reader.wrong("name", "is wrong: " + *wrong);
       TRY(reader.finish(name));
     }
@@ -172,14 +207,11 @@ Result<Recipe> parse_recipe(std::string_view text, std::string_view name,
   for (auto& variant : recipe.variants) {
     variant.folder = replaced(variant.folder, "{variant}", variant.name);
     if (!variant.folder.starts_with('/')) variant.folder = folder + "/" + variant.folder;
-    for (const auto& architecture : variant.architectures)
-      if (!parse_architecture(architecture))
-        return fail(
-            ErrorKind::bad_input,
-            fmt::format("{}: variants.{}.architectures: {} is not a compute capability such "
-                        "as 86, 90a or 90+PTX",
-                        name, variant.name, printable(architecture)));
+    if (variant.architectures.empty())
+      variant.floors.driver = variant.floors.cuda = variant.floors.cudnn = std::nullopt;
   }
+  if (const auto wrong = wrong_with_recipe(recipe))
+    return fail(ErrorKind::bad_input, fmt::format("{}: {}", name, printable(*wrong)));
   return recipe;
 }
 

@@ -71,6 +71,10 @@ Result<void> read_probes(TomlReader& top, Recipe& recipe, std::string_view name)
       if (std::ranges::find(recipe.variants, variant, &VariantRecipe::name) ==
           recipe.variants.end())
         top.wrong("probes", "name no variant of this recipe: " + variant);
+    if (variants.empty() && std::ranges::all_of(recipe.variants, [](const VariantRecipe& variant) {
+          return variant.architectures.empty();
+        }))
+      top.wrong("probes", "are launched by variants with architectures, and there is none");
     for (auto& variant : recipe.variants)
       if (variants.empty() ? !variant.architectures.empty()
                            : std::ranges::find(variants, variant.name) != variants.end())

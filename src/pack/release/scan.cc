@@ -42,16 +42,24 @@ std::optional<DeviceCode> parse_code(std::string_view text) {
 
 FileLoads best_answer(const CodeOfFile& file, const TargetGpu& gpu, const Driver& driver) {
   FileLoads best{{How::no, Obstacle::none, "it holds no code that is known"}, {}};
+  int distance = 0;  // of the code whose reason is kept
   for (const auto& text : file.targets) {
     auto code = parse_code(text);
     if (!code) continue;
     if (file.compressed) code->compression = Compression::zstd;
     auto answer = can_load(*code, gpu, driver);
     const bool loads = answer.how != How::no;
-    // The rules name their obstacles from the farthest to the nearest.
+    const int its = distance_of(*code, gpu);
+    // The rules name their obstacles from the farthest to the nearest. Of code for other GPUs the
+    // nearest tells most.
+    const bool is_nearer = is_of_target(answer.obstacle) && is_of_target(best.obstacle)
+                               ? its < distance
+                               : answer.obstacle > best.obstacle;
     if (answer.how < best.how || (loads && answer.how == best.how && code->cuda > best.target) ||
-        (!loads && best.how == How::no && answer.obstacle > best.obstacle))
+        (!loads && best.how == How::no && is_nearer)) {
       best = {std::move(answer), loads ? code->cuda : std::nullopt};
+      distance = its;
+    }
   }
   return best;
 }

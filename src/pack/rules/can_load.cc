@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "pack/rules/releases.h"
 
@@ -74,7 +75,8 @@ std::optional<LoadAnswer> driver_too_old(const DeviceCode& code, const Driver& d
   return no(
       Obstacle::ptx_isa,
       fmt::format("PTX {} needs a driver of CUDA {}{}", version_text(*code.ptx_isa), release->cuda,
-                  release->driver.empty() ? "" : fmt::format(" ({})", release->driver)));
+                  release->driver.empty() ? ", of which none is known here"
+                                          : fmt::format(" ({})", release->driver)));
 }
 
 LoadAnswer can_load_cuda(const DeviceCode& code, const CudaTarget& gpu, const Driver& driver,
@@ -179,6 +181,17 @@ LoadAnswer can_load(const DeviceCode& code, const TargetGpu& gpu, const Driver& 
   if (code.cuda && gpu.cuda) return can_load_cuda(code, *gpu.cuda, driver, in_container);
   if (code.gfx && gpu.gfx) return can_load_amd(code, *gpu.gfx);
   return no(Obstacle::other_vendor, code.cuda ? "it is for NVIDIA's GPUs" : "it is for AMD's GPUs");
+}
+
+bool is_of_target(Obstacle obstacle) {
+  return obstacle == Obstacle::one_architecture || obstacle == Obstacle::family ||
+         obstacle == Obstacle::newer_target || obstacle == Obstacle::architecture;
+}
+
+int distance_of(const DeviceCode& code, const TargetGpu& gpu) {
+  if (!code.cuda || !gpu.cuda) return 0;
+  const auto number = [](const CudaTarget& target) { return target.major * 10 + target.minor; };
+  return std::abs(number(*code.cuda) - number(*gpu.cuda));
 }
 
 std::string driver_obstacle(const TargetGpu& gpu, const Driver& driver) {

@@ -56,6 +56,10 @@ struct LoadAnswer {
 LoadAnswer can_load(const DeviceCode& code, const TargetGpu& gpu, const Driver& driver,
                     bool in_container = true);
 
+// Whether code for another GPU is what it is; and how many steps of compute capability lie between.
+bool is_of_target(Obstacle obstacle);
+int distance_of(const DeviceCode& code, const TargetGpu& gpu);
+
 // What stands between this GPU and driver and any code at all: too old a driver for the GPU, or too
 // new; empty: nothing.
 std::string driver_obstacle(const TargetGpu& gpu, const Driver& driver);

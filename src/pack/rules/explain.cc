@@ -6,7 +6,9 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 
+#include "base/paths.h"
 #include "machine/architectures.h"
 #include "pack/rules/releases.h"
 
@@ -25,18 +27,29 @@ bool is_container(Carrier carrier) {
   return carrier == Carrier::fat_binary || carrier == Carrier::offload_bundle;
 }
 
-// The best that this code gives: machine code before PTX, then the nearest reason why not.
+// The best that this code gives: machine code before PTX, then the nearest reason why not: of code
+// for other GPUs, that of the nearest of them.
 LoadAnswer best_of(std::span<const DeviceCode> codes, const TargetGpu& gpu, const Driver& driver,
                    bool in_container) {
-  LoadAnswer best{How::no, Obstacle::not_loadable, {}};
-  const auto rank = [](const LoadAnswer& answer) {
-    if (answer.how != How::no) return static_cast<std::ptrdiff_t>(answer.how) - 2;
-    return std::find(kNearestFirst.begin(), kNearestFirst.end(), answer.obstacle) -
-           kNearestFirst.begin();
+  using Rank = std::tuple<std::ptrdiff_t, int, std::ptrdiff_t>;
+  const auto place = [](Obstacle obstacle) {
+    return std::find(kNearestFirst.begin(), kNearestFirst.end(), obstacle) - kNearestFirst.begin();
   };
-  for (const DeviceCode& code : codes)
-    if (auto answer = can_load(code, gpu, driver, in_container); rank(answer) <= rank(best))
-      best = std::move(answer);
+  const auto rank = [&](const LoadAnswer& answer, int distance) -> Rank {
+    if (answer.how != How::no) return {static_cast<std::ptrdiff_t>(answer.how) - 2, 0, 0};
+    if (is_of_target(answer.obstacle))
+      return {place(Obstacle::one_architecture), distance, place(answer.obstacle)};
+    return {place(answer.obstacle), 0, 0};
+  };
+  LoadAnswer best{How::no, Obstacle::not_loadable, {}};
+  Rank best_rank = rank(best, 0);
+  for (const DeviceCode& code : codes) {
+    auto answer = can_load(code, gpu, driver, in_container);
+    const auto its = rank(answer, distance_of(code, gpu));
+    if (its > best_rank) continue;
+    best_rank = its;
+    best = std::move(answer);
+  }
   return best;
 }
 
@@ -71,6 +84,7 @@ struct Work {
   TargetGpu gpu;
   std::optional<int> cuda_major;  // of the libraries that it needs
   std::optional<Version> cudnn;   // whose part it is
+  bool of_cudnn = false;          // a part of one, of whatever version
 
   // Why nothing at all loads with this driver.
   std::string obstacle(const Driver& driver) const {
@@ -95,21 +109,23 @@ struct Work {
   }
 };
 
-// A newer driver, if one loads more: the first that loads as much as any would.
+// A newer driver, if one loads more: the first that loads as much as any would. Else the last
+// branch that still drives the GPU.
 std::string driver_that_helps(const Work& work, const Driver& driver) {
   if (!work.gpu.cuda || (!driver.version && !driver.cuda)) return {};
   const std::uint64_t most = work.loads({});
   if (most == 0 || (most <= work.loads(driver) && work.obstacle(driver).empty())) return {};
   const auto now = driver.cuda_known();
+  std::string older;
   for (const CudaRelease& release : cuda_releases()) {
-    const Driver newer{.version = parse_version(release.driver),
+    if (release.driver.empty()) continue;  // nobody can install it
+    const Driver other{.version = parse_version(release.driver),
                        .cuda = parse_version(release.cuda)};
-    if (now && *newer.cuda < *now) continue;
-    if (!work.obstacle(newer).empty() || work.loads(newer) < most) continue;
-    return release.driver.empty() ? fmt::format("of CUDA {}", release.cuda)
-                                  : std::string(release.driver);
+    if (!work.obstacle(other).empty() || work.loads(other) < most) continue;
+    if (!now || *other.cuda >= *now) return std::string(release.driver);
+    older = fmt::format("{}", other.version->major());
   }
-  return {};
+  return older;
 }
 
 // Compilers for an architecture, as "CUDA 11.1 or newer".
@@ -126,13 +142,18 @@ Change change_for(const Work& work, const Driver& driver) {
   Change change;
   change.driver = driver_that_helps(work, driver);
   if (!change.driver.empty()) {
-    change.text = change.driver.starts_with("of ")
-                      ? "a driver " + change.driver
+    const bool is_branch = change.driver.find('.') == change.driver.npos;
+    const auto last = work.gpu.cuda ? drivers_of(*work.gpu.cuda).last_branch : std::nullopt;
+    change.text = is_branch && last && driver.version && *driver.version > *last
+                      ? fmt::format("a driver of branch {}", change.driver)
                       : fmt::format("driver {} or newer", change.driver);
     return change;
   }
-  if (work.cudnn && work.gpu.cuda && !cudnn_obstacle(*work.cudnn, *work.gpu.cuda).empty()) {
-    change.text = "cuDNN 9.10 or older";
+  // NVIDIA's library cannot be built anew; an older one holds the code.
+  const auto last = work.of_cudnn && work.gpu.cuda ? last_cudnn_of(*work.gpu.cuda) : "";
+  if (!last.empty() &&
+      (work.cudnn ? !cudnn_obstacle(*work.cudnn, *work.gpu.cuda).empty() : work.loads({}) == 0)) {
+    change.text = fmt::format("cuDNN {} or older", last);
     return change;
   }
   change.build = work.gpu.cuda ? work.gpu.cuda->sm() : work.gpu.name();
@@ -150,7 +171,8 @@ std::string_view to_string(Runs runs) {
 
 FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& driver) {
   FileAnswer answer;
-  const Work work{modules_of(file), gpu, cuda_major_needed(file), cudnn_of_path(file.path)};
+  const Work work{modules_of(file), gpu, cuda_major_needed(file), cudnn_of_path(file.path),
+                  base_name(file.path).starts_with("libcudnn")};
   std::map<std::pair<Obstacle, std::string>, std::uint64_t> reasons;
   for (const Module& module : work.modules) {
     answer.modules += module.count;

@@ -48,10 +48,21 @@ constexpr std::pair<int, int> kNoDataCentre[] = {{5, 0}, {12, 1}};
 struct CudnnFloor {
   std::string_view cudnn;
   CudaTarget least;
+  std::string_view before;  // the last version before it
 };
-constexpr CudnnFloor kCudnnFloors[] = {{"8.0", {3, 0, 0}}, {"8.9", {5, 0, 0}}, {"9.11", {7, 5, 0}}};
+constexpr CudnnFloor kCudnnFloors[] = {
+    {"8.0", {3, 0, 0}, ""}, {"8.9", {5, 0, 0}, "8.8"}, {"9.11", {7, 5, 0}, "9.10"}};
 
 Version version_of(std::string_view text) { return parse_version(text).value_or(Version{}); }
+
+// Of a GPU that came later than this table: the one before it in its family, which no driver of its
+// own can be older than.
+const NvidiaArchitecture* known_up_to(const CudaTarget& gpu) {
+  const NvidiaArchitecture* known = nullptr;
+  for (const NvidiaArchitecture& each : nvidia_architectures())
+    if (each.major == gpu.major && each.minor <= gpu.minor) known = &each;
+  return known;
+}
 
 }  // namespace
 
@@ -89,7 +100,7 @@ std::optional<Version> least_driver_of_cuda(int major) {
 
 DriverSpan drivers_of(const CudaTarget& gpu) {
   DriverSpan span;
-  if (const auto* known = find_nvidia_architecture(gpu.capability()))
+  if (const auto* known = known_up_to(gpu))
     for (const auto& release : kReleases)
       if (!release.driver.empty() && version_of(release.cuda) >= version_of(known->first_cuda)) {
         span.first = version_of(release.driver);
@@ -119,6 +130,13 @@ std::optional<CudaTarget> least_of_cudnn(const Version& cudnn) {
   for (const auto& floor : kCudnnFloors)
     if (cudnn >= version_of(floor.cudnn)) least = floor.least;
   return least;
+}
+
+std::string_view last_cudnn_of(const CudaTarget& gpu) {
+  for (const auto& floor : kCudnnFloors)
+    if (std::pair(gpu.major, gpu.minor) < std::pair(floor.least.major, floor.least.minor))
+      return floor.before;
+  return {};
 }
 
 std::optional<Version> cudnn_of_path(std::string_view path) {

@@ -45,6 +45,8 @@ std::optional<bool> starts_with_cuda_compat(const CudaTarget& gpu);
 
 // The least compute capability that cuDNN of this version runs on.
 std::optional<CudaTarget> least_of_cudnn(const Version& cudnn);
+// The last cuDNN that runs on a GPU which newer ones no longer run on: "9.10"; else empty.
+std::string_view last_cudnn_of(const CudaTarget& gpu);
 // The cuDNN version that a path tells: "libcudnn.so.9.15.0",
 // "nvidia_cudnn_cu12-9.15.1.9-py3.whl!...".
 std::optional<Version> cudnn_of_path(std::string_view path);

@@ -18,6 +18,9 @@ constexpr std::uint64_t kRunBytes = 8u << 20;
 // From here on a second thread, which writes, is worth its start.
 constexpr std::uint64_t kLargeBytes = 16u << 20;
 
+// A file that arrived damaged is fetched anew so often, the first time counted.
+constexpr unsigned kAttempts = 3;
+
 using Run = std::vector<const PackedFile*>;
 
 std::uint64_t end_of(const PackedFile& file) { return file.offset_bytes + file.frame_bytes; }
@@ -54,7 +57,9 @@ Result<void> read_archive(Origin& origin, const std::vector<ArchivePart>& parts,
   return {};
 }
 
-// Cuts the bytes of a run into its files.
+// Cuts the bytes of a run into its files. A file whose bytes are wrong is passed over: only when
+// all have come is it known that they were the server's answer, and not the beginning of something
+// else.
 class RunWriter {
  public:
   RunWriter(const Run& run, std::uint64_t from, Store& store)
@@ -71,7 +76,7 @@ class RunWriter {
       at_ += now.size();
       if (before) continue;
       if (!reader_) TRY(open(file));
-      TRY(reader_->add(now));
+      if (!is_wrong_) TRY(unless_damaged(reader_->add(now), file));
       if (at_ == until) TRY(close(file));
     }
     return {};
@@ -82,6 +87,8 @@ class RunWriter {
                 run_[next_]->path + ": the archive ends before the file does");
   }
   std::uint64_t written_bytes() const { return written_; }
+  const Run& damaged() const { return damaged_; }
+  const Error& damage() const { return *damage_; }  // of the first of these
 
  private:
   Result<void> open(const PackedFile& file) {
@@ -91,18 +98,31 @@ class RunWriter {
     else
       object_.emplace(std::move(object));
     reader_.emplace(file, [this](std::string_view content) {
-      return large_ ? large_->write(content) : object_->write(content);
+      auto written = large_ ? large_->write(content) : object_->write(content);
+      cannot_write_ = !written;
+      return written;
     });
     return {};
   }
   Result<void> close(const PackedFile& file) {
-    TRY(reader_->finish());
-    TRY(large_ ? large_->commit() : object_->commit());
+    if (!is_wrong_) TRY(unless_damaged(reader_->finish(), file));
+    if (!is_wrong_) {
+      TRY(large_ ? large_->commit() : object_->commit());
+      written_ += file.size_bytes;
+    }
     reader_.reset();
     object_.reset();
     large_.reset();
-    written_ += file.size_bytes;
+    is_wrong_ = false;
     ++next_;
+    return {};
+  }
+  // The errors of a reader are damage, but for those of the disk.
+  Result<void> unless_damaged(Result<void> read, const PackedFile& file) {
+    if (read || cannot_write_) return read;
+    is_wrong_ = true;
+    damaged_.push_back(&file);
+    if (!damage_) damage_ = read.error();
     return {};
   }
 
@@ -113,7 +133,11 @@ class RunWriter {
   std::optional<AtomicFile> object_;   // that is being written,
   std::optional<BehindWriter> large_;  // or this
   std::optional<FrameReader> reader_;
+  bool is_wrong_ = false;  // the file that is being read
+  bool cannot_write_ = false;
   std::uint64_t written_ = 0;
+  Run damaged_;
+  std::optional<Error> damage_ = {};
 };
 
 class Fetcher {
@@ -121,8 +145,21 @@ class Fetcher {
   Fetcher(Origin& origin, const Variant& variant, Store& store, const FetchOptions& options)
       : origin_(origin), variant_(variant), store_(store), options_(options) {}
 
-  Result<void> fetch(const Run& run, ByteRange range) {
-    RunWriter writer(run, range.offset, store_);
+  // What arrived damaged is fetched anew: a proxy or a cable may have done it.
+  Result<void> fetch(Run run, bool from_start) {
+    for (unsigned attempt = 1;; ++attempt) {
+      const auto begin = from_start ? 0 : run.front()->offset_bytes;
+      RunWriter writer(run, begin, store_);
+      TRY(fetch_once(writer, {begin, end_of(*run.back()) - begin}));
+      if (writer.damaged().empty()) return {};
+      if (attempt == kAttempts)
+        return fail(ErrorKind::bad_input,
+                    fmt::format("{} (fetched {} times)", writer.damage().message, attempt));
+      run = Run(writer.damaged());
+    }
+  }
+
+  Result<void> fetch_once(RunWriter& writer, ByteRange range) {
     const auto done =
         read_archive(origin_, variant_.archive, range, [&](std::string_view bytes) -> Result<void> {
           if (stop_ || (options_.cancel != nullptr && *options_.cancel))
@@ -144,7 +181,7 @@ class Fetcher {
     Result<void> first;
     const auto work = [&] {
       for (std::size_t at = next++; at < runs.size() && !stop_; at = next++) {
-        auto done = fetch(runs[at], range_of(runs[at]));
+        auto done = fetch(runs[at], false);
         if (done) continue;
         const std::lock_guard lock(mutex_);
         if (!stop_) first = std::move(done);
@@ -195,8 +232,7 @@ Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
     // The server knows no ranges: all from the beginning to the last file that is missing, once.
     std::erase_if(missing, [&](const auto* file) { return store.has(*file); });
     fetcher.outcome.without_ranges = true;
-    fetched =
-        missing.empty() ? Result<void>() : fetcher.fetch(missing, {0, end_of(*missing.back())});
+    fetched = missing.empty() ? Result<void>() : fetcher.fetch(missing, true);
   }
   TRY(fetched);
   return fetcher.outcome;

@@ -23,7 +23,9 @@ struct FetchOutcome {
 };
 
 // Each file is hashed while it is written, and is an object only once it is whole. What was fetched
-// before an error stays: the next call goes on from there.
+// before an error stays: the next call goes on from there. An error is `bad_input` where the origin
+// gave all that was asked for, several times, and it is not what the manifest says; all others say
+// that something was not fetched or written.
 Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
                                  std::vector<const PackedFile*> missing, Store& store,
                                  const FetchOptions& options = {});

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "pack/code/archive.h"
 #include "pack/store/curl_library.h"
 #include "pack/store/http_answer.h"
 #include "pack/store/origin.h"
@@ -63,8 +64,8 @@ struct Transfer {
     return false;
   }
 
-  // Looks at the headers before the first byte of the body.
-  bool check() {
+  // Looks at the headers, and at the first bytes of the body, before any of them is taken.
+  bool check(std::string_view body) {
     checked = true;
     const int status = answer.status;
     if (may_pass(status)) return false;
@@ -76,24 +77,29 @@ struct Transfer {
                     fmt::format("the server answers {}: access is refused", status));
     if (status != 200 && status != 206)
       return refuse(ErrorKind::io, fmt::format("the server answers {}", status));
+    // None of a release's files begins so.
+    if (status == 200 && is_web_page(body))
+      return refuse(ErrorKind::not_found,
+                    "the server sends a web page in place of the file: is there a login page or a "
+                    "proxy in between?");
     if (!answer.encoding.empty() && answer.encoding != "identity")
-      return refuse(ErrorKind::bad_input,
+      return refuse(ErrorKind::io,
                     fmt::format("the server sends it encoded ({}), though that was not asked for",
                                 printable(answer.encoding)));
     if (!versions->agree(name, answer.etag))
-      return refuse(ErrorKind::bad_input,
+      return refuse(ErrorKind::io,
                     "the file was changed on the server while it was fetched: try again");
     return status == 206 ? check_partial() : check_whole();
   }
 
   bool check_partial() {
     if (!asked_range)
-      return refuse(ErrorKind::bad_input, "the server sends a part, and the whole was asked for");
+      return refuse(ErrorKind::io, "the server sends a part, and the whole was asked for");
     if (!answer.range)
-      return refuse(ErrorKind::bad_input, "the server sends a part and does not say which");
+      return refuse(ErrorKind::io, "the server sends a part and does not say which");
     const auto& range = *answer.range;
     if (range.first != first || range.last - range.first + 1 != *length)
-      return refuse(ErrorKind::bad_input,
+      return refuse(ErrorKind::io,
                     fmt::format("the server sends bytes {}-{}, and {}-{} were asked for",
                                 range.first, range.last, first, first + *length - 1));
     if (file_size && range.total && *range.total != *file_size) return refuse_size(*range.total);
@@ -112,13 +118,13 @@ struct Transfer {
 
   bool refuse_size(std::uint64_t size) {
     return refuse(
-        ErrorKind::bad_input,
+        ErrorKind::io,
         fmt::format("the file has {} bytes on the server, and {} are expected", size, *file_size));
   }
 
   // False ends the transfer.
   bool take(std::string_view bytes) {
-    if (!checked && !check()) return false;
+    if (!checked && !check(bytes)) return false;
     if (complete) return false;  // more than was asked for
     const auto skipped = std::min<std::uint64_t>(skip, bytes.size());
     skip -= skipped;
@@ -281,7 +287,7 @@ class HttpOrigin final : public Origin {
     const int code = curl_.easy_perform(handle);
     give_back(handle);
     // An answer without a body was not looked at yet.
-    if (code == curl::kOk && !transfer.checked && transfer.check() && !transfer.length)
+    if (code == curl::kOk && !transfer.checked && transfer.check({}) && !transfer.length)
       transfer.complete = true;
     if (code == curl::kOk && !transfer.length && !transfer.error &&
         !may_pass(transfer.answer.status))

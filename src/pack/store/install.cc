@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <future>
 #include <set>
 
@@ -79,7 +80,7 @@ class Installer {
       return fail(ErrorKind::bad_input,
                   fmt::format("the release has no variant {}", target_.variant));
     std::unique_ptr<Storage::Lock> lock;
-    if (!options_.dry_run) lock = TRY(store_.open());
+    if (!options_.dry_run) lock = TRY(store_.open(options_.wait));
     outcome_.end = InstallEnd::refused;
     TRY(check_version());
     outcome_.end = InstallEnd::failed;
@@ -103,31 +104,11 @@ class Installer {
 
   Result<void> check_version() {
     state_ = TRY(store_.state());
-    const auto hash = to_hex(sha256(release_.text));
-    if (!state_.name.empty() && state_.name != release_.manifest.name)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("{} holds the package {}, not {}", store_.root(), state_.name,
-                              release_.manifest.name));
-    const auto version = *parse_version(release_.manifest.version);
-    if (state_.highest_version) {
-      const auto highest = parse_version(*state_.highest_version).value_or(Version{});
-      if (version < highest)
-        return fail(
-            ErrorKind::bad_input,
-            fmt::format("{} offers version {}, and {} was seen before: a server that goes back "
-                        "may hide a repair (gpuready pack rollback goes back on purpose)",
-                        origin_.where(), release_.manifest.version, *state_.highest_version));
-      if (version == highest && state_.highest_sha256 && *state_.highest_sha256 != hash)
-        return fail(
-            ErrorKind::bad_input,
-            fmt::format("{} offers a version {} that is not the one seen before: a release is "
-                        "changed only under a higher version",
-                        origin_.where(), release_.manifest.version));
-    }
+    TRY(check_history(state_, release_, store_.root(), origin_.where()));
     state_.name = release_.manifest.name;
     state_.key = release_.key.text();
     state_.highest_version = release_.manifest.version;
-    state_.highest_sha256 = hash;
+    state_.highest_sha256 = to_hex(sha256(release_.text));
     return {};
   }
 
@@ -157,6 +138,10 @@ class Installer {
     if (!now || now->variant != variant_->name) return false;
     if (store_.manifest_of(*previous_).value_or("") != release_.text) return false;
     if (!store_.looks_whole(*previous_, *variant_)) return false;
+    // One that `verify` has found damaged is gone from the objects.
+    if (!std::ranges::all_of(variant_->files,
+                             [&](const auto& file) { return file.link || store_.has(file); }))
+      return false;
     outcome_.installed = *now;
     return true;
   }
@@ -181,11 +166,11 @@ class Installer {
     FetchOptions options{.at_once = options_.at_once, .cancel = options_.cancel};
     if (options_.progress)
       options.progress = [this](std::uint64_t bytes) {
-        options_.progress("fetching", bytes, outcome_.to_fetch_bytes);
+        options_.progress("fetching", std::min(bytes, outcome_.to_fetch_bytes),
+                          outcome_.to_fetch_bytes);
       };
     const auto fetched = fetch_files(origin_, *variant_, missing, store_, options);
-    if (!fetched && (fetched.error().kind == ErrorKind::bad_input ||
-                     fetched.error().kind == ErrorKind::truncated))
+    if (!fetched && fetched.error().kind == ErrorKind::bad_input)
       outcome_.end = InstallEnd::refused;
     const auto done = TRY(fetched);
     outcome_.fetched_bytes = done.fetched_bytes;
@@ -201,7 +186,10 @@ class Installer {
     installed.version = release_.manifest.version;
     installed.variant = variant_->name;
     installed.installed_utc = format_utc(TRY(now_of(host_)));
-    installed.from = origin_.where();
+    // A folder from wherever it is asked for again.
+    installed.from = host_.exists(origin_.where())
+                         ? std::filesystem::absolute(origin_.where()).string()
+                         : origin_.where();
     installed.previous = previous_;
     installed.gpus = target_.gpus;
     installed.machine = target_.machine;
@@ -317,6 +305,13 @@ Result<std::optional<PublicKey>> successor(Origin& origin, const Release& releas
   return newest;
 }
 
+// "1, 2, 5"
+std::string numbers_text(const std::vector<Installed>& versions) {
+  std::vector<std::string> texts;
+  for (const auto& each : versions) texts.push_back(std::to_string(each.number));
+  return join(texts, ", ");
+}
+
 }  // namespace
 
 std::string_view to_string(InstallEnd end) {
@@ -331,6 +326,8 @@ std::string_view to_string(InstallEnd end) {
       return "refused";
     case InstallEnd::not_loaded:
       return "not_loaded";
+    case InstallEnd::nothing:
+      return "nothing";
     case InstallEnd::failed:
       return "failed";
   }
@@ -381,20 +378,51 @@ Result<Release> read_release(Host& host, Origin& origin, const std::optional<Pub
   return release;
 }
 
+Result<void> check_history(const StoreState& seen, const Release& release, const std::string& store,
+                           const std::string& where) {
+  const auto& offered = release.manifest;
+  if (!seen.name.empty() && seen.name != offered.name)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} holds the package {}, not {}", store, seen.name, offered.name));
+  if (!seen.highest_version) return {};
+  const auto version = *parse_version(offered.version);
+  const auto highest = parse_version(*seen.highest_version).value_or(Version{});
+  if (version < highest)
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("{} offers version {}, and {} was seen before: a server that goes back may "
+                    "hide a repair (gpuready pack rollback goes back on purpose, and gpuready pack "
+                    "uninstall --forget forgets what was seen)",
+                    where, offered.version, *seen.highest_version));
+  if (version == highest && seen.highest_sha256 &&
+      *seen.highest_sha256 != to_hex(sha256(release.text)))
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} offers a version {} that is not the one seen before: a release is "
+                            "changed only under a higher version",
+                            where, offered.version));
+  return {};
+}
+
 InstallOutcome install(Host& host, Origin& origin, const Release& release,
                        const InstallTarget& target, const InstallOptions& options) {
   return Installer(host, origin, release, target, options).run();
 }
 
 Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
-                            std::optional<std::uint64_t> number) {
+                            std::optional<std::uint64_t> number, const LockWait& wait) {
   Store store(host, storage, places.store);
   if (!store.exists())
     return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
-  const auto lock = TRY(store.open());
+  const auto lock = TRY(store.open(wait));
   const auto current = TRY(store.current());
   if (!number && current) number = TRY(store.installed(*current)).previous;
   if (!number) return fail(ErrorKind::not_found, "there is no earlier version to go back to");
+  const auto all = TRY(store.installed());
+  if (std::ranges::find(all, *number, &Installed::number) == all.end())
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: there is no version of number {}; {}", places.store, *number,
+                            all.empty() ? "none is installed"
+                                        : "those that are there: " + numbers_text(all)));
   const auto installed = TRY(store.installed(*number));
   const auto manifest =
       TRY(parse_manifest(TRY(store.manifest_of(*number)), "the installed manifest"));
@@ -406,11 +434,12 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
   return installed;
 }
 
-Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places) {
+Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places,
+                                  const LockWait& wait) {
   Store store(host, storage, places.store);
   if (!store.exists())
     return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
-  const auto lock = TRY(store.open());
+  const auto lock = TRY(store.open(wait));
   std::set<std::uint64_t> kept;
   if (const auto current = TRY(store.current())) {
     kept.insert(*current);
@@ -428,16 +457,17 @@ Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& pl
   return collected;
 }
 
-Result<void> uninstall(Host& host, Storage& storage, const Places& places) {
+Result<void> uninstall(Host& host, Storage& storage, const Places& places, bool forget,
+                       const LockWait& wait) {
   Store store(host, storage, places.store);
-  if (!store.exists())
+  if (!store.exists() && !(forget && store.remembers()))
     return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
-  const auto lock = TRY(store.open());
+  const auto lock = TRY(store.open(wait));
   if (!places.info.empty()) {
     const auto removed = storage.unlink(places.info);
     if (!removed && removed.error().kind != ErrorKind::not_found) return removed;
   }
-  return store.remove_all();
+  return forget ? store.remove_all() : store.remove_versions();
 }
 
 std::vector<std::string> library_folders(const std::string& root, const Variant& variant) {

@@ -33,6 +33,10 @@ struct Release {
 // `store`: where that was remembered; empty: the default place of the package's name.
 Result<Release> read_release(Host& host, Origin& origin, const std::optional<PublicKey>& key,
                              const std::string& store);
+// Whether this release may follow what a store has seen: an older version, or another one of the
+// same number, may hide a repair; a store holds one package. `where`: the release's origin.
+Result<void> check_history(const StoreState& seen, const Release& release, const std::string& store,
+                           const std::string& where);
 
 enum class InstallEnd {
   installed,
@@ -40,6 +44,7 @@ enum class InstallEnd {
   planned,     // --dry-run
   refused,     // not trusted: signature, hash, expiry, or a version below one seen before
   not_loaded,  // the load test failed
+  nothing,     // the release has nothing for this machine, and no variant for the CPU
   failed,      // anything else: not reached, no space, no permission
 };
 std::string_view to_string(InstallEnd end);
@@ -65,6 +70,7 @@ struct InstallOptions {
   unsigned at_once = 0;
   std::function<void(std::string_view step, std::uint64_t done, std::uint64_t total)> progress = {};
   const std::atomic<bool>* cancel = nullptr;
+  LockWait wait = {};
   Storage* storage = &live_storage();
   std::function<LoadResult(const LoadPlan&)> load_test = [](const LoadPlan& plan) {
     return run_load_test(plan);
@@ -97,15 +103,19 @@ InstallOutcome install(Host& host, Origin& origin, const Release& release,
 
 // The generation that was current before, or the one that is named.
 Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
-                            std::optional<std::uint64_t> number);
+                            std::optional<std::uint64_t> number, const LockWait& wait = {});
 
 struct Collected {
   std::vector<std::uint64_t> generations;
   StoreOutcome objects;
 };
 // Removes generations but the current one and the one before it, and what no other needs.
-Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places);
-Result<void> uninstall(Host& host, Storage& storage, const Places& places);
+Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places,
+                                  const LockWait& wait = {});
+// The key and the highest version that was seen stay, so that no server goes back behind it later;
+// with `forget` they go, too.
+Result<void> uninstall(Host& host, Storage& storage, const Places& places, bool forget = false,
+                       const LockWait& wait = {});
 
 // The folders below `root`, where a variant is installed, that hold libraries: for LD_LIBRARY_PATH.
 std::vector<std::string> library_folders(const std::string& root, const Variant& variant);

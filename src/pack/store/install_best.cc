@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "machine/system.h"
+#include "pack/store/installed.h"
 #include "pack/store/load_plans.h"
 
 namespace gpuready::pack {
@@ -39,9 +40,16 @@ class Best {
     }
     report_.model = selection_.model;
     report_.notes.push_back(selection_.reason);
-    if (selection_.variants.empty())
-      return ended(InstallEnd::failed,
-                   {ErrorKind::unsupported, selection_.reason + " gpuready pack select says why."});
+    if (selection_.model_note) report_.notes.push_back(*selection_.model_note);
+    if (selection_.variants.empty()) {
+      // A release for GPUs alone has nothing to install here, and that breaks no installer.
+      const bool has_cpu = std::ranges::any_of(release_.manifest.variants, &Variant::for_cpu);
+      if (has_cpu)
+        return ended(InstallEnd::failed, {ErrorKind::unsupported,
+                                          selection_.reason + " gpuready pack select says why."});
+      report_.outcome.end = InstallEnd::nothing;
+      return std::move(report_);
+    }
     const auto chosen = set_of(selection_.variants);
     report_.outcome = install_one(chosen, selection_.models);
     fall_back(chosen);
@@ -90,9 +98,11 @@ class Best {
   // does.
   void fall_back(const std::string& chosen) {
     const auto& outcome = report_.outcome;
-    const bool falls_back = outcome.end == InstallEnd::not_loaded ||
-                            (outcome.end == InstallEnd::failed && outcome.error &&
-                             outcome.error->kind != ErrorKind::cancelled);
+    const bool falls_back =
+        outcome.end == InstallEnd::not_loaded ||
+        (outcome.end == InstallEnd::failed && outcome.error &&
+         outcome.error->kind != ErrorKind::cancelled && outcome.error->kind != ErrorKind::busy);
+    if (falls_back && outcome.end == InstallEnd::failed && keeps_what_is_here(chosen)) return;
     const auto cpu = cpu_variant();
     if (!falls_back || !cpu || *cpu == chosen) return;
     report_.notes.push_back(fmt::format("{}: {}", chosen, printable(outcome.error->message)));
@@ -101,6 +111,24 @@ class Best {
     if (instead.end != InstallEnd::installed && instead.end != InstallEnd::unchanged) return;
     report_.notes.push_back("So the CPU's variant is installed.");
     report_.outcome = std::move(instead);
+  }
+
+  // A version for GPUs that was installed before serves better than the new one's CPU variant.
+  bool keeps_what_is_here(const std::string& chosen) {
+    const Store store(host_, *how_.storage, how_.places.store);
+    const auto current = read_current(store);
+    const auto& error = report_.outcome.error;
+    if (!current || !error) return false;
+    const auto variant = current->variant();
+    if (variant.for_cpu() || !store.looks_whole(current->installed.number, variant)) return false;
+    report_.notes.push_back(
+        fmt::format("{} of {}: {}", chosen, release_.manifest.version, printable(error->message)));
+    report_.notes.emplace_back("So the version that was installed before stays.");
+    report_.version = current->manifest.version;
+    report_.outcome.end = InstallEnd::unchanged;
+    report_.outcome.installed = current->installed;
+    report_.outcome.error.reset();
+    return true;
   }
 
   std::optional<std::string> cpu_variant() const {
@@ -165,6 +193,17 @@ Result<PublicKey> read_public_key(Host& host, const std::string& text) {
   if (key) return key;
   return fail(ErrorKind::bad_input,
               "--key " + text + ": neither a file with a public key nor such a key (RWQ...)");
+}
+
+Result<Release> read_trusted_release(Host& host, Origin& origin,
+                                     const std::optional<PublicKey>& key,
+                                     const std::optional<std::string>& to) {
+  const auto named = to ? TRY(places_of(host, "", to)).store : std::string();
+  auto release = TRY(read_release(host, origin, key, named));
+  const auto store = TRY(places_of(host, release.manifest.name, to)).store;
+  TRY(check_history(TRY(Store(host, live_storage(), store).state()), release, store,
+                    origin.where()));
+  return release;
 }
 
 Result<Places> places_of(Host& host, const std::string& name,

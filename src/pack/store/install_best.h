@@ -30,6 +30,12 @@ struct BestInstall {
 BestInstall install_best(Host& host, Origin& origin, const SelectMachine& machine,
                          const BestOptions& options);
 
+// A release that is trusted, of which the package's store has seen no newer one. `bad_input`: it is
+// not trusted.
+Result<Release> read_trusted_release(Host& host, Origin& origin,
+                                     const std::optional<PublicKey>& key,
+                                     const std::optional<std::string>& to);
+
 // A public key: the file of one, or its one line of text.
 Result<PublicKey> read_public_key(Host& host, const std::string& text);
 

@@ -6,6 +6,13 @@
 
 namespace gpuready::pack {
 
+Result<void> check_name(const Store& store, std::string_view name) {
+  const auto here = TRY(store.state()).name;
+  if (here.empty() || here == name) return {};
+  return fail(ErrorKind::bad_input,
+              fmt::format("{} holds the package {}, not {}", store.root(), here, name));
+}
+
 Result<CurrentVersion> read_current(const Store& store) {
   const auto number = TRY(store.current());
   if (!number) return fail(ErrorKind::not_found, store.root() + ": no version is current");
@@ -17,18 +24,25 @@ Result<CurrentVersion> read_current(const Store& store) {
   return current;
 }
 
-Result<std::vector<std::string>> verify_current(Host& host, const Store& store,
+Result<std::vector<std::string>> verify_current(Host& host, Store& store,
                                                 const CurrentVersion& current) {
-  auto problems = store.damaged(current.installed.number, current.variant());
+  const auto variant = current.variant();
+  std::vector<std::string> problems;
+  const auto damaged = store.damaged(current.installed.number, variant);
+  for (const auto& damage : damaged) problems.push_back(damage.problem);
+  // Whoever may not write there learns no less.
+  if (!damaged.empty())
+    if (const auto lock = store.open())
+      for (const auto& damage : damaged) (void)store.forget_object(*damage.file);
   const auto key = TRY(store.state()).key;
-  const auto signature = host.read_file(fmt::format(
-      "{}/.gpuready/{}", store.generation_path(current.installed.number), kSignatureName));
+  const auto manifest = fmt::format("{}/.gpuready/{}",
+                                    store.generation_path(current.installed.number), kManifestName);
+  const auto signature = host.read_file(manifest + ".minisig");
   if (!key || !signature) {
     problems.push_back(
         "the signature of the installed manifest, or the key that it was checked with, is missing");
-  } else if (const auto signed_by =
-                 verify_signature(TRY(parse_public_key(*key, "state.json")), current.text,
-                                  *signature, "the installed manifest");
+  } else if (const auto signed_by = verify_signature(TRY(parse_public_key(*key, "state.json")),
+                                                     current.text, *signature, manifest);
              !signed_by) {
     problems.push_back(signed_by.error().message);
   }

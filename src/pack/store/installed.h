@@ -16,11 +16,15 @@ struct CurrentVersion {
   std::string text;  // of the manifest
   Variant variant() const { return *manifest.find(installed.variant); }
 };
+// An error where this name is not the one of the package that lives there.
+Result<void> check_name(const Store& store, std::string_view name);
+
 Result<CurrentVersion> read_current(const Store& store);
 
 // Every file hashed, the links, and the manifest's signature under the remembered key; empty: all
-// is as it was signed.
-Result<std::vector<std::string>> verify_current(Host& host, const Store& store,
+// is as it was signed. What is damaged is taken out of the store's objects, if it may be written
+// to, so that an installation fetches it again; the version itself is left as it is.
+Result<std::vector<std::string>> verify_current(Host& host, Store& store,
                                                 const CurrentVersion& current);
 
 }  // namespace gpuready::pack

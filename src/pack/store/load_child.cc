@@ -12,9 +12,9 @@
 #include "base/text.h"
 #include "host/mapped_file.h"
 #include "jobs/lifeline.h"
-#include "jobs/privileges.h"
 #include "pack/code/bytes.h"
 #include "pack/release/manifest_fields.h"
+#include "pack/store/apart.h"
 #include "pack/store/load_driver.h"
 #include "pack/store/load_test.h"
 #include "value/read_fields.h"
@@ -122,17 +122,18 @@ Result<void> load_all(const Json& request) {
   return launch_probes(driver, files, member(request, "probes"));
 }
 
-}  // namespace
-
-int run_load_child() {
-  const auto dropped = drop_privileges();
+int load_and_tell(const Result<void>& ready) {
   end_with_parent();
   const auto request = parse_json(read_line(), "request");
-  auto done = request ? dropped : std::unexpected(request.error());
+  auto done = request ? ready : std::unexpected(request.error());
   if (done) done = load_all(*request);
   if (!done) say({{"failure", printable(done.error().message)}});
   say({{"done", true}});
   _exit(done ? 0 : 1);  // not through the exit handlers of what was loaded
 }
+
+}  // namespace
+
+int run_load_child() { return run_apart(load_and_tell); }
 
 }  // namespace gpuready::pack

@@ -9,9 +9,9 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "host/mapped_file.h"
-#include "jobs/helper.h"
 #include "jobs/running_job.h"
 #include "pack/release/manifest_fields.h"
+#include "pack/store/apart.h"
 #include "value/write_fields.h"
 
 namespace gpuready::pack {
@@ -26,7 +26,7 @@ bool is_elf_library(const std::string& path) {
 }
 
 Job job_of(const LoadPlan& plan, std::chrono::milliseconds limit) {
-  Job job = helper_job({"__load"});
+  Job job = job_apart({"__load"});
   std::vector<std::string> folders;
   for (const auto& library : plan.libraries)
     if (const auto folder = folder_of(library); std::ranges::find(folders, folder) == folders.end())

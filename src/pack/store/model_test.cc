@@ -8,9 +8,10 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "jobs/helper.h"
+#include "jobs/lifeline.h"
 #include "jobs/privileges.h"
 #include "jobs/replace.h"
+#include "pack/store/apart.h"
 
 namespace gpuready::pack {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t kKeptOutput = 64u << 10, kToldOutput = 500;
 
 Job model_job(const ModelPlan& plan) {
-  Job job = helper_job({"__model", std::to_string(plan.memory_bytes), plan.folder});
+  Job job = job_apart({"__model", std::to_string(plan.memory_bytes), plan.folder});
   job.args.insert(job.args.end(), plan.model.load.begin(), plan.model.load.end());
   auto folders = plan.library_folders;
   if (const char* before = getenv("LD_LIBRARY_PATH"); before != nullptr && *before != 0)
@@ -27,7 +28,6 @@ Job model_job(const ModelPlan& plan) {
   job.env.emplace_back("CUDA_VISIBLE_DEVICES", plan.device);
   job.env.emplace_back("PACK_MODEL", plan.model.name);
   job.limits.time = std::chrono::seconds(plan.model.seconds);
-  job.channel = false;
   job.output_limit_bytes = kKeptOutput;
   return job;
 }
@@ -47,7 +47,6 @@ std::string ending_of(const JobOutcome& outcome, const Model& model) {
 
 // What the child does before it becomes the program.
 Result<void> prepare_child(const std::string& folder, const std::string& program) {
-  TRY(drop_privileges());
   if (chdir(folder.c_str()) != 0) return fail_errno(folder, errno);
   if (access(program.c_str(), R_OK | X_OK) != 0) TRY(keep_reading_as_another_program());
   return {};
@@ -68,12 +67,15 @@ std::optional<std::string> run_model_test(const ModelPlan& plan, const std::atom
 int run_model_child(std::span<const std::string> args) {
   const auto memory = args.size() < 3 ? std::nullopt : parse_uint(args[0]);
   if (!memory) return 2;
-  const std::string &folder = args[1], program = fmt::format("{}/{}", folder, args[2]);
-  const auto prepared = prepare_child(folder, program);
-  const auto error = prepared ? replace_program(program, {args.begin() + 3, args.end()}, *memory)
-                              : prepared.error();
-  std::fputs((error.message + "\n").c_str(), stderr);
-  return 127;
+  return run_apart([&](const Result<void>& ready) {
+    close(kChannelDescriptor);
+    const std::string &folder = args[1], program = fmt::format("{}/{}", folder, args[2]);
+    const auto prepared = ready ? prepare_child(folder, program) : ready;
+    const auto error = prepared ? replace_program(program, {args.begin() + 3, args.end()}, *memory)
+                                : prepared.error();
+    std::fputs((error.message + "\n").c_str(), stderr);
+    return 127;
+  });
 }
 
 }  // namespace gpuready::pack

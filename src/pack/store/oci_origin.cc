@@ -49,8 +49,8 @@ class OciOrigin final : public Origin {
                      const ByteSink& sink) override {
     const auto blob = TRY(find(name));
     if (blob.size_bytes != size_bytes)
-      return fail(ErrorKind::bad_input, fmt::format("{}: {} has {} bytes, and the manifest says {}",
-                                                    where_, name, blob.size_bytes, size_bytes));
+      return fail(ErrorKind::io, fmt::format("{}: {} has {} bytes, and the manifest says {}",
+                                             where_, name, blob.size_bytes, size_bytes));
     return with_hint(http_->range(path_of(blob), size_bytes, range, sink));
   }
 

@@ -32,7 +32,7 @@ class FolderOrigin final : public Origin {
                      const ByteSink& sink) override {
     const auto bytes = TRY(mapped(name));
     if (bytes.size() != size_bytes)
-      return fail(ErrorKind::bad_input,
+      return fail(ErrorKind::truncated,
                   fmt::format("{}/{}: it has {} bytes, and the manifest says {}", folder_, name,
                               bytes.size(), size_bytes));
     return hand_out(bytes.substr(range.offset, range.length), sink);

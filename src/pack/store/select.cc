@@ -45,15 +45,16 @@ void check_floors(const Variant& variant, const SelectMachine& machine, Consider
   const auto cuda = machine.driver.cuda_known();
   struct Floor {
     const char* what;
+    bool of_gpus;
     const std::optional<std::string>& least;
     const std::optional<Version>& here;
   };
-  for (const auto& [what, least, here] :
-       {Floor{"driver", variant.floors.driver, machine.driver.version},
-        Floor{"CUDA of the driver", variant.floors.cuda, cuda},
-        Floor{"glibc", variant.floors.glibc, machine.glibc}}) {
+  for (const auto& [what, of_gpus, least, here] :
+       {Floor{"driver", true, variant.floors.driver, machine.driver.version},
+        Floor{"CUDA of the driver", true, variant.floors.cuda, cuda},
+        Floor{"glibc", false, variant.floors.glibc, machine.glibc}}) {
     const auto wanted = least ? parse_version(*least) : std::nullopt;
-    if (!wanted || !here || *here >= *wanted) continue;
+    if (!wanted || (of_gpus && variant.for_cpu()) || !here || *here >= *wanted) continue;
     out.problems.push_back(
         fmt::format("needs {} {}, and {} is here", what, *least, version_text(*here)));
   }
@@ -153,9 +154,17 @@ void choose_models(const Manifest& manifest, Selection& selection, const SelectM
           }
   selection.models = models_within(manifest, free);
   if (!selection.models.empty()) selection.model = selection.models.front().name;
+  const bool is_unknown =
+      selection.model_gpu && !machine.gpus[*selection.model_gpu].free_bytes.has_value();
+  if (is_unknown &&
+      std::ranges::any_of(manifest.models, [](const Model& model) { return model.free_bytes > 0; }))
+    selection.model_note =
+        "How much memory of the GPU is free is not known, so no model that needs it is chosen "
+        "(--for takes it by --free-mb).";
 }
 
-std::string reason_of(const Selection& selection, const SelectMachine& machine) {
+std::string reason_of(const Selection& selection, const SelectMachine& machine,
+                      bool has_cpu_variant) {
   const auto gpus = machine.gpus.size();
   const std::string no_gpu =
       gpus > 0 ? "No variant loads on a GPU of this machine"
@@ -163,7 +172,8 @@ std::string reason_of(const Selection& selection, const SelectMachine& machine) 
           ? "No driver answers for the GPU that is here (gpuready doctor says why)"
           : "No GPU is here";
   if (selection.variants.empty())
-    return no_gpu + ", and the release has no variant for the CPU that fits.";
+    return no_gpu + (has_cpu_variant ? ", and the release's variant for the CPU does not fit."
+                                     : ", and the release has no variant for the CPU.");
   if (selection.for_cpu) return no_gpu + ", so the CPU's is chosen.";
   const auto chosen = join(selection.variants, " and ");
   std::string text;
@@ -256,7 +266,8 @@ Selection select_variant(const Manifest& manifest, const SelectMachine& machine)
     considered.chosen =
         std::ranges::find(selection.variants, considered.name) != selection.variants.end();
   choose_models(manifest, selection, machine);
-  selection.reason = reason_of(selection, machine);
+  selection.reason =
+      reason_of(selection, machine, std::ranges::any_of(manifest.variants, &Variant::for_cpu));
   return selection;
 }
 

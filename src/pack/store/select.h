@@ -56,6 +56,8 @@ struct Selection {
   std::optional<std::string> model;      // the first of:
   std::vector<Model> models;             // that the free memory holds, in the manifest's order
   std::optional<std::size_t> model_gpu;  // whose memory that is
+  std::optional<std::string>
+      model_note;  // why none that needs memory is chosen, where it is unknown
   std::string reason;
   std::vector<ConsideredVariant> considered;  // in the manifest's order
 };

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "host/folders.h"
 #include "host/mapped_file.h"
 #include "pack/store/store_fields.h"
@@ -17,6 +20,7 @@ namespace gpuready::pack {
 namespace {
 
 constexpr std::string_view kOwn = ".gpuready";
+constexpr std::chrono::milliseconds kLockPause{100};
 
 Result<void> unless_code(Result<void> result, int code) {
   if (!result && result.error().code == code) return {};
@@ -39,21 +43,68 @@ std::string Store::object_path(const PackedFile& file) const {
                      file.executable ? "x" : "");
 }
 
-Result<std::unique_ptr<Storage::Lock>> Store::open() {
-  for (const char* name : {"", "/objects", "/generations"})
-    TRY(make_folders(root_ + name, storage_));
-  auto lock = storage_.lock(root_ + "/lock");
-  if (!lock && lock.error().kind == ErrorKind::busy)
+// Whoever names a folder of his own by mistake keeps what is in it: nothing is removed by name
+// alone.
+Result<void> Store::check_ours() const {
+  for (const char* name : {"state.json", "lock"})
+    if (host_.exists(fmt::format("{}/{}", root_, name))) return {};
+  std::vector<std::string> foreign;
+  for (const char* name : {"objects", "generations"})
+    if (!host_.list_directory(fmt::format("{}/{}", root_, name))
+             .value_or(std::vector<std::string>())
+             .empty())
+      foreign.emplace_back(name);
+  if (foreign.empty()) return {};
+  return fail(
+      ErrorKind::bad_input,
+      fmt::format("{}: holds {} that no package made (there is no state.json): name another "
+                  "folder, or move them away",
+                  root_, join(foreign, " and ")));
+}
+
+Result<std::unique_ptr<Storage::Lock>> Store::open(const LockWait& wait) {
+  TRY(check_ours());
+  const auto until = deadline_in(wait.limit);
+  const auto take = [&]() -> Result<std::unique_ptr<Storage::Lock>> {
+    // Whoever held the lock before may have removed them.
+    if (const auto made = make_folders(root_, storage_); !made)
+      return fail(made.error().kind,
+                  fmt::format("{}: the package's folder cannot be made ({}): name one that you may "
+                              "write to with --to",
+                              root_, made.error().message),
+                  made.error().code);
+    return storage_.lock(root_ + "/lock");  // before all else: it says whose folder this is
+  };
+  const auto is_busy = [](const auto& result) {
+    return !result && result.error().kind == ErrorKind::busy;
+  };
+  auto lock = take();
+  if (is_busy(lock) && wait.limit.count() > 0 && wait.begins) wait.begins();
+  while (is_busy(lock) && Clock::now() < until) {
+    if (wait.cancel != nullptr && *wait.cancel)
+      return fail(ErrorKind::cancelled, root_ + ": interrupted");
+    std::this_thread::sleep_for(kLockPause);
+    lock = take();
+  }
+  if (is_busy(lock))
     return fail(ErrorKind::busy,
                 root_ + ": another gpuready changes this package now; try again when it is done");
+  if (lock)
+    for (const char* name : {"/objects", "/generations"}) TRY(make_folders(root_ + name, storage_));
   return lock;
 }
 
 bool Store::exists() const { return host_.exists(root_ + "/generations"); }
+bool Store::remembers() const { return host_.exists(root_ + "/state.json"); }
 
 Result<StoreState> Store::state() const {
   auto state = read_record<StoreState>(host_, root_ + "/state.json");
   if (!state && state.error().kind == ErrorKind::not_found) return StoreState{};
+  if (!state && state.error().kind == ErrorKind::bad_input)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}. It remembers the package's key and the highest version seen: put "
+                            "it back from a backup, or remove it and install again with --key",
+                            state.error().message));
   return state;
 }
 Result<void> Store::write_state(const StoreState& state) {
@@ -190,10 +241,16 @@ Result<StoreOutcome> Store::remove_unused_objects() {
   return outcome;
 }
 
-Result<void> Store::remove_all() {
+Result<void> Store::remove_versions() {
   TRY(unless_code(storage_.unlink(current_path()), ENOENT));
-  for (const char* name : {"/generations", "/objects", "/state.json", "/.next", "/lock"})
+  for (const char* name : {"/.next", "/objects", "/generations"})
     TRY(remove_tree(host_, storage_, root_ + name));
+  return {};
+}
+
+Result<void> Store::remove_all() {
+  TRY(remove_versions());
+  for (const char* name : {"/state.json", "/lock"}) TRY(remove_tree(host_, storage_, root_ + name));
   return unless_code(storage_.remove_folder(root_), ENOTEMPTY);
 }
 
@@ -206,23 +263,28 @@ bool Store::looks_whole(std::uint64_t number, const Variant& variant) const {
   });
 }
 
-std::vector<std::string> Store::damaged(std::uint64_t number, const Variant& variant) const {
-  std::vector<std::string> wrong;
+std::vector<Store::Damage> Store::damaged(std::uint64_t number, const Variant& variant) const {
+  std::vector<Damage> wrong;
   for (const auto& file : variant.files) {
     const auto path = generation_path(number) + "/" + file.path;
     if (file.link) {
       const auto link = host_.read_link(path);
       if (!link || *link != *file.link)
-        wrong.push_back(path + ": the link is missing or leads elsewhere");
+        wrong.push_back({&file, path + ": the link is missing or leads elsewhere"});
       continue;
     }
     const auto mapped = MappedFile::open(path);
     if (!mapped)
-      wrong.push_back(mapped.error().message);
+      wrong.push_back({&file, mapped.error().message});
     else if (to_hex(sha256(mapped->bytes())) != file.sha256)
-      wrong.push_back(path + ": its content was changed");
+      wrong.push_back({&file, path + ": its content was changed"});
   }
   return wrong;
+}
+
+Result<void> Store::forget_object(const PackedFile& file) {
+  if (file.link || !host_.exists(object_path(file))) return {};
+  return storage_.unlink(object_path(file));
 }
 
 }  // namespace gpuready::pack

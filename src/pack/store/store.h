@@ -11,7 +11,10 @@
 // fails, and whenever the process dies, it leads to a whole version: the old one or the new one.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +52,14 @@ struct StoreState {
   std::optional<std::string> highest_version, highest_sha256;  // of the manifest's text
 };
 
+// For whom the lock of a store is waited for.
+struct LockWait {
+  std::chrono::milliseconds limit{0};
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void()> begins = {};  // called once, where there is a wait
+};
+inline constexpr std::chrono::minutes kUsualLockWait{5};
+
 struct StoreOutcome {
   std::uint64_t files = 0, bytes = 0;
 };
@@ -63,9 +74,11 @@ class Store {
   std::string generation_path(std::uint64_t number) const;
   std::string object_path(const PackedFile& file) const;
 
-  // Makes the folders, all above too. `busy` while somebody else changes this store.
-  Result<std::unique_ptr<Storage::Lock>> open();
-  bool exists() const;
+  // Makes the folders, all above too. `busy` where somebody else changes this store for longer than
+  // is waited.
+  Result<std::unique_ptr<Storage::Lock>> open(const LockWait& wait = {});
+  bool exists() const;               // a version is, or was, installed
+  bool remembers() const;            // key and version of a package, though it may be uninstalled
   Result<StoreState> state() const;  // an empty one where there is none
   Result<void> write_state(const StoreState& state);
 
@@ -88,14 +101,22 @@ class Store {
   Result<void> remove_incomplete();
   // Objects that no generation holds, and temporary files of killed installers.
   Result<StoreOutcome> remove_unused_objects();
-  Result<void> remove_all();
+  Result<void> remove_versions();  // all; state.json stays
+  Result<void> remove_all();       // what it remembers, too
 
   // Whether each file and link of a generation is there, of the right size.
   bool looks_whole(std::uint64_t number, const Variant& variant) const;
-  // Everything hashed: paths, and what is wrong with them.
-  std::vector<std::string> damaged(std::uint64_t number, const Variant& variant) const;
+  struct Damage {
+    const PackedFile* file;
+    std::string problem;  // its path, and what is wrong with it
+  };
+  // Everything hashed: what is not as it was signed.
+  std::vector<Damage> damaged(std::uint64_t number, const Variant& variant) const;
+  // So that no later version shares it, and the next installation fetches it.
+  Result<void> forget_object(const PackedFile& file);
 
  private:
+  Result<void> check_ours() const;
   Result<std::vector<std::uint64_t>> numbers() const;  // of all folders, whole or not
   Result<void> place(const PackedFile& file, const std::string& folder);
 

@@ -58,7 +58,7 @@ Json to_json(const DeviceCode& code) {
 
 namespace {
 
-Json to_json(const ElfFacts& elf) {
+Json elf_json(const ElfFacts& elf) {
   Json json;
   json["machine"] = elf.machine;
   json["type"] = elf.type;
@@ -79,7 +79,7 @@ Json to_json(const ElfFacts& elf) {
   return json;
 }
 
-Json to_json(const CarrierGroup& group) {
+Json group_json(const CarrierGroup& group) {
   Json json;
   json["carrier"] = to_string(group.carrier);
   put(json, "section", printable(group.section));
@@ -87,7 +87,7 @@ Json to_json(const CarrierGroup& group) {
   json["bytes"] = group.bytes;
   json["first_offset"] = group.first_offset;
   json["codes"] = Json::array();
-  for (const DeviceCode& code : group.codes) json["codes"].push_back(gpuready::to_json(code));
+  for (const DeviceCode& code : group.codes) json["codes"].push_back(to_json(code));
   return json;
 }
 
@@ -99,9 +99,9 @@ Json to_json(const FileReport& file) {
   json["bytes"] = file.bytes;
   json["code_bytes"] = file.code_bytes;
   put(json, "foreign", file.foreign);
-  if (file.elf) json["elf"] = to_json(*file.elf);
+  if (file.elf) json["elf"] = elf_json(*file.elf);
   json["carriers"] = Json::array();
-  for (const CarrierGroup& group : file.groups) json["carriers"].push_back(to_json(group));
+  for (const CarrierGroup& group : file.groups) json["carriers"].push_back(group_json(group));
   json["problems"] = Json::array();
   for (const auto& problem : file.problems) json["problems"].push_back(printable(problem));
   return json;

@@ -31,6 +31,8 @@ std::string conclusion_of(const InstallReport& report) {
       return fmt::format("{} would be installed: {} are fetched, {} of {} files are here already.",
                          what, format_bytes(outcome.to_fetch_bytes), outcome.reused_files,
                          outcome.files);
+    case InstallEnd::nothing:
+      return fmt::format("{} has nothing to install here.", what);
     case InstallEnd::refused:
     case InstallEnd::not_loaded:
     case InstallEnd::failed:
@@ -96,7 +98,7 @@ std::string render_terminal(const InstallReport& report, const Envelope& envelop
                                                     load.probes == 1 ? "" : "s")
                                       : "",
                       load.failure ? ", then: " + *load.failure : ""));
-  if (good && outcome.end != InstallEnd::planned)
+  if (good && outcome.end != InstallEnd::planned && outcome.end != InstallEnd::nothing)
     out.paragraph(2, {}, "Use it from " + outcome.folder);
   return out.take();
 }

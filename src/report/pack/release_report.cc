@@ -15,10 +15,6 @@ namespace {
 
 using namespace pack;
 
-std::string gpus_of(const Variant& variant) {
-  return variant.for_cpu() ? "CPU" : join(variant.architectures, " ");
-}
-
 std::optional<CudaReleases> compilers_of(const Variant& variant) {
   return variant.for_cpu() ? std::nullopt : pack::compilers_of(variant.architectures);
 }
@@ -40,22 +36,22 @@ Json summary_of(const Variant& variant) {
 void variant_table(TerminalText& out, const std::vector<const Variant*>& variants,
                    const std::vector<std::string>& compilers) {
   Table table;
-  table.columns = {{"Variant"},
-                   {"GPUs", Align::left, true},
-                   {"Files", Align::right},
-                   {"Content", Align::right},
-                   {"Archive", Align::right}};
+  table.columns = {
+      {"Variant"}, {"Files", Align::right}, {"Content", Align::right}, {"Archive", Align::right}};
   if (!compilers.empty()) table.columns.push_back({"CUDA that compiles it", Align::left, false, 1});
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const auto& variant = *variants[i];
     table.rows.push_back({{variant.name, Ink::bold},
-                          {gpus_of(variant)},
                           {std::to_string(variant.files.size())},
                           {format_bytes(variant.content_bytes())},
                           {format_bytes(variant.archive_bytes())}});
     if (!compilers.empty()) table.rows.back().push_back({compilers[i]});
   }
   out.table(2, table);
+  // Whole at any width: a table would cut it.
+  for (const auto* variant : variants)
+    out.paragraph(2, {variant->name + ": ", Ink::bold},
+                  variant->for_cpu() ? "CPU" : join(variant->architectures, " "));
 }
 
 // The bytes of all variants, and what they would be without what they share.
@@ -122,18 +118,19 @@ Json to_json(const BuildReport& report, const Envelope& envelope) {
 
 std::string render_terminal(const BuildReport& report, const TerminalStyle& style) {
   TerminalText out(style);
-  out.heading(fmt::format("{} {}", report.name, report.version));
+  if (!style.quiet) out.heading(fmt::format("{} {}", report.name, report.version));
   std::vector<const Variant*> variants;
   std::vector<std::string> compilers;
   for (const auto& built : report.variants) {
     variants.push_back(&built.variant);
     compilers.push_back(built.variant.for_cpu() ? "-" : releases_text(compilers_of(built.variant)));
   }
-  variant_table(out, variants, compilers);
+  if (!style.quiet) variant_table(out, variants, compilers);
   for (const auto& built : report.variants)
     for (const auto& wrong : problems_of(built))
       out.paragraph(2, {out.mark(Tone::bad) + " ", Ink::bad},
                     fmt::format("{}: {}", built.variant.name, wrong));
+  if (style.quiet) return out.take();
   const auto [all, once] = sizes_of(variants);
   out.paragraph(2, {},
                 fmt::format("All variants hold {}; each content once, {}. In {}.",
@@ -165,9 +162,10 @@ std::string render_terminal(const PublishReport& report, const TerminalStyle& st
       fmt::format("{} {} is published in {}", manifest.name, manifest.version, report.folder));
   std::vector<const Variant*> variants;
   for (const auto& variant : manifest.variants) variants.push_back(&variant);
-  variant_table(out, variants, {});
+  if (!style.quiet) variant_table(out, variants, {});
   for (const auto& gap : report.published.gaps)
     out.paragraph(2, {out.mark(Tone::warn) + " ", Ink::warn}, gap);
+  if (style.quiet) return out.take();
   out.paragraph(
       2, {},
       fmt::format(

@@ -29,6 +29,7 @@ Json to_json(const Selection& selection, const SelectMachine& machine) {
   Json doc;
   doc["variants"] = selection.variants;
   put(doc, "model", selection.model);
+  put(doc, "model_note", selection.model_note);
   doc["for_cpu"] = selection.for_cpu;
   doc["reason"] = selection.reason;
   doc["gpus"] = Json::array();
@@ -70,6 +71,7 @@ std::string render_terminal(const SelectReport& report, const Envelope& envelope
                 fmt::format("{} {}: {}", report.name, report.version, selection.reason));
   if (style.quiet) return out.take();
   if (selection.model) out.paragraph(2, {}, "Model: " + *selection.model);
+  if (selection.model_note) out.paragraph(2, {}, *selection.model_note);
   for (const auto& variant : selection.considered) {
     const auto serves =
         variant.serves.empty()

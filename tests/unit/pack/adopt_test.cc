@@ -47,6 +47,29 @@ TEST(Adopt, DeclaresWhatAllFilesLoadOn) {
   EXPECT_EQ(declared({{"sm_50", "sm_75"}}, "9.15"), "75");  // cuDNN 9.11 and newer begin at 7.5
 }
 
+TEST(Adopt, TwoVariantsOfTheSameFilesAreAMistake) {
+  if (std::system("command -v tar >/dev/null") != 0) GTEST_SKIP() << "no tar";
+  Workshop shop;
+  write_text(shop.root + "/in/data", noise(5000, 1));
+  for (const char* name : {"/libs-a.tar.gz", "/libs-b.tar.gz"})
+    ASSERT_EQ(
+        std::system(("tar czf " + shop.root + name + " -C " + shop.root + "/in data").c_str()), 0);
+  Recipe recipe;
+  recipe.name = "libs", recipe.version = "1";
+  AdoptOptions options;
+  options.work_folder = shop.root + "/.work";
+  options.build.level = 1;
+  options.build.scan = [](const auto&) { return Inspection(); };
+  const auto done =
+      adopt(*shop.host, recipe,
+            {{"a", shop.root + "/libs-a.tar.gz"}, {"b", shop.root + "/libs-b.tar.gz"}}, options,
+            [](const std::string&) -> Result<void> { return {}; });
+  EXPECT_NE(error_text(done).find("libs-b.tar.gz: it holds the same files as variant a"),
+            std::string::npos)
+      << error_text(done);
+  EXPECT_FALSE(std::filesystem::exists(options.work_folder));
+}
+
 TEST(Adopt, FailingDiskLeavesNoHalfRelease) {
   if (std::system("command -v tar >/dev/null") != 0) GTEST_SKIP() << "no tar";
   Workshop shop;

@@ -50,6 +50,10 @@ TEST(Containerfile, WantsSomethingToBuild) {
   for (auto& variant : ready.variants) variant.command.clear();
   EXPECT_FALSE(containerfile(ready, "/home/me", *parse_version("12.9")));
   EXPECT_FALSE(containerfile(recipe(), "/elsewhere", *parse_version("12.9")));
+  const auto unknown = containerfile(recipe(), "/home/me", *parse_version("99"));
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(has(unknown.error().message, "no CUDA release 99.0 is known: 9.0 to "))
+      << unknown.error().message;
 }
 
 }  // namespace

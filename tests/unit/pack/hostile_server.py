@@ -3,7 +3,7 @@
 descriptor ends. Usage: hostile_server.py FOLDER DESCRIPTOR
 
 The first part of the path says how: /good/, /norange/, /cut/, /wrongrange/, /changed/, /slow/, /loop/,
-/length/, /gzip/, /error/, /flaky/, /redirect/, /longer/.
+/length/, /gzip/, /error/, /flaky/, /redirect/, /longer/, /page/, /openpage/, /short/, /damaged/, /damagedonce/.
 """
 import http.server
 import os
@@ -57,6 +57,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         tag = '"one"'
         if how == "changed" and archive and count > 1:
             tag, data = '"two"', bytes(len(data))
+        if how == "page" and archive:  # of a login, in place of the file
+            return self.answer(200, [("Content-Type", "text/html")], b"\n<!DOCTYPE html><p>Log in first")
+        if how == "openpage" and archive:  # the same, without a length
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"Log in first")
+            return self.hang_up()
+        if how == "short" and archive:
+            data = data[:len(data) // 2]
+        if how == "damaged" or (how == "damagedonce" and count == 1):
+            if archive:
+                data = data[:150000] + bytes(byte ^ 1 for byte in data[150000:])
         asked = self.headers.get("Range")
         if not asked or (how == "norange" and archive):
             headers = [("ETag", tag)]

@@ -90,6 +90,21 @@ TEST_F(Http, NamesWhatIsWrong) {
   // A good server then finds all that was fetched by then, and nothing bad.
   expect_installed("good");
 }
+// What is not the file is a download that failed, and may be tried again. What is it, by its
+// length, and has another hash is not trusted.
+TEST_F(Http, DamageOnTheWayIsMendedAndTheRestIsNotTrusted) {
+  expect_error("page", "web page in place of the file");
+  EXPECT_EQ(install("page").end, InstallEnd::failed);
+  EXPECT_EQ(install("openpage").end, InstallEnd::failed);
+  expect_error("short", "were asked for");
+  EXPECT_EQ(install("short").end, InstallEnd::failed);
+  for (const char* how : {"length", "wrongrange", "cut"})
+    EXPECT_EQ(install(how).end, InstallEnd::failed) << how;
+  expect_error("damaged", "(fetched 3 times)");
+  EXPECT_EQ(install("damaged").end, InstallEnd::refused);
+  std::filesystem::remove_all(shop_.root + "/store");
+  expect_installed("damagedonce");
+}
 TEST_F(Http, SlowServerIsLeft) { expect_error("slow", "after byte"); }
 TEST_F(Http, MoreThanWasAskedForIsNotTaken) {
   const auto outcome = install("longer");

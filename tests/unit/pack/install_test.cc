@@ -1,5 +1,6 @@
 // From a recipe to an installed version, and what must not be installed.
 #include "pack/store/install.h"
+#include "pack/store/installed.h"
 
 #include "host/failing_storage.h"
 #include "unit/pack/workshop.h"
@@ -129,6 +130,27 @@ TEST(Install, ServerCannotGoBack) {
   EXPECT_EQ(shop.install("modern", shop.options(), "other").end, InstallEnd::refused);
 }
 
+TEST(Install, WhatWasUninstalledCannotGoBackEither) {
+  Workshop shop;
+  const auto places = shop.options().places;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}, "old"));
+  ASSERT_TRUE(shop.publish("1.1", {{"modern", kLatest}}, "new"));
+  ASSERT_EQ(shop.install("modern", shop.options(), "new").end, InstallEnd::installed);
+  ASSERT_EQ(error_text(uninstall(*shop.host, live_storage(), places)), "");
+  EXPECT_FALSE(std::filesystem::exists(shop.root + "/store/objects"));
+  EXPECT_FALSE(std::filesystem::exists(shop.root + "/store/current"));
+  const auto refused = shop.install("modern", shop.options(), "old");
+  EXPECT_EQ(refused.end, InstallEnd::refused);
+  EXPECT_TRUE(has(told(refused), "1.1 was seen before")) << told(refused);
+  EXPECT_TRUE(has(told(refused), "uninstall --forget")) << told(refused);
+  ASSERT_EQ(shop.install("modern", shop.options(), "new").end, InstallEnd::installed);
+  ASSERT_EQ(error_text(uninstall(*shop.host, live_storage(), places)), "");
+  EXPECT_FALSE(Store(*shop.host, live_storage(), places.store).exists());
+  // What is uninstalled already can still be forgotten.
+  ASSERT_EQ(error_text(uninstall(*shop.host, live_storage(), places, true)), "");
+  EXPECT_EQ(shop.install("modern", shop.options(), "old").end, InstallEnd::installed);
+}
+
 TEST(Install, ExpiredReleaseIsRefused) {
   Workshop shop;
   ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}, "release", 2'000'000'000, 0));
@@ -255,6 +277,45 @@ TEST(Install, OnlyOneInstallerAtATime) {
   EXPECT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
 }
 
+TEST(Install, WaitsForAnotherInstaller) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  Store store(*shop.host, live_storage(), shop.root + "/store");
+  auto lock = store.open();
+  ASSERT_TRUE(lock);
+  auto options = shop.options();
+  int waits = 0;
+  options.wait.begins = [&] {
+    ++waits;
+    lock->reset();  // the other is done
+  };
+  options.wait.limit = std::chrono::minutes(1);
+  EXPECT_EQ(shop.install("modern", options).end, InstallEnd::installed);
+  EXPECT_EQ(waits, 1);
+  // One that is not done in time.
+  lock = store.open();
+  ASSERT_TRUE(lock);
+  options.wait = {.limit = std::chrono::milliseconds(1)};
+  const auto late = shop.install("modern", options);
+  EXPECT_EQ(late.end, InstallEnd::failed);
+  EXPECT_EQ(late.error->kind, ErrorKind::busy);
+  const std::atomic<bool> cancel = true;
+  const auto cancelled = store.open({.limit = std::chrono::minutes(1), .cancel = &cancel});
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().kind, ErrorKind::cancelled);
+}
+
+TEST(Install, RollBackNamesTheVersionsThatAreThere) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  ASSERT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
+  const auto back = roll_back(*shop.host, live_storage(), shop.options().places, 99);
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().kind, ErrorKind::bad_input);
+  EXPECT_TRUE(has(error_text(back), "there is no version of number 99; those that are there: 1"))
+      << error_text(back);
+}
+
 TEST(Install, DamageIsFoundAndMended) {
   Workshop shop;
   ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
@@ -268,6 +329,44 @@ TEST(Install, DamageIsFoundAndMended) {
   EXPECT_EQ(store.damaged(1, manifest->variants[0]).size(), 1u);
   EXPECT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
   EXPECT_TRUE(shop.installed("lib/a.so") == kModern.at("lib/a.so"));
+
+  // Of the same size, so that a look at sizes does not find it.
+  std::filesystem::permissions(path, std::filesystem::perms::owner_write,
+                               std::filesystem::perm_options::add);
+  std::fstream(path, std::ios::in | std::ios::out) << "\x01";
+  EXPECT_FALSE(shop.installed("lib/a.so") == kModern.at("lib/a.so"));
+  EXPECT_EQ(verify_current(*shop.host, store, *read_current(store))->size(), 1u);
+  EXPECT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
+  EXPECT_TRUE(shop.installed("lib/a.so") == kModern.at("lib/a.so"));
+  EXPECT_TRUE(verify_current(*shop.host, store, *read_current(store))->empty());
+}
+
+// A name and a folder that do not belong together.
+TEST(Install, AFolderHoldsThePackageOfItsName) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  ASSERT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
+  const Store store(*shop.host, live_storage(), shop.root + "/store");
+  EXPECT_TRUE(check_name(store, store.state()->name));
+  EXPECT_TRUE(has(error_text(check_name(store, "other")), "holds the package "));
+}
+
+// A folder of somebody's own, named by mistake: nothing in it is taken for a package's and removed.
+TEST(Install, WhatAnotherMadeStays) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  const auto own = shop.root + "/store/objects/own";
+  std::filesystem::create_directories(shop.root + "/store/objects");
+  std::filesystem::create_directories(shop.root + "/store/generations");
+  write_text(own, "a text");
+  const auto outcome = shop.install("modern", shop.options());
+  EXPECT_EQ(outcome.end, InstallEnd::failed);
+  EXPECT_TRUE(has(told(outcome), "/store: holds objects that no package made")) << told(outcome);
+  EXPECT_FALSE(collect_garbage(*shop.host, live_storage(), shop.options().places));
+  EXPECT_FALSE(uninstall(*shop.host, live_storage(), shop.options().places));
+  EXPECT_TRUE(std::filesystem::exists(own));
+  std::filesystem::remove(own);
+  EXPECT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
 }
 
 TEST(Install, GarbageIsWhatNoKeptVersionNeeds) {
@@ -285,7 +384,7 @@ TEST(Install, GarbageIsWhatNoKeptVersionNeeds) {
   EXPECT_EQ(collected->objects.files, 2u);
   EXPECT_TRUE(roll_back(*shop.host, live_storage(), shop.options().places, {}));
   EXPECT_TRUE(shop.installed("a") == noise(1000, 2));
-  ASSERT_TRUE(uninstall(*shop.host, live_storage(), shop.options().places));
+  ASSERT_TRUE(uninstall(*shop.host, live_storage(), shop.options().places, true));
   EXPECT_FALSE(std::filesystem::exists(shop.root + "/store"));
   EXPECT_FALSE(std::filesystem::exists(shop.root + "/config/gpu-package-info.json"));
 }

@@ -132,6 +132,20 @@ TEST(PackManifest, WhatIsRunIsOfTheVariantAndWithinBounds) {
               m.variants[0].files[0].executable = false;
             }),
             "");
+  // So is one that a link leads to, and a link that leads nowhere or round.
+  const auto with_link = [](const std::string& to, bool executable) {
+    return refusal([&](Manifest& m) {
+      m.models[0].load = {"lib/x.so.1"};
+      m.variants[0].files[0].executable = executable;
+      m.variants[0].files[1].link = to;
+      m.variants[0].files.push_back({"lib/again", "x.so.1", 0, std::nullopt, false, 0, 0});
+    });
+  };
+  EXPECT_EQ(with_link("x.so", true), "");
+  EXPECT_NE(with_link("x.so", false), "");
+  EXPECT_NE(with_link("none", true), "");
+  EXPECT_NE(with_link("again", true), "");
+  EXPECT_NE(refusal([](Manifest& m) { m.models[1].name = m.models[0].name; }), "");
   // The program of a model for the CPU's variant has to be in that, too.
   EXPECT_NE(refusal([](Manifest& m) {
               m.models[1].load = {"lib/x.so"};

@@ -85,6 +85,83 @@ TEST(Recipe, SaysWhatIsWrongAndWhere) {
         << text << " -> " << error_of(parsed(text));
 }
 
+// What nobody would look at, or what contradicts something else.
+TEST(Recipe, WhatHasNoEffectIsRefused) {
+  const std::string gpu = "[variants.gpu]\narchitectures = ['80']\n", cpu = "[variants.cpu]\n";
+  const std::string probe = "[[probes]]\nfile = 'f'\nkernel = 'k'\n";
+  const std::string model = "[[models]]\nname = 'a'\n", load = "load = ['bin/l']\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {cpu + probe, "probes are launched by variants with architectures, and there is none"},
+      {gpu + cpu + probe + "variants = ['cpu']\n", "variant cpu has no architectures"},
+      {gpu + probe + probe, "kernel k is there twice"},
+      {gpu + model + load + model + load, "a is there twice"},
+      {gpu + model + "[[models]]\nname = 'b'\n", "b is never chosen: a before it"},
+      {gpu + model + "[[models]]\nname = 'b'\nfree_mb = 5\n", "b is never chosen"},
+      {gpu + model + "load = []\n", "load names no program"},
+      {gpu + model + "seconds = 5\n", "seconds is for a model with `load`"},
+      {gpu + model + "memory_mb = 5\n", "memory_mb is for a model with `load`"},
+      {gpu + model + load + "seconds = 0\n", "seconds is not from 1 to"},
+      {gpu + model + load + "seconds = 90000\n", "seconds is not from 1 to"},
+      {gpu + model + "free_mb = 9000000000000\n", "free_mb is more than"},
+      {gpu + model + load + "memory_mb = 9000000000000\n", "memory_mb is more than"},
+      {"[variants.a]\narchitectures = ['80', '8.0']\n", "8.0 is there twice"},
+      {"[variants.a]\narchitectures = ['80', '80+PTX']\n", "80+PTX is there twice"},
+      {gpu + "floors.cpu = 'fast'\n", "cpu is not one of x86-64, x86-64-v2"},
+      {cpu + "floors.driver = '550'\n", "floors.driver is of a variant without architectures"},
+      {cpu + "floors.cudnn = '9.1'\n", "floors.cudnn is of a variant without architectures"},
+      {gpu + "folder = 'x'\n" + cpu + "folder = 'x'\n", "variants cpu and gpu hold the same files"},
+      {gpu + "[[machines]]\nname = 'm'\ngpus = ['8.0']\n[[machines]]\nname = 'm'\n",
+       "machines: m is there twice"},
+      {gpu + "[[machines]]\nname = 'm'\ndriver = '550'\n", "m names a driver and no GPU"},
+      {"system_libraries = ['/usr/lib/libx.so']\n" + gpu, "is not the name of a library"},
+      {"expires_days = 0\n" + gpu, "expires_days is not from 1 to"},
+      {"expires_days = 99999999\n" + gpu, "expires_days is not from 1 to"},
+  };
+  for (const auto& [text, wanted] : cases) {
+    const auto result = parsed("name = 'x'\nversion = '1'\n" + text);
+    EXPECT_NE(error_of(result).find(wanted), std::string::npos)
+        << text << " -> " << error_of(result);
+  }
+}
+
+TEST(Recipe, WhatOnlyLooksLikeThatIsAccepted) {
+  const auto recipe = parsed(R"(
+    name = "x"
+    version = "1"
+    folder = "out"
+    floors.driver = "550"
+    [variants.gpu]
+    architectures = ["80", "80a", "90"]
+    include = ["gpu/**"]
+    [variants.cpu]
+    include = ["cpu/**"]
+    [[models]]
+    name = "small first, but it may not load"
+    free_mb = 5
+    load = ["bin/l"]
+    [[models]]
+    name = "large"
+    free_mb = 50
+    [[models]]
+    name = "any"
+    [[machines]]
+    name = "two"
+    gpus = ["8.0", "8.0"]
+    [[probes]]
+    file = "f"
+    kernel = "k"
+    arguments = [{ u32 = 1 }]
+    [[probes]]
+    file = "f"
+    kernel = "k"
+    arguments = [{ u32 = 2 }]
+  )");
+  ASSERT_TRUE(recipe) << error_of(recipe);
+  EXPECT_EQ(recipe->variants[1].floors.driver, "550");
+  EXPECT_FALSE(recipe->variants[0].floors.driver);  // the CPU's needs none
+  EXPECT_EQ(recipe->variants[1].probes.size(), 2u);
+}
+
 TEST(Recipe, ListsOfOtherThingsThanTablesAreRefused) {
   for (const char* wrong :
        {"models = [3]", "models = ['x']", "models = [[]]", "models = [{name='a'}, 3]",

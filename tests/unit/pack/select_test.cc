@@ -173,6 +173,8 @@ TEST(Select, FloorsOfTheSystem) {
   here.driver.version = parse_version("535.1");
   EXPECT_EQ(considered(select_variant(manifest, here), "new").problems.at(0),
             "needs driver 550.1, and 535.1 is here");
+  manifest.variants[1].floors.driver = "550.1";  // the CPU's variant needs none
+  EXPECT_EQ(chosen(select_variant(manifest, here)), "cpu");
 }
 
 TEST(Select, ModelByFreeMemory) {
@@ -185,6 +187,16 @@ TEST(Select, ModelByFreeMemory) {
   EXPECT_EQ(model("8.6", 3499), "cpu-only");
   EXPECT_EQ(model("3.5", 90'000), "cpu-only");  // its memory is of no use
   EXPECT_EQ(model("", 0), "cpu-only");
+  // Where nobody knows how much is free, the answer says so.
+  auto unknown = machine("8.6", {}, 0);
+  unknown.gpus[0].free_bytes.reset();
+  EXPECT_EQ(select_variant(release(), unknown).model, "cpu-only");
+  EXPECT_TRUE(select_variant(release(), unknown).model_note);
+  EXPECT_FALSE(select_variant(release(), machine("8.6", {}, 0)).model_note);
+  EXPECT_FALSE(select_variant(release(), machine("", {}, 0)).model_note);
+  auto without = release();
+  without.models.clear();
+  EXPECT_FALSE(select_variant(without, unknown).model_note);
 }
 
 TEST(Select, NothingForNobody) {

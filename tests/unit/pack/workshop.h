@@ -13,6 +13,7 @@
 #include "host/host.h"
 #include "pack/release/build.h"
 #include "pack/release/publish.h"
+#include "pack/release/scan.h"
 #include "pack/store/install.h"
 
 namespace gpuready::pack {
@@ -58,6 +59,8 @@ struct Workshop {
       VariantRecipe variant;
       variant.name = name;
       variant.folder = root + "/source/" + name;
+      if (const auto declared = architectures.find(name); declared != architectures.end())
+        variant.architectures = declared->second;
       std::filesystem::remove_all(variant.folder);
       for (const auto& [path, text] : files) {
         if (text.starts_with("-> ")) {
@@ -72,6 +75,7 @@ struct Workshop {
       options.out_folder = root + "/built";
       options.level = 1;
       options.scan = [](const auto&) { return Inspection(); };
+      if (!variant.architectures.empty()) options.scan = scan_entries;
       const auto built = build_variant(*host, recipe, variant, options);
       if (!built) return std::unexpected(built.error());
       recipe.variants.push_back(variant);
@@ -129,6 +133,7 @@ struct Workshop {
   OriginOptions origin_options = {};
   std::optional<KeyChain> chain = {};
   Storage* publish_storage = nullptr;
+  std::map<std::string, std::vector<std::string>> architectures = {};  // of variants for GPUs
 };
 
 }  // namespace gpuready::pack

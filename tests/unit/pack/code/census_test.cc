@@ -106,6 +106,39 @@ TEST(Census, FindsCodeWithoutAContainer) {
             "ptx_text .rodata x1: compute_75/6.4\n");
 }
 
+// Text of PTX counts to the end of its last function, LTO-IR that is a file of its own as a whole.
+TEST(Census, CountsBarePiecesInFull) {
+  const auto module = ptx(75, "6.4").substr(std::string("//\n// made by hand\n").size());
+  const auto bytes_of = [](const Data& file) {
+    std::vector<std::uint64_t> sizes;
+    for (const auto& group : inspect_bytes("file", file).groups) sizes.push_back(group.bytes);
+    return sizes;
+  };
+  using Sizes = std::vector<std::uint64_t>;
+  EXPECT_EQ(bytes_of(raw(module)), Sizes{module.size()});
+  EXPECT_EQ(bytes_of(raw(module + std::string("\0words after it", 15))), Sizes{module.size()});
+  EXPECT_EQ(bytes_of(raw(module + "words after it")), Sizes{module.size()});
+  // Two one after the other, and one that is longer than a window.
+  EXPECT_EQ(bytes_of(raw(module + ptx(80, "7.0").substr(19))),
+            (Sizes{module.size(), module.size()}));
+  std::string longer = module;
+  while (longer.size() < 300'000) longer += ".visible .func f() { ret; }\n";
+  EXPECT_EQ(bytes_of(raw(longer)), Sizes{longer.size()});
+  // Code of another kind that begins right behind it is still found.
+  Data both = raw(module);
+  append(both, fat_binary({cubin_entry(80)}));
+  const auto found = inspect_bytes("file", both);
+  ASSERT_EQ(found.groups.size(), 2u);
+  EXPECT_EQ(found.groups[0].bytes, module.size());
+  EXPECT_EQ(found.groups[1].carrier, Carrier::fat_binary);
+
+  Data lto(2192, 0x5a);
+  for (std::size_t i = 0; const int byte : {0xed, 0x43, 0x4e, 0x7f, 1, 0x41})
+    lto[i++] = static_cast<std::uint8_t>(byte);
+  lto[26] = 0x20, lto[27] = 0x03;  // 800
+  EXPECT_EQ(bytes_of(lto), Sizes{2192});
+}
+
 TEST(Census, ReadsAmdsBundles) {
   const Data plain = bundle({{"host-x86_64-unknown-linux-gnu-", {}},
                              {"hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", raw("code")},

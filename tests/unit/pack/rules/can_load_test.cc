@@ -170,6 +170,10 @@ TEST(DriverObstacle, KnowsWhichDriversDriveWhichGpus) {
   EXPECT_EQ(obstacle("12.0", "550.54.14"),
             "driver 550.54.14 does not know GPUs of 12.0: 570.26 is the first that does");
   EXPECT_EQ(obstacle("12.0", "570.26"), "");
+  // One that came later is not older than the one before it in its family.
+  EXPECT_EQ(obstacle("9.9", "470.57.02"),
+            "driver 470.57.02 does not know GPUs of 9.9: 520.61.05 is the first that does");
+  EXPECT_EQ(obstacle("9.9", "535.54.03"), "");
   EXPECT_EQ(obstacle("5.0", "580.65.06"), "");
   EXPECT_EQ(obstacle("5.0", "590.44.01"),
             "driver 590.44.01 no longer drives GPUs of 5.0: branch 580 is the last that does");

@@ -1,5 +1,7 @@
 #include "pack/rules/explain.h"
 
+#include "pack/rules/releases.h"
+
 #include <gtest/gtest.h>
 
 #include "unit/pack/code/fixtures.h"
@@ -117,6 +119,42 @@ TEST(Explain, CudaCompatIsAnAnswerOnDataCentreGpus) {
             "it needs CUDA 13: driver 580.65.06 or newer");
   const Driver compat{.version = old.version, .cuda = parse_version("13.0")};
   EXPECT_EQ(explain(file, *parse_target_gpu("9.0"), compat).runs, Runs::all);
+}
+
+// Of releases whose driver is not known here, nobody can install one.
+TEST(Explain, NamesNoDriverThatIsNotKnown) {
+  const auto newer = answer(fat_binary({ptx_entry(70, {9, 3})}), "8.6", "580.65.06");
+  EXPECT_EQ(newer.change.driver, "");
+  EXPECT_EQ(newer.change.text, "a build for sm_86 with CUDA 11.1 or newer");
+  // The newest branch that still drives the GPU is an older one.
+  const auto left = answer(fat_binary({cubin_entry(60)}), "6.1", "590.44.01");
+  EXPECT_EQ(left.runs, Runs::none);
+  EXPECT_EQ(left.change.driver, "580");
+  EXPECT_EQ(left.change.text, "a driver of branch 580");
+  for (const auto& release : cuda_releases())
+    for (const char* gpu : {"5.0", "7.0", "8.6", "12.1"}) {
+      const auto on = answer(fat_binary({ptx_entry(50, {9, 5})}), gpu, release.driver);
+      EXPECT_EQ(on.change.driver.find("CUDA"), std::string::npos) << gpu << " " << release.driver;
+    }
+}
+
+TEST(Explain, TellsTheReasonOfTheNearestCode) {
+  const Data file = fat_binary({cubin_entry(75), cubin_entry(90), ptx_entry(121, {9, 0})});
+  const auto on = answer(file, "6.1", "580.65.06");
+  ASSERT_EQ(on.reasons.size(), 1u);
+  EXPECT_EQ(on.reasons[0].because, "sm_75 is machine code for 7.5 to 7.9");
+  EXPECT_EQ(answer(file, "12.0", "580.65.06").reasons[0].because,
+            "compute_121 is for 12.1 and newer");
+}
+
+TEST(Explain, CudnnIsNotBuiltAnew) {
+  const auto code = fat_binary({cubin_entry(75), ptx_entry(121, {9, 0})});
+  const auto change = [&](const char* path, const char* gpu) {
+    return explain(inspect_bytes(path, code), *parse_target_gpu(gpu), {}).change.text;
+  };
+  EXPECT_EQ(change("libcudnn_ops.so.9", "6.1"), "cuDNN 9.10 or older");
+  EXPECT_EQ(change("libother.so.9", "6.1"), "a build for sm_61 with CUDA 8.0 to 12.9");
+  EXPECT_EQ(change("libcudnn_ops.so.9", "7.5"), "");
 }
 
 TEST(Explain, CudnnHasAFloorOfItsOwn) {
