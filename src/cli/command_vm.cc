@@ -7,7 +7,7 @@ namespace gpuready::cli {
 namespace {
 
 // One line a subcommand; each has a file of its own, command_vm_<name>.cc.
-constexpr CommandEntry kSubcommands[] = {
+constexpr CommandEntry kVmSubcommands[] = {
     {"list", "List the devices that a virtual machine can be given, and what keeps the others",
      declare_vm_list},
     {"show", "All about such devices: group, companions, BARs, resets, users", declare_vm_show},
@@ -28,6 +28,6 @@ constexpr CommandEntry kSubcommands[] = {
 
 }  // namespace
 
-void declare_vm(CommandSpec& command) { command.subcommands = kSubcommands; }
+void declare_vm(CommandSpec& command) { command.subcommands = kVmSubcommands; }
 
 }  // namespace gpuready::cli

@@ -11,12 +11,12 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct VmArgsOptions {
   Globals globals;
   std::string name, hypervisor = "qemu";
 };
 
-int run(const Options& options) {
+int run_vm_args(const VmArgsOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
@@ -54,8 +54,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_vm_args(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<VmArgsOptions>();
+  command.run = [options] { return run_vm_args(*options); };
   command.add({{.name = "--for",
                 .value = &options->name,
                 .help = "Name that the devices were attached for",

@@ -15,11 +15,11 @@
 namespace gpuready::cli {
 namespace {
 
-constexpr const char* kExits =
+constexpr const char* kVmAttachExits =
     "Exit codes: 0 done; 1 refused, failed and taken back, or in quarantine; 2 wrong usage;\n"
     "3 nothing of what was named is attached; 4 an operation did not end, or another one runs.";
 
-struct Options {
+struct VmAttachOptions {
   Globals globals;
   std::vector<std::string> devices, accept;
   std::optional<std::string> name;
@@ -36,7 +36,7 @@ int finish(std::string command, const Told& told, Clock::time_point start, const
   return deliver_report(envelope, told, start, globals);
 }
 
-Result<vm::AttachRequest> request_of(const Options& options) {
+Result<vm::AttachRequest> request_of(const VmAttachOptions& options) {
   vm::AttachRequest request;
   request.name = options.name.value_or("");
   if (options.name) TRY(vm::check_name(*options.name));
@@ -52,7 +52,7 @@ Result<vm::AttachRequest> request_of(const Options& options) {
   return request;
 }
 
-int plan(const Options& options) {
+int plan(const VmAttachOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto request = request_of(options);
@@ -69,7 +69,7 @@ int plan(const Options& options) {
 
 // What `act` does on this machine, with progress and Ctrl-C.
 template <class Act>
-int carry_out(std::string command, const Options& options, Act act) {
+int carry_out(std::string command, const VmAttachOptions& options, Act act) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = make_live_host();
@@ -87,7 +87,7 @@ int carry_out(std::string command, const Options& options, Act act) {
   return finish(std::move(command), VmOperation{.done = std::move(*done)}, start, options.globals);
 }
 
-int attach(const Options& options) {
+int attach(const VmAttachOptions& options) {
   const auto request = request_of(options);
   if (!request) return complain(request.error());
   return carry_out("vm attach", options, [&](vm::Hands& hands) -> Result<std::vector<vm::Done>> {
@@ -99,7 +99,7 @@ int attach(const Options& options) {
   });
 }
 
-int detach(const Options& options) {
+int detach(const VmAttachOptions& options) {
   const auto named = devices_of(options.devices);
   if (!named) return complain(named.error());
   if (options.devices.empty() && !options.name)
@@ -109,14 +109,14 @@ int detach(const Options& options) {
   });
 }
 
-int recover(const Options& options) {
+int recover(const VmAttachOptions& options) {
   const auto accept = addresses_of(options.accept);
   if (!accept) return complain(accept.error());
   return carry_out("vm recover", options,
                    [&](vm::Hands& hands) { return vm::recover(hands, *accept); });
 }
 
-int status(const Options& options) {
+int status(const VmAttachOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
@@ -131,7 +131,7 @@ int status(const Options& options) {
   return finish("vm status", told, start, options.globals);
 }
 
-void add_name(CommandSpec& command, Options& options, bool required) {
+void add_name(CommandSpec& command, VmAttachOptions& options, bool required) {
   command.add({{.name = "--for",
                 .value = &options.name,
                 .help = "Name of the virtual machine, or whatever else the devices are for",
@@ -139,7 +139,7 @@ void add_name(CommandSpec& command, Options& options, bool required) {
                 .required = required}});
 }
 
-void add_attach_options(CommandSpec& command, Options& options, bool name_required) {
+void add_attach_options(CommandSpec& command, VmAttachOptions& options, bool name_required) {
   command.add(
       {{.name = "DEVICE",
         .value = &options.devices,
@@ -163,7 +163,7 @@ void add_attach_options(CommandSpec& command, Options& options, bool name_requir
   });
 }
 
-void add_deadline(CommandSpec& command, Options& options) {
+void add_deadline(CommandSpec& command, VmAttachOptions& options) {
   command.add({{.name = "--timeout",
                 .value = &options.globals.timeout_s,
                 .help = "How long a driver may take to let go of a device (60 s)",
@@ -175,7 +175,7 @@ void add_deadline(CommandSpec& command, Options& options) {
 }  // namespace
 
 void declare_vm_plan(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmAttachOptions>();
   command.run = [options] { return plan(*options); };
   add_attach_options(command, *options, false);
   add_vm_output(command, options->globals);
@@ -184,16 +184,16 @@ void declare_vm_plan(CommandSpec& command) {
 }
 
 void declare_vm_attach(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmAttachOptions>();
   command.run = [options] { return attach(*options); };
   add_attach_options(command, *options, true);
   add_deadline(command, *options);
   add_output(command, options->globals);
-  command.footer = kExits;
+  command.footer = kVmAttachExits;
 }
 
 void declare_vm_detach(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmAttachOptions>();
   command.run = [options] { return detach(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,
@@ -201,11 +201,11 @@ void declare_vm_detach(CommandSpec& command) {
   add_name(command, *options, false);
   add_deadline(command, *options);
   add_output(command, options->globals);
-  command.footer = kExits;
+  command.footer = kVmAttachExits;
 }
 
 void declare_vm_status(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmAttachOptions>();
   command.run = [options] { return status(*options); };
   add_name(command, *options, false);
   add_vm_output(command, options->globals);
@@ -214,7 +214,7 @@ void declare_vm_status(CommandSpec& command) {
 }
 
 void declare_vm_recover(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmAttachOptions>();
   command.run = [options] { return recover(*options); };
   command.add({{.name = "--accept",
                 .value = &options->accept,
@@ -223,7 +223,7 @@ void declare_vm_recover(CommandSpec& command) {
                 .type = "DEVICE"}});
   add_deadline(command, *options);
   add_output(command, options->globals);
-  command.footer = kExits;
+  command.footer = kVmAttachExits;
 }
 
 }  // namespace gpuready::cli

@@ -14,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct VmCompatOptions {
   Globals globals;
   std::string image_cuda;
   std::optional<std::string> driver, bundle, rootfs, gpu;
@@ -38,7 +38,7 @@ Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& dri
                           printable(gpu)));
 }
 
-int run(const Options& options) {
+int run_vm_compat(const VmCompatOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   if (!options.driver && !options.bundle)
@@ -71,17 +71,18 @@ int run(const Options& options) {
   envelope.exit = exit_of(report);
   envelope.duration_ms = elapsed_ms(start);
   return deliver(
-      Delivery{.envelope = envelope,
-               .json = [&] { return to_json(report, envelope); },
-               .terminal = [&](const TerminalStyle&) { return render_terminal(report); }},
+      Delivery{
+          .envelope = envelope,
+          .json = [&] { return to_json(report, envelope); },
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
       options.globals);
 }
 
 }  // namespace
 
 void declare_vm_compat(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<VmCompatOptions>();
+  command.run = [options] { return run_vm_compat(*options); };
   command.add({
       {.name = "--image-cuda",
        .value = &options->image_cuda,

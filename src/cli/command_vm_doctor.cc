@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostConsole = 256 * MiB;
 
-struct Options {
+struct VmDoctorOptions {
   Globals globals;
   std::vector<std::string> devices;
   std::optional<std::string> console;
@@ -58,7 +58,7 @@ Result<VmDoctorReport> of_guest(Host& host, const Globals& globals) {
   return report;
 }
 
-Result<VmDoctorReport> look(const Options& options, const std::vector<PciAddress>& named) {
+Result<VmDoctorReport> look(const VmDoctorOptions& options, const std::vector<PciAddress>& named) {
   auto host = TRY(open_host(options.globals));
   if (options.console) return of_console(*options.console, *host);
   if (options.side == "guest") return of_guest(*host, options.globals);
@@ -69,7 +69,7 @@ Result<VmDoctorReport> look(const Options& options, const std::vector<PciAddress
   return of_host(*host, machine, named);
 }
 
-int run(const Options& options) {
+int run_vm_doctor(const VmDoctorOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.console.value_or("")}))
     return complain(*bad);
@@ -89,8 +89,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_vm_doctor(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<VmDoctorOptions>();
+  command.run = [options] { return run_vm_doctor(*options); };
   add_vm_output(command, options->globals);
   command.add({
       {.name = "DEVICE",

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/vm_driver_commands.h"
 #include "report/exit_rules.h"
 #include "report/vm/drivers_report.h"
@@ -13,33 +14,39 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct VmDriversOptions {
   Globals globals;
   vm::CollectOptions collect;
   std::string folder;
 };
 
-int show(const char* command, const Options& options, DriversReport report,
+int show(const char* command, const VmDriversOptions& options, DriversReport report,
          Clock::time_point start) {
   Envelope envelope = begin_envelope(command);
   envelope.exit = exit_of(report);
   return deliver_report(envelope, report, start, options.globals);
 }
 
-int collect(const Options& options) {
+int collect(const VmDriversOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
-  auto bundle = vm::collect_bundle(options.collect, options.folder, **host, live_storage());
-  if (!bundle) return complain(bundle.error());
+  // A build is ended with all that it started; all else ends at once by the signal itself.
+  if (!options.collect.headers.empty()) catch_interrupts();
+  auto collect = options.collect;
+  collect.cancel = &interrupted();
+  auto bundle = vm::collect_bundle(collect, options.folder, **host, live_storage());
+  if (!bundle)
+    return complain(bundle.error(),
+                    bundle.error().kind == ErrorKind::cancelled ? Exit::interrupted : Exit::usage);
   DriversReport report;
   report.problems = vm::inconsistencies(*bundle);
   report.bundles.push_back({options.folder, std::move(*bundle)});
   return show("vm drivers collect", options, std::move(report), start);
 }
 
-int list(const Options& options) {
+int list(const VmDriversOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = open_host(options.globals);
@@ -49,7 +56,7 @@ int list(const Options& options) {
   return show("vm drivers list", options, {std::move(*bundles), {}}, start);
 }
 
-int inspect_bundle(const Options& options, bool verify) {
+int inspect_bundle(const VmDriversOptions& options, bool verify) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = open_host(options.globals);
@@ -66,7 +73,7 @@ int inspect_bundle(const Options& options, bool verify) {
 }
 
 void declare_collect(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmDriversOptions>();
   command.run = [options] { return collect(*options); };
   command.add({
       {.name = "FROM",
@@ -83,15 +90,17 @@ void declare_collect(CommandSpec& command) {
   add_collect_options(command, options->collect);
   add_output(command, options->globals);
   command.footer =
-      "Nothing of what is read is executed. Files of this machine become hard links where that\n"
-      "is possible.\n"
+      "Nothing of what is read is executed, but with --headers: that runs the Makefile of the\n"
+      "modules' source with your rights, for some minutes. Files of this machine become hard "
+      "links\n"
+      "where that is possible.\n"
       "Exit codes: 0 a driver whose parts fit together; 1 they do not; 2 there is none, or BUNDLE\n"
       "cannot be written.";
 }
 
 template <bool kVerify>
 void declare_bundle(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmDriversOptions>();
   command.run = [options] { return inspect_bundle(*options, kVerify); };
   command.add({{.name = "BUNDLE",
                 .value = &options->folder,
@@ -102,7 +111,7 @@ void declare_bundle(CommandSpec& command) {
 }
 
 void declare_list(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmDriversOptions>();
   command.run = [options] { return list(*options); };
   command.add({{.name = "FOLDER",
                 .value = &options->folder,
@@ -112,7 +121,7 @@ void declare_list(CommandSpec& command) {
   command.footer = "Exit codes: 0 listed; 2 FOLDER or a bundle in it cannot be read.";
 }
 
-constexpr CommandEntry kSubcommands[] = {
+constexpr CommandEntry kVmDriversSubcommands[] = {
     {"collect", "Make a driver bundle from this system, a folder, an installer or packages",
      declare_collect},
     {"list", "List the bundles in a folder", declare_list},
@@ -140,9 +149,29 @@ void add_collect_options(CommandSpec& command, vm::CollectOptions& collect) {
        .value = &collect.modules,
        .help = "Also this module of that kernel, with those it needs; can be given several times",
        .type = "NAME"},
+      {.name = "--headers",
+       .value = &collect.headers,
+       .help = "Build the kernel modules, from the source in FROM, for the kernel of these headers",
+       .type = "FOLDER"},
+      {.name = "--jobs",
+       .value = &collect.jobs,
+       .help = "Compilers at once; one a processor by default",
+       .type = "N",
+       .range = Range{1, 1024},
+       .needs = "--headers"},
+      {.name = "--sign-key",
+       .value = &collect.sign_key,
+       .help = "Sign the built modules with this private key (PEM)",
+       .type = "FILE",
+       .needs = "--headers"},
+      {.name = "--sign-certificate",
+       .value = &collect.sign_certificate,
+       .help = "The key's X.509 certificate, which the guest's kernel must know",
+       .type = "FILE",
+       .needs = "--sign-key"},
   });
 }
 
-void declare_vm_drivers(CommandSpec& command) { command.subcommands = kSubcommands; }
+void declare_vm_drivers(CommandSpec& command) { command.subcommands = kVmDriversSubcommands; }
 
 }  // namespace gpuready::cli

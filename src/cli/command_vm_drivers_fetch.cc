@@ -15,7 +15,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct VmDriversFetchOptions {
   Globals globals;
   std::string url, sha256;
   std::optional<std::string> path;
@@ -34,7 +34,7 @@ Result<void> receive(const pack::FileUrl& url, ProgressLine& progress, const vm:
   });
 }
 
-Result<FetchReport> fetch(const Options& options) {
+Result<FetchReport> fetch(const VmDriversFetchOptions& options) {
   const auto sha256 = TRY(vm::parse_sha256(options.sha256));
   const auto url = TRY(pack::split_url(options.url));
   const auto path = options.path.value_or(url.shown_name);
@@ -50,7 +50,7 @@ Result<FetchReport> fetch(const Options& options) {
   return report;
 }
 
-int run(const Options& options) {
+int run_vm_drivers_fetch(const VmDriversFetchOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.path.value_or("")}))
     return complain(*bad);
@@ -67,8 +67,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_vm_drivers_fetch(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<VmDriversFetchOptions>();
+  command.run = [options] { return run_vm_drivers_fetch(*options); };
   command.add({
       {.name = "URL",
        .value = &options->url,

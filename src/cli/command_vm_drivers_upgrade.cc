@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/vm_driver_commands.h"
 #include "host/folders.h"
 #include "machine/pci_files.h"
@@ -18,7 +19,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct VmDriversUpgradeOptions {
   Globals globals;
   std::string folder;
   vm::CollectOptions collect;
@@ -48,7 +49,7 @@ Result<void> check_bundle_name(const std::string& name, const char* option) {
       fmt::format("{} {}: the name of a bundle in the folder is wanted", option, printable(name)));
 }
 
-Result<UpgradeReport> upgrade(const Options& options, Host& host) {
+Result<UpgradeReport> upgrade(const VmDriversUpgradeOptions& options, Host& host) {
   if (options.to.has_value() == !options.collect.from.empty())
     return fail(ErrorKind::bad_input,
                 "name either what to make the new bundle FROM, or with --to one that is there");
@@ -68,8 +69,18 @@ Result<UpgradeReport> upgrade(const Options& options, Host& host) {
     const auto folder = options.folder + "/" + *options.to;
     report.bundle = {folder, TRY(vm::open_bundle(host, folder))};
   } else {
-    report.bundle = TRY(vm::add_bundle(options.collect, options.folder, options.name.value_or(""),
-                                       host, live_storage()));
+    // A build is ended with all that it started; all else ends at once by the signal itself.
+    const bool builds = !options.collect.headers.empty();
+    if (builds) catch_interrupts();
+    auto wanted = options.collect;
+    wanted.cancel = &interrupted();
+    auto added =
+        vm::add_bundle(wanted, options.folder, options.name.value_or(""), host, live_storage());
+    if (builds) release_interrupts();
+    report.bundle = TRY(std::move(added));
+    if (interrupted())
+      return fail(ErrorKind::cancelled,
+                  report.bundle.folder + ": interrupted; the bundle is there, and not current");
     report.added = true;
   }
   const std::string name(base_name(report.bundle.folder));
@@ -94,14 +105,16 @@ Result<UpgradeReport> upgrade(const Options& options, Host& host) {
   return report;
 }
 
-int run(const Options& options) {
+int run_vm_drivers_upgrade(const VmDriversUpgradeOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = make_live_host();
   const auto report = upgrade(options, *host);
   if (!report)
-    return complain(report.error(),
-                    report.error().kind == ErrorKind::busy ? Exit::unknown : Exit::usage);
+    return complain(report.error(), report.error().kind == ErrorKind::busy ? Exit::unknown
+                                    : report.error().kind == ErrorKind::cancelled
+                                        ? Exit::interrupted
+                                        : Exit::usage);
   Envelope envelope = begin_envelope("vm drivers upgrade");
   envelope.exit = exit_of(*report);
   return deliver_report(envelope, *report, start, options.globals);
@@ -110,8 +123,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_vm_drivers_upgrade(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<VmDriversUpgradeOptions>();
+  command.run = [options] { return run_vm_drivers_upgrade(*options); };
   command.add({
       {.name = "FOLDER",
        .value = &options->folder,

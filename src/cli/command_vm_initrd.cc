@@ -12,7 +12,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct VmInitrdOptions {
   Globals globals;
   vm::InitrdOptions initrd;
   std::vector<std::string> capabilities;
@@ -25,7 +25,7 @@ std::string guest_beside(Host& host) {
   return self ? self->substr(0, self->rfind('/') + 1) + "gpuready-guest" : "gpuready-guest";
 }
 
-int run(Options& options) {
+int run_vm_initrd(VmInitrdOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.out})) return complain(*bad);
   const auto host = open_host(options.globals);
@@ -56,8 +56,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_vm_initrd(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<VmInitrdOptions>();
+  command.run = [options] { return run_vm_initrd(*options); };
   command.add({
       {.name = "BUNDLE",
        .value = &options->initrd.bundle,

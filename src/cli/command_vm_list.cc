@@ -14,7 +14,7 @@
 namespace gpuready::cli {
 namespace {
 
-struct Options {
+struct VmListOptions {
   Globals globals;
   std::vector<std::string> devices;
   std::optional<std::string> name;
@@ -28,7 +28,7 @@ int finish(const char* command, const VmDevices& devices, Clock::time_point star
   return deliver_report(envelope, devices, start, globals);
 }
 
-int list(const Options& options) {
+int list(const VmListOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_vm_host(options.globals, {.all = options.all});
@@ -39,7 +39,7 @@ int list(const Options& options) {
   return finish("vm list", devices, start, options.globals);
 }
 
-int show(const Options& options) {
+int show(const VmListOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto named = devices_of(options.devices);
@@ -86,7 +86,7 @@ int show(const Options& options) {
 }  // namespace
 
 void declare_vm_list(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmListOptions>();
   command.run = [options] { return list(*options); };
   command.add({{.name = "--all",
                 .value = &options->all,
@@ -96,7 +96,7 @@ void declare_vm_list(CommandSpec& command) {
 }
 
 void declare_vm_show(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmListOptions>();
   command.run = [options] { return show(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,

@@ -32,6 +32,7 @@ struct Surroundings {
   std::optional<bool> persistence;  // kernel persistence mode (NVIDIA)
   std::vector<std::string> nodes;   // "/dev/nvidia0", "/dev/dri/card1"
   std::vector<Use> uses;
+  std::vector<std::string> unclear;        // what could not be read and decides whether it may go
   std::vector<PciAddress> group;           // all functions of its IOMMU group, bridges left out
   std::vector<PciAddress> companions;      // other functions of its slot: audio, USB-C
   std::vector<PciAddress> moves_together;  // closure of both, itself included; sorted

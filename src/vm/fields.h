@@ -101,6 +101,7 @@ constexpr void visit_fields(Visitor& visit, Of<Surroundings>) {
   FIELD(persistence, "Kernel persistence mode is on.");
   FIELD(nodes, "Its device files.");
   FIELD(uses, "Who uses it.");
+  FIELD(unclear, "What could not be read and decides whether it may be given away.");
   FIELD(group, "All functions of its IOMMU group, but bridges.");
   FIELD(companions, "Other functions of its slot.");
   FIELD(moves_together, "All that is attached with it, itself included.");

@@ -12,6 +12,7 @@
 #include "vm/mediated.h"
 #include "vm/readiness.h"
 #include "vm/storage_use.h"
+#include "vm/strict_reader.h"
 
 namespace gpuready::vm {
 namespace {
@@ -68,24 +69,34 @@ class Reader {
   // Adds the function, and all that its IOMMU group and its slot bind to it.
   void add(const PciAddress& address, bool named = false) {
     if (out_.find(address)) return;
-    auto function = read_pci_function(host_, address);
-    if (!function) return;  // it vanished while it was read
-    if (function->stays_with_host() && !named) return;
     Device device;
+    auto function = read_pci_function(host_, address, &device.around.unclear);
+    if (!function) {  // it vanished while it was read, or what it is cannot be read
+      if (!named) unreadable_.insert(address);
+      return;
+    }
+    if (function->stays_with_host() && !named) return;
     device.function = std::move(*function);
-    const auto group = device.function.iommu_group;
+    const auto members = members_of(device);
     out_.devices.push_back(std::move(device));
-    for (const auto& other : members(group)) add(other);
-    if (out_.find(address)->function.is_bridge()) return;  // a chipset's slot
-    for (const auto& other : addresses_)
-      if (same_slot(other, address)) add(other);
+    for (const auto& other : members) add(other);
+    if (!out_.find(address)->function.is_bridge())  // a chipset's slot
+      for (const auto& other : addresses_)
+        if (same_slot(other, address)) add(other);
+    for (const auto& other : unreadable_)
+      if (same_slot(other, address) || std::ranges::find(members, other) != members.end())
+        out_.find(address)->around.unclear.push_back(fmt::format(
+            "{}: its class, vendor or device cannot be read, and it may have to go along",
+            folder_of(other)));
   }
 
-  std::vector<PciAddress> members(std::optional<int> group) {
+  std::vector<PciAddress> members_of(Device& device) {
     std::vector<PciAddress> out;
+    const auto group = device.function.iommu_group;
     if (!group) return out;
+    StrictReader strict(host_, device.around.unclear);
     const std::string folder = fmt::format("/sys/kernel/iommu_groups/{}/devices", *group);
-    for (const auto& name : host_.list_directory(folder).value_or(std::vector<std::string>{}))
+    for (const auto& name : strict.list(folder))
       if (const auto address = parse_pci_address(name)) out.push_back(*address);
     return out;
   }
@@ -139,6 +150,8 @@ class Reader {
   void find_nodes(Device& device) {
     auto& nodes = device.around.nodes;
     const std::string folder = folder_of(device.function.address);
+    StrictReader strict(host_, device.around.unclear);
+    const auto list = [&](const std::string& below) { return strict.list(below); };
     for (const auto& name : list(folder + "/drm"))
       if (name.starts_with("card") || name.starts_with("renderD"))
         nodes.push_back("/dev/dri/" + name);
@@ -210,10 +223,12 @@ class Reader {
 
   void find_display(Device& device) {
     const std::string drm = folder_of(device.function.address) + "/drm";
+    StrictReader strict(host_, device.around.unclear);
     for (const auto& card : list(drm))
-      for (const auto& connector : list(drm + "/" + card))
+      for (const auto& connector : strict.list(drm + "/" + card))
         if (connector.starts_with(card + "-") &&
-            host_.read_text(drm + "/" + card + "/" + connector + "/enabled") == "enabled")
+            strict.one_of(drm + "/" + card + "/" + connector + "/enabled",
+                          {"enabled", "disabled"}) == "enabled")
           device.around.uses.push_back(
               {.kind = "display",
                .what = "a display at " + printable(connector) + " shows its picture",
@@ -221,6 +236,13 @@ class Reader {
   }
 
   void find_disks(Device& device) {
+    const bool has_disks = device.function.class_code >> 16 == kStorageClass ||
+                           std::ranges::any_of(storage_.disks, [&](const auto& disk) {
+                             return disk.path.contains(device.function.address);
+                           });
+    if (has_disks)
+      device.around.unclear.insert(device.around.unclear.end(), storage_.unclear.begin(),
+                                   storage_.unclear.end());
     for (const auto& disk : storage_.disks) {
       if (disk.used_by.empty() && !disk.essential) continue;
       if (!disk.path.contains(device.function.address)) continue;
@@ -241,10 +263,13 @@ class Reader {
 
   void find_networks(Device& device) {
     if (device.function.class_code >> 16 != kNetworkClass) return;
-    for (const auto& name : list(folder_of(device.function.address) + "/net")) {
+    StrictReader strict(host_, device.around.unclear);
+    for (const auto& name : strict.list(folder_of(device.function.address) + "/net")) {
       // Without a cable it is up and not running: somebody configured it all the same.
       constexpr std::uint64_t kUp = 1;  // Linux, include/uapi/linux/if.h: IFF_UP
-      const auto flags = host_.read_hex("/sys/class/net/" + name + "/flags");
+      const auto path = "/sys/class/net/" + name + "/flags";
+      const auto flags = host_.read_hex(path);
+      if (!flags) strict.note(path + " does not say whether the interface is up");
       if (flags && (*flags & kUp))
         device.around.uses.push_back(
             {.kind = "network",
@@ -280,6 +305,7 @@ class Reader {
   const Machine& machine_;
   Inventory out_;
   std::vector<PciAddress> addresses_;
+  std::set<PciAddress> unreadable_;
   OpenFiles open_;
   StorageUse storage_;
 };

@@ -1,12 +1,15 @@
 #include "vm/pci_function.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "base/text.h"
 #include "machine/pci_files.h"
-#include "machine/pci_ids.h"
+#include "vm/drivers/nvidia_gpus.h"
+#include "vm/strict_reader.h"
 
 namespace gpuready::vm {
 namespace {
@@ -58,19 +61,32 @@ class Attributes {
   std::string folder_;
 };
 
-std::vector<MdevType> read_mdev_types(Host& host, const PciAddress& address) {
+std::vector<MdevType> read_mdev_types(Host& host, StrictReader& strict, const PciAddress& address) {
   const std::string folder = folder_of(address) + "/mdev_supported_types";
   std::vector<MdevType> types;
-  for (const auto& id : host.list_directory(folder).value_or(std::vector<std::string>{})) {
+  for (const auto& id : strict.list(folder)) {
     const std::string base = folder + "/" + id + "/";
     MdevType type{
         .id = id, .name = host.read_text(base + "name"), .available = {}, .instances = {}};
     if (const auto text = host.read_text(base + "available_instances"))
       type.available = narrow<int>(parse_uint(*text));
-    type.instances = host.list_directory(base + "devices").value_or(std::vector<std::string>{});
+    type.instances = strict.list(base + "devices");
     types.push_back(std::move(type));
   }
   return types;
+}
+
+// "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00" (Linux, pci-sysfs.c, modalias_show).
+bool fits_modalias(const PciFunction& function, std::string_view modalias) {
+  const auto part = [&](std::string_view name, std::size_t digits) -> std::optional<std::uint64_t> {
+    const auto at = modalias.find(name);
+    return at == modalias.npos
+               ? std::nullopt
+               : parse_hex(modalias.substr(std::min(at + name.size(), modalias.size()), digits));
+  };
+  return part("pci:v", 8) == function.vendor_id && part("d", 8) == function.device_id &&
+         part("bc", 2) == function.class_code >> 16 &&
+         part("sc", 2) == (function.class_code >> 8 & 0xff);
 }
 
 std::optional<std::string> unless_null(std::optional<std::string> text) {
@@ -147,8 +163,12 @@ std::uint64_t mmio_bytes(const std::vector<Bar>& bars) {
   return sum;
 }
 
-Result<PciFunction> read_pci_function(Host& host, const PciAddress& address) {
+Result<PciFunction> read_pci_function(Host& host, const PciAddress& address,
+                                      std::vector<std::string>* unclear) {
   const Attributes attributes(host, address);
+  std::vector<std::string> ignored;
+  StrictReader strict(host, unclear == nullptr ? ignored : *unclear);
+  const std::string base = folder_of(address) + "/";
   PciFunction function;
   function.address = address;
   const auto class_code = attributes.hex("class");
@@ -159,15 +179,25 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address) {
   function.class_code = static_cast<std::uint32_t>(*class_code & 0xffffff);
   function.vendor_id = *vendor;
   function.device_id = *device;
-  if (const auto name = pci_device_name(*vendor, *device)) function.name = std::string(*name);
+  function.name = nvidia_name(*vendor, *device);
   function.subsystem_vendor_id = attributes.id<std::uint16_t>("subsystem_vendor");
   function.subsystem_device_id = attributes.id<std::uint16_t>("subsystem_device");
   function.modalias = attributes.text("modalias");
-  function.driver = attributes.link_name("driver");
+  if (function.modalias && !fits_modalias(function, *function.modalias))
+    strict.note(
+        fmt::format("{}modalias says \"{}\", which does not fit vendor {:04x}, device {:04x}, "
+                    "class {:06x}",
+                    base, printable(function.modalias->substr(0, 80)), function.vendor_id,
+                    function.device_id, function.class_code));
+  function.driver = strict.link_name(base + "driver");
   if (const auto group = attributes.link_name("iommu_group"))
     function.iommu_group = narrow<int>(parse_uint(*group));
   function.numa_node = attributes.count("numa_node");
-  if (const auto boot = attributes.text("boot_vga")) function.boot_vga = *boot == "1";
+  if (const auto boot = strict.one_of(base + "boot_vga", {"0", "1"}))
+    function.boot_vga = *boot == "1";
+  constexpr std::uint32_t kVga = 0x0300;
+  if (!function.boot_vga && function.class_code >> 8 == kVga)
+    strict.note(base + "boot_vga does not say whether this is the boot display");
   function.runtime_status = attributes.text("power/runtime_status");
   function.power_control = attributes.text("power/control");
   if (const auto allowed = attributes.text("d3cold_allowed"))
@@ -186,13 +216,17 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address) {
     function.link_max = link("max_link_speed", "max_link_width");
   }
   function.vf_total = attributes.count("sriov_totalvfs");
-  function.vf_count = attributes.count("sriov_numvfs");
+  function.vf_count = strict.count(base + "sriov_numvfs");
+  if (function.vf_total && !function.vf_count)
+    strict.note(base + "sriov_numvfs does not say whether virtual functions exist");
+  if (function.vf_total && !function.vf_count)
+    strict.note(base + "sriov_numvfs does not say whether virtual functions exist");
   function.physical_function = attributes.link_address("physfn");
   constexpr int kMostFunctions = 65'535;  // of 16 bits, PCIe's SR-IOV capability
   for (int i = 0; i < std::min(function.vf_count.value_or(0), kMostFunctions); ++i)
     if (const auto virtual_function = attributes.link_address("virtfn" + std::to_string(i)))
       function.virtual_functions.push_back(*virtual_function);
-  function.mdev_types = read_mdev_types(host, address);
+  function.mdev_types = read_mdev_types(host, strict, address);
   if (const auto type = attributes.text("nvidia/current_vgpu_type");
       type && parse_uint(trim(*type)) && function.physical_function) {
     function.vgpu_type = std::string(trim(*type));

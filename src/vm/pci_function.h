@@ -77,7 +77,9 @@ struct PciFunction {
 std::string folder_of(const PciAddress& address);
 
 // not_found when there is none at this address, or it goes away while it is read.
-Result<PciFunction> read_pci_function(Host& host, const PciAddress& address);
+// `unclear`: what decides whether it may be given away and could not be read (strict_reader.h).
+Result<PciFunction> read_pci_function(Host& host, const PciAddress& address,
+                                      std::vector<std::string>* unclear = nullptr);
 
 // Reads driver_override, which waits for the device's lock: that of a device whose driver never
 // returned is never answered, so a child with a deadline asks for all.

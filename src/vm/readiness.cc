@@ -82,10 +82,18 @@ std::optional<Answer> of_users(const Device& device, const HostFacts&) {
   return std::nullopt;
 }
 
+// What stands in sysfs and cannot be read may be what keeps it here.
+std::optional<Answer> of_what_is_unclear(const Device& device, const HostFacts&) {
+  if (device.around.unclear.empty()) return std::nullopt;
+  return Answer{Readiness::needs, "needs a look: " + device.around.unclear.front(),
+                "A device that is being reset or removed answers so: ask again, and look into the "
+                "kernel's log; restart the machine when it stays."};
+}
+
 // The first that has an answer decides.
 constexpr Question kQuestions[] = {of_a_bridge,    of_the_machine, of_the_boot_display,
                                    of_the_journal, of_the_iommu,   of_vfio,
-                                   of_vgpu_type,   of_users};
+                                   of_vgpu_type,   of_users,       of_what_is_unclear};
 
 Answer of_itself(const Device& device, const HostFacts& host) {
   for (const auto question : kQuestions)

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "machine/pci_files.h"
+#include "vm/strict_reader.h"
 
 namespace gpuready::vm {
 namespace {
@@ -45,9 +46,17 @@ std::string name_of_source(Host& host, const std::string& source) {
   return std::string(last_component(path ? *path : source));
 }
 
-std::string name_of(Host& host, const Mount& mount) {
-  if (const auto path = host.real_path("/sys/dev/block/" + mount.device))
+bool is_device(const Result<std::string>& path) {
+  return path && path->starts_with("/sys/devices/");
+}
+
+std::string name_of(Host& host, StrictReader& strict, const Mount& mount) {
+  const auto link = "/sys/dev/block/" + mount.device;
+  if (const auto path = host.real_path(link); is_device(path))
     return std::string(last_component(*path));
+  // Filesystems on no single block device have numbers of major 0.
+  if (!mount.device.starts_with("0:"))
+    strict.note("which disk " + printable(link) + " is, is not known: it is a link to no device");
   return name_of_source(host, mount.source);  // btrfs has a number of its own
 }
 
@@ -75,20 +84,31 @@ std::vector<Mount> parse_mounts(std::string_view text) {
 StorageUse read_storage_use(Host& host) {
   StorageUse use;
   std::map<std::string, Claim> claims;
-  for (const auto& mount : parse_mounts(host.read_text("/proc/self/mountinfo").value_or(""))) {
+  StrictReader strict(host, use.unclear);
+  const auto mounts = parse_mounts(strict.text("/proc/self/mountinfo").value_or(""));
+  if (std::ranges::find(mounts, "/", &Mount::point) == mounts.end())
+    strict.note("/proc/self/mountinfo does not name the root filesystem");
+  for (const auto& mount : mounts) {
     use.pools_unknown |= mount.type == "zfs";
-    if (const auto name = name_of(host, mount); !name.empty())
+    if (const auto name = name_of(host, strict, mount); !name.empty())
       add_layers(host, name, {mount.point, mount.point == "/"}, 0, claims);
   }
-  for (const auto line : lines(host.read_text("/proc/swaps").value_or(""))) {
+  const auto swaps = strict.text("/proc/swaps").value_or("");
+  if (!swaps.empty() && !swaps.starts_with("Filename"))
+    strict.note("/proc/swaps does not begin as a list of swap does");
+  for (const auto line : lines(swaps)) {
     const auto words = split(line, " \t");
     if (words.empty()) continue;
     if (const auto name = name_of_source(host, std::string(words[0])); !name.empty())
       add_layers(host, name, {"swap", true}, 0, claims);
   }
-  for (const auto& name : listed(host, kBlocks)) {
+  for (const auto& name : strict.list(kBlocks)) {
     const auto folder = host.real_path(kBlocks + name);
-    if (!folder) continue;
+    if (!is_device(folder)) {
+      strict.note("where " + kBlocks + printable(name) +
+                  " leads is not known: it is a link to no device");
+      continue;
+    }
     const auto path = parse_pci_path(*folder).path;
     if (path.empty()) continue;
     StorageUse::Disk disk{.name = name, .path = {path.begin(), path.end()}, .used_by = {}};

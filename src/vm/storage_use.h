@@ -27,7 +27,8 @@ struct StorageUse {
     bool essential = false;     // the root filesystem or swap
   };
   std::vector<Disk> disks;
-  bool pools_unknown = false;  // ZFS: which disks it uses is not told
+  std::vector<std::string> unclear;  // what could not be read, so that a use may be unseen
+  bool pools_unknown = false;        // ZFS: which disks it uses is not told
 };
 StorageUse read_storage_use(Host& host);
 

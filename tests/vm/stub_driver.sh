@@ -16,3 +16,23 @@ make_stub_driver() {
   rm "$folder/stub.c"
   echo "firmware of $version" >"$folder/firmware/nvidia/$version/gsp_ga10x.bin"
 }
+
+# The stub's modules as source, in the layout of NVIDIA's open one: make_stub_source FOLDER VERSION
+make_stub_source() {
+  local folder=$1 version=$2 here
+  here=$SOURCE/tests/vm
+  mkdir -p "$folder/nvidia" "$folder/nvidia-uvm"
+  cp "$here/stub_nvidia.c" "$folder/nvidia.c"
+  cp "$here/stub_uvm.c" "$folder/nvidia-uvm.c"
+  printf 'obj-m += nvidia.o\n' >"$folder/nvidia/nvidia.Kbuild"
+  printf 'obj-m += nvidia-uvm.o\n' >"$folder/nvidia-uvm/nvidia-uvm.Kbuild"
+  cat >"$folder/Kbuild" <<KBUILD
+ccflags-y += -DNV_VERSION_STRING=\\"$version\\"
+include \$(src)/nvidia/nvidia.Kbuild
+include \$(src)/nvidia-uvm/nvidia-uvm.Kbuild
+KBUILD
+  cat >"$folder/Makefile" <<'MAKEFILE'
+modules:
+	$(MAKE) -C $(SYSSRC) O=$(SYSOUT) M=$(CURDIR) modules
+MAKEFILE
+}

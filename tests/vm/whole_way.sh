@@ -1,5 +1,5 @@
-# The whole way of a driver into a guest: a bundle from a stub driver, whose kernel modules are built against Debian's
-# headers, an initrd, a boot, and a command in a root of Debian's and one of RHEL's layout.
+# The whole way of a driver into a guest: a bundle from a stub driver, whose kernel modules gpuready builds against
+# Debian's headers, an initrd, a boot, and a command in a root of Debian's and one of RHEL's layout.
 . "$SOURCE/tests/vm/machine.sh"
 . "$SOURCE/tests/vm/stub_driver.sh"
 guest=$(dirname "$GPUREADY")/gpuready-guest
@@ -8,11 +8,11 @@ libc=/lib/x86_64-linux-gnu/libc.so.6
 [ -e $libc ] || skip "not Debian's layout"
 prepare
 rm -rf driver bundle roots ./*.img
-build_modules modules "$SOURCE/tests/vm/stub_nvidia.c" nvidia "$SOURCE/tests/vm/stub_uvm.c" nvidia-uvm
+command -v make >/dev/null && command -v gcc >/dev/null || skip "no make and gcc for kernel modules"
+prepare_headers
 make_stub_driver driver 580.65.06
-mkdir driver/modules
-cp modules/*.ko driver/modules/
-"$GPUREADY" vm drivers collect driver -o bundle --quiet
+make_stub_source source 580.65.06
+"$GPUREADY" vm drivers collect driver source --headers "$VM_BASE/headers" -o bundle --quiet
 "$GPUREADY" vm initrd bundle -o driver.img --compress zstd --quiet
 for root in debian:usr/lib/x86_64-linux-gnu rhel:usr/lib64; do
   folder=${root#*:} root=roots/${root%%:*}

@@ -125,20 +125,26 @@ Json to_json(const CompatReport& report, const Envelope& envelope) {
   return json;
 }
 
-std::string render_terminal(const CompatReport& report) {
-  std::string out = report.cuda.explanation + "\n";
-  if (report.gpu) out += report.gpu->explanation + "\n";
+std::string render_terminal(const CompatReport& report, const TerminalStyle& style) {
+  TerminalText out(style);
+  out.paragraph(0, {""}, report.cuda.explanation);
+  if (report.gpu) out.paragraph(0, {""}, report.gpu->explanation);
   for (const auto& library : report.image_libraries)
-    out += fmt::format(
-        "The image has {} of driver {}{}\n", one_line(library.path), library.version,
-        library.compat
-            ? ", of CUDA's compatibility package: it serves programs that look there first"
-        : library.version == report.cuda.driver_version
-            ? ""
-            : fmt::format("; the loader may take it instead of {}", report.cuda.driver_version));
+    out.paragraph(
+        0, {""},
+        fmt::format("The image has {} of driver {}{}.", one_line(library.path), library.version,
+                    library.compat
+                        ? ", of CUDA's compatibility package: it serves programs that look there "
+                          "first"
+                    : library.version == report.cuda.driver_version
+                        ? ""
+                        : fmt::format("; the loader may take it instead of {}",
+                                      report.cuda.driver_version)));
   if (report.rootfs && report.image_libraries.empty())
-    out += fmt::format("{} brings no driver libraries of its own.\n", one_line(*report.rootfs));
-  return out;
+    out.paragraph(
+        0, {""},
+        fmt::format("{} brings no driver libraries of its own.", one_line(*report.rootfs)));
+  return out.take();
 }
 
 }  // namespace gpuready

@@ -26,6 +26,6 @@ struct CompatReport {
   std::optional<vm::GpuSupport> gpu = {};  // that was asked for
 };
 Json to_json(const CompatReport& report, const Envelope& envelope);  // schema/vm-compat
-std::string render_terminal(const CompatReport& report);
+std::string render_terminal(const CompatReport& report, const TerminalStyle& style);
 
 }  // namespace gpuready

@@ -54,7 +54,7 @@ void show_outcome(const Done& done, TerminalText& out) {
     out.paragraph(0, {"quarantine: ", Ink::warn}, device.text() + ": " + why);
 }
 
-Json to_json(const vm::Outcome& outcome) {
+Json outcome_json(const vm::Outcome& outcome) {
   Json json = {{"done", outcome.done},
                {"undone", outcome.undone},
                {"left", outcome.left},
@@ -95,7 +95,7 @@ Json to_json(const VmOperation& operation, const Envelope& envelope) {
   json["operations"] = Json::array();
   for (const auto& done : operation.done) {
     Json one = {{"plan", value::write_fields(done.plan)}};
-    if (!operation.planned_only) one["outcome"] = to_json(done.outcome);
+    if (!operation.planned_only) one["outcome"] = outcome_json(done.outcome);
     json["operations"].push_back(std::move(one));
   }
   return json;

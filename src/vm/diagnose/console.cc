@@ -76,6 +76,7 @@ class ConsoleReader {
     read_steps();
     read_driver();
     for (const auto& line : lines_) match(line);
+    read_versions();
     read_bars();
     read_xids();
     judge_steps();
@@ -157,6 +158,21 @@ class ConsoleReader {
     if (address && std::ranges::find(finding.pci, *address) == finding.pci.end() &&
         finding.pci.size() < kMostEvidence)
       finding.pci.push_back(*address);
+  }
+
+  // "| NVIDIA-SMI 535.104.05   Driver Version: 570.86.16 ...": the tool's own library and the
+  // kernel's driver. The image's library may have come before the injected one.
+  void read_versions() {
+    for (const auto& line : lines_) {
+      const std::string_view text = line.text;
+      const auto tool = text.find("NVIDIA-SMI "), driver = text.find("Driver Version: ");
+      if (tool == text.npos || driver == text.npos || driver < tool) continue;
+      const auto library = find_version(text.substr(tool, driver - tool));
+      const auto kernel = find_version(text.substr(driver));
+      const bool loaded_other = out_.driver_version && kernel && *kernel != *out_.driver_version;
+      if (library && kernel && (*library != *kernel || loaded_other))
+        add(console_cause("driver-library-mismatch"), line);
+    }
   }
 
   // The last that is said of a window counts: the kernel tries again.

@@ -8,6 +8,7 @@
 #include "machine/cuda_drivers.h"
 #include "machine/pci_ids.h"
 #include "value/vendors.h"
+#include "vm/drivers/nvidia_gpus.h"
 
 namespace gpuready::vm {
 namespace {
@@ -23,7 +24,7 @@ constexpr DriverBranch kBranches[] = {
     {555, "12.5", "new feature", ""},       {560, "12.6", "new feature", ""},
     {565, "12.7", "new feature", ""},       {570, "12.8", "production", ""},
     {575, "12.9", "new feature", ""},       {580, "13.0", "long-term support", "2028-06"},
-    {590, "13.1", "new feature", ""},
+    {590, "13.1", "new feature", ""},       {595, "13.2", "production", "2027-03"},
 };
 
 constexpr ArchitectureSupport kArchitectures[] = {
@@ -64,9 +65,9 @@ const DriverBranch* find_branch(int branch) {
 GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, std::uint16_t device,
                        std::span<const std::uint16_t> listed) {
   GpuSupport out;
-  const auto name = pci_device_name(vendor, device);
-  out.gpu = fmt::format("{:04x}:{:04x}{}", vendor, device,
-                        name ? " (" + std::string(*name) + ")" : std::string());
+  const auto name = nvidia_name(vendor, device);
+  out.gpu =
+      fmt::format("{:04x}:{:04x}{}", vendor, device, name ? " (" + *name + ")" : std::string());
   if (vendor != pci_vendor::kNvidia) {
     out.served = false;
     out.explanation = out.gpu + " is not NVIDIA's, so NVIDIA's driver does not serve it.";
@@ -76,14 +77,26 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, st
   const auto* branch = driver ? branch_of(*driver) : nullptr;
   const auto chip = std::ranges::find_if(
       kChips, [&](const auto& known) { return name && name->starts_with(known.prefix); });
-  const auto support = std::ranges::find_if(kArchitectures, [&](const auto& known) {
-    return chip != std::end(kChips) && known.architecture == chip->architecture;
-  });
+  const auto architecture =
+      chip != std::end(kChips) ? chip->architecture : architecture_of_id(device);
+  const auto support =
+      std::ranges::find(kArchitectures, architecture, &ArchitectureSupport::architecture);
   if (support != std::end(kArchitectures)) out.architecture = support->architecture;
   if (!listed.empty()) {
     out.served = std::ranges::find(listed, device) != listed.end();
     out.explanation = fmt::format("Driver {} {} {}, by its own list of GPUs.", driver_version,
                                   *out.served ? "serves" : "does not serve", out.gpu);
+    return out;
+  }
+  const auto* known = find_known_gpu(device);
+  if (const auto by_list = known && driver ? is_listed(*known, *driver) : std::nullopt) {
+    out.served = *by_list;
+    out.explanation =
+        fmt::format("Driver {} {} {}: NVIDIA's lists of GPUs name it from {} on{}.", driver_version,
+                    *by_list ? "serves" : "does not serve", out.gpu, first_driver(*known),
+                    *by_list || *driver < *parse_version(first_driver(*known))
+                        ? ""
+                        : fmt::format(", but not for this release of branch {}", driver->major()));
     return out;
   }
   if (support == std::end(kArchitectures) || branch == nullptr) {

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "base/elf.h"
 #include "base/paths.h"
@@ -14,11 +15,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "host/mapped_file.h"
+#include "vm/drivers/build_modules.h"
 #include "vm/drivers/driver_archive.h"
 #include "vm/drivers/driver_files.h"
 #include "vm/drivers/find_files.h"
 #include "vm/drivers/manifest.h"
 #include "vm/drivers/module_info.h"
+#include "vm/drivers/module_source.h"
 #include "vm/drivers/staging_folder.h"
 #include "vm/drivers/supported_gpus.h"
 
@@ -26,6 +29,7 @@ namespace gpuready::vm {
 namespace {
 
 constexpr std::string_view kUnpacked = "unpacked";
+constexpr std::string_view kBuild = "build";
 constexpr std::uint64_t kModuleMaxBytes = 1 * GiB;
 
 std::string_view view(std::span<const std::uint8_t> bytes) {
@@ -67,6 +71,7 @@ class Collector {
   Result<DriverBundle> run() {
     for (const auto& from : options_.from) TRY(find(from));
     TRY(decide_version());
+    TRY(build());
     for (auto& candidate : candidates_) TRY(place(candidate));
     TRY(add_needed_modules());
     finish();
@@ -193,6 +198,57 @@ class Collector {
     return {};
   }
 
+  // ---- modules from their source
+  Result<void> build() {
+    if (options_.headers.empty()) return {};
+    if (options_.sign_key.empty() != options_.sign_certificate.empty())
+      return fail(ErrorKind::bad_input,
+                  "to sign modules, give --sign-key and --sign-certificate together");
+    const auto headers = TRY(find_kernel_headers(host_, options_.headers));
+    const auto source = TRY(bring_module_source(host_, staging_, options_.from,
+                                                bundle_.driver_version, std::string(kBuild)));
+    const auto made = build_in(source, headers);
+    for (const auto& path : made.value_or(std::vector<std::string>())) {
+      const auto staged = fmt::format("{}/{}", kUnpacked, base_name(path));
+      TRY(staging_.move_file(path.substr(staging_.path_of("").size()), staged));
+      candidates_.push_back(
+          {{staging_.path_of(staged),
+            fmt::format("{}, built for {}", source.source, headers.kernel_release)},
+           staged});
+    }
+    TRY(staging_.remove_tree(std::string(kBuild), host_));
+    if (!made) return std::unexpected(made.error());
+    // What was built is what is wanted, not the modules of another kernel beside it.
+    build_release_ = headers.kernel_release;
+    if (headers.signed_modules_only && options_.sign_key.empty())
+      bundle_.warnings.push_back(
+          fmt::format("{} loads signed modules alone (CONFIG_MODULE_SIG_FORCE), and these are not "
+                      "signed: build them with --sign-key and --sign-certificate",
+                      headers.kernel_release));
+    return {};
+  }
+
+  Result<std::vector<std::string>> build_in(const ModuleSource& source,
+                                            const KernelHeaders& headers) {
+    BuildRequest request{.folder = TRY(host_.real_path(staging_.path_of(source.staged))),
+                         .source = source.source,
+                         .driver_version = bundle_.driver_version,
+                         .headers = headers,
+                         .jobs = options_.jobs != 0
+                                     ? options_.jobs
+                                     : std::max(1u, std::thread::hardware_concurrency()),
+                         .signing = std::nullopt,
+                         .cancel = options_.cancel};
+    if (!options_.sign_key.empty())
+      request.signing = SigningKey{TRY(host_.real_path(options_.sign_key)),
+                                   TRY(host_.real_path(options_.sign_certificate))};
+    auto made = TRY(build_modules(host_, request));
+    // Named as the staging folder names its files.
+    for (auto& path : made)
+      path = staging_.path_of(source.staged) + path.substr(request.folder.size());
+    return made;
+  }
+
   // ---- into the bundle
   Result<void> place(Candidate& candidate) {
     const auto name = std::string(base_name(candidate.file.path));
@@ -254,8 +310,8 @@ class Collector {
     if (info.kernel_release.empty() || !is_safe_relative(info.kernel_release + "/" + info.name))
       return fail(ErrorKind::bad_input,
                   candidate.file.source + ": does not say for which kernel it was built");
-    if (!options_.kernel_release.empty() && info.kernel_release != options_.kernel_release)
-      return drop(candidate);
+    const auto& only = build_release_.empty() ? options_.kernel_release : build_release_;
+    if (!only.empty() && info.kernel_release != only) return drop(candidate);
     auto file_name = info.name;
     std::replace(file_name.begin(), file_name.end(), '_', '-');
     file.path = fmt::format("modules/{}/{}.ko", info.kernel_release, file_name);
@@ -400,6 +456,7 @@ class Collector {
   std::vector<std::string> roots_;
   std::optional<InstallerManifest> manifest_;
   std::string wanted_kernel_;
+  std::string build_release_;  // for which modules were built; empty: none were
   std::map<std::string, std::pair<std::string, std::string>> claimed_;  // path -> hash, source
   std::set<std::uint16_t> supported_gpus_;
   int unpacked_ = 0;

@@ -1,6 +1,7 @@
 // Making a driver bundle from what a system, folders and archives hold.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ struct CollectOptions {
   std::string kernel_release = {};  // modules of this alone; empty: all, of "/" the running one
   std::vector<std::string> modules =
       {};  // further ones of that kernel by name, with what they need
+  // Headers of a kernel (build_modules.h), for which the modules are built from the source that is
+  // found in `from`; empty: modules are taken as they are.
+  std::string headers = {};
+  std::string sign_key = {}, sign_certificate = {};  // both or none: for modules that are built
+  const std::atomic<bool>* cancel = nullptr;         // once set, a build is ended
+  unsigned jobs = 0;                                 // compilers at once; 0: one a processor
 };
 
 // Writes the bundle to `folder`, which must not exist, whole or not at all. Files of this machine

@@ -12,6 +12,28 @@ namespace {
 
 constexpr std::string_view kSignatureEnd = "~Module signature appended~\n";
 
+// struct module_signature, before the end: what kind (2: PKCS#7) at 2, how long at 8, big endian.
+constexpr std::size_t kSignatureInfoBytes = 12;
+constexpr std::uint8_t kPkcs7 = 2;
+
+Result<bool> has_signature(std::span<const std::uint8_t> bytes, std::string_view name) {
+  const std::string_view whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!whole.ends_with(kSignatureEnd)) return false;
+  const auto rest = bytes.first(bytes.size() - kSignatureEnd.size());
+  std::size_t length = 0;
+  bool sound = rest.size() > kSignatureInfoBytes;
+  if (sound) {
+    const auto info = rest.last(kSignatureInfoBytes);
+    for (std::size_t at = 8; at < kSignatureInfoBytes; ++at) length = length << 8 | info[at];
+    sound = info[2] == kPkcs7 && length > 0 && length < rest.size() - kSignatureInfoBytes;
+  }
+  if (sound) return true;
+  return fail(ErrorKind::bad_input,
+              fmt::format("{}: its signature is damaged; sign it again, or take the module as it "
+                          "was built",
+                          name));
+}
+
 enum class Visit { not_yet, under_way, done };
 
 Result<void> visit(const std::vector<ModuleInfo>& modules, std::size_t index,
@@ -57,8 +79,7 @@ Result<ModuleInfo> read_module(std::span<const std::uint8_t> bytes, std::string_
       for (const auto part : split(*value, ",")) info.depends.push_back(module_name(part));
   }
   info.kernel_release = info.vermagic.substr(0, info.vermagic.find(' '));
-  const std::string_view whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  info.is_signed = whole.ends_with(kSignatureEnd);
+  info.is_signed = TRY(has_signature(bytes, name));
   return info;
 }
 

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/paths.h"
+#include "host/folders.h"
 
 namespace gpuready::vm {
 
@@ -29,8 +30,9 @@ Result<StagingFolder> StagingFolder::create(const std::string& parent, Storage& 
 }
 
 Error StagingFolder::as_of(const std::string& path, Error error) const {
-  const auto at = error.message.find(folder_ + "/");
-  if (at != error.message.npos) error.message.replace(at, folder_.size(), path);
+  for (auto at = error.message.find(folder_ + "/"); at != error.message.npos;
+       at = error.message.find(folder_ + "/", at + path.size()))
+    error.message.replace(at, folder_.size(), path);
   return error;
 }
 
@@ -107,6 +109,16 @@ Result<void> StagingFolder::remove_empty_folders(const std::string& above) {
     TRY(storage_->remove_folder(path_of(*at)));
     at = folders_.erase(at);
   }
+  return {};
+}
+
+Result<void> StagingFolder::remove_tree(const std::string& folder, Host& host) {
+  TRY(gpuready::remove_tree(host, *storage_, path_of(folder)));
+  const auto within = [&](const std::string& path) {
+    return path == folder || path.starts_with(folder + "/");
+  };
+  std::erase_if(files_, within);
+  std::erase_if(folders_, within);
   return {};
 }
 

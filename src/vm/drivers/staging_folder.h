@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "host/host.h"
 #include "host/storage.h"
 
 namespace gpuready::vm {
@@ -34,6 +35,8 @@ class StagingFolder {
   Result<void> move_file(const std::string& from, const std::string& to);  // both relative
   Result<void> remove_file(const std::string& relative);
   Result<void> remove_empty_folders(const std::string& above);  // this folder and those below it
+  // This folder with all that it holds, what other programs made there too.
+  Result<void> remove_tree(const std::string& folder, Host& host);
 
   // `path` is in the same folder and must not exist.
   Result<void> commit(const std::string& path);

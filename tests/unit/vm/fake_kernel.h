@@ -18,7 +18,7 @@
 
 namespace gpuready::vm {
 
-class FakeKernel final : public Host, public Storage {
+class FakeKernel : public Host, public Storage {
  public:
   struct Device {
     std::string native;  // driver that knows its ids; empty: none

@@ -136,5 +136,50 @@ TEST(VmConsole, DamagedLogsAreRead) {
   }
 }
 
+// What troubleshooting pages list, each in the words of the programs that say it, alone in a log.
+TEST(VmConsole, EverySymptomOfTheTroubleshootingPagesHasAFindingWithACure) {
+  const std::pair<const char*, const char*> symptoms[] = {
+      {"| NVIDIA-SMI 535.104.05    Driver Version: 570.86.16    CUDA Version: 12.8 |",
+       "driver-library-mismatch"},
+      {"Failed to initialize NVML: Driver/library version mismatch", "driver-library-mismatch"},
+      {"nvmlInit failed: NVML_ERROR_LIB_RM_VERSION_MISMATCH", "driver-library-mismatch"},
+      {"CUDA initialization failed", "gpu-not-seen"},
+      {"RuntimeError: CUDA error: initialization error", "gpu-not-seen"},
+      {"cuInit(0) failed: 3", "gpu-not-seen"},
+      {"RuntimeError: No CUDA GPUs are available", "gpu-not-seen"},
+      {"RuntimeError: no CUDA-capable device is detected", "gpu-not-seen"},
+      {"modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.12.8",
+       "module-missing"},
+      {"ls: cannot access '/dev/nvidia*': No such file or directory", "nodes-missing"},
+      {"libcuda.so.1: cannot open shared object file: No such file or directory",
+       "library-missing"},
+      {"CUDA driver version is insufficient for CUDA runtime version", "driver-too-old"},
+      {"/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by ./gpu_test)",
+       "program-too-new"},
+      {"./gpu_test: symbol lookup error: ./gpu_test: undefined symbol: cuGetProcAddress_v2",
+       "driver-function-missing"},
+      {"Error relocating ./gpu_test: __memcpy_chk: symbol not found", "image-is-musl"},
+      {"bash: ./gpu_test: cannot execute binary file: Exec format error", "program-other-machine"},
+      {"bash: line 1: nvcc: command not found", "compiler-missing"},
+      {"bash: nvidia-smi: command not found", "nvidia-smi-missing"},
+      {"docker: permission denied while trying to connect to the Docker daemon socket",
+       "docker-forbidden"},
+      {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "gpu-memory-full"},
+      {"CUDA error: the launch timed out and was terminated", "kernel-timed-out"},
+      {"device kernel execution timed out", "kernel-timed-out"},
+  };
+  for (const auto& [line, id] : symptoms) {
+    const auto report = read_console(std::string(line) + "\n");
+    ASSERT_EQ(report.findings.size(), 1u) << line;
+    EXPECT_EQ(report.findings.front().id, id) << line;
+    EXPECT_TRUE(report.findings.front().cure) << line;
+    // What an image lacks keeps no GPU from being ready.
+    const bool wrong = report.findings.front().severity == Severity::error;
+    EXPECT_EQ(report.state, wrong ? ConsoleState::failed : ConsoleState::unknown) << line;
+  }
+  const auto whole = read_console("| NVIDIA-SMI 570.86.16    Driver Version: 570.86.16 |\n");
+  EXPECT_TRUE(whole.findings.empty());
+}
+
 }  // namespace
 }  // namespace gpuready::vm

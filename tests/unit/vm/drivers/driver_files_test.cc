@@ -34,8 +34,12 @@ TEST(DriverFiles, AreKnownByName) {
 }
 
 TEST(DriverModules, SayWhatTheyAre) {
-  const auto bytes = make_driver_module("nvidia_uvm", "580.65.06", "nvidia,i2c-core") +
-                     "~Module signature appended~\n";
+  using namespace std::string_literals;
+  const auto module = make_driver_module("nvidia_uvm", "580.65.06", "nvidia,i2c-core");
+  const auto signed_by = [&](const std::string& info) {
+    return module + "PKCS#7" + info + "~Module signature appended~\n";
+  };
+  const auto bytes = signed_by("\0\0\2\0\0\0\0\0\0\0\0\6"s);
   const auto info = read_module({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
                                 "nvidia-uvm.ko");
   ASSERT_TRUE(info) << info.error().message;
@@ -44,6 +48,15 @@ TEST(DriverModules, SayWhatTheyAre) {
   EXPECT_EQ(info->version, "580.65.06");
   EXPECT_EQ(info->depends, (std::vector<std::string>{"nvidia", "i2c_core"}));
   EXPECT_TRUE(info->is_signed);
+  // Longer than the file, of another kind, empty, without its description.
+  for (const auto& damaged :
+       {signed_by("\0\0\2\0\0\0\0\0\1\0\0\6"s), signed_by("\0\0\1\0\0\0\0\0\0\0\0\6"s),
+        signed_by("\0\0\2\0\0\0\0\0\0\0\0\0"s), module + "~Module signature appended~\n"}) {
+    const auto read = read_module(
+        {reinterpret_cast<const std::uint8_t*>(damaged.data()), damaged.size()}, "nvidia.ko");
+    ASSERT_FALSE(read);
+    EXPECT_NE(read.error().message.find("nvidia.ko: its signature is damaged"), std::string::npos);
+  }
   const auto library = make_library("libcuda.so.1");
   EXPECT_FALSE(read_module({reinterpret_cast<const std::uint8_t*>(library.data()), library.size()},
                            "libcuda"));
