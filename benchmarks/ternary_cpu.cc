@@ -1,12 +1,16 @@
 // Products with ternary weights on this CPU: every tier and both forms, against the machine's read
 // bandwidth and, where given, against other libraries' kernels in the same run.
 //   bench_ternary_cpu [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] [--quick]
-//                     [--only cache|cold|matrix] [--tier NAME] [--seconds S]
+//                     [--only cache|cold|matrix] [--tier NAME] [--seconds S] [--gap-us N]
+//                     [--shape NxK]... [--groups]
 // Repetitions are interleaved, for --seconds each. Times in the cache are the least. "cold" evicts
 // all caches before each repetition by reading --cold-mib of other memory (four times the last
 // cache if more), and its times are medians, for what a last cache keeps all the same differs from
 // repetition to repetition; an engine's threads are awake when its time begins, as those of the
-// peers and of the reading are.
+// peers and of the reading are. Every product is timed from quantised activations and "from f32",
+// with each library's own quantising. --gap-us: between products the caller's thread is busy for so
+// long.
+// --groups adds weights with scales by group.
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,14 +70,14 @@ struct Candidate {
   std::string name;
   std::size_t bytes;  // read by one product
   std::function<void()> run;
-  bool ours = false;
+  bool ours = false, from_f32 = false;
   std::function<void()> wake = {};  // its threads
   double time = 0;                  // s
   std::vector<double> times = {};
 };
 
 // Interleaved repetitions until `budget_s` is spent on each.
-void measure(std::vector<Candidate>& candidates, double budget_s,
+void measure(std::vector<Candidate>& candidates, double budget_s, double gap_s,
              const std::function<void()>& evict) {
   double least = 1e9;
   for (Candidate& c : candidates) {
@@ -90,6 +94,8 @@ void measure(std::vector<Candidate>& candidates, double budget_s,
       for (int i = 0; i < runs; ++i) {
         if (evict) evict();
         if (evict) c.wake();
+        for (const auto gap = Clock::now(); gap_s > 0 && seconds_since(gap) < gap_s;) {
+        }
         const auto start = Clock::now();
         c.run();
         c.times.push_back(seconds_since(start));
@@ -108,9 +114,22 @@ struct Options {
   std::vector<unsigned> threads;
   std::size_t cold_mib = 0;
   long rows = 512;
-  double budget_s = 0;
+  double budget_s = 0, gap_s = 0;
   std::string only, tier;
+  std::vector<std::pair<long, long>> shapes;
+  bool groups = false;
 };
+
+// For peers: never freed, as what they make of codes themselves.
+void* encode_for_peer(const char* name, const std::int8_t* codes, long n, long k) {
+  const auto format = find_format(name);
+  if (!format) return nullptr;
+  const auto encoded = encode({{n, k}, {codes, codes + n * k}, 0, {1.0f}}, *format);
+  if (!encoded) return nullptr;
+  void* bytes = allocate_aligned(encoded->bytes.size());
+  std::memcpy(bytes, encoded->bytes.data(), encoded->bytes.size());
+  return bytes;
+}
 
 struct Case {
   long m, n, k;
@@ -129,6 +148,8 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
     w = static_cast<std::int8_t>(static_cast<int>(random() % 3) - 1);
   std::vector<std::int8_t> y(m * k);
   for (std::int8_t& q : y) q = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
+  for (std::size_t i = 0; i < m; ++i) y[i * k] = 127;  // so that quantising gives these codes
+  const std::vector<float> x(y.begin(), y.end());
   const auto activations = Activations::from_int8(y, c.m, c.k);
   std::vector<float> out(m * n), expected(m * n);
 
@@ -141,6 +162,7 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
   }
   // The same products by groups that have a scale each.
   for (const std::int64_t group : {256, 128, 64, 32}) {
+    if (!options.groups) break;
     const std::vector<float> scales(
         n * ((k + static_cast<std::size_t>(group) - 1) / static_cast<std::size_t>(group)), 1.0f);
     packed.push_back(
@@ -165,38 +187,76 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
       const std::string kind = w.scale_group() == 0
                                    ? std::string(to_string(w.form()))
                                    : "groups of " + std::to_string(w.scale_group());
-      candidates.push_back({std::string(to_string(engine.tier())) + " " + kind,
-                            w.bytes() + w.group_scales().size() * sizeof(float),
-                            [&] { (void)engine.multiply(w, *activations, std::span(out)); }, true});
-      candidates.back().wake = [&] {
-        if (threads > 1) (void)engine.multiply(*small, *small_rows, std::span(small_out));
-      };
-      candidates.back().run();
-      if (candidates.size() == 1) expected = out;
-      if (out != expected) std::printf("  WRONG: %s\n", candidates.back().name.c_str());
+      const std::size_t bytes = w.bytes() + w.group_scales().size() * sizeof(float);
+      const std::string name = std::string(to_string(engine.tier())) + " " + kind;
+      candidates.push_back(
+          {name, bytes, [&] { (void)engine.multiply(w, *activations, std::span(out)); }, true});
+      candidates.push_back({name + ", from f32", bytes,
+                            [&] {
+                              const auto rows = engine.quantise(std::span(x), c.m, c.k);
+                              (void)engine.multiply(w, *rows, std::span(out));
+                            },
+                            true, true});
+      for (std::size_t i = candidates.size() - 2; i < candidates.size(); ++i) {
+        candidates[i].wake = [&] {
+          if (threads > 1) (void)engine.multiply(*small, *small_rows, std::span(small_out));
+        };
+        candidates[i].run();
+        if (i == 0) expected = out;
+        if (out != expected) std::printf("  WRONG: %s\n", candidates[i].name.c_str());
+      }
     }
   }
   for (const Peer& peer : options.peers) {
     if ((peer.use & (c.m == 1 ? 1 : 2)) == 0) continue;
+    const int index = peer.index;
+    using Encoder = void*(const char*, const std::int8_t*, long, long);
+    if (const auto take = peer.function<void(Encoder*)>("ternary_peer_encoder")) {
+      take(encode_for_peer);
+    }
     const void* weights = peer.function<void*(int, const std::int8_t*, long, long)>(
-        "ternary_peer_weights")(peer.index, codes.values.data(), c.n, c.k);
-    const void* rows = peer.function<void*(int, const std::int8_t*, long, long)>(
-        "ternary_peer_rows")(peer.index, y.data(), c.m, c.k);
-    if (weights == nullptr || rows == nullptr) continue;
+        "ternary_peer_weights")(index, codes.values.data(), c.n, c.k);
+    if (weights == nullptr) continue;
+    const std::size_t row_bytes = static_cast<std::size_t>(
+        peer.function<long(int, long, long)>("ternary_peer_row_bytes")(index, c.n, c.k));
+    char* rows = static_cast<char*>(allocate_aligned(m * row_bytes));
+    const auto quantise =
+        peer.function<void(int, const float*, long, long, long, void*)>("ternary_peer_quantise");
     const auto multiply =
         peer.function<void(int, const void*, const void*, long, long, long, long, long, float*)>(
             "ternary_peer_multiply");
-    candidates.push_back({peer.name, n * k / 4, [&, multiply, weights, rows, index = peer.index] {
-                            workers.run(threads, [&](unsigned part) {
-                              const long groups = c.n / 16;
-                              multiply(index, weights, rows, c.m, c.n, c.k,
-                                       groups * part / threads * 16,
-                                       groups * (part + 1) / threads * 16, out.data());
-                            });
-                          }});
+    const auto quantise_all = [&, quantise, rows, row_bytes, index] {
+      const unsigned parts = static_cast<unsigned>(std::min<std::size_t>(threads, m));
+      workers.run(parts, [&](unsigned part) {
+        const std::size_t first = m * part / parts, last = m * (part + 1) / parts;
+        quantise(index, x.data() + first * k, static_cast<long>(last - first), c.n, c.k,
+                 rows + first * row_bytes);
+      });
+    };
+    const auto multiply_all = [&, multiply, weights, rows, index] {
+      workers.run(threads, [&](unsigned part) {
+        const long groups = c.n / 16;
+        multiply(index, weights, rows, c.m, c.n, c.k, groups * part / threads * 16,
+                 groups * (part + 1) / threads * 16, out.data());
+      });
+    };
+    candidates.push_back({peer.name, n * k / 4, multiply_all});
+    candidates.push_back({peer.name + ", from f32", n * k / 4,
+                          [quantise_all, multiply_all] {
+                            quantise_all();
+                            multiply_all();
+                          },
+                          false, true});
     std::fill(out.begin(), out.end(), 0.0f);
     candidates.back().run();
-    if (out != expected) std::printf("  differs from ours: %s\n", peer.name.c_str());
+    double error = 0, power = 0;  // each has a rule of its own for rounding activations
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double right = static_cast<double>(expected[i]);
+      error += (static_cast<double>(out[i]) - right) * (static_cast<double>(out[i]) - right);
+      power += right * right;
+    }
+    if (!(error <= 1e-3 * power))
+      std::printf("  WRONG: %s, NMSE %g\n", peer.name.c_str(), error / power);
   }
   // The best of several prefetch distances and numbers of streams is the machine's rate.
   const std::size_t first_reading = candidates.size();
@@ -229,11 +289,12 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
       });
     };
   }
-  measure(candidates, options.budget_s, evict);
+  measure(candidates, options.budget_s, options.gap_s, evict);
 
-  double best_peer = 1e9;
+  double best_peer[2] = {1e9, 1e9};  // from f32 or not
   for (std::size_t i = 0; i < first_reading; ++i) {
-    if (!candidates[i].ours) best_peer = std::min(best_peer, candidates[i].time);
+    double& best = best_peer[candidates[i].from_f32];
+    if (!candidates[i].ours) best = std::min(best, candidates[i].time);
   }
   const Candidate& reading = *std::min_element(
       candidates.begin() + static_cast<std::ptrdiff_t>(first_reading), candidates.end(),
@@ -241,15 +302,16 @@ void run_case(const Case& c, unsigned threads, const Options& options) {
   const double bytes_per_s = static_cast<double>(reading.bytes) / reading.time;
   std::printf("\nM %ld, N %ld, K %ld, %s, %u thread%s: read bandwidth %.1f GB/s\n", c.m, c.n, c.k,
               c.cold ? "cold" : "in cache", threads, threads == 1 ? "" : "s", bytes_per_s * 1e-9);
-  std::printf("  %-28s %10s %9s %9s %11s %11s\n", "", "us", "G mul/s", "GB/s", "of reading",
+  std::printf("  %-34s %10s %9s %9s %11s %11s\n", "", "us", "G mul/s", "GB/s", "of reading",
               "best peer/it");
   for (const Candidate& candidate : candidates) {
     const double rate = static_cast<double>(candidate.bytes) / candidate.time;
     const double products =
         static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    std::printf("  %-28s %10.1f %9.1f %9.2f %10.0f%%", candidate.name.c_str(), candidate.time * 1e6,
+    std::printf("  %-34s %10.1f %9.1f %9.2f %10.0f%%", candidate.name.c_str(), candidate.time * 1e6,
                 products / candidate.time * 1e-9, rate * 1e-9, 100 * rate / bytes_per_s);
-    if (best_peer < 1e9) std::printf(" %11.2f", best_peer / candidate.time);
+    const double best = best_peer[candidate.from_f32];
+    if (best < 1e9) std::printf(" %11.2f", best / candidate.time);
     std::printf("\n");
   }
   std::fflush(stdout);
@@ -276,12 +338,21 @@ int main(int argc, char** argv) {
       options.only = argv[++i];
     } else if (i + 1 < argc && option == "--tier") {
       options.tier = argv[++i];
+    } else if (option == "--groups") {
+      options.groups = true;
+    } else if (i + 1 < argc && option == "--gap-us") {
+      options.gap_s = std::atof(argv[++i]) * 1e-6;
+    } else if (i + 1 < argc && option == "--shape") {
+      long n = 0, k = 0;
+      if (std::sscanf(argv[++i], "%ldx%ld", &n, &k) != 2 || n < 1 || k < 1) return 2;
+      options.shapes.emplace_back(n, k);
     } else if (i + 1 < argc && option == "--seconds") {
       options.budget_s = std::atof(argv[++i]);
     } else {
       std::fprintf(stderr,
                    "usage: %s [--peer LIBRARY.so]... [--threads N]... [--cold-mib N] [--rows M] "
-                   "[--quick] [--only cache|cold|matrix] [--tier NAME] [--seconds S]\n",
+                   "[--quick] [--only cache|cold|matrix] [--tier NAME] [--seconds S] [--gap-us N] "
+                   "[--shape NxK]... [--groups]\n",
                    argv[0]);
       return 2;
     }
@@ -305,6 +376,12 @@ int main(int argc, char** argv) {
   } else {
     cases.insert(cases.begin(), {1, 2048, 2048, false});
     cases.push_back({options.rows, 8192, 4096, false});
+  }
+  if (!options.shapes.empty()) cases.clear();
+  for (const auto& [n, k] : options.shapes) {
+    cases.push_back({1, n, k, false});
+    cases.push_back({1, n, k, true});
+    cases.push_back({options.rows, n, k, false});
   }
   for (const Case& c : cases) {
     const char* kind = c.m > 1 ? "matrix" : c.cold ? "cold" : "cache";

@@ -116,7 +116,7 @@ void Checker::run(const Case& c, const std::vector<GemmPlan>& plans) {
         } else {
           must(enqueue_gemm_quantise(device, {}, values, float_type(input.type), c.p.m, rows));
         }
-        must(enqueue_gemm_product(device, {}, plan, weights, rows, workspace, type, out));
+        must(enqueue_gemm_product(device, {}, plan, weights, rows, workspace, {type, {out, 0}}));
         std::vector<std::byte> actual(right.size());
         must(device.copy_to_host({}, actual.data(), out, actual.size()));
         must(device.synchronize({}));

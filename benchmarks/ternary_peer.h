@@ -1,14 +1,19 @@
 // Other libraries' kernels for bench_ternary_cpu.
 //
-// A peer is a shared library of whoever measures, built outside this project, with these C
-// functions:
+// A peer is a shared library that benchmarks/peers/build.sh makes of another project's sources and
+// of an adapter of ours, with these C functions:
 //   int ternary_peer_count(void)            kernels in it
 //   const char* ternary_peer_name(int)
 //   int ternary_peer_for(int)               1: vectors, 2: matrices, 3: both
-//   void* ternary_peer_weights(int, const int8_t* codes, long n, long k)     from -1, 0, +1
-//   void* ternary_peer_rows(int, const int8_t* y, long m, long k)
+//   void* ternary_peer_weights(int, const int8_t* codes, long n, long k)     from -1, 0, +1; null
+//                                                    where the kernel does not serve the shape
+//   long ternary_peer_row_bytes(int, long n, long k)           of a row of quantised activations
+//   void ternary_peer_quantise(int, const float* x, long m, long n, long k, void* rows)
 //   void ternary_peer_multiply(int, const void* weights, const void* rows, long m, long n, long k,
-//                              long first_n, long last_n, float* out)  out[m][n]: sums of w * y
+//                              long first_n, long last_n, float* out)  out[m][n]: sums of w * x
+// and, where a kernel takes bytes of a format of ours,
+//   void ternary_peer_encoder(void* (*encode)(const char* format, const int8_t* codes, long n,
+//                                             long k))
 #pragma once
 
 #include <dlfcn.h>

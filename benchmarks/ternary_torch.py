@@ -24,7 +24,7 @@ def random_packed(t, n, k):
     codes = torch.randint(0, 3, (n * k // 4, 4), dtype=torch.uint8, device="cuda")
     packed = (codes[:, 0] << 6) | (codes[:, 1] << 4) | (codes[:, 2] << 2) | codes[:, 3]
     data = packed.cpu().numpy().tobytes() + bytes(c.c_float(0.75)) + bytes(28)
-    return t.handle("pack", b"i2_s-x86", c.c_int64(n), c.c_int64(k), data, c.c_size_t(len(data)), None, c.c_size_t(0), 0)
+    return t.handle("pack", b"i2_s-x86", c.c_int64(n), c.c_int64(k), data, c.c_size_t(len(data)), None, c.c_size_t(0), 0, 0)
 
 
 class Layer:

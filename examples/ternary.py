@@ -78,7 +78,7 @@ class Ternary:
 
     def pack(self, values, rows, cols, fmt=b"i2_s-x86", rule=1):
         return self.handle("pack_values", c.c_void_p(values.address), values.type, c.c_size_t(values.count),
-                           c.c_int64(rows), c.c_int64(cols), fmt, rule, 0)
+                           c.c_int64(rows), c.c_int64(cols), fmt, rule, 0, 0)
 
     def save(self, packed, file):
         size = c.c_size_t()
@@ -93,7 +93,7 @@ class Ternary:
         """The handle, and the mapping, which must stay as long as the handle."""
         there = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE)
         at = c.addressof(c.c_char.from_buffer(there))
-        return self.handle("packed_view", c.c_void_p(at), c.c_size_t(len(there)), 0), there
+        return self.handle("packed_view", c.c_void_p(at), c.c_size_t(len(there)), 0, 0), there
 
     def multiply(self, engine, weights, x, m, out):
         self.call("multiply", engine, weights, c.c_void_p(x.address), x.type, c.c_size_t(x.count), c.c_int64(m),

@@ -32,7 +32,7 @@ extern "C" {
     #[rustfmt::skip]
     fn gpuready_ternary_pack_values(
         values: *const c_void, value_type: i32, count: usize, rows: i64, cols: i64,
-        format: *const c_char, rule: i32, form: i32, packed: *mut *mut c_void) -> i32;
+        format: *const c_char, rule: i32, form: i32, threads: u32, packed: *mut *mut c_void) -> i32;
     #[rustfmt::skip]
     fn gpuready_ternary_packed_info(
         packed: *const c_void, rows: *mut i64, cols: *mut i64, bytes: *mut usize,
@@ -40,7 +40,7 @@ extern "C" {
     fn gpuready_ternary_packed_save(packed: *const c_void, to: *mut c_void, bytes: usize) -> i32;
     #[rustfmt::skip]
     fn gpuready_ternary_packed_view(
-        saved: *const c_void, bytes: usize, trust: i32, packed: *mut *mut c_void) -> i32;
+        saved: *const c_void, bytes: usize, trust: i32, threads: u32, packed: *mut *mut c_void) -> i32;
     fn gpuready_ternary_packed_destroy(packed: *mut c_void);
     #[rustfmt::skip]
     fn gpuready_ternary_weights_from_packed(
@@ -114,18 +114,18 @@ fn main() -> Result<(), String> {
         let from = values.as_ptr() as *const c_void;
         let (rows, cols) = (ROWS as i64, COLS as i64);
         #[rustfmt::skip]
-        check(gpuready_ternary_pack_values(from, 0, values.len(), rows, cols, format.as_ptr(), 0, 0, &mut packed))?;
+        check(gpuready_ternary_pack_values(from, 0, values.len(), rows, cols, format.as_ptr(), 0, 0, 0, &mut packed))?;
         let none = null_mut();
         check(gpuready_ternary_packed_info(packed, none, none, null_mut(), &mut bytes))?;
         let mut saved = vec![Line([0; 64]); (bytes + 63) / 64];
         check(gpuready_ternary_packed_save(packed, saved.as_mut_ptr() as *mut c_void, bytes))?;
         gpuready_ternary_packed_destroy(packed);
-        check(gpuready_ternary_packed_view(saved.as_ptr() as *const c_void, bytes, 0, &mut viewed))?;
+        check(gpuready_ternary_packed_view(saved.as_ptr() as *const c_void, bytes, 0, 0, &mut viewed))?;
         check(gpuready_ternary_weights_from_packed(engine, viewed, &mut weights))?;
         #[rustfmt::skip]
         check(gpuready_ternary_multiply_i32(engine, weights, activations.as_ptr(), COLS, 1, out.as_mut_ptr(), ROWS))?;
         println!("product: {} {} {}, from {} saved bytes", out[0], out[1], out[2], bytes);
-        let damaged = check(gpuready_ternary_packed_view(saved.as_ptr() as *const c_void, 63, 0, &mut packed));
+        let damaged = check(gpuready_ternary_packed_view(saved.as_ptr() as *const c_void, 63, 0, 0, &mut packed));
         println!("half a header: {}", damaged.unwrap_err());
         gpuready_ternary_weights_destroy(weights);
         gpuready_ternary_packed_destroy(viewed);

@@ -255,6 +255,7 @@ class Activations {
   const detail::ActivationRows& detail() const { return *rows_; }
 
  private:
+  friend class CpuEngine;
   explicit Activations(std::shared_ptr<const detail::ActivationRows> rows)
       : rows_(std::move(rows)) {}
   std::shared_ptr<const detail::ActivationRows> rows_;
@@ -285,6 +286,12 @@ struct ThreadPool {
   unsigned threads = 0;  // that work at once; at least 1
 };
 
+// What is added to products before they are rounded to the type of the output.
+struct Addends {
+  FloatView bias;      // N values; none where it is empty
+  FloatView residual;  // M x N values, perhaps the output itself; none where it is empty
+};
+
 struct EngineOptions {
   // Default: GPUREADY_TERNARY_TIER where set, else the best that this CPU has.
   std::optional<Tier> tier;
@@ -295,7 +302,8 @@ struct EngineOptions {
   std::optional<ThreadPool> pool = std::nullopt;
 };
 
-// Multiplies on the CPU. Its threads persist. Any thread may call; calls on one engine are made one
+// Multiplies on the CPU. Its threads persist, as many of them work on a call as help it, and none
+// spins for longer than 50 us after it. Any thread may call; calls on one engine are made one
 // after the other. In a process that was forked later the engine has lost its threads, and each
 // call works on its caller's thread alone.
 class CpuEngine {
@@ -310,6 +318,10 @@ class CpuEngine {
   // Why a better or demanded tier was not taken, one sentence each; empty when it was.
   const std::vector<std::string>& fallbacks() const;
 
+  // Activations::quantise() by the engine's threads: the same bits, and sooner where there are
+  // many.
+  Result<Activations> quantise(const FloatView& values, std::int64_t rows, std::int64_t cols) const;
+
   // out[m * N + n] = sum over k of code(n, k) * q(m, k), exactly: K is at most 2^22. Weights with
   // scales by group have no such product (not_representable).
   Result<void> multiply(const PackedWeights& weights, const Activations& activations,
@@ -322,6 +334,14 @@ class CpuEngine {
   // The same, rounded to bf16 (nearest even); out holds the bf16 bits.
   Result<void> multiply_bf16(const PackedWeights& weights, const Activations& activations,
                              std::span<std::uint16_t> out) const;
+  // In each type, and with what is added: v is the f32 product, then v = v +rn bias[n], then
+  // v = v +rn residual[m * N + n], and v is rounded to the type (nearest even; beyond 65504 f16 is
+  // infinite). A NaN among what is added gives 0x7FFFFFFF or 0x7FFF. `out` is M x N elements,
+  // aligned as the type wants; it may be the residual where both have one type, and overlaps
+  // nothing else.
+  Result<void> multiply(const PackedWeights& weights, const Activations& activations,
+                        FloatType type, std::span<std::byte> out,
+                        const Addends& addends = {}) const;
 
  private:
   explicit CpuEngine(std::unique_ptr<detail::CpuEngine> engine);

@@ -156,6 +156,15 @@ GPUREADY_API gpuready_status gpuready_ternary_multiply_f32(gpuready_ternary_engi
                                                            const float* activations,
                                                            size_t activation_count, int64_t m,
                                                            float* out, size_t out_count);
+/* The same into `out_bytes` of a type (M x N elements, aligned to one), with what is added to the
+ * f32 product before it is rounded to that type: bias[n], then residual[m][n], each sum rounded to
+ * f32. Either may be null; the residual may be `out` where both have one type. */
+GPUREADY_API gpuready_status gpuready_ternary_multiply_add(
+    gpuready_ternary_engine* engine, const gpuready_ternary_weights* weights,
+    const void* activations, gpuready_ternary_type type, size_t activation_count, int64_t m,
+    const void* bias, gpuready_ternary_type bias_type, const void* residual,
+    gpuready_ternary_type residual_type, void* out, gpuready_ternary_type out_type,
+    size_t out_bytes);
 /* Exact sums of codes: out[m][n] = sum over k of w[n][k] * activations[m][k]. */
 GPUREADY_API gpuready_status gpuready_ternary_multiply_i32(gpuready_ternary_engine* engine,
                                                            const gpuready_ternary_weights* weights,
@@ -172,16 +181,18 @@ typedef enum gpuready_ternary_form {
   GPUREADY_TERNARY_THREE_TRITS = 1 /* smaller; docs/ternary.md says where it is quicker */
 } gpuready_ternary_form;
 
+/* Here and below `threads` work, for the call alone; 0: as many as this process has CPUs. The bytes
+ * do not depend on their number. */
 /* From bytes of a format, of any alignment; `scales` where the format keeps them beside. */
 GPUREADY_API gpuready_status gpuready_ternary_pack(const char* format, int64_t rows, int64_t cols,
                                                    const void* bytes, size_t byte_count,
                                                    const float* scales, size_t scale_count,
-                                                   gpuready_ternary_form form,
+                                                   gpuready_ternary_form form, uint32_t threads,
                                                    gpuready_ternary_packed** packed);
 /* From `count` = rows * cols values, quantised to a format. */
 GPUREADY_API gpuready_status gpuready_ternary_pack_values(
     const void* values, gpuready_ternary_type type, size_t count, int64_t rows, int64_t cols,
-    const char* format, gpuready_ternary_rule rule, gpuready_ternary_form form,
+    const char* format, gpuready_ternary_rule rule, gpuready_ternary_form form, uint32_t threads,
     gpuready_ternary_packed** packed);
 GPUREADY_API void gpuready_ternary_packed_destroy(gpuready_ternary_packed* packed);
 /* Each may be null but `packed`; saved_bytes is the size of the saved form. */
@@ -196,7 +207,7 @@ GPUREADY_API gpuready_status gpuready_ternary_packed_save(const gpuready_ternary
  * destroyed. With `trust` 0 all of it is read once and checked, so that any file may be given; with
  * 1 the header, sums and scales alone. */
 GPUREADY_API gpuready_status gpuready_ternary_packed_view(const void* saved, size_t saved_bytes,
-                                                          int32_t trust,
+                                                          int32_t trust, uint32_t threads,
                                                           gpuready_ternary_packed** packed);
 /* Loads packed weights into an engine, which shares them. */
 GPUREADY_API gpuready_status gpuready_ternary_weights_from_packed(
@@ -227,6 +238,7 @@ GPUREADY_API gpuready_status gpuready_ternary_gguf_tensor(const gpuready_ternary
 GPUREADY_API gpuready_status gpuready_ternary_gguf_pack(const gpuready_ternary_gguf* file,
                                                         size_t index, const char* layout,
                                                         gpuready_ternary_form form,
+                                                        uint32_t threads,
                                                         gpuready_ternary_packed** packed);
 
 GPUREADY_API gpuready_status gpuready_ternary_get_stats(gpuready_ternary_engine* engine,

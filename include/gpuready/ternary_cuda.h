@@ -16,11 +16,13 @@
 // that includes the end of the last copy of weights and activations.
 //
 // Every function may be called from any thread, whatever its current context is, and leaves that as
-// it was. Calls on one engine follow each other: load(), prepare() and check(), which wait for the
-// device, hold up the others. Work on one activation room must follow each other: on one stream, or
-// ordered by events. Work that is queued, and a captured graph, use the engine, its weights and its
-// rooms: keep them until it has ended. The context must outlive the engine and all that it made. In
-// a process that was forked later each call that needs the driver is an `unsupported` error.
+// it was. Calls on one engine that launch follow each other, and so do those that take memory or
+// wait for the device (load(), make_activations(), check(), and the end of a last copy); these hold
+// up no launch. prepare() does while it loads code. Work on one activation room must follow each
+// other: on one stream, or ordered by events. Work that is queued, and a captured graph, use the
+// engine, its weights and its rooms: keep them until it has ended. The context must outlive the
+// engine and all that it made. In a process that was forked later each call that needs the driver
+// is an `unsupported` error.
 #pragma once
 
 #include <cstddef>
@@ -58,11 +60,15 @@ struct CudaValues {
   std::size_t bytes = 0;  // exactly as many as the rows take
 };
 // Where products go, [rows][N].
-enum class CudaOutput { int32, f32, bf16 };
+enum class CudaOutput { int32, f32, bf16, f16 };
 struct CudaTarget {
   void* address = nullptr;
   CudaOutput type = CudaOutput::f32;
   std::size_t bytes = 0;  // exactly as many as the products take
+  // What is added before values are rounded to the type, as CpuEngine::multiply() has it; not to
+  // int32. [N], and [rows][N], which may be the target itself. None where the address is null;
+  // else one that is a multiple of an element.
+  CudaValues bias = {}, residual = {};
 };
 
 // Weights on the device. Immutable, cheap to copy, shared between threads; the last copy gives the
@@ -95,6 +101,7 @@ class CudaActivations {
 struct CudaGroup {
   const CudaWeights* weights = nullptr;
   std::int64_t rows = 0;  // 0: none of its own
+  CudaValues bias = {};   // added to its products; the target has none then
 };
 
 class CudaEngine {
@@ -106,7 +113,7 @@ class CudaEngine {
   std::string_view device_name() const;  // "NVIDIA H200"
   std::string_view device_uuid() const;  // "GPU-6fc1..."
 
-  // Complete when it returns. Weights with scales by group have f32 and bf16 products alone.
+  // Complete when it returns. Weights with scales by group have no int32 products.
   Result<CudaWeights> load(const PackedWeights& weights) const;
   // Weights that meet the same activations (of Q, K and V; of gate and up), as one whose rows
   // follow each other: one launch makes all their products. All but the last need rows in whole

@@ -19,7 +19,8 @@ typedef struct gpuready_ternary_cuda_activations gpuready_ternary_cuda_activatio
 typedef enum gpuready_ternary_output {
   GPUREADY_TERNARY_OUT_INT32 = 0,
   GPUREADY_TERNARY_OUT_F32 = 1,
-  GPUREADY_TERNARY_OUT_BF16 = 2
+  GPUREADY_TERNARY_OUT_BF16 = 2,
+  GPUREADY_TERNARY_OUT_F16 = 3
 } gpuready_ternary_output;
 
 /* `context` is a CUcontext; null: the calling thread's current one. */
@@ -74,6 +75,23 @@ GPUREADY_API gpuready_status gpuready_ternary_cuda_multiply_values(
     const void* values, gpuready_ternary_type type, size_t bytes,
     gpuready_ternary_cuda_activations* room, int64_t m, void* out, gpuready_ternary_output out_type,
     size_t out_bytes, void* workspace, size_t workspace_bytes);
+/* gpuready_ternary_cuda_multiply() with what is added to the f32 products before they are rounded
+ * to the output's type (not int32): `bias` has n values, `residual` m x n, and may be `out` where
+ * both have one type. Either may be null. */
+GPUREADY_API gpuready_status gpuready_ternary_cuda_multiply_add(
+    gpuready_ternary_cuda* engine, void* stream, const gpuready_ternary_cuda_weights* weights,
+    const gpuready_ternary_cuda_activations* activations, int64_t m, const void* bias,
+    gpuready_ternary_type bias_type, const void* residual, gpuready_ternary_type residual_type,
+    void* out, gpuready_ternary_output out_type, size_t out_bytes, void* workspace,
+    size_t workspace_bytes);
+/* The same of values, as gpuready_ternary_cuda_multiply_values(). */
+GPUREADY_API gpuready_status gpuready_ternary_cuda_multiply_values_add(
+    gpuready_ternary_cuda* engine, void* stream, const gpuready_ternary_cuda_weights* weights,
+    const void* values, gpuready_ternary_type type, size_t bytes,
+    gpuready_ternary_cuda_activations* room, int64_t m, const void* bias,
+    gpuready_ternary_type bias_type, const void* residual, gpuready_ternary_type residual_type,
+    void* out, gpuready_ternary_output out_type, size_t out_bytes, void* workspace,
+    size_t workspace_bytes);
 /* Rows of activations that are sorted by expert: the first rows[0] meet weights[0], and so on.
  * `rows` is host memory. */
 GPUREADY_API gpuready_status gpuready_ternary_cuda_multiply_grouped(

@@ -172,6 +172,13 @@ class DeviceEngine {
                         std::int64_t rows, std::span<float> out) const;
   Result<void> multiply_bf16(const DeviceWeights& weights, const FloatView& activations,
                              std::int64_t rows, std::span<std::uint16_t> out) const;
+  // In each type and with what is added, as CpuEngine::multiply() has it.
+  Result<void> multiply(const DeviceWeights& weights, const Activations& activations,
+                        FloatType type, std::span<std::byte> out,
+                        const Addends& addends = {}) const;
+  Result<void> multiply(const DeviceWeights& weights, const FloatView& activations,
+                        std::int64_t rows, FloatType type, std::span<std::byte> out,
+                        const Addends& addends = {}) const;
 
   // As gpuready::ternary::quantise(), the same bytes, on the device.
   Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,

@@ -32,8 +32,6 @@ struct GgufTensor {
   std::string type_name;                // "Q4_K", "type 99"
   std::span<const std::uint8_t> bytes;  // up to the next tensor or the end: its padding, too
   bool may_be_ternary = false;
-  // Of a type whose number stands for several ternary layouts: those that the bytes do not exclude.
-  std::vector<FormatId> possible_layouts;
 };
 
 struct GgufValue {
@@ -49,7 +47,10 @@ class GgufFile {
                                std::shared_ptr<const void> keeper = nullptr);
 
   std::size_t tensor_count() const;
-  GgufTensor tensor(std::size_t index) const;  // index < tensor_count()
+  GgufTensor tensor(std::size_t index) const;  // index < tensor_count(); reads none of its bytes
+  // Of a type whose number stands for several ternary layouts: those that the bytes do not exclude,
+  // which are all read for it.
+  std::vector<FormatId> possible_layouts(std::size_t index) const;
   std::optional<std::size_t> find(std::string_view name) const;
   std::optional<GgufValue> metadata(std::string_view key) const;
   // What is wrong but leaves the rest readable: tensors that overlap or are not aligned.

@@ -6,7 +6,7 @@ namespace gpuready::cli {
 namespace {
 
 // One line a subcommand; each has a file of its own, command_ternary_<name>.cc.
-constexpr CommandEntry kSubcommands[] = {
+constexpr CommandEntry kTernarySubcommands[] = {
     {"inspect", "List the tensors of a GGUF file: formats, sizes, shares of -1, 0, +1, scales",
      declare_ternary_inspect},
     {"convert", "Write a GGUF file anew with its ternary tensors in another format",
@@ -19,6 +19,6 @@ constexpr CommandEntry kSubcommands[] = {
 
 }  // namespace
 
-void declare_ternary(CommandSpec& command) { command.subcommands = kSubcommands; }
+void declare_ternary(CommandSpec& command) { command.subcommands = kTernarySubcommands; }
 
 }  // namespace gpuready::cli

@@ -18,7 +18,7 @@ namespace {
 
 namespace gguf = ternary::gguf;
 
-struct Options {
+struct TernaryConvertOptions {
   std::string in, out, to, rule = "of-format";
   std::vector<std::string> layouts;
   gguf::ConvertOptions convert;
@@ -33,7 +33,7 @@ void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
     complain(fmt::format("{} {}: {}", what, one_line(note.name), printable(note.text)));
 }
 
-int run(Options& options) {
+int run_ternary_convert(TernaryConvertOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.in, options.out}))
     return complain(*bad);
@@ -85,8 +85,8 @@ int run(Options& options) {
 }  // namespace
 
 void declare_ternary_convert(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<TernaryConvertOptions>();
+  command.run = [options] { return run_ternary_convert(*options); };
   command.add({
       {.name = "IN",
        .value = &options->in,

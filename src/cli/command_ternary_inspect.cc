@@ -12,13 +12,13 @@ namespace {
 
 namespace gguf = ternary::gguf;
 
-struct Options {
+struct TernaryInspectOptions {
   Globals globals;  // of them the output's alone
   std::string file;
   std::vector<std::string> layouts;
 };
 
-int run(const Options& options) {
+int run_ternary_inspect(const TernaryInspectOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.file})) return complain(*bad);
   const auto layouts = layouts_of(options.layouts);
@@ -42,8 +42,8 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_ternary_inspect(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
-  command.run = [options] { return run(*options); };
+  auto options = std::make_shared<TernaryInspectOptions>();
+  command.run = [options] { return run_ternary_inspect(*options); };
   command.add({
       {.name = "FILE",
        .value = &options->file,

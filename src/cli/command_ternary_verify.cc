@@ -24,9 +24,8 @@ namespace gpuready::cli {
 namespace {
 
 using namespace ternary;
-using ternary::to_string;
 
-struct Options {
+struct TernaryVerifyOptions {
   Globals globals;
   TernarySubjects subjects;
   std::string file;
@@ -97,7 +96,7 @@ struct TensorFile {
     return inputs;
   }
 };
-Result<void> open_tensors(const Options& options, TensorFile& to) {
+Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
   auto layouts = layouts_of(options.layouts);
   if (!layouts) return std::unexpected(layouts.error());
   to.layouts = std::move(*layouts);
@@ -123,7 +122,7 @@ Result<void> open_tensors(const Options& options, TensorFile& to) {
   return {};
 }
 
-int run(Options& options) {
+int run_ternary_verify(TernaryVerifyOptions& options) {
   if (const auto bad = bad_output(options.globals, {options.file})) return complain(*bad);
   if (const auto good = check(options.subjects); !good) return complain(good.error());
   const TernarySubjects& chosen = options.subjects;
@@ -176,10 +175,10 @@ int run(Options& options) {
 }  // namespace
 
 void declare_ternary_verify(CommandSpec& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TernaryVerifyOptions>();
   Option layout = layout_option(options->layouts);
   layout.needs = "FILE";
-  command.run = [options] { return run(*options); };
+  command.run = [options] { return run_ternary_verify(*options); };
   add_output(command, options->globals);
   add_subjects(command, options->subjects);
   command.add({

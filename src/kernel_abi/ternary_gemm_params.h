@@ -1,11 +1,14 @@
 // What the host and the kernels of ternary matrix products tell each other, and the order in which
-// a product's tiles are worked off. Plain structs of fixed layout; no header, for the device.
+// a product's tiles are worked off. Plain structs of fixed layout; no header of the host's, for the
+// device.
 //
 // Activations are tiled: 128 rows by 128 columns of int8 in 16 KiB, exactly as they shall lie in
 // shared memory, a row in 128 bytes whose 16-byte pieces are swizzled (PTX ISA, "128B swizzle").
 // Tiles follow each other along the columns, then along the rows, so that any 8 rows of a tile are
 // contiguous and a block copies them as they are.
 #pragma once
+
+#include "kernel_abi/ternary_params.h"
 
 namespace gpuready::ternary {
 
@@ -21,7 +24,7 @@ constexpr unsigned long long tiled_activation(unsigned row, unsigned col, unsign
 }
 
 enum GemmInput : unsigned { kGemmF32, kGemmF16, kGemmBf16, kGemmInt8 };
-enum GemmOutput : unsigned { kGemmOutInt32, kGemmOutF32, kGemmOutBf16 };
+enum GemmOutput : unsigned { kGemmOutInt32, kGemmOutF32, kGemmOutBf16, kGemmOutF16 };
 
 // Activations into tiles. Values are quantised as Activations::quantise() does, and give the rows'
 // facts and, for the first code_rows of them, row-major codes too; int8 is row-major codes already.
@@ -64,6 +67,7 @@ struct GemmParams {
   unsigned split_tiles, share, extra;
   unsigned output_type;
   unsigned blocks;
+  TernaryAddends addends;
 };
 static_assert(sizeof(GemmParams) <= 128);
 

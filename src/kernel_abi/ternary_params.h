@@ -22,6 +22,21 @@ struct GpuActivationRow {
 };
 inline constexpr unsigned kNoColumn = ~0u;
 
+// What is added to f32 products before they are rounded to the output's type, each sum rounded by
+// itself: the bias of a column, then the residual of an element. A word is an address and, in its
+// two highest bits, which no address of a device has, the type as in TernaryActivationParams; 0:
+// none.
+struct TernaryAddends {
+  unsigned long long bias, residual;
+};
+constexpr unsigned long long addend_word(unsigned long long address, unsigned type) {
+  return address == 0 ? 0 : address | static_cast<unsigned long long>(type) << 62;
+}
+constexpr unsigned long long addend_address(unsigned long long word) { return word << 2 >> 2; }
+constexpr unsigned addend_type(unsigned long long word) {
+  return static_cast<unsigned>(word >> 62);
+}
+
 // out[m * rows + n] of activation rows [0, m) and weight rows [0, n).
 struct TernaryGemvParams {
   unsigned long long tiles_address;   // of the weights
@@ -38,7 +53,8 @@ struct TernaryGemvParams {
   unsigned slice_tiles;  // column tiles of each; the last may have fewer
   unsigned chunk_tiles;  // of a slice, whose activations are in shared memory at once: all, or a
                          // multiple of 8
-  unsigned output_type;  // 0 int32, 1 f32, 2 bf16
+  unsigned output_type;  // 0 int32, 1 f32, 2 bf16, 3 f16
+  TernaryAddends addends;
 };
 
 // The same of weights whose scales differ within a row; a block takes a row tile and up to 1, 4 or
@@ -54,7 +70,8 @@ struct TernaryGroupedParams {
   unsigned activation_rows, stride, tiled;
   unsigned group, groups;  // columns that share a scale: 32, 64, 128 or 256; groups of a row
   unsigned chunk_tiles;    // column tiles in shared memory at once; even
-  unsigned output_type;    // 1 f32, 2 bf16
+  unsigned output_type;    // 1 f32, 2 bf16, 3 f16
+  TernaryAddends addends;
 };
 static_assert(sizeof(TernaryGroupedParams) <= 128);
 
@@ -72,7 +89,9 @@ struct TernaryStreamParams {
   unsigned pieces, piece_tiles, rows_per_turn, pieces_per_turn;
   unsigned stages;          // pieces that a warp has room for in shared memory; from sm_90 on
   unsigned prefetch_bytes;  // beyond a block's first pieces; a multiple of 16
+  TernaryAddends addends;
 };
+static_assert(sizeof(TernaryStreamParams) <= 128);
 
 // Codes, steps and sums of rows of values, by the rule of Activations::quantise(); a block a row.
 struct TernaryActivationParams {

@@ -198,7 +198,8 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_t
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
-foreach(name memory_write memory_verify memory_invert memory_copy compute ternary_gemv ternary_activations)
+foreach(name memory_write memory_verify memory_invert memory_copy compute ternary_gemv ternary_activations
+    bench_gemm bench_mean bench_attention)
   gpuready_spirv(gpuready_kernels ${name})
 endforeach()
 

@@ -1,11 +1,13 @@
 #include "kernels/ternary_gemm_kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include "kernel_abi/compute_half.h"
 #include "kernel_abi/ternary_layout.h"
 #include "kernel_abi/ternary_params.h"
 #include "kernel_abi/ternary_quantise.h"
@@ -34,10 +36,10 @@ T* at(unsigned long long address) {
   return reinterpret_cast<T*>(address);
 }
 
-float input_value(const GemmTilesParams& p, std::size_t index) {
-  if (p.value_type == kGemmF32) return at<const float>(p.values)[index];
-  const unsigned bits = at<const std::uint16_t>(p.values)[index];
-  return p.value_type == kGemmF16 ? half_value(bits) : __builtin_bit_cast(float, bits << 16);
+float typed_value(unsigned long long values, unsigned type, std::size_t index) {
+  if (type == kGemmF32) return at<const float>(values)[index];
+  const unsigned bits = at<const std::uint16_t>(values)[index];
+  return type == kGemmF16 ? half_value(bits) : __builtin_bit_cast(float, bits << 16);
 }
 
 void quantise_row(const GemmTilesParams& p, unsigned m) {
@@ -45,7 +47,8 @@ void quantise_row(const GemmTilesParams& p, unsigned m) {
   GpuActivationRow facts{1, 0, kNoColumn, 0};
   unsigned greatest = 0;
   for (unsigned k = 0; k < p.cols; ++k) {
-    const unsigned magnitude = __builtin_bit_cast(unsigned, input_value(p, first + k)) & 0x7fffffff;
+    const unsigned magnitude =
+        __builtin_bit_cast(unsigned, typed_value(p.values, p.value_type, first + k)) & 0x7fffffff;
     if (magnitude >= kInfinityBits) facts.bad_column = std::min(facts.bad_column, k);
     greatest = std::max(greatest, magnitude);
   }
@@ -55,7 +58,8 @@ void quantise_row(const GemmTilesParams& p, unsigned m) {
   for (unsigned k = 0; k < p.k_tiles * kActivationTileCols; ++k) {
     int q = 0;
     if (k < p.cols && finite)
-      q = quantise_activation(input_value(p, first + k), activation_scale(limit));
+      q = quantise_activation(typed_value(p.values, p.value_type, first + k),
+                              activation_scale(limit));
     at<std::int8_t>(p.tiles)[tiled_activation(m, k, p.k_tiles)] = static_cast<std::int8_t>(q);
     if (m < p.code_rows)
       at<std::int8_t>(p.codes)[std::size_t{m} * p.stride + k] = static_cast<std::int8_t>(q);
@@ -124,7 +128,24 @@ void store(const GemmParams& p, std::size_t m, std::size_t n, std::int32_t codes
     return;
   }
   const float scale = row.step * at<const float>(p.scales)[n];
-  const float value = static_cast<float>(sum) * scale;
+  float value = static_cast<float>(sum) * scale;
+  const auto add = [&](unsigned long long word, std::size_t i) {
+    if (word != 0) value += typed_value(addend_address(word), addend_type(word), i);
+  };
+  add(p.addends.bias, n);
+  add(p.addends.residual, index);
+  if (p.output_type == kGemmOutF16) {
+    int exponent = 0;
+    const float fraction = std::frexp(std::fabs(value), &exponent);  // whole in units of 2^-24
+    const unsigned sign = std::signbit(value) ? 0x8000u : 0;
+    const unsigned bits =
+        std::isnan(value) ? 0x7FFFu
+        : std::isinf(value)
+            ? sign | kHalfInfinity
+            : half_round(sign != 0, static_cast<unsigned>(fraction * 0x1p24f), exponent - 24);
+    at<std::uint16_t>(p.out)[index] = static_cast<std::uint16_t>(bits);
+    return;
+  }
   if (p.output_type == kGemmOutF32) {
     at<float>(p.out)[index] = value;
     return;

@@ -2,10 +2,12 @@
 #include "ternary/engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 #include "base/text.h"
 #include "ternary/compute.h"
+#include "ternary/floats.h"
 #include "ternary/shape.h"
 #include "ternary/tiers.h"
 
@@ -105,6 +107,25 @@ Result<void> CpuEngine::multiply_bf16(const PackedWeights& weights, const Activa
   return compute([&] {
     return multiply_any(*engine_, weights.cpu(), activations.detail(),
                         {kernels::kBfloat16, out.data(), 2}, out.size());
+  });
+}
+
+Result<void> CpuEngine::multiply(const PackedWeights& weights, const Activations& activations,
+                                 FloatType type, std::span<std::byte> out,
+                                 const Addends& addends) const {
+  return compute([&]() -> Result<void> {
+    TRY(check_type(type));
+    const std::size_t size = bytes_of(type);
+    const std::size_t rows = static_cast<std::size_t>(activations.rows()),
+                      cols = static_cast<std::size_t>(weights.shape().rows);
+    if (out.size() % size != 0 || std::bit_cast<std::uintptr_t>(out.data()) % size != 0)
+      return fail(ErrorKind::wrong_size, "the output is not of whole, aligned elements");
+    TRY(check_addends(addends, rows, cols));
+    constexpr kernels::OutputType kTypes[] = {kernels::kFloat32, kernels::kFloat16,
+                                              kernels::kBfloat16};  // by FloatType
+    Output output{kTypes[static_cast<int>(type)], out.data(), size};
+    if (!addends.bias.bytes.empty() || !addends.residual.bytes.empty()) output.addends = &addends;
+    return multiply_any(*engine_, weights.cpu(), activations.detail(), output, out.size() / size);
   });
 }
 

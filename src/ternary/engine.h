@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "ternary/forks.h"
 #include "ternary/kernels.h"
 #include "ternary/packed.h"
@@ -52,6 +53,10 @@ struct Output {
   kernels::OutputType type = kernels::kInt32;
   void* data = nullptr;
   std::size_t element_bytes = 4;
+  const Addends* addends = nullptr;  // sizes are checked
+
+  // Whether results go by way of f32 values and kernels::StoreArgs.
+  bool stored() const { return type == kernels::kFloat16 || addends != nullptr; }
 };
 
 namespace detail {
@@ -86,13 +91,30 @@ struct Crew {
   unsigned count() const { return workers == nullptr ? 1 : workers->count(); }
   template <class Work>
   bool run(unsigned parts, const Work& work) const {  // as Workers::run
-    if (parts != 1) return workers->run(parts, work);
+    if (workers != nullptr) return workers->run(parts, work);
     work(0u);
     return true;
   }
+  unsigned worth(double ns) const { return workers == nullptr ? 1 : workers->worth(ns); }
 };
 
 }  // namespace detail
+
+// Of what Crew::run said.
+inline Result<void> all_done(bool done) {
+  if (done) return {};
+  return fail(ErrorKind::bad_input, "the thread pool did not run each of its tasks once");
+}
+
+// About how long one thread works on the product with so many rows of activations (cost.cc). It
+// decides how many threads work on it, and never what comes out.
+double product_ns(Tier tier, const detail::CpuWeights& w, std::size_t rows);
+double quantise_ns(FloatType type, std::size_t rows, std::size_t cols);  // of activations
+
+// Quantises rows of values (Activations::quantise) by the engine's threads, or without one alone.
+Result<std::shared_ptr<detail::ActivationRows>> quantise_rows(detail::CpuEngine* engine,
+                                                              const FloatView& values,
+                                                              std::int64_t rows, std::int64_t cols);
 
 // The product of weights and activations, whose sizes are checked here, into `out_size` elements.
 // By one thread after the other.

@@ -31,17 +31,17 @@ std::size_t GgufFile::tensor_count() const { return contents_->file.tensors.size
 GgufTensor GgufFile::tensor(std::size_t index) const {
   const gguf::File& file = contents_->file;
   const gguf::Tensor& from = file.tensors[index];
-  GgufTensor tensor{from.name,
-                    from.shape(),
-                    from.type,
-                    gguf::type_name(from.type),
-                    file.data(from),
-                    gguf::may_be_ternary(from.type),
-                    {}};
-  for (const gguf::Candidate& candidate : gguf::candidates(file, from))
-    if (candidate.possible && candidate.format)
-      tensor.possible_layouts.push_back(*candidate.format);
-  return tensor;
+  return {from.name,       from.shape(),
+          from.type,       gguf::type_name(from.type),
+          file.data(from), gguf::may_be_ternary(from.type)};
+}
+
+std::vector<FormatId> GgufFile::possible_layouts(std::size_t index) const {
+  const gguf::File& file = contents_->file;
+  std::vector<FormatId> layouts;
+  for (const gguf::Candidate& candidate : gguf::candidates(file, file.tensors[index]))
+    if (candidate.possible && candidate.format) layouts.push_back(*candidate.format);
+  return layouts;
 }
 
 std::optional<std::size_t> GgufFile::find(std::string_view name) const {

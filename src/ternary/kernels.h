@@ -71,8 +71,10 @@ struct TermsArgs {
   bool first;
 };
 
-enum OutputType { kInt32, kFloat32, kBfloat16 };
+enum OutputType { kInt32, kFloat32, kBfloat16, kFloat16 };
 
+// Finishes and scales to kFloat16, and what is added to a product, go by way of kFloat32 and
+// StoreArgs.
 struct FinishArgs {
   const int32_t* sums;  // [rows][stride]
   size_t stride, rows, cols;
@@ -93,11 +95,24 @@ struct ScaleArgs {
   size_t out_stride;
 };
 
+// Elements of one row from f32 products: value + bias + residual, each sum rounded by itself, then
+// rounded to the type.
+struct StoreArgs {
+  const float* values;
+  size_t count;
+  const float* bias;      // null: none
+  const float* residual;  // null: none
+  OutputType type;        // kFloat32, kBfloat16 or kFloat16
+  void* out;
+};
+
 struct Table {
   void (*gemv[kForms])(const GemvArgs&);
   void (*unpack[kForms])(const uint8_t* packed, size_t blocks, uint8_t* quads);
   void (*gemm)(const GemmArgs&);
   void (*finish)(const FinishArgs&);
+  // The bits of the greatest magnitude of a row; 0x7F800000 or more where one is not finite.
+  uint32_t (*greatest)(const float* x, size_t count);
   // Quantises one row; `limit` is max(1e-5, absmax). The sum of the codes is returned.
   int32_t (*quantise)(const float* x, size_t count, float limit, int8_t* out);
   // Weights with scales by group: a vector; a group's terms of a matrix; values times steps.
@@ -105,13 +120,16 @@ struct Table {
   void (*add_terms)(const TermsArgs&);
   void (*scale)(const ScaleArgs&);
   int32_t (*sum)(const int8_t* y, size_t count);
+  void (*store)(const StoreArgs&);
 };
 
 extern const Table kScalar;
 #if defined(__x86_64__)
 extern const Table kAvx2, kAvxVnni, kAvx512;
-void amx_gemm(const GemmArgs& a);               // the AMX tier is the AVX-512 tier with this
-void vbmi_gemv_three_trits(const GemvArgs& a);  // of both tiers, where the CPU has VBMI
+void amx_gemm(const GemmArgs& a);  // the AMX tier is the AVX-512 tier with this
+// Of both tiers, where the CPU has VBMI, and GFNI.
+void vbmi_gemv_three_trits(const GemvArgs& a);
+void gfni_grouped_gemv(const GroupedGemvArgs& a);
 #elif defined(__aarch64__)
 extern const Table kNeon, kDotprod, kI8mm;
 #endif

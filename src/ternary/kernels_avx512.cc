@@ -210,10 +210,12 @@ const Table kAvx512{{gemv_two_bit, gemv_three_trits},
                     {unpack_two_bit, unpack_three_trits},
                     gemm,
                     finish_rows,
+                    greatest_magnitude,
                     quantise_row,
                     gemv_two_bit,
                     add_group_terms,
                     scale_values,
-                    sum_codes};
+                    sum_codes,
+                    store_values};
 
 }  // namespace gpuready::ternary::kernels

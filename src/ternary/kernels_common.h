@@ -42,6 +42,18 @@ void finish_rows(const FinishArgs& a) {
   }
 }
 
+// As bits, which order as magnitudes do: infinity and NaN are the greatest.
+uint32_t greatest_magnitude(const float* x, size_t count) {
+  uint32_t greatest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, x + i, 4);
+    bits &= 0x7FFFFFFF;
+    greatest = bits > greatest ? bits : greatest;
+  }
+  return greatest;
+}
+
 int32_t quantise_row(const float* x, size_t count, float limit, int8_t* out) {
   const float scale = 127.0f / limit;
   // Adding 1.5 * 2^23 rounds to an integer, half to even, and leaves it in the low bits.
@@ -87,6 +99,57 @@ void scale_values(const ScaleArgs& a) {
     } else {
       uint16_t* out = static_cast<uint16_t*>(a.out) + m * a.out_stride;
       for (size_t n = 0; n < a.cols; ++n) out[n] = bfloat16(values[n] * step);
+    }
+  }
+}
+
+inline uint32_t float_bits(float value) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &value, 4);
+  return bits;
+}
+
+// Nearest even, without a branch.
+inline uint16_t float16(float value) {
+  const uint32_t bits = float_bits(value);
+  const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
+  // Below 2^-14, the least normal number: in units of 2^-24, rounded by the addition.
+  float least;
+  const uint32_t least_bits = magnitude < 0x38800000u ? magnitude : 0;
+  __builtin_memcpy(&least, &least_bits, 4);
+  const uint32_t units = float_bits(least * 0x1p24f + 0x1p23f) & 0x7FFu;
+  const uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u) - 0x38000000u) >> 13;
+  uint32_t half = magnitude < 0x38800000u ? units : normal;
+  half = magnitude >= 0x477FF000u ? 0x7C00u : half;  // 65520 and more
+  return static_cast<uint16_t>(sign | half);
+}
+
+void store_values(const StoreArgs& a) {
+  // Few at a time, so that each step is a loop that vectorises.
+  constexpr size_t kAtOnce = 64;
+  for (size_t first = 0; first < a.count; first += kAtOnce) {
+    const size_t count = a.count - first < kAtOnce ? a.count - first : kAtOnce;
+    float values[kAtOnce];
+    __builtin_memcpy(values, a.values + first, count * sizeof(float));
+    if (a.bias != nullptr)
+      for (size_t i = 0; i < count; ++i) values[i] += a.bias[first + i];
+    if (a.residual != nullptr)
+      for (size_t i = 0; i < count; ++i) values[i] += a.residual[first + i];
+    // The payload of a NaN differs from CPU to CPU, so every NaN becomes the one that GPUs make.
+    if (a.type == kFloat32) {
+      uint32_t bits[kAtOnce];
+      for (size_t i = 0; i < count; ++i)
+        bits[i] = values[i] != values[i] ? 0x7FFFFFFFu : float_bits(values[i]);
+      __builtin_memcpy(static_cast<float*>(a.out) + first, bits, count * sizeof(float));
+      continue;
+    }
+    uint16_t* out = static_cast<uint16_t*>(a.out) + first;
+    if (a.type == kBfloat16) {
+      for (size_t i = 0; i < count; ++i)
+        out[i] = values[i] != values[i] ? uint16_t{0x7FFF} : bfloat16(values[i]);
+    } else {
+      for (size_t i = 0; i < count; ++i)
+        out[i] = values[i] != values[i] ? uint16_t{0x7FFF} : float16(values[i]);
     }
   }
 }

@@ -23,10 +23,12 @@ const Table kNeon{{gemv<Dot, 0>, gemv<Dot, 1>},
                   {unpack<0>, unpack<1>},
                   gemm_rows<Dot>,
                   finish_rows,
+                  greatest_magnitude,
                   quantise_row,
                   grouped_gemv<Dot>,
                   add_group_terms,
                   scale_values,
-                  sum_codes};
+                  sum_codes,
+                  store_values};
 
 }  // namespace gpuready::ternary::kernels

@@ -122,12 +122,13 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_codes(std::span<const std::int8
                                                        Shape shape, std::vector<float> scales,
                                                        std::int64_t group, Form form,
                                                        unsigned threads) {
+  float greatest_sum = 0;
   if (group != 0) {
     if (form == Form::three_trits) {
       return fail(ErrorKind::not_representable,
                   "three trits take one scale a row; pack weights with scales by group as two-bit");
     }
-    TRY(check_group_scales(scales, shape, group));
+    greatest_sum = TRY(greatest_group_sum(scales, shape, group));
   }
   const std::size_t cols = static_cast<std::size_t>(shape.cols);
   auto weights = TRY(pack_rows(
@@ -137,12 +138,14 @@ Result<std::shared_ptr<detail::CpuWeights>> pack_codes(std::span<const std::int8
       },
       group));
   if (!weights) return bad_code(codes);
+  if (group != 0) weights->greatest_scale = greatest_sum;
   return weights;
 }
 
 }  // namespace
 
-Result<void> check_group_scales(std::span<const float> scales, Shape shape, std::int64_t group) {
+Result<float> greatest_group_sum(std::span<const float> scales, Shape shape, std::int64_t group) {
+  double greatest = 0;
   const std::size_t groups = static_cast<std::size_t>((shape.cols + group - 1) / group);
   for (std::size_t first = 0; first < scales.size(); first += groups) {
     double most = 0;
@@ -154,8 +157,9 @@ Result<void> check_group_scales(std::span<const float> scales, Shape shape, std:
       return fail(ErrorKind::not_finite, "the scales of row " + std::to_string(first / groups) +
                                              " are so large that its products can be infinite");
     }
+    greatest = std::max(greatest, most);
   }
-  return {};
+  return static_cast<float>(greatest);
 }
 
 Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_row,

@@ -42,8 +42,10 @@ struct CpuWeights {
   PackedBytes bytes;               // [panels][blocks][block_bytes()]
   std::vector<std::int32_t> sums;  // of w, a row each; padded to whole panels
   std::vector<float> scales;       // a row each; or [panels][groups()][16], padded with 0
-  float greatest_scale = 0;        // in magnitude, of row scales
-  std::int64_t group = 0;          // weights that share a scale; 0: a row
+  // In magnitude, what a step is multiplied by: of row scales, or what sums of groups' terms can
+  // be.
+  float greatest_scale = 0;
+  std::int64_t group = 0;  // weights that share a scale; 0: a row
 
   std::size_t block_bytes() const {
     return static_cast<std::size_t>(kernels::kBlockBytes[static_cast<int>(form)]);
@@ -87,8 +89,9 @@ Result<std::int64_t> scale_group_of(const Codes& codes);
 inline bool is_group(std::int64_t group) {
   return group == 32 || group == 64 || group == 128 || group == 256;
 }
-// Scales of groups, row-major: whether a sum of groups' terms is always a finite f32.
-Result<void> check_group_scales(std::span<const float> scales, Shape shape, std::int64_t group);
+// Scales of groups, row-major: the greatest magnitude that a sum of groups' terms can have, where
+// it is always a finite f32.
+Result<float> greatest_group_sum(std::span<const float> scales, Shape shape, std::int64_t group);
 
 inline int block_cols(Form form) { return kernels::kBlockCols[static_cast<int>(form)]; }
 

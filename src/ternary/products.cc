@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ternary/engine.h"
+#include "ternary/floats.h"
 #include "ternary/shape.h"
 
 namespace gpuready::ternary {
@@ -25,22 +26,80 @@ constexpr std::size_t kRowBlock = 512, kMostPairs = 6;
 constexpr std::size_t kGroupRows = 96;
 // Panels whose sums are finished together.
 constexpr std::size_t kGemvPanels = 16;
-// Below this much packed data a thread of its own is not worth waking.
-constexpr std::size_t kBytesAThread = 16 << 10;
-// From this much on a thread that is done takes panels from the shares of others: on a busy machine
-// some threads are slower. Below, a share that stays with its thread stays in that thread's cache.
-constexpr std::size_t kSharedBytes = std::size_t{16} << 20;
-constexpr std::size_t kSharedPanels = 4;  // taken at once
+// Panels of a vector's product that a thread takes at once, of its own share and then of those of
+// others, which may be slower or asleep: few enough that none waits long for the last, and whole
+// groups of those that kernels read side by side.
+constexpr std::size_t kTakesAShare = 12, kPanelsTogether = 4;
+
+// Rows [first, first + count) of what is finished.
+kernels::FinishArgs rows_of(kernels::FinishArgs args, std::size_t first, std::size_t count) {
+  args.sums += first * args.stride;
+  if (args.y_sums != nullptr) args.y_sums += first;
+  args.steps += first;
+  args.rows = count;
+  return args;
+}
+kernels::ScaleArgs rows_of(kernels::ScaleArgs args, std::size_t first, std::size_t count) {
+  args.values += first * args.stride;
+  args.steps += first;
+  args.rows = count;
+  return args;
+}
+
+// Finishes a tile of the product, from (first_row, column) on, by `run`, the tier's finish() or
+// scale(); and adds what is added.
+template <class Args>
+void finish_tile(const kernels::Table& table, void (*run)(const Args&), Args args,
+                 const Output& output, std::size_t all_cols, std::size_t first_row,
+                 std::size_t column) {
+  const auto place = [&](std::size_t row) {
+    return static_cast<char*>(output.data) +
+           ((first_row + row) * all_cols + column) * output.element_bytes;
+  };
+  if (!output.stored()) {
+    args.type = output.type;
+    args.out = place(0);
+    args.out_stride = all_cols;
+    run(args);
+    return;
+  }
+  constexpr std::size_t kMost = kGemvPanels * kPanelRows;  // columns of a tile
+  alignas(64) float values[kMost], bias[kMost], residual[kMost];
+  const FloatView none;
+  const FloatView& all_bias = output.addends != nullptr ? output.addends->bias : none;
+  const FloatView& all_residual = output.addends != nullptr ? output.addends->residual : none;
+  kernels::StoreArgs store{};
+  store.count = args.cols;
+  store.type = output.type;
+  if (!all_bias.bytes.empty()) {
+    read_floats(all_bias, column, args.cols, bias);
+    store.bias = bias;
+  }
+  if (!all_residual.bytes.empty()) store.residual = residual;
+  const std::size_t at_once = std::max<std::size_t>(kMost / args.cols, 1);
+  for (std::size_t first = 0; first < args.rows; first += at_once) {
+    Args some = rows_of(args, first, std::min(at_once, args.rows - first));
+    some.type = kernels::kFloat32;
+    some.out = values;
+    some.out_stride = args.cols;
+    run(some);
+    for (std::size_t row = 0; row < some.rows; ++row) {
+      if (store.residual != nullptr)
+        read_floats(all_residual, (first_row + first + row) * all_cols + column, args.cols,
+                    residual);
+      store.values = values + row * args.cols;
+      store.out = place(first + row);
+      table.store(store);
+    }
+  }
+}
 
 kernels::FinishArgs finish_args(const detail::CpuWeights& w, const detail::ActivationRows& y,
-                                const Output& output, std::size_t first_row) {
+                                std::size_t first_row) {
   kernels::FinishArgs args{};
   args.rows = static_cast<std::size_t>(y.rows);
   args.steps = y.steps.data();
   args.scales = w.scales.data() + first_row;
-  args.type = output.type;
-  args.out = static_cast<char*>(output.data) + first_row * output.element_bytes;
-  args.out_stride = static_cast<std::size_t>(w.shape.rows);
   return args;
 }
 
@@ -87,9 +146,8 @@ void multiply_grouped_vector(const kernels::Table& table, const detail::CpuWeigh
     scale.cols = std::min(args.panels * kPanelRows,
                           static_cast<std::size_t>(w.shape.rows) - panel * kPanelRows);
     scale.steps = y.steps.data();
-    scale.type = output.type;
-    scale.out = static_cast<char*>(output.data) + panel * kPanelRows * output.element_bytes;
-    table.scale(scale);
+    finish_tile(table, table.scale, scale, output, static_cast<std::size_t>(w.shape.rows), 0,
+                panel * kPanelRows);
   }
 }
 
@@ -111,29 +169,28 @@ void multiply_vector(const kernels::Table& table, const detail::CpuWeights& w,
     args.weight_sums = w.sums.data() + panel * kPanelRows;
     args.out = sums;
     table.gemv[static_cast<int>(w.form)](args);
-    kernels::FinishArgs finish = finish_args(w, y, output, panel * kPanelRows);
+    kernels::FinishArgs finish = finish_args(w, y, panel * kPanelRows);
     finish.sums = sums;
     finish.stride = 0;
     finish.cols = std::min(args.panels * kPanelRows,
                            static_cast<std::size_t>(w.shape.rows) - panel * kPanelRows);
-    table.finish(finish);
+    finish_tile(table, table.finish, finish, output, static_cast<std::size_t>(w.shape.rows), 0,
+                panel * kPanelRows);
   }
-}
-
-Result<void> all_done(bool done) {
-  if (done) return {};
-  return fail(ErrorKind::bad_input, "the thread pool did not run each of its tasks once");
 }
 
 bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& crew,
                             const detail::CpuWeights& w, const detail::ActivationRows& y,
                             const GroupSums& group_sums, const Output& output, unsigned parts) {
-  const auto begin = [&](unsigned part) { return w.panels * part / parts; };
-  if (parts == 1 || w.panels * w.panel_bytes() < kSharedBytes) {
-    return crew.run(parts, [&](unsigned part) {
-      multiply_vector(table, w, y, group_sums, output, begin(part), begin(part + 1));
-    });
+  if (parts == 1) {
+    return crew.run(
+        1, [&](unsigned) { multiply_vector(table, w, y, group_sums, output, 0, w.panels); });
   }
+  const std::size_t groups = (w.panels + kPanelsTogether - 1) / kPanelsTogether;
+  const auto begin = [&](unsigned part) {
+    return std::min(w.panels, groups * part / parts * kPanelsTogether);
+  };
+  const std::size_t at_once = (groups / parts + kTakesAShare - 1) / kTakesAShare * kPanelsTogether;
   for (unsigned part = 0; part < parts; ++part) crew.shares[part].next = begin(part);
   return crew.run(parts, [&](unsigned part) {
     for (unsigned step = 0; step < parts; ++step) {
@@ -141,10 +198,9 @@ bool multiply_vector_shared(const kernels::Table& table, const detail::Crew& cre
       std::atomic<std::size_t>& next = crew.shares[from].next;
       const std::size_t end = begin(from + 1);
       while (next.load(std::memory_order_relaxed) < end) {
-        const std::size_t first = next.fetch_add(kSharedPanels, std::memory_order_relaxed);
+        const std::size_t first = next.fetch_add(at_once, std::memory_order_relaxed);
         if (first >= end) break;
-        multiply_vector(table, w, y, group_sums, output, first,
-                        std::min(end, first + kSharedPanels));
+        multiply_vector(table, w, y, group_sums, output, first, std::min(end, first + at_once));
       }
     }
   });
@@ -220,11 +276,7 @@ void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
     finish.y_sums = y.sums.data() + part.first_row;
     finish.steps = y.steps.data() + part.first_row;
     finish.scales = w.scales.data() + column;
-    finish.type = output.type;
-    finish.out = static_cast<char*>(output.data) +
-                 (part.first_row * all_rows + column) * output.element_bytes;
-    finish.out_stride = all_rows;
-    table.finish(finish);
+    finish_tile(table, table.finish, finish, output, all_rows, part.first_row, column);
   }
 }
 
@@ -280,11 +332,7 @@ void multiply_grouped_part(const kernels::Table& table, const detail::CpuWeights
     scale.rows = part.rows;
     scale.cols = std::min<std::size_t>(2 * kPanelRows, all_rows - column);
     scale.steps = y.steps.data() + part.first_row;
-    scale.type = output.type;
-    scale.out = static_cast<char*>(output.data) +
-                (part.first_row * all_rows + column) * output.element_bytes;
-    scale.out_stride = all_rows;
-    table.scale(scale);
+    finish_tile(table, table.scale, scale, output, all_rows, part.first_row, column);
   }
 }
 
@@ -295,16 +343,15 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
   const bool grouped = w.group != 0;
   const GroupSums group_sums(table, w, y);
   if (rows == 1) {
-    const std::size_t wanted = w.panels * w.panel_bytes() / kBytesAThread + 1;
-    const unsigned parts =
-        static_cast<unsigned>(std::min({static_cast<std::size_t>(crew.count()), wanted, w.panels}));
+    const std::size_t groups = (w.panels + kPanelsTogether - 1) / kPanelsTogether;
+    const unsigned parts = static_cast<unsigned>(
+        std::min(static_cast<std::size_t>(crew.worth(product_ns(tier, w, 1))), groups));
     return all_done(multiply_vector_shared(table, crew, w, y, group_sums, output, parts));
   }
   const Depth depth = depth_of(tier, w);
   const std::size_t all_pairs = (w.panels + 1) / 2;
   const std::size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
-  const std::size_t wanted = w.panels * w.panel_bytes() * rows / (8 * kBytesAThread) + 1;
-  const std::size_t threads = std::min(static_cast<std::size_t>(crew.count()), wanted);
+  const std::size_t threads = crew.worth(product_ns(tier, w, rows));
   // Groups of pairs as large as gives every thread an equal share of them.
   const std::size_t shares = (threads + row_blocks - 1) / row_blocks;
   const std::size_t most = (all_pairs + shares - 1) / shares;
@@ -352,7 +399,7 @@ Result<void> multiply_any(detail::CpuEngine& engine, const detail::CpuWeights& w
                                            ", not " + std::to_string(out_size) + " elements");
   }
   TRY(check_output(w.group, output.type == kernels::kInt32));
-  if (w.group == 0 && output.type != kernels::kInt32) {
+  if (output.type != kernels::kInt32) {
     float greatest_step = 0;
     for (const float step : y.steps) greatest_step = std::max(greatest_step, std::fabs(step));
     if (!std::isfinite(greatest_step * w.greatest_scale)) {

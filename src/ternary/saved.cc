@@ -167,7 +167,7 @@ Result<void> check_contents(const detail::CpuWeights& w, std::uint64_t contents,
                                        " are damaged: a code that is none, or another sum");
 }
 
-// Also sets the greatest of row scales.
+// Also sets the greatest of them.
 Result<void> check_scales(detail::CpuWeights& w) {
   for (const float scale : w.scales)
     if (!std::isfinite(scale)) return fail(ErrorKind::not_finite, "a scale is not finite");
@@ -187,7 +187,8 @@ Result<void> check_scales(detail::CpuWeights& w) {
         return fail(ErrorKind::bad_code, "the saved scales behind the last row are not zero");
       }
     }
-  return check_group_scales(of_rows, w.shape, w.group);
+  w.greatest_scale = TRY(greatest_group_sum(of_rows, w.shape, w.group));
+  return {};
 }
 
 }  // namespace

@@ -41,7 +41,26 @@ inline Result<void> check_cols(Shape weights, std::int64_t cols) {
 inline Result<void> check_output(std::int64_t group, bool is_int32) {
   if (group == 0 || !is_int32) return {};
   return fail(ErrorKind::not_representable,
-              "weights with scales by group have no int32 product; ask for f32 or bf16");
+              "weights with scales by group have no int32 product; ask for f32, bf16 or f16");
+}
+
+// Whether what is added fits a product of rows x cols.
+inline Result<void> check_addend(const FloatView& view, std::size_t rows, std::size_t cols,
+                                 const char* name) {
+  if (view.bytes.empty()) return {};
+  TRY(check_type(view.type));
+  std::size_t bytes = 0;
+  if (!__builtin_mul_overflow(rows, cols, &bytes) &&
+      !__builtin_mul_overflow(bytes, std::size_t{view.type == FloatType::f32 ? 4u : 2u}, &bytes) &&
+      bytes == view.bytes.size())
+    return {};
+  return fail(ErrorKind::wrong_size, std::string("the ") + name + " of " + std::to_string(rows) +
+                                         " x " + std::to_string(cols) + " values is not " +
+                                         std::to_string(view.bytes.size()) + " bytes");
+}
+inline Result<void> check_addends(const Addends& addends, std::size_t rows, std::size_t cols) {
+  TRY(check_addend(addends.bias, 1, cols, "bias"));
+  return check_addend(addends.residual, rows, cols, "residual");
 }
 
 }  // namespace gpuready::ternary

@@ -32,7 +32,8 @@ void share(std::size_t count, std::size_t grain, unsigned threads,
   };
   std::vector<std::jthread> others;  // a thread begins when it is there: none waits for the last
   if (pieces > 1) {
-    const unsigned usable = threads == 0 ? usable_cpus() : threads;
+    constexpr unsigned kMost = 1024;
+    const unsigned usable = threads == 0 ? usable_cpus() : std::min(threads, kMost);
     others.reserve(std::min<std::size_t>(usable, pieces));
     for (std::size_t thread = 1; thread < std::min<std::size_t>(usable, pieces); ++thread) {
       try {

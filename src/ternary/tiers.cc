@@ -40,7 +40,7 @@ std::uint64_t saved_state() {
 constexpr std::uint64_t kAvxState = 0x6, kAvx512State = 0xE6, kTileState = 0x60000;
 
 struct Features {
-  bool avx2 = false, avx_vnni = false, avx512_vnni = false, vbmi = false, amx = false;
+  bool avx2 = false, avx_vnni = false, avx512_vnni = false, vbmi = false, gfni = false, amx = false;
   std::uint64_t saved = 0;
 };
 const Features& features() {
@@ -52,6 +52,7 @@ const Features& features() {
     f.avx_vnni = f.avx2 && seven.a >= 1 && bit(seven_one.a, 4);
     f.avx512_vnni = bit(seven.b, 16) && bit(seven.b, 30) && bit(seven.b, 31) && bit(seven.c, 11);
     f.vbmi = f.avx512_vnni && bit(seven.c, 1);
+    f.gfni = f.avx512_vnni && bit(seven.c, 8);
     f.amx = f.avx512_vnni && bit(seven.d, 24) && bit(seven.d, 25);
     return f;
   }();
@@ -70,6 +71,7 @@ const Table& avx512_table() {
   static const Table table = [] {
     Table t = kernels::kAvx512;
     if (features().vbmi) t.gemv[1] = kernels::vbmi_gemv_three_trits;
+    if (features().gfni) t.grouped_gemv = kernels::gfni_grouped_gemv;
     return t;
   }();
   return table;

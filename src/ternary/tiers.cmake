@@ -22,6 +22,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   gpuready_tier(vbmi -mavx512f -mavx512bw -mavx512vl -mavx512vnni -mavx512vbmi
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  gpuready_tier(gfni -mavx512f -mavx512bw -mavx512vl -mavx512vnni -mgfni
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   gpuready_tier(amx -mamx-tile -mamx-int8)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   gpuready_tier(neon)
@@ -29,8 +31,8 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   gpuready_tier(i8mm -march=armv8.2-a+dotprod+i8mm)
 endif()
 
-# `ninja bench_ternary_cpu bench_ternary_weights`: figures for docs/ternary.md.
-foreach(part cpu weights)
+# `ninja bench_ternary_cpu bench_ternary_threads bench_ternary_weights`: figures for docs/ternary.md.
+foreach(part cpu threads weights)
   add_executable(bench_ternary_${part} EXCLUDE_FROM_ALL
     ${PROJECT_SOURCE_DIR}/benchmarks/ternary_${part}.cc)
   target_link_libraries(bench_ternary_${part} PRIVATE gpuready_options gpuready_ternary

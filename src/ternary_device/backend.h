@@ -29,16 +29,28 @@ struct BackendMemory {
 };
 
 // Where results go: exactly M * N elements, row-major.
-enum class OutputType { int32, f32, bf16 };
+enum class OutputType { int32, f32, bf16, f16 };
+constexpr std::size_t element_bytes(OutputType type) {
+  return type == OutputType::int32 || type == OutputType::f32 ? 4 : 2;
+}
+constexpr OutputType output_of(FloatType type) {
+  return type == FloatType::f32   ? OutputType::f32
+         : type == FloatType::f16 ? OutputType::f16
+                                  : OutputType::bf16;
+}
 struct OutputView {
   OutputType type = OutputType::f32;
   std::span<std::byte> bytes;  // aligned as the type wants
+  Addends addends;             // not of int32
   OutputView(std::span<std::int32_t> o)
       : type(OutputType::int32), bytes(std::as_writable_bytes(o)) {}
   OutputView(std::span<float> o) : type(OutputType::f32), bytes(std::as_writable_bytes(o)) {}
   // bf16 bits.
   OutputView(std::span<std::uint16_t> o)
       : type(OutputType::bf16), bytes(std::as_writable_bytes(o)) {}
+  OutputView(OutputType t, std::span<std::byte> b, const Addends& a = {})
+      : type(t), bytes(b), addends(a) {}
+  bool adds() const { return !addends.bias.bytes.empty() || !addends.residual.bytes.empty(); }
 };
 
 // Weights where a backend keeps them; only that backend may be given them, while it lives.

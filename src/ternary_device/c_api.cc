@@ -310,6 +310,28 @@ gpuready_status gpuready_ternary_multiply(gpuready_ternary_engine* engine,
   });
 }
 
+gpuready_status gpuready_ternary_multiply_add(gpuready_ternary_engine* engine,
+                                              const gpuready_ternary_weights* weights,
+                                              const void* activations, gpuready_ternary_type type,
+                                              size_t activation_count, int64_t m, const void* bias,
+                                              gpuready_ternary_type bias_type, const void* residual,
+                                              gpuready_ternary_type residual_type, void* out,
+                                              gpuready_ternary_type out_type, size_t out_bytes) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || weights == nullptr || activations == nullptr || out == nullptr)
+      return null_pointer("an argument");
+    const auto view = TRY(values_of(activations, type, activation_count));
+    const Shape shape = weights->weights.shape();
+    const auto count = TRY(elements({m, shape.rows}));
+    Addends addends;
+    if (bias != nullptr)
+      addends.bias = TRY(values_of(bias, bias_type, static_cast<std::size_t>(shape.rows)));
+    if (residual != nullptr) addends.residual = TRY(values_of(residual, residual_type, count));
+    return engine->engine.multiply(weights->weights, view, m, static_cast<FloatType>(out_type),
+                                   {static_cast<std::byte*>(out), out_bytes}, addends);
+  });
+}
+
 gpuready_status gpuready_ternary_multiply_f32(gpuready_ternary_engine* engine,
                                               const gpuready_ternary_weights* weights,
                                               const float* activations, size_t activation_count,

@@ -30,6 +30,21 @@ CudaTarget target_at(void* address, gpuready_ternary_output type, std::size_t by
   return {address, static_cast<CudaOutput>(type), bytes};
 }
 
+// The same with what is added; sizes follow from the product's.
+Result<CudaTarget> target_adding(CudaTarget target, Shape weights, std::int64_t m, const void* bias,
+                                 gpuready_ternary_type bias_type, const void* residual,
+                                 gpuready_ternary_type residual_type) {
+  const auto count = TRY(elements({m, weights.rows}));
+  const auto addend = [](const void* address, gpuready_ternary_type type,
+                         std::size_t n) -> Result<CudaValues> {
+    if (address == nullptr) return CudaValues{};
+    return values_at(address, type, TRY(values_of(address, type, n)).bytes.size());
+  };
+  target.bias = TRY(addend(bias, bias_type, static_cast<std::size_t>(weights.rows)));
+  target.residual = TRY(addend(residual, residual_type, count));
+  return target;
+}
+
 }  // namespace
 
 extern "C" {
@@ -150,6 +165,40 @@ gpuready_status gpuready_ternary_cuda_multiply_values(
     return engine->engine.multiply(stream, weights->weights, values_at(values, type, bytes),
                                    room->activations, m, target_at(out, out_type, out_bytes),
                                    {workspace, workspace_bytes});
+  });
+}
+gpuready_status gpuready_ternary_cuda_multiply_add(
+    gpuready_ternary_cuda* engine, void* stream, const gpuready_ternary_cuda_weights* weights,
+    const gpuready_ternary_cuda_activations* activations, int64_t m, const void* bias,
+    gpuready_ternary_type bias_type, const void* residual, gpuready_ternary_type residual_type,
+    void* out, gpuready_ternary_output out_type, size_t out_bytes, void* workspace,
+    size_t workspace_bytes) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || weights == nullptr || activations == nullptr || out == nullptr)
+      return null_pointer("an argument");
+    const auto target =
+        TRY(target_adding(target_at(out, out_type, out_bytes), weights->weights.shape(), m, bias,
+                          bias_type, residual, residual_type));
+    return engine->engine.multiply(stream, weights->weights, activations->activations, m, target,
+                                   {workspace, workspace_bytes});
+  });
+}
+gpuready_status gpuready_ternary_cuda_multiply_values_add(
+    gpuready_ternary_cuda* engine, void* stream, const gpuready_ternary_cuda_weights* weights,
+    const void* values, gpuready_ternary_type type, size_t bytes,
+    gpuready_ternary_cuda_activations* room, int64_t m, const void* bias,
+    gpuready_ternary_type bias_type, const void* residual, gpuready_ternary_type residual_type,
+    void* out, gpuready_ternary_output out_type, size_t out_bytes, void* workspace,
+    size_t workspace_bytes) {
+  return c_call([&]() -> Result<void> {
+    if (engine == nullptr || weights == nullptr || values == nullptr || room == nullptr ||
+        out == nullptr)
+      return null_pointer("an argument");
+    const auto target =
+        TRY(target_adding(target_at(out, out_type, out_bytes), weights->weights.shape(), m, bias,
+                          bias_type, residual, residual_type));
+    return engine->engine.multiply(stream, weights->weights, values_at(values, type, bytes),
+                                   room->activations, m, target, {workspace, workspace_bytes});
   });
 }
 gpuready_status gpuready_ternary_cuda_multiply_grouped(

@@ -62,14 +62,14 @@ gpuready_status gpuready_ternary_gguf_tensor(const gpuready_ternary_gguf* file, 
 }
 gpuready_status gpuready_ternary_gguf_pack(const gpuready_ternary_gguf* file, size_t index,
                                            const char* layout, gpuready_ternary_form form,
-                                           gpuready_ternary_packed** packed) {
+                                           uint32_t threads, gpuready_ternary_packed** packed) {
   return c_call([&]() -> Result<void> {
     if (file == nullptr || packed == nullptr) return null_pointer("an argument");
     *packed = nullptr;
     std::optional<FormatId> named;
     if (layout != nullptr) named = TRY(find_format(layout));
-    *packed =
-        new gpuready_ternary_packed{TRY(file->file.pack(index, named, static_cast<Form>(form)))};
+    *packed = new gpuready_ternary_packed{
+        TRY(file->file.pack(index, named, static_cast<Form>(form), threads))};
     return {};
   });
 }

@@ -20,7 +20,7 @@ extern "C" {
 gpuready_status gpuready_ternary_pack(const char* format, int64_t rows, int64_t cols,
                                       const void* bytes, size_t byte_count, const float* scales,
                                       size_t scale_count, gpuready_ternary_form form,
-                                      gpuready_ternary_packed** packed) {
+                                      uint32_t threads, gpuready_ternary_packed** packed) {
   return c_call([&]() -> Result<void> {
     if (format == nullptr || bytes == nullptr || packed == nullptr ||
         (scales == nullptr && scale_count > 0))
@@ -31,7 +31,7 @@ gpuready_status gpuready_ternary_pack(const char* format, int64_t rows, int64_t 
     const EncodedView view(
         sizes.format, shape, published_tiling(sizes.format, shape).value_or(Tiling{}),
         {static_cast<const std::uint8_t*>(bytes), byte_count}, {scales, scale_count});
-    *packed = handle_of(TRY(PackedWeights::pack(view, static_cast<Form>(form))));
+    *packed = handle_of(TRY(PackedWeights::pack(view, static_cast<Form>(form), threads)));
     return {};
   });
 }
@@ -39,7 +39,7 @@ gpuready_status gpuready_ternary_pack(const char* format, int64_t rows, int64_t 
 gpuready_status gpuready_ternary_pack_values(const void* values, gpuready_ternary_type type,
                                              size_t count, int64_t rows, int64_t cols,
                                              const char* format, gpuready_ternary_rule rule,
-                                             gpuready_ternary_form form,
+                                             gpuready_ternary_form form, uint32_t threads,
                                              gpuready_ternary_packed** packed) {
   return c_call([&]() -> Result<void> {
     if (values == nullptr || format == nullptr || packed == nullptr)
@@ -50,8 +50,9 @@ gpuready_status gpuready_ternary_pack_values(const void* values, gpuready_ternar
     options.rule = static_cast<Rule>(rule);
     // The absmean scale is an f32 number that f16 scales cannot all hold.
     options.encode.round_scales = options.rule == Rule::absmean;
+    options.encode.threads = threads;
     const auto encoded = TRY(quantise(view, {rows, cols}, TRY(find_format(format)), options));
-    *packed = handle_of(TRY(PackedWeights::pack(encoded, static_cast<Form>(form))));
+    *packed = handle_of(TRY(PackedWeights::pack(encoded, static_cast<Form>(form), threads)));
     return {};
   });
 }
@@ -80,7 +81,7 @@ gpuready_status gpuready_ternary_packed_save(const gpuready_ternary_packed* pack
 }
 
 gpuready_status gpuready_ternary_packed_view(const void* saved, size_t saved_bytes, int32_t trust,
-                                             gpuready_ternary_packed** packed) {
+                                             uint32_t threads, gpuready_ternary_packed** packed) {
   return c_call([&]() -> Result<void> {
     if (saved == nullptr || packed == nullptr) return null_pointer("an argument");
     *packed = nullptr;
@@ -89,7 +90,7 @@ gpuready_status gpuready_ternary_packed_view(const void* saved, size_t saved_byt
                             "trust is " + std::to_string(trust) + "; 0 and 1 are known");
     *packed = handle_of(
         TRY(PackedWeights::view({static_cast<const std::byte*>(saved), saved_bytes}, nullptr,
-                                trust == 1 ? Contents::trust : Contents::check)));
+                                trust == 1 ? Contents::trust : Contents::check, threads)));
     return {};
   });
 }

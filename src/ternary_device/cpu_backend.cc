@@ -49,15 +49,17 @@ class CpuBackend final : public Backend {
       case OutputType::int32:
         return engine_.multiply(packed, activations, elements_of<std::int32_t>(out));
       case OutputType::f32:
-        return engine_.multiply(packed, activations, elements_of<float>(out));
+        return engine_.multiply(packed, activations, FloatType::f32, out.bytes, out.addends);
       case OutputType::bf16:
-        return engine_.multiply_bf16(packed, activations, elements_of<std::uint16_t>(out));
+        return engine_.multiply(packed, activations, FloatType::bf16, out.bytes, out.addends);
+      case OutputType::f16:
+        return engine_.multiply(packed, activations, FloatType::f16, out.bytes, out.addends);
     }
     std::unreachable();
   }
   Result<void> multiply(const BackendWeights& weights, const FloatView& activations,
                         std::int64_t rows, OutputView out) override {
-    const auto quantised = TRY(Activations::quantise(activations, rows, weights.shape().cols));
+    const auto quantised = TRY(engine_.quantise(activations, rows, weights.shape().cols));
     return multiply(weights, quantised, out);
   }
   Result<Encoded> quantise(const FloatView& weights, Shape shape, FormatId to,

@@ -148,6 +148,21 @@ Result<void> DeviceEngine::multiply_bf16(const DeviceWeights& weights, const Flo
   return detail::multiply(*state_, *weights.loaded_, {nullptr, &activations, rows}, out);
 }
 
+Result<void> DeviceEngine::multiply(const DeviceWeights& weights, const Activations& activations,
+                                    FloatType type, std::span<std::byte> out,
+                                    const Addends& addends) const {
+  TRY(check_type(type));
+  return detail::multiply(*state_, *weights.loaded_, {&activations, nullptr, activations.rows()},
+                          {output_of(type), out, addends});
+}
+Result<void> DeviceEngine::multiply(const DeviceWeights& weights, const FloatView& activations,
+                                    std::int64_t rows, FloatType type, std::span<std::byte> out,
+                                    const Addends& addends) const {
+  TRY(check_type(type));
+  return detail::multiply(*state_, *weights.loaded_, {nullptr, &activations, rows},
+                          {output_of(type), out, addends});
+}
+
 Result<Encoded> DeviceEngine::quantise(const FloatView& weights, Shape shape, FormatId to,
                                        const QuantiseOptions& options) const {
   TRY(state_->check_process());

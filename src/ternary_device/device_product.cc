@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ternary/floats.h"
+#include "ternary/packed.h"
 #include "ternary/shape.h"
 #include "ternary_device/fallback.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 Result<void> check_sizes(const LoadedWeights& weights, const Input& input, const OutputView& out) {
   const Shape shape = weights.host.shape();
-  const std::size_t element = out.type == OutputType::bf16 ? 2 : 4;
+  const std::size_t element = element_bytes(out.type);
   std::size_t count = 0, bytes = 0;
   if (input.rows < 1)
     return fail(ErrorKind::wrong_size, "a product needs at least one row of activations");
@@ -31,7 +32,8 @@ Result<void> check_sizes(const LoadedWeights& weights, const Input& input, const
     return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{input.rows, shape.rows}) +
                                            ", not " + std::to_string(out.bytes.size() / element) +
                                            " elements");
-  return {};
+  return check_addends(out.addends, static_cast<std::size_t>(input.rows),
+                       static_cast<std::size_t>(shape.rows));
 }
 
 Result<void> multiply_whole(Backend& backend, const BackendWeights& weights, const Input& input,
@@ -43,6 +45,10 @@ Result<void> multiply_whole(Backend& backend, const BackendWeights& weights, con
 OutputView part_of(const OutputView& out, std::size_t first_byte, std::size_t bytes) {
   OutputView part = out;
   part.bytes = out.bytes.subspan(first_byte, bytes);
+  if (FloatView& residual = part.addends.residual; !residual.bytes.empty()) {
+    const std::size_t own = bytes_of(residual.type), of_out = element_bytes(out.type);
+    residual.bytes = residual.bytes.subspan(first_byte / of_out * own, bytes / of_out * own);
+  }
   return part;
 }
 
@@ -57,10 +63,9 @@ Result<void> multiply_parts(Backend& backend, const LoadedWeights& weights, cons
   }
   const Activations& all = quantised ? *quantised : *input.codes;
   if (out.type != OutputType::int32) {
-    float step = 0, scale = 0;
+    float step = 0;
     for (const float s : all.steps()) step = std::max(step, std::fabs(s));
-    for (const float s : weights.host.row_scales()) scale = std::max(scale, std::fabs(s));
-    if (!std::isfinite(step * scale))
+    if (!std::isfinite(step * weights.host.cpu().greatest_scale))
       return fail(ErrorKind::not_finite, "the product of a step and a scale is not finite");
   }
   const std::size_t row_bytes = out.bytes.size() / static_cast<std::size_t>(input.rows);
@@ -119,11 +124,19 @@ Result<void> multiply(DeviceState& state, LoadedWeights& weights, const Input& i
     state.counters.failed.add(1);
     return fits;
   }
+  // What a device has added in place before it failed must not be added twice.
+  std::vector<std::byte> residual;
+  OutputView target = out;
+  if (weights.on_gpu && !out.addends.residual.bytes.empty()) {
+    const auto given = out.addends.residual.bytes;
+    residual.assign(given.begin(), given.end());
+    target.addends.residual.bytes = residual;
+  }
   bool on_gpu = false;
   auto done = attempt(
       state, Operation::product, &weights, on_gpu,
-      [&] { return multiply_on_gpu(state, weights, input, out); },
-      [&] { return multiply_whole(state.cpu(), *weights.on_cpu, input, out); });
+      [&] { return multiply_on_gpu(state, weights, input, target); },
+      [&] { return multiply_whole(state.cpu(), *weights.on_cpu, input, target); });
   state.last = {weights.host.shape(), input.rows, on_gpu, weights.host.scale_group() != 0};
   return done;
 }

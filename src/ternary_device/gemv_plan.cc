@@ -203,7 +203,8 @@ Result<void> run_stream(const GpuCall& call, const GemvPlan& plan) {
                                    .rows_per_turn = kStreamWarps / pieces,
                                    .pieces_per_turn = kStreamWarps % pieces,
                                    .stages = plan.stages,
-                                   .prefetch_bytes = kPrefetchBytes};
+                                   .prefetch_bytes = kPrefetchBytes,
+                                   .addends = call.out.addends()};
   const Kernel& kernel = call.values.address != 0 ? *plan.values_kernel : *plan.kernel;
   return call.device.launch(call.stream, kernel, plan.shape, &params, sizeof params);
 }
@@ -227,7 +228,8 @@ Result<void> run_gemv(const GpuCall& call, const GemvPlan& plan) {
       .slices_log2 = static_cast<unsigned>(std::countr_zero(plan.slices)),
       .slice_tiles = plan.slice_tiles,
       .chunk_tiles = plan.chunk_tiles,
-      .output_type = static_cast<unsigned>(call.out.type)};
+      .output_type = static_cast<unsigned>(call.out.type),
+      .addends = call.out.addends()};
   return call.device.launch(call.stream, *plan.kernel, plan.shape, &params, sizeof params);
 }
 

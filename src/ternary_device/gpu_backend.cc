@@ -85,6 +85,13 @@ class GpuBackend final : public Backend {
   Result<void> room_for_rows(std::int64_t rows, std::int64_t cols);
   Result<PoolBlock> room_for_out(Shape weights, std::int64_t rows, OutputView out);
   Result<PoolBlock> workspace_for(Shape weights, std::int64_t rows);
+  // What is added, on the device; empty blocks where there is nothing.
+  struct Placed {
+    std::optional<PoolBlock> bias, residual;
+    GpuOutput output;
+  };
+  Result<Placed> place(Shape weights, std::int64_t rows, AddressRange result,
+                       const OutputView& out);
   Result<void> finish(const GpuWeights& weights, std::int64_t rows, AddressRange result,
                       OutputView out);
 
@@ -103,7 +110,7 @@ std::uint64_t GpuBackend::workspace_bytes(Shape weights, std::int64_t rows) cons
   const auto m = static_cast<std::uint64_t>(rows), n = static_cast<std::uint64_t>(weights.rows),
              k = static_cast<std::uint64_t>(weights.cols);
   return 4 * m * k + engine_.activation_bytes(rows, weights.cols) + 4 * m * n +
-         engine_.workspace_bytes(weights, rows);
+         engine_.workspace_bytes(weights, rows) + 4 * (m + 1) * n;  // of what may be added
 }
 
 Result<PoolBlock> GpuBackend::room(std::uint64_t bytes) {
@@ -122,7 +129,7 @@ Result<void> GpuBackend::room_for_rows(std::int64_t rows, std::int64_t cols) {
 }
 
 Result<PoolBlock> GpuBackend::room_for_out(Shape weights, std::int64_t rows, OutputView out) {
-  const std::uint64_t element = out.type == OutputType::bf16 ? 2 : 4;
+  const std::uint64_t element = element_bytes(out.type);
   const auto count = TRY(elements({rows, weights.rows}));
   if (out.bytes.size() != count * element)
     return fail(ErrorKind::wrong_size, "the product is " + to_text(Shape{rows, weights.rows}) +
@@ -133,6 +140,24 @@ Result<PoolBlock> GpuBackend::room_for_out(Shape weights, std::int64_t rows, Out
 
 Result<PoolBlock> GpuBackend::workspace_for(Shape weights, std::int64_t rows) {
   return room(std::max<std::uint64_t>(engine_.workspace_bytes(weights, rows), 1));
+}
+
+Result<GpuBackend::Placed> GpuBackend::place(Shape weights, std::int64_t rows, AddressRange result,
+                                             const OutputView& out) {
+  TRY(check_addends(out.addends, static_cast<std::size_t>(rows),
+                    static_cast<std::size_t>(weights.rows)));
+  Placed placed{{}, {}, {out.type, result}};
+  const auto put = [&](const FloatView& view, std::optional<PoolBlock>& block,
+                       GpuOutput::Addend& addend) -> Result<void> {
+    if (view.bytes.empty()) return {};
+    block = TRY(room(view.bytes.size()));
+    addend = {{block->address(), view.bytes.size()}, view.type};
+    return told(device_->copy_to_device(stream_->id(), block->address(), view.bytes.data(),
+                                        view.bytes.size()));
+  };
+  TRY(put(out.addends.bias, placed.bias, placed.output.bias));
+  TRY(put(out.addends.residual, placed.residual, placed.output.residual));
+  return placed;
 }
 
 // From the product to the caller's memory. Nothing is written there before all is known to be
@@ -168,9 +193,10 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const Activatio
   const auto result = TRY(room_for_out(loaded.shape(), activations.rows(), out));
   TRY(room_for_rows(activations.rows(), activations.cols()));
   const auto workspace = TRY(workspace_for(loaded.shape(), activations.rows()));
+  const auto placed = TRY(place(loaded.shape(), activations.rows(), range(result), out));
   TRY(engine_.upload(stream_->id(), activations, *activations_));
-  TRY(engine_.multiply(stream_->id(), loaded, *activations_, activations.rows(),
-                       {out.type, range(result)}, range(workspace)));
+  TRY(engine_.multiply(stream_->id(), loaded, *activations_, activations.rows(), placed.output,
+                       range(workspace)));
   return finish(loaded, activations.rows(), range(result), out);
 }
 
@@ -189,11 +215,12 @@ Result<void> GpuBackend::multiply(const BackendWeights& weights, const FloatView
   const auto values = TRY(room(bytes));
   TRY(room_for_rows(rows, cols));
   const auto workspace = TRY(workspace_for(loaded.shape(), rows));
+  const auto placed = TRY(place(loaded.shape(), rows, range(result), out));
   const void* source = activations.bytes.data();
   if (bytes <= kStagingBytes) source = std::memcpy(staging_, source, bytes);
   TRY(told(device_->copy_to_device(stream_->id(), values.address(), source, bytes)));
   TRY(engine_.multiply(stream_->id(), loaded, {values.address(), bytes}, activations.type,
-                       *activations_, rows, {out.type, range(result)}, range(workspace)));
+                       *activations_, rows, placed.output, range(workspace)));
   return finish(loaded, rows, range(result), out);
 }
 

@@ -21,11 +21,19 @@ std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
 }
 
-std::size_t element_bytes(OutputType type) { return type == OutputType::bf16 ? 2 : 4; }
-
 std::unexpected<Error> wrong_bytes(const char* what, std::uint64_t expected, std::uint64_t given) {
   return fail(ErrorKind::wrong_size, std::string(what) + " take " + std::to_string(expected) +
                                          " bytes, not " + std::to_string(given));
+}
+
+Result<void> check_addend(const GpuOutput::Addend& addend, std::int64_t count, const char* what) {
+  if (addend.memory.bytes == 0) return {};
+  TRY(check_type(addend.type));
+  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * bytes_of(addend.type);
+  if (addend.memory.bytes != bytes) return wrong_bytes(what, bytes, addend.memory.bytes);
+  if (addend.memory.address % bytes_of(addend.type) != 0)
+    return fail(ErrorKind::wrong_size, std::string(what) + " is not aligned to an element");
+  return {};
 }
 
 // A row each, or as a device has those of groups: panels of 16 rows are row tiles.
@@ -76,7 +84,8 @@ Result<GpuEngine> GpuEngine::create(Device& device) {
 }
 
 Result<GpuWeights> GpuEngine::load(const PackedWeights& weights) {
-  return load_tiles(weights.shape(), gpu_tiles(weights), scales_of(weights), weights.scale_group());
+  return load_tiles(weights.shape(), gpu_tiles(weights), scales_of(weights), weights.scale_group(),
+                    weights.cpu().greatest_scale);
 }
 
 Result<GpuWeights> GpuEngine::load(const Codes& codes) {
@@ -90,7 +99,9 @@ Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked
   Shape all{0, stacked[0]->shape().cols};
   std::vector<std::uint32_t> tiles;
   std::vector<float> scales;
+  float greatest_scale = 0;
   for (const PackedWeights* weights : stacked) {
+    greatest_scale = std::max(greatest_scale, weights->cpu().greatest_scale);
     if (weights->scale_group() != stacked[0]->scale_group())
       return fail(ErrorKind::wrong_size,
                   "weights with scales by other groups cannot follow others");
@@ -104,11 +115,12 @@ Result<GpuWeights> GpuEngine::load(std::span<const PackedWeights* const> stacked
     const auto own_scales = scales_of(*weights);
     scales.insert(scales.end(), own_scales.begin(), own_scales.end());
   }
-  return load_tiles(all, tiles, scales, stacked[0]->scale_group());
+  return load_tiles(all, tiles, scales, stacked[0]->scale_group(), greatest_scale);
 }
 
 Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
-                                         std::span<const float> scales, std::int64_t group) {
+                                         std::span<const float> scales, std::int64_t group,
+                                         float greatest_scale) {
   if (group != 0 && device_->info().executor != "cuda")
     return fail(ErrorKind::unsupported_tier, "the kernels for " + device_->info().executor +
                                                  " do not multiply weights with scales by group");
@@ -127,15 +139,9 @@ Result<GpuWeights> GpuEngine::load_tiles(Shape shape, std::span<const std::uint3
   view.col_tiles =
       static_cast<std::uint32_t>(tiles_of(static_cast<std::uint64_t>(shape.cols), kTileCols));
   view.group = static_cast<std::uint32_t>(group);
-  // Those of groups were bounded when they were packed. Any number of rows may follow, also while a
-  // graph is captured.
-  if (group != 0) {
-    for (const std::int64_t rows : {1, 4, 16})
-      if (auto ready = grouped_product().prepare(*device_, shape, rows); !ready)
-        return std::unexpected(device_error(*device_, ready.error()));
-  }
-  for (const float scale : group == 0 ? scales : std::span<const float>())
-    view.greatest_scale = std::max(view.greatest_scale, std::fabs(scale));
+  view.greatest_scale = greatest_scale;
+  // Any number of rows may follow, also while a graph is captured.
+  if (group != 0) TRY(prepare_grouped());
   auto done = device_->copy_to_device({}, view.tiles, tiles.data(), tiles.size_bytes());
   if (done) done = device_->copy_to_device({}, view.scales, scales.data(), scales.size_bytes());
   if (done) done = device_->synchronize({});
@@ -164,6 +170,13 @@ Result<GpuActivations> GpuEngine::allocate_activations(std::int64_t rows, std::i
 
 std::uint64_t GpuEngine::activation_bytes(std::int64_t rows, std::int64_t cols) const {
   return room_for(device_->info(), rows, cols).bytes;
+}
+
+Result<void> GpuEngine::prepare_grouped() {
+  for (const std::int64_t rows : {1, 4, 16})
+    if (auto ready = grouped_product().prepare(*device_, {}, rows); !ready)
+      return std::unexpected(device_error(*device_, ready.error()));
+  return {};
 }
 
 Result<void> GpuEngine::prepare(Shape weights, std::int64_t rows) {
@@ -197,6 +210,14 @@ Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& cho
     return wrong_bytes("the products", out_bytes, product.out.memory.bytes);
   if (product.out.memory.address % element_bytes(product.out.type) != 0)
     return fail(ErrorKind::wrong_size, "the products' place is not aligned to an element");
+  const bool cuda = device_->info().executor == "cuda";
+  if (!cuda && (product.out.type == OutputType::f16 || product.out.adds()))
+    return fail(ErrorKind::unsupported_tier, "the kernels for " + device_->info().executor +
+                                                 " have no f16 output, and add nothing");
+  TRY(check_addend(product.out.bias, shape.rows, "the bias"));
+  TRY(check_addend(product.out.residual, product.rows * shape.rows, "the residual"));
+  if (product.out.type == OutputType::int32 && product.out.adds())
+    return fail(ErrorKind::not_representable, "nothing is added to int32 products");
   const std::uint64_t needed = chosen.workspace_bytes(device_->info(), shape, product.rows);
   if (product.workspace.bytes < needed)
     return wrong_bytes("a workspace must", needed, product.workspace.bytes);

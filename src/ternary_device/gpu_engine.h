@@ -55,6 +55,9 @@ class GpuEngine {
  public:
   // Fails with no_device for an executor that these kernels are not made for.
   static Result<GpuEngine> create(Device& device);
+  // For memory and waiting alone, through another view of a device that has an engine: it loads no
+  // code before it is asked to.
+  static GpuEngine beside(Device& device) { return GpuEngine(device); }
 
   Device& device() const { return *device_; }
 
@@ -69,6 +72,8 @@ class GpuEngine {
   // What that takes of the device's memory.
   std::uint64_t activation_bytes(std::int64_t rows, std::int64_t cols) const;
 
+  // Loads the code for products with scales by group, of any number of rows.
+  Result<void> prepare_grouped();
   // Loads the code for such a call; without it the first call does, which a capture forbids.
   Result<void> prepare(Shape weights, std::int64_t rows);
   std::string_view kernel_for(Shape weights, std::int64_t rows) const;
@@ -116,7 +121,8 @@ class GpuEngine {
   explicit GpuEngine(Device& device) : device_(&device) {}
   Result<void> check_call(const Product& product, const GpuProduct& chosen) const;
   Result<GpuWeights> load_tiles(Shape shape, std::span<const std::uint32_t> tiles,
-                                std::span<const float> scales, std::int64_t group);
+                                std::span<const float> scales, std::int64_t group,
+                                float greatest_scale);
   Device* device_;
 };
 

@@ -181,14 +181,15 @@ Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t ro
 Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
                                   const GpuWeightsView& weights,
                                   const GpuActivationsView& activations, DeviceAddress workspace,
-                                  OutputType type, DeviceAddress out) {
+                                  const GpuOutput& out) {
   const unsigned steps = plan.split_tiles * plan.k_tiles;
-  constexpr GemmOutput kTypes[] = {kGemmOutInt32, kGemmOutF32, kGemmOutBf16};  // by OutputType
+  constexpr GemmOutput kTypes[] = {kGemmOutInt32, kGemmOutF32, kGemmOutBf16,
+                                   kGemmOutF16};  // by OutputType
   const GemmParams params{
       .weights = weights.tiles,
       .activations = activations.tiles,
       .scales = weights.scales,
-      .out = out,
+      .out = out.memory.address,
       .row_facts = activations.rows,
       .partials = workspace,
       .rows = plan.rows,
@@ -199,8 +200,9 @@ Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPla
       .split_tiles = plan.split_tiles,
       .share = steps / plan.blocks,
       .extra = steps % plan.blocks,
-      .output_type = kTypes[static_cast<int>(type)],
+      .output_type = kTypes[static_cast<int>(out.type)],
       .blocks = plan.blocks,
+      .addends = out.addends(),
   };
   if (plan.kernel == GemmKernel::mma) {
     const LaunchShape shape{
@@ -259,8 +261,7 @@ constexpr GpuProduct product(std::string_view name) {
             const GemmPlan plan =
                 plan_gemm(kKernel, call.device.info().units, call.weights.shape, call.rows);
             return enqueue_gemm_product(call.device, call.stream, plan, call.weights,
-                                        call.activations, call.workspace.address, call.out.type,
-                                        call.out.memory.address);
+                                        call.activations, call.workspace.address, call.out);
           },
   };
 }

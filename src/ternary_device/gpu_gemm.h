@@ -59,7 +59,7 @@ Result<void> enqueue_gemm_tiles(Device& device, StreamId stream, std::int64_t ro
 Result<void> enqueue_gemm_product(Device& device, StreamId stream, const GemmPlan& plan,
                                   const GpuWeightsView& weights,
                                   const GpuActivationsView& activations, DeviceAddress workspace,
-                                  OutputType type, DeviceAddress out);
+                                  const GpuOutput& out);
 // Loads the code of the above, so that no launch waits for it.
 Result<void> prepare_gemm_kernels(Device& device, GemmKernel kernel);
 

@@ -62,7 +62,8 @@ Result<void> run_grouped(const GpuCall& call) {
       .groups = static_cast<unsigned>(
           tiles_of(static_cast<std::uint64_t>(weights.shape.cols), weights.group)),
       .chunk_tiles = chunk_tiles(choice, weights.group, weights.col_tiles),
-      .output_type = static_cast<unsigned>(call.out.type)};
+      .output_type = static_cast<unsigned>(call.out.type),
+      .addends = call.out.addends()};
   // The kernel counts its blocks in 32 bits, CUDA in 31.
   constexpr std::uint64_t kMostBlocks = (std::uint64_t{1} << 31) - 1;
   const std::uint64_t blocks =

@@ -15,7 +15,7 @@ struct GpuWeightsView {
   DeviceAddress scales = 0;  // f32 a row; or [row_tiles][groups][16]
   Shape shape;
   std::uint32_t row_tiles = 0, col_tiles = 0;
-  float greatest_scale = 0;  // in magnitude, of row scales
+  float greatest_scale = 0;  // as detail::CpuWeights has it
   std::uint32_t group = 0;   // columns that share a scale; 0: a row
 };
 
@@ -42,6 +42,20 @@ struct GpuValues {
 struct GpuOutput {
   OutputType type = OutputType::f32;
   AddressRange memory;  // exactly as large
+  // [N] and [M][N], added to what is not int32 (CUDA alone); none where they are empty.
+  struct Addend {
+    AddressRange memory = {};
+    FloatType type = FloatType::f32;
+  };
+  Addend bias = {}, residual = {};
+
+  bool adds() const { return bias.memory.bytes > 0 || residual.memory.bytes > 0; }
+  TernaryAddends addends() const {
+    const auto word = [](const Addend& a) {
+      return a.memory.bytes > 0 ? addend_word(a.memory.address, static_cast<unsigned>(a.type)) : 0;
+    };
+    return {word(bias), word(residual)};
+  }
 };
 
 // One product that was checked: sizes fit, M is at least 1.

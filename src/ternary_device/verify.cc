@@ -40,6 +40,15 @@ void small_checks(Runs& runs, const VerifyOptions& options) {
       if (stopped(options)) return;
       for_each_alive(runs, [&](SubjectRun& run) { run.values(spec, type, ++seed); });
     }
+  options.progress("bias, residual and f16");
+  for (const std::int64_t group : {0, 32, 128})
+    for (const ProblemSpec& spec :
+         {ProblemSpec{1, 33, 129}, ProblemSpec{1, 300, 1100}, ProblemSpec{3, 40, 300},
+          ProblemSpec{9, 65, 257}, ProblemSpec{20, 161, 500}, ProblemSpec{130, 300, 256}}) {
+      if (stopped(options)) return;
+      for_each_alive(runs, [&](SubjectRun& run) { run.epilogue(spec, group, seed); });
+      ++seed;
+    }
   options.progress("quantised weights");
   for (const FloatType type : {FloatType::f32, FloatType::f16, FloatType::bf16})
     for (const Shape shape : {Shape{4, 512}, Shape{32, 1536}, Shape{3, 256}}) {

@@ -7,11 +7,6 @@
 namespace gpuready::ternary {
 namespace {
 
-std::uint16_t to_bf16(float value) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
 std::int8_t weight(Fill fill, std::size_t i, Numbers& numbers) {
   switch (fill) {
     case Fill::all_plus:
@@ -84,6 +79,23 @@ float value_by_group(const std::int8_t* a, const std::int8_t* w, const float* sc
 
 }  // namespace
 
+std::uint16_t nearest_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+std::uint16_t nearest_f16(float value) {
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(static_cast<double>(value));
+  if (magnitude == 0) return static_cast<std::uint16_t>(sign);  // whose exponent is 0
+  if (magnitude >= 65520) return static_cast<std::uint16_t>(sign | 0x7C00);
+  int exponent = 0;
+  (void)std::frexp(magnitude, &exponent);
+  exponent = std::max(exponent, -13);  // below it numbers are subnormal
+  const double units = std::nearbyint(std::ldexp(magnitude, 11 - exponent));
+  return static_cast<std::uint16_t>(sign | (((exponent + 13) << 10) + static_cast<int>(units)));
+}
+
 void Problem::solve() {
   const auto m = static_cast<std::size_t>(spec.m), n = static_cast<std::size_t>(spec.n);
   const auto k = static_cast<std::size_t>(spec.k);
@@ -106,7 +118,7 @@ void Problem::solve() {
         sums[at] = dot(a, w, k);
         values[at] = static_cast<float>(static_cast<std::int32_t>(sums[at])) * scale;
       }
-      halves[at] = to_bf16(values[at]);
+      halves[at] = nearest_bf16(values[at]);
     }
   }
 }

@@ -19,6 +19,10 @@ inline constexpr Fill kFills[] = {Fill::random, Fill::all_plus, Fill::all_minus,
                                   Fill::alternating};
 std::string_view to_string(Fill fill);
 
+// The nearest, halves to even.
+std::uint16_t nearest_f16(float value);
+std::uint16_t nearest_bf16(float value);
+
 struct ProblemSpec {
   std::int64_t m = 1, n = 1, k = 1;
   Fill fill = Fill::random;

@@ -13,7 +13,18 @@
 namespace gpuready::ternary {
 
 // In the order of kChecks.
-enum class CheckId { packing, int32, f32, bf16, values, quantise, accuracy, refusals, cpu };
+enum class CheckId {
+  packing,
+  int32,
+  f32,
+  bf16,
+  epilogue,
+  values,
+  quantise,
+  accuracy,
+  refusals,
+  cpu
+};
 inline constexpr std::size_t kCheckCount = std::size(kChecks);
 
 // Both packed forms of a problem's weights, made once for all subjects.
@@ -36,6 +47,9 @@ class SubjectRun {
   void products(const PackedProblem& packed, std::optional<Form> f32_of = {});
   // Whether products() found that the backend has none for such weights.
   bool offers_nothing() const;
+  // Every type of output, with a bias and a residual of every type, and without. `group` as
+  // Problem has it.
+  void epilogue(const ProblemSpec& spec, std::int64_t group, std::uint64_t seed);
   void packing(std::int64_t n, std::int64_t k, std::uint64_t seed);
   void values(const ProblemSpec& spec, FloatType type, std::uint64_t seed);
   void quantise(Shape shape, FloatType type, std::uint64_t seed);

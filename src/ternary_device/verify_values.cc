@@ -93,6 +93,70 @@ void SubjectRun::values(const ProblemSpec& spec, FloatType type, std::uint64_t s
   one(std::span<const std::uint16_t>(p.halves));
 }
 
+void SubjectRun::epilogue(const ProblemSpec& spec, std::int64_t group, std::uint64_t seed) {
+  const CheckTimer timer(check(CheckId::epilogue));
+  Problem p = make_problem(spec, seed);
+  Numbers numbers(seed + 1);
+  if (group != 0) {
+    p.group = group;
+    p.weights.scales.resize(static_cast<std::size_t>(spec.n * ((spec.k - 1) / group + 1)));
+    for (float& scale : p.weights.scales) scale = static_cast<float>(numbers.normal());
+    p.solve();
+  }
+  const std::string where =
+      to_string(spec) + (group == 0 ? "" : ", groups of " + std::to_string(group));
+  const auto packed = pack_problem(p);
+  if (!packed) return failed(CheckId::epilogue, packed.error(), where);
+  const auto weights = load(CheckId::epilogue, packed->forms[0], where);
+  if (!weights) return;
+  const auto some = [&](std::int64_t count, FloatType type) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = static_cast<float>(numbers.normal() * 3);
+    return typed(std::move(values), type);
+  };
+  constexpr FloatType kTypes[] = {FloatType::f32, FloatType::f16, FloatType::bf16};
+  for (const FloatType type : kTypes) {
+    for (int with = 0; with < 4; ++with) {
+      if (!alive_) return;
+      // Each type of addend with each type of output, in two problems of one number more.
+      const auto other = [&](std::size_t more) {
+        return kTypes[(static_cast<std::size_t>(type) + seed + more) % 3];
+      };
+      const TypedValues bias = some(spec.n, other(0)), residual = some(spec.m * spec.n, other(1));
+      Addends addends;
+      if ((with & 1) != 0) addends.bias = bias.view(other(0));
+      if ((with & 2) != 0) addends.residual = residual.view(other(1));
+      const std::size_t cols = static_cast<std::size_t>(spec.n);
+      std::vector<float> want = p.values;
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        if ((with & 1) != 0) want[i] = want[i] + bias.values[i % cols];
+        if ((with & 2) != 0) want[i] = want[i] + residual.values[i];
+      }
+      const std::string what = where + ", " + std::string(name_of(type)) +
+                               ((with & 1) != 0 ? " with a bias" : "") +
+                               ((with & 2) != 0 ? " with a residual" : "");
+      const auto one = [&]<class T>(std::span<const T> right) {
+        auto out = poisoned<T>(right.size());
+        const auto done =
+            backend_->multiply(*weights, packed->activations,
+                               {output_of(type), std::as_writable_bytes(std::span(out)), addends});
+        if (!done)
+          failed(CheckId::epilogue, done.error(), what);
+        else
+          compare<T>(CheckId::epilogue, out, right, spec.n, what);
+      };
+      if (type == FloatType::f32) {
+        one(std::span<const float>(want));
+        continue;
+      }
+      std::vector<std::uint16_t> halves;
+      for (const float value : want)
+        halves.push_back(type == FloatType::f16 ? nearest_f16(value) : nearest_bf16(value));
+      one(std::span<const std::uint16_t>(halves));
+    }
+  }
+}
+
 void SubjectRun::accuracy(Shape shape, std::int64_t rows, std::uint64_t seed) {
   CheckResult& c = check(CheckId::accuracy);
   const CheckTimer timer(c);

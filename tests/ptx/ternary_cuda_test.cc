@@ -228,7 +228,7 @@ TEST(PtxTernaryCudaCaller, IsToldWhatDoesNotFit) {
     add(multiply(weights, {x.address, x.type, x.bytes - 4}, room, 2, y));
     add(multiply(weights, {x.address, FloatType(9), x.bytes}, room, 2, y));
     add(multiply(weights, x, room, 2, {y.address, y.type, y.bytes + 4}));
-    add(multiply(weights, x, room, 2, {y.address, CudaOutput(3), y.bytes}));
+    add(multiply(weights, x, room, 2, {y.address, CudaOutput(4), y.bytes}));
     add(kind_of(engine.prepare({33, -1}, 2)));
     add(kind_of(engine.make_activations(std::int64_t{1} << 40, std::int64_t{1} << 40)));
     add(kind_of(engine.load(std::span<const PackedWeights>())));
@@ -286,6 +286,33 @@ TEST(PtxTernaryCudaCaller, MayMultiplyOnManyThreads) {
   EXPECT_EQ(outcome, "0 wrong");
 }
 
+// A thread that waits for the device, here for ever, holds up no launch.
+TEST(PtxTernaryCudaCaller, LaunchesWhileAnotherThreadWaits) {
+  const auto outcome = as_caller("cc=8.0", [] {
+    // The thread never ends, so nothing that it uses does.
+    const auto& caller = *new Caller;
+    const auto& engine = *new CudaEngine(must(CudaEngine::create()));
+    std::mt19937 random{13};
+    const PackedWeights packed = random_weights(random, {48, 256});
+    const auto& weights = *new CudaWeights(must(engine.load(packed)));
+    const auto& room = *new CudaActivations(must(engine.make_activations(1, 256)));
+    const auto values = random_values(random, 256);
+    const CudaValues x{caller.give(values), FloatType::f32, 256 * 4};
+    const CudaTarget y{caller.allocate(48 * 4), CudaOutput::f32, 48 * 4};
+    must(engine.multiply(caller.stream, weights, x, room, 1, y));
+    const std::string fake = std::string(std::getenv("FAKE_CUDA")) + ",hang=cuStreamSynchronize";
+    setenv("FAKE_CUDA", fake.c_str(), 1);
+    std::thread([&] { (void)engine.check(caller.stream, room, 1); }).detach();
+    // Long enough for the other to wait; were it too short, nothing would be wrong.
+    for (int i = 0; i < 30; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      must(engine.multiply(caller.stream, weights, x, room, 1, y));
+    }
+    return std::string("done");
+  });
+  EXPECT_EQ(outcome, "done");
+}
+
 TEST(PtxTernaryCudaCaller, MayBeWrittenInC) {
   const auto outcome = as_caller("cc=9.0", [] {
     const Caller caller;
@@ -298,7 +325,7 @@ TEST(PtxTernaryCudaCaller, MayBeWrittenInC) {
     const auto w = random_values(random, 64 * 128), values = random_values(random, 20 * 128);
     gpuready_ternary_packed* packed = nullptr;
     add(gpuready_ternary_pack_values(w.data(), GPUREADY_TERNARY_F32, w.size(), 64, 128, "i2_s-x86",
-                                     GPUREADY_TERNARY_RULE_ABSMEAN, GPUREADY_TERNARY_TWO_BIT,
+                                     GPUREADY_TERNARY_RULE_ABSMEAN, GPUREADY_TERNARY_TWO_BIT, 1,
                                      &packed));
     gpuready_ternary_cuda* engine = nullptr;
     add(gpuready_ternary_cuda_create(caller.context, &engine));

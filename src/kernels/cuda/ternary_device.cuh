@@ -134,17 +134,56 @@ GPUREADY_DEVICE unsigned short to_bf16(float value) {
   return static_cast<unsigned short>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-// Element `index` of an output.
-GPUREADY_DEVICE void store_result(u64 out, u32 type, u64 index, int sum, float step, float scale) {
+GPUREADY_DEVICE float add(float a, float b) {
+  float c;
+  asm("add.rn.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+GPUREADY_DEVICE bool is_nan(float value) { return (bits_of(value) & 0x7FFFFFFFu) > 0x7F800000u; }
+
+// Halves to even, infinite beyond 65504; a NaN stays one.
+GPUREADY_DEVICE unsigned short to_f16(float value) {
+  unsigned short half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+  return is_nan(value) ? 0x7FFF : half;
+}
+
+// Element `index` of values of a type; of the kernel before, too, so not as constants.
+GPUREADY_DEVICE float addend(u64 word, u64 index) {
+  const u64 values = ternary::addend_address(word);
+  const u32 type = ternary::addend_type(word);
   if (type == 0) {
-    reinterpret_cast<int*>(out)[index] = sum;
-    return;
+    float value;
+    asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(values + index * 4) : "memory");
+    return value;
   }
-  const float value = multiply(to_float(sum), multiply(step, scale));
+  unsigned short half;
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(half) : "l"(values + index * 2) : "memory");
+  if (type == 2) return float_of(static_cast<u32>(half) << 16);
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
+}
+
+// Element `index`, of column `column`, of an output: what is added to `value`, and its type (which
+// is not int32).
+GPUREADY_DEVICE void store_value(u64 out, u32 type, const ternary::TernaryAddends& addends,
+                                 u64 index, u32 column, float value) {
+  if (addends.bias != 0) value = add(value, addend(addends.bias, column));
+  if (addends.residual != 0) value = add(value, addend(addends.residual, index));
   if (type == 1)
-    reinterpret_cast<float*>(out)[index] = value;
+    reinterpret_cast<u32*>(out)[index] = is_nan(value) ? 0x7FFFFFFFu : bits_of(value);
   else
-    reinterpret_cast<unsigned short*>(out)[index] = to_bf16(value);
+    reinterpret_cast<unsigned short*>(out)[index] = type == 2 ? to_bf16(value) : to_f16(value);
+}
+
+// The same of a sum.
+GPUREADY_DEVICE void store_result(u64 out, u32 type, const ternary::TernaryAddends& addends,
+                                  u64 index, u32 column, int sum, float step, float scale) {
+  if (type == 0)
+    reinterpret_cast<int*>(out)[index] = sum;
+  else
+    store_value(out, type, addends, index, column, multiply(to_float(sum), multiply(step, scale)));
 }
 
 GPUREADY_DEVICE void warp_barrier() { __nvvm_bar_warp_sync(0xffffffff); }

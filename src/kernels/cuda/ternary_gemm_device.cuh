@@ -170,16 +170,33 @@ struct Epilogue {
     barrier();
   }
 
+  // The same of f32 values that are not the output yet, a thread a feature.
+  template <u32 kTokens>
+  GPUREADY_DEVICE void finish_out(u32 first) const {
+    barrier();
+    const u32 n = feature0 + thread;
+#pragma unroll 1
+    for (u32 t = 0; t < kTokens; ++t) {
+      const u32 m = token0 + first + t;
+      if (thread >= kFeatures || m >= p.rows || n >= p.features) continue;
+      store_value(p.out, p.output_type, p.addends, static_cast<u64>(m) * p.features + n, n,
+                  float_of(load_shared(staging + t * kStride32 + thread * 4)));
+    }
+    barrier();
+  }
+
   GPUREADY_DEVICE void store(const u32 (&sums)[kHalves][4 * kColumns]) const {
     await_copies();
     if (token0 >= p.rows || feature0 >= p.features) return;
     barrier();
-    if (p.output_type == kGemmOutBf16)
+    if (p.output_type == kGemmOutF16 || p.addends.bias != 0 || p.addends.residual != 0)
+      store_32<true, true>(sums);
+    else if (p.output_type == kGemmOutBf16)
       store_bf16(sums);
     else if (p.output_type == kGemmOutF32)
-      store_32<true>(sums);
+      store_32<true, false>(sums);
     else
-      store_32<false>(sums);
+      store_32<false, false>(sums);
   }
 
   // The sum of w * y: codes are w + 1.
@@ -187,7 +204,7 @@ struct Epilogue {
     return static_cast<int>(sum) - activations;
   }
 
-  template <bool kFloat>
+  template <bool kFloat, bool kUnfinished>
   GPUREADY_DEVICE void store_32(const u32 (&sums)[kHalves][4 * kColumns]) const {
 #pragma unroll
     for (u32 i = 0; i < kColumns; ++i) {
@@ -203,7 +220,11 @@ struct Epilogue {
           store_shared(staging + local * kStride32 + (own + 8 * q + lane / 4) * 4, bits);
         }
       }
-      if (i % kChunk32 == kChunk32 - 1) copy_out<8 * kChunk32, 4>(8 * (i + 1 - kChunk32));
+      if (i % kChunk32 != kChunk32 - 1) continue;
+      if constexpr (kUnfinished)
+        finish_out<8 * kChunk32>(8 * (i + 1 - kChunk32));
+      else
+        copy_out<8 * kChunk32, 4>(8 * (i + 1 - kChunk32));
     }
   }
 

@@ -133,9 +133,9 @@ GPUREADY_DEVICE void multiply_rows(const TernaryGemvParams& p) {
         partial + ((own / kTileRows << p.slices_log2) * kRows + m) * kTileRows + own % kTileRows;
     int sum = -known[m].sum;
     for (u32 s = 0; s < slices; ++s) sum += of_tile[s * kRows * kTileRows];
-    store_result(p.out_address, p.output_type,
-                 static_cast<u64>(place.first_row + m) * p.weight_rows + row, sum, known[m].step,
-                 scale);
+    store_result(p.out_address, p.output_type, p.addends,
+                 static_cast<u64>(place.first_row + m) * p.weight_rows + row, row, sum,
+                 known[m].step, scale);
   }
 }
 

@@ -15,12 +15,6 @@ inline constexpr u32 kPieces = 4;  // of 32 columns, in a column tile
 
 extern GPUREADY_SHARED __attribute__((aligned(16))) u32 shared_words[];
 
-GPUREADY_DEVICE float add(float a, float b) {
-  float c;
-  asm("add.rn.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
-  return c;
-}
-
 // Sums of a group by dp4a. Fields are masked but never shifted: field f counts 4^f times.
 template <u32 kCount>
 struct GroupDots {
@@ -203,11 +197,7 @@ GPUREADY_DEVICE void multiply_groups(const TernaryGroupedParams& p, u32 tiles) {
   const float step =
       reinterpret_cast<const GpuActivationRow*>(p.rows_address)[first_row + own_m].step;
   const u64 at = static_cast<u64>(first_row + own_m) * p.weight_rows + row;
-  value = multiply(value, step);
-  if (p.output_type == 1)
-    reinterpret_cast<float*>(p.out_address)[at] = value;
-  else
-    reinterpret_cast<unsigned short*>(p.out_address)[at] = to_bf16(value);
+  store_value(p.out_address, p.output_type, p.addends, at, row, multiply(value, step));
 }
 
 template <class Sums>

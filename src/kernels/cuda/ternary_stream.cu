@@ -106,8 +106,8 @@ GPUREADY_DEVICE void multiply_stream(const TernaryStreamParams& p) {
     if (row >= p.weight_rows) break;
     const float scale = kOverlaps && i < kStreamThreads ? first_scale : scale_of(row);
     for (u32 m = 0; m < kRows && m < rows; ++m)
-      store_result(p.out_address, p.output_type,
-                   static_cast<u64>(first_row + m) * p.weight_rows + row,
+      store_result(p.out_address, p.output_type, p.addends,
+                   static_cast<u64>(first_row + m) * p.weight_rows + row, row,
                    sums[(i / kTileRows * kRows + m) * kTileRows + i % kTileRows] - known[m].sum,
                    known[m].step, scale);
   }

@@ -8,7 +8,7 @@ namespace {
 
 namespace gguf = ternary::gguf;
 
-Json to_json(const std::vector<gguf::TensorNote>& notes) {
+Json notes_json(const std::vector<gguf::TensorNote>& notes) {
   Json json = Json::array();
   for (const auto& note : notes)
     json.push_back({{"name", printable(note.name)}, {"reason", printable(note.text)}});
@@ -26,8 +26,8 @@ Json to_json(const ConvertPaths& paths, const gguf::ConvertReport& report,
     json["written"] = {{"path", printable(paths.out)}, {"bytes", report.bytes}};
   json["converted"] = Json::array();
   for (const auto& name : report.converted) json["converted"].push_back(printable(name));
-  json["kept"] = to_json(report.kept);
-  json["failed"] = to_json(report.failed);
+  json["kept"] = notes_json(report.kept);
+  json["failed"] = notes_json(report.failed);
   json["notes"] = Json::array();
   for (const auto& note : report.notes) json["notes"].push_back(printable(note));
   return json;

@@ -74,7 +74,7 @@ Table census_table(const gguf::FileReport& report) {
   return table;
 }
 
-Json to_json(const gguf::Census& census) {
+Json census_json(const gguf::Census& census) {
   Json json;
   json["minus_share"] = share(census.minus, census);
   json["zero_share"] = share(census.zero, census);
@@ -89,7 +89,7 @@ Json to_json(const gguf::Census& census) {
   return json;
 }
 
-Json to_json(const gguf::TensorReport& report) {
+Json tensor_json(const gguf::TensorReport& report) {
   Json json;
   json["name"] = printable(report.tensor->name);
   json["shape"] = Json::array();
@@ -105,7 +105,7 @@ Json to_json(const gguf::TensorReport& report) {
                                   {"evidence", printable(candidate.evidence)}});
   json["bytes"] = report.bytes;
   json["bits_per_weight"] = report.bits_per_weight;
-  if (report.census) json["codes"] = to_json(*report.census);
+  if (report.census) json["codes"] = census_json(*report.census);
   put(json, "problem", printable(report.problem));
   return json;
 }
@@ -127,7 +127,7 @@ Json to_json(const std::string& path, const gguf::File& file, const gguf::FileRe
   json["problems"] = Json::array();
   for (const auto& problem : report.problems) json["problems"].push_back(printable(problem));
   json["tensors"] = Json::array();
-  for (const auto& one : report.tensors) json["tensors"].push_back(to_json(one));
+  for (const auto& one : report.tensors) json["tensors"].push_back(tensor_json(one));
   return json;
 }
 

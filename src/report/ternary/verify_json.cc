@@ -4,7 +4,6 @@ namespace gpuready {
 namespace {
 
 using namespace ternary;
-using ternary::to_string;
 
 constexpr CheckStatus kStatuses[] = {CheckStatus::passed, CheckStatus::failed,
                                      CheckStatus::not_tested, CheckStatus::not_supported,

@@ -12,7 +12,6 @@ namespace gpuready {
 namespace {
 
 using namespace ternary;
-using ternary::to_string;
 
 std::string conclusion(const VerifyReport& report) {
   std::uint64_t cases = 0, elements = 0, passed = 0, failed = 0, missing = 0, asked = 0;

@@ -2,6 +2,10 @@
 #include "gpuready/ternary_gguf.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
 
 #include "gguf_builder.h"
 #include "reference.h"
@@ -42,8 +46,10 @@ TEST(GgufFile, GivesTensorsMetadataAndPackedWeights) {
   EXPECT_EQ(a.shape, (Shape{4, 256}));
   EXPECT_EQ(a.type, gguf::kTq2);
   EXPECT_TRUE(a.may_be_ternary);
-  EXPECT_TRUE(a.possible_layouts.empty());
-  EXPECT_NE(std::ranges::find(b.possible_layouts, FormatId::i2s_x86), b.possible_layouts.end());
+  EXPECT_EQ(b.type, gguf::kI2s);
+  EXPECT_TRUE(file->possible_layouts(0).empty());
+  const auto layouts = file->possible_layouts(1);
+  EXPECT_NE(std::ranges::find(layouts, FormatId::i2s_x86), layouts.end());
   EXPECT_EQ(c.type_name, "F32");
   EXPECT_FALSE(c.may_be_ternary);
 
@@ -56,6 +62,30 @@ TEST(GgufFile, GivesTensorsMetadataAndPackedWeights) {
   EXPECT_EQ(kind(1), "ambiguous_format");
   EXPECT_EQ(kind(2), "not_ternary");
   EXPECT_EQ(kind(3), "not_found");
+}
+
+// A mapped file of many gigabytes is listed without its tensors being read.
+TEST(GgufFile, ListsTensorsWithoutReadingThem) {
+  const auto codes = reference::make(1, 512, 1024, reference::Fill::random, 5).weights;
+  gguf::Builder builder;
+  builder.tensor("a", *encode(codes, FormatId::i2s_x86), gguf::kI2s);
+  const std::string text = builder.build();
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t size = (text.size() + page - 1) / page * page;
+  ASSERT_GT(size, 8 * page);
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  std::memcpy(mapped, text.data(), text.size());
+  // All but the header and the end.
+  ASSERT_EQ(mprotect(static_cast<char*>(mapped) + page, size - 3 * page, PROT_NONE), 0);
+  {
+    const auto file = GgufFile::read({static_cast<const std::uint8_t*>(mapped), text.size()});
+    ASSERT_TRUE(file);
+    const GgufTensor tensor = file->tensor(0);
+    EXPECT_EQ(tensor.shape, (Shape{512, 1024}));
+    EXPECT_TRUE(tensor.may_be_ternary);
+  }
+  munmap(mapped, size);
 }
 
 TEST(GgufFile, KeepsWhatKeepsItsBytes) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "reference.h"
@@ -112,6 +113,37 @@ TEST(TernaryMultiply, ThreeTritsAreTheSameWithVbmiAndWithoutIt) {
       table->gemv[1]({w.bytes.get(), w.blocks, w.panels, y->detail().codes.get(), y->sums()[0],
                       w.sums.data(), sums});
       EXPECT_TRUE(std::equal(sums, sums + 48, p.sums.begin()));
+    }
+  }
+}
+
+TEST(TernaryMultiply, GroupsAreTheSameWithGfniAndWithoutIt) {
+  if (!why_not(Tier::avx512_vnni).empty()) GTEST_SKIP() << why_not(Tier::avx512_vnni);
+  for (const reference::Fill fill : reference::kFills) {
+    for (const std::int64_t group : {32, 64, 128, 256}) {
+      for (const std::int64_t k : {std::int64_t{37}, group, 3 * group + 16, std::int64_t{5121}}) {
+        const auto p = reference::make_grouped(1, 112, k, group, fill, 9);  // 7 panels
+        const auto packed = PackedWeights::pack(p.plain.weights.values, {112, k},
+                                                {std::span<const float>(p.scales), group});
+        const auto y = Activations::from_int8(p.plain.y, 1, k);
+        ASSERT_TRUE(packed && y);
+        const detail::CpuWeights& w = packed->cpu();
+        std::vector<std::int32_t> sums;
+        for (std::int64_t at = 0; at < k; at += group) {
+          const auto from = y->row(0).begin() + at;
+          sums.push_back(std::accumulate(from, from + std::min(group, k - at), 0));
+        }
+        std::vector<float> values;
+        for (const kernels::Table* table :
+             {&kernels::kScalar, &kernels::kAvx512, table_of(Tier::avx512_vnni)}) {
+          std::vector<float> out(112, -1.0f);
+          table->grouped_gemv({w.bytes.get(), w.blocks, w.group_blocks(), w.groups(), w.panels,
+                               y->detail().codes.get(), sums.data(), w.scales.data(), out.data()});
+          if (values.empty()) values = out;
+          EXPECT_EQ(std::memcmp(values.data(), out.data(), 112 * sizeof(float)), 0)
+              << group << " of " << k;
+        }
+      }
     }
   }
 }
@@ -324,6 +356,33 @@ TEST(TernaryMultiply, ScaleThatWouldOverflowIsToldAndSumsAreStillToBeHad) {
   EXPECT_TRUE(engine->multiply(*packed, *y, std::span(sums)));
 }
 
+TEST(TernaryMultiply, AStepThatCanMakeAProductOfGroupsInfiniteIsRefused) {
+  const std::vector<std::int8_t> codes(64, 1), y(64, 127);
+  const std::vector<float> scales = {1e30f, 1e30f};
+  const auto packed = PackedWeights::pack(codes, {1, 64}, {std::span<const float>(scales), 32});
+  ASSERT_TRUE(packed);
+  alignas(64) std::byte saved[4096];
+  const std::span<std::byte> room(saved, packed->saved_bytes());
+  ASSERT_LE(packed->saved_bytes(), sizeof saved);
+  ASSERT_TRUE(packed->save(room));
+  const auto engine = CpuEngine::create();
+  for (const auto& weights : {*packed, *PackedWeights::view(room)}) {
+    // Each term is 4.06e33: two of them times a step of 1e4 are finite, and times 1e5 are not.
+    for (const auto& [step, fits] : {std::pair{1e4f, true}, {1e5f, false}, {-1e5f, false}}) {
+      const auto rows = Activations::from_int8(y, 1, 64, std::vector<float>{step});
+      std::vector<float> out(1, -7.0f);
+      const auto done = engine->multiply(weights, *rows, std::span(out));
+      ASSERT_EQ(done.has_value(), fits) << step;
+      if (fits) {
+        EXPECT_TRUE(std::isfinite(out[0]));
+      } else {
+        EXPECT_EQ(done.error().kind, ErrorKind::not_finite);
+        EXPECT_EQ(out[0], -7.0f);
+      }
+    }
+  }
+}
+
 TEST(TernaryEngine, TierOfAnotherArchitectureIsARecordedFallbackOrAnError) {
 #if defined(__x86_64__)
   const Tier foreign = Tier::neon;
@@ -343,6 +402,18 @@ TEST(TernaryEngine, TierOfAnotherArchitectureIsARecordedFallbackOrAnError) {
 TEST(TernaryEngine, EnvironmentNamesTheTier) {
   setenv("GPUREADY_TERNARY_TIER", "scalar", 1);
   const auto engine = CpuEngine::create();
+  // One of another architecture: a recorded fallback, and an error of a strict engine.
+  const Tier foreign = why_not(Tier::neon).empty() ? Tier::avx2 : Tier::neon;
+  setenv("GPUREADY_TERNARY_TIER", std::string(to_string(foreign)).c_str(), 1);
+  const auto lax = CpuEngine::create(), strict = CpuEngine::create({{}, true, 1});
+  ASSERT_TRUE(lax);
+  EXPECT_FALSE(lax->fallbacks().empty());
+  ASSERT_FALSE(strict);
+  EXPECT_EQ(strict.error().kind, ErrorKind::unsupported_tier);
+  setenv("GPUREADY_TERNARY_TIER", "\033[31mred", 1);
+  const auto coloured = CpuEngine::create();
+  ASSERT_FALSE(coloured);
+  EXPECT_EQ(coloured.error().message.find('\033'), std::string::npos);
   setenv("GPUREADY_TERNARY_TIER", "sse9", 1);
   const auto unknown = CpuEngine::create();
   unsetenv("GPUREADY_TERNARY_TIER");

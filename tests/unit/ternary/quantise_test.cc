@@ -106,6 +106,36 @@ TEST(TernaryQuantise, ActivationsFollowTheRuleExactly) {
   }
 }
 
+TEST(TernaryQuantise, AnEnginesThreadsMakeTheSameActivations) {
+  const auto engine = *CpuEngine::create({{}, false, 3});
+  const std::vector<float> values = normal(61 * 333 + 1, 3.0f);
+  std::vector<std::byte> odd(61 * 333 * 4 + 1);
+  std::memcpy(odd.data() + 1, values.data() + 1, 61 * 333 * 4);
+  const std::vector<std::uint16_t> halves(61 * 333, 0x3C01);
+  const FloatView views[] = {std::span(values).subspan(1),
+                             {FloatType::f32, std::span(odd).subspan(1)},  // that no float lies so
+                             {FloatType::bf16, std::as_bytes(std::span(halves))}};
+  for (const FloatView& view : views) {
+    const auto ours = engine.quantise(view, 61, 333), alone = Activations::quantise(view, 61, 333);
+    ASSERT_TRUE(ours && alone);
+    EXPECT_TRUE(std::ranges::equal(ours->steps(), alone->steps()));
+    EXPECT_TRUE(std::ranges::equal(ours->sums(), alone->sums()));
+    for (std::int64_t m = 0; m < 61; ++m)
+      EXPECT_TRUE(std::ranges::equal(ours->row(m), alone->row(m)));
+  }
+  // The first that is not finite is named, whichever thread finds one.
+  for (const std::size_t row : {0, 1, 17, 60}) {
+    std::vector<float> bad = values;
+    for (std::size_t m = row; m < 61; ++m) bad[m * 333 + 7] = m % 2 ? HUGE_VALF : NAN;
+    for (int round = 0; round < 20; ++round) {
+      const auto made = engine.quantise(std::span<const float>(bad).first(61 * 333), 61, 333);
+      ASSERT_FALSE(made);
+      EXPECT_EQ(made.error().message, "activation 7 of row " + std::to_string(row) + " is " +
+                                          (row % 2 ? "infinite" : "NaN"));
+    }
+  }
+}
+
 TEST(TernaryQuantise, ActivationsRoundHalvesToEven) {
   const std::vector<float> values = {127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -127.0f};
   const auto rows = Activations::quantise(FloatView(values), 1, 7);

@@ -22,6 +22,7 @@ for source in src/base/{result,text}.cc src/ternary/*.cc tests/unit/ternary/surr
     x86_64-kernels_avx_vnni) extra=(-mavx2 -mavxvnni) ;;
     x86_64-kernels_avx512) read -ra extra <<<"$avx512" ;;
     x86_64-kernels_vbmi) read -ra extra <<<"$avx512 -mavx512vbmi" ;;
+    x86_64-kernels_gfni) read -ra extra <<<"$avx512 -mgfni" ;;
     x86_64-kernels_amx) extra=(-mamx-tile -mamx-int8) ;;
     aarch64-kernels_dotprod) extra=(-march=armv8.2-a+dotprod) ;;
     aarch64-kernels_i8mm) extra=(-march=armv8.2-a+dotprod+i8mm) ;;

@@ -282,6 +282,43 @@ TEST(DeviceEngine, a_product_that_does_not_fit_is_done_in_parts) {
   EXPECT_EQ(got, std::vector<float>(7 * 19, -7.0f));
 }
 
+// The residual is the output itself, and the device fails when it has added some of it.
+TEST(DeviceEngine, what_is_added_in_place_is_added_once_whatever_fails) {
+  for (const ErrorKind kind : {ErrorKind::device, ErrorKind::device_memory}) {
+    for (const std::int64_t most : {7, 3}) {
+      Fixture f;
+      const auto engine = DeviceEngineMaker::make(f.parts());
+      const auto weights = engine.load(f.packed);
+      std::vector<float> bias(19, 0.75f), start(7 * 19), want(7 * 19);
+      std::iota(start.begin(), start.end(), -60.0f);
+      const auto bytes = [](std::vector<float>& of) {
+        return std::as_writable_bytes(std::span(of));
+      };
+      ASSERT_TRUE(CpuEngine::create()->multiply(
+          f.packed, f.rows, FloatType::f32, bytes(want),
+          {std::span<const float>(bias), std::span<const float>(start)}));
+      f.gpu->most_rows = most;
+      f.gpu->spoil = [&](OutputView) {
+        if (f.gpu->rows.size() == 1 && most < 7) f.gpu->errors = {kind};
+      };
+      auto out = start;
+      ASSERT_TRUE(engine.multiply(*weights, f.rows, FloatType::f32, bytes(out),
+                                  {std::span<const float>(bias), std::span<const float>(out)}));
+      EXPECT_EQ(out, want) << to_string(kind) << ", " << most;
+      EXPECT_GE(f.gpu->rows.size(), 1u);
+      std::vector<std::uint16_t> halves(7 * 19, 0);
+      EXPECT_EQ(
+          engine
+              .multiply(*weights, f.rows, FloatType::f16, std::as_writable_bytes(std::span(halves)),
+                        {std::span<const float>(bias).first(18), {}})
+              .error()
+              .kind,
+          ErrorKind::wrong_size);
+      EXPECT_EQ(halves, std::vector<std::uint16_t>(7 * 19, 0));
+    }
+  }
+}
+
 TEST(DeviceEngine, memory_that_others_took_meanwhile_makes_the_parts_smaller) {
   Fixture f;
   const auto engine = DeviceEngineMaker::make(f.parts());

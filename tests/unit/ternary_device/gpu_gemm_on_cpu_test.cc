@@ -98,7 +98,7 @@ void GpuGemmOnCpu::expect_engine_products(Shape shape, std::int64_t row_count) {
     const DeviceAddress workspace = put(nullptr, plan.workspace_bytes);
     const DeviceAddress out = put(nullptr, sums.size() * 4);
     const auto multiply = [&](OutputType type) {
-      return enqueue_gemm_product(*device_, {}, plan, weights, rows, workspace, type, out);
+      return enqueue_gemm_product(*device_, {}, plan, weights, rows, workspace, {type, {out, 0}});
     };
     ASSERT_TRUE(multiply(OutputType::int32));
     EXPECT_EQ(get<std::int32_t>(out, sums.size()), sums);

@@ -52,6 +52,8 @@ class Short {
     }
     run_->values({4, 17, 129}, FloatType::f32, 1);
     run_->values({4, 17, 129}, FloatType::bf16, 2);
+    run_->epilogue({3, 20, 128}, 0, 3);
+    run_->epilogue({1, 17, 96}, 32, 4);
     run_->quantise({4, 512}, FloatType::f32, 3);
     run_->absmean({9, 128}, FloatType::bf16, 3);
     run_->accuracy({16, 1024}, 2, 4);
@@ -219,7 +221,44 @@ TEST(VerifySuite, bf16_that_is_cut_instead_of_rounded_is_found) {
     }
   };
   Short run(std::make_unique<Cut>());
-  EXPECT_EQ(run.all().failed(), Names{"bf16"});
+  EXPECT_EQ(run.all().failed(), (Names{"bf16", "epilogue"}));
+}
+
+TEST(VerifySuite, what_is_added_in_another_order_or_not_at_all_is_found) {
+  class Other final : public Forwarding {
+   public:
+    explicit Other(bool forgets) : forgets_(forgets) {}
+    Result<void> multiply(const BackendWeights& w, const Activations& a, OutputView out) override {
+      const FloatView bias = out.addends.bias;
+      if (bias.bytes.empty() || out.addends.residual.bytes.empty() || out.type != OutputType::f32)
+        return gpu_.multiply(w, a, out);
+      out.addends.bias = {};
+      if (auto done = gpu_.multiply(w, a, out); !done || forgets_) return done;
+      const auto values = elements<float>(out);
+      const auto cols = static_cast<std::size_t>(w.shape().rows);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        float own = 0;
+        read_floats(bias, i % cols, 1, &own);
+        values[i] += own;
+      }
+      return {};
+    }
+    bool forgets_;
+  };
+  for (const bool forgets : {true, false}) {
+    Short run(std::make_unique<Other>(forgets));
+    EXPECT_EQ(run.all().failed(), Names{"epilogue"}) << forgets;
+  }
+}
+
+TEST(VerifySuite, f16_that_is_cut_instead_of_rounded_is_found) {
+  auto control = std::make_shared<FakeGpuControl>();
+  control->spoil = [](OutputView out) {
+    if (out.type == OutputType::f16)
+      for (std::uint16_t& half : elements<std::uint16_t>(out)) half &= 0xFFFE;
+  };
+  Short run(std::make_unique<FakeGpu>(control));
+  EXPECT_EQ(run.all().failed(), Names{"epilogue"});
 }
 
 TEST(VerifySuite, ties_that_are_rounded_away_from_even_are_found) {
