@@ -52,6 +52,7 @@ in_full() { # NAME PROGRAM ARGUMENTS...
 }
 in_full "ternary vectors, in full" bench_ternary_gpu --check-only
 in_full "ternary matrices, in full" bench_ternary_gemm check
+judge "bench: own stacks" json own_stacks "$binary" "$results"
 judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"
