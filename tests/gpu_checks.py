@@ -367,7 +367,14 @@ def own_stacks(binary, results):
                 stack = json.load(file)["run"]["stacks"][0]
             need(stack["status"] == "ok", f"{task} in {dtype}: {stack['status']}: {stack.get('reason')}")
             done.append(task)
-    print(f"{len(set(done))} workloads in 3 dtypes, digests right")
+    path, begin = f"{results}/bench-roofline.json", time.monotonic()
+    run(binary, "bench", "run", "--task", "gemm", "--dtype", "bf16", "--device", "cuda", "--adapters", "gpuready", "--iters",
+        "20", "--warmup", "5", "--repeats", "1", "--max-seconds", "0.3", "--no-check", "-q", "--roofline", "--results",
+        f"{results}/bench-results", "--json", path, expect=0)
+    with open(path) as file:
+        roofline = json.load(file)["run"]["roofline"]
+    print(f"{len(set(done))} workloads in 3 dtypes, digests right; roofline {roofline['bytes_per_s'] / 1e12:.2f} TB/s and "
+          f"{roofline['flops_per_s'] / 1e12:.0f} TFLOPS in bf16, {time.monotonic() - begin:.1f} s")
 
 
 def no_false_alarm(binary, runs):

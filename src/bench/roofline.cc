@@ -11,29 +11,47 @@ namespace {
 constexpr std::size_t kRepeats = 3;
 constexpr double kMostSeconds = 2;
 
-// A copy of what no cache holds, and a product that fills the device.
-struct RooflineSizes {
-  std::uint64_t copy_rows, copy_columns, gemm;
+// A copy of what no cache holds, and a product that fills the device within a second. Where a part
+// has no result, the next of its task and device stands in for it.
+struct Part {
+  Task task;
+  std::string_view device, stack;
+  std::uint64_t m, n, k;
 };
-RooflineSizes sizes_on(std::string_view device) {
-  if (device == "cuda") return {16'384, 8192, 8192};
-  return {4096, 4096, 256};  // our own products there are no fast ones
+constexpr Part kParts[] = {
+    {Task::copy, "cuda", "gpuready", 16'384, 8192, 1},
+    {Task::copy, "vulkan", "gpuready", 4096, 4096, 1},
+    {Task::copy, "cpu", "gpuready", 4096, 4096, 1},
+    {Task::gemm, "cuda", "gpuready_cublaslt", 8192, 8192, 8192},
+    {Task::gemm, "cuda", "gpuready", 2048, 2048, 2048},  // no fast ones, from here on
+    {Task::gemm, "vulkan", "gpuready", 256, 256, 256},
+    {Task::gemm, "cpu", "gpuready", 256, 256, 256},
+};
+
+Request request_of(const Part& part, const Request& run) {
+  Request request;
+  request.task = part.task;
+  request.device = run.device;
+  request.dtype = run.dtype;
+  request.m = part.m;
+  request.n = part.n;
+  request.k = part.k;
+  request.iters = 20;
+  request.warmup = 5;
+  request.cold_samples = 0;
+  request.max_seconds = std::min(run.max_seconds, kMostSeconds);
+  return request;
 }
 
-Request part_of(const Request& run, Task task) {
-  const RooflineSizes sizes = sizes_on(run.device);
-  Request part;
-  part.task = task;
-  part.device = run.device;
-  part.dtype = run.dtype;
-  part.m = task == Task::copy ? sizes.copy_rows : sizes.gemm;
-  part.n = task == Task::copy ? sizes.copy_columns : sizes.gemm;
-  part.k = sizes.gemm;
-  part.iters = 20;
-  part.warmup = 5;
-  part.cold_samples = 0;
-  part.max_seconds = std::min(run.max_seconds, kMostSeconds);
-  return part;
+// Always our own, whatever a variable says.
+StackResult result_of(const Part& part, const Request& request, const std::string& program,
+                      const SessionOptions& options) {
+  const std::vector<std::string> ids = {std::string(part.stack)};
+  const auto stacks =
+      stack_commands(ids, [](const std::string&) { return std::nullopt; }, program, "");
+  const auto expected =
+      reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
+  return results_of(*stacks, run_session(*stacks, request, expected, options)).front();
 }
 
 }  // namespace
@@ -43,32 +61,22 @@ MeasuredRoofline measure_roofline(const Request& request, const std::string& pro
   options.repeats = kRepeats;
   MeasuredRoofline measured;
   for (const Task task : {Task::copy, Task::gemm}) {
-    const Request part = part_of(request, task);
-    // Always our own, whatever a variable says; cuBLASLt has products on CUDA alone.
-    std::vector<std::string> ids = {"gpuready"};
-    if (task == Task::gemm && part.device == "cuda") ids.emplace_back("gpuready_cublaslt");
-    const auto stacks =
-        stack_commands(ids, [](const std::string&) { return std::nullopt; }, program, "");
-    const auto expected =
-        reference_digests(part, std::max(1u, std::thread::hardware_concurrency()));
-    const Workload work = workload_of(part);
-    std::optional<double> best;
-    std::string why;
-    for (const auto& result : results_of(*stacks, run_session(*stacks, part, expected, options))) {
-      const auto ns = result.status == StackStatus::ok ? latency_of(result).p50_ns : std::nullopt;
-      if (ns)
-        best = std::min(best.value_or(*ns), *ns);
-      else
-        why = result.reason;
-    }
+    const std::string_view unit = task == Task::copy ? "bandwidth" : "FLOPs";
     auto& ceiling =
         task == Task::copy ? measured.roofline.bytes_per_s : measured.roofline.flops_per_s;
-    const auto amount = task == Task::copy ? work.bytes : work.flops;
-    if (best)
-      ceiling = static_cast<double>(*amount) / *best * 1e9;
-    else
-      measured.notes.push_back(fmt::format("The roofline has no {}: {}",
-                                           task == Task::copy ? "bandwidth" : "FLOPs", why));
+    for (const Part& part : kParts) {
+      if (ceiling || part.task != task || part.device != request.device) continue;
+      const Request work = request_of(part, request);
+      const auto result = result_of(part, work, program, options);
+      const auto ns = result.status == StackStatus::ok ? latency_of(result).p50_ns : std::nullopt;
+      if (!ns) {
+        measured.notes.push_back(
+            fmt::format("The roofline has no {} of {}: {}", unit, part.stack, result.reason));
+        continue;
+      }
+      const auto amount = task == Task::copy ? workload_of(work).bytes : workload_of(work).flops;
+      ceiling = static_cast<double>(*amount) / *ns * 1e9;
+    }
   }
   return measured;
 }

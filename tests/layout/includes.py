@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every include stays within the table of docs/architecture.md: an area includes itself, the public
+"""No source of the program is named as a test is, and every include stays within the table of docs/architecture.md: an area includes itself, the public
 headers, and the areas in the table's last column. Usage: includes.py SOURCE_FOLDER"""
 import pathlib
 import re
@@ -23,6 +23,8 @@ for area, allowed in table.items():
 
 checked = 0
 for path in sorted((root / "src").rglob("*")):
+    if path.stem.endswith("_test"):
+        problems.append(f"{path.relative_to(root)} is no test: its name must not end as a test's does")
     area = path.relative_to(root / "src").parts[0]
     if not path.is_file() or path.suffix not in {".cc", ".h", ".cu", ".cuh", ".comp", ".glsl"}:
         continue

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "pack/release/minisign.h"
-#include "pack/store/load_test.h"
-#include "pack/store/model_test.h"
+#include "pack/store/load_proof.h"
+#include "pack/store/model_proof.h"
 #include "pack/store/origin.h"
 #include "pack/store/store.h"
 

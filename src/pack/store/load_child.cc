@@ -16,7 +16,7 @@
 #include "pack/release/manifest_fields.h"
 #include "pack/store/apart.h"
 #include "pack/store/load_driver.h"
-#include "pack/store/load_test.h"
+#include "pack/store/load_proof.h"
 #include "value/read_fields.h"
 
 namespace gpuready::pack {

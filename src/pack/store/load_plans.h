@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "pack/store/load_test.h"
+#include "pack/store/load_proof.h"
 #include "pack/store/select.h"
 
 namespace gpuready::pack {

@@ -1,4 +1,4 @@
-#include "pack/store/load_test.h"
+#include "pack/store/load_proof.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "pack/store/model_test.h"
+#include "pack/store/model_proof.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
