@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The public CUDA interface on torch's current stream: bits against the CPU, capture into torch's graphs, and times
 beside torch's own. Vectors are cold: graphs go round at least 240 MB of weights. Matrices are compared with
-cuBLASLt's int8 product (torch._int_mm), with quantising of activations in both.
+cuBLASLt's int8 product (torch._int_mm) and its fp8 product (torch._scaled_mm, e4m3, one scale a tensor, fast sums), with
+quantising of activations in all.
 Usage: ternary_torch.py LIBRARY [vectors|matrices|bits]..."""
 import ctypes as c
 import os
@@ -140,7 +141,9 @@ def vectors(t, engine):
 
 
 def matrices(t, engine):
-    print("M x N x K: microseconds, in and out bf16, quantising in both: ours, torch._int_mm, ratio; without quantising: ours, torch's, ratio")
+    print("M x N x K: microseconds, in and out bf16, quantising in all: ours, cuBLASLt int8, ratio, cuBLASLt fp8, ratio; "
+          "without quantising the same")
+    fp8 = torch.float8_e4m3fn
     # What torch would do around its int8 product, in one kernel each; each shape is compiled.
     torch._dynamo.config.recompile_limit = 2 * len(MATRICES)
     @torch.compile(dynamic=False)
@@ -151,22 +154,35 @@ def matrices(t, engine):
     @torch.compile(dynamic=False)
     def scaled(sums, steps):
         return (sums.float() * (steps * 0.75)).bfloat16()
+
+    @torch.compile(dynamic=False)
+    def narrowed(x):
+        step = x.abs().amax().float().clamp(min=1e-5) / 448
+        return (x.float() / step).to(fp8), step
     for m, n, k in MATRICES:
         packed = random_packed(t, n, k)
         layer = Layer(t, engine, packed, m)
         x = torch.randn(m, k, device="cuda").bfloat16()
         y = torch.empty(m, n, dtype=torch.bfloat16, device="cuda")
         w = torch.randint(-1, 2, (n, k), dtype=torch.int8, device="cuda").t()  # columns follow each other
+        w8, scale = w.to(torch.bfloat16).t().contiguous().to(fp8).t(), torch.tensor(0.75, device="cuda")
 
         def theirs():
             q, steps = quantised(x)
             return scaled(torch._int_mm(q, w), steps)
+
+        def multiply_fp8(q, step):
+            return torch._scaled_mm(q, w8, scale_a=step, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True)
         theirs()
-        q = quantised(x)[0]
+        q, (q8, step) = quantised(x)[0], narrowed(x)
         layer.quantise(x)
-        ours, other = graph_us(lambda: [layer.values(x, y) for _ in range(10)], 10), graph_us(lambda: [theirs() for _ in range(10)], 10)
-        bare, bare_other = graph_us(lambda: [layer.multiply(y) for _ in range(10)], 10), graph_us(lambda: [torch._int_mm(q, w) for _ in range(10)], 10)
-        print(f"{m} x {n} x {k}: {ours:.1f} {other:.1f} {other / ours:.2f}; {bare:.1f} {bare_other:.1f} {bare_other / bare:.2f}", flush=True)
+
+        def row(*works):
+            ours, *others = (graph_us(lambda: [work() for _ in range(10)], 10) for work in works)
+            return f"{ours:.1f} " + " ".join(f"{other:.1f} {other / ours:.2f}" for other in others)
+        both = row(lambda: layer.values(x, y), theirs, lambda: multiply_fp8(*narrowed(x)))
+        bare = row(lambda: layer.multiply(y), lambda: torch._int_mm(q, w), lambda: multiply_fp8(q8, step))
+        print(f"{m} x {n} x {k}: {both}; {bare}", flush=True)
         layer.close()
         t.destroy("packed", packed)
 
