@@ -19,10 +19,10 @@ struct Part {
   std::uint64_t m, n, k;
 };
 constexpr Part kParts[] = {
-    {Task::copy, "cuda", "gpuready", 16'384, 8192, 1},
+    {Task::copy, "cuda", "gpuready", 8192, 8192, 1},
     {Task::copy, "vulkan", "gpuready", 4096, 4096, 1},
     {Task::copy, "cpu", "gpuready", 4096, 4096, 1},
-    {Task::gemm, "cuda", "gpuready_cublaslt", 8192, 8192, 8192},
+    {Task::gemm, "cuda", "gpuready_cublaslt", 4096, 4096, 4096},
     {Task::gemm, "cuda", "gpuready", 2048, 2048, 2048},  // no fast ones, from here on
     {Task::gemm, "vulkan", "gpuready", 256, 256, 256},
     {Task::gemm, "cpu", "gpuready", 256, 256, 256},

@@ -38,7 +38,13 @@ int run_vm_initrd(VmInitrdOptions& options) {
     options.initrd.capabilities.push_back(*capability);
   }
   options.initrd.zstd = options.compress == "zstd";
-  if (options.initrd.guest.empty()) options.initrd.guest = guest_beside(**host);
+  if (options.initrd.guest.empty()) {
+    options.initrd.guest = guest_beside(**host);
+    if (!(*host)->exists(options.initrd.guest))
+      return complain(Error{ErrorKind::not_found,
+                            "the guest's init is not beside this program: no " +
+                                printable(options.initrd.guest) + "; name it with --guest"});
+  }
   const auto report = vm::write_initrd(options.initrd, options.out, **host, live_storage());
   if (!report) return complain(report.error());
   Envelope envelope = begin_envelope("vm initrd");

@@ -16,3 +16,7 @@ expect_exit 2 "$GPUREADY" vm initrd bundle -o d.img --guest guest --capabilities
 expect_exit 2 "$GPUREADY" vm initrd bundle -o d.img --guest guest --kernel 6.1
 expect_exit 2 "$GPUREADY" vm initrd driver -o d.img --guest guest
 [ ! -e d.img ] || die "wrote d.img"
+# Without the guest's init the cure is named.
+cp "$GPUREADY" alone
+expect_exit 2 ./alone vm initrd bundle -o d.img
+expect_in "name it with --guest" "$err"
