@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kVmAttachExits =
     "Exit codes: 0 done; 1 refused, failed and taken back, or in quarantine; 2 wrong usage;\n"
-    "3 nothing of what was named is attached; 4 an operation did not end, or another one runs.";
+    "3 what was named is not here; 4 an operation did not end, or another one runs.";
 
 struct VmAttachOptions {
   Globals globals;

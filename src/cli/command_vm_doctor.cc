@@ -71,6 +71,9 @@ Result<VmDoctorReport> look(const VmDoctorOptions& options, const std::vector<Pc
 
 int run_vm_doctor(const VmDoctorOptions& options) {
   const auto start = Clock::now();
+  if (options.console && (!options.devices.empty() || options.side != "auto"))
+    return complain(Error{ErrorKind::bad_input,
+                          "--console tells of a guest alone: leave out DEVICE and --side"});
   if (const auto bad = bad_output(options.globals, {options.console.value_or("")}))
     return complain(*bad);
   const auto named = addresses_of(options.devices);

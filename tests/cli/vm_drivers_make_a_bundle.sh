@@ -45,3 +45,6 @@ expect_in "570.10.01, 580.65.06" "$err"
 expect_exit 2 "$GPUREADY" vm drivers collect "$LIB" -o bundles/c
 expect_exit 2 "$GPUREADY" vm drivers show driver
 [ "$(ls -A bundles)" = b ] || die "left something: $(ls -A bundles)"
+# A kernel that was asked for, and of which there is no module.
+expect_exit 2 "$GPUREADY" vm drivers collect driver -o bundles/kernel --driver-version 580.65.06 --kernel 1.2.3
+expect_in "1.2.3" "$err"

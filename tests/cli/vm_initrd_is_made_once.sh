@@ -3,7 +3,7 @@
 rm -rf ./*
 make_stub_driver driver 580.65.06
 "$GPUREADY" vm drivers collect driver -o bundle >/dev/null
-echo init >guest
+printf "#!/init\n" >guest
 expect_exit 0 "$GPUREADY" vm initrd bundle -o a.img --guest guest
 expect_in "written" "$out"
 expect_exit 0 "$GPUREADY" vm initrd bundle -o a.img --guest guest --json -
@@ -20,3 +20,8 @@ expect_exit 2 "$GPUREADY" vm initrd driver -o d.img --guest guest
 cp "$GPUREADY" alone
 expect_exit 2 ./alone vm initrd bundle -o d.img
 expect_in "name it with --guest" "$err"
+# What the kernel could not start is no init.
+for wrong in /dev/null bundle/bundle.json; do
+  expect_exit 2 "$GPUREADY" vm initrd bundle -o d.img --guest $wrong
+done
+expect_in "is no program" "$err"

@@ -139,15 +139,16 @@ std::string_view to_string(CudaFit fit) {
 Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
                                        std::string_view driver_version) {
   const auto cuda = parse_version(image_cuda), driver = parse_version(driver_version);
-  if (!cuda || cuda->parts.empty() || cuda->parts.size() > 3)
+  if (!cuda || cuda->parts.size() < 2 || cuda->parts.size() > 3)
     return fail(ErrorKind::bad_input,
-                fmt::format("\"{}\" is not a CUDA version such as 12.9", printable(image_cuda)));
+                fmt::format("\"{}\" is not a CUDA version with its minor number, such as 12.9",
+                            printable(image_cuda)));
   if (!driver || driver->parts.size() < 2)
     return fail(
         ErrorKind::bad_input,
         fmt::format("\"{}\" is not a driver version such as 580.65.06", printable(driver_version)));
-  // Branches are told by major and minor number: 12.9.1 is of 12.9, and 12 is of 12.0.
-  const Version release{{cuda->parts[0], cuda->parts.size() > 1 ? cuda->parts[1] : 0}};
+  // Branches are told by major and minor number: 12.9.1 is of 12.9.
+  const Version release{{cuda->parts[0], cuda->parts[1]}};
   CudaCompatibility out;
   out.image_cuda = image_cuda;
   out.driver_version = driver_version;

@@ -75,6 +75,11 @@ class Collector {
     for (auto& candidate : candidates_) TRY(place(candidate));
     TRY(add_needed_modules());
     finish();
+    if (!options_.kernel_release.empty() && bundle_.kernel_releases.empty())
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: no module for kernel {} is there; leave out --kernel for a "
+                              "bundle without modules",
+                              bundle_.source, printable(options_.kernel_release)));
     TRY(staging_.remove_empty_folders(std::string(kUnpacked)));
     const auto text = dump(to_json(bundle_));
     TRY(staging_.write_file(std::string(kBundleFile), text, 0644));

@@ -23,8 +23,9 @@ Result<StagingFolder> StagingFolder::create(const std::string& parent, Storage& 
   auto folder = fmt::format("{}/.gpuready-{}-{}.tmp", parent, ::getpid(), ++count);
   if (const auto made = storage.make_folder(folder, 0755); !made)
     return fail(made.error().kind,
-                fmt::format("cannot make a folder in {}: {}", parent,
-                            std::generic_category().message(made.error().code)),
+                fmt::format("cannot make a folder in {}: {}{}", parent,
+                            std::generic_category().message(made.error().code),
+                            made.error().code == ENOENT ? "; make it first" : ""),
                 made.error().code);
   return StagingFolder(std::move(folder), storage);
 }

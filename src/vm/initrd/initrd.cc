@@ -207,9 +207,9 @@ class Builder {
 
   Result<void> add_programs() {
     const auto init = options_.segment ? "usr/lib/nvidia/gpuready-guest" : "init";
-    TRY(add_file(init, options_.guest, 0755, nullptr));
+    TRY(add_program(init, options_.guest));
     if (!options_.gpuready.empty())
-      TRY(add_file("usr/lib/nvidia/bin/gpuready", options_.gpuready, 0755, nullptr));
+      TRY(add_program("usr/lib/nvidia/bin/gpuready", options_.gpuready));
     if (options_.segment) return {};
     for (const char* folder : {"dev", "proc", "sys", "run", "newroot"})
       add(folder, Content{.mode = kNewcFolder | 0755});
@@ -242,6 +242,18 @@ class Builder {
     digests_[name] = listed != nullptr ? listed->sha256 : to_hex(sha256(file.bytes()));
     add(name, Content{.mode = kNewcFile | mode, .from = from, .size_bytes = size});
     return {};
+  }
+
+  Result<void> add_program(const std::string& name, const std::string& from) {
+    const auto file = TRY(MappedFile::open(from));
+    const std::string_view start(reinterpret_cast<const char*>(file.bytes().data()),
+                                 std::min<std::size_t>(file.bytes().size(), 4));
+    if (!start.starts_with("\x7f"
+                           "ELF") &&
+        !start.starts_with("#!"))
+      return fail(ErrorKind::bad_input,
+                  printable(from) + " is no program: neither an ELF file nor a script (#!)");
+    return add_file(name, from, 0755, nullptr);
   }
 
   Result<std::string> digest_of_all() {

@@ -132,12 +132,12 @@ TEST(Catalogue, WhichCudaRunsOnWhichDriver) {
   EXPECT_EQ(fit("12.8", "570.86.16"), "native");
   EXPECT_EQ(fit("12.0", "525.60.13"), "native");
   EXPECT_EQ(fit("12.0", "520.61.05"), "too_old");
-  EXPECT_EQ(fit("12", "525.60.13"), "native");
   EXPECT_EQ(fit("11.8", "470.57.02"), "minor_version");
   EXPECT_EQ(fit("13.1", "580.65.06"), "minor_version");
   EXPECT_EQ(fit("99.0", "580.65.06"), "unknown");
   EXPECT_EQ(fit("13.0", "999.1.1"), "minor_version");
   EXPECT_FALSE(compare_cuda("latest", "580.65.06"));
+  EXPECT_FALSE(compare_cuda("12", "525.60.13"));  // 12.0 runs there in full, 12.9 does not
   EXPECT_FALSE(compare_cuda("12.4", "new"));
 }
 

@@ -45,7 +45,7 @@ class Initrd : public ::testing::Test {
   Initrd() {
     write_driver(folder_);
     collect_driver(folder_);
-    folder_.write("guest", "the guest's init");
+    folder_.write("guest", "#!the guest's init");
     options_.bundle = folder_.path("bundle");
     options_.guest = folder_.path("guest");
   }
@@ -90,7 +90,7 @@ TEST_F(Initrd, HasTheDriverWhereTheGuestLooks) {
   EXPECT_EQ(report.kernel_release, "6.1.0-test");
   const auto made = read();
   EXPECT_EQ(made.bytes.size(), report.written_bytes);
-  EXPECT_EQ(made.files.at("init"), "the guest's init");
+  EXPECT_EQ(made.files.at("init"), "#!the guest's init");
   for (const char* name :
        {"lib/modules/6.1.0-test/kernel/drivers/gpu/nvidia.ko",
         "usr/lib/nvidia/libcuda.so.580.65.06", "lib/firmware/nvidia/580.65.06/gsp_ga10x.bin",
@@ -112,7 +112,7 @@ TEST_F(Initrd, TheSameInputGivesTheSameBytesAndIsNotWrittenAgain) {
   EXPECT_FALSE(make().unchanged);
   EXPECT_EQ(folder_.read("initrd"), first);
   // Another init, other options, one that was cut short: written anew.
-  folder_.write("guest", "another init");
+  folder_.write("guest", "#!another init");
   EXPECT_FALSE(make().unchanged);
   EXPECT_NE(folder_.read("initrd"), first);
   options_.capabilities = {Capability::compute};
@@ -125,7 +125,7 @@ TEST_F(Initrd, TheSameInputGivesTheSameBytesAndIsNotWrittenAgain) {
   const auto segment = read();
   EXPECT_FALSE(segment.files.contains("init"));
   EXPECT_FALSE(segment.files.contains("dev/console"));
-  EXPECT_EQ(segment.files.at("usr/lib/nvidia/gpuready-guest"), "another init");
+  EXPECT_EQ(segment.files.at("usr/lib/nvidia/gpuready-guest"), "#!another init");
 }
 
 TEST_F(Initrd, PackedItHoldsTheSame) {
