@@ -78,7 +78,8 @@ void declare_gpu_test(CommandSpec& command) {
   command.run = [options] { return run_gpu_test(*options); };
   command.footer =
       "Every GPU that this container was given is tested, in at most half of its free memory.\n"
-      "The answer comes within RUNPOD_GPU_TEST_TIMEOUT seconds (30 where it is not set).";
+      "The answer comes within RUNPOD_GPU_TEST_TIMEOUT seconds (30 where it is not set).\n"
+      "Exit codes: 0 every GPU passed; 1 else.";
   command.add({
       {.name = "--replay",
        .value = &options->globals.replay,

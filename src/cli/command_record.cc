@@ -21,6 +21,9 @@ struct RecordOptions {
 };
 
 int run_record(const RecordOptions& options) {
+  if (options.file == "-")
+    return complain(
+        Error{ErrorKind::bad_input, "a recording does not go to standard output: name a file"});
   auto live = make_live_host();
   Recording recording;
   recording.tool_version = GPUREADY_VERSION;

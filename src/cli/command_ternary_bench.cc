@@ -37,8 +37,10 @@ int run_ternary_bench(TernaryBenchOptions& options) {
   for (const std::string& text : options.shapes) {
     const auto shape = parse_bench_shape(text);
     if (!shape)
-      return complain(Error{ErrorKind::bad_input,
-                            fmt::format("--shape {}: MxNxK or NxK is wanted", printable(text))});
+      return complain(
+          Error{ErrorKind::bad_input,
+                fmt::format("--shape {}: MxNxK or NxK is wanted, each from 1 to 4194304",
+                            printable(text))});
     asked.shapes.push_back(*shape);
     more.insert(more.end(), {"--shape", text});
   }

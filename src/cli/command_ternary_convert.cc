@@ -45,6 +45,8 @@ int run_ternary_convert(TernaryConvertOptions& options) {
   options.convert.layouts = *layouts;
   options.convert.rule =
       options.rule == "absmean" ? ternary::Rule::absmean : ternary::Rule::of_format;
+  if (options.out == "-")
+    return complain(bad("a GGUF file does not go to standard output: name a file"));
   if (same_file(options.in, options.out))
     return complain(bad(options.out + " is the file to be read; write to another"));
 
@@ -60,7 +62,9 @@ int run_ternary_convert(TernaryConvertOptions& options) {
   if (!report->failed.empty()) {
     complain("nothing was written");
   } else if (report->converted.empty()) {
-    complain(options.in + ": there is nothing to convert; nothing was written");
+    complain(options.in + (options.convert.names.empty()
+                               ? ": no tensor is ternary; nothing was written"
+                               : ": --tensor names no tensor to convert; nothing was written"));
   } else {
     if (!quiet)
       for (const auto& note : report->notes) complain(note);

@@ -71,9 +71,16 @@ std::string_view precious(const std::string& path) {
   return {};
 }
 
+// That would keep one report alone: no pipe or device.
+bool is_one_file(const std::string& a, const std::string& b) {
+  struct stat there{};
+  if (::stat(a.c_str(), &there) != 0) return a == b;
+  return S_ISREG(there.st_mode) && same_file(a, b);
+}
+
 std::string wrong_with(const std::string& path, const std::vector<std::string>& inputs) {
   for (const auto& input : inputs)
-    if (path == input || same_file(path, input)) return "it is what is read";
+    if (path == input || same_file(path, input)) return "the command itself reads or writes it";
   struct stat there{};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) return "it is a folder";
@@ -131,8 +138,13 @@ std::optional<Error> bad_output(const Globals& globals, std::vector<std::string>
       {"--md", globals.markdown},
       {"--prom", globals.prometheus}};
   int on_stdout = 0;
-  for (const auto& [option, path] : outputs) {
+  for (std::size_t i = 0; i < std::size(outputs); ++i) {
+    const auto& [option, path] = outputs[i];
     if (!path) continue;
+    for (const auto& [other, taken] : std::span(outputs).first(i))
+      if (taken && !is_stdout(*path) && is_one_file(*path, *taken))
+        return Error{ErrorKind::bad_input,
+                     fmt::format("{} {}: {} is written there", option, *path, other)};
     if (is_stdout(*path)) {
       if (++on_stdout > 1)
         return Error{ErrorKind::bad_input,
@@ -146,7 +158,11 @@ std::optional<Error> bad_output(const Globals& globals, std::vector<std::string>
 
 void complain(std::string_view message) {
   // There is nowhere left to report a failure of this.
-  (void)write_all(STDERR_FILENO, fmt::format("gpuready: {}\n", printable(message)), "stderr");
+  // A name that holds a newline begins no message of its own.
+  std::string text = printable(message);
+  for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1))
+    text.insert(at + 1, "  ");
+  (void)write_all(STDERR_FILENO, fmt::format("gpuready: {}\n", text), "stderr");
 }
 
 int complain(const Error& error, Exit exit) {

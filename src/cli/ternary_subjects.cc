@@ -52,9 +52,9 @@ Result<void> check(TernarySubjects& subjects) {
   for (const std::string& name : subjects.device_names) {
     const auto target = ternary::parse_target(name);
     if (!target || target->kind == ternary::TargetKind::automatic)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("--device {}: cpu, cuda, cuda:UUID, vulkan or vulkan:UUID are known",
-                              printable(name)));
+      return fail(ErrorKind::bad_input, fmt::format("--device {}: cpu, cuda, cuda:UUID or :INDEX, "
+                                                    "vulkan, vulkan:UUID or :INDEX are known",
+                                                    printable(name)));
     if (target->kind == ternary::TargetKind::cpu)
       cpu = true;
     else

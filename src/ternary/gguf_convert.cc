@@ -234,7 +234,7 @@ Result<ConvertReport> convert(const File& file, const ConvertOptions& options, c
     return fail(ErrorKind::unknown_format,
                 "no GGUF type stands for " + std::string(format(options.to).name));
   if (options.from_float && options.names.empty())
-    return fail(ErrorKind::wrong_size,
+    return fail(ErrorKind::bad_input,
                 "say with --tensor which tensors --from-float is to quantise");
   if (!file.problems.empty()) return fail(ErrorKind::bad_input, file.problems.front());
   ConvertReport report;

@@ -6,7 +6,7 @@ cp model.gguf before.gguf
 expect_exit 2 "$GPUREADY" ternary verify --device cpu -q --json model.gguf
 expect_in "it holds a GGUF file" "$err"
 expect_exit 2 "$GPUREADY" ternary inspect model.gguf --json model.gguf
-expect_in "it is what is read" "$err"
+expect_in "the command itself reads or writes it" "$err"
 cmp model.gguf before.gguf || die "the model was replaced"
 "$GPUREADY" record machine.tar.zst -q
 cp machine.tar.zst same.tar.zst
@@ -31,3 +31,14 @@ tail -n +2 appended | jq -e '.command == "detect"' >/dev/null || die "no JSON fo
 "$GPUREADY" ternary convert model.gguf again.gguf --to tq1_0 --force 2>/dev/null || die "exit $?"
 cmp out.gguf again.gguf || die "a message is in the file"
 "$GPUREADY" record here.tar.zst 2>/dev/full || die "record: exit $?"
+# Two reports do not share a file; a device is no file.
+rm -f shared
+expect_exit 2 "$GPUREADY" doctor --fake none --html shared --md shared
+expect_in "--html is written there" "$err"
+[ ! -e shared ] || die "wrote one of two reports"
+: >shared; ln -f shared other
+expect_exit 2 "$GPUREADY" doctor --fake none --html shared --md other
+"$GPUREADY" doctor --fake none --html /dev/null --md /dev/null >out.txt 2>err.txt || [ $? -le 1 ] || die "$(cat err.txt)"
+# A name that holds a newline begins no message of its own.
+expect_exit 2 "$GPUREADY" ternary inspect $'x\ngpuready: forged'
+grep -q '^gpuready: forged' <<<"$err" && die "forged: $err" || true
