@@ -9,7 +9,7 @@ source_of a 'int twice(int x) { return 2 * x; }' 'constexpr int kMost = 3;' 'str
 source_of b 'int thrice(int x) { return 3 * x; }'
 source_of c 'int twice(int x) { return x + x; }'
 source_of d 'int other() { return twice(4); }'       # another twice(), of a header
-source_of e 'int member(Row& row) { return row.twice(4); }'
+source_of e 'int member(Table& table) { return table.twice(4); }'
 source_of f 'constexpr int kMost[] = {1};'
 source_of g 'struct Row {' '  long cells;' '};'
 source_of h 'TEST(Suite, Name) {' '}'
@@ -17,8 +17,12 @@ source_of i 'TEST(Suite, Name) {' '}'
 source_of j 'TEST(Suite, Other) {' '}'
 printf 'using namespace other;\n' >k.cc
 source_of l 'struct Choice {' '};'
+source_of m 'int cells(Row& row);'                    # another Row, of a header
+source_of n 'struct Level {' '};'                      # a name of a header of another namespace
+source_of o 'int depth(Level& level);'
 printf '%s\n' 'namespace gpuready {' 'struct Choice {' '  int value;' '};' '}  // namespace gpuready' >choice.h
-awk -v headers=1 -f "$1/cmake/unity.awk" choice.h >names
+printf '%s\n' 'namespace gpuready::far {' 'struct Level {};' '}  // namespace gpuready::far' >level.h
+awk -v headers=1 -f "$1/cmake/unity.awk" choice.h level.h >names
 batches=$(awk -v size=20 -v public=names -f "$1/cmake/unity.awk" ./*.cc)
 batch() { awk -v file="./$1.cc" '$2 == file { print $1 }' <<<"$batches"; }
 expect() {  # expect A ==|!= B
@@ -36,5 +40,8 @@ expect h '!=' i
 expect h == j
 expect k '!=' a
 expect l '!=' b
+expect a '!=' m
+expect n == b
+expect n '!=' o
 [ "$(awk -v size=2 -f "$1/cmake/unity.awk" a.cc b.cc e.cc | awk '{ n[$1]++ } END { for (b in n) if (n[b] > 2) print b }')" = "" ] ||
   { echo "unity: a batch is larger than asked" >&2; exit 1; }
