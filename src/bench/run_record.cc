@@ -65,6 +65,13 @@ const StackResult* RunRecord::stack(std::string_view wanted) const {
   return found == stacks.end() ? nullptr : &*found;
 }
 
+bool RunRecord::is_timed() const {
+  return std::ranges::any_of(stacks, [](const StackResult& stack) {
+    const Latency latency = latency_of(stack);
+    return stack.status == StackStatus::ok && (latency.p50_ns || latency.mean_ns);
+  });
+}
+
 std::optional<double> percentile(std::vector<double> samples, double p) {
   if (samples.empty()) return std::nullopt;
   std::sort(samples.begin(), samples.end());

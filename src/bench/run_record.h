@@ -136,6 +136,7 @@ struct RunRecord {
   // not ranked, compared or kept in the history.
   std::optional<bool> interrupted;
   bool is_whole() const { return !interrupted.value_or(false); }
+  bool is_timed() const;  // at least one stack did the work and has a time
 
   const StackResult* stack(std::string_view id) const;
 };
