@@ -43,6 +43,18 @@ void add_steps(Series& series) {
   }
 }
 
+// How many of the known runs are not here any more; these go.
+Result<std::size_t> remove_others(HistoryDatabase& database, const std::set<std::string>& known,
+                                  const std::set<std::string>& here) {
+  std::size_t removed = 0;
+  for (const std::string& id : known) {
+    if (here.contains(id)) continue;
+    TRY(database.remove(id));
+    ++removed;
+  }
+  return removed;
+}
+
 }  // namespace
 
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
@@ -52,15 +64,20 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
   if (host.exists(path)) old = TRY(host.read_file(path, kMaxDatabaseBytes));
   auto database = TRY(HistoryDatabase::open(old, path));
   const auto ids = TRY(database.ids());
-  std::set<std::string> known(ids.begin(), ids.end());
+  const std::set<std::string> known(ids.begin(), ids.end());
+  std::set<std::string> here;
   History history;
   for (auto& [id, file] : TRY(run_files_of(host, folder))) {
-    if (!known.insert(id).second) continue;
-    TRY(database.add(TRY(read_run_file(host, file))));
+    if (!here.insert(id).second || known.contains(id)) continue;
+    RunRecord run = TRY(read_run_file(host, file));
+    run.id = id;  // as its file is named, whatever it says of itself
+    TRY(database.add(run));
     ++history.added;
   }
-  history.runs = known.size();
-  if (history.added > 0) TRY(write_file_atomically(path, TRY(database.bytes()), {}, storage));
+  history.runs = here.size();
+  const std::size_t removed = TRY(remove_others(database, known, here));
+  if (history.added + removed > 0)
+    TRY(write_file_atomically(path, TRY(database.bytes()), {}, storage));
   for (auto& series : TRY(database.series())) {
     if (!wanted(filter.stacks, series.stack) || !wanted(filter.kpis, series.kpi)) continue;
     std::erase_if(series.points,

@@ -44,8 +44,8 @@ struct HistoryFilter {
   std::vector<Kpi> kpis;
 };
 
-// Takes the runs of the folder that the index does not know yet into it, and reads it. Runs whose
-// files were deleted since stay known.
+// Takes the runs of the folder that the index does not know yet into it and those whose files are
+// gone out of it, and reads it.
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
                              Storage& storage = live_storage());
 

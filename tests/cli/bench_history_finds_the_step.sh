@@ -10,6 +10,10 @@ expect_exit 0 "$GPUREADY" bench history --json - --md history.md
 expect_in '"schema": "gpuready.bench-history"' "$out"
 expect_in '"added": 0' "$(sed 's/  *"added"/ "added"/' <<<"$out")"
 expect_in "# Benchmark history" "$(cat history.md)"
+# A run that was deleted is no point any more.
+rm bench-results/after-3__after.json
+expect_exit 0 "$GPUREADY" bench history --kpi p50
+expect_in "9 runs, 1 series" "$out"
 expect_exit 2 "$GPUREADY" bench history --results nowhere
 # Results of other programs are compared like ours.
 cat >a.json <<'J'
