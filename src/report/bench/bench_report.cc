@@ -133,6 +133,8 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
       text.paragraph(2, {""}, unranked_text(other), Ink::dim);
   }
   text.blank();
+  for (const auto& note : report.history.notes)
+    text.paragraph(0, {text.mark(Tone::warn) + " "}, note);
   text.paragraph(0, {""}, conclusion_of(report));
   return text.take();
 }

@@ -80,12 +80,14 @@ std::string render_terminal(const History& history, const TerminalStyle& style) 
                      step_text(series, step));
   }
   text.blank();
+  for (const auto& note : history.notes) text.paragraph(0, {text.mark(Tone::warn) + " "}, note);
   text.paragraph(0, {""}, conclusion_of(history));
   return text.take();
 }
 
 std::string render_markdown(const History& history, const Envelope&) {
   std::string text = fmt::format("# Benchmark history\n\n{}\n", conclusion_of(history));
+  for (const auto& note : history.notes) text += "\n- " + note + "\n";
   std::string last;
   for (const auto& series : history.series) {
     if (const auto title = title_of(series); title != last) {

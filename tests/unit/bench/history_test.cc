@@ -147,6 +147,27 @@ TEST_F(BenchHistoryFiles, ARunIsKnownByTheNameOfItsFile) {
   EXPECT_EQ(history()->added, 0u);
 }
 
+TEST_F(BenchHistoryFiles, ADamagedRunIsLeftOutAndToldWithAnIndexAndWithout) {
+  for (const std::string& damage :
+       {std::string(), std::string("{\"schema\": \"gpu"), std::string(100, '\0')})
+    for (const bool index : {true, false}) {
+      for (std::size_t i = 0; i < 3; ++i) {
+        std::filesystem::remove(folder_ + fmt::format("/r{:02}__test.json", i));
+        save(i, 1000);
+      }
+      ASSERT_TRUE(history());
+      std::ofstream(folder_ + "/r01__test.json", std::ios::binary) << damage;
+      if (!index) std::filesystem::remove(folder_ + "/history.sqlite");
+      const auto read = history();
+      ASSERT_TRUE(read) << read.error().message;
+      EXPECT_EQ(read->runs, 2u);
+      ASSERT_EQ(read->series.size(), 2u);
+      EXPECT_EQ(read->series[0].points.size(), 2u);
+      ASSERT_EQ(read->notes.size(), 1u);
+      EXPECT_TRUE(contains(read->notes[0], "r01__test.json is left out")) << read->notes[0];
+    }
+}
+
 TEST_F(BenchHistoryFiles, FiltersByStackKpiAndTag) {
   save(0, 1000);
   EXPECT_EQ(history({.stacks = {}, .tags = {}, .kpis = {Kpi::p50}})->series.size(), 1u);
