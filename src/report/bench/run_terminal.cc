@@ -45,11 +45,14 @@ std::string first_cold(const StackResult& stack) {
 }
 
 std::string work_text(const RunRecord& run) {
-  std::string shape;
-  for (const auto& [name, size] : run.workload.shape) shape += fmt::format(", {} {}", name, size);
-  return fmt::format(
-      "{} in {} on {}{}", run.workload.name, run.workload.dtype,
-      run.environment.gpus.empty() ? run.workload.device : run.environment.gpus[0].name, shape);
+  const Workload& work = run.workload;
+  const std::string& where =
+      run.environment.gpus.empty() ? work.device : run.environment.gpus[0].name;
+  std::string text = work.name.empty() ? "a workload without a name" : work.name;
+  if (!work.dtype.empty()) text += " in " + work.dtype;
+  if (!where.empty()) text += " on " + where;
+  for (const auto& [name, size] : work.shape) text += fmt::format(", {} {}", name, size);
+  return text;
 }
 
 }  // namespace
