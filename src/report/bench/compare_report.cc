@@ -131,7 +131,7 @@ std::string outcome_text(const KpiComparison& kpi, double margin_percent) {
     case Outcome::same:
       return fmt::format("same within {:g}%", margin_percent);
     case Outcome::inconclusive:
-      return kpi.p ? "inconclusive" : "not compared";
+      return kpi.p || !kpi.design.empty() ? "inconclusive" : "not compared";
   }
   return "";
 }
