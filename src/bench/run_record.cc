@@ -108,6 +108,11 @@ std::vector<double> valid_samples_of(const StackResult& stack) {
   return all;
 }
 
+std::optional<double> p95_of(const StackResult& stack) {
+  const auto pooled = percentile(valid_samples_of(stack), 0.95);
+  return pooled ? pooled : latency_of(stack).p95_ns;
+}
+
 std::string_view to_string(StackStatus status) { return name_of(status); }
 
 }  // namespace gpuready::bench

@@ -85,7 +85,7 @@ std::string render_terminal(const RunRecord& run, const Envelope& envelope, cons
         {{stack->mode == "proxy" ? fmt::format("{} (proxy)", stack->name())
                                  : std::string(stack->name())},
          {milliseconds(latency.p50_ns)},
-         {samples >= kSamplesForP95 ? milliseconds(latency.p95_ns) : "-"},
+         {samples >= kSamplesForP95 ? milliseconds(p95_of(*stack)) : "-"},
          {!run.is_whole()
               ? "-"
               : fmt::format("{:.3f}", *latency.p50_ns / *latency_of(*stacks[0]).p50_ns)},
