@@ -141,6 +141,14 @@ std::string missing(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool
   return text;
 }
 
+// Of two runs a side in blocks, a line through both sides takes the gain for a drift or the drift
+// for a gain: whatever it says may be far from the figures.
+bool is_drift_unknown(const Estimate& estimate) {
+  constexpr std::size_t kLeastInBlocks = 3;
+  return estimate.design == Design::in_blocks &&
+         std::min(estimate.base_runs, estimate.candidate_runs) < kLeastInBlocks;
+}
+
 struct Work {
   KpiComparison result;
   std::optional<Estimate> estimate;
@@ -179,9 +187,17 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool norm
     result.gain_percent = percent(mean_candidate - mean_base);
     return work;
   }
+  result.design = to_string(work.estimate->design);
+  if (is_drift_unknown(*work.estimate)) {
+    result.reason = fmt::format(
+        "{} and {} runs, one side after the other: a gain is told from a drift of the machine from "
+        "3 runs a side on. Make more, or alternate them",
+        base.values.size(), candidate.values.size());
+    work.estimate.reset();
+    return work;
+  }
   result.gain_percent = percent(work.estimate->difference);
   result.p = work.estimate->p();
-  result.design = to_string(work.estimate->design);
   result.method = to_string(work.estimate->method);
   std::vector<double> base_values;
   for (const auto& run : base.values) base_values.push_back(run.value);

@@ -1,10 +1,13 @@
 #include "bench/history.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "base/statistics.h"
+#include "base/text.h"
 #include "bench/history_database.h"
 #include "bench/result_files.h"
 #include "host/atomic_file.h"
@@ -13,6 +16,7 @@ namespace gpuready::bench {
 namespace {
 
 constexpr std::size_t kMaxDatabaseBytes = 1u << 30;
+constexpr std::size_t kMaxRunBytes = 256u << 20;
 
 template <class T>
 bool wanted(const std::vector<T>& filter, const T& value) {
@@ -43,6 +47,32 @@ void add_steps(Series& series) {
   }
 }
 
+// Of a run that was read before: its file is there, and its text was not cut or overwritten.
+// Reading each of them as a run would make the index worthless.
+bool looks_whole(Host& host, const std::string& file) {
+  const auto text = host.read_file(file, kMaxRunBytes);
+  if (!text) return false;
+  const auto body = trim(*text);
+  return body.starts_with('{') && body.ends_with('}') && !contains(body, std::string_view("\0", 1));
+}
+
+std::string left_out(const std::string& file, const std::string& why) {
+  return fmt::format("{} is left out, since it cannot be read as a run: {}. Mend or delete it",
+                     printable(file), why);
+}
+
+// How many of the known runs are not here any more; these go.
+Result<std::size_t> remove_others(HistoryDatabase& database, const std::set<std::string>& known,
+                                  const std::set<std::string>& here) {
+  std::size_t removed = 0;
+  for (const std::string& id : known) {
+    if (here.contains(id)) continue;
+    TRY(database.remove(id));
+    ++removed;
+  }
+  return removed;
+}
+
 }  // namespace
 
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
@@ -52,15 +82,29 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
   if (host.exists(path)) old = TRY(host.read_file(path, kMaxDatabaseBytes));
   auto database = TRY(HistoryDatabase::open(old, path));
   const auto ids = TRY(database.ids());
-  std::set<std::string> known(ids.begin(), ids.end());
+  const std::set<std::string> known(ids.begin(), ids.end());
+  std::set<std::string> here;
   History history;
   for (auto& [id, file] : TRY(run_files_of(host, folder))) {
-    if (!known.insert(id).second) continue;
-    TRY(database.add(TRY(read_run_file(host, file))));
-    ++history.added;
+    if (here.contains(id)) continue;
+    if (!known.contains(id) || !looks_whole(host, file)) {
+      auto run = read_run_file(host, file);
+      if (!run) {
+        history.notes.push_back(left_out(file, run.error().message));
+        continue;
+      }
+      if (!known.contains(id)) {
+        run->id = id;  // as its file is named, whatever it says of itself
+        TRY(database.add(*run));
+        ++history.added;
+      }
+    }
+    here.insert(id);
   }
-  history.runs = known.size();
-  if (history.added > 0) TRY(write_file_atomically(path, TRY(database.bytes()), {}, storage));
+  history.runs = here.size();
+  const std::size_t removed = TRY(remove_others(database, known, here));
+  if (history.added + removed > 0)
+    TRY(write_file_atomically(path, TRY(database.bytes()), {}, storage));
   for (auto& series : TRY(database.series())) {
     if (!wanted(filter.stacks, series.stack) || !wanted(filter.kpis, series.kpi)) continue;
     std::erase_if(series.points,

@@ -37,6 +37,7 @@ struct Series {
 struct History {
   std::vector<Series> series;
   std::uint64_t runs = 0, added = 0;  // known, and of these new
+  std::vector<std::string> notes;     // files that hold no run; documents have them as their notes
 };
 
 struct HistoryFilter {
@@ -44,8 +45,8 @@ struct HistoryFilter {
   std::vector<Kpi> kpis;
 };
 
-// Takes the runs of the folder that the index does not know yet into it, and reads it. Runs whose
-// files were deleted since stay known.
+// Takes the runs of the folder that the index does not know yet into it and those whose files are
+// gone or damaged out of it, and reads it. A damaged file is left out and told.
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
                              Storage& storage = live_storage());
 

@@ -133,6 +133,15 @@ Result<void> HistoryDatabase::add(const RunRecord& run) {
   return {};
 }
 
+Result<void> HistoryDatabase::remove(const std::string& id) {
+  for (const char* text : {"DELETE FROM figures WHERE run = ?", "DELETE FROM runs WHERE id = ?"}) {
+    Statement statement(database_.get(), text);
+    statement.bind(1, id);
+    if (statement.step() != SQLITE_DONE) return failed();
+  }
+  return {};
+}
+
 Result<std::vector<Series>> HistoryDatabase::series() {
   Statement query(database_.get(), kSeries);
   std::vector<Series> all;

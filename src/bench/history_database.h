@@ -22,6 +22,7 @@ class HistoryDatabase {
 
   Result<std::vector<std::string>> ids();
   Result<void> add(const RunRecord& run);
+  Result<void> remove(const std::string& id);
   // In the order of workload, stack, machine, KPI, and in time.
   Result<std::vector<Series>> series();
   Result<std::string> bytes();

@@ -44,6 +44,7 @@ Ranking ranking_of(const RunRecord& run) {
   });
   for (const auto* stack : good) {
     RankedStack entry{stack->id, latency_of(*stack), {}, {}, {}, false, p95_counts(*stack)};
+    entry.latency.p95_ns = p95_of(*stack);
     for (auto& lost : losses_of(std::span(&run, 1), stack->id).reasons)
       ranking.losses.push_back(std::move(lost));
     const auto estimated = stack == good.front() ? std::nullopt

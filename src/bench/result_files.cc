@@ -160,7 +160,7 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
   TRY(make_folders(folder, storage, kForAll));
   TRY(write_file_atomically(run_path(folder, run), document, {.on_existing = OnExisting::fail},
                             storage));
-  if (!run.is_whole()) return {};
+  if (!run.is_whole() || !run.is_timed()) return {};
   return write_file_atomically(folder + "/latest", run.tag + "\n", {}, storage);
 }
 

@@ -23,7 +23,8 @@ Result<void> check_tag(std::string_view tag);
 std::string run_path(std::string_view folder, const RunRecord& run);
 
 // Writes `document`, which is the run's (schema/bench-run.schema.json), and then `latest`, but
-// for a run that was interrupted; makes the folder. EEXIST when the run is there already.
+// for a run that was interrupted or in which nothing was timed; makes the folder. EEXIST when the
+// run is there already.
 Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
                       Storage& storage = live_storage());
 

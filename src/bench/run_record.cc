@@ -65,6 +65,13 @@ const StackResult* RunRecord::stack(std::string_view wanted) const {
   return found == stacks.end() ? nullptr : &*found;
 }
 
+bool RunRecord::is_timed() const {
+  return std::ranges::any_of(stacks, [](const StackResult& stack) {
+    const Latency latency = latency_of(stack);
+    return stack.status == StackStatus::ok && (latency.p50_ns || latency.mean_ns);
+  });
+}
+
 std::optional<double> percentile(std::vector<double> samples, double p) {
   if (samples.empty()) return std::nullopt;
   std::sort(samples.begin(), samples.end());
@@ -99,6 +106,11 @@ std::vector<double> valid_samples_of(const StackResult& stack) {
       all.insert(all.end(), valid.begin(), valid.end());
     }
   return all;
+}
+
+std::optional<double> p95_of(const StackResult& stack) {
+  const auto pooled = percentile(valid_samples_of(stack), 0.95);
+  return pooled ? pooled : latency_of(stack).p95_ns;
 }
 
 std::string_view to_string(StackStatus status) { return name_of(status); }

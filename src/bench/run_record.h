@@ -136,6 +136,7 @@ struct RunRecord {
   // not ranked, compared or kept in the history.
   std::optional<bool> interrupted;
   bool is_whole() const { return !interrupted.value_or(false); }
+  bool is_timed() const;  // at least one stack did the work and has a time
 
   const StackResult* stack(std::string_view id) const;
 };
@@ -153,6 +154,9 @@ Latency latency_of(const Repeat& repeat);
 // Of a stack: of each figure the median over the repeats that are ok, so that one bad process does
 // not carry it.
 Latency latency_of(const StackResult& stack);
+// The p95 that tables show and comparisons use: of the samples of all these repeats, since one
+// alone seldom has enough; of a stack without samples, that of latency_of().
+std::optional<double> p95_of(const StackResult& stack);
 
 // Of all repeats that are ok.
 std::vector<double> valid_samples_of(const StackResult& stack);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace gpuready::cli {
 
 Option results_option(std::string& folder, std::string_view what) {
@@ -49,10 +51,28 @@ void RuleOptions::set(bench::PromoteOptions& rule) const {
   rule.most_spread = most_spread_percent / 100;
 }
 
+namespace {
+
+// A run that is held against itself would count as evidence that nothing changed.
+Result<void> check_apart(const Sides& sides) {
+  for (const auto& run : sides.base.runs)
+    for (const auto& other : sides.candidate.runs)
+      if (run.id == other.id)
+        return fail(ErrorKind::bad_input,
+                    fmt::format("the run {} is on both sides, of {} and of {}: name other runs on "
+                                "one side, by another tag or by their ids, parted by commas",
+                                printable(run.id), sides.base.name, sides.candidate.name));
+  return {};
+}
+
+}  // namespace
+
 Result<Sides> find_sides(Host& host, const std::string& folder, const std::string& base,
                          const std::string& candidate) {
-  return Sides{{base, TRY(bench::find_runs(host, folder, base))},
-               {candidate, TRY(bench::find_runs(host, folder, candidate))}};
+  Sides sides{{base, TRY(bench::find_runs(host, folder, base))},
+              {candidate, TRY(bench::find_runs(host, folder, candidate))}};
+  TRY(check_apart(sides));
+  return sides;
 }
 
 }  // namespace gpuready::cli

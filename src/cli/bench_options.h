@@ -26,7 +26,7 @@ struct RuleOptions {
   void set(bench::PromoteOptions& rule) const;
 };
 
-// The two sides of a comparison, by what find_runs takes.
+// The two sides of a comparison, by what find_runs takes. No run may be on both.
 struct Sides {
   bench::Side base, candidate;
 };

@@ -20,8 +20,20 @@ struct BenchImportOptions {
   std::string folder{bench::kResultsFolder}, file, tag;
 };
 
+Result<void> check_figures(const bench::RunRecord& run, const std::string& file) {
+  if (run.is_timed()) return {};
+  std::string why = "it holds none";
+  if (!run.stacks.empty()) {
+    const bench::StackResult& first = run.stacks.front();
+    why = first.id + ": " + (first.reason.empty() ? "it has no time" : first.reason);
+  }
+  return fail(ErrorKind::bad_input,
+              printable(fmt::format("no result of {} has a figure: {}", file, why)));
+}
+
 Result<bench::RunRecord> imported(const BenchImportOptions& options, Host& host) {
   auto run = TRY(bench::read_run_file(host, options.file));
+  TRY(check_figures(run, options.file));
   if (!options.tag.empty()) run.tag = options.tag;
   TRY(bench::check_tag(run.tag));
   if (run.started_utc.empty()) {  // nvbench
@@ -76,7 +88,8 @@ void declare_bench_import(CommandSpec& command) {
                 .type = "NAME"},
                results_option(options->folder)});
   command.footer =
-      "Exit codes: 0 it was taken in; 2 wrong usage, bad input, or it is there already.";
+      "Exit codes: 0 it was taken in; 2 wrong usage, bad input, no result with a figure, or\n"
+      "it is there already.";
 }
 
 }  // namespace gpuready::cli

@@ -33,6 +33,7 @@ namespace gpuready::cli {
 namespace {
 
 constexpr std::string_view kInterrupted = "-interrupted";
+constexpr std::string_view kFailed = "-failed";
 constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its own limits
 
 struct BenchRunOptions {
@@ -132,6 +133,23 @@ struct Outcome {
   std::optional<Exit> exit;  // as another machine said
 };
 
+// Gives a run that is none of its tag's a name of its own.
+void set_apart(bench::RunRecord& run, std::string_view ending) {
+  run.tag = run.tag.substr(0, bench::kLongestTag - ending.size());
+  run.tag += ending;
+}
+
+// A run without a time is no better than those that it would replace.
+void keep_what_is_better(Outcome& outcome) {
+  if (outcome.replaced.empty() || outcome.run.is_timed()) return;
+  outcome.run.notes.push_back(
+      fmt::format("No stack was timed, so nothing is replaced: {} of {} {}.",
+                  counted(outcome.replaced.size(), "earlier run"), outcome.run.tag,
+                  outcome.replaced.size() == 1 ? "stays" : "stay"));
+  outcome.replaced.clear();
+  set_apart(outcome.run, kFailed);
+}
+
 Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   Outcome outcome;
   bench::RunRecord& run = outcome.run;
@@ -230,8 +248,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   run.stacks = bench::results_of(stacks, ran);
   if (interrupted()) {  // under a name of its own: it is no run of the tag
     run.interrupted = true;
-    run.tag = run.tag.substr(0, bench::kLongestTag - kInterrupted.size());
-    run.tag += kInterrupted;
+    set_apart(run, kInterrupted);
     run.notes.push_back(fmt::format("It was interrupted after {}.", counted(ran.size(), "repeat")));
     return outcome;
   }
@@ -331,9 +348,10 @@ int run_bench_run(BenchRunOptions& options) {
   catch_interrupts();
   const auto start = Clock::now();
   const auto host = make_live_host();
-  const auto outcome =
+  auto outcome =
       options.remote.empty() ? measured(options, *host) : measured_elsewhere(options, *host);
   if (!outcome) return complain(outcome.error(), exit_of_error(outcome.error().kind));
+  keep_what_is_better(*outcome);
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
   const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
@@ -469,7 +487,8 @@ void declare_bench_run(CommandSpec& command) {
   command.footer =
       "Exit codes: 0 every stack that is here did the work; 1 one failed or did other work, or\n"
       "the GPU is sick; 2 wrong usage or bad input; 3 a stack that was named is not here; 4 no\n"
-      "stack was timed; 130 it was interrupted: what had ended is kept as no whole run.";
+      "stack was timed; 130 it was interrupted: what had ended is kept as no whole run. Where\n"
+      "several hold, 130 goes before 1, 1 before 3 and 3 before 4.";
 }
 
 }  // namespace gpuready::cli

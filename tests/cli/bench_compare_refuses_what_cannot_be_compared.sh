@@ -15,3 +15,9 @@ expect_in "other is faster than base" "$out"
 expect_exit 0 "$GPUREADY" bench compare base other --normalise
 expect_in "base and other are the same within 1%" "$out"
 expect_exit 2 "$GPUREADY" bench compare base other --allow everything
+# Nothing is held against itself.
+expect_exit 2 "$GPUREADY" bench compare base base
+expect_in "the run base-0 is on both sides, of base and of base: name other runs" "$err"
+expect_exit 2 "$GPUREADY" bench compare base other,base-3 --allow gpu,driver
+expect_in "the run base-3 is on both sides, of base and of other,base-3" "$err"
+expect_exit 2 "$GPUREADY" bench promote base base-1

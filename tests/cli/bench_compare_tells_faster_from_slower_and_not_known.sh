@@ -20,5 +20,15 @@ expect_in "| p50 |" "$(cat fast.md)"
 # One run a side, by its file: nothing is known of run-to-run variation.
 expect_exit 4 "$GPUREADY" bench compare bench-results/base-0__base.json fast-0
 expect_in "run-to-run variation" "$out"
+# Two a side, one side after the other: figures, and no gain that a drift would explain as well.
+runs early 0 1 50090 43000
+runs late 100 1 48260 48000
+expect_exit 4 "$GPUREADY" bench compare early late --json blocks.json
+expect_in "inconclusive" "$out"
+expect_in "2 and 2 runs, one side after the other" "$out"
+expect_not_in "%" "$out"
+expect_not_in "more runs a side would decide" "$out"
+expect_not_in '"gain_percent"' "$(cat blocks.json)"
+rm bench-results/*__early.json bench-results/*__late.json
 expect_exit 2 "$GPUREADY" bench compare base nothing
 expect_in "tags there: base, fast, noisy, slow" "$err"

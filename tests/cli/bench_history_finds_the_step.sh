@@ -10,6 +10,21 @@ expect_exit 0 "$GPUREADY" bench history --json - --md history.md
 expect_in '"schema": "gpuready.bench-history"' "$out"
 expect_in '"added": 0' "$(sed 's/  *"added"/ "added"/' <<<"$out")"
 expect_in "# Benchmark history" "$(cat history.md)"
+# A run that was deleted is no point any more.
+rm bench-results/after-3__after.json
+expect_exit 0 "$GPUREADY" bench history --kpi p50
+expect_in "9 runs, 1 series" "$out"
+# One that is damaged is left out and told by name, with an index and without; the others count.
+echo '{"schema": "gpuready.ben' >bench-results/after-2__after.json
+for _ in with without; do
+  expect_exit 0 "$GPUREADY" bench history --kpi p50 --json history.json
+  expect_in "after-2__after.json is left out" "$out"
+  expect_in "8 runs, 1 series" "$out"
+  expect_in "after-2__after.json is left out" "$(cat history.json)"
+  rm bench-results/history.sqlite
+done
+expect_exit 0 "$GPUREADY" bench report before --md report.md
+expect_in "is left out" "$out"
 expect_exit 2 "$GPUREADY" bench history --results nowhere
 # Results of other programs are compared like ours.
 cat >a.json <<'J'

@@ -16,6 +16,17 @@ expect_in "A result of google-benchmark is a run now, with 1 stack." "$out"
 expect_exit 0 "$GPUREADY" bench import "new0.json" --results others --json -
 expect_in '"schema": "gpuready.bench-run"' "$out"
 expect_in '"tag": "new0"' "$out"
+# What the file does not say is left out of the heading.
+expect_exit 0 "$GPUREADY" bench import "new1.json" --results others
+expect_in "bm on cpu" "$out"
+sed 's/, "executable": "bm"//' new2.json >nameless.json
+expect_exit 0 "$GPUREADY" bench import nameless.json --results others
+expect_in "a workload without a name on cpu" "$out"
+# Nothing is kept of a file without a figure.
+result empty.json 17:00:00 -1
+expect_exit 2 "$GPUREADY" bench import empty.json --results none
+expect_in "no result of empty.json has a figure: A: its time is no number greater than 0" "$err"
+[ ! -e none ] || die "a run without a figure was kept"
 # Known to the history, and a side of a comparison, by tag and by id.
 expect_exit 0 "$GPUREADY" bench history
 expect_in "12 runs" "$out"

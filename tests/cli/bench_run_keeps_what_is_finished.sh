@@ -38,6 +38,15 @@ expect_exit 2 "$GPUREADY" bench compare first first-interrupted
 expect_in "was interrupted" "$err"
 expect_exit 0 "$GPUREADY" bench report first,first-interrupted --md report.md
 expect_in "mine: interrupted" "$(cat report.md)"
+# A run without a time replaces nothing either, and is kept beside what it would have replaced.
+MINE_BENCH_CMD="sh -c 'exit 9'" expect_exit 1 "${bench[@]}" --adapters mine --repeats 1 --tag first --replace
+expect_in "No stack was timed, so nothing is replaced: 1 earlier run of first stays." "$(tr -s '\n ' ' ' <<<"$out")"
+expect_in "with the tag first-failed" "$(tr -s '\n ' ' ' <<<"$out")"
+[ "$kept" = "$(cat bench-results/*__first.json)" ] || die "a run without a time replaced the tag's"
+[ "$(ls bench-results/*__first-failed.json | wc -l)" = 1 ] || die "not kept: $(ls bench-results)"
+[ "$(cat bench-results/latest)" = first ] || die "latest is a run without a time"
+expect_exit 0 "$GPUREADY" bench run --help
+expect_in "1 before 3 and 3 before 4" "$out"
 # Before the first repeat has ended there is nothing to keep.
 printf '1\n2\n' >started
 "${bench[@]}" --adapters mine --repeats 9 --tag none >cut.txt 2>&1 &

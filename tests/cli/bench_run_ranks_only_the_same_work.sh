@@ -47,7 +47,8 @@ expect_in "## Unavailable" "$(cat suite/results/kept.md)"
 expect_exit 0 "$GPUREADY" bench export kept
 [ "$(wc -l <<<"$out")" = 3 ] || die "not a row of names and two repeats: $out"
 expect_exit 0 "$GPUREADY" bench export kept --format google-benchmark --out google.json
-expect_exit 4 "$GPUREADY" bench compare google.json google.json
+{ cat google.json; echo; } >again.json  # another document
+expect_exit 4 "$GPUREADY" bench compare google.json again.json
 expect_exit 2 "$GPUREADY" bench export first,kept --format pyc
 expect_in "holds one" "$err"
 expect_exit 2 "$GPUREADY" bench export nowhere

@@ -228,6 +228,7 @@ std::string render_html(const BenchReport& report) {
     out += "</ul></details></section>\n";
   }
   out += history_section(report.history);
+  for (const auto& note : report.history.notes) out += "<p>" + escape_html(note) + "</p>\n";
   return out + fmt::format("<footer>gpuready {}</footer>\n</main>\n</body>\n</html>\n",
                            escape_html(report.tool_version));
 }

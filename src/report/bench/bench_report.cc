@@ -6,6 +6,7 @@
 #include "bench/ranking.h"
 #include "report/bench/compare_report.h"
 #include "report/bench/history_report.h"
+#include "report/bench/markdown_text.h"
 #include "report/bench/report_parts.h"
 #include "report/terminal_text.h"
 #include "report/text_layout.h"
@@ -83,27 +84,30 @@ std::string conclusion_of(const BenchReport& report) {
 }
 
 std::string render_markdown(const BenchReport& report) {
-  std::string text = fmt::format("# Benchmark report\n\n**{}**\n", conclusion_of(report));
+  std::string text =
+      fmt::format("# Benchmark report\n\n**{}**\n", markdown_text(conclusion_of(report)));
   for (const auto& run : report.runs) {
-    text += fmt::format("\n## {}: {}\n\n", run.tag, workload_text(run.workload));
+    text += fmt::format("\n## {}: {}\n\n", markdown_text(run.tag),
+                        markdown_text(workload_text(run.workload)));
     const auto ranking = ranking_of(run);
     if (!ranking.ranked.empty())
       text += "| stack | p50 | p95 | mean | of the fastest | |\n|---|---:|---:|---:|---|---|\n";
     for (const auto& stack : ranking.ranked) {
       const bool first = &stack == &ranking.ranked.front();
-      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", stack.id,
+      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", markdown_text(stack.id),
                           time_or_none(stack.latency.p50_ns), p95_text(stack),
                           time_or_none(stack.latency.mean_ns), ratio_text(stack, first),
                           rank_text(stack, first));
     }
     if (const auto note = p95_note(ranking); !note.empty()) text += "\n\\" + note + "\n";
     if (!ranking.losses.empty()) text += "\nDoes not count:\n\n";
-    for (const auto& lost : ranking.losses) text += "- " + lost + "\n";
+    for (const auto& lost : ranking.losses) text += "- " + markdown_text(lost) + "\n";
     if (!ranking.others.empty()) text += "\nNot ranked:\n\n";
-    for (const auto& other : ranking.others) text += "- " + unranked_text(other) + "\n";
+    for (const auto& other : ranking.others)
+      text += "- " + markdown_text(unranked_text(other)) + "\n";
     text += "\n";
     for (const auto& [name, value] : environment_texts(run))
-      text += fmt::format("- {}: {}\n", name, value);
+      text += fmt::format("- {}: {}\n", markdown_text(name), markdown_text(value));
   }
   return text + "\n" + render_markdown(report.history, report).substr(2);
 }
@@ -133,6 +137,8 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
       text.paragraph(2, {""}, unranked_text(other), Ink::dim);
   }
   text.blank();
+  for (const auto& note : report.history.notes)
+    text.paragraph(0, {text.mark(Tone::warn) + " "}, note);
   text.paragraph(0, {""}, conclusion_of(report));
   return text.take();
 }

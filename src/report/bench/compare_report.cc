@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/bench/markdown_text.h"
 #include "report/exit_rules.h"
 #include "report/terminal_text.h"
 
@@ -130,7 +131,7 @@ std::string outcome_text(const KpiComparison& kpi, double margin_percent) {
     case Outcome::same:
       return fmt::format("same within {:g}%", margin_percent);
     case Outcome::inconclusive:
-      return kpi.p ? "inconclusive" : "not compared";
+      return kpi.p || !kpi.design.empty() ? "inconclusive" : "not compared";
   }
   return "";
 }
@@ -236,7 +237,7 @@ std::string markdown_table(const StackComparison& stack, double margin_percent) 
   }
   const auto lost = losses_text(stack);
   if (!lost.empty()) text += "\n";
-  for (const auto& each : lost) text += fmt::format("- does not count: {}\n", each);
+  for (const auto& each : lost) text += fmt::format("- does not count: {}\n", markdown_text(each));
   return text;
 }
 
@@ -244,18 +245,18 @@ std::string markdown_differences(const Comparison& comparison) {
   std::string text;
   for (const auto& difference : comparison.differences)
     text += fmt::format("- differs{}: {}\n", difference.refused ? " (refused)" : "",
-                        difference_text(difference));
+                        markdown_text(difference_text(difference)));
   return text;
 }
 
 std::string render_markdown(const Comparison& comparison, const Envelope& envelope) {
-  std::string text =
-      fmt::format("# Benchmark comparison\n\n**{}**\n\n- base: {}\n- candidate: {}\n",
-                  envelope.conclusion.value_or(conclusion_of(comparison)),
-                  side_text(comparison.base), side_text(comparison.candidate));
+  std::string text = fmt::format(
+      "# Benchmark comparison\n\n**{}**\n\n- base: {}\n- candidate: {}\n",
+      markdown_text(envelope.conclusion.value_or(conclusion_of(comparison))),
+      markdown_text(side_text(comparison.base)), markdown_text(side_text(comparison.candidate)));
   text += markdown_differences(comparison);
   for (const auto& stack : comparison.stacks)
-    text += fmt::format("\n## {}\n\n{}\n{}\n", title_of(stack),
+    text += fmt::format("\n## {}\n\n{}\n{}\n", markdown_text(title_of(stack)),
                         markdown_table(stack, comparison.margin_percent), method_text(stack));
   return text;
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/bench/compare_report.h"
+#include "report/bench/markdown_text.h"
 #include "report/terminal_text.h"
 #include "report/text_layout.h"
 
@@ -80,22 +81,25 @@ std::string render_terminal(const History& history, const TerminalStyle& style) 
                      step_text(series, step));
   }
   text.blank();
+  for (const auto& note : history.notes) text.paragraph(0, {text.mark(Tone::warn) + " "}, note);
   text.paragraph(0, {""}, conclusion_of(history));
   return text.take();
 }
 
 std::string render_markdown(const History& history, const Envelope&) {
   std::string text = fmt::format("# Benchmark history\n\n{}\n", conclusion_of(history));
+  for (const auto& note : history.notes) text += "\n- " + markdown_text(note) + "\n";
   std::string last;
   for (const auto& series : history.series) {
     if (const auto title = title_of(series); title != last) {
-      text += fmt::format("\n## {}\n\n", title);
+      text += fmt::format("\n## {}\n\n", markdown_text(title));
       last = title;
     }
     text += fmt::format("- {}: {} in the last of {}\n", to_string(series.kpi),
                         value_text(series.kpi, series.points.back().value),
                         counted(series.points.size(), "run"));
-    for (const auto& step : series.steps) text += fmt::format("  - {}\n", step_text(series, step));
+    for (const auto& step : series.steps)
+      text += fmt::format("  - {}\n", markdown_text(step_text(series, step)));
   }
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "report/bench/compare_report.h"
+#include "report/bench/markdown_text.h"
 #include "report/terminal_text.h"
 
 namespace gpuready {
@@ -61,15 +62,15 @@ std::string render_markdown(const Promotion& promotion, const Envelope& envelope
       "interval "
       "above {:g}%, no KPI worse, spread at most {:g}%; error {:g}%\n- base: {} ({})\n"
       "- candidate: {} ({})\n",
-      promotion.idea.empty() ? "Promotion" : "Promotion of " + promotion.idea,
-      conclusion_of(promotion), envelope.created_utc, promotion.least_gain_percent,
-      promotion.most_spread_percent, comparison.error_percent, comparison.base.name,
-      join(comparison.base.runs, ", "), comparison.candidate.name,
-      join(comparison.candidate.runs, ", "));
+      promotion.idea.empty() ? "Promotion" : "Promotion of " + markdown_text(promotion.idea),
+      markdown_text(conclusion_of(promotion)), envelope.created_utc, promotion.least_gain_percent,
+      promotion.most_spread_percent, comparison.error_percent, markdown_text(comparison.base.name),
+      markdown_text(join(comparison.base.runs, ", ")), markdown_text(comparison.candidate.name),
+      markdown_text(join(comparison.candidate.runs, ", ")));
   text += markdown_differences(comparison);
   if (const auto further = further_text(promotion); !further.empty()) text += "- " + further + "\n";
   for (const auto& stack : comparison.stacks)
-    text += fmt::format("\n## {}\n\n{}", title_of(stack),
+    text += fmt::format("\n## {}\n\n{}", markdown_text(title_of(stack)),
                         markdown_table(stack, comparison.margin_percent));
   return text;
 }

@@ -45,11 +45,14 @@ std::string first_cold(const StackResult& stack) {
 }
 
 std::string work_text(const RunRecord& run) {
-  std::string shape;
-  for (const auto& [name, size] : run.workload.shape) shape += fmt::format(", {} {}", name, size);
-  return fmt::format(
-      "{} in {} on {}{}", run.workload.name, run.workload.dtype,
-      run.environment.gpus.empty() ? run.workload.device : run.environment.gpus[0].name, shape);
+  const Workload& work = run.workload;
+  const std::string& where =
+      run.environment.gpus.empty() ? work.device : run.environment.gpus[0].name;
+  std::string text = work.name.empty() ? "a workload without a name" : work.name;
+  if (!work.dtype.empty()) text += " in " + work.dtype;
+  if (!where.empty()) text += " on " + where;
+  for (const auto& [name, size] : work.shape) text += fmt::format(", {} {}", name, size);
+  return text;
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ std::string render_terminal(const RunRecord& run, const Envelope& envelope, cons
         {{stack->mode == "proxy" ? fmt::format("{} (proxy)", stack->name())
                                  : std::string(stack->name())},
          {milliseconds(latency.p50_ns)},
-         {samples >= kSamplesForP95 ? milliseconds(latency.p95_ns) : "-"},
+         {samples >= kSamplesForP95 ? milliseconds(p95_of(*stack)) : "-"},
          {!run.is_whole()
               ? "-"
               : fmt::format("{:.3f}", *latency.p50_ns / *latency_of(*stacks[0]).p50_ns)},

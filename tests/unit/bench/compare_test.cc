@@ -101,6 +101,26 @@ TEST(BenchCompare, RunsInBlocksAreNotTakenForPairs) {
   EXPECT_EQ(drifting.stacks[0].outcome, Outcome::same);
 }
 
+TEST(BenchCompare, TwoRunsASideInBlocksSayNothingOfAGain) {
+  const auto with = [](std::size_t runs) {
+    std::vector<double> before = {50090, 43000, 50090}, after = {48260, 48000, 48260};
+    before.resize(runs);
+    after.resize(runs);
+    return compared(side("before", before, {0, 1, 2}), side("after", after, {10, 11, 12}));
+  };
+  const auto two = with(2);
+  const auto& p50 = kpi(two, Kpi::p50);
+  EXPECT_EQ(p50.outcome, Outcome::inconclusive);
+  EXPECT_EQ(p50.design, "in_blocks");
+  EXPECT_TRUE(p50.base_value && p50.candidate_value);
+  EXPECT_FALSE(p50.gain_percent || p50.low_percent || p50.p || p50.further_runs);
+  EXPECT_TRUE(p50.run_gains_percent.empty());
+  EXPECT_EQ(two.stacks[0].outcome, Outcome::inconclusive);
+  EXPECT_TRUE(contains(two.stacks[0].reason, "2 and 2 runs, one side after the other"))
+      << two.stacks[0].reason;
+  EXPECT_TRUE(kpi(with(3), Kpi::p50).gain_percent);
+}
+
 TEST(BenchCompare, P95NeedsItsSamples) {
   const auto with = [](std::size_t samples) {
     Side base = base_side(), candidate = candidate_side(kOther);

@@ -109,7 +109,7 @@ class BenchHistoryFiles : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(BenchHistoryFiles, KnowsRunsOnceAndKeepsThemWhenTheirFilesAreGone) {
+TEST_F(BenchHistoryFiles, KnowsRunsOnceAndForgetsThoseWhoseFilesAreGone) {
   for (std::size_t i = 0; i < 8; ++i) save(i, i < 4 ? 1000 : 1100);
   const auto first = history();
   ASSERT_TRUE(first) << first.error().message;
@@ -125,8 +125,47 @@ TEST_F(BenchHistoryFiles, KnowsRunsOnceAndKeepsThemWhenTheirFilesAreGone) {
   EXPECT_EQ(history()->added, 0u);
   std::filesystem::remove(folder_ + "/r00__test.json");
   save(8, 1100);
-  EXPECT_EQ(history()->added, 1u);
-  EXPECT_EQ(history()->runs, 9u);
+  const auto later = history();
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_EQ(later->added, 1u);
+  EXPECT_EQ(later->runs, 8u);
+  ASSERT_EQ(later->series.size(), 2u);
+  EXPECT_EQ(later->series[0].points.size(), 8u);
+  EXPECT_EQ(later->series[0].points[0].run, "r01");
+  // Also where nothing is new.
+  std::filesystem::remove(folder_ + "/r01__test.json");
+  EXPECT_EQ(history()->runs, 7u);
+  EXPECT_EQ(history()->series[0].points.size(), 7u);
+  EXPECT_EQ(history()->added, 0u);
+}
+
+TEST_F(BenchHistoryFiles, ARunIsKnownByTheNameOfItsFile) {
+  save(0, 1000);
+  std::filesystem::copy(folder_ + "/r00__test.json", folder_ + "/other__test.json");
+  ASSERT_TRUE(history());
+  EXPECT_EQ(history()->runs, 2u);
+  EXPECT_EQ(history()->added, 0u);
+}
+
+TEST_F(BenchHistoryFiles, ADamagedRunIsLeftOutAndToldWithAnIndexAndWithout) {
+  for (const std::string& damage :
+       {std::string(), std::string("{\"schema\": \"gpu"), std::string(100, '\0')})
+    for (const bool index : {true, false}) {
+      for (std::size_t i = 0; i < 3; ++i) {
+        std::filesystem::remove(folder_ + fmt::format("/r{:02}__test.json", i));
+        save(i, 1000);
+      }
+      ASSERT_TRUE(history());
+      std::ofstream(folder_ + "/r01__test.json", std::ios::binary) << damage;
+      if (!index) std::filesystem::remove(folder_ + "/history.sqlite");
+      const auto read = history();
+      ASSERT_TRUE(read) << read.error().message;
+      EXPECT_EQ(read->runs, 2u);
+      ASSERT_EQ(read->series.size(), 2u);
+      EXPECT_EQ(read->series[0].points.size(), 2u);
+      ASSERT_EQ(read->notes.size(), 1u);
+      EXPECT_TRUE(contains(read->notes[0], "r01__test.json is left out")) << read->notes[0];
+    }
 }
 
 TEST_F(BenchHistoryFiles, FiltersByStackKpiAndTag) {

@@ -90,6 +90,23 @@ TEST(BenchRun, ABadRepeatDoesNotCarryTheStack) {
   EXPECT_DOUBLE_EQ(*latency_of(run.stacks[0]).p50_ns, 101);
 }
 
+// numpy.percentile([100] * 18 + [200, 300], 95) is 205; of the repeats it is 100 and 255, in the
+// middle 177.5.
+TEST(BenchRun, P95IsOfTheSamplesOfAllRepeats) {
+  RunRecord run = run_of("r", std::vector<double>(10, 100));
+  auto& repeats = run.stacks[0].repeats;
+  repeats.push_back(repeats[0]);
+  repeats[1].samples_ns[8] = 200;
+  repeats[1].samples_ns[9] = 300;
+  EXPECT_NEAR(*p95_of(run.stacks[0]), 205, 1e-9);
+  EXPECT_NEAR(*latency_of(run.stacks[0]).p95_ns, 177.5, 1e-9);
+  // Of what stacks say without samples, the median.
+  for (auto& repeat : repeats) repeat.samples_ns.clear();
+  repeats[0].reported.p95_ns = 10;
+  repeats[1].reported.p95_ns = 30;
+  EXPECT_DOUBLE_EQ(*p95_of(run.stacks[0]), 20);
+}
+
 TEST(BenchRun, FingerprintIsOfTheMachineAndNotOfItsMoods) {
   Environment here;
   here.gpus = {{"NVIDIA H200", "GPU-1"}, {"NVIDIA H200", "GPU-2"}};
