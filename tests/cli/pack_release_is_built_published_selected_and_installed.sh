@@ -50,6 +50,10 @@ expect_exit 0 "$GPUREADY" pack list --json list.json
 expect_exit 0 "$GPUREADY" pack verify seed-libs
 expect_exit 0 "$GPUREADY" pack rollback seed-libs
 expect_in "variant modern, is current now" "$out"
+[ "$(jq -r .variant home/.config/seed-libs/gpu-package-info.json)" = modern ] || die "programs are told of the other version"
+(umask 000 && "$GPUREADY" pack install release --key "$public" --to open --variant modern --no-load-test -q)
+[ -z "$(find open -type f -perm /022)" ] || die "others can write to: $(find open -type f -perm /022)"
+rm -rf open
 expect_exit 0 "$GPUREADY" pack env seed-libs --json env.json
 expect_exit 0 "$GPUREADY" pack install release --no-load-test
 expect_exit 0 "$GPUREADY" pack env seed-libs --check

@@ -34,8 +34,8 @@ std::string architecture_range(const Variant& variant) {
   return least == most ? least.sm() : fmt::format("{}-{}", least.sm(), most.number());
 }
 
-Json info_document(const Release& release, const Variant& variant, const Installed& installed,
-                   const InstallTarget& target, const Places& places) {
+std::string info_text(const Manifest& manifest, const Variant& variant, const Installed& installed,
+                      const InstallTarget& target, const Places& places) {
   Json doc;
   doc["variant"] = variant.name;
   doc["architectures"] = architecture_range(variant);
@@ -47,12 +47,31 @@ Json info_document(const Release& release, const Variant& variant, const Install
   }
   put(doc, "gpuName", target.gpu_name);
   put(doc, "model", installed.model);
-  doc["version"] = release.manifest.version;
-  const auto folders = library_folders(places.store + "/current",
-                                       *release.manifest.find(members_of(variant.name).front()));
+  doc["version"] = manifest.version;
+  const auto folders =
+      library_folders(places.store + "/current", *manifest.find(members_of(variant.name).front()));
   doc["libsPath"] = folders.empty() ? places.store + "/current" : folders.front();
   doc["installedAt"] = installed.installed_utc;
-  return doc;
+  return dump(doc);
+}
+
+// Before anything is switched over: whether gpu-package-info.json can be written.
+Result<void> prepare_info(const Places& places, Storage& storage) {
+  if (places.info.empty()) return {};
+  TRY(make_folders(places.info.substr(0, places.info.rfind('/')), storage));
+  const auto status = storage.status(places.info);
+  if (status && status->kind != FileKind::regular)
+    return fail(ErrorKind::io,
+                places.info +
+                    ": programs look there for what is installed, and it is no file: "
+                    "move it away");
+  return {};
+}
+
+Result<void> write_info(Host& host, const Places& places, const std::string& text,
+                        Storage& storage) {
+  if (places.info.empty() || host.read_file(places.info).value_or("") == text) return {};
+  return write_file_atomically(places.info, text, kStoreFile, storage);
 }
 
 class Installer {
@@ -87,14 +106,16 @@ class Installer {
     const auto missing = TRY(find_missing());
     if (TRY(is_current())) {
       if (options_.always_test && !options_.dry_run) TRY(test(*outcome_.installed));
+      if (!options_.dry_run) tell_programs(renew_info());
       outcome_.end = InstallEnd::unchanged;
-      return options_.dry_run ? Result<void>() : write_info();
+      return {};
     }
     TRY(check_space());
     if (options_.dry_run) {
       outcome_.end = InstallEnd::planned;
       return {};
     }
+    TRY(prepare_info(options_.places, *options_.storage));
     // From here on no older release is accepted, whatever becomes of this one.
     TRY(store_.write_state(state_));
     TRY(store_.remove_incomplete());
@@ -197,11 +218,12 @@ class Installer {
       TRY(store_.remove_generation(installed.number));
       return tested;
     }
-    TRY(store_.complete(installed, release_.text, release_.signature));
+    const auto info = info_text(release_.manifest, *variant_, installed, target_, options_.places);
+    TRY(store_.complete(installed, release_.text, release_.signature, info));
     TRY(store_.activate(installed.number));
     outcome_.installed = std::move(installed);
-    TRY(write_info());
     outcome_.end = InstallEnd::installed;
+    tell_programs(write_info(host_, options_.places, info, *options_.storage));
     return {};
   }
 
@@ -254,14 +276,21 @@ class Installer {
                             join(outcome_.rejected_models, "; ")));
   }
 
-  Result<void> write_info() {
-    const auto& path = options_.places.info;
-    if (path.empty()) return {};
-    const auto text =
-        dump(info_document(release_, *variant_, *outcome_.installed, target_, options_.places));
-    if (host_.read_file(path).value_or("") == text) return {};
-    TRY(make_folders(path.substr(0, path.rfind('/')), *options_.storage));
-    return write_file_atomically(path, text, {}, *options_.storage);
+  Result<void> renew_info() {
+    const auto& now = *outcome_.installed;
+    const auto text = info_text(release_.manifest, *variant_, now, target_, options_.places);
+    if (store_.info_of(now.number).value_or("") != text) TRY(store_.write_info(now.number, text));
+    TRY(prepare_info(options_.places, *options_.storage));
+    return write_info(host_, options_.places, text, *options_.storage);
+  }
+
+  // The version is current: what programs are told of it undoes nothing.
+  void tell_programs(const Result<void>& told) {
+    if (!told)
+      outcome_.notes.push_back(
+          fmt::format("{} is not written, so programs that read it are not told of this version: "
+                      "{}. Install again when that is mended.",
+                      options_.places.info, told.error().message));
   }
 
   Host& host_;
@@ -430,7 +459,16 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
   if (!variant || !store.looks_whole(*number, *variant))
     return fail(ErrorKind::bad_input,
                 fmt::format("generation {} is not whole any more: install it again", *number));
+  // One that an older gpuready installed has no document of its own.
+  const auto kept = store.info_of(*number);
+  const auto info = kept ? *kept : info_text(manifest, *variant, installed, {}, places);
+  TRY(prepare_info(places, storage));
   TRY(store.activate(*number));
+  if (const auto told = write_info(host, places, info, storage); !told)
+    return fail(told.error().kind,
+                fmt::format("number {} is current now, but programs are not told of it: {}",
+                            *number, told.error().message),
+                told.error().code);
   return installed;
 }
 

@@ -96,6 +96,7 @@ struct InstallOutcome {
   bool without_ranges = false;
   std::vector<TriedLoad> tried;
   std::vector<std::string> rejected_models;  // those that did not load, and why
+  std::vector<std::string> notes;            // what else did not go as it should
 };
 
 InstallOutcome install(Host& host, Origin& origin, const Release& release,

@@ -59,6 +59,7 @@ class Best {
 
  private:
   BestInstall reported() {
+    for (const auto& note : report_.outcome.notes) report_.notes.push_back(printable(note));
     if (const auto identity = host_.identity(); identity && !report_.outcome.tried.empty())
       report_.load_report =
           load_report(release_.manifest, machine_, report_.outcome.tried, identity->unix_seconds);

@@ -20,6 +20,7 @@ namespace gpuready::pack {
 namespace {
 
 constexpr std::string_view kOwn = ".gpuready";
+constexpr const char* kInfoName = "gpu-package-info.json";
 constexpr std::chrono::milliseconds kLockPause{100};
 
 Result<void> unless_code(Result<void> result, int code) {
@@ -37,6 +38,9 @@ Result<T> read_record(Host& host, const std::string& path) {
 
 std::string Store::generation_path(std::uint64_t number) const {
   return fmt::format("{}/generations/{}", root_, number);
+}
+std::string Store::own_path(std::uint64_t number) const {
+  return fmt::format("{}/{}/", generation_path(number), kOwn);
 }
 std::string Store::object_path(const PackedFile& file) const {
   return fmt::format("{}/objects/{}{}", root_, file.sha256.value_or(""),
@@ -108,7 +112,7 @@ Result<StoreState> Store::state() const {
   return state;
 }
 Result<void> Store::write_state(const StoreState& state) {
-  return write_file_atomically(root_ + "/state.json", dump(value::write_fields(state)), {},
+  return write_file_atomically(root_ + "/state.json", dump(value::write_fields(state)), kStoreFile,
                                storage_);
 }
 
@@ -136,8 +140,7 @@ Result<std::vector<std::uint64_t>> Store::numbers() const {
 }
 
 Result<Installed> Store::installed(std::uint64_t number) const {
-  return read_record<Installed>(host_,
-                                fmt::format("{}/{}/installed.json", generation_path(number), kOwn));
+  return read_record<Installed>(host_, own_path(number) + "installed.json");
 }
 
 Result<std::vector<Installed>> Store::installed() const {
@@ -148,8 +151,7 @@ Result<std::vector<Installed>> Store::installed() const {
 }
 
 Result<std::string> Store::manifest_of(std::uint64_t number) const {
-  return host_.read_file(fmt::format("{}/{}/{}", generation_path(number), kOwn, kManifestName),
-                         kMostManifestBytes);
+  return host_.read_file(own_path(number) + std::string(kManifestName), kMostManifestBytes);
 }
 
 bool Store::has(const PackedFile& file) const {
@@ -191,12 +193,20 @@ Result<std::uint64_t> Store::stage(const Variant& variant) {
 }
 
 Result<void> Store::complete(const Installed& installed, const std::string& manifest,
-                             const std::string& signature) {
-  const auto folder = fmt::format("{}/{}/", generation_path(installed.number), kOwn);
-  TRY(write_file_atomically(folder + std::string(kManifestName), manifest, {}, storage_));
-  TRY(write_file_atomically(folder + std::string(kSignatureName), signature, {}, storage_));
-  return write_file_atomically(folder + "installed.json", dump(value::write_fields(installed)), {},
-                               storage_);
+                             const std::string& signature, const std::string& info) {
+  const auto folder = own_path(installed.number);
+  TRY(write_file_atomically(folder + std::string(kManifestName), manifest, kStoreFile, storage_));
+  TRY(write_file_atomically(folder + std::string(kSignatureName), signature, kStoreFile, storage_));
+  TRY(write_info(installed.number, info));
+  return write_file_atomically(folder + "installed.json", dump(value::write_fields(installed)),
+                               kStoreFile, storage_);
+}
+
+Result<std::string> Store::info_of(std::uint64_t number) const {
+  return host_.read_file(own_path(number) + kInfoName);
+}
+Result<void> Store::write_info(std::uint64_t number, const std::string& info) {
+  return write_file_atomically(own_path(number) + kInfoName, info, kStoreFile, storage_);
 }
 
 Result<void> Store::activate(std::uint64_t number) {

@@ -2,7 +2,8 @@
 //
 //   objects/<sha256>[x]          each file once, by its content; x: executable
 //   generations/<number>/...     one installed version: hard links to objects, symbolic links
-//   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json}
+//   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json,
+//                                   gpu-package-info.json}
 //   current -> generations/<number>
 //   state.json                   the trusted key, and the highest version that was ever seen
 //   lock                         held by whoever changes any of this
@@ -60,6 +61,10 @@ struct LockWait {
 };
 inline constexpr std::chrono::minutes kUsualLockWait{5};
 
+// Readable by all and writable by the owner alone, whatever the umask is: programs of any user read
+// what is installed, and whoever could write there would choose what they load.
+inline constexpr WriteOptions kStoreFile{.mode = 0644};
+
 struct StoreOutcome {
   std::uint64_t files = 0, bytes = 0;
 };
@@ -92,9 +97,12 @@ class Store {
 
   // The variant's files, all of which are objects, in a new generation. Nothing leads to it yet.
   Result<std::uint64_t> stage(const Variant& variant);
-  // Writes what belongs to it beside the files. From then on it counts as installed.
+  // Writes what belongs to it beside the files. From then on it counts as installed. `info`: what
+  // programs are told while it is current.
   Result<void> complete(const Installed& installed, const std::string& manifest,
-                        const std::string& signature);
+                        const std::string& signature, const std::string& info);
+  Result<std::string> info_of(std::uint64_t number) const;
+  Result<void> write_info(std::uint64_t number, const std::string& info);
   Result<void> activate(std::uint64_t number);
   Result<void> remove_generation(std::uint64_t number);
   // Generations that no kill left half made: all others are removed.
@@ -117,6 +125,7 @@ class Store {
 
  private:
   Result<void> check_ours() const;
+  std::string own_path(std::uint64_t number) const;    // "<generation>/.gpuready/"
   Result<std::vector<std::uint64_t>> numbers() const;  // of all folders, whole or not
   Result<void> place(const PackedFile& file, const std::string& folder);
 
