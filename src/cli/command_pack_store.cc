@@ -29,7 +29,18 @@ struct PackStoreOptions {
 
 Result<PackageState> state_of(const InstalledPackage& here) {
   const auto store = here.store();
-  return PackageState{here.places.store, TRY(store.current()), TRY(store.installed()), {}};
+  PackageState state{here.places.store, TRY(store.current()), TRY(store.installed()), {}};
+  if (!state.current) return state;
+  if (const auto now = store.installed(*state.current); !now)
+    state.problems.push_back(
+        fmt::format("number {} is current, and its record is damaged: {}. Install again.",
+                    *state.current, now.error().message));
+  return state;
+}
+
+// What the store's own files lack is no mistake in how the command was called.
+Exit exit_of_store_error(const Error& error) {
+  return pack::is_damage(error) ? Exit::unhealthy : exit_of_error(error);
 }
 
 struct Outcome {
@@ -108,7 +119,7 @@ int run_pack_store(const PackStoreOptions& options, const char* name,
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto outcome = work(options);
-  if (!outcome) return complain(outcome.error(), exit_of_error(outcome.error()));
+  if (!outcome) return complain(outcome.error(), exit_of_store_error(outcome.error()));
   Envelope envelope = begin_envelope(fmt::format("pack {}", name));
   if (!outcome->conclusion.empty()) envelope.conclusion = outcome->conclusion;
   for (const auto& package : outcome->packages)

@@ -54,6 +54,23 @@ expect_in "variant modern, is current now" "$out"
 (umask 000 && "$GPUREADY" pack install release --key "$public" --to open --variant modern --no-load-test -q)
 [ -z "$(find open -type f -perm /022)" ] || die "others can write to: $(find open -type f -perm /022)"
 rm -rf open
+# Damage of the store's own files is exit 1, with its place, and nothing is removed on a guess.
+expect_exit 0 "$GPUREADY" pack install release --key "$public" --to hurt --variant modern --no-load-test
+expect_exit 0 "$GPUREADY" pack install release --to hurt --variant latest --no-load-test
+cp hurt/generations/2/.gpuready/installed.json record && echo '{' >hurt/generations/2/.gpuready/installed.json
+expect_exit 1 "$GPUREADY" pack gc --to hurt
+expect_in "Nothing was removed" "$err"
+[ -d hurt/generations/1 ] || die "gc removed the version before a damaged one"
+expect_exit 1 "$GPUREADY" pack list --to hurt
+expect_in "number 2 is current, and its record is damaged" "$(echo $out)"
+expect_exit 1 "$GPUREADY" pack verify --to hurt
+expect_exit 1 "$GPUREADY" pack rollback --to hurt
+expect_exit 2 "$GPUREADY" pack rollback --to hurt --number 99
+mv record hurt/generations/2/.gpuready/installed.json
+cp hurt/state.json seen.json && sed -i 's/"highest_version": "[^"]*"/"highest_version": "new"/' hurt/state.json
+expect_exit 1 "$GPUREADY" pack install release --to hurt --variant modern --no-load-test
+expect_in 'hurt/state.json: highest_version is "new", which is no version' "$(echo $out)"
+mv seen.json hurt/state.json
 expect_exit 0 "$GPUREADY" pack env seed-libs --json env.json
 expect_exit 0 "$GPUREADY" pack install release --no-load-test
 expect_exit 0 "$GPUREADY" pack env seed-libs --check

@@ -15,6 +15,7 @@
 #include "pack/release/key_chain.h"
 #include "pack/release/recipe.h"
 #include "pack/store/fetch.h"
+#include "pack/store/installed.h"
 
 namespace gpuready::pack {
 namespace {
@@ -415,15 +416,19 @@ Result<void> check_history(const StoreState& seen, const Release& release, const
                 fmt::format("{} holds the package {}, not {}", store, seen.name, offered.name));
   if (!seen.highest_version) return {};
   const auto version = *parse_version(offered.version);
-  const auto highest = parse_version(*seen.highest_version).value_or(Version{});
-  if (version < highest)
+  const auto highest = parse_version(*seen.highest_version);
+  if (!highest)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: the highest version seen, \"{}\", is no version", store,
+                            printable(*seen.highest_version)));
+  if (version < *highest)
     return fail(
         ErrorKind::bad_input,
         fmt::format("{} offers version {}, and {} was seen before: a server that goes back may "
                     "hide a repair (gpuready pack rollback goes back on purpose, and gpuready pack "
                     "uninstall --forget forgets what was seen)",
                     where, offered.version, *seen.highest_version));
-  if (version == highest && seen.highest_sha256 &&
+  if (version == *highest && seen.highest_sha256 &&
       *seen.highest_sha256 != to_hex(sha256(release.text)))
     return fail(ErrorKind::bad_input,
                 fmt::format("{} offers a version {} that is not the one seen before: a release is "
@@ -453,12 +458,12 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
                             all.empty() ? "none is installed"
                                         : "those that are there: " + numbers_text(all)));
   const auto installed = TRY(store.installed(*number));
-  const auto manifest =
-      TRY(parse_manifest(TRY(store.manifest_of(*number)), "the installed manifest"));
+  const auto manifest = TRY(store.parsed_manifest(*number));
   const auto variant = manifest.find(installed.variant);
   if (!variant || !store.looks_whole(*number, *variant))
-    return fail(ErrorKind::bad_input,
-                fmt::format("generation {} is not whole any more: install it again", *number));
+    return as_damage(
+        {ErrorKind::bad_input, fmt::format("{}: number {} is not whole any more: install it again",
+                                           places.store, *number)});
   // One that an older gpuready installed has no document of its own.
   const auto kept = store.info_of(*number);
   const auto info = kept ? *kept : info_text(manifest, *variant, installed, {}, places);
@@ -481,8 +486,13 @@ Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& pl
   std::set<std::uint64_t> kept;
   if (const auto current = TRY(store.current())) {
     kept.insert(*current);
-    if (const auto now = store.installed(*current); now && now->previous)
-      kept.insert(*now->previous);
+    // What it needs, and which one was before it, is not guessed.
+    const auto now = read_current(store);
+    if (!now)
+      return Error{now.error().kind,
+                   now.error().message + ". Nothing was removed: install again first",
+                   now.error().code};
+    if (now->installed.previous) kept.insert(*now->installed.previous);
   }
   Collected collected;
   TRY(store.remove_incomplete());

@@ -17,10 +17,10 @@ Result<CurrentVersion> read_current(const Store& store) {
   const auto number = TRY(store.current());
   if (!number) return fail(ErrorKind::not_found, store.root() + ": no version is current");
   CurrentVersion current{TRY(store.installed(*number)), {}, TRY(store.manifest_of(*number))};
-  const auto where = store.generation_path(*number);
-  current.manifest = TRY(parse_manifest(current.text, where));
+  current.manifest = TRY(store.parsed_manifest(*number));
   if (!current.manifest.find(current.installed.variant))
-    return fail(ErrorKind::bad_input, where + ": its manifest lacks its variant");
+    return as_damage({ErrorKind::bad_input,
+                      store.generation_path(*number) + ": its manifest lacks its variant"});
   return current;
 }
 

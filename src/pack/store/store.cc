@@ -28,6 +28,14 @@ Result<void> unless_code(Result<void> result, int code) {
   return result;
 }
 
+constexpr int kDamage = EUCLEAN;  // what filesystems say of themselves
+
+template <class T>
+Result<T> or_damage(Result<T> result) {
+  if (result) return result;
+  return as_damage(std::move(result).error());
+}
+
 template <class T>
 Result<T> read_record(Host& host, const std::string& path) {
   const auto text = TRY(host.read_file(path, kMostManifestBytes));
@@ -35,6 +43,14 @@ Result<T> read_record(Host& host, const std::string& path) {
 }
 
 }  // namespace
+
+bool is_damage(const Error& error) { return error.code == kDamage; }
+Error as_damage(Error error) {
+  if (error.kind == ErrorKind::bad_input || error.kind == ErrorKind::not_found ||
+      error.kind == ErrorKind::too_large)
+    error.code = kDamage;
+  return error;
+}
 
 std::string Store::generation_path(std::uint64_t number) const {
   return fmt::format("{}/generations/{}", root_, number);
@@ -104,11 +120,16 @@ bool Store::remembers() const { return host_.exists(root_ + "/state.json"); }
 Result<StoreState> Store::state() const {
   auto state = read_record<StoreState>(host_, root_ + "/state.json");
   if (!state && state.error().kind == ErrorKind::not_found) return StoreState{};
+  if (state && state->highest_version && !parse_version(*state->highest_version))
+    state = fail(ErrorKind::bad_input,
+                 fmt::format("{}/state.json: highest_version is \"{}\", which is no version", root_,
+                             printable(*state->highest_version)));
   if (!state && state.error().kind == ErrorKind::bad_input)
-    return fail(ErrorKind::bad_input,
-                fmt::format("{}. It remembers the package's key and the highest version seen: put "
-                            "it back from a backup, or remove it and install again with --key",
-                            state.error().message));
+    return as_damage(
+        {ErrorKind::bad_input,
+         fmt::format("{}. It remembers the package's key and the highest version seen: put it "
+                     "back from a backup, or remove it and install again with --key",
+                     state.error().message)});
   return state;
 }
 Result<void> Store::write_state(const StoreState& state) {
@@ -123,8 +144,9 @@ Result<std::optional<std::uint64_t>> Store::current() const {
   const auto number = after_prefix(*link, "generations/");
   const auto value = number ? parse_uint(*number) : std::nullopt;
   if (!value)
-    return fail(ErrorKind::bad_input, fmt::format("{}: leads to {}, which gpuready did not make",
-                                                  current_path(), printable(*link)));
+    return as_damage(
+        {ErrorKind::bad_input, fmt::format("{}: leads to {}, which gpuready did not make",
+                                           current_path(), printable(*link))});
   return value;
 }
 
@@ -140,7 +162,7 @@ Result<std::vector<std::uint64_t>> Store::numbers() const {
 }
 
 Result<Installed> Store::installed(std::uint64_t number) const {
-  return read_record<Installed>(host_, own_path(number) + "installed.json");
+  return or_damage(read_record<Installed>(host_, own_path(number) + "installed.json"));
 }
 
 Result<std::vector<Installed>> Store::installed() const {
@@ -151,7 +173,12 @@ Result<std::vector<Installed>> Store::installed() const {
 }
 
 Result<std::string> Store::manifest_of(std::uint64_t number) const {
-  return host_.read_file(own_path(number) + std::string(kManifestName), kMostManifestBytes);
+  return or_damage(
+      host_.read_file(own_path(number) + std::string(kManifestName), kMostManifestBytes));
+}
+Result<Manifest> Store::parsed_manifest(std::uint64_t number) const {
+  return or_damage(
+      parse_manifest(TRY(manifest_of(number)), own_path(number) + std::string(kManifestName)));
 }
 
 bool Store::has(const PackedFile& file) const {
@@ -233,8 +260,7 @@ Result<void> Store::remove_incomplete() {
 Result<StoreOutcome> Store::remove_unused_objects() {
   std::set<std::string> kept;
   for (const auto& each : TRY(installed())) {
-    const auto manifest =
-        TRY(parse_manifest(TRY(manifest_of(each.number)), "the installed manifest"));
+    const auto manifest = TRY(parsed_manifest(each.number));
     if (const auto variant = manifest.find(each.variant))
       for (const auto& file : variant->files)
         if (!file.link) kept.insert(object_path(file));

@@ -65,6 +65,11 @@ inline constexpr std::chrono::minutes kUsualLockWait{5};
 // what is installed, and whoever could write there would choose what they load.
 inline constexpr WriteOptions kStoreFile{.mode = 0644};
 
+// A file that gpuready wrote into a store and that is missing or not readable as such any more: an
+// error of this kind is no mistake of the caller's.
+bool is_damage(const Error& error);
+Error as_damage(Error error);
+
 struct StoreOutcome {
   std::uint64_t files = 0, bytes = 0;
 };
@@ -91,6 +96,7 @@ class Store {
   Result<std::vector<Installed>> installed() const;  // whole ones, by number
   Result<Installed> installed(std::uint64_t number) const;
   Result<std::string> manifest_of(std::uint64_t number) const;  // its text
+  Result<Manifest> parsed_manifest(std::uint64_t number) const;
 
   bool has(const PackedFile& file) const;  // by name and size
   Result<AtomicFile> new_object(const PackedFile& file);
