@@ -77,8 +77,8 @@ Result<Outcome> verify(const PackStoreOptions& options) {
       state.problems.empty()
           ? fmt::format("All {} files ({}) are those that were signed.", variant.files.size(),
                         format_bytes(variant.content_bytes()))
-          : fmt::format("{} of {} files are not those that were signed: install again.",
-                        state.problems.size(), variant.files.size());
+          : fmt::format("{} problem{}: what is here is not what was signed. Install again.",
+                        state.problems.size(), state.problems.size() == 1 ? "" : "s");
   return Outcome{{std::move(state)}, std::move(conclusion)};
 }
 

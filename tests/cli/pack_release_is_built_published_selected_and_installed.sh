@@ -71,6 +71,15 @@ cp hurt/state.json seen.json && sed -i 's/"highest_version": "[^"]*"/"highest_ve
 expect_exit 1 "$GPUREADY" pack install release --to hurt --variant modern --no-load-test
 expect_in 'hurt/state.json: highest_version is "new", which is no version' "$(echo $out)"
 mv seen.json hurt/state.json
+# What was added is found, and a new installation goes without it.
+mkdir -p hurt/current/lib && echo evil >hurt/current/lib/libc.so.6 && echo evil >hurt/current/libcuda.so.1
+expect_exit 1 "$GPUREADY" pack verify --to hurt --json hurt.json
+[ "$(jq '.packages[0].problems | length' hurt.json)" = 2 ] || die "verify does not name both: $out"
+expect_in "generations/2/libcuda.so.1: the package has no such file: it was added" "$(echo $out)"
+expect_exit 0 "$GPUREADY" pack install release --to hurt --variant latest --no-load-test
+expect_exit 0 "$GPUREADY" pack verify --to hurt
+[ ! -e hurt/current/libcuda.so.1 ] || die "what was added is still there"
+rm -rf hurt
 expect_exit 0 "$GPUREADY" pack env seed-libs --json env.json
 expect_exit 0 "$GPUREADY" pack install release --no-load-test
 expect_exit 0 "$GPUREADY" pack env seed-libs --check

@@ -160,6 +160,8 @@ class Installer {
     if (!now || now->variant != variant_->name) return false;
     if (store_.manifest_of(*previous_).value_or("") != release_.text) return false;
     if (!store_.looks_whole(*previous_, *variant_)) return false;
+    if (const auto added = store_.added(*previous_, *variant_); !added || !added->empty())
+      return false;
     // One that `verify` has found damaged is gone from the objects.
     if (!std::ranges::all_of(variant_->files,
                              [&](const auto& file) { return file.link || store_.has(file); }))

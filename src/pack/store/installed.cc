@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "pack/release/minisign.h"
 
 namespace gpuready::pack {
@@ -34,6 +35,8 @@ Result<std::vector<std::string>> verify_current(Host& host, Store& store,
   if (!damaged.empty())
     if (const auto lock = store.open())
       for (const auto& damage : damaged) (void)store.forget_object(*damage.file);
+  for (const auto& path : TRY(store.added(current.installed.number, variant)))
+    problems.push_back(printable(path) + ": the package has no such file: it was added");
   const auto key = TRY(store.state()).key;
   const auto manifest = fmt::format("{}/.gpuready/{}",
                                     store.generation_path(current.installed.number), kManifestName);

@@ -28,6 +28,16 @@ Result<void> unless_code(Result<void> result, int code) {
   return result;
 }
 
+VariantNames names_of(const Variant& variant) {
+  VariantNames names;
+  for (const auto& file : variant.files) {
+    names.files.insert(file.path);
+    for (auto at = file.path.find('/'); at != file.path.npos; at = file.path.find('/', at + 1))
+      names.folders.insert(file.path.substr(0, at));
+  }
+  return names;
+}
+
 constexpr int kDamage = EUCLEAN;  // what filesystems say of themselves
 
 template <class T>
@@ -209,9 +219,7 @@ Result<std::uint64_t> Store::stage(const Variant& variant) {
   const auto number = all.empty() ? 1 : all.back() + 1;
   const auto folder = generation_path(number);
   std::set<std::string> folders = {folder, folder + "/" + std::string(kOwn)};
-  for (const auto& file : variant.files)
-    for (auto at = file.path.find('/'); at != file.path.npos; at = file.path.find('/', at + 1))
-      folders.insert(folder + "/" + file.path.substr(0, at));
+  for (const auto& each : names_of(variant).folders) folders.insert(folder + "/" + each);
   for (const auto& each : folders) TRY(storage_.make_folder(each, 0755));  // sorted: parents first
   for (const auto& file : variant.files) TRY(place(file, folder));
   for (const auto& each : folders) TRY(storage_.sync_folder(each));
@@ -316,6 +324,27 @@ std::vector<Store::Damage> Store::damaged(std::uint64_t number, const Variant& v
       wrong.push_back({&file, path + ": its content was changed"});
   }
   return wrong;
+}
+
+Result<void> Store::look_for_added(const std::string& folder, const std::string& inside,
+                                   const VariantNames& names,
+                                   std::vector<std::string>& found) const {
+  for (const auto& name : TRY(host_.list_directory(folder))) {
+    const auto path = inside + name, full = folder + "/" + name;
+    if (path == kOwn || names.files.contains(path)) continue;
+    const auto status = host_.status(full);
+    if (names.folders.contains(path) && !host_.read_link(full) && status &&
+        status->kind == FileKind::directory)
+      TRY(look_for_added(full, path + "/", names, found));
+    else
+      found.push_back(full);
+  }
+  return {};
+}
+Result<std::vector<std::string>> Store::added(std::uint64_t number, const Variant& variant) const {
+  std::vector<std::string> found;
+  TRY(look_for_added(generation_path(number), "", names_of(variant), found));
+  return found;
 }
 
 Result<void> Store::forget_object(const PackedFile& file) {

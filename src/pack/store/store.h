@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,11 @@ struct StoreOutcome {
   std::uint64_t files = 0, bytes = 0;
 };
 
+// Paths in a generation.
+struct VariantNames {
+  std::set<std::string> files, folders;
+};
+
 class Store {
  public:
   Store(Host& host, Storage& storage, std::string root)
@@ -126,11 +132,16 @@ class Store {
   };
   // Everything hashed: what is not as it was signed.
   std::vector<Damage> damaged(std::uint64_t number, const Variant& variant) const;
+  // Names in a generation that the variant does not hold: whoever put them there chooses what
+  // programs load. A folder of them is named once; a link in place of a folder counts, too.
+  Result<std::vector<std::string>> added(std::uint64_t number, const Variant& variant) const;
   // So that no later version shares it, and the next installation fetches it.
   Result<void> forget_object(const PackedFile& file);
 
  private:
   Result<void> check_ours() const;
+  Result<void> look_for_added(const std::string& folder, const std::string& inside,
+                              const VariantNames& names, std::vector<std::string>& found) const;
   std::string own_path(std::uint64_t number) const;    // "<generation>/.gpuready/"
   Result<std::vector<std::uint64_t>> numbers() const;  // of all folders, whole or not
   Result<void> place(const PackedFile& file, const std::string& folder);
