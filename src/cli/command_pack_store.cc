@@ -54,7 +54,7 @@ Result<Outcome> list(const PackStoreOptions& options) {
     outcome.packages.push_back(TRY(state_of(TRY(open_here(options.name, options.to)))));
   } else {
     const auto host = make_live_host();
-    const auto home = host->environment("HOME").value_or("") + "/.local/share";
+    const auto home = TRY(pack::home_folder(*host)) + "/.local/share";
     for (const auto& name : host->list_directory(home).value_or(std::vector<std::string>())) {
       PackStoreOptions one = options;
       one.name = name;

@@ -79,7 +79,17 @@ expect_in "generations/2/libcuda.so.1: the package has no such file: it was adde
 expect_exit 0 "$GPUREADY" pack install release --to hurt --variant latest --no-load-test
 expect_exit 0 "$GPUREADY" pack verify --to hurt
 [ ! -e hurt/current/libcuda.so.1 ] || die "what was added is still there"
-rm -rf hurt
+ln -sfn hurt link && expect_exit 0 "$GPUREADY" pack uninstall --to link --forget
+[ -L link ] && [ -z "$(ls hurt)" ] || die "a link to the folder is gone, or something is left"
+rm -rf hurt link
+expect_exit 2 "$GPUREADY" pack install release --key "$public" --to a:b --variant modern --no-load-test
+expect_in "splits LD_LIBRARY_PATH" "$(echo $out)"
+[ ! -e a:b ] || die "something was installed into a:b"
+expect_exit 2 env -u HOME "$GPUREADY" pack list
+expect_in "HOME is not set" "$err"
+expect_exit 2 "$GPUREADY" pack install release --key "$public" --to early --variant cpu --report nowhere/report.json
+expect_in "nowhere/report.json cannot be written" "$err"
+[ ! -e early ] || die "it was installed though its report cannot be written"
 expect_exit 0 "$GPUREADY" pack env seed-libs --json env.json
 expect_exit 0 "$GPUREADY" pack install release --no-load-test
 expect_exit 0 "$GPUREADY" pack env seed-libs --check

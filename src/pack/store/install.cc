@@ -366,14 +366,27 @@ std::string_view to_string(InstallEnd end) {
   return "failed";
 }
 
-Result<Places> default_places(Host& host, const std::string& name) {
-  if (const auto wrong = wrong_with_name(name))
-    return fail(ErrorKind::bad_input, name + ": " + *wrong);
+Result<std::string> home_folder(Host& host) {
   const auto home = host.environment("HOME");
   if (!home || !home->starts_with('/'))
     return fail(ErrorKind::bad_input, "HOME is not set: name the folder with --to");
-  return Places{fmt::format("{}/.local/share/{}/gpu-libs", *home, name),
-                fmt::format("{}/.config/{}/gpu-package-info.json", *home, name)};
+  return *home;
+}
+
+Result<void> check_searchable(const std::string& folder) {
+  if (folder.find_first_of(":;") == folder.npos) return {};
+  return fail(ErrorKind::bad_input,
+              folder +
+                  ": the system's loader splits LD_LIBRARY_PATH at ':' and ';', so nothing "
+                  "would be found there: name another folder with --to");
+}
+
+Result<Places> default_places(Host& host, const std::string& name) {
+  if (const auto wrong = wrong_with_name(name))
+    return fail(ErrorKind::bad_input, name + ": " + *wrong);
+  const auto home = TRY(home_folder(host));
+  return Places{fmt::format("{}/.local/share/{}/gpu-libs", home, name),
+                fmt::format("{}/.config/{}/gpu-package-info.json", home, name)};
 }
 
 Result<Release> read_release(Host& host, Origin& origin, const std::optional<PublicKey>& key,

@@ -295,7 +295,8 @@ Result<void> Store::remove_versions() {
 Result<void> Store::remove_all() {
   TRY(remove_versions());
   for (const char* name : {"/state.json", "/lock"}) TRY(remove_tree(host_, storage_, root_ + name));
-  return unless_code(storage_.remove_folder(root_), ENOTEMPTY);
+  // A link to the folder is its owner's, and stays.
+  return unless_code(unless_code(storage_.remove_folder(root_), ENOTEMPTY), ENOTDIR);
 }
 
 bool Store::looks_whole(std::uint64_t number, const Variant& variant) const {
