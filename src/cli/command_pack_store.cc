@@ -38,6 +38,10 @@ Result<PackageState> state_of(const InstalledPackage& here) {
   return state;
 }
 
+Result<PackageState> state_of_name(const std::string& name) {
+  return state_of(TRY(open_here(name, std::nullopt)));
+}
+
 // What the store's own files lack is no mistake in how the command was called.
 Exit exit_of_store_error(const Error& error) {
   return pack::is_damage(error) ? Exit::unhealthy : exit_of_error(error);
@@ -56,10 +60,12 @@ Result<Outcome> list(const PackStoreOptions& options) {
     const auto host = make_live_host();
     const auto home = TRY(pack::home_folder(*host)) + "/.local/share";
     for (const auto& name : host->list_directory(home).value_or(std::vector<std::string>())) {
-      PackStoreOptions one = options;
-      one.name = name;
-      if (const auto here = open_here(one.name, one.to))
-        outcome.packages.push_back(TRY(state_of(*here)));
+      const auto state = state_of_name(name);
+      if (state)
+        outcome.packages.push_back(*state);
+      else if (pack::is_damage(state.error()))  // which hides none of the others
+        outcome.packages.push_back(
+            {fmt::format("{}/{}/gpu-libs", home, name), {}, {}, {state.error().message}});
     }
     if (outcome.packages.empty()) outcome.conclusion = "No package is installed in " + home + ".";
   }

@@ -69,13 +69,13 @@ expect_exit 2 "$GPUREADY" pack rollback --to hurt --number 99
 mv record hurt/generations/2/.gpuready/installed.json
 cp hurt/state.json seen.json && sed -i 's/"highest_version": "[^"]*"/"highest_version": "new"/' hurt/state.json
 expect_exit 1 "$GPUREADY" pack install release --to hurt --variant modern --no-load-test
-expect_in 'hurt/state.json: highest_version is "new", which is no version' "$(echo $out)"
+expect_in 'highest_version is "new", which is no version' "$(echo $out)"
 mv seen.json hurt/state.json
 # What was added is found, and a new installation goes without it.
 mkdir -p hurt/current/lib && echo evil >hurt/current/lib/libc.so.6 && echo evil >hurt/current/libcuda.so.1
 expect_exit 1 "$GPUREADY" pack verify --to hurt --json hurt.json
 [ "$(jq '.packages[0].problems | length' hurt.json)" = 2 ] || die "verify does not name both: $out"
-expect_in "generations/2/libcuda.so.1: the package has no such file: it was added" "$(echo $out)"
+expect_in "/generations/2/libcuda.so.1: the package has no such file: it was added" "$(jq -r '.packages[0].problems[]' hurt.json)"
 expect_exit 0 "$GPUREADY" pack install release --to hurt --variant latest --no-load-test
 expect_exit 0 "$GPUREADY" pack verify --to hurt
 [ ! -e hurt/current/libcuda.so.1 ] || die "what was added is still there"
@@ -85,6 +85,10 @@ rm -rf hurt link
 expect_exit 2 "$GPUREADY" pack install release --key "$public" --to a:b --variant modern --no-load-test
 expect_in "splits LD_LIBRARY_PATH" "$(echo $out)"
 [ ! -e a:b ] || die "something was installed into a:b"
+mkdir -p home/.local/share/odd/gpu-libs/generations && echo '{' >home/.local/share/odd/gpu-libs/state.json
+expect_exit 1 "$GPUREADY" pack list --json list.json
+expect_in "odd/gpu-libs/state.json" "$(jq -r '.packages[].problems[]?' list.json)"
+rm -rf home/.local/share/odd
 expect_exit 2 env -u HOME "$GPUREADY" pack list
 expect_in "HOME is not set" "$err"
 expect_exit 2 "$GPUREADY" pack install release --key "$public" --to early --variant cpu --report nowhere/report.json

@@ -66,8 +66,8 @@ TEST(Stream, EndsWhereTheBytesDo) {
       elf({.type = 3, .machine = 62}, {{".nv_fatbin", fat_binary({cubin_entry(80)})}});
   for (std::size_t size = 0; size < file.size(); size += 7) {
     expect_same(Bytes(file).first(size), 13);
-    if (const auto cut = inspect_bytes("", Bytes(file).first(size)).elf)
-      EXPECT_TRUE(cut->problem.starts_with("it is cut short")) << size;
+    const auto cut = inspect_bytes("", Bytes(file).first(size)).elf;
+    EXPECT_TRUE(!cut || cut->problem.starts_with("it is cut short")) << size;
   }
   EXPECT_EQ(inspect_bytes("", file).elf->problem, "");
 }
