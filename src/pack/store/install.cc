@@ -56,22 +56,29 @@ std::string info_text(const Manifest& manifest, const Variant& variant, const In
   return dump(doc);
 }
 
+Result<void> make_info_folder(const Places& places, Storage& storage) {
+  return make_folders(places.info.substr(0, places.info.rfind('/')), storage);
+}
+
 // Before anything is switched over: whether gpu-package-info.json can be written.
 Result<void> prepare_info(const Places& places, Storage& storage) {
   if (places.info.empty()) return {};
-  TRY(make_folders(places.info.substr(0, places.info.rfind('/')), storage));
-  const auto status = storage.status(places.info);
-  if (status && status->kind != FileKind::regular)
-    return fail(ErrorKind::io,
-                places.info +
-                    ": programs look there for what is installed, and it is no file: "
-                    "move it away");
-  return {};
+  const auto begun = [&]() -> Result<AtomicFile> {
+    TRY(make_info_folder(places, storage));
+    return AtomicFile::create(places.info, kStoreFile, storage);  // nothing is left of it
+  }();
+  if (begun) return {};
+  return fail(ErrorKind::io,
+              fmt::format("{}: programs look there for what is installed, and it cannot be written "
+                          "({}): move away what is in its place, or name another folder with --to",
+                          places.info, begun.error().message),
+              begun.error().code);
 }
 
 Result<void> write_info(Host& host, const Places& places, const std::string& text,
                         Storage& storage) {
   if (places.info.empty() || host.read_file(places.info).value_or("") == text) return {};
+  TRY(make_info_folder(places, storage));
   return write_file_atomically(places.info, text, kStoreFile, storage);
 }
 
@@ -283,7 +290,6 @@ class Installer {
     const auto& now = *outcome_.installed;
     const auto text = info_text(release_.manifest, *variant_, now, target_, options_.places);
     if (store_.info_of(now.number).value_or("") != text) TRY(store_.write_info(now.number, text));
-    TRY(prepare_info(options_.places, *options_.storage));
     return write_info(host_, options_.places, text, *options_.storage);
   }
 
