@@ -16,7 +16,7 @@
 namespace gpuready::pack {
 namespace {
 
-constexpr std::size_t kStep = 256u << 10;
+constexpr std::size_t kFeedStep = 256u << 10;
 
 // Gives a source's bytes as they stand in its window.
 class Plain {
@@ -24,7 +24,7 @@ class Plain {
   explicit Plain(Source& source) : source_(source) {}
   Result<Bytes> next() {
     source_.skip(given_);
-    const Bytes now = slice(source_.peek(kStep), 0, kStep);
+    const Bytes now = slice(source_.peek(kFeedStep), 0, kFeedStep);
     given_ = now.size();
     if (const auto error = source_.error(); now.empty() && error) return *error;
     return now;
@@ -44,7 +44,7 @@ bool is_gzip(Source& source) {
 // checks the sum and the size at the end of each, which libarchive passes over.
 class Gunzip {
  public:
-  explicit Gunzip(Source& source) : source_(source), to_(kStep) {
+  explicit Gunzip(Source& source) : source_(source), to_(kFeedStep) {
     constexpr int kGzipAlone = 16;
     if (inflateInit2(&stream_, MAX_WBITS + kGzipAlone) != Z_OK)
       error_ = Error{ErrorKind::too_large, "there is not enough memory to unpack it"};
@@ -56,15 +56,15 @@ class Gunzip {
   // What came before damage is given before its error.
   Result<Bytes> next() {
     stream_.next_out = to_.data();
-    stream_.avail_out = kStep;
-    while (stream_.avail_out == kStep && !ended_ && !error_) step();
-    if (stream_.avail_out == kStep && error_) return *error_;
-    return Bytes(to_).first(kStep - stream_.avail_out);
+    stream_.avail_out = kFeedStep;
+    while (stream_.avail_out == kFeedStep && !ended_ && !error_) step();
+    if (stream_.avail_out == kFeedStep && error_) return *error_;
+    return Bytes(to_).first(kFeedStep - stream_.avail_out);
   }
 
  private:
   void step() {
-    const Bytes from = slice(source_.peek(kStep), 0, kStep);
+    const Bytes from = slice(source_.peek(kFeedStep), 0, kFeedStep);
     if (from.empty()) {
       error_ = source_.error().value_or(Error{ErrorKind::truncated, "it is cut short"});
       return;
