@@ -41,6 +41,7 @@ Result<EnvReport> environment_of(const InstalledPackage& here,
   EnvReport found;
   found.folders = pack::library_folders(
       here.places.store + "/current" + (below.empty() ? "" : "/" + below), variant);
+  for (const auto& folder : found.folders) TRY(pack::check_searchable(folder));
   LibrarySearch search(*here.host);
   for (const auto& file : variant.files) {
     const std::string name(base_name(file.path));

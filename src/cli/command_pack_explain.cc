@@ -4,10 +4,12 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
 #include "cli/pack_options.h"
+#include "pack/store/url_stream.h"
 #include "report/exit_rules.h"
 #include "report/pack/explain_report.h"
 
@@ -32,6 +34,13 @@ Result<std::optional<Version>> version_option(const char* option,
   return version;
 }
 
+// "12" is 12.0, as CUDA's versions are written.
+Result<std::optional<Version>> cuda_option(const std::optional<std::string>& text) {
+  auto version = TRY(version_option("--cuda", text));
+  if (version && version->parts.size() == 1) version->parts.push_back(0);
+  return version;
+}
+
 struct Subject {
   std::vector<ExplainedGpu> gpus;
   pack::Driver driver;
@@ -40,7 +49,7 @@ struct Subject {
 Result<Subject> named(const PackExplainOptions& options) {
   Subject subject;
   for (const std::string& name : options.gpus) {
-    auto gpu = pack::parse_target_gpu(name);
+    auto gpu = pack::parse_target_gpu(trim(name));
     if (!gpu)
       return fail(ErrorKind::bad_input,
                   fmt::format("--gpu {}: name a compute capability, such as 8.6, or a target of "
@@ -78,6 +87,9 @@ Result<Subject> of_machine(const PackExplainOptions& options) {
 int run_pack_explain(const PackExplainOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
+  const auto host = make_live_host();
+  if (!pack::is_url(options.path))
+    if (const auto there = host->status(options.path); !there) return complain(there.error());
   auto subject = options.gpus.empty() ? of_machine(options) : named(options);
   if (!subject)
     return complain(subject.error(), subject.error().kind == ErrorKind::no_device
@@ -85,13 +97,12 @@ int run_pack_explain(const PackExplainOptions& options) {
                                          : Exit::usage);
   const auto driver = version_option("--driver", options.driver);
   if (!driver) return complain(driver.error());
-  const auto cuda = version_option("--cuda", options.cuda);
+  const auto cuda = cuda_option(options.cuda);
   if (!cuda) return complain(cuda.error());
   // What is named goes before what the machine says; its CUDA then follows from the driver.
   if (*driver) subject->driver = {.version = *driver, .cuda = {}};
   if (*cuda) subject->driver.cuda = *cuda;
 
-  const auto host = make_live_host();
   const auto inspection = inspect_shown(*host, options.path, options.globals.quiet);
   if (!inspection) return complain(inspection.error());
   const Explanation explanation =
@@ -124,7 +135,8 @@ void declare_pack_explain(CommandSpec& command) {
       {.name = "--replay",
        .value = &options->globals.replay,
        .help = "Answer for the machine of a recording",
-       .type = "FILE"},
+       .type = "FILE",
+       .excludes = "--gpu"},
   });
   add_output(command, options->globals);
   command.footer =

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
@@ -73,6 +74,17 @@ InstallReport install(const PackInstallOptions& options) {
   return pack::install_best(*host, **origin, *machine, best);
 }
 
+// Begins a file there and leaves nothing of it.
+Result<void> may_be_written(const std::string& path) {
+  const auto begun = AtomicFile::create(path);
+  if (begun) return {};
+  return fail(begun.error().kind,
+              fmt::format("--report: {} cannot be written ({}): name another file; nothing was "
+                          "installed",
+                          path, begun.error().message),
+              begun.error().code);
+}
+
 // Nothing is installed yet: what would keep the report from being written, and the key that signs.
 Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& options) {
   if (!options.report) return std::nullopt;
@@ -80,6 +92,8 @@ Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& 
     return fail(ErrorKind::bad_input,
                 "--report says what loaded on this machine: it does not go with --dry-run, "
                 "--no-load-test, --for or --replay");
+  TRY(may_be_written(*options.report));
+  if (options.report_key) TRY(may_be_written(*options.report + ".minisig"));
   if (!options.report_key) return std::nullopt;
   const auto host = make_live_host();
   return TRY(read_secret_key(*host, *options.report_key, options.password_file));
@@ -116,8 +130,9 @@ int run_pack_install(const PackInstallOptions& options) {
   envelope.notes = report.notes;
   if (options.report) {
     const auto told = write_report(options, *key, report.load_report, envelope.tool_version);
-    if (!told) return complain(told.error(), exit_of_error(told.error()));
-    envelope.notes.push_back(*told);
+    envelope.notes.push_back(told ? *told : printable(told.error().message));
+    // What was installed is installed, and is told all the same.
+    if (!told && envelope.exit == Exit::ok) envelope.exit = exit_of_error(told.error());
   }
   return deliver_report(envelope, report, start, options.globals);
 }

@@ -29,7 +29,22 @@ struct PackStoreOptions {
 
 Result<PackageState> state_of(const InstalledPackage& here) {
   const auto store = here.store();
-  return PackageState{here.places.store, TRY(store.current()), TRY(store.installed()), {}};
+  PackageState state{here.places.store, TRY(store.current()), TRY(store.installed()), {}};
+  if (!state.current) return state;
+  if (const auto now = store.installed(*state.current); !now)
+    state.problems.push_back(
+        fmt::format("number {} is current, and its record is damaged: {}. Install again.",
+                    *state.current, now.error().message));
+  return state;
+}
+
+Result<PackageState> state_of_name(const std::string& name) {
+  return state_of(TRY(open_here(name, std::nullopt)));
+}
+
+// What the store's own files lack is no mistake in how the command was called.
+Exit exit_of_store_error(const Error& error) {
+  return pack::is_damage(error) ? Exit::unhealthy : exit_of_error(error);
 }
 
 struct Outcome {
@@ -43,12 +58,14 @@ Result<Outcome> list(const PackStoreOptions& options) {
     outcome.packages.push_back(TRY(state_of(TRY(open_here(options.name, options.to)))));
   } else {
     const auto host = make_live_host();
-    const auto home = host->environment("HOME").value_or("") + "/.local/share";
+    const auto home = TRY(pack::home_folder(*host)) + "/.local/share";
     for (const auto& name : host->list_directory(home).value_or(std::vector<std::string>())) {
-      PackStoreOptions one = options;
-      one.name = name;
-      if (const auto here = open_here(one.name, one.to))
-        outcome.packages.push_back(TRY(state_of(*here)));
+      const auto state = state_of_name(name);
+      if (state)
+        outcome.packages.push_back(*state);
+      else if (pack::is_damage(state.error()))  // which hides none of the others
+        outcome.packages.push_back(
+            {fmt::format("{}/{}/gpu-libs", home, name), {}, {}, {state.error().message}});
     }
     if (outcome.packages.empty()) outcome.conclusion = "No package is installed in " + home + ".";
   }
@@ -66,8 +83,8 @@ Result<Outcome> verify(const PackStoreOptions& options) {
       state.problems.empty()
           ? fmt::format("All {} files ({}) are those that were signed.", variant.files.size(),
                         format_bytes(variant.content_bytes()))
-          : fmt::format("{} of {} files are not those that were signed: install again.",
-                        state.problems.size(), variant.files.size());
+          : fmt::format("{} problem{}: what is here is not what was signed. Install again.",
+                        state.problems.size(), state.problems.size() == 1 ? "" : "s");
   return Outcome{{std::move(state)}, std::move(conclusion)};
 }
 
@@ -108,7 +125,7 @@ int run_pack_store(const PackStoreOptions& options, const char* name,
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto outcome = work(options);
-  if (!outcome) return complain(outcome.error(), exit_of_error(outcome.error()));
+  if (!outcome) return complain(outcome.error(), exit_of_store_error(outcome.error()));
   Envelope envelope = begin_envelope(fmt::format("pack {}", name));
   if (!outcome->conclusion.empty()) envelope.conclusion = outcome->conclusion;
   for (const auto& package : outcome->packages)

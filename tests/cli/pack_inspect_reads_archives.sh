@@ -43,7 +43,7 @@ def ar(members):
     return out
 
 def write(name, data):
-    os.makedirs(os.path.dirname(name), exist_ok=True)
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     open(name, "wb").write(data)
 
 lib = [("lib/x.fatbin", code), ("read.me", b"text" * 300)]
@@ -82,6 +82,11 @@ write("bad/twice.tar", tar([("x.fatbin", code), ("x.fatbin", code)]))
 write("bad/device.tar", tar([("null", (tarfile.CHRTYPE, "")), ("x.fatbin", code)]))
 write("bad/cut.tar", tar([("big", bytes(100000))])[:50000])
 write("bad/cut.tar.gz", gzip.compress(tar([("big", os.urandom(100000))]))[:50000])
+for name, at, data in ("crc.tar.gz", -8, one), ("size.tar.gz", -4, one), ("crc.gz", -8, b"text"):
+    packed = bytearray(gzip.compress(data))
+    packed[at] ^= 1
+    write("bad/" + name, packed)
+write("good-members.tar.gz", gzip.compress(one[:5000]) + gzip.compress(one[5000:]) + bytes(100))
 write("bad/cut.whl", pack([("big", os.urandom(100000))])[:50000])
 write("bad/checksum.whl", pack([("x", b"A" * 1000)], zipfile.ZIP_STORED).replace(b"AAAA", b"AAAB", 1))
 write("bad/unlisted.whl", pack([("unseen", code)], zipfile.ZIP_STORED)[:30 + 6 + len(code)] + pack([("seen", b"1")]))
@@ -139,6 +144,9 @@ expect_bad twice.tar "twice.tar!x.fatbin: the archive holds this name twice"
 expect_bad device.tar "device.tar!null: a device"
 expect_bad cut.tar "runcated"
 expect_bad cut.tar.gz "cut.tar.gz"
+for file in crc.tar.gz size.tar.gz crc.gz; do expect_bad $file "gzip finds it damaged"; done
+expect_exit 0 "$GPUREADY" pack inspect good-members.tar.gz --json document.json
+[ "$(names_of)" = "good-members.tar.gz!lib/x.fatbin" ] || die "two members of gzip hold: $(names_of)"
 expect_bad cut.whl "cut short"
 expect_bad checksum.whl "its checksum is not"
 expect_bad unlisted.whl "unlisted.whl!unseen: the archive's directory does not name it"

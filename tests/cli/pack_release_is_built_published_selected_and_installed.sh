@@ -50,6 +50,50 @@ expect_exit 0 "$GPUREADY" pack list --json list.json
 expect_exit 0 "$GPUREADY" pack verify seed-libs
 expect_exit 0 "$GPUREADY" pack rollback seed-libs
 expect_in "variant modern, is current now" "$out"
+[ "$(jq -r .variant home/.config/seed-libs/gpu-package-info.json)" = modern ] || die "programs are told of the other version"
+(umask 000 && "$GPUREADY" pack install release --key "$public" --to open --variant modern --no-load-test -q)
+[ -z "$(find open -type f -perm /022)" ] || die "others can write to: $(find open -type f -perm /022)"
+rm -rf open
+# Damage of the store's own files is exit 1, with its place, and nothing is removed on a guess.
+expect_exit 0 "$GPUREADY" pack install release --key "$public" --to hurt --variant modern --no-load-test
+expect_exit 0 "$GPUREADY" pack install release --to hurt --variant latest --no-load-test
+cp hurt/generations/2/.gpuready/installed.json record && echo '{' >hurt/generations/2/.gpuready/installed.json
+expect_exit 1 "$GPUREADY" pack gc --to hurt
+expect_in "Nothing was removed" "$err"
+[ -d hurt/generations/1 ] || die "gc removed the version before a damaged one"
+expect_exit 1 "$GPUREADY" pack list --to hurt
+expect_in "number 2 is current, and its record is damaged" "$(echo $out)"
+expect_exit 1 "$GPUREADY" pack verify --to hurt
+expect_exit 1 "$GPUREADY" pack rollback --to hurt
+expect_exit 2 "$GPUREADY" pack rollback --to hurt --number 99
+mv record hurt/generations/2/.gpuready/installed.json
+cp hurt/state.json seen.json && sed -i 's/"highest_version": "[^"]*"/"highest_version": "new"/' hurt/state.json
+expect_exit 1 "$GPUREADY" pack install release --to hurt --variant modern --no-load-test
+expect_in 'highest_version is "new", which is no version' "$(echo $out)"
+mv seen.json hurt/state.json
+# What was added is found, and a new installation goes without it.
+mkdir -p hurt/current/lib && echo evil >hurt/current/lib/libc.so.6 && echo evil >hurt/current/libcuda.so.1
+expect_exit 1 "$GPUREADY" pack verify --to hurt --json hurt.json
+[ "$(jq '.packages[0].problems | length' hurt.json)" = 2 ] || die "verify does not name both: $out"
+expect_in "/generations/2/libcuda.so.1: the package has no such file: it was added" "$(jq -r '.packages[0].problems[]' hurt.json)"
+expect_exit 0 "$GPUREADY" pack install release --to hurt --variant latest --no-load-test
+expect_exit 0 "$GPUREADY" pack verify --to hurt
+[ ! -e hurt/current/libcuda.so.1 ] || die "what was added is still there"
+ln -sfn hurt link && expect_exit 0 "$GPUREADY" pack uninstall --to link --forget
+[ -L link ] && [ -z "$(ls hurt)" ] || die "a link to the folder is gone, or something is left"
+rm -rf hurt link
+expect_exit 2 "$GPUREADY" pack install release --key "$public" --to a:b --variant modern --no-load-test
+expect_in "splits LD_LIBRARY_PATH" "$(echo $out)"
+[ ! -e a:b ] || die "something was installed into a:b"
+mkdir -p home/.local/share/odd/gpu-libs/generations && echo '{' >home/.local/share/odd/gpu-libs/state.json
+expect_exit 1 "$GPUREADY" pack list --json list.json
+expect_in "odd/gpu-libs/state.json" "$(jq -r '.packages[].problems[]?' list.json)"
+rm -rf home/.local/share/odd
+expect_exit 2 env -u HOME "$GPUREADY" pack list
+expect_in "HOME is not set" "$err"
+expect_exit 2 "$GPUREADY" pack install release --key "$public" --to early --variant cpu --report nowhere/report.json
+expect_in "nowhere/report.json cannot be written" "$err"
+[ ! -e early ] || die "it was installed though its report cannot be written"
 expect_exit 0 "$GPUREADY" pack env seed-libs --json env.json
 expect_exit 0 "$GPUREADY" pack install release --no-load-test
 expect_exit 0 "$GPUREADY" pack env seed-libs --check

@@ -2,7 +2,13 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <fmt/format.h>
+#include <zlib.h>
+
 #include <cerrno>
+#include <functional>
+#include <memory>
+#include <vector>
 
 #include "base/text.h"
 #include "pack/code/archive.h"
@@ -10,23 +16,107 @@
 namespace gpuready::pack {
 namespace {
 
-// Gives libarchive the source's bytes as they stand in its window.
-struct Feed {
-  Source& source;
-  std::size_t given = 0;  // skipped when the next are asked for
+constexpr std::size_t kFeedStep = 256u << 10;
+
+// Gives a source's bytes as they stand in its window.
+class Plain {
+ public:
+  explicit Plain(Source& source) : source_(source) {}
+  Result<Bytes> next() {
+    source_.skip(given_);
+    const Bytes now = slice(source_.peek(kFeedStep), 0, kFeedStep);
+    given_ = now.size();
+    if (const auto error = source_.error(); now.empty() && error) return *error;
+    return now;
+  }
+
+ private:
+  Source& source_;
+  std::size_t given_ = 0;  // skipped when the next are asked for
 };
+
+bool is_gzip(Source& source) {
+  constexpr std::string_view kMagic = "\x1f\x8b\x08";
+  return starts_with(source.peek(kMagic.size()), kMagic);
+}
+
+// The content of gzip's members, one after the other; what follows them is no part of it. zlib
+// checks the sum and the size at the end of each, which libarchive passes over.
+class Gunzip {
+ public:
+  explicit Gunzip(Source& source) : source_(source), to_(kFeedStep) {
+    constexpr int kGzipAlone = 16;
+    if (inflateInit2(&stream_, MAX_WBITS + kGzipAlone) != Z_OK)
+      error_ = Error{ErrorKind::too_large, "there is not enough memory to unpack it"};
+  }
+  Gunzip(const Gunzip&) = delete;
+  Gunzip& operator=(const Gunzip&) = delete;
+  ~Gunzip() { inflateEnd(&stream_); }
+
+  // What came before damage is given before its error.
+  Result<Bytes> next() {
+    stream_.next_out = to_.data();
+    stream_.avail_out = kFeedStep;
+    while (stream_.avail_out == kFeedStep && !ended_ && !error_) step();
+    if (stream_.avail_out == kFeedStep && error_) return *error_;
+    return Bytes(to_).first(kFeedStep - stream_.avail_out);
+  }
+
+ private:
+  void step() {
+    const Bytes from = slice(source_.peek(kFeedStep), 0, kFeedStep);
+    if (from.empty()) {
+      error_ = source_.error().value_or(Error{ErrorKind::truncated, "it is cut short"});
+      return;
+    }
+    stream_.next_in = const_cast<std::uint8_t*>(from.data());
+    stream_.avail_in = static_cast<uInt>(from.size());
+    const int rc = inflate(&stream_, Z_NO_FLUSH);
+    source_.skip(from.size() - stream_.avail_in);
+    if (rc == Z_STREAM_END) {
+      ended_ = !is_gzip(source_);
+      (void)inflateReset(&stream_);
+    } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
+      error_ = Error{ErrorKind::bad_input,
+                     fmt::format("gzip finds it damaged ({}): fetch it again",
+                                 stream_.msg == nullptr ? "no reason" : stream_.msg)};
+    }
+  }
+
+  Source& source_;
+  std::vector<std::uint8_t> to_;
+  z_stream stream_ = {};
+  bool ended_ = false;
+  std::optional<Error> error_;
+};
+
+// What libarchive reads.
+using Feed = std::function<Result<Bytes>()>;
+Feed feed_of(Source& source) {
+  if (is_gzip(source))
+    return [gunzip = std::make_shared<Gunzip>(source)] { return gunzip->next(); };
+  return [plain = std::make_shared<Plain>(source)] { return plain->next(); };
+}
+
 la_ssize_t give(archive* handle, void* user, const void** bytes) {
-  constexpr std::size_t kStep = 256u << 10;
-  auto& feed = *static_cast<Feed*>(user);
-  feed.source.skip(feed.given);
-  const Bytes now = slice(feed.source.peek(kStep), 0, kStep);
-  feed.given = now.size();
-  if (const auto error = feed.source.error(); now.empty() && error) {
-    archive_set_error(handle, EIO, "%s", error->message.c_str());
+  const auto now = (*static_cast<Feed*>(user))();
+  if (!now) {
+    archive_set_error(handle, EIO, "%s", now.error().message.c_str());
     return -1;
   }
-  *bytes = now.data();
-  return static_cast<la_ssize_t>(now.size());
+  *bytes = now->data();
+  return static_cast<la_ssize_t>(now->size());
+}
+
+// To the end, where gzip says whether all was right: tar ends before it.
+Result<void> read_rest(const Feed& feed) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  for (std::uint64_t read = 0; read <= kMost;) {
+    const Bytes bytes = TRY(feed());
+    if (bytes.empty()) return {};
+    read += bytes.size();
+  }
+  return fail(ErrorKind::too_large, "more than a gigabyte follows the archive's end");
 }
 
 struct ReadHandle {
@@ -72,7 +162,8 @@ Member describe_entry(archive_entry* entry) {
 }  // namespace
 
 Result<void> read_packed(Source& source, const ArchiveReading& reading) {
-  Feed feed{source};
+  const bool gzip = is_gzip(source);
+  Feed feed = feed_of(source);
   const ReadHandle owner;
   archive* handle = owner.raw;
   for (const auto add : {archive_read_support_filter_gzip, archive_read_support_filter_xz,
@@ -106,6 +197,7 @@ Result<void> read_packed(Source& source, const ArchiveReading& reading) {
     TRY(reading.on_member(member, read));
     if (damaged) return fail(ErrorKind::bad_input, "the rest cannot be read");
   }
+  if (gzip) TRY(read_rest(feed));
   if (const auto error = source.error()) return std::unexpected(*error);
   return {};
 }

@@ -82,6 +82,21 @@ std::optional<std::uint64_t> file_offset(const std::vector<ElfSegment>& segments
   return std::nullopt;
 }
 
+// Files of debug information keep the segments of the file that they were split from.
+std::uint64_t end_of(const ElfHeader& header, const std::vector<ElfSegment>& segments,
+                     const std::vector<ElfSection>& sections) {
+  constexpr std::uint64_t kCode = 4;
+  auto end = header.tables_end();
+  if (std::ranges::any_of(sections,
+                          [](const auto& s) { return !s.has_bytes() && (s.flags & kCode) != 0; }))
+    return end;
+  for (const ElfSegment& segment : segments)
+    if (segment.type == 1)
+      end =
+          std::max(end, segment.offset + std::min(segment.file_size, UINT64_MAX - segment.offset));
+  return end;
+}
+
 // The versions that are wanted (Elf64_Verneed and its Elf64_Vernaux), newest of each name:
 // "GLIBC_2.34" counts as GLIBC 2.34, "GLIBC_PRIVATE" and the like do not count.
 void read_versions(Bytes bytes, std::uint64_t count, const Text& name_at_offset, ElfFacts& facts) {
@@ -190,6 +205,7 @@ std::optional<ElfFacts> read_elf_facts(const Pieces& pieces) {
           c_string(pieces(segment.offset, std::min<std::uint64_t>(segment.file_size, 4096)), 0)
               .value_or("");
   read_needs(segments, pieces, facts);
+  facts.end = end_of(*header, segments, sections);
   return facts;
 }
 

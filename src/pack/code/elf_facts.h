@@ -22,6 +22,7 @@ struct ElfFacts {
   // The newest symbol version of each that it wants: {"GLIBC", 2.34}, {"GLIBCXX", 3.4.30}.
   std::vector<std::pair<std::string, Version>> symbol_versions;
   std::vector<Section> sections;  // those that have bytes
+  std::uint64_t end = 0;          // where its tables and what is loaded of it end
   std::string problem;            // why a part of this is missing
 
   std::optional<Version> glibc() const;

@@ -1,5 +1,7 @@
 #include "pack/code/file_report.h"
 
+#include <fmt/format.h>
+
 namespace gpuready::pack {
 namespace {
 
@@ -17,6 +19,10 @@ FileReport report_of(std::string path, Source& source, const Pieces& pieces) {
   report.groups = std::move(census.groups);
   report.code_bytes = census.code_bytes;
   report.problems = std::move(census.problems);
+  if (report.elf && report.elf->end > report.bytes)
+    report.elf->problem = fmt::format(
+        "it is cut short: it has {} bytes, and its tables and segments end at {}: fetch it again",
+        report.bytes, report.elf->end);
   if (report.elf && !report.elf->problem.empty()) report.problems.push_back(report.elf->problem);
   return report;
 }

@@ -15,6 +15,7 @@
 #include "pack/release/key_chain.h"
 #include "pack/release/recipe.h"
 #include "pack/store/fetch.h"
+#include "pack/store/installed.h"
 
 namespace gpuready::pack {
 namespace {
@@ -34,8 +35,8 @@ std::string architecture_range(const Variant& variant) {
   return least == most ? least.sm() : fmt::format("{}-{}", least.sm(), most.number());
 }
 
-Json info_document(const Release& release, const Variant& variant, const Installed& installed,
-                   const InstallTarget& target, const Places& places) {
+std::string info_text(const Manifest& manifest, const Variant& variant, const Installed& installed,
+                      const InstallTarget& target, const Places& places) {
   Json doc;
   doc["variant"] = variant.name;
   doc["architectures"] = architecture_range(variant);
@@ -47,12 +48,38 @@ Json info_document(const Release& release, const Variant& variant, const Install
   }
   put(doc, "gpuName", target.gpu_name);
   put(doc, "model", installed.model);
-  doc["version"] = release.manifest.version;
-  const auto folders = library_folders(places.store + "/current",
-                                       *release.manifest.find(members_of(variant.name).front()));
+  doc["version"] = manifest.version;
+  const auto folders =
+      library_folders(places.store + "/current", *manifest.find(members_of(variant.name).front()));
   doc["libsPath"] = folders.empty() ? places.store + "/current" : folders.front();
   doc["installedAt"] = installed.installed_utc;
-  return doc;
+  return dump(doc);
+}
+
+Result<void> make_info_folder(const Places& places, Storage& storage) {
+  return make_folders(places.info.substr(0, places.info.rfind('/')), storage);
+}
+
+// Before anything is switched over: whether gpu-package-info.json can be written.
+Result<void> prepare_info(const Places& places, Storage& storage) {
+  if (places.info.empty()) return {};
+  const auto begun = [&]() -> Result<AtomicFile> {
+    TRY(make_info_folder(places, storage));
+    return AtomicFile::create(places.info, kStoreFile, storage);  // nothing is left of it
+  }();
+  if (begun) return {};
+  return fail(ErrorKind::io,
+              fmt::format("{}: programs look there for what is installed, and it cannot be written "
+                          "({}): move away what is in its place, or name another folder with --to",
+                          places.info, begun.error().message),
+              begun.error().code);
+}
+
+Result<void> write_info(Host& host, const Places& places, const std::string& text,
+                        Storage& storage) {
+  if (places.info.empty() || host.read_file(places.info).value_or("") == text) return {};
+  TRY(make_info_folder(places, storage));
+  return write_file_atomically(places.info, text, kStoreFile, storage);
 }
 
 class Installer {
@@ -87,14 +114,16 @@ class Installer {
     const auto missing = TRY(find_missing());
     if (TRY(is_current())) {
       if (options_.always_test && !options_.dry_run) TRY(test(*outcome_.installed));
+      if (!options_.dry_run) tell_programs(renew_info());
       outcome_.end = InstallEnd::unchanged;
-      return options_.dry_run ? Result<void>() : write_info();
+      return {};
     }
     TRY(check_space());
     if (options_.dry_run) {
       outcome_.end = InstallEnd::planned;
       return {};
     }
+    TRY(prepare_info(options_.places, *options_.storage));
     // From here on no older release is accepted, whatever becomes of this one.
     TRY(store_.write_state(state_));
     TRY(store_.remove_incomplete());
@@ -138,6 +167,8 @@ class Installer {
     if (!now || now->variant != variant_->name) return false;
     if (store_.manifest_of(*previous_).value_or("") != release_.text) return false;
     if (!store_.looks_whole(*previous_, *variant_)) return false;
+    if (const auto added = store_.added(*previous_, *variant_); !added || !added->empty())
+      return false;
     // One that `verify` has found damaged is gone from the objects.
     if (!std::ranges::all_of(variant_->files,
                              [&](const auto& file) { return file.link || store_.has(file); }))
@@ -197,11 +228,12 @@ class Installer {
       TRY(store_.remove_generation(installed.number));
       return tested;
     }
-    TRY(store_.complete(installed, release_.text, release_.signature));
+    const auto info = info_text(release_.manifest, *variant_, installed, target_, options_.places);
+    TRY(store_.complete(installed, release_.text, release_.signature, info));
     TRY(store_.activate(installed.number));
     outcome_.installed = std::move(installed);
-    TRY(write_info());
     outcome_.end = InstallEnd::installed;
+    tell_programs(write_info(host_, options_.places, info, *options_.storage));
     return {};
   }
 
@@ -254,14 +286,20 @@ class Installer {
                             join(outcome_.rejected_models, "; ")));
   }
 
-  Result<void> write_info() {
-    const auto& path = options_.places.info;
-    if (path.empty()) return {};
-    const auto text =
-        dump(info_document(release_, *variant_, *outcome_.installed, target_, options_.places));
-    if (host_.read_file(path).value_or("") == text) return {};
-    TRY(make_folders(path.substr(0, path.rfind('/')), *options_.storage));
-    return write_file_atomically(path, text, {}, *options_.storage);
+  Result<void> renew_info() {
+    const auto& now = *outcome_.installed;
+    const auto text = info_text(release_.manifest, *variant_, now, target_, options_.places);
+    if (store_.info_of(now.number).value_or("") != text) TRY(store_.write_info(now.number, text));
+    return write_info(host_, options_.places, text, *options_.storage);
+  }
+
+  // The version is current: what programs are told of it undoes nothing.
+  void tell_programs(const Result<void>& told) {
+    if (!told)
+      outcome_.notes.push_back(
+          fmt::format("{} is not written, so programs that read it are not told of this version: "
+                      "{}. Install again when that is mended.",
+                      options_.places.info, told.error().message));
   }
 
   Host& host_;
@@ -334,14 +372,27 @@ std::string_view to_string(InstallEnd end) {
   return "failed";
 }
 
-Result<Places> default_places(Host& host, const std::string& name) {
-  if (const auto wrong = wrong_with_name(name))
-    return fail(ErrorKind::bad_input, name + ": " + *wrong);
+Result<std::string> home_folder(Host& host) {
   const auto home = host.environment("HOME");
   if (!home || !home->starts_with('/'))
     return fail(ErrorKind::bad_input, "HOME is not set: name the folder with --to");
-  return Places{fmt::format("{}/.local/share/{}/gpu-libs", *home, name),
-                fmt::format("{}/.config/{}/gpu-package-info.json", *home, name)};
+  return *home;
+}
+
+Result<void> check_searchable(const std::string& folder) {
+  if (folder.find_first_of(":;") == folder.npos) return {};
+  return fail(ErrorKind::bad_input,
+              folder +
+                  ": the system's loader splits LD_LIBRARY_PATH at ':' and ';', so nothing "
+                  "would be found there: name another folder with --to");
+}
+
+Result<Places> default_places(Host& host, const std::string& name) {
+  if (const auto wrong = wrong_with_name(name))
+    return fail(ErrorKind::bad_input, name + ": " + *wrong);
+  const auto home = TRY(home_folder(host));
+  return Places{fmt::format("{}/.local/share/{}/gpu-libs", home, name),
+                fmt::format("{}/.config/{}/gpu-package-info.json", home, name)};
 }
 
 Result<Release> read_release(Host& host, Origin& origin, const std::optional<PublicKey>& key,
@@ -386,15 +437,19 @@ Result<void> check_history(const StoreState& seen, const Release& release, const
                 fmt::format("{} holds the package {}, not {}", store, seen.name, offered.name));
   if (!seen.highest_version) return {};
   const auto version = *parse_version(offered.version);
-  const auto highest = parse_version(*seen.highest_version).value_or(Version{});
-  if (version < highest)
+  const auto highest = parse_version(*seen.highest_version);
+  if (!highest)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: the highest version seen, \"{}\", is no version", store,
+                            printable(*seen.highest_version)));
+  if (version < *highest)
     return fail(
         ErrorKind::bad_input,
         fmt::format("{} offers version {}, and {} was seen before: a server that goes back may "
                     "hide a repair (gpuready pack rollback goes back on purpose, and gpuready pack "
                     "uninstall --forget forgets what was seen)",
                     where, offered.version, *seen.highest_version));
-  if (version == highest && seen.highest_sha256 &&
+  if (version == *highest && seen.highest_sha256 &&
       *seen.highest_sha256 != to_hex(sha256(release.text)))
     return fail(ErrorKind::bad_input,
                 fmt::format("{} offers a version {} that is not the one seen before: a release is "
@@ -424,13 +479,22 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
                             all.empty() ? "none is installed"
                                         : "those that are there: " + numbers_text(all)));
   const auto installed = TRY(store.installed(*number));
-  const auto manifest =
-      TRY(parse_manifest(TRY(store.manifest_of(*number)), "the installed manifest"));
+  const auto manifest = TRY(store.parsed_manifest(*number));
   const auto variant = manifest.find(installed.variant);
   if (!variant || !store.looks_whole(*number, *variant))
-    return fail(ErrorKind::bad_input,
-                fmt::format("generation {} is not whole any more: install it again", *number));
+    return as_damage(
+        {ErrorKind::bad_input, fmt::format("{}: number {} is not whole any more: install it again",
+                                           places.store, *number)});
+  // One that an older gpuready installed has no document of its own.
+  const auto kept = store.info_of(*number);
+  const auto info = kept ? *kept : info_text(manifest, *variant, installed, {}, places);
+  TRY(prepare_info(places, storage));
   TRY(store.activate(*number));
+  if (const auto told = write_info(host, places, info, storage); !told)
+    return fail(told.error().kind,
+                fmt::format("number {} is current now, but programs are not told of it: {}",
+                            *number, told.error().message),
+                told.error().code);
   return installed;
 }
 
@@ -443,8 +507,13 @@ Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& pl
   std::set<std::uint64_t> kept;
   if (const auto current = TRY(store.current())) {
     kept.insert(*current);
-    if (const auto now = store.installed(*current); now && now->previous)
-      kept.insert(*now->previous);
+    // What it needs, and which one was before it, is not guessed.
+    const auto now = read_current(store);
+    if (!now)
+      return Error{now.error().kind,
+                   now.error().message + ". Nothing was removed: install again first",
+                   now.error().code};
+    if (now->installed.previous) kept.insert(*now->installed.previous);
   }
   Collected collected;
   TRY(store.remove_incomplete());

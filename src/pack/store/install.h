@@ -22,6 +22,10 @@ struct Places {
   std::string info;   // ~/.config/NAME/gpu-package-info.json
 };
 Result<Places> default_places(Host& host, const std::string& name);
+Result<std::string> home_folder(Host& host);
+// An error where LD_LIBRARY_PATH cannot hold the name of a folder: the loader splits it at ':',
+// ';'.
+Result<void> check_searchable(const std::string& folder);
 
 // A manifest that was checked: signed by the key, not expired.
 struct Release {
@@ -96,6 +100,7 @@ struct InstallOutcome {
   bool without_ranges = false;
   std::vector<TriedLoad> tried;
   std::vector<std::string> rejected_models;  // those that did not load, and why
+  std::vector<std::string> notes;            // what else did not go as it should
 };
 
 InstallOutcome install(Host& host, Origin& origin, const Release& release,

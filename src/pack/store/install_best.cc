@@ -32,6 +32,8 @@ class Best {
     report_.version = release_.manifest.version;
     const auto places = places_of(host_, report_.name, options_.to);
     if (!places) return ended(InstallEnd::failed, places.error());
+    if (const auto fit = check_searchable(places->store); !fit)
+      return ended(InstallEnd::failed, fit.error());
     how_.places = *places;
     selection_ = select_variant(release_.manifest, machine_);
     if (options_.variant) {
@@ -59,6 +61,7 @@ class Best {
 
  private:
   BestInstall reported() {
+    for (const auto& note : report_.outcome.notes) report_.notes.push_back(printable(note));
     if (const auto identity = host_.identity(); identity && !report_.outcome.tried.empty())
       report_.load_report =
           load_report(release_.manifest, machine_, report_.outcome.tried, identity->unix_seconds);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "pack/release/minisign.h"
 
 namespace gpuready::pack {
@@ -17,10 +18,10 @@ Result<CurrentVersion> read_current(const Store& store) {
   const auto number = TRY(store.current());
   if (!number) return fail(ErrorKind::not_found, store.root() + ": no version is current");
   CurrentVersion current{TRY(store.installed(*number)), {}, TRY(store.manifest_of(*number))};
-  const auto where = store.generation_path(*number);
-  current.manifest = TRY(parse_manifest(current.text, where));
+  current.manifest = TRY(store.parsed_manifest(*number));
   if (!current.manifest.find(current.installed.variant))
-    return fail(ErrorKind::bad_input, where + ": its manifest lacks its variant");
+    return as_damage({ErrorKind::bad_input,
+                      store.generation_path(*number) + ": its manifest lacks its variant"});
   return current;
 }
 
@@ -34,6 +35,8 @@ Result<std::vector<std::string>> verify_current(Host& host, Store& store,
   if (!damaged.empty())
     if (const auto lock = store.open())
       for (const auto& damage : damaged) (void)store.forget_object(*damage.file);
+  for (const auto& path : TRY(store.added(current.installed.number, variant)))
+    problems.push_back(printable(path) + ": the package has no such file: it was added");
   const auto key = TRY(store.state()).key;
   const auto manifest = fmt::format("{}/.gpuready/{}",
                                     store.generation_path(current.installed.number), kManifestName);

@@ -21,9 +21,10 @@ Result<void> check_name(const Store& store, std::string_view name);
 
 Result<CurrentVersion> read_current(const Store& store);
 
-// Every file hashed, the links, and the manifest's signature under the remembered key; empty: all
-// is as it was signed. What is damaged is taken out of the store's objects, if it may be written
-// to, so that an installation fetches it again; the version itself is left as it is.
+// Every file hashed, the links, what was added beside them, and the manifest's signature under the
+// remembered key; empty: all is as it was signed. What is damaged is taken out of the store's
+// objects, if it may be written to, so that an installation fetches it again; the version itself is
+// left as it is.
 Result<std::vector<std::string>> verify_current(Host& host, Store& store,
                                                 const CurrentVersion& current);
 

@@ -20,11 +20,30 @@ namespace gpuready::pack {
 namespace {
 
 constexpr std::string_view kOwn = ".gpuready";
+constexpr const char* kInfoName = "gpu-package-info.json";
 constexpr std::chrono::milliseconds kLockPause{100};
 
 Result<void> unless_code(Result<void> result, int code) {
   if (!result && result.error().code == code) return {};
   return result;
+}
+
+VariantNames names_of(const Variant& variant) {
+  VariantNames names;
+  for (const auto& file : variant.files) {
+    names.files.insert(file.path);
+    for (auto at = file.path.find('/'); at != file.path.npos; at = file.path.find('/', at + 1))
+      names.folders.insert(file.path.substr(0, at));
+  }
+  return names;
+}
+
+constexpr int kDamage = EUCLEAN;  // what filesystems say of themselves
+
+template <class T>
+Result<T> or_damage(Result<T> result) {
+  if (result) return result;
+  return as_damage(std::move(result).error());
 }
 
 template <class T>
@@ -35,8 +54,19 @@ Result<T> read_record(Host& host, const std::string& path) {
 
 }  // namespace
 
+bool is_damage(const Error& error) { return error.code == kDamage; }
+Error as_damage(Error error) {
+  if (error.kind == ErrorKind::bad_input || error.kind == ErrorKind::not_found ||
+      error.kind == ErrorKind::too_large)
+    error.code = kDamage;
+  return error;
+}
+
 std::string Store::generation_path(std::uint64_t number) const {
   return fmt::format("{}/generations/{}", root_, number);
+}
+std::string Store::own_path(std::uint64_t number) const {
+  return fmt::format("{}/{}/", generation_path(number), kOwn);
 }
 std::string Store::object_path(const PackedFile& file) const {
   return fmt::format("{}/objects/{}{}", root_, file.sha256.value_or(""),
@@ -100,15 +130,20 @@ bool Store::remembers() const { return host_.exists(root_ + "/state.json"); }
 Result<StoreState> Store::state() const {
   auto state = read_record<StoreState>(host_, root_ + "/state.json");
   if (!state && state.error().kind == ErrorKind::not_found) return StoreState{};
+  if (state && state->highest_version && !parse_version(*state->highest_version))
+    state = fail(ErrorKind::bad_input,
+                 fmt::format("{}/state.json: highest_version is \"{}\", which is no version", root_,
+                             printable(*state->highest_version)));
   if (!state && state.error().kind == ErrorKind::bad_input)
-    return fail(ErrorKind::bad_input,
-                fmt::format("{}. It remembers the package's key and the highest version seen: put "
-                            "it back from a backup, or remove it and install again with --key",
-                            state.error().message));
+    return as_damage(
+        {ErrorKind::bad_input,
+         fmt::format("{}. It remembers the package's key and the highest version seen: put it "
+                     "back from a backup, or remove it and install again with --key",
+                     state.error().message)});
   return state;
 }
 Result<void> Store::write_state(const StoreState& state) {
-  return write_file_atomically(root_ + "/state.json", dump(value::write_fields(state)), {},
+  return write_file_atomically(root_ + "/state.json", dump(value::write_fields(state)), kStoreFile,
                                storage_);
 }
 
@@ -119,8 +154,9 @@ Result<std::optional<std::uint64_t>> Store::current() const {
   const auto number = after_prefix(*link, "generations/");
   const auto value = number ? parse_uint(*number) : std::nullopt;
   if (!value)
-    return fail(ErrorKind::bad_input, fmt::format("{}: leads to {}, which gpuready did not make",
-                                                  current_path(), printable(*link)));
+    return as_damage(
+        {ErrorKind::bad_input, fmt::format("{}: leads to {}, which gpuready did not make",
+                                           current_path(), printable(*link))});
   return value;
 }
 
@@ -136,8 +172,7 @@ Result<std::vector<std::uint64_t>> Store::numbers() const {
 }
 
 Result<Installed> Store::installed(std::uint64_t number) const {
-  return read_record<Installed>(host_,
-                                fmt::format("{}/{}/installed.json", generation_path(number), kOwn));
+  return or_damage(read_record<Installed>(host_, own_path(number) + "installed.json"));
 }
 
 Result<std::vector<Installed>> Store::installed() const {
@@ -148,8 +183,12 @@ Result<std::vector<Installed>> Store::installed() const {
 }
 
 Result<std::string> Store::manifest_of(std::uint64_t number) const {
-  return host_.read_file(fmt::format("{}/{}/{}", generation_path(number), kOwn, kManifestName),
-                         kMostManifestBytes);
+  return or_damage(
+      host_.read_file(own_path(number) + std::string(kManifestName), kMostManifestBytes));
+}
+Result<Manifest> Store::parsed_manifest(std::uint64_t number) const {
+  return or_damage(
+      parse_manifest(TRY(manifest_of(number)), own_path(number) + std::string(kManifestName)));
 }
 
 bool Store::has(const PackedFile& file) const {
@@ -180,9 +219,7 @@ Result<std::uint64_t> Store::stage(const Variant& variant) {
   const auto number = all.empty() ? 1 : all.back() + 1;
   const auto folder = generation_path(number);
   std::set<std::string> folders = {folder, folder + "/" + std::string(kOwn)};
-  for (const auto& file : variant.files)
-    for (auto at = file.path.find('/'); at != file.path.npos; at = file.path.find('/', at + 1))
-      folders.insert(folder + "/" + file.path.substr(0, at));
+  for (const auto& each : names_of(variant).folders) folders.insert(folder + "/" + each);
   for (const auto& each : folders) TRY(storage_.make_folder(each, 0755));  // sorted: parents first
   for (const auto& file : variant.files) TRY(place(file, folder));
   for (const auto& each : folders) TRY(storage_.sync_folder(each));
@@ -191,12 +228,20 @@ Result<std::uint64_t> Store::stage(const Variant& variant) {
 }
 
 Result<void> Store::complete(const Installed& installed, const std::string& manifest,
-                             const std::string& signature) {
-  const auto folder = fmt::format("{}/{}/", generation_path(installed.number), kOwn);
-  TRY(write_file_atomically(folder + std::string(kManifestName), manifest, {}, storage_));
-  TRY(write_file_atomically(folder + std::string(kSignatureName), signature, {}, storage_));
-  return write_file_atomically(folder + "installed.json", dump(value::write_fields(installed)), {},
-                               storage_);
+                             const std::string& signature, const std::string& info) {
+  const auto folder = own_path(installed.number);
+  TRY(write_file_atomically(folder + std::string(kManifestName), manifest, kStoreFile, storage_));
+  TRY(write_file_atomically(folder + std::string(kSignatureName), signature, kStoreFile, storage_));
+  TRY(write_info(installed.number, info));
+  return write_file_atomically(folder + "installed.json", dump(value::write_fields(installed)),
+                               kStoreFile, storage_);
+}
+
+Result<std::string> Store::info_of(std::uint64_t number) const {
+  return host_.read_file(own_path(number) + kInfoName);
+}
+Result<void> Store::write_info(std::uint64_t number, const std::string& info) {
+  return write_file_atomically(own_path(number) + kInfoName, info, kStoreFile, storage_);
 }
 
 Result<void> Store::activate(std::uint64_t number) {
@@ -223,8 +268,7 @@ Result<void> Store::remove_incomplete() {
 Result<StoreOutcome> Store::remove_unused_objects() {
   std::set<std::string> kept;
   for (const auto& each : TRY(installed())) {
-    const auto manifest =
-        TRY(parse_manifest(TRY(manifest_of(each.number)), "the installed manifest"));
+    const auto manifest = TRY(parsed_manifest(each.number));
     if (const auto variant = manifest.find(each.variant))
       for (const auto& file : variant->files)
         if (!file.link) kept.insert(object_path(file));
@@ -251,7 +295,8 @@ Result<void> Store::remove_versions() {
 Result<void> Store::remove_all() {
   TRY(remove_versions());
   for (const char* name : {"/state.json", "/lock"}) TRY(remove_tree(host_, storage_, root_ + name));
-  return unless_code(storage_.remove_folder(root_), ENOTEMPTY);
+  // A link to the folder is its owner's, and stays.
+  return unless_code(unless_code(storage_.remove_folder(root_), ENOTEMPTY), ENOTDIR);
 }
 
 bool Store::looks_whole(std::uint64_t number, const Variant& variant) const {
@@ -280,6 +325,27 @@ std::vector<Store::Damage> Store::damaged(std::uint64_t number, const Variant& v
       wrong.push_back({&file, path + ": its content was changed"});
   }
   return wrong;
+}
+
+Result<void> Store::look_for_added(const std::string& folder, const std::string& inside,
+                                   const VariantNames& names,
+                                   std::vector<std::string>& found) const {
+  for (const auto& name : TRY(host_.list_directory(folder))) {
+    const auto path = inside + name, full = folder + "/" + name;
+    if (path == kOwn || names.files.contains(path)) continue;
+    const auto status = host_.status(full);
+    if (names.folders.contains(path) && !host_.read_link(full) && status &&
+        status->kind == FileKind::directory)
+      TRY(look_for_added(full, path + "/", names, found));
+    else
+      found.push_back(full);
+  }
+  return {};
+}
+Result<std::vector<std::string>> Store::added(std::uint64_t number, const Variant& variant) const {
+  std::vector<std::string> found;
+  TRY(look_for_added(generation_path(number), "", names_of(variant), found));
+  return found;
 }
 
 Result<void> Store::forget_object(const PackedFile& file) {

@@ -2,7 +2,8 @@
 //
 //   objects/<sha256>[x]          each file once, by its content; x: executable
 //   generations/<number>/...     one installed version: hard links to objects, symbolic links
-//   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json}
+//   generations/<number>/.gpuready/{manifest.json,manifest.json.minisig,installed.json,
+//                                   gpu-package-info.json}
 //   current -> generations/<number>
 //   state.json                   the trusted key, and the highest version that was ever seen
 //   lock                         held by whoever changes any of this
@@ -17,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,8 +62,22 @@ struct LockWait {
 };
 inline constexpr std::chrono::minutes kUsualLockWait{5};
 
+// Readable by all and writable by the owner alone, whatever the umask is: programs of any user read
+// what is installed, and whoever could write there would choose what they load.
+inline constexpr WriteOptions kStoreFile{.mode = 0644};
+
+// A file that gpuready wrote into a store and that is missing or not readable as such any more: an
+// error of this kind is no mistake of the caller's.
+bool is_damage(const Error& error);
+Error as_damage(Error error);
+
 struct StoreOutcome {
   std::uint64_t files = 0, bytes = 0;
+};
+
+// Paths in a generation.
+struct VariantNames {
+  std::set<std::string> files, folders;
 };
 
 class Store {
@@ -86,15 +102,19 @@ class Store {
   Result<std::vector<Installed>> installed() const;  // whole ones, by number
   Result<Installed> installed(std::uint64_t number) const;
   Result<std::string> manifest_of(std::uint64_t number) const;  // its text
+  Result<Manifest> parsed_manifest(std::uint64_t number) const;
 
   bool has(const PackedFile& file) const;  // by name and size
   Result<AtomicFile> new_object(const PackedFile& file);
 
   // The variant's files, all of which are objects, in a new generation. Nothing leads to it yet.
   Result<std::uint64_t> stage(const Variant& variant);
-  // Writes what belongs to it beside the files. From then on it counts as installed.
+  // Writes what belongs to it beside the files. From then on it counts as installed. `info`: what
+  // programs are told while it is current.
   Result<void> complete(const Installed& installed, const std::string& manifest,
-                        const std::string& signature);
+                        const std::string& signature, const std::string& info);
+  Result<std::string> info_of(std::uint64_t number) const;
+  Result<void> write_info(std::uint64_t number, const std::string& info);
   Result<void> activate(std::uint64_t number);
   Result<void> remove_generation(std::uint64_t number);
   // Generations that no kill left half made: all others are removed.
@@ -112,11 +132,17 @@ class Store {
   };
   // Everything hashed: what is not as it was signed.
   std::vector<Damage> damaged(std::uint64_t number, const Variant& variant) const;
+  // Names in a generation that the variant does not hold: whoever put them there chooses what
+  // programs load. A folder of them is named once; a link in place of a folder counts, too.
+  Result<std::vector<std::string>> added(std::uint64_t number, const Variant& variant) const;
   // So that no later version shares it, and the next installation fetches it.
   Result<void> forget_object(const PackedFile& file);
 
  private:
   Result<void> check_ours() const;
+  Result<void> look_for_added(const std::string& folder, const std::string& inside,
+                              const VariantNames& names, std::vector<std::string>& found) const;
+  std::string own_path(std::uint64_t number) const;    // "<generation>/.gpuready/"
   Result<std::vector<std::uint64_t>> numbers() const;  // of all folders, whole or not
   Result<void> place(const PackedFile& file, const std::string& folder);
 

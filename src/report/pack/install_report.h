@@ -22,7 +22,7 @@ struct PackageState {
   std::string store;
   std::optional<std::uint64_t> current;
   std::vector<pack::Installed> installed;
-  std::vector<std::string> problems;  // of `verify`: damaged files
+  std::vector<std::string> problems;  // what is damaged, or was added
 };
 Json to_json(const std::vector<PackageState>& packages,
              const Envelope& envelope);  // schema/pack-list

@@ -62,6 +62,25 @@ TEST(Install, WritesTheSeedsInformation) {
   EXPECT_EQ(get_string(*info, "version"), "1.0");
   EXPECT_EQ(get_string(*info, "libsPath"), shop.root + "/store/current/lib");
   EXPECT_TRUE(get_string(*info, "installedAt"));
+  const auto of_modern = read_text(shop.root + "/config/gpu-package-info.json");
+
+  // It describes what is current, also after a way back.
+  ASSERT_TRUE(shop.publish("1.1", {{"cpu", kModern}}));
+  ASSERT_EQ(shop.install("cpu", shop.options()).end, InstallEnd::installed);
+  EXPECT_TRUE(has(read_text(shop.root + "/config/gpu-package-info.json"), "\"1.1\""));
+  ASSERT_TRUE(roll_back(*shop.host, live_storage(), shop.options().places, {}));
+  EXPECT_EQ(read_text(shop.root + "/config/gpu-package-info.json"), of_modern);
+}
+
+TEST(Install, ChangesNothingWhereProgramsCannotBeTold) {
+  Workshop shop;
+  ASSERT_TRUE(shop.publish("1.0", {{"modern", kModern}}));
+  ASSERT_EQ(shop.install("modern", shop.options()).end, InstallEnd::installed);
+  ASSERT_TRUE(shop.publish("1.1", {{"modern", kLatest}}));
+  std::filesystem::remove_all(shop.root + "/config");
+  write_text(shop.root + "/config", "a file where the folder belongs");
+  EXPECT_EQ(shop.install("modern", shop.options()).end, InstallEnd::failed);
+  EXPECT_TRUE(shop.installed("lib/a.so") == kModern.at("lib/a.so"));
 }
 
 TEST(Install, PartsAndFilesOfManySizes) {

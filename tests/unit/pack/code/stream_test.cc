@@ -64,8 +64,12 @@ TEST(Stream, KeepsTheSectionsAtTheEnd) {
 TEST(Stream, EndsWhereTheBytesDo) {
   const Data file =
       elf({.type = 3, .machine = 62}, {{".nv_fatbin", fat_binary({cubin_entry(80)})}});
-  for (std::size_t size = 0; size < file.size(); size += 7)
+  for (std::size_t size = 0; size < file.size(); size += 7) {
     expect_same(Bytes(file).first(size), 13);
+    const auto cut = inspect_bytes("", Bytes(file).first(size)).elf;
+    EXPECT_TRUE(!cut || cut->problem.starts_with("it is cut short")) << size;
+  }
+  EXPECT_EQ(inspect_bytes("", file).elf->problem, "");
 }
 
 TEST(Stream, NamesWhatLinuxDoesNotLoad) {
