@@ -50,6 +50,7 @@ constexpr void visit_fields(Visitor& visit, Of<History>) {
   FIELD(series, "By workload, stack, machine and KPI.", {.always = true});
   FIELD(runs, "Runs that are known.");
   FIELD(added, "Of these: new since the last time.");
+  FIELD(notes, "Files that hold no run, and why.");
 }
 
 }  // namespace gpuready::bench

@@ -37,7 +37,7 @@ struct Series {
 struct History {
   std::vector<Series> series;
   std::uint64_t runs = 0, added = 0;  // known, and of these new
-  std::vector<std::string> notes;     // files that hold no run; documents have them as their notes
+  std::vector<std::string> notes;     // files that hold no run, and why
 };
 
 struct HistoryFilter {

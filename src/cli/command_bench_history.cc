@@ -27,7 +27,6 @@ int run_bench_history(BenchHistoryOptions& options) {
   if (!history) return complain(history.error());
   Envelope envelope = begin_envelope("bench history");
   envelope.conclusion = conclusion_of(*history);
-  envelope.notes = history->notes;
   return deliver_report(envelope, *history, start, options.globals);
 }
 
