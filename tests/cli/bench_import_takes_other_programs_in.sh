@@ -1,5 +1,5 @@
 . "$LIB"
-rm -rf bench-results
+rm -rf bench-results others none
 result() { # FILE TIME MICROSECONDS [PROGRAM]
   cat >"$1" <<J
 {"context": {"date": "2024-05-01T$2+02:00", "executable": "${4:-bm}", "num_cpus": 4}, "benchmarks": [
