@@ -27,7 +27,7 @@ class Scanner {
       } else if (c == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (c == '"' || c == '\'') {
-        skip_string(c);
+        TRY(string(c));
       } else {
         if (c == '[' || c == '{') ++depth_;
         if ((c == ']' || c == '}') && depth_ > 0) --depth_;
@@ -70,7 +70,10 @@ class Scanner {
     return {};
   }
 
-  void skip_string(char quote) {
+  // The parser takes a quote within a word for a part of it, and what follows for no string.
+  Result<void> string(char quote) {
+    if (at_ > 0 && std::string_view(" \t\r\n=,[{.").find(text_[at_ - 1]) == std::string_view::npos)
+      return wrong("a quote stands within a word");
     const std::string_view three(quote == '"' ? "\"\"\"" : "'''");
     const bool lines = text_.substr(at_).starts_with(three);
     at_ += lines ? 3 : 1;
@@ -78,13 +81,14 @@ class Scanner {
       if (quote == '"' && text_[at_] == '\\') {
         ++at_;
       } else if (!lines && text_[at_] == '\n') {
-        return;  // it has no end: an error for the parser
+        return wrong("a string has no end");
       } else if (lines ? text_.substr(at_).starts_with(three) : text_[at_] == quote) {
         at_ += lines ? 3 : 1;
-        return;
+        return {};
       }
     }
     at_ = text_.size();
+    return wrong("a string has no end");
   }
 
   std::string_view text_, name_;

@@ -226,6 +226,17 @@ TEST(Recipe, KnowsWhichToolkitsCompileIt) {
   EXPECT_EQ(between({"99"}), "none");
 }
 
+// toml++ takes them for a part of the word, and what follows for letters of it.
+TEST(Recipe, AQuoteWithinAWordIsNamed) {
+  for (const char* text :
+       {"name = 6\"\u023e\"\n", "name = 6\"l\u023e\n", "name = \"x\n", "name = 'x"}) {
+    const auto parsed = parse_recipe(text, "pack.toml", "/");
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_TRUE(contains(parsed.error().message, "pack.toml: line 1: a "))
+        << parsed.error().message;
+  }
+}
+
 TEST(Recipe, PatternsOfPaths) {
   EXPECT_TRUE(matches("lib/**", "lib/a/b.so"));
   EXPECT_TRUE(matches("**/x.so", "x.so"));
