@@ -12,6 +12,8 @@ bool begins_key(char c) {
          c == '-' || c == '"' || c == '\'';
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 class Scanner {
  public:
   Scanner(std::string_view text, std::string_view name) : text_(text), name_(name) {}
@@ -22,15 +24,16 @@ class Scanner {
       const char c = text_[at_];
       if (static_cast<unsigned char>(c) >= 0x80)
         return wrong("a character that is not ASCII stands outside a string");
-      if (c == '[' && line_begins && depth_ == 0) {
+      if ((c == 'T' || c == 't') && date_ends_here() && !is_digit(next()))
+        return wrong("a date is followed by no time");
+      if (c == '[' && line_begins && open_.empty()) {
         TRY(header());
       } else if (c == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (c == '"' || c == '\'') {
         TRY(string(c));
       } else {
-        if (c == '[' || c == '{') ++depth_;
-        if ((c == ']' || c == '}') && depth_ > 0) --depth_;
+        if (!fits(c)) return wrong("a bracket closes another than the one that was opened last");
         ++at_;
       }
       if (c == '\n')
@@ -48,6 +51,24 @@ class Scanner {
         fmt::format("{}: line {}: {}", name_,
                     1 + std::count(text_.begin(), text_.begin() + static_cast<long>(at_), '\n'),
                     what));
+  }
+
+  // A header's own bracket closes nothing.
+  bool fits(char c) {
+    if (c == '[' || c == '{') open_ += c == '[' ? ']' : '}';
+    if ((c != ']' && c != '}') || open_.empty()) return true;
+    if (open_.back() != c) return false;
+    open_.pop_back();
+    return true;
+  }
+
+  char next() const { return at_ + 1 < text_.size() ? text_[at_ + 1] : '\n'; }
+  bool date_ends_here() const {  // 2026-11-22
+    constexpr std::string_view kDate = "0000-00-00";
+    if (at_ < kDate.size()) return false;
+    const auto date = text_.substr(at_ - kDate.size(), kDate.size());
+    return std::ranges::equal(
+        date, kDate, [](char c, char form) { return form == '0' ? is_digit(c) : c == form; });
   }
 
   char here() const { return at_ < text_.size() ? text_[at_] : '\n'; }
@@ -93,7 +114,7 @@ class Scanner {
 
   std::string_view text_, name_;
   std::size_t at_ = 0;
-  int depth_ = 0;  // of arrays and inline tables
+  std::string open_;  // the brackets that close what is open: of arrays and inline tables
 };
 
 }  // namespace

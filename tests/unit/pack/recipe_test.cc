@@ -226,10 +226,11 @@ TEST(Recipe, KnowsWhichToolkitsCompileIt) {
   EXPECT_EQ(between({"99"}), "none");
 }
 
-// toml++ takes them for a part of the word, and what follows for letters of it.
-TEST(Recipe, AQuoteWithinAWordIsNamed) {
-  for (const char* text :
-       {"name = 6\"\u023e\"\n", "name = 6\"l\u023e\n", "name = \"x\n", "name = 'x"}) {
+// toml++ takes a quote within a word for a part of it, and wants a digit after a date and a value
+// in brackets.
+TEST(Recipe, WhatTomlPlusPlusCannotReadIsNamed) {
+  for (const char* text : {"name = 2026-11-22Tx0:00\n", "name = [[}\n", "name = 6\"\u023e\"\n",
+                           "name = 6\"l\u023e\n", "name = \"x\n", "name = 'x"}) {
     const auto parsed = parse_recipe(text, "pack.toml", "/");
     ASSERT_FALSE(parsed) << text;
     EXPECT_TRUE(contains(parsed.error().message, "pack.toml: line 1: a "))
