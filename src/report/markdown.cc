@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/facts.h"
+#include "report/markdown_text.h"
 #include "report/sampled.h"
 #include "report/summary.h"
 #include "report/text_layout.h"
@@ -13,24 +14,6 @@
 
 namespace gpuready {
 namespace {
-
-// Everything that Markdown or HTML could take for markup.
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : one_line(text)) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (std::string_view("\\`*_[]|~#!").contains(c))
-      out += {'\\', c};
-    else
-      out += c;
-  }
-  return out;
-}
 
 // A fence longer than any run of backticks inside.
 std::string fenced(std::string_view text, std::string_view language = "") {
@@ -64,10 +47,11 @@ std::string gpus(const Summary& summary) {
   if (summary.gpus.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   for (const GpuSummary& gpu : summary.gpus)
-    rows.push_back({std::to_string(gpu.gpu->index), escape(gpu.gpu->name),
-                    fmt::format("**{}**", to_text(gpu.state)), escape(gpu.reason),
+    rows.push_back({std::to_string(gpu.gpu->index), markdown_text(gpu.gpu->name),
+                    fmt::format("**{}**", to_text(gpu.state)), markdown_text(gpu.reason),
                     gpu.gpu->memory.total_bytes ? format_bytes(*gpu.gpu->memory.total_bytes) : "",
-                    gpu.gpu->pci ? gpu.gpu->pci->text() : "", escape(gpu.gpu->uuid.value_or(""))});
+                    gpu.gpu->pci ? gpu.gpu->pci->text() : "",
+                    markdown_text(gpu.gpu->uuid.value_or(""))});
   return "\n## GPUs\n\n" +
          table({"GPU", "Name", "Status", "Why", "Memory", "PCI address", "UUID"}, rows);
 }
@@ -78,17 +62,17 @@ std::string cell_text(const std::optional<TestCell>& cell) {
   if (cell->status == VerdictStatus::passed && cell->tone == Tone::good) mark = "ok";
   if (cell->status == VerdictStatus::failed) mark = "FAILED";
   if (cell->status == VerdictStatus::not_supported) mark = "-";
-  return fmt::format("**{}** {}", mark, escape(cell->text));
+  return fmt::format("**{}** {}", mark, markdown_text(cell->text));
 }
 
 // Devices down, tests across; worth it for more than one of each.
 std::string matrix(const Summary& summary) {
   if (summary.test_names.size() < 2 || summary.test_rows.size() < 2) return {};
   std::vector<std::string> titles{"Device"};
-  for (const auto& name : summary.test_names) titles.push_back(escape(name));
+  for (const auto& name : summary.test_names) titles.push_back(markdown_text(name));
   std::vector<std::vector<std::string>> rows;
   for (const TestRow& each : summary.test_rows) {
-    auto& cells = rows.emplace_back(std::vector<std::string>{escape(each.subject)});
+    auto& cells = rows.emplace_back(std::vector<std::string>{markdown_text(each.subject)});
     for (const auto& name : summary.test_names)
       cells.push_back(cell_text(test_cell(summary, each, name)));
   }
@@ -102,11 +86,12 @@ std::string measured(const Summary& summary) {
     for (const Metric& metric : test.verdict->metrics) {
       if (!number(metric.value)) continue;
       const bool low = metric.threshold && metric.value < *metric.threshold;
-      const std::string value = escape(quantity_text(metric.value, metric.unit));
-      rows.push_back({escape(test.verdict->subject), escape(test.verdict->test),
-                      escape(metric_title(metric.name)), low ? "**" + value + "**" : value,
-                      metric.threshold ? escape(quantity_text(*metric.threshold, metric.unit)) : "",
-                      escape(metric.threshold_source.value_or(""))});
+      const std::string value = markdown_text(quantity_text(metric.value, metric.unit));
+      rows.push_back(
+          {markdown_text(test.verdict->subject), markdown_text(test.verdict->test),
+           markdown_text(metric_title(metric.name)), low ? "**" + value + "**" : value,
+           metric.threshold ? markdown_text(quantity_text(*metric.threshold, metric.unit)) : "",
+           markdown_text(metric.threshold_source.value_or(""))});
     }
   if (rows.empty()) return {};
   return "\n### Measured\n\n" +
@@ -119,8 +104,9 @@ std::string evidence(const Verdict& verdict) {
   const auto add = [&](std::uint64_t total, std::size_t listed, std::string_view what,
                        const std::string& list) {
     if (total == 0 && listed == 0) return;
-    out += fmt::format("\n{}, {}: {} {}{}\n", escape(verdict.subject), escape(verdict.test),
-                       std::max<std::uint64_t>(total, listed), what, listed == 0 ? "." : ":");
+    out += fmt::format("\n{}, {}: {} {}{}\n", markdown_text(verdict.subject),
+                       markdown_text(verdict.test), std::max<std::uint64_t>(total, listed), what,
+                       listed == 0 ? "." : ":");
     if (listed > 0) out += "\n" + fenced(list);
   };
   std::string words, mismatches;
@@ -140,14 +126,14 @@ std::string tests(const Summary& summary) {
   for (const TestSummary& test : summary.tests) {
     const Verdict& verdict = *test.verdict;
     rows.push_back(
-        {escape(verdict.subject), escape(verdict.test),
+        {markdown_text(verdict.subject), markdown_text(verdict.test),
          fmt::format("**{}**", status_text(verdict.status)),
          verdict.duration_ms > 0 ? format_duration_ms(verdict.duration_ms) : "",
-         escape(join(test.figures, ", ")),
-         escape(verdict.reason) + (verdict.injected_fault
-                                       ? fmt::format(" **(fault injected on purpose: {})**",
-                                                     escape(*verdict.injected_fault))
-                                       : "")});
+         markdown_text(join(test.figures, ", ")),
+         markdown_text(verdict.reason) + (verdict.injected_fault
+                                              ? fmt::format(" **(fault injected on purpose: {})**",
+                                                            markdown_text(*verdict.injected_fault))
+                                              : "")});
     words += evidence(verdict);
   }
   return "\n## Tests\n\n" + matrix(summary) +
@@ -162,7 +148,7 @@ std::string samples(const Report& report) {
     rows.push_back({fmt::format("GPU {}", gpu.gpu), min_mean_max(gpu.sm_clock),
                     min_mean_max(gpu.memory_clock), min_mean_max(gpu.power),
                     min_mean_max(gpu.gpu_temperature), min_mean_max(gpu.memory_temperature),
-                    escape(held_back_text(gpu)), escape(counted_text(gpu))});
+                    markdown_text(held_back_text(gpu)), markdown_text(counted_text(gpu))});
   if (rows.empty() && report.samples->absent.empty()) return {};
   std::string out = "\n## While the tests ran\n\n";
   if (!rows.empty())
@@ -171,7 +157,8 @@ std::string samples(const Report& report) {
            table({"Device", "SM clock, MHz", "Memory clock, MHz", "Power, W", "GPU, C", "Memory, C",
                   "Clocks held back by", "Errors counted"},
                  rows);
-  for (const auto& text : report.samples->absent) out += "\nNot sampled: " + escape(text) + "\n";
+  for (const auto& text : report.samples->absent)
+    out += "\nNot sampled: " + markdown_text(text) + "\n";
   return out;
 }
 
@@ -179,21 +166,23 @@ std::string fitness(const Summary& summary) {
   if (summary.fitness.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   for (const TestSummary& check : summary.fitness)
-    rows.push_back({escape(check.verdict->test),
+    rows.push_back({markdown_text(check.verdict->test),
                     fmt::format("**{}**", status_text(check.verdict->status)),
-                    escape(check.verdict->reason)});
+                    markdown_text(check.verdict->reason)});
   return "\n## Fitness of the host\n\n" + table({"Check", "Result", "Measured"}, rows);
 }
 
 std::string finding_text(const Finding& finding, int depth) {
   const std::string concerned = concerned_text(finding);
-  std::string out = fmt::format("\n{} {}: {}\n\n{}{}\n", std::string(depth == 0 ? 3 : 4, '#'),
-                                to_string(finding.severity), escape(finding.title),
-                                escape(finding.id), concerned.empty() ? "" : " - " + concerned);
-  if (!finding.explanation.empty()) out += "\n" + escape(finding.explanation) + "\n";
+  std::string out =
+      fmt::format("\n{} {}: {}\n\n{}{}\n", std::string(depth == 0 ? 3 : 4, '#'),
+                  to_string(finding.severity), markdown_text(finding.title),
+                  markdown_text(finding.id), concerned.empty() ? "" : " - " + concerned);
+  if (!finding.explanation.empty()) out += "\n" + markdown_text(finding.explanation) + "\n";
   for (const Evidence& evidence : finding.evidence)
-    out += fmt::format("\nEvidence, {}:\n\n{}", escape(evidence.source), fenced(evidence.quote));
-  if (finding.cure) out += "\n**Cure:** " + escape(*finding.cure) + "\n";
+    out += fmt::format("\nEvidence, {}:\n\n{}", markdown_text(evidence.source),
+                       fenced(evidence.quote));
+  if (finding.cure) out += "\n**Cure:** " + markdown_text(*finding.cure) + "\n";
   if (finding.command) out += "\n" + fenced(*finding.command, "sh");
   if (depth > 8) return out;
   if (!finding.explains.empty()) out += "\nIt explains:\n";
@@ -222,16 +211,16 @@ std::string topology(const Machine& machine) {
   }
   std::string out = "\n## Topology\n\n" + table(titles, rows) + "\n";
   for (const LegendEntry& entry : matrix.legend)
-    out += fmt::format("- {}: {}\n", escape(entry.label), escape(entry.meaning));
+    out += fmt::format("- {}: {}\n", markdown_text(entry.label), markdown_text(entry.meaning));
   return out;
 }
 
 std::string group_lists(const std::vector<FactGroup>& groups) {
   std::string out;
   for (const FactGroup& group : groups) {
-    out += "\n**" + escape(group.title) + "**\n\n";
+    out += "\n**" + markdown_text(group.title) + "**\n\n";
     for (const Fact& fact : group.facts)
-      out += fmt::format("- {}: {}\n", escape(fact.label), escape(fact.value));
+      out += fmt::format("- {}: {}\n", markdown_text(fact.label), markdown_text(fact.value));
   }
   return out;
 }
@@ -240,27 +229,27 @@ std::string group_lists(const std::vector<FactGroup>& groups) {
 
 std::string render_markdown(const Report& report) {
   const Summary summary = summarize(report);
-  std::string out = "# gpuready " + escape(report.command) + "\n";
-  if (summary.faked) out += "\n**" + escape(*summary.faked) + "**\n";
-  if (summary.injected) out += "\n**" + escape(*summary.injected) + "**\n";
-  if (summary.no_gpu) out += "\n" + escape(*summary.no_gpu) + "\n";
-  for (const auto& note : report.notes) out += "\n" + escape(note) + "\n";
-  out += "\n**" + escape(summary.conclusion) + "**\n";
+  std::string out = "# gpuready " + markdown_text(report.command) + "\n";
+  if (summary.faked) out += "\n**" + markdown_text(*summary.faked) + "**\n";
+  if (summary.injected) out += "\n**" + markdown_text(*summary.injected) + "**\n";
+  if (summary.no_gpu) out += "\n" + markdown_text(*summary.no_gpu) + "\n";
+  for (const auto& note : report.notes) out += "\n" + markdown_text(note) + "\n";
+  out += "\n**" + markdown_text(summary.conclusion) + "**\n";
   out += fmt::format("\nExit code {}: {}. gpuready {}, {}.\n", static_cast<int>(report.exit),
-                     exit_meaning(report.exit), escape(report.tool_version),
-                     escape(report.created_utc));
+                     exit_meaning(report.exit), markdown_text(report.tool_version),
+                     markdown_text(report.created_utc));
   out += gpus(summary);
   for (const VulkanDevice* device : summary.software_devices)
-    out += fmt::format("\nSoftware, no GPU: {} (Vulkan on the CPU)\n", escape(device->name));
+    out += fmt::format("\nSoftware, no GPU: {} (Vulkan on the CPU)\n", markdown_text(device->name));
   out += tests(summary) + samples(report) + fitness(summary) + findings(report) +
          topology(report.machine);
   for (const Gpu& gpu : report.machine.gpus)
-    out +=
-        fmt::format("\n## GPU {}: {}\n", gpu.index, escape(gpu.name)) + group_lists(gpu_facts(gpu));
+    out += fmt::format("\n## GPU {}: {}\n", gpu.index, markdown_text(gpu.name)) +
+           group_lists(gpu_facts(gpu));
   out += "\n## Machine\n" + group_lists(machine_facts(report.machine));
   if (!report.machine.unseen.empty()) out += "\n## Could not be seen\n\n";
   for (const Unseen& unseen : report.machine.unseen)
-    out += fmt::format("- {}: {}\n", escape(unseen.what), escape(unseen.why));
+    out += fmt::format("- {}: {}\n", markdown_text(unseen.what), markdown_text(unseen.why));
   return out;
 }
 

@@ -6,8 +6,8 @@
 #include "bench/ranking.h"
 #include "report/bench/compare_report.h"
 #include "report/bench/history_report.h"
-#include "report/bench/markdown_text.h"
 #include "report/bench/report_parts.h"
+#include "report/markdown_text.h"
 #include "report/terminal_text.h"
 #include "report/text_layout.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/bench/markdown_text.h"
 #include "report/exit_rules.h"
+#include "report/markdown_text.h"
 #include "report/terminal_text.h"
 
 namespace gpuready {

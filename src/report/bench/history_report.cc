@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/bench/compare_report.h"
-#include "report/bench/markdown_text.h"
+#include "report/markdown_text.h"
 #include "report/terminal_text.h"
 #include "report/text_layout.h"
 

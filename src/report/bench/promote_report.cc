@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "report/bench/compare_report.h"
-#include "report/bench/markdown_text.h"
+#include "report/markdown_text.h"
 #include "report/terminal_text.h"
 
 namespace gpuready {

@@ -1,4 +1,4 @@
-// Text of stacks, runs and machines as it may stand in Markdown.
+// Text of machines, stacks and runs as it may stand in Markdown.
 #pragma once
 
 #include <string>
