@@ -12,6 +12,7 @@
 
 #include "reference.h"
 #include "ternary/floats.h"
+#include "tier_parameters.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -157,15 +158,7 @@ TEST_P(TernaryEpilogue, TheCallersRoundingChangesNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TernaryEpilogue,
-                         testing::Values(Tier::scalar, Tier::avx2, Tier::avx_vnni,
-                                         Tier::avx512_vnni, Tier::amx, Tier::neon, Tier::dotprod,
-                                         Tier::i8mm),
-                         [](const auto& tested) {
-                           std::string name(to_string(tested.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, TernaryEpilogue, every_tier(), name_of_tier);
 
 TEST(TernaryEpilogueSizes, WhatDoesNotFitIsRefused) {
   const auto engine = CpuEngine::create();

@@ -16,6 +16,7 @@
 #include "reference.h"
 #include "ternary/packed.h"
 #include "ternary/tiers.h"
+#include "tier_parameters.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -39,15 +40,7 @@ TEST_P(TernaryTier, ProductsAreExact) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TernaryTier,
-                         testing::Values(Tier::scalar, Tier::avx2, Tier::avx_vnni,
-                                         Tier::avx512_vnni, Tier::amx, Tier::neon, Tier::dotprod,
-                                         Tier::i8mm),
-                         [](const auto& tested) {
-                           std::string name(to_string(tested.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, TernaryTier, every_tier(), name_of_tier);
 
 TEST(TernaryMultiply, PackingLosesNothing) {
   for (const Form form : {Form::two_bit, Form::three_trits}) {
