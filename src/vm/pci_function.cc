@@ -219,8 +219,6 @@ Result<PciFunction> read_pci_function(Host& host, const PciAddress& address,
   function.vf_count = strict.count(base + "sriov_numvfs");
   if (function.vf_total && !function.vf_count)
     strict.note(base + "sriov_numvfs does not say whether virtual functions exist");
-  if (function.vf_total && !function.vf_count)
-    strict.note(base + "sriov_numvfs does not say whether virtual functions exist");
   function.physical_function = attributes.link_address("physfn");
   constexpr int kMostFunctions = 65'535;  // of 16 bits, PCIe's SR-IOV capability
   for (int i = 0; i < std::min(function.vf_count.value_or(0), kMostFunctions); ++i)
