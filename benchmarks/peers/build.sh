@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fetches the libraries that bench_ternary_cpu is compared with, at fixed commits, and builds each with
 # its own options for this CPU and with an adapter of ours. Nothing of theirs is kept in this project.
-# Usage: benchmarks/peers/build.sh FOLDER [SOURCES]     SOURCES: where clones or mirrors of them are
+# Usage: [MARCH=sapphirerapids] benchmarks/peers/build.sh FOLDER [SOURCES]
+#   SOURCES: where clones or mirrors of them are; MARCH: for another CPU than this one
 #   bench_ternary_cpu --peer FOLDER/peer_ggml.so --peer FOLDER/peer_ik.so --peer FOLDER/peer_bitnet.so
 set -euo pipefail
 adapters=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -9,6 +10,10 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 sources=${2:-https://github.com}
 cxx=${CXX:-g++}
+march=${MARCH:-native}
+instructions=(-DGGML_NATIVE=ON)  # what the libraries take them from: this CPU, or the compiler's macros
+[ "$march" = native ] ||
+  instructions=(-DGGML_NATIVE=OFF "-DCMAKE_C_FLAGS=-march=$march" "-DCMAKE_CXX_FLAGS=-march=$march")
 cd "$folder"
 
 fetch() {  # owner/name commit
@@ -18,19 +23,19 @@ fetch() {  # owner/name commit
   git -C "$name" checkout -q --detach "$2"
 }
 adapter() {  # name, then the compiler's arguments
-  "$cxx" -O3 -march=native -fPIC -shared -std=c++17 -o "peer_$1.so" "${@:2}"
+  "$cxx" -O3 "-march=$march" -fPIC -shared -std=c++17 -o "peer_$1.so" "${@:2}"
 }
 
 fetch ggml-org/ggml d99724f2b141fed9e1a9f402213506c081433465
-cmake -S ggml -B ggml/build -DCMAKE_BUILD_TYPE=Release -DGGML_OPENMP=OFF -DGGML_BUILD_TESTS=OFF \
-  -DGGML_BUILD_EXAMPLES=OFF >/dev/null
+cmake -S ggml -B ggml/build -DCMAKE_BUILD_TYPE=Release "${instructions[@]}" -DGGML_OPENMP=OFF \
+  -DGGML_BUILD_TESTS=OFF -DGGML_BUILD_EXAMPLES=OFF >/dev/null
 cmake --build ggml/build -j "$(nproc)" --target ggml-cpu
 adapter ggml -Iggml/include "$adapters/ggml_tq2_0.cc" -Lggml/build/src -lggml-cpu -lggml-base \
   -Wl,-rpath,"$folder/ggml/build/src"
 
 fetch ikawrakow/ik_llama.cpp 8337e4cd3861406fc04e0854b1409cd1b027fbc9
-cmake -S ik_llama.cpp -B ik_llama.cpp/build -DCMAKE_BUILD_TYPE=Release -DGGML_OPENMP=OFF \
-  -DGGML_NATIVE=ON -DGGML_IQK_FLASH_ATTENTION=OFF -DLLAMA_BUILD_TESTS=OFF \
+cmake -S ik_llama.cpp -B ik_llama.cpp/build -DCMAKE_BUILD_TYPE=Release "${instructions[@]}" \
+  -DGGML_OPENMP=OFF -DGGML_IQK_FLASH_ATTENTION=OFF -DLLAMA_BUILD_TESTS=OFF \
   -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_CURL=OFF -DBUILD_SHARED_LIBS=ON >/dev/null
 cmake --build ik_llama.cpp/build -j "$(nproc)" --target ggml
 adapter ik -Iik_llama.cpp/ggml/include -Iik_llama.cpp/ggml/src "$adapters/ik_iq2_bn.cc" \

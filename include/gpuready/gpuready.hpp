@@ -1,6 +1,7 @@
 // Everything of gpuready's C++ interface. It needs C++20: g++ 12, clang 15, or newer.
 #pragma once
 
+#include "gpuready/cuda_pool.h"
 #include "gpuready/finding.h"
 #include "gpuready/gpu_info.h"
 #include "gpuready/machine.h"

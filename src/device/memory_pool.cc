@@ -27,7 +27,7 @@ struct PoolState {
   };
 
   Device* device;
-  DevicePoolOptions options;
+  PoolOptions options;
   mutable std::mutex mutex;
   bool closed = false;
   std::map<DeviceAddress, Used> used;
@@ -153,7 +153,7 @@ std::uint64_t pool_block_bytes(std::uint64_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-std::string to_string(const PoolLeak& leak) {
+std::string v0::to_string(const PoolLeak& leak) {
   return fmt::format("{} at {} from {}:{} ({})", format_bytes(leak.bytes), format_hex(leak.address),
                      leak.file, leak.line, leak.function);
 }
@@ -189,7 +189,7 @@ void PoolBlock::reset() {
   bytes_ = 0;
 }
 
-DevicePool::DevicePool(Device& device, const DevicePoolOptions& options)
+DevicePool::DevicePool(Device& device, const PoolOptions& options)
     : state_(std::make_shared<PoolState>()) {
   state_->device = &device;
   state_->options = options;

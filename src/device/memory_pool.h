@@ -1,10 +1,5 @@
-// Memory of a device that is kept and handed out again: drivers take tens of microseconds to give
-// memory and wait for the whole device to take it back.
-//
-// A block that was given back on a stream is reused at once for work on that stream, which runs
-// after the work that used it; for another stream only once the first was synchronized, by
-// DevicePool::synchronize() or by the pool itself when it would else have to ask the driver in
-// vain.
+// Memory of any executor's device that is kept and handed out again, as cuda_pool.h says it of CUDA
+// contexts.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +9,9 @@
 #include <vector>
 
 #include "device/device.h"
+#include "gpuready/cuda_pool.h"
 
 namespace gpuready {
-
-struct DevicePoolOptions {
-  std::uint64_t limit_bytes = 0;  // of device memory, in use and cached together; 0: none
-  // Beyond this a block that comes back is released instead of kept; 0: everything is kept.
-  std::uint64_t most_cached_bytes = 0;
-};
-
-// Bytes are those of the blocks, which are at least what was asked for.
-struct PoolStats {
-  std::uint64_t in_use_bytes = 0, in_use_blocks = 0;
-  std::uint64_t cached_bytes = 0, cached_blocks = 0;
-  std::uint64_t peak_in_use_bytes = 0;  // the most ever in use at once
-  std::uint64_t peak_held_bytes = 0;    // the most ever taken from the device
-  std::uint64_t requested_bytes = 0;    // by those who use blocks now
-  std::uint64_t hits = 0;               // served from the cache
-  std::uint64_t misses = 0;             // served by the device
-  std::uint64_t refused = 0;            // by the limit or by the device
-  std::uint64_t waits = 0;              // streams that were synchronized for a block
-};
-
-// A block that nobody gave back.
-struct PoolLeak {
-  DeviceAddress address = 0;
-  std::uint64_t bytes = 0;  // as asked for
-  std::string file, function;
-  unsigned line = 0;
-};
-std::string to_string(const PoolLeak& leak);
 
 namespace detail {
 struct PoolState;
@@ -77,7 +45,7 @@ class PoolBlock {
 // Any thread may call; each call waits for the others.
 class DevicePool {
  public:
-  explicit DevicePool(Device& device, const DevicePoolOptions& options = {});
+  explicit DevicePool(Device& device, const PoolOptions& options = {});
   // Releases what is cached. What is in use still is released when its owner drops it.
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/forks.h"
 #include "base/result.h"
-#include "ternary/forks.h"
 #include "ternary/kernels.h"
 #include "ternary/packed.h"
 #include "ternary/workers.h"

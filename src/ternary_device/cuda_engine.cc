@@ -6,10 +6,10 @@
 #include <mutex>
 #include <new>
 
+#include "base/forks.h"
 #include "base/result.h"
 #include "device/cuda_device.h"
 #include "ternary/floats.h"
-#include "ternary/forks.h"
 #include "ternary/packed.h"
 #include "ternary/shape.h"
 #include "ternary_device/gpu_engine.h"

@@ -5,9 +5,9 @@
 #include <map>
 #include <mutex>
 
+#include "base/forks.h"
 #include "base/result.h"
 #include "gpuready/ternary_device.h"
-#include "ternary/forks.h"
 #include "ternary_device/backend.h"
 #include "ternary_device/breaker.h"
 #include "ternary_device/engine_parts.h"

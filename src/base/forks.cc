@@ -1,10 +1,10 @@
-#include "ternary/forks.h"
+#include "base/forks.h"
 
 #include <pthread.h>
 
 #include <atomic>
 
-namespace gpuready::ternary {
+namespace gpuready {
 namespace {
 
 std::atomic<unsigned> forks{0};
@@ -17,4 +17,4 @@ std::atomic<unsigned> forks{0};
 
 unsigned fork_count() { return forks.load(std::memory_order_relaxed); }
 
-}  // namespace gpuready::ternary
+}  // namespace gpuready
