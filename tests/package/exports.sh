@@ -5,8 +5,8 @@
 set -euo pipefail
 source=$1 library=$2 cc=${3:-cc}
 
-declared=$(for header in gpuready pack_c ternary_c ternary_cuda_c vm_c; do
-             "$cc" -E -P -I "$source/include" "$source/include/gpuready/$header.h" | tr '\n' ' ' |
+declared=$(for header in "$source"/include/gpuready/{gpuready,*_c}.h; do
+             "$cc" -E -P -I "$source/include" "$header" | tr '\n' ' ' |
                grep -oE 'visibility\("default"\)\)\)[^;(]*\(' | grep -oE '[A-Za-z0-9_]+ *\($' | tr -d ' ('
            done | sort -u)
 exported=$(nm -D --defined-only "$library" | awk '{print $NF}' | sort)
