@@ -2,12 +2,14 @@
 """The public CUDA interface on torch's current stream: bits against the CPU, capture into torch's graphs, and times
 beside torch's own. Vectors are cold: graphs go round at least 240 MB of weights. Matrices are compared with
 cuBLASLt's int8 product (torch._int_mm) and its fp8 product (torch._scaled_mm, e4m3, one scale a tensor, fast sums), with
-quantising of activations in all.
-Usage: ternary_torch.py LIBRARY [vectors|matrices|bits]..."""
+quantising of activations in all. bitblas, where BitBLAS can be imported, compares products of int8 rows with its tuned
+int8 x int2 kernels, int32 out.
+Usage: ternary_torch.py LIBRARY [vectors|matrices|bits|pool|bitblas]..."""
 import ctypes as c
 import os
 import pathlib
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
 import torch
@@ -187,6 +189,55 @@ def matrices(t, engine):
         t.destroy("packed", packed)
 
 
+def pool(t, engine):
+    """The library's pool of device memory, on torch's context and streams."""
+    library, held, at = t.lib, c.c_void_p(), c.c_void_p()
+
+    def call(name, *arguments):
+        status = library[f"gpuready_cuda_pool_{name}"](*arguments)
+        if status != 0:
+            raise RuntimeError(f"{name}: {status}")
+    call("create", None, c.c_uint64(64 << 20), c.c_uint64(0), c.byref(held))
+    stream = c.c_void_p(torch.cuda.Stream().cuda_stream)
+
+    def once(size):
+        call("allocate", held, c.c_size_t(size), stream, c.byref(at))
+        address = at.value
+        call("free", held, at)
+        return address
+    first = once(20 << 20)
+    start = time.perf_counter()
+    same = all(once((20 << 20) - 4096 * i) == first for i in range(100))
+    took = (time.perf_counter() - start) / 100 * 1e6
+    refused = library.gpuready_cuda_pool_allocate(held, c.c_size_t(80 << 20), stream, c.byref(at))
+    released = c.c_uint64()
+    call("trim", held, c.c_uint64(0), c.byref(released))
+    library.gpuready_cuda_pool_destroy(held)
+    print(f"pool on torch's context: the same block again: {same}, {took:.1f} us each; beyond the limit: status {refused}; "
+          f"{released.value >> 20} MiB given back")
+
+
+def bitblas(t, engine):
+    import bitblas as peer
+    print("M x N x K, from int8 rows, ours to bf16 with scales, theirs to int32: microseconds, ratio; their products are right")
+    for m, n, k in [(1, 2560, 2560), (1, 8192, 8192), *MATRICES[:3]]:
+        packed = random_packed(t, n, k)
+        layer = Layer(t, engine, packed, m)
+        x, y = torch.randn(m, k, device="cuda").bfloat16(), torch.empty(m, n, dtype=torch.bfloat16, device="cuda")
+        layer.quantise(x)
+        theirs = peer.Matmul(peer.MatmulConfig(M=m, N=n, K=k, A_dtype="int8", W_dtype="int2", accum_dtype="int32",
+                                               out_dtype="int32", layout="nt"), enable_tuning=True)
+        w = torch.randint(-1, 2, (n, k), dtype=torch.int8, device="cuda")
+        q, out = torch.randint(-127, 128, (m, k), dtype=torch.int8, device="cuda"), torch.empty(m, n, dtype=torch.int32, device="cuda")
+        encoded = theirs.transform_weight(w)
+        right = bool((theirs(q, encoded).double() == q.double() @ w.double().t()).all())
+        calls = [lambda: layer.multiply(y), lambda: theirs(q, encoded, output=out)]
+        ours, other = (graph_us(lambda: [work() for _ in range(10)], 10) for work in calls)
+        print(f"{m} x {n} x {k}: {ours:.1f} {other:.1f} {other / ours:.2f} {right}", flush=True)
+        layer.close()
+        t.destroy("packed", packed)
+
+
 def main():
     t = Ternary(sys.argv[1])
     torch.manual_seed(1)
@@ -194,8 +245,8 @@ def main():
     engine = t.handle("cuda_create", None)
     name = torch.cuda.get_device_name()
     print(name, "torch", torch.__version__)
-    for part in sys.argv[2:] or ["bits", "vectors", "matrices"]:
-        {"bits": bits, "vectors": vectors, "matrices": matrices}[part](t, engine)
+    for part in sys.argv[2:] or ["bits", "pool", "vectors", "matrices"]:
+        {"bits": bits, "vectors": vectors, "matrices": matrices, "pool": pool, "bitblas": bitblas}[part](t, engine)
     t.destroy("cuda", engine)
 
 
