@@ -2,9 +2,8 @@
 """The public CUDA interface on torch's current stream: bits against the CPU, capture into torch's graphs, and times
 beside torch's own. Vectors are cold: graphs go round at least 240 MB of weights. Matrices are compared with
 cuBLASLt's int8 product (torch._int_mm) and its fp8 product (torch._scaled_mm, e4m3, one scale a tensor, fast sums), with
-quantising of activations in all. bitblas, where BitBLAS can be imported, compares products of int8 rows with its tuned
-int8 x int2 kernels, int32 out.
-Usage: ternary_torch.py LIBRARY [vectors|matrices|bits|pool|bitblas]..."""
+quantising of activations in all.
+Usage: ternary_torch.py LIBRARY [vectors|matrices|bits|pool]..."""
 import ctypes as c
 import os
 import pathlib
@@ -217,27 +216,6 @@ def pool(t, engine):
           f"{released.value >> 20} MiB given back")
 
 
-def bitblas(t, engine):
-    import bitblas as peer
-    print("M x N x K, from int8 rows, ours to bf16 with scales, theirs to int32: microseconds, ratio; their products are right")
-    for m, n, k in [(1, 2560, 2560), (1, 8192, 8192), *MATRICES[:3]]:
-        packed = random_packed(t, n, k)
-        layer = Layer(t, engine, packed, m)
-        x, y = torch.randn(m, k, device="cuda").bfloat16(), torch.empty(m, n, dtype=torch.bfloat16, device="cuda")
-        layer.quantise(x)
-        theirs = peer.Matmul(peer.MatmulConfig(M=m, N=n, K=k, A_dtype="int8", W_dtype="int2", accum_dtype="int32",
-                                               out_dtype="int32", layout="nt"), enable_tuning=True)
-        w = torch.randint(-1, 2, (n, k), dtype=torch.int8, device="cuda")
-        q, out = torch.randint(-127, 128, (m, k), dtype=torch.int8, device="cuda"), torch.empty(m, n, dtype=torch.int32, device="cuda")
-        encoded = theirs.transform_weight(w)
-        right = bool((theirs(q, encoded).double() == q.double() @ w.double().t()).all())
-        calls = [lambda: layer.multiply(y), lambda: theirs(q, encoded, output=out)]
-        ours, other = (graph_us(lambda: [work() for _ in range(10)], 10) for work in calls)
-        print(f"{m} x {n} x {k}: {ours:.1f} {other:.1f} {other / ours:.2f} {right}", flush=True)
-        layer.close()
-        t.destroy("packed", packed)
-
-
 def main():
     t = Ternary(sys.argv[1])
     torch.manual_seed(1)
@@ -246,7 +224,7 @@ def main():
     name = torch.cuda.get_device_name()
     print(name, "torch", torch.__version__)
     for part in sys.argv[2:] or ["bits", "pool", "vectors", "matrices"]:
-        {"bits": bits, "vectors": vectors, "matrices": matrices, "pool": pool, "bitblas": bitblas}[part](t, engine)
+        {"bits": bits, "vectors": vectors, "matrices": matrices, "pool": pool}[part](t, engine)
     t.destroy("cuda", engine)
 
 
