@@ -164,8 +164,14 @@ class Reader {
       nodes.push_back("/dev/vfio/devices/" + name);
     if (is_handed_over(device.function) && device.function.iommu_group)
       nodes.push_back(fmt::format("/dev/vfio/{}", *device.function.iommu_group));
-    for (const auto& disk : storage_.disks)
-      if (disk.path.contains(device.function.address)) nodes.push_back("/dev/" + disk.name);
+    const auto generic = host_.list_directory("/sys/class/nvme-generic");
+    for (const auto& disk : storage_.disks) {
+      if (!disk.path.contains(device.function.address)) continue;
+      nodes.push_back("/dev/" + disk.name);
+      for (const auto& name : generic.value_or(std::vector<std::string>{}))
+        if (name.starts_with("ng") && disk.name == "nvme" + name.substr(2))
+          nodes.push_back("/dev/" + name);
+    }
     const auto* gpu = machine_.find_gpu(device.function.address);
     if (gpu && gpu->vendor == Vendor::nvidia && gpu->minor_number)
       nodes.push_back(fmt::format("/dev/nvidia{}", *gpu->minor_number));
@@ -254,7 +260,7 @@ class Reader {
            .pid = {},
            .whole_machine = disk.essential});
     }
-    if (storage_.pools_unknown && device.function.class_code >> 16 == kStorageClass)
+    if (storage_.pools_unknown && has_disks)
       device.around.uses.push_back(
           {.kind = "disk",
            .what = "a ZFS filesystem is mounted, and which disks it uses is not known",
