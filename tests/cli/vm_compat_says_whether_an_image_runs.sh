@@ -32,10 +32,18 @@ for driver in 550.163.01 580.65.06 595.45.04; do
   [ "$(jq -r '.gpu.architecture, .gpu.served, .gpu.id' <<<"$out" | xargs)" = "Hopper true 10de:2335 (H200)" ] ||
     die "$driver: $out"
 done
+# The lists are of the open modules: what they leave out is no proof against the proprietary ones, but for Blackwell.
 for driver in 535.261.03 555.42.02; do
-  expect_exit 1 "${compat[@]}" --driver $driver --gpu 10de:2335
-  expect_in "does not serve 10de:2335 (H200): NVIDIA's lists of GPUs name it from 550.40.65 on" "$(echo $out)"
+  expect_exit 4 "${compat[@]}" --driver $driver --gpu 10de:2335
+  expect_in "is not known: it serves Hopper, and NVIDIA's lists of GPUs name it from 550.40.65 on" "$(echo $out)"
 done
+for driver in 535.104.05 550.163.01 610.10; do
+  expect_exit 0 "${compat[@]}" --driver $driver --gpu 10de:1eb8
+  expect_in "Driver $driver serves 10de:1eb8" "$(echo $out)"
+done
+# A driver newer than the catalogue implements all that the catalogue knows.
+expect_exit 0 "$GPUREADY" vm compat --image-cuda 13.2 --driver 610.10 --json -
+[ "$(jq -r '.fit, .native_cuda' <<<"$out" | xargs)" = "native null" ] || die "$out"
 expect_exit 1 "${compat[@]}" --driver 580.65.06 --gpu 10de:3182
 expect_exit 0 "${compat[@]}" --driver 580.105.08 --gpu 10de:3182
 expect_exit 0 "${compat[@]}" --driver 580.65.06 --gpu 10de:23fe

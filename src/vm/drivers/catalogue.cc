@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/text.h"
 #include "machine/cuda_drivers.h"
@@ -25,12 +26,20 @@ constexpr DriverBranch kBranches[] = {
     {565, "12.7", "new feature", ""},       {570, "12.8", "production", ""},
     {575, "12.9", "new feature", ""},       {580, "13.0", "long-term support", "2028-06"},
     {590, "13.1", "new feature", ""},       {595, "13.2", "production", "2027-03"},
+    {610, "", "new feature", "2026-08"},
 };
 
 constexpr ArchitectureSupport kArchitectures[] = {
-    {"Kepler", 450, 470},     {"Maxwell", 450, 580}, {"Pascal", 450, 580},
-    {"Volta", 450, 580},      {"Turing", 450, 0},    {"Ampere", 450, 0},
-    {"Ada Lovelace", 520, 0}, {"Hopper", 520, 0},    {"Blackwell", 570, 0},
+    {"Kepler", 450, 470},
+    {"Maxwell", 450, 580},
+    {"Pascal", 450, 580},
+    {"Volta", 450, 580},
+    // The proprietary driver served them all before the open modules did.
+    {"Turing", 450, 0, Unlisted::served},
+    {"Ampere", 450, 0, Unlisted::not_known},
+    {"Ada Lovelace", 520, 0, Unlisted::not_known},
+    {"Hopper", 520, 0, Unlisted::not_known},
+    {"Blackwell", 570, 0, Unlisted::not_served},  // by the open modules alone
 };
 
 // How NVIDIA names its chips.
@@ -49,6 +58,30 @@ const DriverBranch* branch_of(const Version& driver) {
     if (branch.branch <= driver.major()) found = &branch;
   if (found == nullptr || driver.major() - found->branch > 4) return nullptr;
   return found;
+}
+
+// The first branch that implements this CUDA release.
+const DriverBranch* first_branch_with(const Version& release) {
+  const auto found = std::ranges::find_if(kBranches, [&](const DriverBranch& branch) {
+    const auto native = parse_version(branch.native_cuda);
+    return native && *native >= release;
+  });
+  return found == std::end(kBranches) ? nullptr : found;
+}
+
+// The newest branch of which the catalogue knows what it implements.
+const DriverBranch& last_with_cuda() {
+  return *std::ranges::find_if(kBranches | std::views::reverse, [](const DriverBranch& branch) {
+    return !branch.native_cuda.empty();
+  });
+}
+
+std::string by_lists(const KnownGpu& gpu, const Version& driver) {
+  const auto first = first_driver(gpu);
+  return fmt::format("NVIDIA's lists of GPUs name it from {} on{}", first,
+                     driver < *parse_version(first)
+                         ? ""
+                         : fmt::format(", but not for this release of branch {}", driver.major()));
 }
 
 }  // namespace
@@ -89,14 +122,11 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, st
     return out;
   }
   const auto* known = find_known_gpu(device);
-  if (const auto by_list = known && driver ? is_listed(*known, *driver) : std::nullopt) {
-    out.served = *by_list;
-    out.explanation =
-        fmt::format("Driver {} {} {}: NVIDIA's lists of GPUs name it from {} on{}.", driver_version,
-                    *by_list ? "serves" : "does not serve", out.gpu, first_driver(*known),
-                    *by_list || *driver < *parse_version(first_driver(*known))
-                        ? ""
-                        : fmt::format(", but not for this release of branch {}", driver->major()));
+  const auto by_list = known && driver ? is_listed(*known, *driver) : std::nullopt;
+  if (by_list && *by_list) {
+    out.served = true;
+    out.explanation = fmt::format("Driver {} serves {}: NVIDIA's lists of GPUs name it from {} on.",
+                                  driver_version, out.gpu, first_driver(*known));
     return out;
   }
   if (support == std::end(kArchitectures) || branch == nullptr) {
@@ -113,6 +143,18 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, st
                                 driver_version, out.gpu, support->last_branch, support->architecture)
                   : fmt::format("Driver {} is too old for {}: branch {} is the first for {}.",
                                 driver_version, out.gpu, support->first_branch, support->architecture);
+  if (!by_list || !*out.served || support->unlisted == Unlisted::served) return out;
+  if (support->unlisted == Unlisted::not_served) {
+    out.served = false;
+    out.explanation = fmt::format("Driver {} does not serve {}: {}.", driver_version, out.gpu,
+                                  by_lists(*known, *driver));
+  } else {
+    out.served = std::nullopt;
+    out.explanation = fmt::format(
+        "Whether driver {} serves {} is not known: it serves {}, and {}; those are of the open "
+        "modules, and say nothing of the proprietary ones.",
+        driver_version, out.gpu, support->architecture, by_lists(*known, *driver));
+  }
   return out;
 }
 
@@ -156,15 +198,30 @@ Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
   if (branch != nullptr) out.native_cuda = branch->native_cuda;
   const auto least = least_driver_of_cuda(release.major());
   if (least) out.least_driver = *least;
-  if (branch != nullptr && *parse_version(branch->native_cuda) >= release) {
+  const auto* first = first_branch_with(release);
+  const auto& last = last_with_cuda();
+  if (first != nullptr && driver->major() >= first->branch) {
     out.fit = CudaFit::native;
-    out.explanation = fmt::format("Driver {} implements CUDA {}: all of CUDA {} runs.",
-                                  driver_version, branch->native_cuda, image_cuda);
+    out.explanation =
+        !out.native_cuda.empty()
+            ? fmt::format("Driver {} implements CUDA {}: all of CUDA {} runs.", driver_version,
+                          out.native_cuda, image_cuda)
+            : fmt::format(
+                  "CUDA {} is implemented from branch {} on, and driver {} is newer: all "
+                  "of it runs.",
+                  image_cuda, first->branch, driver_version);
   } else if (!least) {
     out.explanation = fmt::format(
         "CUDA {} is not in the catalogue: compare it with NVIDIA's table of CUDA "
         "compatibility.",
         image_cuda);
+  } else if (first == nullptr && driver->major() > last.branch && out.native_cuda.empty()) {
+    out.fit = CudaFit::minor_version;
+    out.explanation = fmt::format(
+        "Programs of CUDA {} run on driver {}. Whether it also loads PTX of this release is not "
+        "known: it is newer than branch {}, and so than the catalogue. Where it does not (CUDA "
+        "error 222), they need code for exactly this GPU.",
+        image_cuda, driver_version, last.branch);
   } else if (*driver >= *parse_version(*least)) {
     out.fit = CudaFit::minor_version;
     out.explanation = fmt::format(

@@ -15,7 +15,7 @@ namespace gpuready::vm {
 // driver documentation, "Supported drivers and CUDA toolkit versions" (kind and end of life).
 struct DriverBranch {
   int branch;                    // 580
-  std::string_view native_cuda;  // "13.0": what its libcuda implements
+  std::string_view native_cuda;  // "13.0": what its libcuda implements; empty: not known yet
   std::string_view kind;         // "long-term support", "production", "new feature"
   std::string_view end_of_life;  // "2028-06"; empty: not announced, or past
 };
@@ -26,9 +26,14 @@ std::string_view native_cuda(std::string_view driver_version);
 
 // Source: NVIDIA, README of each branch, "Supported NVIDIA GPU Products", and the announcement of
 // the branches that end the support of Kepler, and of Maxwell, Pascal and Volta.
+//
+// What it says of a driver that NVIDIA's lists (nvidia_gpus.h) do not name a GPU for it: they are
+// of the open modules, which the proprietary ones may have gone before.
+enum class Unlisted { served, not_known, not_served };
 struct ArchitectureSupport {
   std::string_view architecture;  // "Hopper"
   int first_branch, last_branch;  // last: 0 while it is supported
+  Unlisted unlisted = Unlisted::served;
 };
 std::span<const ArchitectureSupport> architecture_support();
 

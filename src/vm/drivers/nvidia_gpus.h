@@ -12,7 +12,8 @@
 namespace gpuready::vm {
 
 // Source: "Compatible GPUs" in the README.md of each of the 193 releases from 515.43.04 to
-// 595.45.04 of NVIDIA/open-gpu-kernel-modules on GitHub: GPUs from Turing on.
+// 595.45.04 of NVIDIA/open-gpu-kernel-modules on GitHub: GPUs from Turing on that the open modules
+// drive. Of the proprietary ones they say nothing: the Tesla T4 is named from 575 on.
 struct KnownGpu {
   std::uint16_t device;
   std::string_view name;  // "H200", without "NVIDIA"

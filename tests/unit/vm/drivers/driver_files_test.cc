@@ -135,7 +135,17 @@ TEST(Catalogue, WhichCudaRunsOnWhichDriver) {
   EXPECT_EQ(fit("11.8", "470.57.02"), "minor_version");
   EXPECT_EQ(fit("13.1", "580.65.06"), "minor_version");
   EXPECT_EQ(fit("99.0", "580.65.06"), "unknown");
-  EXPECT_EQ(fit("13.0", "999.1.1"), "minor_version");
+  // A driver newer than the catalogue implements all that the catalogue knows.
+  EXPECT_EQ(fit("13.0", "999.1.1"), "native");
+  EXPECT_EQ(fit("13.2", "610.10"), "native");
+  EXPECT_EQ(fit("13.2", "600.10"), "native");
+  EXPECT_EQ(fit("12.2", "540.10"), "native");
+  EXPECT_EQ(fit("12.3", "540.10"), "minor_version");
+  EXPECT_EQ(fit("13.2", "590.48.01"), "minor_version");
+  EXPECT_EQ(fit("13.9", "610.10"), "minor_version");
+  EXPECT_EQ(compare_cuda("13.9", "610.10")->explanation.find("does not load"), std::string::npos);
+  EXPECT_NE(compare_cuda("13.9", "595.45.04")->explanation.find("does not load"),
+            std::string::npos);
   EXPECT_FALSE(compare_cuda("latest", "580.65.06"));
   EXPECT_FALSE(compare_cuda("12", "525.60.13"));  // 12.0 runs there in full, 12.9 does not
   EXPECT_FALSE(compare_cuda("12.4", "new"));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "machine/pci_ids.h"
@@ -45,14 +46,41 @@ TEST(NvidiaGpus, RangesOfIdsAreThoseOfTheChips) {
   EXPECT_GT(compared, 500);
 }
 
-TEST(NvidiaGpus, EveryListedGpuHasAnAnswerForEveryBranch) {
+// The lists are of the open modules: what they leave out is no proof against the proprietary ones.
+TEST(NvidiaGpus, AListedGpuIsNeverRefusedForWhatTheListsLeaveOut) {
   for (const auto& gpu : known_gpus())
     for (const auto& branch : driver_branches()) {
-      const auto support =
-          gpu_support(std::to_string(branch.branch) + ".999.99", pci_vendor::kNvidia, gpu.device);
-      EXPECT_TRUE(support.served) << support.explanation;
-      EXPECT_TRUE(support.architecture) << support.explanation;
+      const auto version = std::to_string(branch.branch) + ".999.99";
+      const auto support = gpu_support(version, pci_vendor::kNvidia, gpu.device);
+      ASSERT_TRUE(support.architecture) << support.explanation;
+      EXPECT_FALSE(support.explanation.empty());
+      const auto architecture = std::ranges::find(architecture_support(), *support.architecture,
+                                                  &ArchitectureSupport::architecture);
+      if (architecture->unlisted == Unlisted::not_served) {
+        EXPECT_TRUE(support.served) << support.explanation;
+      } else if (branch.branch >= architecture->first_branch) {
+        EXPECT_TRUE(support.served.value_or(true)) << support.explanation;
+        EXPECT_TRUE(support.served || architecture->unlisted == Unlisted::not_known);
+      }
     }
+}
+
+TEST(NvidiaGpus, TuringIsServedByEveryBranchSince450) {
+  for (const std::uint16_t device : {0x1eb8, 0x1e09, 0x1f0b, 0x2189})
+    for (const char* driver : {"450.80.02", "470.256.02", "515.48.07", "525.60.13", "535.104.05",
+                               "550.163.01", "565.57.01", "580.65.06", "610.10"})
+      EXPECT_EQ(gpu_support(driver, pci_vendor::kNvidia, device).served, true)
+          << std::hex << device << " " << driver;
+}
+
+TEST(NvidiaGpus, WhatTheListsLeaveOutOfHopperIsNotKnownAndOfBlackwellIsNo) {
+  const auto hopper = gpu_support("535.261.03", pci_vendor::kNvidia, 0x2335);
+  EXPECT_EQ(hopper.served, std::nullopt);
+  EXPECT_NE(hopper.explanation.find("name it from 550.40.65 on"), std::string::npos);
+  EXPECT_EQ(gpu_support("550.163.01", pci_vendor::kNvidia, 0x2335).served, true);
+  EXPECT_EQ(gpu_support("470.256.02", pci_vendor::kNvidia, 0x2335).served, false);
+  EXPECT_EQ(gpu_support("580.65.06", pci_vendor::kNvidia, 0x3182).served, false);
+  EXPECT_EQ(gpu_support("580.105.08", pci_vendor::kNvidia, 0x3182).served, true);
 }
 
 }  // namespace
