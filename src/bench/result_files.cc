@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kMaxDocumentBytes = 256u << 20;
 constexpr std::string_view kParts = "__";  // between id and tag
 constexpr std::string_view kEnding = ".json";
+constexpr std::size_t kTriedBytes = 64u << 10;
 constexpr std::uint32_t kForAll = 0777;  // whom the user's mask lets
 
 struct RunFile {
@@ -189,6 +190,12 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
                             storage));
   if (!run.is_whole() || !run.is_timed()) return {};
   return write_file_atomically(folder + "/latest", run.tag + "\n", {}, storage);
+}
+
+Result<void> check_writable(const std::string& folder, Storage& storage) {
+  TRY(make_folders(folder, storage, kForAll));
+  auto file = TRY(AtomicFile::create(folder + "/.gpuready-try", {}, storage));
+  return file.write(std::string(kTriedBytes, ' '));
 }
 
 Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run, Storage& storage) {
