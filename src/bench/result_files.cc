@@ -82,6 +82,9 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
   if (runs.empty() && !is_path) runs = TRY(runs_at(host, name));
   if (!runs.empty()) return runs;
   const auto tags = files ? known_tags(*files) : "";
+  if (name == "latest" && tags.empty())
+    return fail(ErrorKind::not_found,
+                fmt::format("no run stands in {} yet; `gpuready bench run` makes one", folder));
   return fail(ErrorKind::not_found,
               fmt::format("{} is no file, and no tag or id of a run in {}; tags there: {}", name,
                           folder, tags.empty() ? "none" : tags));

@@ -12,10 +12,10 @@ namespace {
 bench::RunRecord imported_run() {
   bench::RunRecord run = bench::run_of("r", {});
   run.protocol.origin = "google-benchmark";
-  run.stacks[0].id = "slow_work";
+  run.stacks[0].id = "slow work";
   run.stacks[0].repeats[0].reported.mean_ns = 1000;
   run.stacks.push_back(run.stacks[0]);
-  run.stacks[1].id = "fast_work";
+  run.stacks[1].id = "fast work";
   run.stacks[1].repeats[0].reported.mean_ns = 10;
   return run;
 }
@@ -26,7 +26,7 @@ TEST(BenchRankingText, OtherWorkIsShownAndNotRanked) {
   const auto terminal = render_terminal(report, TerminalStyle());
   EXPECT_TRUE(contains(terminal, "10.0 ns (mean)")) << terminal;
   for (const auto& text : {terminal, render_markdown(report), render_html(report)}) {
-    EXPECT_TRUE(contains(text, "slow_work")) << text;
+    EXPECT_TRUE(contains(text, "slow work")) << text;
     EXPECT_FALSE(contains(text, "fastest")) << text;
     EXPECT_TRUE(contains(text, "none is ranked")) << text;
   }
