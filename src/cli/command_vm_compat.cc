@@ -63,7 +63,7 @@ int run_vm_compat(const VmCompatOptions& options) {
     report.gpu = *support;
   }
   if (options.rootfs) {
-    auto libraries = vm::find_image_libraries(**host, *options.rootfs);
+    auto libraries = vm::find_image_libraries(*options.rootfs);
     if (!libraries) return complain(libraries.error());
     report.image_libraries = std::move(*libraries);
   }

@@ -118,10 +118,11 @@ Json to_json(const CompatReport& report, const Envelope& envelope) {
   }
   put(json, "rootfs", report.rootfs);
   if (report.rootfs) json["image_libraries"] = Json::array();
-  for (const auto& library : report.image_libraries)
-    json["image_libraries"].push_back({{"path", printable(library.path)},
-                                       {"version", library.version},
-                                       {"compat", library.compat}});
+  for (const auto& library : report.image_libraries) {
+    Json one = {{"path", printable(library.path)}, {"compat", library.compat}};
+    put(one, "version", library.version);
+    json["image_libraries"].push_back(std::move(one));
+  }
   return json;
 }
 
@@ -132,7 +133,9 @@ std::string render_terminal(const CompatReport& report, const TerminalStyle& sty
   for (const auto& library : report.image_libraries)
     out.paragraph(
         0, {""},
-        fmt::format("The image has {} of driver {}{}.", one_line(library.path), library.version,
+        fmt::format("The image has {}{}{}.", one_line(library.path),
+                    library.version.empty() ? ", whose name does not tell its driver"
+                                            : " of driver " + library.version,
                     library.compat
                         ? ", of CUDA's compatibility package: it serves programs that look there "
                           "first"

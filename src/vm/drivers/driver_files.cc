@@ -163,6 +163,16 @@ bool is_driver_version(std::string_view text) {
          version->parts[0] >= 100 && version->parts[0] <= 9999;
 }
 
+bool names_driver_library(std::string_view file_name) {
+  const auto name = library_name(file_name);
+  if (!name || name->version.empty() ||
+      name->version.find_first_not_of("0123456789.") != name->version.npos)
+    return false;  // "libcuda.so" is for linking; "libcuda.so.1.gpuready-saved" was moved away
+  if (has_own_version(name->stem) || name->stem == "libnvidia-api") return false;
+  return std::ranges::any_of(
+      libraries(), [&](const Library& library) { return fits(library.stem, name->stem); });
+}
+
 std::string_view library_version(std::string_view path) {
   const auto name = library_name(base_name(path));
   return name ? name->version : std::string_view();

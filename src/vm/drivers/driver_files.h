@@ -28,6 +28,10 @@ std::vector<std::string> further_names(std::string_view soname);
 // The capabilities for which a module is loaded; `other` for one that is loaded on demand alone.
 std::vector<Capability> capabilities_of_module(std::string_view module);
 
+// Whether a library that is called so is the driver's and of one version only, though its name need
+// not tell which: "libcuda.so.1".
+bool names_driver_library(std::string_view file_name);
+
 // "580.65.06" of "lib/libcuda.so.580.65.06"; empty for none.
 std::string_view library_version(std::string_view path);
 // "580.65.06" of "firmware/nvidia/580.65.06/gsp_ga10x.bin"; empty for none.

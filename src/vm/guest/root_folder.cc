@@ -118,6 +118,23 @@ std::optional<std::string> RootFolder::link_text(const std::string& path) const 
   return std::string(text, static_cast<std::size_t>(size));
 }
 
+std::optional<std::string> RootFolder::resolve(const std::string& path) const {
+  const auto name_of = [](const Descriptor& descriptor) -> std::optional<std::string> {
+    char text[PATH_MAX];
+    const auto link = fmt::format("/proc/self/fd/{}", descriptor.get());
+    const auto size = ::readlink(link.c_str(), text, sizeof text);
+    if (size <= 0) return std::nullopt;
+    return std::string(text, static_cast<std::size_t>(size));
+  };
+  const auto opened = open_at(path, O_PATH);
+  auto root = name_of(root_);
+  const auto real = opened ? name_of(*opened) : std::nullopt;
+  if (!root || !real) return std::nullopt;
+  if (*root == "/") root->clear();
+  if (*real != *root && !real->starts_with(*root + "/")) return std::nullopt;
+  return real->size() == root->size() ? "/" : real->substr(root->size());
+}
+
 std::optional<std::uint64_t> RootFolder::size_bytes(const std::string& path) const {
   const auto opened = open_at(path, O_PATH);
   struct stat status{};

@@ -28,6 +28,8 @@ class RootFolder {
   std::optional<std::string> link_text(const std::string& path) const;
   Result<std::string> read(const std::string& path, std::size_t limit_bytes) const;
   Result<std::vector<std::string>> list(const std::string& path) const;
+  // The path without links, within the root and with '/' before it.
+  std::optional<std::string> resolve(const std::string& path) const;
   std::optional<std::uint64_t> size_bytes(const std::string& path) const;
 
   Result<void> make_folders(const std::string& path) const;  // with those above it

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
+
+#include "machine/loader_cache.h"
 #include "unit/vm/driver_folder.h"
 #include "vm/drivers/catalogue.h"
 #include "vm/drivers/image_libraries.h"
@@ -168,14 +172,77 @@ TEST(ImageLibraries, DriversInAnImageAreFound) {
   std::filesystem::create_symlink("usr/lib", folder.path("root/lib"));
   folder.write("root/usr/local/cuda-12.9/compat/libcuda.so.575.57.08", "x");
   folder.write("root/usr/lib/x86_64-linux-gnu/libc.so.6", "x");
-  const auto found = find_image_libraries(*test_host(), folder.path("root"));
+  const auto found = find_image_libraries(folder.path("root"));
   ASSERT_TRUE(found) << found.error().message;
   ASSERT_EQ(found->size(), 2u);
   EXPECT_EQ((*found)[0].path, "/usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15");
   EXPECT_FALSE((*found)[0].compat);
   EXPECT_EQ((*found)[1].version, "575.57.08");
   EXPECT_TRUE((*found)[1].compat);
-  EXPECT_FALSE(find_image_libraries(*test_host(), folder.path("nowhere")));
+  EXPECT_FALSE(find_image_libraries(folder.path("nowhere")));
+}
+
+// "PATH VERSION" of each.
+std::set<std::string> libraries_of(const std::string& root) {
+  std::set<std::string> out;
+  const auto found = find_image_libraries(root);
+  EXPECT_TRUE(found) << found.error().message;
+  if (found)
+    for (const auto& library : *found) out.insert(library.path + " " + library.version);
+  return out;
+}
+
+TEST(ImageLibraries, FoldersOfTheRootsOwnLoaderAreLookedInto) {
+  TestFolder folder;
+  const auto link = [&](const std::string& target, const std::string& path) {
+    folder.write(path + ".folder", "");
+    std::filesystem::create_symlink(target, folder.path(path));
+  };
+  // Debian's alternatives; the folders that every loader knows.
+  folder.write("a/usr/lib/x86_64-linux-gnu/nvidia/tesla/libcuda.so.535.261.03", "x");
+  link("/usr/lib/x86_64-linux-gnu/nvidia/tesla/libcuda.so.535.261.03",
+       "a/etc/alternatives/glx--libcuda.so.1");
+  link("/etc/alternatives/glx--libcuda.so.1", "a/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+  folder.write("a/usr/lib/libnvidia-ml.so.535.261.03", "x");
+  folder.write("a/usr/lib/libnvidia-ptxjitcompiler.so.535.261.03",
+               "\x7f"
+               "ELF\x01 of 32 bits");
+  folder.write("a/usr/lib/libnvidia-container.so.1", "another's");
+  folder.write("a/usr/lib/libnvidia-egl-gbm.so.1", "of a version of its own");
+  folder.write("a/usr/lib/libcuda.so.1.gpuready-saved", "moved away");
+  EXPECT_EQ(libraries_of(folder.path("a")),
+            (std::set<std::string>{
+                "/usr/lib/x86_64-linux-gnu/nvidia/tesla/libcuda.so.535.261.03 535.261.03",
+                "/usr/lib/libnvidia-ml.so.535.261.03 535.261.03"}));
+  // ld.so.conf with what it includes, and its folder without it.
+  folder.write("b/etc/ld.so.conf",
+               "# folders\ninclude more/*.list\n/opt/first /opt/second=libc6\n");
+  folder.write("b/etc/more/one.list", "include /etc/ld.so.conf\n/opt/third # last\n");
+  folder.write("b/etc/ld.so.conf.d/nv.conf", "/opt/fourth/\n");
+  for (const char* name : {"first", "second", "third", "fourth", "fifth"})
+    folder.write(std::string("b/opt/") + name + "/libcuda.so.550.54.15", "x");
+  EXPECT_EQ(libraries_of(folder.path("b")).size(), 4u);
+  // ld.so.cache.
+  const auto cache = make_loader_cache({{"libcuda.so.1", "/odd/place/libcuda.so.1", 0x303},
+                                        {"libz.so.1", "/other/place/libz.so.1", 0x303}});
+  folder.write("c/etc/ld.so.cache", cache);
+  folder.write("c/odd/place/libcuda.so.1", "x");
+  folder.write("c/other/place/libcuda.so.1", "x");
+  EXPECT_EQ(libraries_of(folder.path("c")), std::set<std::string>{"/odd/place/libcuda.so.1 "});
+}
+
+TEST(ImageLibraries, NoLinkLeadsOutOfTheRoot) {
+  TestFolder folder;
+  folder.write("outside/libcuda.so.535.261.03", "x");
+  folder.write("root/usr/keep", "");
+  std::filesystem::create_symlink(folder.path("outside"), folder.path("root/usr/lib64"));
+  std::filesystem::create_symlink("../../../outside", folder.path("root/usr/lib"));
+  folder.write("root/usr/local/lib/keep", "");
+  std::filesystem::create_symlink(folder.path("outside/libcuda.so.535.261.03"),
+                                  folder.path("root/usr/local/lib/libcuda.so.1"));
+  EXPECT_EQ(libraries_of(folder.path("root")), std::set<std::string>());
+  folder.write("file", "x");
+  EXPECT_EQ(find_image_libraries(folder.path("file")).error().kind, ErrorKind::bad_input);
 }
 
 }  // namespace
