@@ -211,7 +211,8 @@ void declare_vm_status(CommandSpec& command) {
   add_name(command, *options, false);
   add_vm_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 all is whole; 1 a device is in quarantine; 4 an operation did not end.";
+      "Exit codes: 0 all is whole; 1 a device is in quarantine; 4 an operation did not end,\n"
+      "or a journal cannot be read.";
 }
 
 void declare_vm_recover(CommandSpec& command) {
