@@ -16,6 +16,14 @@ struct VmArgsOptions {
   std::string name, hypervisor = "qemu";
 };
 
+std::string why_nothing(const vm::State& state, const vm::Attached& attached,
+                        const std::string& name) {
+  if (!attached.notes.empty()) return name + ": " + attached.notes.front();
+  for (const auto& claim : state.claims)
+    if (!claim.problem.empty()) return name + ": it is not known what it has: " + claim.problem;
+  return name + ": nothing is attached for it; gpuready vm status names what is";
+}
+
 int run_vm_args(const VmArgsOptions& options) {
   const auto start = Clock::now();
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
@@ -23,26 +31,13 @@ int run_vm_args(const VmArgsOptions& options) {
   if (!host) return complain(host.error());
   const auto state = vm::read_state(**host, vm::kJournalFolder);
   if (!state) return complain(state.error());
-  std::vector<const vm::Device*> devices;
-  std::vector<const vm::MediatedDevice*> instances;
-  bool managed = false;
-  for (const auto& claim : state->claims) {
-    if (state_of(claim) != vm::ClaimState::attached || claim.attached().name != options.name)
-      continue;
-    managed |= claim.attached().managed;
-    for (const auto& address : claim.attached().devices)
-      if (const auto* device = state->inventory.find(address)) devices.push_back(device);
-    for (const auto& uuid : claim.attached().instances)
-      if (const auto* instance = state->inventory.find_instance(uuid))
-        instances.push_back(instance);
-  }
-  if (devices.empty() && instances.empty())
-    return complain(
-        {ErrorKind::not_found,
-         options.name + ": nothing is attached for it; gpuready vm status names what is", 0},
-        Exit::required_absent);
-  const auto args =
-      vm::guest_args(*vm::hypervisor_named(options.hypervisor), devices, managed, instances);
+  const auto attached = vm::attached_to(*state, options.name);
+  if (attached.devices.empty() && attached.instances.empty())
+    return complain({ErrorKind::not_found, why_nothing(*state, attached, options.name), 0},
+                    Exit::required_absent);
+  auto args = vm::guest_args(*vm::hypervisor_named(options.hypervisor), attached.devices,
+                             attached.managed, attached.instances);
+  args.notes.insert(args.notes.begin(), attached.notes.begin(), attached.notes.end());
   Envelope envelope = begin_vm_envelope("vm args", options.globals);
   envelope.duration_ms = elapsed_ms(start);
   return deliver(Delivery{.envelope = envelope,
@@ -66,7 +61,9 @@ void declare_vm_args(CommandSpec& command) {
                 .help = "For which; cloud-hypervisor's are unproven",
                 .one_of = {"qemu", "libvirt", "cloud-hypervisor"}}});
   add_vm_output(command, options->globals);
-  command.footer = "Exit codes: 0 the arguments were written; 3 nothing is attached for NAME.";
+  command.footer =
+      "Exit codes: 0 the arguments were written; 3 nothing is attached for NAME, or what was\n"
+      "is no longer here.";
 }
 
 }  // namespace gpuready::cli

@@ -63,7 +63,7 @@ int plan(const VmAttachOptions& options) {
       vm::read_state(**host, vm::kJournalFolder, {.all = false, .named = request->devices});
   if (!state) return complain(state.error(), exit_of_vm_error(state.error()));
   VmOperation operation{.done = {}, .planned_only = true};
-  operation.done.push_back({.plan = vm::plan_attach(state->inventory, *request), .outcome = {}});
+  operation.done.push_back({.plan = vm::plan_attachment(*state, *request), .outcome = {}});
   return finish("vm plan", operation, start, options.globals);
 }
 
@@ -180,7 +180,8 @@ void declare_vm_plan(CommandSpec& command) {
   add_attach_options(command, *options, false);
   add_vm_output(command, options->globals);
   command.footer =
-      "Nothing is changed. Exit codes: 0 it can be carried out; 1 it is refused; 2 wrong usage.";
+      "Nothing is changed. Exit codes: 0 it can be carried out; 1 it is refused; 2 wrong usage;\n"
+      "3 what was named is not here.";
 }
 
 void declare_vm_attach(CommandSpec& command) {
@@ -210,7 +211,8 @@ void declare_vm_status(CommandSpec& command) {
   add_name(command, *options, false);
   add_vm_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 all is whole; 1 a device is in quarantine; 4 an operation did not end.";
+      "Exit codes: 0 all is whole; 1 a device is in quarantine; 4 an operation did not end,\n"
+      "or a journal cannot be read.";
 }
 
 void declare_vm_recover(CommandSpec& command) {

@@ -69,7 +69,7 @@ Result<Json> plan_devices(const char* devices, const char* name, bool managed) {
   const auto state =
       TRY(vm::read_state(*host, vm::kJournalFolder, {.all = false, .named = request.devices}));
   VmOperation operation{.done = {}, .planned_only = true};
-  operation.done.push_back({.plan = vm::plan_attach(state.inventory, request), .outcome = {}});
+  operation.done.push_back({.plan = vm::plan_attachment(state, request), .outcome = {}});
   return document_of(operation, *host, "vm plan", start);
 }
 

@@ -205,6 +205,7 @@ constexpr Rule<bench::Promotion> kPromote[] = {
 
 constexpr Rule<VmTally> kVm[] = {
     {[](const VmTally& t) { return t.unfinished; }, Exit::unknown},
+    {[](const VmTally& t) { return t.absent; }, Exit::required_absent},
     {[](const VmTally& t) { return t.refused || t.failed || t.unclean; }, Exit::unhealthy},
 };
 

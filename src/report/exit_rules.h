@@ -79,6 +79,7 @@ Exit exit_of(const BenchRun& outcome);
 
 // Operations on devices for virtual machines.
 struct VmTally {
+  bool absent = false;      // what was named is not here
   bool refused = false;     // the plan cannot be carried out
   bool failed = false;      // a step failed
   bool unfinished = false;  // and not all could be taken back, or an earlier one did not end

@@ -39,6 +39,7 @@ struct Surroundings {
   std::vector<PciAddress> moves_together;  // closure of both, itself included; sorted
   std::optional<std::string> attached_to;  // --for NAME of `vm attach`
   std::optional<std::string> quarantine;   // why it may not be given away yet
+  std::optional<std::string> not_told;     // why it is not known whom it is attached to
   Readiness readiness = Readiness::ready;
   std::string reason;  // a clause; empty when ready
   std::optional<std::string> cure;

@@ -108,6 +108,7 @@ constexpr void visit_fields(Visitor& visit, Of<Surroundings>) {
   FIELD(moves_together, "All that is attached with it, itself included.");
   FIELD(attached_to, "Name that vm attach was given for it.");
   FIELD(quarantine, "Why it may not be given away yet.");
+  FIELD(not_told, "Why it is not known whom it is attached to.");
   FIELD(readiness, "May it be given to a virtual machine?");
   FIELD(reason, "Why not.");
   FIELD(cure, "What helps.");

@@ -40,11 +40,30 @@ bool is_nvidia_gpu(const Device& device) {
   return device.function.vendor_id == pci_vendor::kNvidia && has_memory(device.function);
 }
 
+using Node = std::optional<int>;  // of NUMA; none on machines that have one alone
+
+std::vector<Node> nodes_of_gpus(const std::vector<const Device*>& all) {
+  std::vector<Node> nodes;  // in the order in which they are met
+  for (const auto* device : all)
+    if (is_nvidia_gpu(*device) &&
+        std::ranges::find(nodes, device->function.numa_node) == nodes.end())
+      nodes.push_back(device->function.numa_node);
+  return nodes;
+}
+
 // GPUs of one clique are told by the hypervisor that they reach each other directly; only for
-// several, and only NVIDIA's driver reads it.
-bool in_clique(const Device& device, const std::vector<const Device*>& all) {
-  return is_nvidia_gpu(device) &&
-         std::ranges::count_if(all, [](const Device* d) { return is_nvidia_gpu(*d); }) > 1;
+// several, and only NVIDIA's driver reads it. Between processors that is slow, or does not work: a
+// clique is of one NUMA node.
+std::optional<std::size_t> clique_of(const Device& device, const std::vector<const Device*>& all) {
+  constexpr std::size_t kMost = 15;  // four bits
+  const auto beside = [&](const Device* other) {
+    return is_nvidia_gpu(*other) && other->function.numa_node == device.function.numa_node;
+  };
+  if (!is_nvidia_gpu(device) || std::ranges::count_if(all, beside) < 2) return std::nullopt;
+  const auto nodes = nodes_of_gpus(all);
+  const auto clique =
+      static_cast<std::size_t>(std::ranges::find(nodes, device.function.numa_node) - nodes.begin());
+  return clique > kMost ? std::nullopt : std::optional(clique);
 }
 
 using Instances = std::vector<const MediatedDevice*>;
@@ -64,7 +83,8 @@ void add_qemu(const std::vector<const Device*>& devices, const Instances& instan
       std::string text = fmt::format("vfio-pci,host={},bus=gpuready{},addr=00.{}",
                                      slot[number]->function.address.text(), port, number);
       if (number == 0 && slot.size() > 1) text += ",multifunction=on";
-      if (in_clique(*slot[number], devices)) text += ",x-nv-gpudirect-clique=0";
+      if (const auto clique = clique_of(*slot[number], devices))
+        text += fmt::format(",x-nv-gpudirect-clique={}", *clique);
       out.arguments.push_back("-device");
       out.arguments.push_back(std::move(text));
     }
@@ -109,7 +129,8 @@ void add_cloud_hypervisor(const std::vector<const Device*>& devices, const Insta
   out.arguments.push_back("--device");
   for (const auto* device : devices) {
     std::string text = fmt::format("path={}/", folder_of(device->function.address));
-    if (in_clique(*device, devices)) text += ",x_nv_gpudirect_clique=0";
+    if (const auto clique = clique_of(*device, devices))
+      text += fmt::format(",x_nv_gpudirect_clique={}", *clique);
     out.arguments.push_back(std::move(text));
   }
   for (const auto* instance : instances)
@@ -153,6 +174,10 @@ GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& de
       add_cloud_hypervisor(devices, instances, out);
       break;
   }
+  if (hypervisor != Hypervisor::libvirt && nodes_of_gpus(devices).size() > 1)
+    out.notes.push_back(
+        "the NVIDIA GPUs are on several NUMA nodes: no GPUDirect clique joins those of different "
+        "ones, so between them data goes through the guest's memory");
   for (const auto* device : devices)
     if (const auto node = device->function.numa_node)
       out.notes.push_back(

@@ -23,8 +23,8 @@ struct GuestArgs {
 GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& devices, bool managed,
                      const std::vector<const MediatedDevice*>& instances = {});
 
-// MiB that a 64-bit window for these devices takes: the sum of their MMIO, each slot rounded up to
-// a power of two, and that doubled for alignment.
+// MiB that a 64-bit window for these devices takes: the sum of their 64-bit MMIO, each slot rounded
+// up to a power of two; that doubled for alignment, and rounded up to a power of two.
 std::uint64_t window_mib(const std::vector<const Device*>& devices);
 
 }  // namespace gpuready::vm

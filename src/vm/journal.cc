@@ -103,7 +103,11 @@ Result<Operation> parse_operation(std::string_view text, std::string_view name) 
     TRY(read_line(doc, name, out));
     first = false;
   }
-  if (first) return fail(ErrorKind::truncated, printable(name) + ": holds no plan");
+  if (first)
+    return fail(ErrorKind::truncated,
+                printable(name) +
+                    ": empty, or its first line is damaged. See that its devices are "
+                    "as they should be, then remove the file");
   return out;
 }
 
@@ -126,15 +130,8 @@ Result<std::vector<Claim>> read_journal(Host& host, const std::string& folder) {
     auto operation =
         text ? parse_operation(*text, path) : Result<Operation>(std::unexpected(text.error()));
     if (!operation) {
-      // A power cut before the first line was durable: nothing was done yet.
-      if (operation.error().kind == ErrorKind::truncated) {
-        operation = Operation{};
-        operation->ended = operation->rolled_back = true;
-        operation->plan.operation = parsed->sequence == 1 ? "attach" : "detach";
-      } else {
-        claim.problem = operation.error().message;
-        continue;
-      }
+      claim.problem = operation.error().message;
+      continue;
     }
     operation->file = path;
     operation->id = parsed->id;
@@ -162,16 +159,22 @@ Result<JournalWriter> JournalWriter::begin(Storage& storage, const std::string& 
                                            const std::optional<std::string>& boot_id) {
   const std::string path =
       fmt::format("{}/{:06}.{}.{}{}", folder, id, sequence, plan.operation, kEnding);
-  auto file = TRY(storage.create(path, kPrivate));
+  // It gets its name when its first line is durable: one without a plan is damaged, whatever cut
+  // the power.
+  const std::string unnamed = path + ".new";
+  static_cast<void>(storage.unlink(unnamed));  // of an operation that never began
+  auto file = TRY(storage.create(unnamed, kPrivate));
   JournalWriter writer(std::move(file), path);
   Json doc = {{"plan", value::write_fields(plan)}};
   if (boot_id) doc["boot_id"] = *boot_id;
   const auto written = [&]() -> Result<void> {
     TRY(writer.line(doc, true));
+    TRY(storage.rename(unnamed, path, OnExisting::replace));
     return storage.sync_folder(folder);
   }();
   if (!written) {
-    static_cast<void>(storage.unlink(path));  // nothing was done yet
+    static_cast<void>(storage.unlink(unnamed));  // nothing was done yet
+    static_cast<void>(storage.unlink(path));
     return std::unexpected(written.error());
   }
   return writer;

@@ -10,6 +10,8 @@
 //   {"unclean":"0000:17:00.0","reason":"..."}      in quarantine
 //   {"end":"done"}                                 or "rolled back"
 //
+// A file has another ending until its first line is durable, so one without a plan is damaged.
+//
 // The files of one ID are one claim: the devices that were attached together. They are removed when
 // the devices are back, whole and clean.
 #pragma once

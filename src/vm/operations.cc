@@ -182,6 +182,16 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
   return std::nullopt;
 }
 
+// What a virtual machine could have, and no journal says of which: it may have it.
+void mark_not_told(Inventory& inventory, const std::string& why) {
+  const auto mark = [&](Surroundings& around) {
+    if (!around.attached_to && !around.quarantine && !around.not_told) around.not_told = why;
+  };
+  for (auto& device : inventory.devices)
+    if (is_handed_over(device.function)) mark(device.around);
+  for (auto& instance : inventory.instances) mark(instance.around);
+}
+
 }  // namespace
 
 void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
@@ -212,7 +222,47 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
         instance.around.quarantine = fmt::format("{} it was not finished", to_string(state));
     }
   }
+  for (const auto& claim : claims)
+    if (!claim.problem.empty()) mark_not_told(inventory, claim.problem);
   assess(inventory);
+}
+
+Attached attached_to(const State& state, const std::string& name) {
+  constexpr const char* kRecover = "gpuready vm recover brings it to a whole state";
+  constexpr const char* kGone = " is attached, and it is no longer there";
+  Attached out;
+  for (const auto& claim : state.claims) {
+    if (state_of(claim) != ClaimState::attached || claim.attached().name != name) continue;
+    const auto& plan = claim.attached();
+    out.managed |= plan.managed;
+    for (const auto& address : plan.devices) {
+      const auto* device = state.inventory.find(address);
+      if (!device) {
+        out.notes.push_back(address.text() + kGone);
+        continue;
+      }
+      out.devices.push_back(device);
+      if (!plan.managed && !is_handed_over(device->function))
+        out.notes.push_back(
+            fmt::format("{} is attached, but its driver is {} and not VFIO's; {}", address.text(),
+                        printable(device->function.driver.value_or("none")), kRecover));
+    }
+    for (const auto& uuid : plan.instances) {
+      const auto* instance = state.inventory.find_instance(uuid);
+      if (instance)
+        out.instances.push_back(instance);
+      else
+        out.notes.push_back(printable(uuid) + kGone);
+    }
+  }
+  return out;
+}
+
+Plan plan_attachment(const State& state, const AttachRequest& request) {
+  auto plan = plan_attach(state.inventory, request);
+  for (const auto& claim : state.claims)
+    if (!claim.problem.empty()) plan.refusals.push_back(claim.problem);
+  return plan;
 }
 
 Result<State> read_state(Host& host, const std::string& folder, const InventoryOptions& options) {
@@ -228,9 +278,11 @@ Result<State> read_state(Host& host, const std::string& folder, const InventoryO
   const auto claimed = naming(state.claims).named;
   all.named.insert(all.named.end(), claimed.begin(), claimed.end());
   state.inventory = read_inventory(host, inspect(host, {}), all);
-  if (hidden)
-    state.inventory.unseen.push_back(
-        folder + ": only root may see what is attached and what is in quarantine");
+  if (hidden) {
+    const auto why = folder + ": only root may see what is attached and what is in quarantine";
+    state.inventory.unseen.push_back(why);
+    mark_not_told(state.inventory, why);
+  }
   apply_claims(state.inventory, state.claims);
   return state;
 }
@@ -240,9 +292,7 @@ Result<Done> attach(Hands& hands, const AttachRequest& request) {
   const auto lock = TRY(lock_journal(hands));
   const auto state =
       TRY(read_state(hands.host, hands.folder, {.all = false, .named = request.devices}));
-  Done done{.plan = plan_attach(state.inventory, request), .outcome = {}};
-  for (const auto& claim : state.claims)
-    if (!claim.problem.empty()) done.plan.refusals.push_back(claim.problem);
+  Done done{.plan = plan_attachment(state, request), .outcome = {}};
   if (!done.plan.refusals.empty()) return done;
   if (hands.show_plan) hands.show_plan(done.plan);
   auto journal = TRY(JournalWriter::begin(hands.storage, hands.folder, next_id(state.claims), 1,

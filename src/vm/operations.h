@@ -28,6 +28,18 @@ struct State {
 Result<State> read_state(Host& host, const std::string& folder,
                          const InventoryOptions& options = {});
 
+// What one virtual machine has, by the journal.
+struct Attached {
+  std::vector<const Device*> devices;  // of the state
+  std::vector<const MediatedDevice*> instances;
+  bool managed = false;
+  std::vector<std::string> notes;  // what is not as attach() left it
+};
+Attached attached_to(const State& state, const std::string& name);
+
+// What attach() would do: plan_attach(), and what the journal says against it.
+Plan plan_attachment(const State& state, const AttachRequest& request);
+
 Result<Done> attach(Hands& hands, const AttachRequest& request);
 
 // Gives back all that is attached for `name`; of `devices` the claims that hold them, where any is

@@ -53,7 +53,8 @@ struct Plan {
   bool managed = false;                     // binding is left to libvirt
   std::vector<PlanStep> steps;
   std::vector<std::string> warnings;
-  std::vector<std::string> refusals;  // not empty: it cannot be carried out
+  std::vector<std::string> refusals;     // not empty: it cannot be carried out
+  std::vector<std::string> absent = {};  // what was named and is not here; refused as well
 };
 
 struct HugePagesRequest {

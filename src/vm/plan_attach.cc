@@ -53,6 +53,7 @@ class AttachPlanner {
     for (const auto& address : request_.devices) {
       const auto* device = inventory_.find(address);
       if (device == nullptr) {
+        plan_.absent.push_back(address.text());
         refuse(address.text() + ": there is no such PCI device; gpuready vm list --all names them");
         continue;
       }
@@ -79,12 +80,13 @@ class AttachPlanner {
     }
     for (const auto& uuid : plan_.instances) {
       const auto* instance = inventory_.find_instance(uuid);
-      if (instance == nullptr)
+      if (instance == nullptr) {
+        plan_.absent.push_back(uuid);
         refuse(
             uuid +
             ": there is no such mediated device; gpuready vm list names them, and the GPU's driver "
             "makes them");
-      else if (instance->around.readiness != Readiness::ready)
+      } else if (instance->around.readiness != Readiness::ready)
         refuse_for(uuid, instance->around);
     }
     for (const auto* device : devices_)

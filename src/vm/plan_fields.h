@@ -63,6 +63,7 @@ constexpr void visit_fields(Visitor& visit, Of<Plan>) {
   FIELD(steps, "The steps.", {.always = true});
   FIELD(warnings, "What should be known before.");
   FIELD(refusals, "Why it cannot be carried out.");
+  FIELD(absent, "What was named and is not here.");
 }
 
 }  // namespace vm

@@ -14,6 +14,9 @@ struct Answer {
   std::string reason;
   std::optional<std::string> cure = {};
 };
+constexpr const char* kStatusCure =
+    "A virtual machine may have it: ask gpuready vm status, as root, and see who holds its node in "
+    "/dev/vfio.";
 using Question = std::optional<Answer> (*)(const Device&, const HostFacts&);
 
 std::optional<Answer> of_a_bridge(const Device& device, const HostFacts&) {
@@ -43,6 +46,9 @@ std::optional<Answer> of_the_journal(const Device& device, const HostFacts&) {
   if (device.around.quarantine)
     return Answer{Readiness::needs, "needs cleaning: " + printable(*device.around.quarantine),
                   "gpuready vm recover cleans and tests it."};
+  if (device.around.not_told)
+    return Answer{Readiness::needs, "needs a look: " + printable(*device.around.not_told),
+                  kStatusCure};
   return std::nullopt;
 }
 
@@ -131,6 +137,8 @@ static void assess_instance(MediatedDevice& instance) {
   if (around.quarantine)
     return set(Readiness::needs, "needs recovery: " + printable(*around.quarantine),
                "gpuready vm recover goes on with it.");
+  if (around.not_told)
+    return set(Readiness::needs, "needs a look: " + printable(*around.not_told), kStatusCure);
   if (instance.api && *instance.api != "vfio-pci")
     return set(Readiness::never,
                fmt::format("it is no PCI device for a guest: its interface is {}",

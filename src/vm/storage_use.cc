@@ -134,7 +134,7 @@ class StorageReader {
   // A mount names one of its devices at most, and "/dev/root" none.
   void add_members_of_btrfs() {
     std::vector<Names> filesystems;
-    for (const auto& id : strict_.list(kBtrfs))
+    for (const auto& id : listed(kBtrfs))
       if (auto members = listed(kBtrfs + id + "/devices"); !members.empty())
         filesystems.push_back(std::move(members));
     for (auto& one : mounted_) {

@@ -33,3 +33,17 @@ END
   fi
 done
 expect_in "managed='yes'" "$out"
+# What is not as it was left: the driver has it again, it is gone, its journal is damaged.
+expect_exit 0 "$GPUREADY" vm args --for web-1 --replay attached.json
+expect_in "# 0000:17:00.0 is attached, but its driver is nvidia" "$out"
+jq '.files[] |= gsub("0000:17:00"; "0000:ff:00")' attached.json >gone.json
+expect_exit 3 "$GPUREADY" vm args --for web-1 --replay gone.json
+expect_in "web-1: 0000:ff:00.0 is attached, and it is no longer there" "$err"
+for damage in '""' '"\u0000\u0000\u0000"' '{"error":"EACCES"}'; do
+  jq --argjson damage "$damage" '.files[] = $damage' attached.json >damaged.json
+  expect_exit 1 "$GPUREADY" vm plan 17:00.0 --for web-2 --replay damaged.json
+  expect_in "000001.1.attach.jsonl" "$out"
+  expect_exit 4 "$GPUREADY" vm status --replay damaged.json
+  expect_exit 3 "$GPUREADY" vm args --for web-1 --replay damaged.json
+  expect_in "it is not known what it has" "$err"
+done

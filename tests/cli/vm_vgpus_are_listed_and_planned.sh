@@ -42,7 +42,7 @@ for device in $uuid ${uuid^^} 17:00.4; do
   [ "$(jq '[.operations[0].plan.steps[].act.kind | select(. == "unbind" or . == "bind" or . == "reset")] | length' plan.json)" = 0 ] ||
     die "$out"
 done
-expect_exit 1 "$GPUREADY" vm plan 00000000-0000-0000-0000-000000000000 "${replay[@]}"
+expect_exit 3 "$GPUREADY" vm plan 00000000-0000-0000-0000-000000000000 "${replay[@]}"
 expect_in "there is no such mediated device" "$out"
 # Attached, as the journal of both says it.
 expect_exit 0 "$GPUREADY" vm plan 17:00.4 $uuid --for web-1 "${replay[@]}" --json plan.json

@@ -9,6 +9,7 @@ ternary-inspect.*.json, ternary-convert.*.json; and vm_documents.sh: vm-*.json.
 """
 import json
 import pathlib
+import re
 import sys
 import unittest
 
@@ -124,6 +125,14 @@ class Documents(unittest.TestCase):
         have = set(keys(load("report.filled.json")))
         want = {key for _, part in objects(SCHEMAS["report"]) for key in part["properties"]}
         self.assertEqual(want - have, set())
+
+    def test_exit_codes_of_vm_are_those_that_their_texts_explain(self):
+        for name, schema in SCHEMAS.items():
+            if name.startswith("vm-") and "exit_code" in schema["properties"]:
+                code = schema["properties"]["exit_code"]
+                told = {int(number) for number in re.findall(r"\b(\d+):", code["description"])}
+                self.assertEqual(told, set(code["enum"]) - {130}, name)
+                self.assertNotIn("timed", code["description"], name)
 
     def test_a_key_that_the_schema_lacks_or_a_wrong_type_is_refused(self):
         for change in (lambda d: d.update(surprise=1),

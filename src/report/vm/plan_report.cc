@@ -129,6 +129,7 @@ std::string conclusion(const VmOperation& operation) {
 VmTally tally(const VmOperation& operation) {
   VmTally tally;
   for (const auto& done : operation.done) {
+    tally.absent |= !done.plan.absent.empty();
     tally.refused |= !done.plan.refusals.empty();
     tally.failed |= done.outcome.error.has_value();
     tally.unfinished |= !done.outcome.whole();

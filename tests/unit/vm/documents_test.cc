@@ -73,6 +73,7 @@ TEST(VmJournal, ALineThatIsCutShortWasNeverActedOn) {
 TEST(VmJournal, WhatIsNoJournalIsRefused) {
   EXPECT_EQ(parse_operation("", "j").error().kind, ErrorKind::truncated);
   EXPECT_EQ(parse_operation("{\"plan\":", "j").error().kind, ErrorKind::truncated);
+  EXPECT_EQ(parse_operation(std::string(4096, '\0'), "j").error().kind, ErrorKind::truncated);
   EXPECT_EQ(parse_operation("{}\n", "j").error().kind, ErrorKind::bad_input);
   EXPECT_EQ(parse_operation("{\"plan\":3}\n", "j").error().kind, ErrorKind::bad_input);
 }

@@ -42,6 +42,40 @@ TEST(VmGuestArgs, SeveralGpusAreOneClique) {
   EXPECT_NE(join(cloud.notes, " ").find("unproven"), std::string::npos);
 }
 
+TEST(VmGuestArgs, ACliqueIsOfOneNumaNode) {
+  std::vector<Device> gpus;
+  for (const char* address : {"0000:17:00.0", "0000:65:00.0", "0000:97:00.0", "0000:e5:00.0"}) {
+    gpus.push_back(device(address, 0x030200, 0));
+    gpus.back().function.numa_node = gpus.size() == 2 ? 1 : gpus.size() == 4 ? 2 : 0;
+  }
+  const auto text = [&](std::vector<const Device*> devices) {
+    const auto args = guest_args(Hypervisor::qemu, devices, false);
+    return join(args.arguments, " ") + join(args.notes, " ");
+  };
+  const auto apart = text({&gpus[0], &gpus[1]});  // nodes 0 and 1
+  EXPECT_EQ(apart.find("clique="), apart.npos) << apart;
+  EXPECT_NE(apart.find("several NUMA nodes"), apart.npos);
+  const auto beside = text({&gpus[0], &gpus[2]});
+  EXPECT_NE(beside.find("97:00.0,bus=gpuready2,addr=00.0,x-nv-gpudirect-clique=0"), beside.npos);
+  EXPECT_EQ(beside.find("several NUMA nodes"), beside.npos);
+  // Node 1 comes first, and a second pair has another clique.
+  gpus[3].function.numa_node = 1;
+  const auto pairs = text({&gpus[1], &gpus[0], &gpus[2], &gpus[3]});
+  for (const char* clique : {"65:00.0,bus=gpuready1,addr=00.0,x-nv-gpudirect-clique=0",
+                             "17:00.0,bus=gpuready2,addr=00.0,x-nv-gpudirect-clique=1",
+                             "97:00.0,bus=gpuready3,addr=00.0,x-nv-gpudirect-clique=1",
+                             "e5:00.0,bus=gpuready4,addr=00.0,x-nv-gpudirect-clique=0"})
+    EXPECT_NE(pairs.find(clique), pairs.npos) << clique << " in " << pairs;
+}
+
+TEST(VmGuestArgs, TheWindowIsRoundedUpTwice) {
+  const Device a = device("0000:17:00.0", 0x030200, 3ull << 30),
+               b = device("0000:65:00.0", 0x030200, 1ull << 30),
+               c = device("0000:97:00.0", 0x030200, 1ull << 30);
+  EXPECT_EQ(window_mib({&a}), 8192u);           // 3 -> 4 GiB, doubled
+  EXPECT_EQ(window_mib({&a, &b, &c}), 16384u);  // 2 * (4 + 1 + 1) -> 16 GiB
+}
+
 TEST(VmGuestArgs, LibvirtBindsWhatIsManaged) {
   const Device gpu = device("0000:17:00.0", 0x030200, 0);
   const auto args = guest_args(Hypervisor::libvirt, {&gpu}, true);

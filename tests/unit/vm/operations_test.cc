@@ -60,6 +60,65 @@ TEST(VmOperations, AnOrdinaryUserSeesTheDevicesWithoutTheJournal) {
   EXPECT_NE(state->inventory.find(kGpu), nullptr);
   ASSERT_FALSE(state->inventory.unseen.empty());
   EXPECT_TRUE(contains(state->inventory.unseen.back(), "only root may see what is attached"));
+  // A virtual machine may have what VFIO has.
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::ready);
+  kernel.devices[kGpuText].bound = "vfio-pci";
+  const auto bound = read_state(kernel, "/state");
+  EXPECT_TRUE(contains(bound->inventory.find(kGpu)->around.reason, "needs a look"));
+}
+
+// Whatever spoiled it: a name is given to a journal only when its plan is durable.
+TEST(VmOperations, ADamagedJournalSaysNothingOfItsDevices) {
+  for (const auto& text :
+       {std::string(), std::string(4096, '\0'), std::string("{\"plan\":{\"operation\":\"att"),
+        std::string("{\"plan\":{}}\n"), std::string("x\n")}) {
+    FakeKernel kernel;
+    fill(kernel);
+    auto hands = kernel.hands(kernel);
+    ASSERT_TRUE(attach(hands, for_guest())->ok());
+    const auto files = kernel.disk.names("/state");
+    const auto journal =
+        std::ranges::find_if(files, [](const auto& f) { return f.ends_with(".jsonl"); });
+    ASSERT_TRUE(journal != files.end());
+    ASSERT_TRUE(kernel.disk.unlink(*journal));
+    ASSERT_TRUE((*kernel.disk.create(*journal, 0600))->write(text));
+    const auto state = read_state(kernel, "/state");
+    ASSERT_TRUE(state);
+    const auto& around = state->inventory.find(kGpu)->around;
+    EXPECT_EQ(around.readiness, Readiness::needs) << text;
+    EXPECT_TRUE(contains(around.reason, "needs a look")) << around.reason;
+    // One that has its own driver is nobody's; nothing is attached all the same.
+    const PciAddress other = *parse_pci_address("0000:65:00.0");
+    EXPECT_EQ(state->inventory.find(other)->around.readiness, Readiness::ready);
+    EXPECT_FALSE(plan_attachment(*state, {.name = "b", .devices = {other}}).refusals.empty());
+  }
+}
+
+TEST(VmOperations, AJournalThatNeverBeganIsNoClaim) {
+  FakeKernel kernel;
+  fill(kernel);
+  ASSERT_TRUE(kernel.disk.create("/state/000001.1.attach.jsonl.new", 0600));
+  auto hands = kernel.hands(kernel);
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+  EXPECT_TRUE(detach(hands, "guest-1", {}));
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  const auto notes = [&] {
+    const auto state = read_state(kernel, "/state");
+    return join(attached_to(*state, "guest-1").notes, "; ");
+  };
+  EXPECT_EQ(notes(), "");
+  kernel.devices[kGpuText].bound = "nvidia";
+  EXPECT_TRUE(contains(notes(), "0000:17:00.0 is attached, but its driver is nvidia")) << notes();
+  kernel.devices.erase(kGpuText);
+  std::erase_if(kernel.files, [](const auto& file) { return contains(file.first, kGpuText); });
+  EXPECT_TRUE(contains(notes(), "0000:17:00.0 is attached, and it is no longer there")) << notes();
 }
 
 TEST(VmOperations, AnOpenDeviceIsRefusedAndNothingIsTouched) {
