@@ -1,4 +1,6 @@
 // `vm doctor`: what keeps a host's devices from virtual machines, or a guest from its GPU.
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "base/clock.h"
@@ -28,6 +30,9 @@ Result<VmDoctorReport> of_console(const std::string& path, Host& host) {
   VmDoctorReport report{.side = "console"};
   report.console = vm::read_console(TRY(host.read_file(path, kMostConsole)));
   report.findings = std::move(report.console->findings);
+  if (report.console->unread_bytes > 0)
+    report.unseen.push_back(fmt::format("the first {} bytes of {}: a log is read from its end",
+                                        report.console->unread_bytes, path));
   return report;
 }
 
