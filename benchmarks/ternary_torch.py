@@ -3,11 +3,12 @@
 beside torch's own. Vectors are cold: graphs go round at least 240 MB of weights. Matrices are compared with
 cuBLASLt's int8 product (torch._int_mm) and its fp8 product (torch._scaled_mm, e4m3, one scale a tensor, fast sums), with
 quantising of activations in all.
-Usage: ternary_torch.py LIBRARY [vectors|matrices|bits]..."""
+Usage: ternary_torch.py LIBRARY [vectors|matrices|bits|pool]..."""
 import ctypes as c
 import os
 import pathlib
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
 import torch
@@ -187,6 +188,34 @@ def matrices(t, engine):
         t.destroy("packed", packed)
 
 
+def pool(t, engine):
+    """The library's pool of device memory, on torch's context and streams."""
+    library, held, at = t.lib, c.c_void_p(), c.c_void_p()
+
+    def call(name, *arguments):
+        status = library[f"gpuready_cuda_pool_{name}"](*arguments)
+        if status != 0:
+            raise RuntimeError(f"{name}: {status}")
+    call("create", None, c.c_uint64(64 << 20), c.c_uint64(0), c.byref(held))
+    stream = c.c_void_p(torch.cuda.Stream().cuda_stream)
+
+    def once(size):
+        call("allocate", held, c.c_size_t(size), stream, c.byref(at))
+        address = at.value
+        call("free", held, at)
+        return address
+    first = once(20 << 20)
+    start = time.perf_counter()
+    same = all(once((20 << 20) - 4096 * i) == first for i in range(100))
+    took = (time.perf_counter() - start) / 100 * 1e6
+    refused = library.gpuready_cuda_pool_allocate(held, c.c_size_t(80 << 20), stream, c.byref(at))
+    released = c.c_uint64()
+    call("trim", held, c.c_uint64(0), c.byref(released))
+    library.gpuready_cuda_pool_destroy(held)
+    print(f"pool on torch's context: the same block again: {same}, {took:.1f} us each; beyond the limit: status {refused}; "
+          f"{released.value >> 20} MiB given back")
+
+
 def main():
     t = Ternary(sys.argv[1])
     torch.manual_seed(1)
@@ -194,8 +223,8 @@ def main():
     engine = t.handle("cuda_create", None)
     name = torch.cuda.get_device_name()
     print(name, "torch", torch.__version__)
-    for part in sys.argv[2:] or ["bits", "vectors", "matrices"]:
-        {"bits": bits, "vectors": vectors, "matrices": matrices}[part](t, engine)
+    for part in sys.argv[2:] or ["bits", "pool", "vectors", "matrices"]:
+        {"bits": bits, "vectors": vectors, "matrices": matrices, "pool": pool}[part](t, engine)
     t.destroy("cuda", engine)
 
 

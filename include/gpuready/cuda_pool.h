@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -51,6 +50,18 @@ struct PoolStats {
   std::uint64_t misses = 0;             // served by the device
   std::uint64_t refused = 0;            // by the limit or by the device
   std::uint64_t waits = 0;              // streams that were synchronized for a block
+};
+
+// Where a call stands in the source, as std::source_location, which clang 15 has not.
+struct CallSite {
+  const char* file = "";
+  const char* function = "";
+  unsigned line = 0;
+  static constexpr CallSite here(const char* file = __builtin_FILE(),
+                                 const char* function = __builtin_FUNCTION(),
+                                 unsigned line = __builtin_LINE()) {
+    return {file, function, line};
+  }
 };
 
 // A block that nobody gave back.
@@ -92,7 +103,7 @@ class CudaPool {
   // stream. too_large: the limit; device_memory: the device has no more. The caller's place in the
   // source is what leaks() names.
   Result<CudaBlock> allocate(std::size_t bytes, void* stream,
-                             std::source_location site = std::source_location::current()) const;
+                             CallSite site = CallSite::here()) const;
   // Waits for the stream; what was given back there is then free for every stream.
   Result<void> synchronize(void* stream) const;
   // Releases cached blocks, the largest first, until at most `keep_bytes` are cached. Blocks that a

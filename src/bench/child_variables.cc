@@ -1,8 +1,12 @@
 #include "bench/child_variables.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <vector>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "bench/request.h"
 
@@ -24,7 +28,46 @@ constexpr std::string_view kPatterns[] = {
     "BENCH_", "GPUREADY_LIBCUBLASLT"};
 // Commands of stacks are recorded with the stack.
 constexpr std::string_view kCommand = "_BENCH_CMD";
-constexpr std::string_view kSecrets[] = {"KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"};
+
+// Names, in capitals, whose values may be secrets. docs/bench-run.md has the same table.
+enum class Place { anywhere, word, beginning };  // a word: between underscores, and not all
+struct SecretName {
+  std::string_view text;
+  Place place;
+};
+constexpr SecretName kSecrets[] = {
+    {"KEY", Place::anywhere},
+    {"TOKEN", Place::anywhere},
+    {"SECRET", Place::anywhere},
+    {"PASS", Place::anywhere},
+    {"CREDENTIAL", Place::anywhere},
+    {"AUTH", Place::anywhere},
+    {"PWD", Place::word},
+    {"TF_VAR_", Place::beginning},
+    {"TF_CLI_", Place::beginning},
+    {"TF_TOKEN_", Place::beginning},  // Terraform's
+};
+constexpr std::size_t kDigitsOfHash = 12;
+
+std::string in_capitals(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
+}
+
+bool fits(const SecretName& secret, std::string_view name) {
+  switch (secret.place) {
+    case Place::anywhere:
+      return name.contains(secret.text);
+    case Place::beginning:
+      return name.starts_with(secret.text);
+    case Place::word:
+      break;
+  }
+  const auto words = split(name, "_");
+  return words.size() > 1 && std::ranges::find(words, secret.text) != words.end();
+}
 
 bool of_the_contract(std::string_view name) {
   static const auto all = variables_of(Request{});
@@ -35,8 +78,26 @@ bool of_the_contract(std::string_view name) {
 
 bool is_recorded(std::string_view name) {
   return std::ranges::any_of(kPatterns, [&](auto begin) { return name.starts_with(begin); }) &&
-         !name.ends_with(kCommand) && !of_the_contract(name) &&
-         std::ranges::none_of(kSecrets, [&](auto secret) { return name.contains(secret); });
+         !name.ends_with(kCommand) && !of_the_contract(name) && !may_be_secret(name);
+}
+
+bool may_be_secret(std::string_view name) {
+  const std::string capitals = in_capitals(name);
+  return std::ranges::any_of(kSecrets, [&](const auto& secret) { return fits(secret, capitals); });
+}
+
+std::string recorded_value(std::string_view name, std::string_view value) {
+  if (!may_be_secret(name)) return printable(value);
+  const Sha256 sum = sha256(value);
+  return "sha256:" + fmt::format("{:02x}", fmt::join(sum, "")).substr(0, kDigitsOfHash);
+}
+
+std::string recorded_idea(std::string_view idea) {
+  const auto equals = idea.find('=');
+  if (equals == idea.npos) return std::string(idea);
+  const auto name = idea.substr(0, equals);
+  if (!may_be_secret(name)) return std::string(idea);
+  return fmt::format("{}={}", name, recorded_value(name, idea.substr(equals + 1)));
 }
 
 std::map<std::string, std::string> recorded_variables(const char* const* environment,

@@ -15,6 +15,13 @@ using VariableChanges = std::span<const std::pair<std::string, std::optional<std
 // Whether a run records the variable, by the table of docs/bench-run.md. Never one whose name says
 // that it holds a secret.
 bool is_recorded(std::string_view name);
+bool may_be_secret(std::string_view name);
+
+// As a document holds it: of a name that may be a secret's, the beginning of the SHA-256 of the
+// value, by which a change is seen.
+std::string recorded_value(std::string_view name, std::string_view value);
+// The text of --idea, NAME or NAME=VALUE, with such a value.
+std::string recorded_idea(std::string_view idea);
 
 // Of a process that starts in `environment` (as environ(7), ended by a null) with these changes.
 // Variables of the contract (request.h) are left out: the workload and the protocol say the same.

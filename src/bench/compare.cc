@@ -8,6 +8,7 @@
 
 #include "base/statistics.h"
 #include "base/text.h"
+#include "bench/stack_pairs.h"
 
 namespace gpuready::bench {
 namespace {
@@ -275,6 +276,20 @@ void conclude(StackComparison& stack) {
   }
 }
 
+bool is_measured(const Losses& losses) { return losses.lost_runs < losses.runs; }
+
+// A stack without any figure on a side is not compared, and not passed over either.
+void conclude_one_sided(StackComparison& stack) {
+  const bool lost = is_measured(stack.base_losses);
+  if (lost) stack.outcome = Outcome::lost;
+  const Losses& losses = lost ? stack.candidate_losses : stack.base_losses;
+  stack.reason = fmt::format("{} has a figure of it: {}",
+                             lost                                  ? "no run of the candidate"
+                             : is_measured(stack.candidate_losses) ? "no run of the base"
+                                                                   : "no run of either side",
+                             join(losses.reasons, "; "));
+}
+
 StackComparison compare_stack(const Side& base, const Side& candidate,
                               const std::vector<double>& base_places,
                               const std::vector<double>& candidate_places,
@@ -284,6 +299,10 @@ StackComparison compare_stack(const Side& base, const Side& candidate,
   std::tie(stack.base_stack, stack.candidate_stack) = ids;
   stack.base_losses = losses_of(base.runs, ids.first);
   stack.candidate_losses = losses_of(candidate.runs, ids.second);
+  if (!is_measured(stack.base_losses) || !is_measured(stack.candidate_losses)) {
+    conclude_one_sided(stack);
+    return stack;
+  }
   const Figures figures{options.normalise, seen_from_outside(base, ids.first) &&
                                                seen_from_outside(candidate, ids.second)};
   std::vector<Work> all;
@@ -312,50 +331,6 @@ StackComparison compare_stack(const Side& base, const Side& candidate,
   }
   conclude(stack);
   return stack;
-}
-
-std::vector<std::string> measured_stacks(const Side& side) {
-  std::vector<std::string> ids;
-  for (const auto& run : side.runs)
-    for (const auto& stack : run.stacks)
-      if (stack.status == StackStatus::ok &&
-          std::find(ids.begin(), ids.end(), stack.id) == ids.end())
-        ids.push_back(stack.id);
-  return ids;
-}
-
-// Which stack of the base is held against which of the candidate.
-Result<StackPairs> pairs_of(const Side& base, const Side& candidate,
-                            const CompareOptions& options) {
-  const auto ours = measured_stacks(base), theirs = measured_stacks(candidate);
-  const auto has = [](const auto& list, const auto& id) {
-    return std::find(list.begin(), list.end(), id) != list.end();
-  };
-  StackPairs pairs;
-  for (const auto& wanted : options.stacks) {
-    const auto equals = wanted.find('=');
-    std::pair<std::string, std::string> ids(wanted.substr(0, equals),
-                                            wanted.substr(equals + 1));  // npos + 1 is 0
-    for (const auto& [list, id, side] :
-         {std::tie(ours, ids.first, base.name), std::tie(theirs, ids.second, candidate.name)})
-      if (!has(list, id))
-        return fail(ErrorKind::bad_input, fmt::format("{} has no result of the stack {}; it has {}",
-                                                      side, id, join(list, ", ")));
-    pairs.push_back(std::move(ids));
-  }
-  if (!options.stacks.empty()) return pairs;
-  for (const auto& id : ours)
-    if (has(theirs, id)) pairs.emplace_back(id, id);
-  // As in the playbook: one tag a stack.
-  if (pairs.empty() && ours.size() == 1 && theirs.size() == 1)
-    pairs.emplace_back(ours[0], theirs[0]);
-  if (pairs.empty())
-    return fail(ErrorKind::bad_input,
-                fmt::format("{} and {} have no stack in common: {} against {}; name two with "
-                            "--stack A=B",
-                            base.name, candidate.name, ours.empty() ? "none" : join(ours, ", "),
-                            theirs.empty() ? "none" : join(theirs, ", ")));
-  return pairs;
 }
 
 // Places in time: each run's among all. A drift belongs to what a machine goes through from run to
@@ -432,7 +407,7 @@ Result<Comparison> compare(const Side& unordered_base, const Side& unordered_can
   result.margin_percent = options.margin * 100;
   result.error_percent = options.error * 100;
   result.normalised = options.normalise;
-  const auto pairs = pairs_of(base, candidate, options);
+  const auto pairs = pairs_of(base, candidate, options.stacks);
   result.differences = differences_of(base, candidate, pairs ? *pairs : StackPairs());
   for (auto& difference : result.differences) {
     const bool allowed = std::find(options.allowed.begin(), options.allowed.end(),
@@ -450,9 +425,14 @@ Result<Comparison> compare(const Side& unordered_base, const Side& unordered_can
                                   run.id, side->name));
   if (!pairs) return std::unexpected(pairs.error());
   const auto [base_places, candidate_places] = places(base, candidate);
+  const auto compared = std::ranges::count_if(*pairs, [&](const auto& ids) {
+    return is_measured(losses_of(base.runs, ids.first)) &&
+           is_measured(losses_of(candidate.runs, ids.second));
+  });
   for (const auto& ids : *pairs)
     result.stacks.push_back(compare_stack(base, candidate, base_places, candidate_places, ids,
-                                          1 / double(pairs->size()), options));
+                                          1 / double(std::max(compared, std::ptrdiff_t{1})),
+                                          options));
   return result;
 }
 

@@ -31,6 +31,7 @@ enum class Outcome {
   slower,
   same,  // within the margin
   inconclusive,
+  lost,  // of a stack: the base has figures, and no run of the candidate has one
 };
 
 struct CompareOptions {
@@ -38,7 +39,7 @@ struct CompareOptions {
   // The chance that any verdict of the comparison is faster or slower where nothing differs: a bit
   // below the 1% that is promised.
   double error = 0.008;
-  std::vector<std::string> stacks;   // these alone; empty: all that both sides have
+  std::vector<std::string> stacks;   // these alone (stack_pairs.h); empty: all of both sides
   std::vector<std::string> allowed;  // differences that do not forbid a comparison: "driver"
   bool normalise = false;            // compare shares of each machine's roofline
 };
@@ -64,7 +65,7 @@ struct StackComparison {
   Outcome outcome = Outcome::inconclusive;
   std::string reason;
   Losses base_losses, candidate_losses;
-  std::vector<KpiComparison> kpis;
+  std::vector<KpiComparison> kpis;  // none where a side has no figure at all
 };
 
 struct Difference {

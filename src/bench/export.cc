@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/text.h"
+
 namespace gpuready::bench {
 namespace {
 
@@ -95,23 +97,35 @@ constexpr Column kColumns[] = {
      }},
 };
 
+// A benchmark that was imported has its own name, which says all.
+std::string google_name(const RunRecord& run, const StackResult& stack) {
+  if (!run.protocol.is_ours()) return stack.id;
+  std::vector<std::string> parts = {run.workload.name};
+  for (const auto& [dimension, size] : run.workload.shape)
+    parts.push_back(fmt::format("{}:{}", dimension, size));
+  parts.insert(parts.end(), {run.workload.dtype, stack.id});
+  std::erase(parts, "");
+  return join(parts, "/");
+}
+
 Json google_row(const RunRecord& run, const StackResult& stack, std::size_t number) {
   const Repeat& repeat = stack.repeats[number];
   const auto latency = latency_of(repeat);
   Json row = Json::object();
-  std::string name = run.workload.name;
-  for (const auto& [dimension, size] : run.workload.shape)
-    name += fmt::format("/{}:{}", dimension, size);
-  row["name"] = row["run_name"] = fmt::format("{}/{}/{}", name, run.workload.dtype, stack.id);
+  row["name"] = row["run_name"] = google_name(run, stack);
   row["run_type"] = "iteration";
   row["repetitions"] = stack.repeats.size();
   row["repetition_index"] = number;
   row["threads"] = 1;
-  if (repeat.status != StackStatus::ok || !latency.mean_ns) {
+  if (repeat.status == StackStatus::unavailable) {
+    row["skipped"] = true;
+    row["skip_message"] = repeat.reason;
+  } else if (repeat.status != StackStatus::ok || !latency.mean_ns) {
     row["error_occurred"] = true;
     row["error_message"] = repeat.reason.empty() ? "it has no valid sample" : repeat.reason;
   }
-  row["iterations"] = repeat.valid_samples().size();
+  // Not known of one that reported its figures alone.
+  if (const auto samples = repeat.valid_samples().size()) row["iterations"] = samples;
   row["real_time"] = latency.mean_ns.value_or(0);
   row["cpu_time"] = latency.mean_ns.value_or(0);  // of the host alone it is not known
   row["time_unit"] = "ns";

@@ -21,6 +21,7 @@ inline constexpr auto kNames<bench::Outcome> = std::to_array<Named<bench::Outcom
     {bench::Outcome::slower, "slower"},
     {bench::Outcome::same, "same"},
     {bench::Outcome::inconclusive, "inconclusive"},
+    {bench::Outcome::lost, "lost"},
 });
 
 namespace bench {
@@ -34,7 +35,7 @@ constexpr void visit_fields(Visitor& visit, Of<KpiComparison>) {
         "an iteration, in mJ; memory at the peak, in B.");
   FIELD(outcome,
         "faster (better; of energy and memory: less), slower, same within the margin, or "
-        "inconclusive.");
+        "inconclusive; lost is said of whole stacks alone.");
   FIELD(reason, "Why there is no figure, or what would decide.");
   FIELD(base_value, "Median over the base's runs.", {.unit = "the KPI's unit"});
   FIELD(candidate_value, "Median over the candidate's runs.", {.unit = "the KPI's unit"});
@@ -83,11 +84,12 @@ constexpr void visit_fields(Visitor& visit, Of<StackComparison>) {
   FIELD(candidate_stack, "The stack of the candidate.");
   FIELD(outcome,
         "faster: better in at least one KPI and worse in none; slower: the reverse; same "
-        "and inconclusive: as the first KPI; inconclusive also where KPIs disagree.");
+        "and inconclusive: as the first KPI; inconclusive also where KPIs disagree or the base has "
+        "no figure of it; lost: the base has figures of it, and no run of the candidate has one.");
   FIELD(reason, "Which KPIs decide, or what is missing.");
   FIELD(base_losses, "What of the base does not count.");
   FIELD(candidate_losses, "What of the candidate does not count.");
-  FIELD(kpis, "By KPI.");
+  FIELD(kpis, "By KPI; absent where a side has no figure of the stack.");
 }
 
 template <class Visitor>

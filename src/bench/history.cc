@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/statistics.h"
@@ -61,11 +64,23 @@ std::string left_out(const std::string& file, const std::string& why) {
                      printable(file), why);
 }
 
+// Who may only read the results, or has no space for more, is answered all the same.
+bool is_of_the_place(const Error& error) {
+  constexpr std::array kCodes = {EACCES, EPERM, EROFS, ENOSPC, EDQUOT};
+  return std::ranges::find(kCodes, error.code) != kCodes.end();
+}
+
+std::string not_kept(const Error& error) {
+  return fmt::format("The history was worked out anew from the runs and is not kept: {}",
+                     printable(error.message));
+}
+
 // How many of the known runs are not here any more; these go.
-Result<std::size_t> remove_others(HistoryDatabase& database, const std::set<std::string>& known,
+Result<std::size_t> remove_others(HistoryDatabase& database,
+                                  const std::map<std::string, std::string>& known,
                                   const std::set<std::string>& here) {
   std::size_t removed = 0;
-  for (const std::string& id : known) {
+  for (const auto& [id, tag] : known) {
     if (here.contains(id)) continue;
     TRY(database.remove(id));
     ++removed;
@@ -78,15 +93,28 @@ Result<std::size_t> remove_others(HistoryDatabase& database, const std::set<std:
 Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
                              Storage& storage) {
   const std::string path = folder + "/history.sqlite";
-  std::string old;
-  if (host.exists(path)) old = TRY(host.read_file(path, kMaxDatabaseBytes));
-  auto database = TRY(HistoryDatabase::open(old, path));
-  const auto ids = TRY(database.ids());
-  const std::set<std::string> known(ids.begin(), ids.end());
-  std::set<std::string> here;
   History history;
+  std::string old;
+  if (host.exists(path)) {
+    auto text = host.read_file(path, kMaxDatabaseBytes);
+    if (text)
+      old = std::move(*text);
+    else if (is_of_the_place(text.error()))
+      history.notes.push_back(not_kept(text.error()));
+    else
+      return std::unexpected(text.error());
+  }
+  auto database = TRY(HistoryDatabase::open(old, path));
+  auto known = TRY(database.tags());
+  std::set<std::string> here;
+  std::size_t renamed = 0;
   for (auto& [id, file] : TRY(run_files_of(host, folder))) {
     if (here.contains(id)) continue;
+    if (const auto old_tag = known.find(id);
+        old_tag != known.end() && old_tag->second != tag_in_name(file)) {
+      TRY(database.set_tag(id, tag_in_name(file)));
+      ++renamed;
+    }
     if (!known.contains(id) || !looks_whole(host, file)) {
       auto run = read_run_file(host, file);
       if (!run) {
@@ -95,6 +123,7 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
       }
       if (!known.contains(id)) {
         run->id = id;  // as its file is named, whatever it says of itself
+        run->tag = tag_in_name(file);
         TRY(database.add(*run));
         ++history.added;
       }
@@ -103,8 +132,11 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
   }
   history.runs = here.size();
   const std::size_t removed = TRY(remove_others(database, known, here));
-  if (history.added + removed > 0)
-    TRY(write_file_atomically(path, TRY(database.bytes()), {}, storage));
+  if (history.added + removed + renamed > 0)
+    if (const auto kept = write_file_atomically(path, TRY(database.bytes()), {}, storage); !kept) {
+      if (!is_of_the_place(kept.error())) return std::unexpected(kept.error());
+      history.notes.push_back(not_kept(kept.error()));
+    }
   for (auto& series : TRY(database.series())) {
     if (!wanted(filter.stacks, series.stack) || !wanted(filter.kpis, series.kpi)) continue;
     std::erase_if(series.points,

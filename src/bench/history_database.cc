@@ -100,13 +100,21 @@ Result<HistoryDatabase> HistoryDatabase::open(std::string_view bytes, std::strin
   return history;
 }
 
-Result<std::vector<std::string>> HistoryDatabase::ids() {
-  Statement query(database_.get(), "SELECT id FROM runs ORDER BY id");
-  std::vector<std::string> found;
+Result<std::map<std::string, std::string>> HistoryDatabase::tags() {
+  Statement query(database_.get(), "SELECT id, tag FROM runs");
+  std::map<std::string, std::string> found;
   int status = 0;
-  while ((status = query.step()) == SQLITE_ROW) found.push_back(query.text(0));
+  while ((status = query.step()) == SQLITE_ROW) found[query.text(0)] = query.text(1);
   if (status != SQLITE_DONE) return failed();
   return found;
+}
+
+Result<void> HistoryDatabase::set_tag(const std::string& id, const std::string& tag) {
+  Statement update(database_.get(), "UPDATE runs SET tag = ? WHERE id = ?");
+  update.bind(1, tag);
+  update.bind(2, id);
+  if (update.step() != SQLITE_DONE) return failed();
+  return {};
 }
 
 Result<void> HistoryDatabase::add(const RunRecord& run) {

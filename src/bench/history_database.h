@@ -2,6 +2,7 @@
 // it is written like every other file, whole or not at all.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ class HistoryDatabase {
   // `bytes`: of the file; empty for a new one. `name` is what errors call it.
   static Result<HistoryDatabase> open(std::string_view bytes, std::string name);
 
-  Result<std::vector<std::string>> ids();
+  Result<std::map<std::string, std::string>> tags();  // by the ids of the runs
+  Result<void> set_tag(const std::string& id, const std::string& tag);
   Result<void> add(const RunRecord& run);
   Result<void> remove(const std::string& id);
   // In the order of workload, stack, machine, KPI, and in time.

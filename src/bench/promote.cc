@@ -103,7 +103,8 @@ void judge(Promotion& result, const StackComparison& stack, const PromoteOptions
   for (const auto& kpi : stack.kpis) {
     const bool wanted = options.kpis.empty() || std::find(options.kpis.begin(), options.kpis.end(),
                                                           kpi.kpi) != options.kpis.end();
-    if (!wanted || !kpi.low_percent) continue;
+    const bool enough = std::min(kpi.base_runs, kpi.candidate_runs) >= options.least_runs;
+    if (!wanted || !enough || !kpi.low_percent) continue;
     auto judgement = judge_gain(kpi, options);
     const auto rank = [](const Judgement& it) {
       return it.decision == Decision::promote ? 0 : it.decision == Decision::reject ? 2 : 1;
@@ -117,6 +118,42 @@ void judge(Promotion& result, const StackComparison& stack, const PromoteOptions
   result.decision = best->decision;
   result.reasons = std::move(best->reasons);
   result.further_runs = best->further_runs;
+}
+
+// A stack that the candidate has no figure of, and the base has: whether there is one.
+bool judge_lost_stacks(Promotion& result) {
+  for (const auto& stack : result.comparison.stacks)
+    if (stack.outcome == Outcome::lost) {
+      judge_losses(result, stack);
+      result.decision = Decision::reject;
+    }
+  return result.decision == Decision::reject;
+}
+
+// Those that a side never ran are told in the comparison, and say nothing for or against the other.
+Result<const StackComparison*> stack_to_judge(const Comparison& comparison) {
+  const auto& stacks = comparison.stacks;
+  std::vector<const StackComparison*> measured;
+  for (const auto& stack : stacks)
+    if (!stack.kpis.empty()) measured.push_back(&stack);
+  if (measured.size() == 1) return measured.front();
+  if (stacks.size() == 1) return &stacks.front();
+  std::vector<std::string> names;
+  for (const auto& stack : stacks) names.push_back(stack.candidate_stack);
+  return fail(ErrorKind::bad_input, fmt::format("the runs have several stacks; name one of {} with "
+                                                "--stack",
+                                                join(names, ", ")));
+}
+
+void add_missing_runs(Promotion& result, const StackComparison& stack, std::size_t least_runs) {
+  for (const auto& [name, losses] :
+       {std::pair("base", &stack.base_losses), std::pair("candidate", &stack.candidate_losses)})
+    if (const auto runs = losses->runs - losses->lost_runs; runs < least_runs) {
+      result.reasons.push_back(
+          fmt::format("the {} has {} of at least {} runs", name, runs, least_runs));
+      result.further_runs =
+          std::max(result.further_runs.value_or(0), std::uint64_t{least_runs - runs});
+    }
 }
 
 }  // namespace
@@ -147,25 +184,10 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
     result.reasons.push_back("the runs differ in more than what is to be judged");
     return result;
   }
-  const auto& stacks = result.comparison.stacks;
-  if (stacks.size() != 1) {
-    std::vector<std::string> names;
-    for (const auto& stack : stacks) names.push_back(stack.candidate_stack);
-    return fail(ErrorKind::bad_input,
-                fmt::format("the runs have several stacks; name one of {} with "
-                            "--stack",
-                            join(names, ", ")));
-  }
-  const auto& first = stacks[0].kpis.front();
-  for (const auto& [name, runs] :
-       {std::pair("base", first.base_runs), std::pair("candidate", first.candidate_runs)})
-    if (runs < options.least_runs) {
-      result.reasons.push_back(
-          fmt::format("the {} has {} of at least {} runs", name, runs, options.least_runs));
-      result.further_runs =
-          std::max(result.further_runs.value_or(0), std::uint64_t{options.least_runs - runs});
-    }
-  if (judge_losses(result, stacks[0]) && result.reasons.empty()) judge(result, stacks[0], options);
+  if (judge_lost_stacks(result)) return result;
+  const StackComparison& stack = *TRY(stack_to_judge(result.comparison));
+  add_missing_runs(result, stack, options.least_runs);
+  if (judge_losses(result, stack) && result.reasons.empty()) judge(result, stack, options);
   return result;
 }
 

@@ -48,26 +48,37 @@ std::string known_tags(const std::vector<RunFile>& files) {
   return join({tags.begin(), tags.end()}, ", ");
 }
 
-Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
-                                        const std::string& name) {
+// What stands at a path; none where nothing does.
+Result<std::vector<RunRecord>> runs_at(Host& host, const std::string& path) {
   std::vector<RunRecord> runs;
-  if (const auto there = host.status(name); there && there->kind == FileKind::directory) {
-    for (const auto& file : TRY(run_files(host, name)))
-      runs.push_back(TRY(read_run_file(host, file.path)));
-    if (runs.empty())
-      return fail(ErrorKind::not_found, fmt::format("no run stands in the folder {}", name));
-    return runs;
-  } else if (there) {
-    runs.push_back(TRY(read_run_file(host, name)));
+  const auto there = host.status(path);
+  if (!there) return runs;
+  if (there->kind != FileKind::directory) {
+    runs.push_back(TRY(read_run_file(host, path)));
     return runs;
   }
+  for (const auto& file : TRY(run_files(host, path)))
+    runs.push_back(TRY(read_run_file(host, file.path)));
+  if (runs.empty())
+    return fail(ErrorKind::not_found, fmt::format("no run stands in the folder {}", path));
+  return runs;
+}
+
+Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
+                                        const std::string& name) {
+  // Else a folder beside that is called like a tag would hide its runs.
+  const bool is_path = contains(name, "/") || name.ends_with(kEnding);
+  if (is_path)
+    if (auto runs = TRY(runs_at(host, name)); !runs.empty()) return runs;
   const auto files = run_files(host, folder);
   std::string wanted = name;
   if (name == "latest") wanted = host.read_text(folder + "/latest").value_or(name);
+  std::vector<RunRecord> runs;
   if (files)
     for (const auto& file : *files)
       if (file.tag == wanted || file.id == wanted)
         runs.push_back(TRY(read_run_file(host, file.path)));
+  if (runs.empty() && !is_path) runs = TRY(runs_at(host, name));
   if (!runs.empty()) return runs;
   const auto tags = files ? known_tags(*files) : "";
   return fail(ErrorKind::not_found,
@@ -81,10 +92,17 @@ Result<RunRecord> read_run_file(Host& host, const std::string& path) {
   const auto text = TRY(host.read_file(path, kMaxDocumentBytes));
   auto run = TRY(import_run(text, path));
   if (run.tag.empty()) {  // of another program: its file's name
-    const auto name = base_name(path);
+    const std::string name(base_name(path));
     run.tag = name.substr(0, name.rfind('.'));
+  } else if (auto tag = tag_in_name(path); check_tag(tag)) {
+    run.tag = std::move(tag);  // a file that was renamed has a new one
   }
   return run;
+}
+
+std::string tag_in_name(const std::string& path) {
+  const auto file = run_file("", std::string(base_name(path)));
+  return file ? file->tag : "";
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host,
@@ -92,6 +110,15 @@ Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& file : TRY(run_files(host, folder))) found.emplace_back(file.id, file.path);
   return found;
+}
+
+Result<std::vector<RunRecord>> runs_of_tag(Host& host, const std::string& folder,
+                                           std::string_view tag) {
+  std::vector<RunRecord> runs;
+  if (!host.exists(folder)) return runs;
+  for (const auto& file : TRY(run_files(host, folder)))
+    if (file.tag == tag) runs.push_back(TRY(read_run_file(host, file.path)));
+  return runs;
 }
 
 Result<void> check_tag(std::string_view tag) {

@@ -41,15 +41,22 @@ Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run,
 // The run of one document, whose text is `text`.
 Result<RunRecord> read_run(std::string_view text, std::string_view name);
 
-// The runs that `name` stands for: the path of a document (also of another program, import.h), or
-// of a folder of ours; else, in `folder`, "latest", a tag or the id of a run. Several names are
-// parted by commas. In time.
+// The runs that `name` stands for: in `folder`, "latest", a tag or the id of a run; else the path
+// of a document (also of another program, import.h), or of a folder of ours. What has a '/' or ends
+// with ".json" is a path first. Several names are parted by commas. In time.
 Result<std::vector<RunRecord>> find_runs(Host& host, const std::string& folder,
                                          std::string_view name);
+
+// The runs of a tag and nothing else; none where the folder or the tag is not there.
+Result<std::vector<RunRecord>> runs_of_tag(Host& host, const std::string& folder,
+                                           std::string_view tag);
 
 // Ids and paths of the runs that stand in a folder, and the run of such a file.
 Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host,
                                                                       const std::string& folder);
+// Its tag is the one of its file's name, whatever it says of itself: who renames the file gives the
+// run another tag.
 Result<RunRecord> read_run_file(Host& host, const std::string& path);
+std::string tag_in_name(const std::string& path);  // empty: it is not called <id>__<tag>.json
 
 }  // namespace gpuready::bench

@@ -59,6 +59,8 @@ struct Protocol {
   std::optional<double> max_seconds;                    // of timing in one process, as asked for
   std::string origin;  // gpuready, google-benchmark, nvbench, llama-bench: who timed it
   bool clocks_locked = false;
+  // Then its stacks did one and the same work; the benchmarks of another program need not have.
+  bool is_ours() const { return origin.empty() || origin == "gpuready"; }
 };
 
 // What the machine reaches at most, measured in the same session; for --normalise.

@@ -65,9 +65,9 @@ void declare_bench_compare(CommandSpec& command) {
         .range = Range{0.001, 50}},
        {.name = "--stack",
         .value = &options->compare.stacks,
-        .help = "These stacks alone; A=B holds stack A of the base against B of the candidate",
-        .type = "LIST",
-        .commas = true},
+        .help = "These stacks alone, parted by commas; A=B holds stack A of the base against B of "
+                "the candidate",
+        .type = "LIST"},
        {.name = "--allow",
         .value = &options->compare.allowed,
         .help = "Compare although these differ",
@@ -78,8 +78,9 @@ void declare_bench_compare(CommandSpec& command) {
         .value = &options->compare.normalise,
         .help = "Compare shares of each machine's measured roofline, so that GPUs may differ"}});
   command.footer =
-      "Exit codes: 0 no stack is slower; 1 one is slower; 2 wrong usage, bad input, or runs that\n"
-      "cannot be compared; 4 it could not be decided.";
+      "Exit codes: 0 no stack is slower; 1 one is slower, or no run of the candidate has a figure\n"
+      "of it; 2 wrong usage, bad input, or runs that cannot be compared; 4 it could not be "
+      "decided.";
 }
 
 }  // namespace gpuready::cli

@@ -1,14 +1,17 @@
 // `gpuready bench loop`: runs base and candidate by turns until bench promote's rule decides.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "bench/adapter_child.h"
 #include "bench/adapters.h"
 #include "bench/order.h"
 #include "bench/promote.h"
+#include "bench/result_files.h"
 #include "cli/bench_commands.h"
 #include "cli/bench_options.h"
 #include "cli/deliver_report.h"
@@ -34,24 +37,44 @@ struct BenchLoopOptions {
   bench::PromoteOptions rule;
 };
 
-Result<Job> job_of(const std::string& command) {
-  auto words = TRY(bench::shell_words(command));
-  if (words.empty()) return fail(ErrorKind::bad_input, "a command is empty");
+// What a loop says to each run itself.
+constexpr std::string_view kOwnOptions[] = {"--tag", "--results", "--replace", "--idea"};
+constexpr std::string_view kHint = "--help for more information";
+constexpr int kWrongUsage = static_cast<int>(Exit::usage);
+
+Result<Job> job_of(const std::string& option, const std::string& command) {
+  const auto words = bench::shell_words(command);
+  if (!words)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} {}: {}", option, printable(command), words.error().message));
+  if (words->empty()) return fail(ErrorKind::bad_input, option + " is empty");
   Job job;
-  job.program = words[0] == "gpuready" ? helper_job({}).program : words[0];
-  job.args.assign(words.begin() + 1, words.end());
+  job.program = words->front() == "gpuready" ? helper_job({}).program : words->front();
+  job.args.assign(words->begin() + 1, words->end());
   job.limits.time = kLongestRun;
   return job;
 }
 
+// To its end, and to that of all that it has started.
+Result<JobOutcome> run_whole(const Job& job) {
+  auto outcome =
+      TRY(run_job(bench::supervised(job, helper_job({}).program), {.cancel = &interrupted()}));
+  const auto end = bench::take_adapter_end(outcome.err);
+  if (!end.cannot_start.empty()) return fail(ErrorKind::not_found, end.cannot_start);
+  if (interrupted()) return fail(ErrorKind::cancelled, "interrupted");
+  return outcome;
+}
+
 std::string last_words(const JobOutcome& outcome) {
-  const auto all = lines(trim(outcome.err.empty() ? outcome.out : outcome.err));
+  auto all = lines(trim(outcome.err.empty() ? outcome.out : outcome.err));
+  while (all.size() > 1 && (contains(all.back(), kHint) || trim(all.back()).empty()))
+    all.pop_back();
   return all.empty() ? "it said nothing" : printable(all.back());
 }
 
 // What fails it, and nothing where it passed.
 Result<void> pass_gate(const std::string& gate) {
-  const auto outcome = TRY(run_job(TRY(job_of(gate)), {.cancel = &interrupted()}));
+  const auto outcome = TRY(run_whole(TRY(job_of("--gate", gate))));
   if (outcome.end == JobEnd::exited && outcome.exit_code == 0) return {};
   return fail(ErrorKind::unsupported,
               fmt::format("the gate did not pass, so nothing was timed: {} ({}, exit code {}): {}",
@@ -70,26 +93,47 @@ class Loop {
     }
   }
 
-  Result<bench::Promotion> decided() {
-    TRY(bench::check_tag(options_.base));
-    TRY(bench::check_tag(options_.candidate));
+  // What can be known to go wrong before anything is run.
+  Result<void> check() {
+    for (const auto& tag : {options_.base, options_.candidate}) TRY(bench::check_tag(tag));
+    if (options_.base == options_.candidate)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("base and candidate are both {}: each needs a tag of its own",
+                              options_.base));
+    if (options_.rule.idea && options_.rule.idea->empty())
+      return fail(ErrorKind::bad_input,
+                  "--idea names nothing: give NAME=VALUE, flags, commit or another name");
+    if (options_.rule.compare.stacks.size() > 1)
+      return fail(ErrorKind::bad_input, "--stack: one stack decides; name one");
+    if (options_.gate) TRY(job_of("--gate", *options_.gate));
+    TRY(check_command("--command", options_.command));
+    if (options_.candidate_command)
+      TRY(check_command("--candidate-command", *options_.candidate_command));
     for (const auto& tag : {options_.base, options_.candidate})
-      if (bench::find_runs(host_, options_.folder, tag))
+      if (!TRY(runs_of(tag)).empty())
         return fail(
             ErrorKind::bad_input,
             fmt::format("the tag {} has runs already; a loop's runs are its own, since what "
                         "was seen before is not in its error budget",
                         tag));
+    return {};
+  }
+
+  // `start`: when the budget of time began.
+  Result<bench::Promotion> decided(Clock::time_point start) {
     const auto first =
         bench::candidate_first(options_.most_runs, options_.seed.value_or(random_u64()));
-    const auto start = Clock::now();
     std::size_t pairs = 0;
     std::optional<bench::Promotion> last;
     for (const auto& look : bench::looks_until(options_.most_runs)) {
       for (; pairs < look.runs; ++pairs) {
-        if (options_.budget_s && pairs > 0 && elapsed_ms(start) > *options_.budget_s * 1000)
+        if (options_.budget_s && elapsed_ms(start) > *options_.budget_s * 1000) {
+          if (pairs == 0)
+            return fail(ErrorKind::timed_out, "the budget of time ended before the first run");
           return without_decision(std::move(last), "the budget of time ended");
+        }
         for (const bool second : {false, true}) TRY(run_one(first[pairs] != second, pairs));
+        if (auto useless = TRY(refusal())) return std::move(*useless);
       }
       last = TRY(judged(look.share));
       if (last->refused() || last->decision != bench::Decision::need_more_runs) return *last;
@@ -107,18 +151,68 @@ class Loop {
     return *last;
   }
 
+  Result<void> check_command(const std::string& option, const std::string& command) {
+    const auto words = TRY(bench::shell_words(command));
+    const Job job = TRY(job_of(option, command));
+    for (const std::string& word : job.args)
+      for (const auto own : kOwnOptions)
+        if (words[0] == "gpuready" && word.substr(0, word.find('=')) == own &&
+            (own != "--idea" || options_.rule.idea))
+          return fail(ErrorKind::bad_input,
+                      fmt::format("{} {}: leave {} out, the loop says it to each run itself",
+                                  option, printable(command), own));
+    return {};
+  }
+
+  Result<std::vector<bench::RunRecord>> runs_of(const std::string& tag) {
+    return bench::runs_of_tag(host_, options_.folder, tag);
+  }
+
   Result<bench::Promotion> judged(double share) {
     bench::PromoteOptions rule = options_.rule;
     rule.compare.error *= share;
-    const auto sides = TRY(find_sides(host_, options_.folder, options_.base, options_.candidate));
-    return bench::promote(sides.base, sides.candidate, rule);
+    return bench::promote({options_.base, TRY(runs_of(options_.base))},
+                          {options_.candidate, TRY(runs_of(options_.candidate))}, rule);
+  }
+
+  // Of --stack, A or A=B, or all.
+  bool is_wanted(const bench::StackResult& stack) const {
+    const auto& wanted = options_.rule.compare.stacks;
+    return wanted.empty() || std::ranges::any_of(wanted, [&](const std::string& names) {
+             const auto equals = names.find('=');
+             return names.substr(0, equals) == stack.id || names.substr(equals + 1) == stack.id;
+           });
+  }
+  // Whether the next run may have what this one lacks, since what is wanted is there and failed.
+  bool may_yet_succeed(const bench::RunRecord& run) const {
+    bool there = false, ok = false;
+    for (const auto& stack : run.stacks) {
+      there |= is_wanted(stack) && stack.status != bench::StackStatus::unavailable;
+      ok |= is_wanted(stack) && stack.status == bench::StackStatus::ok;
+    }
+    return there && !ok;
+  }
+
+  // More runs cannot mend it, so it is told after the first: runs that must not be compared, a
+  // stack that is not there. Nothing is decided by it, and no error is spent.
+  Result<std::optional<bench::Promotion>> refusal() {
+    auto found = judged(bench::looks_until(options_.most_runs).front().share);
+    if (found) {
+      if (!found->refused()) return std::optional<bench::Promotion>();
+      return std::optional(std::move(*found));
+    }
+    for (const auto& tag : {options_.base, options_.candidate})
+      for (const auto& run : TRY(runs_of(tag)))
+        if (may_yet_succeed(run)) return std::optional<bench::Promotion>();
+    return std::unexpected(found.error());
   }
 
   Result<void> run_one(bool is_candidate, std::size_t pair) {
     const std::string& tag = is_candidate ? options_.candidate : options_.base;
     progress_.show(fmt::format("run {} of at most {}: {}", pair + 1, options_.most_runs, tag));
-    Job job = TRY(job_of(is_candidate ? options_.candidate_command.value_or(options_.command)
-                                      : options_.command));
+    Job job =
+        TRY(job_of("--command", is_candidate ? options_.candidate_command.value_or(options_.command)
+                                             : options_.command));
     for (const std::string& word : {std::string("--tag"), tag, std::string("--add"),
                                     std::string("--results"), options_.folder})
       job.args.push_back(word);
@@ -128,12 +222,11 @@ class Loop {
         job.env.emplace_back(*options_.rule.idea,
                              is_candidate ? value_ : std::optional<std::string>());
     }
-    const auto before = bench::find_runs(host_, options_.folder, tag);
-    const auto outcome = TRY(run_job(job, {.cancel = &interrupted()}));
-    if (interrupted()) return fail(ErrorKind::cancelled, "interrupted");
-    const auto after = bench::find_runs(host_, options_.folder, tag);
-    if (after && after->size() == (before ? before->size() : 0) + 1) return {};
-    return fail(ErrorKind::unsupported,
+    const auto before = TRY(runs_of(tag)).size();
+    const auto outcome = TRY(run_whole(job));
+    if (TRY(runs_of(tag)).size() == before + 1) return {};
+    const bool usage = outcome.end == JobEnd::exited && outcome.exit_code == kWrongUsage;
+    return fail(usage ? ErrorKind::bad_input : ErrorKind::unsupported,
                 fmt::format("{} wrote no new run of {} ({}, exit code {}): {}", job.program, tag,
                             to_string(outcome.end), outcome.exit_code, last_words(outcome)));
   }
@@ -148,11 +241,13 @@ int run_bench_loop(BenchLoopOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
   const auto start = Clock::now();
+  const auto host = make_live_host();
+  Loop loop(options, *host);
+  if (const auto checked = loop.check(); !checked) return complain(checked.error());
   if (options.gate)
     if (const auto passed = pass_gate(*options.gate); !passed)
-      return complain(passed.error(), Exit::unhealthy);
-  const auto host = make_live_host();
-  const auto promotion = Loop(options, *host).decided();
+      return complain(passed.error(), unless_interrupted(Exit::unhealthy, interrupted()));
+  const auto promotion = loop.decided(start);
   if (!promotion)
     return complain(promotion.error(),
                     unless_interrupted(exit_of_error(promotion.error()), interrupted()));
@@ -194,7 +289,7 @@ void declare_bench_loop(CommandSpec& command) {
         .type = "NAME"},
        {.name = "--gate",
         .value = &options->gate,
-        .help = "Run this first; nothing is timed when it fails",
+        .help = "Run this first; nothing is timed when it fails, and its time is of the budget",
         .type = "CMD"},
        {.name = "--max-runs",
         .value = &options->most_runs,
@@ -218,8 +313,9 @@ void declare_bench_loop(CommandSpec& command) {
         .type = "NAME"}});
   options->rule_options.declare(command);
   command.footer =
-      "Exit codes: 0 promote; 1 reject, or the gate failed; 2 wrong usage or bad input; 4 not\n"
-      "decided within the budget, or a run failed.";
+      "Exit codes: 0 promote; 1 reject, or the gate failed; 2 wrong usage or bad input, also what\n"
+      "the first two runs show to be no use (several stacks without --stack, an idea that changes\n"
+      "nothing); 4 not decided within the budget, or a run failed; 130 interrupted.";
 }
 
 }  // namespace gpuready::cli

@@ -172,13 +172,13 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   run.id = unique_id(run.started_utc);
   run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
   run.tool_version = GPUREADY_VERSION;
-  run.idea = options.idea;
+  run.idea = bench::recorded_idea(options.idea);
   run.environment = bench::environment_of(machine, gpu);
   const auto changes = child_environment(gpu);
   run.environment.variables = bench::recorded_variables(environ, changes);
-  if (!run.idea.empty())  // where the idea is a variable, for bench promote --idea
-    if (const auto value = host.environment(run.idea))
-      run.environment.variables[run.idea] = printable(*value);
+  if (!options.idea.empty())  // where the idea is a variable, for bench promote --idea
+    if (const auto value = host.environment(options.idea))
+      run.environment.variables[options.idea] = bench::recorded_value(options.idea, *value);
   bench::add_git_state(run, host);
   run.workload = bench::workload_of(request);
   run.protocol = {.iters = request.iters,

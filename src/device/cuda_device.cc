@@ -299,7 +299,10 @@ Result<std::unique_ptr<Device>> open_cuda_device(std::string_view uuid) {
 }
 
 Result<std::unique_ptr<Device>> borrow_cuda_context(void* context) {
-  const CudaDriver& driver = *TRY(CudaDriver::start());
+  const auto started = CudaDriver::start();
+  if (!started && started.error().kind == ErrorKind::not_found)
+    return fail(ErrorKind::no_device, started.error().message);
+  const CudaDriver& driver = *TRY(started);
   CudaHandle now = nullptr, popped = nullptr;
   TRY(driver.context_get_current(&now));
   if (!context) context = now;

@@ -73,8 +73,7 @@ Result<CudaPool> CudaPool::create(void* context, const PoolOptions& options) {
   return CudaPool(std::move(state));
 }
 
-Result<CudaBlock> CudaPool::allocate(std::size_t bytes, void* stream,
-                                     std::source_location site) const {
+Result<CudaBlock> CudaPool::allocate(std::size_t bytes, void* stream, CallSite site) const {
   TRY(usable(*state_));
   auto taken = TRY(state_->pool->allocate(bytes, id_of(stream), site));
   CudaBlock block;

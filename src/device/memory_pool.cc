@@ -17,7 +17,7 @@ struct PoolState {
     std::uint64_t block_bytes = 0, asked_bytes = 0, number = 0;
     StreamId stream;
     std::vector<std::uint64_t> also_on;  // other streams
-    std::source_location site;
+    CallSite site;
   };
   struct Cached {
     DeviceAddress address = 0;
@@ -201,8 +201,7 @@ DevicePool::~DevicePool() {
   (void)state_->trim(0);
 }
 
-Result<PoolBlock> DevicePool::allocate(std::uint64_t bytes, StreamId stream,
-                                       std::source_location site) {
+Result<PoolBlock> DevicePool::allocate(std::uint64_t bytes, StreamId stream, CallSite site) {
   PoolState& pool = *state_;
   const std::lock_guard lock(pool.mutex);
   const auto refused = [&](Error error) -> Result<PoolBlock> {
@@ -278,8 +277,7 @@ std::vector<PoolLeak> DevicePool::leaks() const {
   std::vector<PoolLeak> leaks;
   for (const auto* entry : order) {
     const auto& site = entry->second.site;
-    leaks.push_back({entry->first, entry->second.asked_bytes, site.file_name(),
-                     site.function_name(), site.line()});
+    leaks.push_back({entry->first, entry->second.asked_bytes, site.file, site.function, site.line});
   }
   return leaks;
 }

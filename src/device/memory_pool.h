@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -54,7 +53,7 @@ class DevicePool {
   // At least `bytes`, for work on `stream`. too_large: the limit; else the device's error. The
   // caller's place in the source is what leaks() names.
   Result<PoolBlock> allocate(std::uint64_t bytes, StreamId stream = {},
-                             std::source_location site = std::source_location::current());
+                             CallSite site = CallSite::here());
   // Waits for the stream; what was given back there is then free for every stream.
   Result<void> synchronize(StreamId stream);
   // Releases cached blocks, the largest first, until at most `keep_bytes` are cached. Blocks that a

@@ -129,7 +129,9 @@ constexpr Rule<BenchRun> kBenchRun[] = {
 
 constexpr Rule<bench::Comparison> kCompare[] = {
     {[](const bench::Comparison& c) { return c.refused(); }, Exit::usage},
-    {[](const bench::Comparison& c) { return any_stack(c, bench::Outcome::slower); },
+    {[](const bench::Comparison& c) {
+       return any_stack(c, bench::Outcome::slower) || any_stack(c, bench::Outcome::lost);
+     },
      Exit::unhealthy},
     {[](const bench::Comparison& c) {
        return c.stacks.empty() || any_stack(c, bench::Outcome::inconclusive);

@@ -18,7 +18,7 @@ Rates rates_of(Tier tier) {
     case Tier::scalar:
       return {1, 10, 1};
     case Tier::avx2:
-      return {75, 60, 110};
+      return {75, 60, 150};
     case Tier::avx_vnni:
       return {100, 60, 220};
     case Tier::avx512_vnni:

@@ -120,7 +120,7 @@ Result<void> CpuEngine::multiply(const PackedWeights& weights, const Activations
                       cols = static_cast<std::size_t>(weights.shape().rows);
     if (out.size() % size != 0 || std::bit_cast<std::uintptr_t>(out.data()) % size != 0)
       return fail(ErrorKind::wrong_size, "the output is not of whole, aligned elements");
-    TRY(check_addends(addends, rows, cols));
+    TRY(check_addends(addends, rows, cols, out));
     constexpr kernels::OutputType kTypes[] = {kernels::kFloat32, kernels::kFloat16,
                                               kernels::kBfloat16};  // by FloatType
     Output output{kTypes[static_cast<int>(type)], out.data(), size};

@@ -58,6 +58,25 @@ struct GemmArgs {
   bool first;
 };
 
+// A matrix product of two bits by looked-up sums: some columns of 32 rows of activations.
+inline constexpr int kLookupRows = 32;
+inline constexpr size_t kLookupBlocks = 15;  // the most at once, for sums of 16 bits
+struct LookupArgs {
+  const uint8_t* packed;  // first panel, at the first of the blocks
+  size_t panel_bytes;     // from panel to panel
+  size_t panels, blocks;
+  const int8_t* y;  // kLookupRows rows at the first of the columns
+  size_t y_stride;
+  uint16_t* entries;  // [blocks][panels][64], any content
+  int16_t* partial;   // [panels * 16][kLookupRows], any content
+  int32_t* sums;      // likewise: sum of w * y, added to unless `first`
+  bool first;
+};
+struct Lookup {
+  void (*multiply)(const LookupArgs&);
+  void (*turn)(const int32_t* from, int32_t* to);  // to[c][r] = from[r][c], 32 by 32
+};
+
 // Adds a group's terms to values: values[m][n] += float(sums[m][n] - y_sums[m]) * scales[n], each
 // operation rounded by itself. Groups are added in the order of their columns, beginning with 0:
 // that is the rule which makes the bits of all tiers and devices the same.
@@ -121,11 +140,13 @@ struct Table {
   void (*scale)(const ScaleArgs&);
   int32_t (*sum)(const int8_t* y, size_t count);
   void (*store)(const StoreArgs&);
+  const Lookup* lookup;  // null where gemm is quicker
 };
 
 extern const Table kScalar;
 #if defined(__x86_64__)
 extern const Table kAvx2, kAvxVnni, kAvx512;
+extern const Lookup kAvx2Lookup;
 void amx_gemm(const GemmArgs& a);  // the AMX tier is the AVX-512 tier with this
 // Of both tiers, where the CPU has VBMI, and GFNI.
 void vbmi_gemv_three_trits(const GemvArgs& a);

@@ -213,6 +213,7 @@ const Table kAvx2{{gemv_two_bit, gemv_three_trits},
                   add_group_terms,
                   scale_values,
                   sum_codes,
-                  store_values};
+                  store_values,
+                  &kAvx2Lookup};
 
 }  // namespace gpuready::ternary::kernels

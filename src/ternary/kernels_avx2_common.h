@@ -79,7 +79,7 @@ inline __m256i two_bit_field(__m256i w) {
   return _mm256_and_si256(_mm256_srli_epi16(w, 2 * f), _mm256_set1_epi8(3));
 }
 
-void unpack_two_bit(const uint8_t* packed, size_t blocks, uint8_t* quads) {
+inline void unpack_two_bit(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   for (size_t b = 0; b < blocks; ++b, packed += kQuadBytes, quads += 4 * kQuadBytes) {
     for (int half = 0; half < kQuadBytes; half += 32) {
       const __m256i w = load(packed + half);
@@ -91,7 +91,7 @@ void unpack_two_bit(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   }
 }
 
-void unpack_three_trits(const uint8_t* packed, size_t blocks, uint8_t* quads) {
+inline void unpack_three_trits(const uint8_t* packed, size_t blocks, uint8_t* quads) {
   for (size_t b = 0; b < blocks; ++b, packed += kBlockBytes[1], quads += 24 * kQuadBytes) {
     for (int half = 0; half < kQuadBytes; half += 32) {
       for_each_triple([&]<int kind>() {

@@ -216,6 +216,7 @@ const Table kAvx512{{gemv_two_bit, gemv_three_trits},
                     add_group_terms,
                     scale_values,
                     sum_codes,
-                    store_values};
+                    store_values,
+                    nullptr};
 
 }  // namespace gpuready::ternary::kernels

@@ -160,6 +160,7 @@ const Table kAvxVnni{{gemv_two_bit, gemv_three_trits},
                      add_group_terms,
                      scale_values,
                      sum_codes,
-                     store_values};
+                     store_values,
+                     nullptr};
 
 }  // namespace gpuready::ternary::kernels

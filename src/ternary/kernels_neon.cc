@@ -29,6 +29,7 @@ const Table kNeon{{gemv<Dot, 0>, gemv<Dot, 1>},
                   add_group_terms,
                   scale_values,
                   sum_codes,
-                  store_values};
+                  store_values,
+                  nullptr};
 
 }  // namespace gpuready::ternary::kernels

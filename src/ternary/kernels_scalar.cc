@@ -113,16 +113,9 @@ void gemm(const GemmArgs& a) {
 
 }  // namespace
 
-const Table kScalar{{gemv<0>, gemv<1>},
-                    {unpack<0>, unpack<1>},
-                    gemm,
-                    finish_rows,
-                    greatest_magnitude,
-                    quantise_row,
-                    grouped_gemv,
-                    add_group_terms,
-                    scale_values,
-                    sum_codes,
-                    store_values};
+const Table kScalar{{gemv<0>, gemv<1>}, {unpack<0>, unpack<1>}, gemm,
+                    finish_rows,        greatest_magnitude,     quantise_row,
+                    grouped_gemv,       add_group_terms,        scale_values,
+                    sum_codes,          store_values,           nullptr};
 
 }  // namespace gpuready::ternary::kernels

@@ -24,6 +24,13 @@ constexpr std::size_t kRowBlock = 512, kMostPairs = 6;
 // The same where scales are by group: sums of a pair of panels, 12 KiB, stay in the first-level
 // cache until their terms are added. All tiers' kernels take whole pieces of so many rows.
 constexpr std::size_t kGroupRows = 96;
+// Pairs of panels that meet the same tables of looked-up sums: as many as are worth filling these,
+// and few enough that their sums, 6 KiB a pair, stay in the second-level cache. What of these is 16
+// bits wide, and the entries of a pair's weights.
+constexpr std::size_t kLookupPairs = 48, kFewestLookupPairs = 12;
+constexpr std::size_t kPartialBytes = 2 * kPanelRows * kernels::kLookupRows * sizeof(std::int16_t);
+constexpr std::size_t kEntriesBytes =
+    2 * kQuadBytes * kernels::kLookupBlocks * sizeof(std::uint16_t);
 // Panels whose sums are finished together.
 constexpr std::size_t kGemvPanels = 16;
 // Panels of a vector's product that a thread takes at once, of its own share and then of those of
@@ -280,6 +287,42 @@ void multiply_part(const kernels::Table& table, const detail::CpuWeights& w,
   }
 }
 
+// The same by looked-up sums, of at most kLookupRows rows.
+void multiply_looked_up(const kernels::Table& table, const detail::CpuWeights& w,
+                        const detail::ActivationRows& y, const Output& output,
+                        const MatrixPart& part, Scratch& scratch) {
+  constexpr std::size_t kRows = kernels::kLookupRows;
+  const std::size_t all_rows = static_cast<std::size_t>(w.shape.rows);
+  const std::size_t first_panel = 2 * part.first_pair;
+  kernels::LookupArgs args{};
+  args.panel_bytes = w.panel_bytes();
+  args.panels = std::min(2 * part.pairs, w.panels - first_panel);
+  args.y_stride = y.stride;
+  args.partial = reinterpret_cast<std::int16_t*>(scratch.quads.get());
+  args.entries = reinterpret_cast<std::uint16_t*>(scratch.quads.get() + part.pairs * kPartialBytes);
+  args.sums = scratch.sums.get();
+  for (std::size_t block = 0; block < w.blocks; block += args.blocks) {
+    args.blocks = std::min(kernels::kLookupBlocks, w.blocks - block);
+    args.packed = w.bytes.get() + first_panel * args.panel_bytes + block * w.block_bytes();
+    args.y = y.codes.get() + part.first_row * y.stride + block * kernels::kBlockCols[0];
+    args.first = block == 0;
+    table.lookup->multiply(args);
+  }
+  alignas(64) std::int32_t turned[kRows * 32];
+  kernels::FinishArgs finish{};
+  finish.sums = turned;
+  finish.stride = 32;
+  finish.rows = part.rows;
+  finish.steps = y.steps.data() + part.first_row;
+  for (std::size_t pair = 0; pair < part.pairs; ++pair) {
+    const std::size_t column = 2 * kPanelRows * (part.first_pair + pair);
+    table.lookup->turn(args.sums + pair * 2 * kPanelRows * kRows, turned);
+    finish.cols = std::min<std::size_t>(2 * kPanelRows, all_rows - column);
+    finish.scales = w.scales.data() + column;
+    finish_tile(table, table.finish, finish, output, all_rows, part.first_row, column);
+  }
+}
+
 // The same where scales are by group: a group is unpacked, multiplied by some rows, and its terms
 // are added, before the next rows and then the next group come.
 void multiply_grouped_part(const kernels::Table& table, const detail::CpuWeights& w,
@@ -336,6 +379,13 @@ void multiply_grouped_part(const kernels::Table& table, const detail::CpuWeights
   }
 }
 
+// Whether rows that are missing in the last kLookupRows cost less than lookups save.
+bool fills_lookups(std::size_t rows) {
+  const std::size_t padded =
+      (rows + kernels::kLookupRows - 1) / kernels::kLookupRows * kernels::kLookupRows;
+  return 4 * rows >= 3 * padded;
+}
+
 Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail::Crew& crew,
                            const detail::CpuWeights& w, const detail::ActivationRows& y,
                            const Output& output) {
@@ -350,24 +400,30 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
   }
   const Depth depth = depth_of(tier, w);
   const std::size_t all_pairs = (w.panels + 1) / 2;
-  const std::size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
+  const bool looked_up = table.lookup != nullptr && w.form == Form::two_bit && !grouped &&
+                         all_pairs >= kFewestLookupPairs && fills_lookups(rows);
+  const std::size_t row_block = looked_up ? kernels::kLookupRows : kRowBlock;
+  const std::size_t row_blocks = (rows + row_block - 1) / row_block;
   const std::size_t threads = crew.worth(product_ns(tier, w, rows));
   // Groups of pairs as large as gives every thread an equal share of them.
   const std::size_t shares = (threads + row_blocks - 1) / row_blocks;
   const std::size_t most = (all_pairs + shares - 1) / shares;
-  const std::size_t rounds = (most + kMostPairs - 1) / kMostPairs;
+  const std::size_t most_pairs = looked_up ? kLookupPairs : kMostPairs;
+  const std::size_t rounds = (most + most_pairs - 1) / most_pairs;
   const std::size_t group = (most + rounds - 1) / rounds;
   const std::size_t groups = (all_pairs + group - 1) / group;
   const std::size_t parts = groups * row_blocks;
   const unsigned used = static_cast<unsigned>(std::min(threads, parts));
-  const std::size_t sums_rows = group * ((std::min(rows, kRowBlock) + 31) / 32 * 32);
+  const std::size_t sums_rows = group * ((std::min(rows, row_block) + 31) / 32 * 32);
+  const std::size_t scratch_bytes =
+      looked_up ? group * (kPartialBytes + kEntriesBytes) : 2 * depth.panel_bytes;
   const std::size_t value_rows =
       group * ((std::min(rows, kRowBlock) + kGroupRows - 1) / kGroupRows * kGroupRows);
   for (unsigned thread = 0; thread < used; ++thread) {
     Scratch& scratch = crew.scratch[thread];
     if (grouped ? !scratch.reserve(2 * group_panel_bytes(w), kGroupRows) ||
                       !scratch.reserve_values(value_rows)
-                : !scratch.reserve(2 * depth.panel_bytes, sums_rows)) {
+                : !scratch.reserve(scratch_bytes, sums_rows)) {
       return fail(ErrorKind::too_large,
                   "no memory for the sums of " + std::to_string(rows) + " rows");
     }
@@ -375,11 +431,13 @@ Result<void> multiply_with(const kernels::Table& table, Tier tier, const detail:
   std::atomic<std::size_t> next{0};
   const bool done = crew.run(used, [&](unsigned thread) {
     for (std::size_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
-      const std::size_t first_pair = part % groups * group, first_row = part / groups * kRowBlock;
+      const std::size_t first_pair = part % groups * group, first_row = part / groups * row_block;
       const MatrixPart piece{first_pair, std::min(group, all_pairs - first_pair), first_row,
-                             std::min(kRowBlock, rows - first_row)};
+                             std::min(row_block, rows - first_row)};
       if (grouped)
         multiply_grouped_part(table, w, y, group_sums, output, piece, crew.scratch[thread]);
+      else if (looked_up)
+        multiply_looked_up(table, w, y, output, piece, crew.scratch[thread]);
       else
         multiply_part(table, w, y, output, piece, depth, crew.scratch[thread]);
     }

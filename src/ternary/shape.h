@@ -1,5 +1,8 @@
 #pragma once
 
+#include <bit>
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -58,9 +61,28 @@ inline Result<void> check_addend(const FloatView& view, std::size_t rows, std::s
                                          " x " + std::to_string(cols) + " values is not " +
                                          std::to_string(view.bytes.size()) + " bytes");
 }
-inline Result<void> check_addends(const Addends& addends, std::size_t rows, std::size_t cols) {
+// What is added is read as the products are written: the residual may be their place, as it is, and
+// nothing else may lie in it. Addresses are of a host or of a device.
+inline Result<void> check_apart(std::uint64_t out, std::uint64_t out_bytes, std::uint64_t added,
+                                std::uint64_t added_bytes, bool may_be_out, const char* name) {
+  if (added_bytes == 0 || added >= out + out_bytes || out >= added + added_bytes ||
+      (may_be_out && added == out && added_bytes == out_bytes))
+    return {};
+  return fail(ErrorKind::bad_input, std::string("the ") + name +
+                                        " lies in the place of the products" +
+                                        (may_be_out ? ", but is not the same elements" : ""));
+}
+inline Result<void> check_addends(const Addends& addends, std::size_t rows, std::size_t cols,
+                                  std::span<const std::byte> out) {
   TRY(check_addend(addends.bias, 1, cols, "bias"));
-  return check_addend(addends.residual, rows, cols, "residual");
+  TRY(check_addend(addends.residual, rows, cols, "residual"));
+  const auto at = [](std::span<const std::byte> bytes) {
+    return std::bit_cast<std::uintptr_t>(bytes.data());
+  };
+  TRY(check_apart(at(out), out.size(), at(addends.bias.bytes), addends.bias.bytes.size(), false,
+                  "bias"));
+  return check_apart(at(out), out.size(), at(addends.residual.bytes), addends.residual.bytes.size(),
+                     true, "residual");
 }
 
 }  // namespace gpuready::ternary

@@ -15,6 +15,7 @@ gpuready_tier(scalar)
 gpuready_tier(weights_scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   gpuready_tier(avx2 -mavx2)
+  gpuready_tier(avx2_lookup -mavx2)
   gpuready_tier(weights_avx2 -mavx2 -mf16c)
   gpuready_tier(avx_vnni -mavx2 -mavxvnni)
   # GCC 12 takes the undefined operand in its own header for a fault of the caller.

@@ -53,7 +53,7 @@ Result<DeviceOptions> from_c(const gpuready_ternary_options& given) {
   options.expected_bytes = given.expected_bytes;
   options.cpu.threads = given.threads;
   if (given.tier != nullptr) options.cpu.tier = TRY(tier_of(given.tier));
-  if (given.pool_run != nullptr)
+  if (given.pool_run != nullptr || given.pool_threads != 0)
     options.cpu.pool = ThreadPool{given.pool_run, given.pool_context, given.pool_threads};
   if (given.breaker_errors < -1)
     return fail(ErrorKind::bad_input, "breaker_errors is " + std::to_string(given.breaker_errors));

@@ -33,7 +33,7 @@ Result<void> check_sizes(const LoadedWeights& weights, const Input& input, const
                                            ", not " + std::to_string(out.bytes.size() / element) +
                                            " elements");
   return check_addends(out.addends, static_cast<std::size_t>(input.rows),
-                       static_cast<std::size_t>(shape.rows));
+                       static_cast<std::size_t>(shape.rows), out.bytes);
 }
 
 Result<void> multiply_whole(Backend& backend, const BackendWeights& weights, const Input& input,

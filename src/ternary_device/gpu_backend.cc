@@ -145,7 +145,7 @@ Result<PoolBlock> GpuBackend::workspace_for(Shape weights, std::int64_t rows) {
 Result<GpuBackend::Placed> GpuBackend::place(Shape weights, std::int64_t rows, AddressRange result,
                                              const OutputView& out) {
   TRY(check_addends(out.addends, static_cast<std::size_t>(rows),
-                    static_cast<std::size_t>(weights.rows)));
+                    static_cast<std::size_t>(weights.rows), out.bytes));
   Placed placed{{}, {}, {out.type, result}};
   const auto put = [&](const FloatView& view, std::optional<PoolBlock>& block,
                        GpuOutput::Addend& addend) -> Result<void> {

@@ -216,6 +216,12 @@ Result<void> GpuEngine::check_call(const Product& product, const GpuProduct& cho
                                                  " have no f16 output, and add nothing");
   TRY(check_addend(product.out.bias, shape.rows, "the bias"));
   TRY(check_addend(product.out.residual, product.rows * shape.rows, "the residual"));
+  const auto apart = [&](const AddressRange& added, bool may_be_out, const char* name) {
+    return check_apart(product.out.memory.address, out_bytes, added.address, added.bytes,
+                       may_be_out, name);
+  };
+  TRY(apart(product.out.bias.memory, false, "bias"));
+  TRY(apart(product.out.residual.memory, true, "residual"));
   if (product.out.type == OutputType::int32 && product.out.adds())
     return fail(ErrorKind::not_representable, "nothing is added to int32 products");
   const std::uint64_t needed = chosen.workspace_bytes(device_->info(), shape, product.rows);

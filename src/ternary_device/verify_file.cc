@@ -51,6 +51,8 @@ constexpr std::int64_t kWeightsAtOnce = std::int64_t{4} << 20;
 // form after the other: files that are made of short rows or small tensors would take several times
 // as long as others of their size.
 constexpr std::int64_t kWeightsInFull = std::int64_t{8} << 20;
+// A product of fewer takes as long as one of so many.
+constexpr std::int64_t kLeastWeights = 4096;
 // The packed form has whole blocks: rows much shorter than one would take many times their size.
 constexpr std::int64_t kLeastCols = 32;
 // And a run of rows fills at least one panel: else most of the packing and multiplying would be of
@@ -198,7 +200,7 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
       std::optional<Form> f32_of;
       if (weights_done >= kWeightsInFull)
         f32_of = seed % 2 || *group != 0 ? Form::two_bit : Form::three_trits;
-      weights_done += packed->problem.spec.n * packed->problem.spec.k;
+      weights_done += std::max(kLeastWeights, packed->problem.spec.n * packed->problem.spec.k);
       for (Tried& one : tried) {
         if (!one.alive) continue;
         SubjectRun run(*one.subject, std::move(one.backend));

@@ -178,6 +178,10 @@ std::vector<ProblemSpec> problem_list(bool thorough) {
   // Longer than any chunk after which a kernel widens its sums.
   for (const Fill fill : {Fill::saturating, Fill::all_plus, Fill::all_minus})
     add(1, 16, thorough ? 600'011 : 70'001, fill);
+  // Enough rows and panels for sums that are looked up, at their limits, and of several groups of
+  // panels.
+  for (const Fill fill : kFills) add(32, 353, 496, fill);
+  add(32, 1601, 40);
   // More rows and more panels than are worked on together.
   add(1061, 45, 70);
   add(515, 613, 41);

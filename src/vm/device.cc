@@ -39,6 +39,15 @@ bool is_passable(std::uint16_t vendor, std::uint32_t class_code) {
          (class_code >> 8 == kOtherBridge && vendor == pci_vendor::kNvidia);
 }
 
+bool is_nvswitch(const PciFunction& function) {
+  return function.class_code >> 8 == kOtherBridge && function.vendor_id == pci_vendor::kNvidia;
+}
+
+const Use* use_that_stays(const Surroundings& around) {
+  const auto found = std::ranges::find(around.uses, false, &Use::ends_with_plan);
+  return found == around.uses.end() ? nullptr : &*found;
+}
+
 bool has_memory(const PciFunction& function) {
   if (function.physical_function) return false;  // its physical function's driver clears it
   return function.class_code >> 16 == kDisplay || function.class_code >> 8 == kAccelerator;

@@ -23,7 +23,8 @@ struct Use {
   std::string what;  // "process 4711 (python3) holds /dev/nvidia0 open"
   std::optional<std::uint32_t> pid;
   bool whole_machine = false;   // without it the machine stops: its root disk, its swap
-  bool ends_with_plan = false;  // `vm attach` ends it by itself: persistence mode
+  bool ends_with_plan = false;  // `vm attach` ends it by itself: persistence mode, a service
+  std::optional<std::string> service = {};  // of systemd, whose process it is
 };
 
 // What surrounds a function.
@@ -103,6 +104,9 @@ struct Inventory {
 
 // GPUs, processing accelerators and NVIDIA's switches: what `vm list` shows.
 bool is_passable(std::uint16_t vendor, std::uint32_t class_code);
+bool is_nvswitch(const PciFunction& function);
+// Why what is done on it now must not be disturbed; nullptr: nobody does anything.
+const Use* use_that_stays(const Surroundings& around);
 // Something that keeps what a guest wrote: it must be overwritten before another sees it.
 bool has_memory(const PciFunction& function);
 bool is_vfio(const std::optional<std::string>& driver);  // vfio-pci and its variants

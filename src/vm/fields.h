@@ -91,6 +91,7 @@ constexpr void visit_fields(Visitor& visit, Of<Use>) {
   FIELD(pid, "Of a process.");
   FIELD(whole_machine, "The machine does not run without it.");
   FIELD(ends_with_plan, "vm attach ends it by itself.");
+  FIELD(service, "Of a process: the service that it is of, which vm attach stops.");
 }
 
 template <class Visitor>

@@ -11,11 +11,12 @@ namespace gpuready::vm {
 namespace {
 
 constexpr HoldingService kServices[] = {
-    {"nvidia-persistenced.service", "nvidia-persiste", false},
-    {"nvidia-dcgm.service", "nv-hostengine", true},
-    {"dcgm.service", "nv-hostengine", true},
-    {"dcgm-exporter.service", "dcgm-exporter", true},
-    {"nvidia-fabricmanager.service", "nv-fabricmanage", true},
+    {"nvidia-persistenced.service", "nvidia-persiste", false, false},
+    {"nvidia-dcgm.service", "nv-hostengine", true, false},
+    {"dcgm.service", "nv-hostengine", true, false},
+    {"dcgm-exporter.service", "dcgm-exporter", true, false},
+    // Fabric Manager for NVIDIA NVSwitch Systems, User Guide: ABORT_CUDA_JOBS_ON_FM_EXIT=1.
+    {"nvidia-fabricmanager.service", "nv-fabricmanage", true, true},
 };
 // Where systemd keeps the services that run: cgroup 2, hybrid, cgroup 1.
 constexpr std::string_view kServiceFolders[] = {"/sys/fs/cgroup/system.slice/",

@@ -12,6 +12,7 @@ struct HoldingService {
   std::string_view unit;
   std::string_view process;  // /proc/PID/comm, which the kernel cuts to 15 characters
   bool of_switches;          // it serves NVSwitches, too
+  bool work_needs_it;        // what computes on other GPUs ends or fails without it
 };
 std::span<const HoldingService> holding_services();
 

@@ -41,6 +41,7 @@ class Reader {
     if (open_.unseen) out_.unseen.push_back(*open_.unseen);
     storage_ = read_storage_use(host_);
     for (auto& device : out_.devices) surround(device);
+    for (auto& device : out_.devices) find_linked_users(device);
     for (auto& instance : out_.instances) find_holders(instance.around);
     assess(out_);
     return std::move(out_);
@@ -164,12 +165,44 @@ class Reader {
       nodes.push_back("/dev/vfio/devices/" + name);
     if (is_handed_over(device.function) && device.function.iommu_group)
       nodes.push_back(fmt::format("/dev/vfio/{}", *device.function.iommu_group));
-    for (const auto& disk : storage_.disks)
-      if (disk.path.contains(device.function.address)) nodes.push_back("/dev/" + disk.name);
-    const auto* gpu = machine_.find_gpu(device.function.address);
-    if (gpu && gpu->vendor == Vendor::nvidia && gpu->minor_number)
-      nodes.push_back(fmt::format("/dev/nvidia{}", *gpu->minor_number));
+    const auto generic = host_.list_directory("/sys/class/nvme-generic");
+    for (const auto& disk : storage_.disks) {
+      if (!disk.path.contains(device.function.address)) continue;
+      nodes.push_back("/dev/" + disk.name);
+      for (const auto& name : generic.value_or(std::vector<std::string>{}))
+        if (name.starts_with("ng") && disk.name == "nvme" + name.substr(2))
+          nodes.push_back("/dev/" + name);
+    }
+    find_nvidia_nodes(device);
     std::ranges::sort(nodes);
+    nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  }
+
+  std::optional<std::string> nvidia_node(const PciAddress& address) const {
+    const auto* gpu = machine_.find_gpu(address);
+    if (!gpu || gpu->vendor != Vendor::nvidia || !gpu->minor_number) return std::nullopt;
+    return fmt::format("/dev/nvidia{}", *gpu->minor_number);
+  }
+
+  // Where nobody says which node is whose, each that is open may be this one's.
+  void find_nvidia_nodes(Device& device) {
+    auto& nodes = device.around.nodes;
+    const auto& driver = device.function.driver;
+    if (const auto node = nvidia_node(device.function.address)) return nodes.push_back(*node);
+    const bool gpu = driver == "nvidia" && has_memory(device.function);
+    const bool fabric = driver == "nvidia-nvswitch" && is_nvswitch(device.function);
+    if (fabric) nodes.push_back("/dev/nvidia-nvswitchctl");  // through which all are reached
+    for (const auto& file : open_.files) {
+      const auto number = after_prefix(file.path, fabric ? "/dev/nvidia-nvswitch" : "/dev/nvidia");
+      if ((gpu || fabric) && number && parse_uint(*number) && !is_of_another(file.path, device))
+        nodes.push_back(file.path);
+    }
+  }
+
+  bool is_of_another(const std::string& node, const Device& device) const {
+    return std::ranges::any_of(out_.devices, [&](const Device& other) {
+      return &other != &device && nvidia_node(other.function.address) == node;
+    });
   }
 
   std::string name_of_process(std::uint32_t pid) {
@@ -177,21 +210,24 @@ class Reader {
   }
 
   // A service that runs and that the plan stops.
-  bool is_stopped_by_plan(const std::string& process) {
-    return std::ranges::any_of(holding_services(), [&](const HoldingService& service) {
-      return service.process == process &&
-             std::ranges::find(out_.host.services, service.unit) != out_.host.services.end();
-    });
+  std::optional<std::string> service_of(const std::string& process) {
+    for (const auto& service : holding_services())
+      if (service.process == process &&
+          std::ranges::find(out_.host.services, service.unit) != out_.host.services.end())
+        return std::string(service.unit);
+    return std::nullopt;
   }
 
   void add_process(Surroundings& around, std::uint32_t pid, const std::string& holds) {
     const std::string name = name_of_process(pid);
+    const auto service = service_of(name);
     around.uses.push_back({.kind = "process",
                            .what = name.empty()
                                        ? fmt::format("process {} {}", pid, holds)
                                        : fmt::format("process {} ({}) {}", pid, name, holds),
                            .pid = pid,
-                           .ends_with_plan = is_stopped_by_plan(name)});
+                           .ends_with_plan = service.has_value(),
+                           .service = service});
   }
 
   // Who holds one of its device files open.
@@ -254,7 +290,7 @@ class Reader {
            .pid = {},
            .whole_machine = disk.essential});
     }
-    if (storage_.pools_unknown && device.function.class_code >> 16 == kStorageClass)
+    if (storage_.pools_unknown && has_disks)
       device.around.uses.push_back(
           {.kind = "disk",
            .what = "a ZFS filesystem is mounted, and which disks it uses is not known",
@@ -290,6 +326,19 @@ class Reader {
              .what = fmt::format("mediated device {} ({}) exists", printable(instance),
                                  printable(type.name.value_or(type.id))),
              .pid = {}});
+  }
+
+  // What computes on GPUs that a switch links goes through it.
+  void find_linked_users(Device& device) {
+    if (device.function.driver != "nvidia-nvswitch" || !is_nvswitch(device.function)) return;
+    for (const auto& other : out_.devices) {
+      if (other.function.driver != "nvidia" || !has_memory(other.function)) continue;
+      if (const auto* use = use_that_stays(other.around))
+        device.around.uses.push_back({.kind = use->kind,
+                                      .what = fmt::format("{}, which it may link, is in use: {}",
+                                                          other.function.address.text(), use->what),
+                                      .pid = use->pid});
+    }
   }
 
   void surround(Device& device) {

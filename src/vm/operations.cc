@@ -68,6 +68,7 @@ Result<Done> follow(Hands& hands, const Claim& claim, Plan plan, OnFailure on_fa
                                           claim.last().sequence + 1, plan, boot_id(hands.host)));
   Done done{.plan = plan, .outcome = {}};
   done.outcome = perform(plan, journal, hands, on_failure, claim.operations.front().vbios);
+  done.outcome.notes.insert(done.outcome.notes.begin(), plan.warnings.begin(), plan.warnings.end());
   const bool back = done.outcome.error && on_failure == OnFailure::undo;
   if (!done.outcome.whole() || (done.outcome.error && !back)) return done;  // recover goes on
   if (const auto ended = journal.end(back); !ended) {

@@ -178,7 +178,8 @@ class Actor {
       if (device == nullptr)
         return fail(ErrorKind::not_found, address.text() + ": it is no longer there");
       for (const auto& use : device->around.uses)
-        return fail(ErrorKind::busy, fmt::format("{}: {}", address.text(), use.what));
+        if (!action.but_ours.value_or(false) || !use.ends_with_plan)
+          return fail(ErrorKind::busy, fmt::format("{}: {}", address.text(), use.what));
     }
     // Who holds it is not known: then nobody may be disturbed.
     if (!now.unseen.empty()) return fail(ErrorKind::no_permission, join(now.unseen, "; "));

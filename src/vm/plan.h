@@ -33,6 +33,8 @@ struct Action {
   std::string path = {}, value = {};        // write; value: methods of reset, the best first
   std::vector<std::string> command = {};
   bool may_fail = false;  // then it is told, and nothing else comes of it
+  // idle: what the plan ends later may use them still. Journals of before this have it not.
+  std::optional<bool> but_ours = {};
 };
 
 struct PlanStep {

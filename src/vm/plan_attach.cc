@@ -31,6 +31,9 @@ class AttachPlanner {
     choose_devices();
     refuse_what_cannot_go();
     if (!plan_.refusals.empty()) return std::move(plan_);
+    choose_services();
+    if (!plan_.refusals.empty()) return std::move(plan_);
+    prove_that_others_are_idle();
     stop_services();
     load_drivers();
     end_persistence();
@@ -105,18 +108,61 @@ class AttachPlanner {
     return service.of_switches || has_memory(device.function);
   }
 
-  void stop_services() {
+  // The device that keeps it from being left alone.
+  const Device* held_by(const HoldingService& service) const {
+    for (const auto* device : devices_)
+      if (std::ranges::any_of(device->around.uses,
+                              [&](const Use& use) { return use.service == service.unit; }))
+        return device;
+    return nullptr;
+  }
+
+  std::optional<std::string> work_on(const Device& device) const {
+    if (const auto& name = device.around.attached_to; name && *name != request_.name)
+      return "is attached to " + printable(*name);
+    const auto* use = use_that_stays(device.around);
+    return use ? std::optional("is in use: " + use->what) : std::nullopt;
+  }
+
+  // Those that hold what moves must stop. One without which others' work ends is not stopped.
+  void choose_services() {
     for (const auto& service : holding_services()) {
-      if (std::ranges::find(inventory_.host.services, service.unit) ==
-          inventory_.host.services.end())
-        continue;
-      bool needed_here = false, in_the_way = false;
-      for (const auto& device : inventory_.devices)
-        if (serves(service, device)) (moves(device) ? in_the_way : needed_here) = true;
-      if (!in_the_way) continue;
-      plan_.steps.push_back(service_step(true, std::string(service.unit)));
+      const auto* held = held_by(service);
+      if (!held) continue;
+      stop_.push_back(&service);
+      bool needed_here = false;
+      for (const auto& device : inventory_.devices) {
+        if (moves(device)) continue;
+        const bool served = serves(service, device);
+        needed_here |= served;
+        if (!service.work_needs_it || !of_nvidia(device) || !has_memory(device.function)) continue;
+        if (served) others_.push_back(device.function.address);
+        if (const auto work = work_on(device))
+          refuse(fmt::format(
+              "{}: {} holds it and would be stopped; {}, which needs that service, "
+              "{}. End that first",
+              held->function.address.text(), service.unit, device.function.address.text(), *work));
+      }
       if (needed_here) restart_.push_back(&service);
     }
+  }
+
+  void prove_that_others_are_idle() {
+    if (stop_.empty()) return;
+    auto all = plan_.devices;
+    all.insert(all.end(), others_.begin(), others_.end());
+    std::ranges::sort(all);
+    all.erase(std::ranges::unique(all).begin(), all.end());
+    plan_.steps.push_back(
+        {.what = "See that nobody but the services uses the devices",
+         .why = "No service is stopped while work needs it.",
+         .risk = "",
+         .act = {.kind = ActionKind::idle, .devices = std::move(all), .but_ours = true}});
+  }
+
+  void stop_services() {
+    for (const auto* service : stop_)
+      plan_.steps.push_back(service_step(true, std::string(service->unit)));
   }
 
   void start_services() {
@@ -258,7 +304,8 @@ class AttachPlanner {
   const AttachRequest& request_;
   Plan plan_;
   std::vector<const Device*> devices_;
-  std::vector<const HoldingService*> restart_;
+  std::vector<const HoldingService*> stop_, restart_;
+  std::vector<PciAddress> others_;  // that stay, and whose work needs a service that stops
 };
 
 }  // namespace

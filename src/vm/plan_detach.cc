@@ -1,6 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "value/vendors.h"
 #include "vm/actions.h"
+#include "vm/host_facts.h"
 #include "vm/mediated.h"
 #include "vm/plan.h"
 
@@ -45,6 +49,22 @@ void make_vgpus_anew(const Plan& attached, const Inventory& inventory, Plan& pla
                                   .value = uuid}});
 }
 
+// Why a service that runs may not be restarted.
+std::optional<std::string> work_that_needs(const std::string& unit, const Plan& plan,
+                                           const Inventory& inventory) {
+  const auto service = std::ranges::find(holding_services(), unit, &HoldingService::unit);
+  if (service == holding_services().end() || !service->work_needs_it) return std::nullopt;
+  for (const auto& device : inventory.devices) {
+    const auto& function = device.function;
+    if (function.vendor_id != pci_vendor::kNvidia || !has_memory(function) ||
+        std::ranges::find(plan.devices, function.address) != plan.devices.end())
+      continue;
+    if (const auto* use = use_that_stays(device.around))
+      return fmt::format("{} is in use: {}", function.address.text(), use->what);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // Groups in the order in which they are done; within each, the attached steps from the last to the
@@ -76,7 +96,11 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
       {.what = "See that no virtual machine holds the devices",
        .why = "VFIO waits until the last one has closed them.",
        .risk = {},
-       .act = {.kind = ActionKind::idle, .devices = plan.devices, .instances = plan.instances}});
+       // Where a driver of the host has them already, as after a restart, services may hold them.
+       .act = {.kind = ActionKind::idle,
+               .devices = plan.devices,
+               .instances = plan.instances,
+               .but_ours = true}});
   make_vgpus_anew(attached, inventory, plan);
   undo_each([](const PlanStep& s) { return s.act.kind == ActionKind::bind; },
             "The virtual machine's driver lets go of it.");
@@ -116,6 +140,12 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
     });
     PlanStep back = service_step(false, unit);
     back.undo = std::nullopt;
+    if (const auto work = runs ? work_that_needs(unit, plan, inventory) : std::nullopt) {
+      plan.warnings.push_back(fmt::format(
+          "{} is not restarted, because {}. Restart it after that: it must find what came back",
+          unit, *work));
+      continue;
+    }
     if (runs) {
       back.what = "Restart " + unit;
       back.why = "It must find the GPU that came back.";

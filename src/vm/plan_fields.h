@@ -37,6 +37,7 @@ constexpr void visit_fields(Visitor& visit, Of<Action>) {
         "the UUID.");
   FIELD(command, "Of run: the program and its arguments.");
   FIELD(may_fail, "A failure is told, and nothing else comes of it.");
+  FIELD(but_ours, "Of idle: what the plan ends later may use them still.");
 }
 
 template <class Visitor>

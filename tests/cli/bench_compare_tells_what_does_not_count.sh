@@ -34,3 +34,26 @@ expect_exit 0 "$GPUREADY" bench report fast --html html --md md
 expect_in "2 of 3 repeats of gpuready failed: exit code 9" "$out"
 expect_in "2 of 3 repeats of gpuready failed: exit code 9" "$(cat html)"
 expect_in "2 of 3 repeats of gpuready failed: exit code 9" "$(cat md)"
+# A stack that every run of the candidate fails, and one that is not there any more.
+runs whole 0 4 1000 1003 998 1001 999
+runs failing 1 4 900 902 899 901 898
+/usr/bin/python3 - <<'P'
+import copy, glob, json
+for path in glob.glob("bench-results/*__whole.json") + glob.glob("bench-results/*__failing.json"):
+    document = json.load(open(path))
+    stacks = document["run"]["stacks"]
+    stacks.append(dict(copy.deepcopy(stacks[0]), id="tvm"))
+    if "failing" in path:
+        stacks[1].update(status="error", reason="signal 11")
+    json.dump(document, open(path, "w"))
+P
+expect_exit 1 "$GPUREADY" bench compare whole failing --json json --md md
+for text in "$out" "$(cat md)"; do
+  expect_in "lost: no run of the candidate has a figure of it" "$text"
+  expect_in "signal 11" "$text"
+done
+expect_in '"outcome": "lost"' "$(cat json)"
+expect_exit 1 "$GPUREADY" bench promote whole failing -q
+expect_in "Reject failing: candidate: 5 of 5 runs of tvm failed: signal 11" "$out"
+expect_exit 1 "$GPUREADY" bench promote whole failing --stack tvm -q
+expect_exit 0 "$GPUREADY" bench promote whole failing --stack gpuready -q

@@ -28,3 +28,10 @@ assert repeat["memory_seen"] == "resident" and repeat["memory_peak_bytes"] > 1e6
 protocol = run["protocol"]
 assert protocol["max_seconds"] == 0.25 and protocol["repeats"] == 1, protocol
 END
+# Of an idea that may be a secret its hash is recorded, and Terraform's variables are not.
+TF_VAR_admin_pwd=hunter2 MY_TOKEN=s3cret expect_exit 0 "$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 \
+  --k 32 --max-seconds 0.1 --iters 4 --adapters mine --repeats 1 --idea MY_TOKEN --json run.json
+expect_in '"MY_TOKEN": "sha256:' "$(cat run.json)"
+for secret in hunter2 s3cret; do
+  expect_not_in "$secret" "$(cat run.json bench-results/*.json)"
+done

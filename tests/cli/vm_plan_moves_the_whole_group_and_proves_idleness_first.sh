@@ -5,6 +5,7 @@ expect_in "2 of 2 devices can be given to a virtual machine" "$out"
 expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 --hugepages 2 --replay "$machine" --json plan.json
 jq -r '.operations[0].plan.steps[].what' plan.json >steps.txt
 cat >wanted.txt <<'END'
+See that nobody but the services uses the devices
 Stop nvidia-persistenced.service
 Load the module vfio-pci
 Switch persistence mode of 0000:17:00.0 off

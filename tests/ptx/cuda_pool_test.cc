@@ -114,6 +114,15 @@ TEST(CudaPool, IsOfNoUseInAForkedProcessAndEndsThere) {
   EXPECT_EQ(outcome, "child 0, parent ok");
 }
 
+TEST(CudaPool, IsNoDeviceWhereThereIsNoDriver) {
+  const auto outcome = in_child_with({{"GPUREADY_LIBCUDA", "/nowhere/libcuda.so.1"}}, [] {
+    gpuready_cuda_pool* pool = nullptr;
+    return fmt::format("{} {}", kind_of(CudaPool::create()),
+                       static_cast<int>(gpuready_cuda_pool_create(nullptr, 0, 0, &pool)));
+  });
+  EXPECT_EQ(outcome, "no_device 1");
+}
+
 TEST(CudaPoolC, FreesWhatItGaveAndNothingElse) {
   const auto outcome = as_caller("memory=256MiB", [] {
     const Caller caller;

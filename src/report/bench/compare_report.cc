@@ -21,6 +21,7 @@ Tone tone_of(Outcome outcome) {
     case Outcome::faster:
       return Tone::good;
     case Outcome::slower:
+    case Outcome::lost:
       return Tone::bad;
     case Outcome::same:
       return Tone::neutral;
@@ -80,6 +81,20 @@ std::vector<std::string> titles(const KpiComparison& kpi) {
           kpi.gain_percent ? gain_text(*kpi.gain_percent) : "", interval_text(kpi)};
 }
 
+std::string lost_text(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const auto& stack : comparison.stacks)
+    if (stack.outcome == Outcome::lost) names.push_back(stack.base_stack);
+  return names.empty() ? ""
+                       : fmt::format("; {} lost {}", comparison.candidate.name, join(names, ", "));
+}
+
+// Of a stack that is not compared at all.
+std::string not_compared_text(const StackComparison& stack) {
+  return fmt::format("{}: {}", stack.outcome == Outcome::lost ? "lost" : "not compared",
+                     stack.reason);
+}
+
 // "paired runs, Student's t" of the first KPI that was tested.
 std::string method_text(const StackComparison& stack) {
   const auto first = std::find_if(stack.kpis.begin(), stack.kpis.end(),
@@ -97,6 +112,47 @@ std::string method_text(const StackComparison& stack) {
   for (const auto& [name, text] : kDesigns)
     if (first->design == name) return std::string(text);
   return "";
+}
+
+bool is_wrong(const StackComparison& stack) {
+  return stack.kpis.empty() || !losses_text(stack).empty();
+}
+
+void write_kpis(TerminalText& text, const StackComparison& stack, double margin_percent) {
+  Table table{{{"KPI"},
+               {"base", Align::right},
+               {"candidate", Align::right},
+               {"gain", Align::right},
+               {"interval", Align::right, false, 1},
+               {"verdict", Align::left, true}},
+              {}};
+  for (const auto& kpi : stack.kpis) {
+    if (!kpi.base_value && !kpi.candidate_value) continue;
+    std::vector<Span> row;
+    for (const auto& cell : titles(kpi)) row.push_back({cell, Ink::plain});
+    row.push_back(
+        {outcome_text(kpi, margin_percent), kpi.p ? ink_of(tone_of(kpi.outcome)) : Ink::dim});
+    table.rows.push_back(std::move(row));
+  }
+  text.table(4, table);
+  for (const auto& kpi : stack.kpis)
+    if (!kpi.reason.empty() && (kpi.base_value || kpi.candidate_value))
+      text.paragraph(4, {std::string(to_string(kpi.kpi)) + ": "}, kpi.reason, Ink::dim);
+}
+
+void write_stack(TerminalText& text, const StackComparison& stack, const Comparison& comparison,
+                 const TerminalStyle& style) {
+  text.blank();
+  text.line(2, {{title_of(stack), Ink::bold}});
+  if (stack.kpis.empty()) {
+    text.paragraph(4, {text.mark(tone_of(stack.outcome)) + " "}, not_compared_text(stack));
+    return;
+  }
+  if (!style.quiet) write_kpis(text, stack, comparison.margin_percent);
+  for (const auto& lost : losses_text(stack))
+    text.paragraph(4, {text.mark(Tone::warn) + " "}, lost);
+  if (const auto method = method_text(stack); !method.empty() && !style.quiet)
+    text.paragraph(4, {""}, method, Ink::dim);
 }
 
 }  // namespace
@@ -132,6 +188,8 @@ std::string outcome_text(const KpiComparison& kpi, double margin_percent) {
       return fmt::format("same within {:g}%", margin_percent);
     case Outcome::inconclusive:
       return kpi.p || !kpi.design.empty() ? "inconclusive" : "not compared";
+    case Outcome::lost:
+      return "lost";
   }
   return "";
 }
@@ -145,11 +203,12 @@ std::string conclusion_of(const Comparison& comparison) {
   if (comparison.refused())
     return fmt::format("These runs cannot be compared: they differ in {}.",
                        refused_names(comparison, ", "));
-  std::size_t counts[4] = {};
+  std::size_t counts[5] = {};
   for (const auto& stack : comparison.stacks) ++counts[static_cast<std::size_t>(stack.outcome)];
   if (comparison.stacks.size() > 1)
-    return fmt::format("Of {} stacks {} faster, {} slower, {} the same and {} inconclusive.",
-                       comparison.stacks.size(), counts[0], counts[1], counts[2], counts[3]);
+    return fmt::format("Of {} stacks {} faster, {} slower, {} the same and {} inconclusive{}.",
+                       comparison.stacks.size(), counts[0], counts[1], counts[2], counts[3],
+                       lost_text(comparison));
   if (comparison.stacks.empty()) return "Nothing was compared.";
   const auto& stack = comparison.stacks[0];
   switch (stack.outcome) {
@@ -164,6 +223,9 @@ std::string conclusion_of(const Comparison& comparison) {
                          comparison.candidate.name, comparison.margin_percent);
     case Outcome::inconclusive:
       return fmt::format("It is not decided: {}.", stack.reason);
+    case Outcome::lost:
+      return fmt::format("{} lost {}: {}.", comparison.candidate.name, stack.base_stack,
+                         stack.reason);
   }
   return "";
 }
@@ -190,33 +252,8 @@ std::string render_terminal(const Comparison& comparison, const Envelope& envelo
       text.paragraph(2, {text.mark(difference.refused ? Tone::bad : Tone::warn) + " "},
                      difference_text(difference));
   }
-  for (const auto& stack : comparison.stacks) {
-    text.blank();
-    text.line(2, {{title_of(stack), Ink::bold}});
-    Table table{{{"KPI"},
-                 {"base", Align::right},
-                 {"candidate", Align::right},
-                 {"gain", Align::right},
-                 {"interval", Align::right, false, 1},
-                 {"verdict", Align::left, true}},
-                {}};
-    for (const auto& kpi : stack.kpis) {
-      if (!kpi.base_value && !kpi.candidate_value) continue;
-      std::vector<Span> row;
-      for (const auto& cell : titles(kpi)) row.push_back({cell, Ink::plain});
-      row.push_back({outcome_text(kpi, comparison.margin_percent),
-                     kpi.p ? ink_of(tone_of(kpi.outcome)) : Ink::dim});
-      table.rows.push_back(std::move(row));
-    }
-    text.table(4, table);
-    for (const auto& kpi : stack.kpis)
-      if (!kpi.reason.empty() && (kpi.base_value || kpi.candidate_value))
-        text.paragraph(4, {std::string(to_string(kpi.kpi)) + ": "}, kpi.reason, Ink::dim);
-    for (const auto& lost : losses_text(stack))
-      text.paragraph(4, {text.mark(Tone::warn) + " "}, lost);
-    if (const auto method = method_text(stack); !method.empty() && !style.quiet)
-      text.paragraph(4, {""}, method, Ink::dim);
-  }
+  for (const auto& stack : comparison.stacks)
+    if (!style.quiet || is_wrong(stack)) write_stack(text, stack, comparison, style);
   text.blank();
   text.paragraph(0, {text.mark(gpuready::tone_of(envelope.exit)) + " "}, conclusion_of(comparison),
                  ink_of(gpuready::tone_of(envelope.exit)));
@@ -228,6 +265,7 @@ std::string render_terminal(const Comparison& comparison, const Envelope& envelo
 }
 
 std::string markdown_table(const StackComparison& stack, double margin_percent) {
+  if (stack.kpis.empty()) return fmt::format("**{}**\n", markdown_text(not_compared_text(stack)));
   std::string text =
       "| KPI | base | candidate | gain | interval | verdict |\n|---|---:|---:|---:|---|---|\n";
   for (const auto& kpi : stack.kpis) {

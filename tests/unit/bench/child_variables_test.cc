@@ -22,6 +22,27 @@ TEST(ChildVariables, SecretsAndTheContractAreNot) {
     EXPECT_FALSE(is_recorded(name)) << name;
 }
 
+TEST(ChildVariables, SecretsAreNamedInManyWays) {
+  for (const char* name :
+       {"TF_VAR_admin_pwd", "TF_CLI_ARGS", "TF_TOKEN_app_terraform_io", "TORCH_DB_PWD",
+        "TORCH_pwd_OF_HUB", "JAX_PASS", "JAX_DBPASS", "my_token", "TVM_PASSPHRASE"}) {
+    EXPECT_FALSE(is_recorded(name)) << name;
+    EXPECT_TRUE(may_be_secret(name)) << name;
+  }
+  for (const char* name : {"TF_XLA_FLAGS", "TF_NUM_INTEROP_THREADS", "PWD", "OLDPWD", "X"})
+    EXPECT_FALSE(may_be_secret(name)) << name;
+}
+
+TEST(ChildVariables, OfASecretAHashIsRecorded) {
+  EXPECT_EQ(recorded_value("OMP_NUM_THREADS", "3"), "3");
+  const auto hash = recorded_value("MY_TOKEN", "abc");
+  EXPECT_EQ(hash, "sha256:ba7816bf8f01");  // FIPS 180-4's example
+  EXPECT_NE(hash, recorded_value("MY_TOKEN", "abd"));
+  EXPECT_EQ(recorded_idea("MY_TOKEN=abc"), "MY_TOKEN=" + hash);
+  EXPECT_EQ(recorded_idea("MY_TOKEN"), "MY_TOKEN");
+  EXPECT_EQ(recorded_idea("flags=a=b"), "flags=a=b");
+}
+
 TEST(ChildVariables, AreAsTheChildGetsThem) {
   const char* const environment[] = {"XLA_FLAGS=--a=b --c",
                                      "OMP_NUM_THREADS=3",

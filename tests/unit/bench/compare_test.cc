@@ -313,12 +313,113 @@ TEST(BenchCompare, StacksAreComparedByName) {
             "base has no result of the stack glow; it has gpuready, xla");
 }
 
-TEST(BenchCompare, StacksThatFailedAreNotRanked) {
+// The stack "tvm" beside what is there, as each run has it.
+void add_stack(Side& side, StackStatus status, const std::string& reason = "") {
+  for (auto& run : side.runs) {
+    StackResult stack = run.stacks[0];
+    stack.id = "tvm";
+    stack.status = status;
+    stack.reason = reason;
+    run.stacks.push_back(std::move(stack));
+  }
+}
+
+TEST(BenchCompare, AStackThatTheCandidateLostIsTold) {
+  for (const auto status :
+       {StackStatus::error, StackStatus::different_work, StackStatus::not_believable,
+        StackStatus::no_valid_samples, StackStatus::unavailable}) {
+    Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+    add_stack(base, StackStatus::ok);
+    add_stack(candidate, status, "boom");
+    const auto result = compared(base, candidate);
+    ASSERT_EQ(result.stacks.size(), 2u);
+    EXPECT_EQ(result.stacks[0].outcome, Outcome::faster);
+    EXPECT_EQ(result.stacks[1].outcome, Outcome::lost);
+    EXPECT_TRUE(result.stacks[1].kpis.empty());
+    EXPECT_EQ(result.stacks[1].candidate_losses.lost_runs, 6u);
+    EXPECT_TRUE(contains(result.stacks[1].reason, "boom")) << result.stacks[1].reason;
+  }
+  Side base = base_side();
+  add_stack(base, StackStatus::ok);
+  const auto gone = compared(base, candidate_side(kOther, 0.9));
+  ASSERT_EQ(gone.stacks.size(), 2u);
+  EXPECT_EQ(gone.stacks[1].outcome, Outcome::lost);
+  EXPECT_EQ(gone.stacks[1].reason,
+            "no run of the candidate has a figure of it: 6 of 6 runs of tvm are missing");
+}
+
+TEST(BenchCompare, AStackThatTheBaseLacksDecidesNothing) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  add_stack(candidate, StackStatus::ok);
+  const auto result = compared(base, candidate);
+  ASSERT_EQ(result.stacks.size(), 2u);
+  EXPECT_EQ(result.stacks[1].outcome, Outcome::inconclusive);
+  // It does not share the error that the other stack may spend.
+  EXPECT_EQ(kpi(result, Kpi::p50).adjusted_p,
+            kpi(compared(base_side(), candidate_side(kOther, 0.9)), Kpi::p50).adjusted_p);
+  add_stack(base, StackStatus::error, "boom");
+  EXPECT_EQ(compared(base, candidate).stacks[1].reason,
+            "no run of the base has a figure of it: 6 of 6 runs of tvm failed: boom");
+}
+
+TEST(BenchCompare, WhatCouldBeRunOnNeitherSideIsNoLoss) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  add_stack(base, StackStatus::unavailable);
+  EXPECT_EQ(compared(base, candidate).stacks.size(), 1u);
+  add_stack(candidate, StackStatus::unavailable);
+  EXPECT_EQ(compared(base, candidate).stacks.size(), 1u);
+}
+
+TEST(BenchCompare, StacksOfOtherNamesAreHeldAgainstEachOtherOnlyWhereEachSideHasOne) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  add_stack(base, StackStatus::error, "boom");
+  add_stack(candidate, StackStatus::ok);
+  for (auto& run : candidate.runs) run.stacks[0].status = StackStatus::error;
+  const auto result = compared(base, candidate);
+  ASSERT_EQ(result.stacks.size(), 2u);
+  EXPECT_EQ(result.stacks[0].candidate_stack, "gpuready");
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::lost);
+  EXPECT_EQ(result.stacks[1].outcome, Outcome::inconclusive);
+}
+
+TEST(BenchCompare, TheOnlyStackIsLostToo) {
   Side base = base_side(), candidate = candidate_side(kOther, 0.5);
   for (auto& run : candidate.runs) run.stacks[0].status = StackStatus::different_work;
-  const auto none = compare(base, candidate, {});
-  ASSERT_FALSE(none);
-  EXPECT_TRUE(contains(none.error().message, "gpuready against none"));
+  const auto result = compared(base, candidate);
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::lost);
+  EXPECT_EQ(result.stacks[0].reason,
+            "no run of the candidate has a figure of it: 6 of 6 runs of gpuready did other work");
+}
+
+TEST(BenchCompare, NamesOfStacksMayHoldEqualsSignsAndCommas) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  add_stack(base, StackStatus::ok);
+  add_stack(candidate, StackStatus::ok);
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) {
+      run.stacks[0].id = "n_prompt=512 n_gen=0";
+      run.stacks[1].id = "BM_Copy<int, 4>/n=8";
+    }
+  const auto pairs = [&](std::string name) {
+    CompareOptions options;
+    options.stacks = {std::move(name)};
+    std::vector<std::string> texts;
+    const auto result = compare(base, candidate, options);
+    if (!result) return result.error().message;
+    for (const auto& stack : result->stacks)
+      texts.push_back(stack.base_stack + " -> " + stack.candidate_stack);
+    return join(texts, "; ");
+  };
+  const std::string llama = "n_prompt=512 n_gen=0", copy = "BM_Copy<int, 4>/n=8";
+  EXPECT_EQ(pairs(llama), llama + " -> " + llama);
+  EXPECT_EQ(pairs(copy), copy + " -> " + copy);
+  EXPECT_EQ(pairs(llama + "=" + copy), llama + " -> " + copy);
+  EXPECT_EQ(pairs(copy + "," + llama), copy + " -> " + copy + "; " + llama + " -> " + llama);
+  EXPECT_EQ(pairs(copy + "=" + llama + "," + copy),
+            copy + " -> " + llama + "; " + copy + " -> " + copy);
+  EXPECT_EQ(pairs("nope"), "base has no result of the stack nope; it has " + llama + ", " + copy);
+  EXPECT_EQ(pairs(llama + ",nope"),
+            "base has no result of the stack nope; it has " + llama + ", " + copy);
 }
 
 TEST(BenchCompare, ASideWithoutRunsIsAnError) {

@@ -73,6 +73,23 @@ TEST(BenchExport, GoogleBenchmarkReadsBackWhatWasTimed) {
   EXPECT_EQ(back->started_utc, run.started_utc);
 }
 
+TEST(BenchExport, WhatWasImportedKeepsItsNames) {
+  RunRecord run = three_stacks();
+  run.stacks[2].repeats[0].status = StackStatus::unavailable;
+  const auto once = import_run(dump(to_google_benchmark(run)), "once");
+  ASSERT_TRUE(once);
+  const Json doc = to_google_benchmark(*once);
+  EXPECT_FALSE(doc["benchmarks"][0].contains("iterations"));
+  const auto twice = import_run(dump(doc), "twice");
+  ASSERT_TRUE(twice);
+  ASSERT_EQ(once->stacks.size(), twice->stacks.size());
+  for (std::size_t i = 0; i < once->stacks.size(); ++i) {
+    EXPECT_EQ(once->stacks[i].id, twice->stacks[i].id);
+    EXPECT_EQ(once->stacks[i].status, twice->stacks[i].status);
+  }
+  EXPECT_EQ(twice->stacks[1].status, StackStatus::unavailable);
+}
+
 TEST(BenchExport, PycSuitesReadersFindTheirFields) {
   const RunRecord run = three_stacks();
   const Json doc = to_pyc_suite(run);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -168,6 +169,32 @@ TEST_F(BenchHistoryFiles, ADamagedRunIsLeftOutAndToldWithAnIndexAndWithout) {
     }
 }
 
+TEST_F(BenchHistoryFiles, IsToldWhereItCannotBeKept) {
+  save(0, 1000);
+  const auto host = make_live_host();
+  for (const int code : {EACCES, EROFS, ENOSPC}) {
+    FailingStorage storage(live_storage(), {1, StorageFault::Kind::from_then_on, code}, {});
+    const auto read = read_history(*host, folder_, {}, storage);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->series.size(), 2u);
+    ASSERT_EQ(read->notes.size(), 1u);
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/history.sqlite"));
+  }
+  FailingStorage broken(live_storage(), {1, StorageFault::Kind::from_then_on, EIO}, {});
+  EXPECT_FALSE(read_history(*host, folder_, {}, broken));
+}
+
+TEST_F(BenchHistoryFiles, ARenamedRunHasTheTagOfItsFile) {
+  save(0, 1000);
+  const auto tag = [&] { return history()->series.at(0).points.at(0).tag; };
+  EXPECT_EQ(tag(), "test");
+  std::filesystem::rename(folder_ + "/r00__test.json", folder_ + "/r00__other.json");
+  EXPECT_EQ(tag(), "other");
+  EXPECT_EQ(tag(), "other");
+  std::filesystem::remove(folder_ + "/history.sqlite");
+  EXPECT_EQ(tag(), "other");
+}
+
 TEST_F(BenchHistoryFiles, FiltersByStackKpiAndTag) {
   save(0, 1000);
   EXPECT_EQ(history({.stacks = {}, .tags = {}, .kpis = {Kpi::p50}})->series.size(), 1u);
@@ -199,8 +226,14 @@ TEST_F(BenchHistoryFiles, TheIndexIsWrittenWholeOrNotAtAll) {
     const auto read = read_history(*host, folder_, {}, storage);
     const auto again = history();
     ASSERT_TRUE(again) << again.error().message;
-    if (read) {  // after an error it may be there, too: the name was given and not made durable
+    // Told all the same. After a failure it may be there, too: the name was given and not made
+    // durable.
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->series.size(), 2u);
+    if (read->notes.empty()) {
       EXPECT_EQ(again->added, 0u);
+    } else {
+      EXPECT_TRUE(contains(read->notes[0], "is not kept")) << read->notes[0];
     }
     EXPECT_EQ(again->runs, 1u);
     if (storage.calls() < at) break;

@@ -1,6 +1,9 @@
 #include "bench/import.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "base/text.h"
 
@@ -87,8 +90,120 @@ TEST(BenchImport, LlamaBenchGivesItsSamples) {
   EXPECT_EQ(run.git_commit, "abc123");
   EXPECT_EQ(run.workload.device, "cuda");
   ASSERT_EQ(run.stacks.size(), 1u);
-  EXPECT_EQ(run.stacks[0].id, "n_prompt=512 n_gen=0");
+  EXPECT_EQ(run.stacks[0].id, "llama 7B Q4_0 n_prompt=512 n_gen=0");
   EXPECT_DOUBLE_EQ(*latency_of(run.stacks[0]).p50_ns, 102);
+}
+
+std::vector<std::string> ids_of(const RunRecord& run) {
+  std::vector<std::string> ids;
+  for (const auto& stack : run.stacks) ids.push_back(stack.id);
+  return ids;
+}
+
+std::string llama_test(std::string_view fields, int ns, std::string_view model = "llama") {
+  return fmt::format(
+      R"({{"model_type": "{2}", "n_prompt": 8, "test_time": "2025-01-02T03:04:0{0}Z",
+          "avg_ns": {0}, "avg_ts": {0}.5, "samples_ns": [{0}]{1}}})",
+      ns, fields, model);
+}
+
+TEST(BenchImport, LlamaBenchOfOtherTestsIsNotPooled) {
+  const auto two = [](const char* a, const char* b) {
+    return ids_of(imported("[" + llama_test(a, 1) + "," + llama_test(b, 2) + "]"));
+  };
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(two(R"(, "split_mode": "row")", R"(, "split_mode": "layer")"),
+            (Ids{"llama n_prompt=8 split_mode=row", "llama n_prompt=8 split_mode=layer"}));
+  EXPECT_EQ(two(R"(, "use_mmap": true)", ""),
+            (Ids{"llama n_prompt=8 use_mmap=true", "llama n_prompt=8"}));
+  EXPECT_EQ(two(R"(, "gpu_info": "A")", R"(, "gpu_info": "B")"),
+            (Ids{"llama n_prompt=8 gpu_info=A", "llama n_prompt=8 gpu_info=B"}));
+  // What is told apart already needs no more.
+  EXPECT_EQ(two(R"(, "n_gen": 1, "build_commit": "a")", R"(, "n_gen": 2, "build_commit": "b")"),
+            (Ids{"llama n_prompt=8 n_gen=1", "llama n_prompt=8 n_gen=2"}));
+  const auto same = imported("[" + llama_test("", 1) + "," + llama_test("", 2) + "]");
+  ASSERT_EQ(same.stacks.size(), 1u);
+  EXPECT_EQ(same.stacks[0].repeats.size(), 2u);
+  ASSERT_EQ(same.notes.size(), 1u);
+  EXPECT_TRUE(contains(same.notes[0], "llama n_prompt=8")) << same.notes[0];
+  const auto models = imported("[" + llama_test(R"(, "gpu_info": "A")", 1) + "," +
+                               llama_test(R"(, "gpu_info": "B")", 2, "qwen") + "]");
+  EXPECT_EQ(ids_of(models), (Ids{"llama n_prompt=8", "qwen n_prompt=8"}));
+  EXPECT_EQ(models.workload.name, "llama, qwen");
+  ASSERT_EQ(models.environment.gpus.size(), 2u);
+  EXPECT_EQ(models.environment.gpus[1].name, "B");
+}
+
+TEST(BenchImport, LlamaBenchByLinesIsAsItsArray) {
+  const auto line = [](int gen, int ns) {
+    auto text = llama_test(fmt::format(R"(, "n_gen": {})", gen), ns);
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+  };
+  const auto one = line(1, 1), two = line(2, 2);
+  EXPECT_EQ(ids_of(imported(one + "\n" + two + "\n")),
+            ids_of(imported("[" + one + "," + two + "]")));
+  EXPECT_EQ(ids_of(imported(one)), ids_of(imported("[" + one + "]")));
+  EXPECT_FALSE(import_run(one + "\n{\"n_prompt\"", "f"));
+}
+
+std::string google_rows(std::string_view rows) {
+  return fmt::format(R"({{"context": {{}}, "benchmarks": [{}]}})", rows);
+}
+
+TEST(BenchImport, GoogleBenchmarksOfOneNameAreTwo) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "run_name": "A", "run_type": "iteration", "family_index": 0,
+     "per_family_instance_index": 0, "repetition_index": 0, "real_time": 10},
+    {"name": "A", "run_name": "A", "run_type": "iteration", "family_index": 0,
+     "per_family_instance_index": 0, "repetition_index": 1, "real_time": 11},
+    {"name": "A", "run_name": "A", "run_type": "iteration", "family_index": 1,
+     "per_family_instance_index": 0, "repetition_index": 0, "real_time": 1000},
+    {"name": "B", "run_name": "B", "run_type": "iteration", "family_index": 2,
+     "per_family_instance_index": 0, "real_time": 5})"));
+  EXPECT_EQ(ids_of(run),
+            (std::vector<std::string>{"A family=0 instance=0", "A family=1 instance=0", "B"}));
+  EXPECT_EQ(run.stacks[0].repeats.size(), 2u);
+}
+
+TEST(BenchImport, GoogleBenchmarkKeepsAggregatesBesideIterations) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "run_name": "A", "run_type": "iteration", "real_time": 50},
+    {"name": "B_mean", "run_name": "B", "run_type": "aggregate", "aggregate_name": "mean",
+     "real_time": 101},
+    {"name": "B_median", "run_name": "B", "run_type": "aggregate", "aggregate_name": "median",
+     "real_time": 100},
+    {"name": "C_median", "run_name": "C", "run_type": "aggregate", "aggregate_name": "median",
+     "real_time": 7},
+    {"name": "A_BigO", "run_name": "A", "run_type": "aggregate", "aggregate_name": "BigO"})"));
+  EXPECT_EQ(ids_of(run), (std::vector<std::string>{"A", "B", "C"}));
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[1]).mean_ns, 101);
+  EXPECT_EQ(run.stacks[2].status, StackStatus::no_valid_samples);
+}
+
+TEST(BenchImport, AggregatesOfOldGoogleBenchmarksAreNoBenchmarks) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "real_time": 5}, {"name": "A", "real_time": 7},
+    {"name": "A_mean", "real_time": 6}, {"name": "A_median", "real_time": 6},
+    {"name": "A_stddev", "real_time": 1},
+    {"name": "B_mean", "real_time": 9}, {"name": "B_stddev", "real_time": 1},
+    {"name": "harmonic_mean", "real_time": 3})"));
+  EXPECT_EQ(ids_of(run), (std::vector<std::string>{"A", "B", "harmonic_mean"}));
+  EXPECT_EQ(run.stacks[0].repeats.size(), 2u);
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[1]).mean_ns, 9);
+}
+
+TEST(BenchImport, GoogleBenchmarkSaysWhyThereIsNoFigure) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "run_type": "iteration", "skipped": true, "skip_message": "no GPU",
+     "real_time": 0},
+    {"name": "B", "run_type": "iteration", "real_time": 5, "time_unit": "fortnights"},
+    {"name": "C", "run_type": "iteration", "real_time": 0}, {"name": "D", "real_time": 1})"));
+  EXPECT_EQ(run.stacks[0].status, StackStatus::unavailable);
+  EXPECT_EQ(run.stacks[0].reason, "no GPU");
+  EXPECT_EQ(run.stacks[1].status, StackStatus::error);
+  EXPECT_EQ(run.stacks[1].reason, "its time_unit is \"fortnights\"; ns, us, ms and s are known");
+  EXPECT_EQ(run.stacks[2].reason, "its time is no number greater than 0");
 }
 
 TEST(BenchImport, IdsFollowFromTheContent) {

@@ -175,6 +175,59 @@ TEST(BenchPromote, ASideThatLostRunsIsNotPromoted) {
       decided(base, lost).starts_with("reject: candidate: 1 of 6 repeats of gpuready failed"));
 }
 
+TEST(BenchPromote, ACandidateThatLostAStackIsRejected) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  const auto add = [](Side& side, StackStatus status) {
+    for (auto& run : side.runs) {
+      run.stacks.push_back(run.stacks[0]);
+      run.stacks[1].id = "tvm";
+      run.stacks[1].status = status;
+    }
+  };
+  // What the base never ran or could not run says nothing against the candidate.
+  Side more = candidate;
+  add(more, StackStatus::ok);
+  EXPECT_TRUE(decided(base, more).starts_with("promote"));
+  Side failing = base;
+  add(failing, StackStatus::error);
+  EXPECT_TRUE(decided(failing, more).starts_with("promote"));
+  add(base, StackStatus::ok);
+  EXPECT_EQ(decided(base, candidate), "reject: candidate: 5 of 5 runs of tvm are missing");
+  EXPECT_TRUE(contains(decided(base, more), "name one of gpuready, tvm"));
+  for (const auto status :
+       {StackStatus::error, StackStatus::different_work, StackStatus::unavailable}) {
+    Side lost = candidate;
+    add(lost, status);
+    EXPECT_TRUE(decided(base, lost).starts_with("reject: candidate: 5 of 5 runs of tvm"));
+    PromoteOptions options;
+    options.compare.stacks = {"tvm"};
+    EXPECT_TRUE(decided(base, lost, options).starts_with("reject: candidate: 5 of 5 runs of tvm"));
+    options.compare.stacks = {"gpuready"};
+    EXPECT_TRUE(decided(base, lost, options).starts_with("promote"));
+  }
+}
+
+TEST(BenchPromote, RunsWithoutSamplesAreRuns) {
+  Side base = base_side(), candidate = candidate_side({900, 902, 899, 901, 898});
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) {
+      auto& repeat = run.stacks[0].repeats[0];
+      repeat.reported.mean_ns = repeat.samples_ns[0];
+      repeat.samples_ns.clear();
+    }
+  EXPECT_TRUE(decided(base, candidate).starts_with("promote: gain in throughput by 11.1"))
+      << decided(base, candidate);
+}
+
+TEST(BenchPromote, AGainInAFigureThatFewRunsHaveIsNone) {
+  Side base = base_side(), candidate = candidate_side({1000, 1002, 999, 1001, 998});
+  for (std::size_t i = 0; i < 2; ++i) {
+    base.runs[i].stacks[0].repeats[0].energy_mj = 2;
+    candidate.runs[i].stacks[0].repeats[0].energy_mj = 1;
+  }
+  EXPECT_FALSE(decided(base, candidate).starts_with("promote"));
+}
+
 TEST(BenchPromote, ACandidateThatChangesMidwayIsNoIdea) {
   const Side base = base_side();
   Side candidate = candidate_side({900, 902, 899, 901, 898});

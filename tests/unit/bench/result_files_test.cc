@@ -58,6 +58,32 @@ TEST_F(BenchResults, RunsAreFoundByTagIdFileAndFolder) {
   EXPECT_EQ(found("a,r1"), "a,r1 names the run r1 twice");
 }
 
+TEST_F(BenchResults, ATagIsNotHiddenByWhatIsCalledLikeIt) {
+  save("a", "r1", "2026-03-01T12:00:01Z");
+  const auto before = std::filesystem::current_path();
+  std::filesystem::create_directory(folder_ + "/here");
+  std::filesystem::create_directory(folder_ + "/here/a");
+  std::filesystem::create_directory(folder_ + "/here/runs");
+  std::filesystem::copy(folder_ + "/r1__a.json", folder_ + "/here/runs/r1__a.json");
+  std::filesystem::current_path(folder_ + "/here");
+  EXPECT_EQ(found("a"), "r1 ");
+  EXPECT_EQ(found("runs"), "r1 ");  // no tag is called so
+  EXPECT_TRUE(contains(found("./a"), "no run stands in the folder"));
+  const auto host = make_live_host();
+  EXPECT_EQ(runs_of_tag(*host, folder_, "a")->size(), 1u);
+  EXPECT_TRUE(runs_of_tag(*host, folder_, "runs")->empty());
+  EXPECT_TRUE(runs_of_tag(*host, folder_ + "/none", "a")->empty());
+  std::filesystem::current_path(before);
+}
+
+TEST_F(BenchResults, ARenamedFileHasTheTagOfItsName) {
+  save("a", "r1", "2026-03-01T12:00:01Z");
+  std::filesystem::rename(folder_ + "/r1__a.json", folder_ + "/r1__b.json");
+  const auto host = make_live_host();
+  EXPECT_EQ(find_runs(*host, folder_, "b")->at(0).tag, "b");
+  EXPECT_EQ(read_run_file(*host, folder_ + "/r1__b.json")->tag, "b");
+}
+
 TEST_F(BenchResults, OtherDocumentsAreRefused) {
   const auto refused = [&](const std::string& text) {
     std::ofstream(folder_ + "/x__x.json") << text;

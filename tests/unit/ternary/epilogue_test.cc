@@ -184,5 +184,26 @@ TEST(TernaryEpilogueSizes, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(out, before);
 }
 
+TEST(TernaryAddends, MayNotLieInTheProductsButAsTheyAre) {
+  const auto engine = CpuEngine::create({{}, false, 1});
+  const auto p = reference::make(2, 16, 64, reference::Fill::random, 1);
+  const auto packed = PackedWeights::pack(p.weights);
+  const auto y = Activations::from_int8(p.y, p.m, p.k, p.steps);
+  ASSERT_TRUE(engine && packed && y);
+  std::vector<std::byte> memory(2 * 16 * 4 + 4);
+  const std::span<std::byte> out(memory.data(), 2 * 16 * 4);
+  const auto kind = [&](const Addends& addends) {
+    const auto done = engine->multiply(*packed, *y, FloatType::f32, out, addends);
+    return done ? "ok" : std::string(to_string(done.error().kind));
+  };
+  const auto from = [&](FloatType type, std::size_t first, std::size_t bytes) {
+    return FloatView(type, std::span<const std::byte>(memory).subspan(first, bytes));
+  };
+  EXPECT_EQ(kind({{}, from(FloatType::f32, 0, 128)}), "ok");
+  EXPECT_EQ(kind({{}, from(FloatType::f32, 4, 128)}), "bad_input");
+  EXPECT_EQ(kind({{}, from(FloatType::bf16, 0, 64)}), "bad_input");
+  EXPECT_EQ(kind({from(FloatType::f32, 0, 64), {}}), "bad_input");
+}
+
 }  // namespace
 }  // namespace gpuready::ternary

@@ -91,6 +91,12 @@ Counts run(const CpuEngine& engine, bool small) {
   for (const Fill fill : {Fill::saturating, Fill::all_plus, Fill::all_minus}) {
     check(engine, reference::make(1, 16, small ? 70001 : 600011, fill, seed++), counts);
   }
+  // Enough rows and panels for sums that are looked up, at their limits, and of several groups of
+  // panels.
+  for (const Fill fill : reference::kFills) {
+    check(engine, reference::make(32, 353, 496, fill, seed++), counts);
+  }
+  check(engine, reference::make(32, 1601, 40, Fill::random, seed++), counts);
   // More activation rows than are worked on together, and more panels.
   check(engine, reference::make(1061, 45, 70, Fill::random, seed++), counts);
   check(engine, reference::make(515, 613, 41, Fill::random, seed++), counts);

@@ -29,7 +29,12 @@ TEST_P(TernaryTier, ProductsAreExact) {
   unsigned seed = 0;
   for (const Form form : {Form::two_bit, Form::three_trits}) {
     for (const reference::Fill fill : reference::kFills) {
-      for (const auto& [m, n, k] : {std::array{1, 37, 4099}, {2, 16, 63}, {33, 50, 1301}}) {
+      // The last two are large enough for looked-up sums, of more than one group of panels.
+      for (const auto& [m, n, k] : {std::array{1, 37, 4099},
+                                    {2, 16, 63},
+                                    {33, 50, 1301},
+                                    {90, 365, 517},
+                                    {31, 1601, 250}}) {
         const auto p = reference::make(m, n, k, fill, ++seed);
         const auto packed = PackedWeights::pack(p.weights, form);
         const auto y = Activations::from_int8(p.y, p.m, p.k, p.steps);

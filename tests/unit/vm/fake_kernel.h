@@ -64,7 +64,13 @@ class FakeKernel : public Host, public Storage {
   std::set<std::string> forbidden;  // folders that this user may not list
   std::set<std::string> drivers, services;
   std::map<std::string, std::vector<std::string>> open;  // pid -> device files
-  std::vector<std::string> commands;                     // that were run
+  // What a service holds open while it runs.
+  struct Holder {
+    std::string pid;
+    std::vector<std::string> paths;
+  };
+  std::map<std::string, Holder> holders;
+  std::vector<std::string> commands;  // that were run
   bool clean_passes = true;
   MemoryStorage disk;
   Storage* outer = nullptr;  // through which children write: a FailingStorage
@@ -90,6 +96,14 @@ class FakeKernel : public Host, public Storage {
     files["/proc/sys/kernel/random/boot_id"] = "22222222-2222-2222-2222-222222222222\n";
   }
   std::set<std::string> enabled;  // services that a restart starts
+
+  void serve(const std::string& unit, const std::string& pid, const std::string& process,
+             const std::vector<std::string>& paths) {
+    services.insert(unit);
+    enabled.insert(unit);
+    holders[unit] = {pid, paths};
+    files["/proc/" + pid + "/comm"] = process + "\n";
+  }
 
   // ---- Host
   HostKind kind() const override { return HostKind::scripted; }
@@ -184,7 +198,10 @@ class FakeKernel : public Host, public Storage {
       document.outcome = ProbeOutcome::no_library;
       if (request.probe == "open-files") {
         document.outcome = ProbeOutcome::completed;
-        for (const auto& [pid, paths] : open) {
+        auto all = open;
+        for (const auto& [unit, holder] : holders)
+          if (services.contains(unit)) all[holder.pid] = holder.paths;
+        for (const auto& [pid, paths] : all) {
           ProbeCall call;
           call.value = paths;
           document.calls["open(" + pid + ")"] = call;

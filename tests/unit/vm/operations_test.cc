@@ -16,7 +16,7 @@ void fill(FakeKernel& kernel) {
   kernel.add(kGpuText, {});
   kernel.add(kAudioText, {.class_code = "0x040300", .native = "snd_hda_intel"});
   kernel.add("0000:65:00.0", {.group = 2});
-  kernel.services = kernel.enabled = {"nvidia-persistenced.service"};
+  kernel.serve("nvidia-persistenced.service", "812", "nvidia-persiste", {"/dev/nvidia0"});
 }
 
 AttachRequest for_guest() { return {.name = "guest-1", .devices = {kGpu}}; }
@@ -93,6 +93,90 @@ TEST(VmOperations, IdlenessIsProvenAgainBeforeUnbinding) {
   EXPECT_TRUE(done->outcome.whole());
   EXPECT_TRUE(kernel.is_as_at_first());
   EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+// ---- eight GPUs behind NVSwitches, here one that goes, one that stays and a switch
+
+constexpr char kOther[] = "0000:65:00.0", kSwitch[] = "0000:07:00.0",
+               kFabric[] = "nvidia-fabricmanager.service";
+
+void fill_fabric(FakeKernel& kernel, const std::vector<std::string>& held) {
+  kernel.add(kGpuText, {});
+  kernel.add(kOther, {.group = 2});
+  kernel.add(kSwitch, {.class_code = "0x068000", .group = 3, .native = "nvidia-nvswitch"});
+  kernel.drivers.insert("nvidia-nvswitch");
+  kernel.files["/proc/driver/nvidia/version"] = "NVRM version: 580.65.06\n";
+  for (const auto* address : {kGpuText, kOther})
+    kernel.files[std::string("/proc/driver/nvidia/gpus/") + address + "/information"] =
+        std::string("Model: \t NVIDIA H100\nDevice Minor: \t ") + (address == kOther ? "1" : "0") +
+        "\n";
+  kernel.serve(kFabric, "900", "nv-fabricmanage", held);
+}
+
+bool stops(const FakeKernel& kernel, const std::string& unit) {
+  return std::ranges::find(kernel.commands, "systemctl stop " + unit) != kernel.commands.end();
+}
+
+TEST(VmOperations, AServiceThatHoldsNothingThatMovesGoesOn) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitchctl", "/dev/nvidia-nvswitch0"});
+  kernel.open["5000"] = {"/dev/nvidia1", "/dev/nvidiactl"};
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->ok()) << reasons(done->plan);
+  EXPECT_TRUE(kernel.is_given_away({kGpuText}));
+  EXPECT_FALSE(stops(kernel, kFabric));
+}
+
+TEST(VmOperations, AServiceThatOthersWorkNeedsIsNotStopped) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitch0", "/dev/nvidia0"});
+  kernel.open["5000"] = {"/dev/nvidia1"};
+  auto hands = kernel.hands(kernel);
+  const auto refused = attach(hands, for_guest());
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(contains(reasons(refused->plan), kFabric)) << reasons(refused->plan);
+  EXPECT_TRUE(contains(reasons(refused->plan), "process 5000 holds /dev/nvidia1 open"));
+  EXPECT_TRUE(kernel.commands.empty());
+
+  // It begins between the plan and the stop.
+  kernel.open.clear();
+  hands.show_plan = [&](const Plan&) { kernel.open["5000"] = {"/dev/nvidia1"}; };
+  const auto failed = attach(hands, for_guest());
+  ASSERT_TRUE(failed && failed->outcome.error);
+  EXPECT_EQ(failed->outcome.error->kind, ErrorKind::busy);
+  EXPECT_FALSE(stops(kernel, kFabric));
+
+  kernel.open.clear();
+  hands.show_plan = {};
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->ok()) << reasons(done->plan);
+  EXPECT_TRUE(stops(kernel, kFabric));
+  EXPECT_TRUE(kernel.services.contains(kFabric));
+
+  // The GPU that stayed works when the other one comes back.
+  kernel.open["5000"] = {"/dev/nvidia1"};
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(std::ranges::find(kernel.commands, std::string("systemctl restart ") + kFabric) ==
+              kernel.commands.end());
+  EXPECT_TRUE(contains(join(detached->front().outcome.notes, "; "), "is not restarted"));
+}
+
+TEST(VmOperations, ASwitchIsInUseWhileWhatItLinksIs) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {});
+  const auto reason = [&] {
+    const auto state = read_state(kernel, "/state");
+    return state ? state->inventory.find(*parse_pci_address(kSwitch))->around.reason : "?";
+  };
+  EXPECT_EQ(reason(), "");
+  kernel.open["5000"] = {"/dev/nvidia1"};
+  EXPECT_TRUE(contains(reason(), "0000:65:00.0, which it may link, is in use: process 5000"));
+  kernel.open["5000"] = {"/dev/nvidia-nvswitch3"};
+  EXPECT_TRUE(contains(reason(), "process 5000 holds /dev/nvidia-nvswitch3 open"));
+  kernel.open["5000"] = {"/dev/nvidia-nvswitchctl"};
+  EXPECT_TRUE(contains(reason(), "process 5000 holds /dev/nvidia-nvswitchctl open"));
 }
 
 TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
