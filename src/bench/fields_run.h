@@ -160,7 +160,8 @@ constexpr void visit_fields(Visitor& visit, Of<RunRecord>) {
   visit.about("bench_run", "One workload on several stacks in one session on one machine.");
   FIELD(tag, "The name that the user gave.", {.always = true});
   FIELD(id, "A name that no other run has.", {.always = true});
-  FIELD(started_utc, "When it began, UTC, as 2026-03-01T12:00:00Z.");
+  FIELD(started_utc,
+        "When it began, UTC, as 2026-03-01T12:00:00.123Z; earlier runs have no milliseconds.");
   FIELD(tool_version, "Version of the tool that made it.");
   FIELD(git_commit, "Commit of the project in whose folder it ran.");
   FIELD(git_dirty, "Whether that project had changes that were not committed.");

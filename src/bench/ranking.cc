@@ -30,6 +30,7 @@ std::vector<RunValue> repeats_of(const StackResult& stack) {
 
 Ranking ranking_of(const RunRecord& run) {
   Ranking ranking;
+  ranking.same_work = run.protocol.is_ours();
   std::vector<const StackResult*> good;
   for (const auto& stack : run.stacks) {
     if (!run.is_whole() && stack.status == StackStatus::ok)
@@ -39,17 +40,19 @@ Ranking ranking_of(const RunRecord& run) {
     else
       ranking.others.push_back({stack.id, std::string(to_string(stack.status)), stack.reason});
   }
-  std::stable_sort(good.begin(), good.end(), [](const auto* a, const auto* b) {
-    return typical(latency_of(*a)) < typical(latency_of(*b));
-  });
+  if (ranking.same_work)
+    std::stable_sort(good.begin(), good.end(), [](const auto* a, const auto* b) {
+      return typical(latency_of(*a)) < typical(latency_of(*b));
+    });
   for (const auto* stack : good) {
     RankedStack entry{stack->id, latency_of(*stack), {}, {}, {}, false, p95_counts(*stack)};
     entry.latency.p95_ns = p95_of(*stack);
     for (auto& lost : losses_of(std::span(&run, 1), stack->id).reasons)
       ranking.losses.push_back(std::move(lost));
-    const auto estimated = stack == good.front() ? std::nullopt
-                                                 : estimate(repeats_of(*good.front()),
-                                                            repeats_of(*stack), kResolution);
+    const auto estimated =
+        stack == good.front() || !ranking.same_work
+            ? std::nullopt
+            : estimate(repeats_of(*good.front()), repeats_of(*stack), kResolution);
     if (estimated) {
       const double half = estimated->half_width(kError / static_cast<double>(good.size() - 1));
       entry.ratio = std::exp(estimated->difference);

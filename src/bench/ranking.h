@@ -26,6 +26,9 @@ struct Ranking {
   std::vector<RankedStack> ranked;
   std::vector<UnrankedStack> others;
   std::vector<std::string> losses;  // what of the ranked stacks does not count
+  // Whether the stacks did the same work, so that one is the fastest; else they stand in the order
+  // of the file, without ratios.
+  bool same_work = true;
 };
 
 Ranking ranking_of(const RunRecord& run);

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kMaxDocumentBytes = 256u << 20;
 constexpr std::string_view kParts = "__";  // between id and tag
 constexpr std::string_view kEnding = ".json";
+constexpr std::size_t kTriedBytes = 64u << 10;
 constexpr std::uint32_t kForAll = 0777;  // whom the user's mask lets
 
 struct RunFile {
@@ -81,6 +82,9 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
   if (runs.empty() && !is_path) runs = TRY(runs_at(host, name));
   if (!runs.empty()) return runs;
   const auto tags = files ? known_tags(*files) : "";
+  if (name == "latest" && tags.empty())
+    return fail(ErrorKind::not_found,
+                fmt::format("no run stands in {} yet; `gpuready bench run` makes one", folder));
   return fail(ErrorKind::not_found,
               fmt::format("{} is no file, and no tag or id of a run in {}; tags there: {}", name,
                           folder, tags.empty() ? "none" : tags));
@@ -189,6 +193,12 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
                             storage));
   if (!run.is_whole() || !run.is_timed()) return {};
   return write_file_atomically(folder + "/latest", run.tag + "\n", {}, storage);
+}
+
+Result<void> check_writable(const std::string& folder, Storage& storage) {
+  TRY(make_folders(folder, storage, kForAll));
+  auto file = TRY(AtomicFile::create(folder + "/.gpuready-try", {}, storage));
+  return file.write(std::string(kTriedBytes, ' '));
 }
 
 Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run, Storage& storage) {

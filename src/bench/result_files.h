@@ -28,6 +28,10 @@ std::string run_path(std::string_view folder, const RunRecord& run);
 Result<void> save_run(const std::string& folder, const RunRecord& run, std::string_view document,
                       Storage& storage = live_storage());
 
+// Makes the folder and tries to write there, which leaves nothing: for whoever works long before
+// there is something to keep.
+Result<void> check_writable(const std::string& folder, Storage& storage = live_storage());
+
 // A tag is one thing, run again and again: refuses a run whose workload is not that of the runs
 // that stand in the folder under its tag, and names both.
 Result<void> check_same_work(Host& host, const std::string& folder, std::string_view tag,

@@ -165,7 +165,7 @@ std::vector<StackResult> results_of(std::span<const StackCommand> stacks,
     }
     if (seen.empty()) {
       result.status = StackStatus::error;
-      result.reason = "it was interrupted before its turn";
+      result.reason = "it was interrupted before a repeat of it had ended";
       continue;
     }
     using enum StackStatus;

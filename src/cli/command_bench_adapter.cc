@@ -5,8 +5,11 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/text.h"
+#include "bench/adapter_files.h"
 #include "bench/adapters.h"
 #include "bench/native/native_stack.h"
+#include "bench/result_files.h"
 #include "cli/bench_commands.h"
 #include "cli/options.h"
 #include "jobs/helper.h"
@@ -32,9 +35,23 @@ std::string in_quotes(const std::string& text) {
   return out + "'";
 }
 
+// Where the scripts are, as a shell in any folder finds them.
+Result<std::string> scripts_of(const BenchAdapterOptions& options, Host& host) {
+  if (options.folder.empty())
+    return bench::place_adapters(std::string(bench::kResultsFolder), host);
+  const auto folder = host.real_path(options.folder);
+  if (folder && host.status(*folder + "/torch_eager.py")) return folder;
+  return fail(ErrorKind::not_found, printable(options.folder) +
+                                        ": the adapters' scripts are not there, as torch_eager.py; "
+                                        "without --scripts those of this program are taken");
+}
+
 // The exports of the playbook's configure script, with what we have for each.
 int print_exports(const BenchAdapterOptions& options) {
-  const auto commands = bench::stack_commands({}, variable, helper_job({}).program, options.folder);
+  const auto host = make_live_host();
+  const auto scripts = scripts_of(options, *host);
+  if (!scripts) return complain(scripts.error());
+  const auto commands = bench::stack_commands({}, variable, helper_job({}).program, *scripts);
   if (!commands) return complain(commands.error());
   std::string out;
   for (std::size_t i = 0; i < commands->size(); ++i) {
@@ -86,10 +103,10 @@ void declare_bench_adapter(CommandSpec& command) {
        .help = "Print the exports of all adapters' commands instead, for another suite to source"},
       {.name = "--scripts",
        .value = &options->folder,
-       .help = "With --env: the folder of the adapters' scripts; adapters if not given",
+       .help = "With --env: the folder of the adapters' scripts; if not given, this program's are "
+               "placed below bench-results",
        .type = "FOLDER"},
   });
-  options->folder = "adapters";
   command.footer =
       "Reads BENCH_TASK, BENCH_DEVICE, BENCH_DTYPE, BENCH_BATCH, BENCH_HIDDEN, BENCH_M, BENCH_N,\n"
       "BENCH_K, BENCH_ITERS and BENCH_WARMUP, and prints one JSON object.\n"

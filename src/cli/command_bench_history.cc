@@ -27,6 +27,8 @@ int run_bench_history(BenchHistoryOptions& options) {
   if (!history) return complain(history.error());
   Envelope envelope = begin_envelope("bench history");
   envelope.conclusion = conclusion_of(*history);
+  if (history->series.empty() && !(options.filter.tags.empty() && options.filter.stacks.empty()))
+    envelope.exit = Exit::required_absent;
   return deliver_report(envelope, *history, start, options.globals);
 }
 
@@ -49,6 +51,10 @@ void declare_bench_history(CommandSpec& command) {
                 .type = "LIST",
                 .commas = true},
                kpi_option(options->kpis, "These figures alone")});
+  command.footer =
+      "Exit codes: 0 it was read; 2 wrong usage or bad input; 3 no run has the tag or stack that "
+      "was "
+      "named.";
 }
 
 }  // namespace gpuready::cli

@@ -246,7 +246,7 @@ int run_bench_loop(BenchLoopOptions& options) {
   if (const auto checked = loop.check(); !checked) return complain(checked.error());
   if (options.gate)
     if (const auto passed = pass_gate(*options.gate); !passed)
-      return complain(passed.error(), unless_interrupted(Exit::unhealthy, interrupted()));
+      return complain(passed.error(), interrupted() ? Exit::interrupted : Exit::unhealthy);
   const auto promotion = loop.decided(start);
   if (!promotion)
     return complain(promotion.error(),

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "bench/environment.h"
 #include "bench/reference.h"
 #include "bench/remote.h"
+#include "bench/result_files.h"
 #include "bench/roofline.h"
 #include "bench/session.h"
 #include "cli/bench_commands.h"
@@ -74,6 +76,14 @@ std::optional<std::string> variable(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
+// "2026-03-01T12:00:00.123Z": runs of less than a second have an order, too.
+std::string now_utc() {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  std::string text = format_utc(std::chrono::system_clock::to_time_t(now));
+  text.pop_back();  // Z
+  return fmt::format("{}.{:03}Z", text, now.time_since_epoch().count() % 1000);
+}
+
 // "20260301T120000Z-1a2b3c4d"
 std::string unique_id(const std::string& utc) {
   std::string id;
@@ -88,7 +98,7 @@ Result<std::vector<std::string>> runs_to_replace(Host& host, const BenchRunOptio
   const auto names = host.list_directory(options.folder);
   if (options.tag.empty() || options.add || !names) return paths;
   for (const std::string& name : *names)
-    if (name.ends_with("__" + options.tag + ".json")) paths.push_back(options.folder + "/" + name);
+    if (bench::tag_in_name(name) == options.tag) paths.push_back(options.folder + "/" + name);
   if (!paths.empty() && !options.replace)
     return fail(ErrorKind::bad_input,
                 fmt::format("the tag {} is taken by {}: give another, --add for another run of it, "
@@ -139,15 +149,39 @@ void set_apart(bench::RunRecord& run, std::string_view ending) {
   run.tag += ending;
 }
 
-// A run without a time is no better than those that it would replace.
-void keep_what_is_better(Outcome& outcome) {
-  if (outcome.replaced.empty() || outcome.run.is_timed()) return;
-  outcome.run.notes.push_back(
-      fmt::format("No stack was timed, so nothing is replaced: {} of {} {}.",
-                  counted(outcome.replaced.size(), "earlier run"), outcome.run.tag,
-                  outcome.replaced.size() == 1 ? "stays" : "stay"));
+// A run without a time is none of its tag, and no better than those that it would replace. With
+// --add it stays: there it tells that a run was lost.
+void keep_what_is_better(Outcome& outcome, const BenchRunOptions& options) {
+  bench::RunRecord& run = outcome.run;
+  if (!run.is_whole() || run.is_timed() || options.add || options.tag.empty()) return;
+  if (!outcome.replaced.empty())
+    run.notes.push_back(fmt::format("No stack was timed, so nothing is replaced: {} of {} {}.",
+                                    counted(outcome.replaced.size(), "earlier run"), run.tag,
+                                    outcome.replaced.size() == 1 ? "stays" : "stay"));
   outcome.replaced.clear();
-  set_apart(outcome.run, kFailed);
+  if (run.tag == options.tag) set_apart(run, kFailed);  // else another machine did
+}
+
+// Who took the tag while this run was made; a run that it replaces did not.
+std::optional<std::string> taken_meanwhile(Host& host, const Outcome& outcome,
+                                           const BenchRunOptions& options) {
+  if (options.add || outcome.run.tag != options.tag) return std::nullopt;
+  const auto names = host.list_directory(options.folder);
+  if (!names) return std::nullopt;
+  for (const std::string& name : *names) {
+    const std::string path = options.folder + "/" + name;
+    if (bench::tag_in_name(path) == options.tag &&
+        std::ranges::find(outcome.replaced, path) == outcome.replaced.end())
+      return path;
+  }
+  return std::nullopt;
+}
+
+// What is written after hours of timing is tried before.
+Result<void> check_places(const BenchRunOptions& options) {
+  TRY(bench::check_writable(options.folder));
+  if (options.compat) TRY(bench::check_writable(*options.compat));
+  return {};
 }
 
 Result<Outcome> measured(BenchRunOptions& options, Host& host) {
@@ -164,12 +198,15 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   const auto old_runs = TRY(runs_to_replace(host, options));
   if (options.add)
     TRY(bench::check_same_work(host, options.folder, options.tag, bench::workload_of(request)));
-  const std::string scripts = TRY(bench::place_adapters(options.folder, host));
-  const auto stacks =
-      TRY(bench::stack_commands(options.adapters, variable, helper_job({}).program, scripts));
+  const auto commands = [&](const std::string& scripts) {
+    return bench::stack_commands(options.adapters, variable, helper_job({}).program, scripts);
+  };
+  TRY(commands(""));  // before a folder is made
+  TRY(check_places(options));
+  const auto stacks = TRY(commands(TRY(bench::place_adapters(options.folder, host))));
 
-  run.started_utc = format_utc(std::time(nullptr));
-  run.id = unique_id(run.started_utc);
+  run.started_utc = now_utc();
+  run.id = unique_id(run.started_utc.substr(0, run.started_utc.find('.')) + "Z");
   run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
   run.tool_version = GPUREADY_VERSION;
   run.idea = bench::recorded_idea(options.idea);
@@ -310,6 +347,7 @@ Result<Outcome> measured_elsewhere(BenchRunOptions& options, Host& host) {
   Outcome outcome;
   if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
   outcome.replaced = TRY(runs_to_replace(host, options));
+  TRY(check_places(options));
   bench::RemoteRun remote;
   remote.target = options.remote;
   remote.binary = helper_job({}).program;
@@ -326,7 +364,10 @@ Result<Outcome> measured_elsewhere(BenchRunOptions& options, Host& host) {
   const std::string name = "the run of " + printable(options.remote);
   const std::string text = TRY(bench::run_remotely(remote, host, {.cancel = &interrupted()}));
   outcome.run = TRY(bench::read_run(text, name));
-  if (!options.tag.empty() && outcome.run.tag != options.tag)
+  bench::RunRecord failed;
+  failed.tag = options.tag;
+  set_apart(failed, kFailed);
+  if (!options.tag.empty() && outcome.run.tag != options.tag && outcome.run.tag != failed.tag)
     return fail(ErrorKind::bad_input, fmt::format("{} has the tag {}, not {}", name,
                                                   printable(outcome.run.tag), options.tag));
   if (options.add)
@@ -343,6 +384,15 @@ Exit exit_of_error(ErrorKind kind) {
                                         : Exit::usage;
 }
 
+// Runs that it replaces go first thereafter, so that a tag never holds two workloads.
+Result<void> keep(const Outcome& outcome, const Json& doc, const BenchRunOptions& options) {
+  TRY(bench::save_run(options.folder, outcome.run, dump(doc)));
+  for (const std::string& path : outcome.replaced) TRY(live_storage().unlink(path));
+  if (options.compat && outcome.run.is_whole())
+    TRY(bench::save_as_pyc_suite(*options.compat, outcome.run));
+  return {};
+}
+
 int run_bench_run(BenchRunOptions& options) {
   if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
@@ -351,29 +401,33 @@ int run_bench_run(BenchRunOptions& options) {
   auto outcome =
       options.remote.empty() ? measured(options, *host) : measured_elsewhere(options, *host);
   if (!outcome) return complain(outcome.error(), exit_of_error(outcome.error().kind));
-  keep_what_is_better(*outcome);
+  keep_what_is_better(*outcome, options);
+  if (const auto other = taken_meanwhile(*host, *outcome, options)) {
+    set_apart(outcome->run, "-" + outcome->run.id.substr(outcome->run.id.size() - 8));
+    outcome->replaced.clear();
+    outcome->run.notes.push_back(
+        fmt::format("The tag {} was taken meanwhile by {}; this run is kept with the tag {}.",
+                    options.tag, *other, outcome->run.tag));
+  }
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
   const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
   envelope.exit = outcome->run.is_whole() ? outcome->exit.value_or(exit) : Exit::interrupted;
   envelope.duration_ms = elapsed_ms(start);
   const Json doc = to_json(outcome->run, envelope);
-  if (const auto saved = bench::save_run(options.folder, outcome->run, dump(doc)); !saved)
-    return complain(saved.error());
-  if (options.compat && outcome->run.is_whole())
-    if (const auto saved = bench::save_as_pyc_suite(*options.compat, outcome->run); !saved)
-      return complain(saved.error());
-  for (const std::string& path : outcome->replaced)
-    if (const auto gone = live_storage().unlink(path); !gone) return complain(gone.error());
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return doc; },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return render_terminal(
-                                    outcome->run, envelope,
-                                    bench::run_path(options.folder, outcome->run), style);
-                              }},
-                 options.globals);
+  const auto kept = keep(*outcome, doc, options);
+  const int code = deliver(Delivery{.envelope = envelope,
+                                    .json = [&] { return doc; },
+                                    .terminal =
+                                        [&](const TerminalStyle& style) {
+                                          return render_terminal(
+                                              outcome->run, envelope,
+                                              bench::run_path(options.folder, outcome->run), style);
+                                        }},
+                           options.globals);
+  if (kept) return code;
+  complain(kept.error());  // below the figures, which are not lost
+  return code == static_cast<int>(Exit::unhealthy) ? code : static_cast<int>(Exit::usage);
 }
 
 Option count_option(const char* name, std::uint64_t& value, const char* help, double most) {

@@ -32,11 +32,17 @@ void catch_interrupts() {
   action.sa_handler = on_signal;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before{};  // below nohup it stays ignored
+  if (::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+    ::sigaction(SIGHUP, &action, nullptr);
 }
 
 void release_interrupts() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now{};
+    if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler == on_signal)
+      std::signal(number, SIG_DFL);
+  }
 }
 
 ProgressLine::ProgressLine(bool quiet) : enabled_(!quiet && ::isatty(STDERR_FILENO) == 1) {}

@@ -10,7 +10,8 @@
 
 namespace gpuready::cli {
 
-// Set by SIGINT and SIGTERM once catch_interrupts() was called; a second signal ends the program.
+// Set by SIGINT, SIGTERM and SIGHUP once catch_interrupts() was called; a second signal ends the
+// program.
 std::atomic<bool>& interrupted();
 void catch_interrupts();
 void release_interrupts();  // they end the program again

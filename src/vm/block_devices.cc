@@ -54,10 +54,6 @@ BlockPlace of_path(const std::string& path) {
 
 }  // namespace
 
-bool is_device_path(const Result<std::string>& path) {
-  return path && path->starts_with("/sys/devices/");
-}
-
 BlockDevices::BlockDevices(Host& host, StrictReader& strict) : host_(host) {
   names_ = strict.list(kBlockDevices);
   for (const auto& name : names_) {

@@ -15,9 +15,6 @@ namespace gpuready::vm {
 
 inline constexpr const char* kBlockDevices = "/sys/class/block/";
 
-// Whether a path in sysfs that was resolved is a device's.
-bool is_device_path(const Result<std::string>& path);
-
 struct BlockPlace {
   std::set<PciAddress> functions;  // all on the way to it, of every layer and every path
   bool known = true;  // nothing else can carry it; hardware on no PCI bus is known, too

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -40,6 +41,7 @@ class Reader {
     open_ = read_open_files(host_);
     if (open_.unseen) out_.unseen.push_back(*open_.unseen);
     storage_ = read_storage_use(host_);
+    read_networks();
     for (auto& device : out_.devices) surround(device);
     for (auto& device : out_.devices) find_linked_users(device);
     for (auto& instance : out_.instances) find_holders(instance.around);
@@ -161,6 +163,8 @@ class Reader {
         if (name.starts_with("pcm") || name.starts_with("control") || name.starts_with("hw"))
           nodes.push_back("/dev/snd/" + name);
     for (const auto& name : list(folder + "/nvme")) nodes.push_back("/dev/" + name);
+    for (const char* kind : {"/infiniband_verbs", "/infiniband_mad"})
+      for (const auto& name : list(folder + kind)) nodes.push_back("/dev/infiniband/" + name);
     for (const auto& name : list(folder + "/vfio-dev"))
       nodes.push_back("/dev/vfio/devices/" + name);
     if (is_handed_over(device.function) && device.function.iommu_group)
@@ -297,10 +301,29 @@ class Reader {
            .pid = {}});
   }
 
+  // Below the function itself, or below a bus that it carries: virtio, USB.
+  void read_networks() {
+    StrictReader strict(host_, unclear_networks_);
+    for (const auto& name : strict.list("/sys/class/net")) {
+      const auto folder = host_.real_path("/sys/class/net/" + name);
+      if (!is_device_path(folder)) {
+        strict.note("where /sys/class/net/" + printable(name) +
+                    " leads is not known: it is a link to no device");
+        continue;
+      }
+      for (const auto& function : parse_pci_path(*folder).path) networks_[function].insert(name);
+    }
+  }
+
   void find_networks(Device& device) {
-    if (device.function.class_code >> 16 != kNetworkClass) return;
     StrictReader strict(host_, device.around.unclear);
-    for (const auto& name : strict.list(folder_of(device.function.address) + "/net")) {
+    auto names = networks_[device.function.address];
+    if (device.function.class_code >> 16 == kNetworkClass) {
+      for (const auto& note : unclear_networks_) strict.note(note);
+      for (auto& name : strict.list(folder_of(device.function.address) + "/net"))
+        names.insert(std::move(name));
+    }
+    for (const auto& name : names) {
       // Without a cable it is up and not running: somebody configured it all the same.
       constexpr std::uint64_t kUp = 1;  // Linux, include/uapi/linux/if.h: IFF_UP
       const auto path = "/sys/class/net/" + name + "/flags";
@@ -357,6 +380,8 @@ class Reader {
   std::set<PciAddress> unreadable_;
   OpenFiles open_;
   StorageUse storage_;
+  std::map<PciAddress, std::set<std::string>> networks_;  // interfaces below a function
+  std::vector<std::string> unclear_networks_;
 };
 
 }  // namespace

@@ -11,6 +11,10 @@
 
 namespace gpuready::vm {
 
+bool is_device_path(const Result<std::string>& path) {
+  return path && path->starts_with("/sys/devices/");
+}
+
 void StrictReader::note_unless_missing(const Error& error) {
   // A device that goes away answers ENODEV or ENXIO: its file was there.
   const bool gone = error.code == ENODEV || error.code == ENXIO;

@@ -13,6 +13,9 @@
 
 namespace gpuready::vm {
 
+// Whether a path in sysfs that was resolved is a device's.
+bool is_device_path(const Result<std::string>& path);
+
 class StrictReader {
  public:
   StrictReader(Host& host, std::vector<std::string>& unclear) : host_(host), unclear_(unclear) {}

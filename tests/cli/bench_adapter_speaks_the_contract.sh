@@ -16,5 +16,7 @@ expect_in '"status":"unavailable"' "$out"
 # The exports are words that a shell reads back.
 expect_exit 0 "$GPUREADY" bench adapter --env
 eval "$out"
-expect_in "adapters/torch_eager.py" "$TORCH_EAGER_BENCH_CMD"
+[ -e "$PWD"/bench-results/adapters-*/torch_eager.py ] || die "the scripts were not placed"
+expect_in "$(echo "$PWD"/bench-results/adapters-*/torch_eager.py)" "$TORCH_EAGER_BENCH_CMD"
+expect_exit 2 "$GPUREADY" bench adapter --env --scripts /nowhere
 $GPUREADY_BENCH_CMD | grep -q '"status":"ok"' || die "the exported command does not answer"

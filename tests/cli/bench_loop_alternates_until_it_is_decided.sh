@@ -46,7 +46,7 @@ for wrong in "--stack nope:has no result of the stack nope" "--idea commit:does 
   [ "$(wc -l <log)" = 2 ] || die "$(wc -l <log) runs before it was refused"
 done
 # A folder that is called like a tag hides none of its runs.
-mkdir b7 c7
+mkdir -p b7 c7
 expect_exit 0 "$GPUREADY" bench loop b7 c7 --command ./one_run --idea POOL=1
 # The cause is told, and wrong usage of what makes a run is wrong usage.
 expect_exit 2 "$GPUREADY" bench loop b8 c8 --command "gpuready bench run --no-such-option"

@@ -110,15 +110,15 @@ std::string distributions(const RunRecord& run, const Ranking& ranking) {
 std::string ranking_table(const Ranking& ranking) {
   std::string out;
   if (!ranking.ranked.empty())
-    out +=
-        "<table><thead><tr><th>stack</th><th>p50</th><th>p95</th><th>mean</th><th>of the "
-        "fastest, 99%</th><th></th></tr></thead><tbody>\n";
+    out += fmt::format(
+        "<table><thead><tr><th>stack</th><th>p50</th><th>p95</th><th>mean</th><th>{}</th>"
+        "<th></th></tr></thead><tbody>\n",
+        ranking.same_work ? "of the fastest, 99%" : "");
   for (const auto& stack : ranking.ranked) {
-    const bool first = &stack == &ranking.ranked.front();
     out += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escape_html(stack.id), time_or_none(stack.latency.p50_ns), p95_text(stack),
-        time_or_none(stack.latency.mean_ns), ratio_text(stack, first), rank_text(stack, first));
+        time_or_none(stack.latency.mean_ns), ratio_text(ranking, stack), rank_text(ranking, stack));
   }
   if (!ranking.ranked.empty()) out += "</tbody></table>\n";
   if (const auto note = p95_note(ranking); !note.empty()) out += "<p>" + note + "</p>\n";

@@ -42,14 +42,16 @@ std::vector<std::pair<std::string, std::string>> environment_texts(const RunReco
   return texts;
 }
 
-std::string ratio_text(const RankedStack& stack, bool first) {
-  if (first) return "1";
+std::string ratio_text(const Ranking& ranking, const RankedStack& stack) {
+  if (!ranking.same_work) return "";
+  if (&stack == &ranking.ranked.front()) return "1";
   if (!stack.ratio) return "not known";
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", *stack.ratio, *stack.low, *stack.high);
 }
 
-std::string rank_text(const RankedStack& stack, bool first) {
-  if (first) return "fastest";
+std::string rank_text(const Ranking& ranking, const RankedStack& stack) {
+  if (!ranking.same_work) return "";
+  if (&stack == &ranking.ranked.front()) return "fastest";
   if (!stack.ratio) return "one repeat";
   return stack.told_apart ? "slower" : "not told apart";
 }
@@ -59,6 +61,11 @@ std::string unranked_text(const bench::UnrankedStack& stack) {
 }
 std::string time_or_none(const std::optional<double>& ns) {
   return ns ? value_text(Kpi::p50, *ns) : "";
+}
+
+std::string typical_text(const Latency& latency) {
+  if (latency.p50_ns || !latency.mean_ns) return time_or_none(latency.p50_ns);
+  return time_or_none(latency.mean_ns) + " (mean)";
 }
 
 std::string p95_text(const RankedStack& stack) {
@@ -76,11 +83,15 @@ std::string conclusion_of(const BenchReport& report) {
   if (report.runs.empty()) return "No run.";
   const auto ranking = ranking_of(report.runs.back());
   if (ranking.ranked.empty()) return "No stack of the last run could be ranked.";
+  if (!ranking.same_work)
+    return fmt::format(
+        "{} of {} in the last of {}, for {}; each is work of its own, and none is ranked.",
+        counted(ranking.ranked.size(), "benchmark"), report.runs.back().protocol.origin,
+        counted(report.runs.size(), "run"), workload_text(report.runs.back().workload));
   const auto& best = ranking.ranked.front();
   return fmt::format("{} is the fastest of {} in the last of {}: {} for {}.", best.id,
                      counted(ranking.ranked.size(), "stack"), counted(report.runs.size(), "run"),
-                     time_or_none(best.latency.p50_ns ? best.latency.p50_ns : best.latency.mean_ns),
-                     workload_text(report.runs.back().workload));
+                     typical_text(best.latency), workload_text(report.runs.back().workload));
 }
 
 std::string render_markdown(const BenchReport& report) {
@@ -91,13 +102,13 @@ std::string render_markdown(const BenchReport& report) {
                         markdown_text(workload_text(run.workload)));
     const auto ranking = ranking_of(run);
     if (!ranking.ranked.empty())
-      text += "| stack | p50 | p95 | mean | of the fastest | |\n|---|---:|---:|---:|---|---|\n";
+      text += fmt::format("| stack | p50 | p95 | mean | {} | |\n|---|---:|---:|---:|---|---|\n",
+                          ranking.same_work ? "of the fastest" : "");
     for (const auto& stack : ranking.ranked) {
-      const bool first = &stack == &ranking.ranked.front();
       text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", markdown_text(stack.id),
                           time_or_none(stack.latency.p50_ns), p95_text(stack),
-                          time_or_none(stack.latency.mean_ns), ratio_text(stack, first),
-                          rank_text(stack, first));
+                          time_or_none(stack.latency.mean_ns), ratio_text(ranking, stack),
+                          rank_text(ranking, stack));
     }
     if (const auto note = p95_note(ranking); !note.empty()) text += "\n\\" + note + "\n";
     if (!ranking.losses.empty()) text += "\nDoes not count:\n\n";
@@ -118,17 +129,17 @@ std::string render_terminal(const BenchReport& report, const TerminalStyle& styl
     if (style.quiet) break;
     text.blank();
     text.line(0, {{run.tag, Ink::bold}, {"  " + workload_text(run.workload), Ink::dim}});
+    const auto ranking = ranking_of(run);
     Table table{{{"stack", Align::left, true},
                  {"p50", Align::right},
                  {"p95", Align::right, false, 1},
-                 {"of the fastest", Align::left}},
+                 {ranking.same_work ? "of the fastest" : "", Align::left}},
                 {}};
-    const auto ranking = ranking_of(run);
     for (const auto& stack : ranking.ranked) {
-      const bool first = &stack == &ranking.ranked.front();
-      const auto& typical = stack.latency.p50_ns ? stack.latency.p50_ns : stack.latency.mean_ns;
-      table.rows.push_back(
-          {{stack.id}, {time_or_none(typical)}, {p95_text(stack)}, {ratio_text(stack, first)}});
+      table.rows.push_back({{stack.id},
+                            {typical_text(stack.latency)},
+                            {p95_text(stack)},
+                            {ratio_text(ranking, stack)}});
     }
     text.table(2, table);
     if (const auto note = p95_note(ranking); !note.empty()) text.paragraph(2, {""}, note, Ink::dim);

@@ -12,10 +12,13 @@ namespace gpuready {
 
 std::string workload_text(const bench::Workload& workload);
 std::vector<std::pair<std::string, std::string>> environment_texts(const bench::RunRecord& run);
-std::string ratio_text(const bench::RankedStack& stack, bool first);
-std::string rank_text(const bench::RankedStack& stack, bool first);
+// Of one of its ranked stacks; empty where they did not do the same work.
+std::string ratio_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
+std::string rank_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
 std::string unranked_text(const bench::UnrankedStack& stack);
 std::string time_or_none(const std::optional<double>& ns);
+// The p50, or the mean as such of what reported no more; empty where there is neither.
+std::string typical_text(const bench::Latency& latency);
 // Marked where it is of too few samples, and what the mark says; empty where no stack has it.
 std::string p95_text(const bench::RankedStack& stack);
 std::string p95_note(const bench::Ranking& ranking);

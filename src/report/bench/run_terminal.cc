@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/bench/report_parts.h"
 #include "report/bench/run_report.h"
 #include "report/terminal_text.h"
 
@@ -11,19 +12,21 @@ namespace {
 
 using namespace bench;
 
-// Those that did the work, the fastest first; the others as they stand.
+std::optional<double> typical_ns(const StackResult& stack) {
+  const Latency latency = latency_of(stack);
+  return latency.p50_ns ? latency.p50_ns : latency.mean_ns;
+}
+
+// Those that did the work, the fastest first where it is the same work; the others as they stand.
 std::vector<const StackResult*> ranking(const RunRecord& run) {
   std::vector<const StackResult*> stacks;
   for (const StackResult& stack : run.stacks)
-    if (stack.status == StackStatus::ok && latency_of(stack).p50_ns) stacks.push_back(&stack);
-  std::ranges::stable_sort(stacks, [](const StackResult* a, const StackResult* b) {
-    return *latency_of(*a).p50_ns < *latency_of(*b).p50_ns;
-  });
+    if (stack.status == StackStatus::ok && typical_ns(stack)) stacks.push_back(&stack);
+  if (run.protocol.is_ours())
+    std::ranges::stable_sort(stacks, [](const StackResult* a, const StackResult* b) {
+      return *typical_ns(*a) < *typical_ns(*b);
+    });
   return stacks;
-}
-
-std::string milliseconds(const std::optional<double>& ns) {
-  return ns ? fmt::format("{:.4f}", *ns / 1e6) : "";
 }
 
 std::size_t samples_of(const StackResult& stack) {
@@ -32,16 +35,16 @@ std::size_t samples_of(const StackResult& stack) {
   return count;
 }
 
-std::string tflops(const RunRecord& run, const Latency& latency) {
+std::string rate_text(const RunRecord& run, const Latency& latency) {
   if (!run.workload.flops || *run.workload.flops == 0 || !latency.p50_ns) return "";
-  return fmt::format("{:.2f}", static_cast<double>(*run.workload.flops) / *latency.p50_ns / 1e3);
+  return quantity_text(static_cast<double>(*run.workload.flops) / *latency.p50_ns * 1e9, "FLOP/s");
 }
 
 std::string first_cold(const StackResult& stack) {
   std::vector<double> cold;
   for (const Repeat& repeat : stack.repeats)
     cold.insert(cold.end(), repeat.cold_samples_ns.begin(), repeat.cold_samples_ns.end());
-  return milliseconds(percentile(std::move(cold), 0.5));
+  return time_or_none(percentile(std::move(cold), 0.5));
 }
 
 std::string work_text(const RunRecord& run) {
@@ -55,57 +58,65 @@ std::string work_text(const RunRecord& run) {
   return text;
 }
 
-}  // namespace
-
-std::string conclusion_of(const RunRecord& run) {
-  const auto stacks = ranking(run);
-  if (stacks.empty()) return "No stack was timed.";
-  if (!run.is_whole()) return "The run was interrupted: it is not whole, and nothing is ranked.";
-  return fmt::format("{} is the fastest of {}: {} ms (p50).", stacks[0]->name(),
-                     counted(stacks.size(), "stack"), milliseconds(latency_of(*stacks[0]).p50_ns));
-}
-
-std::string render_terminal(const RunRecord& run, const Envelope& envelope, const std::string& path,
-                            const TerminalStyle& style) {
-  TerminalText text(style);
+void write_figures(TerminalText& text, const RunRecord& run) {
   text.heading(work_text(run));
   Table table;
   table.columns = {{"stack", Align::left, true},
-                   {"p50 ms", Align::right},
-                   {"p95 ms", Align::right},
+                   {"p50", Align::right},
+                   {"p95", Align::right},
                    {"ratio", Align::right},
-                   {"TFLOP/s", Align::right, false, 2},
-                   {"cold ms", Align::right, false, 3},
+                   {"FLOP/s", Align::right, false, 2},
+                   {"cold", Align::right, false, 3},
                    {"samples", Align::right, false, 4}};
   const auto stacks = ranking(run);
+  const bool ranked = run.is_whole() && run.protocol.is_ours();
   for (const StackResult* stack : stacks) {
     const Latency latency = latency_of(*stack);
     const std::size_t samples = samples_of(*stack);
     table.rows.push_back(
         {{stack->mode == "proxy" ? fmt::format("{} (proxy)", stack->name())
                                  : std::string(stack->name())},
-         {milliseconds(latency.p50_ns)},
-         {samples >= kSamplesForP95 ? milliseconds(p95_of(*stack)) : "-"},
-         {!run.is_whole()
-              ? "-"
-              : fmt::format("{:.3f}", *latency.p50_ns / *latency_of(*stacks[0]).p50_ns)},
-         {tflops(run, latency)},
+         {typical_text(latency)},
+         {samples >= kSamplesForP95 ? time_or_none(p95_of(*stack)) : "-"},
+         {ranked ? fmt::format("{:.3f}", *typical_ns(*stack) / *typical_ns(*stacks[0])) : "-"},
+         {rate_text(run, latency)},
          {first_cold(*stack)},
          {std::to_string(samples)}});
   }
   if (!stacks.empty()) text.table(2, table);
+}
+
+}  // namespace
+
+std::string conclusion_of(const RunRecord& run) {
+  const auto stacks = ranking(run);
+  if (stacks.empty()) return "No stack was timed.";
+  if (!run.is_whole()) return "The run was interrupted: it is not whole, and nothing is ranked.";
+  const Latency latency = latency_of(*stacks[0]);
+  return fmt::format("{} is the fastest of {}: {}.", stacks[0]->name(),
+                     counted(stacks.size(), "stack"),
+                     latency.p50_ns ? typical_text(latency) + " (p50)" : typical_text(latency));
+}
+
+std::string render_terminal(const RunRecord& run, const Envelope& envelope, const std::string& path,
+                            const TerminalStyle& style) {
+  TerminalText text(style);
+  if (!style.quiet) write_figures(text, run);
   for (const StackResult& stack : run.stacks) {
     if (stack.status == StackStatus::ok && stack.reason.empty()) continue;
     const bool missing = stack.status == StackStatus::unavailable;
+    if (style.quiet && missing && envelope.exit == Exit::ok) continue;
     text.paragraph(2, {text.mark(missing ? Tone::neutral : Tone::bad) + " "},
                    fmt::format("{}: {}: {}{}", stack.id, to_string(stack.status), stack.reason,
                                stack.cure.empty() ? "" : ". To get it: " + stack.cure),
                    missing ? Ink::dim : Ink::plain);
   }
   text.blank();
-  for (const std::string& note : run.notes) text.paragraph(2, {""}, note, Ink::dim);
+  if (!style.quiet)
+    for (const std::string& note : run.notes) text.paragraph(2, {""}, note, Ink::dim);
   text.paragraph(2, {""}, envelope.conclusion.value_or(""), Ink::bold);
-  text.paragraph(2, {""}, fmt::format("Kept as {} with the tag {}.", path, run.tag));
+  if (!style.quiet)
+    text.paragraph(2, {""}, fmt::format("Kept as {} with the tag {}.", path, run.tag));
   return text.take();
 }
 

@@ -108,6 +108,15 @@ TEST_F(BenchResults, ARunIsNotReplacedAndAFolderIsMade) {
   folder_.resize(folder_.size() - 8);
 }
 
+TEST_F(BenchResults, AFolderIsTriedBeforeAndNothingStays) {
+  ASSERT_TRUE(check_writable(folder_ + "/new"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/new"));
+  FailingStorage full(live_storage(), {1, StorageFault::Kind::from_then_on, ENOSPC}, {});
+  EXPECT_FALSE(check_writable(folder_, full));
+  std::ofstream(folder_ + "/file") << "x";
+  EXPECT_FALSE(check_writable(folder_ + "/file"));
+}
+
 TEST_F(BenchResults, ATagHoldsOneWorkload) {
   save("a", "r1", "");
   const auto host = make_live_host();

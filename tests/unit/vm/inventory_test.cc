@@ -77,6 +77,41 @@ TEST(VmInventory, AnOpenDiskIsInUse) {
   EXPECT_EQ(at(inventory, "03:00.0").reason, "process 77 (dd) holds /dev/nvme2n1 open");
 }
 
+// Below the buses that functions carry: virtio's, a USB controller's.
+constexpr char kNetworks[] = R"json("files":{
+      "/proc/self/mountinfo":"22 1 0:30 / / rw - overlay overlay rw\n", "/proc/swaps":"Filename\tType\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/class":"0x020000\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/vendor":"0x1af4\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/device":"0x1041\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/class":"0x0c0330\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/vendor":"0x8086\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/device":"0xa36d\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/virtio0/net/eth0/flags":"0x1003\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/usb1/1-1/1-1:1.0/net/usb0/flags":"0x1002\n",
+      "/sys/devices/virtual/net/lo/flags":"0x9\n",
+      "/sys/kernel/iommu_groups/1/type":"DMA\n", "/sys/bus/pci/drivers/vfio-pci/bind":""},
+     "links":{
+      "/sys/class/net/lo":"../../devices/virtual/net/lo",
+      "/sys/class/net/eth0":"../../devices/pci0000:00/0000:01:00.0/virtio0/net/eth0",
+      "/sys/class/net/usb0":"../../devices/pci0000:00/0000:02:00.0/usb1/1-1/1-1:1.0/net/usb0",
+      "/sys/bus/pci/devices/0000:01:00.0":"../../../devices/pci0000:00/0000:01:00.0",
+      "/sys/bus/pci/devices/0000:02:00.0":"../../../devices/pci0000:00/0000:02:00.0",
+      "/sys/devices/pci0000:00/0000:01:00.0/iommu_group":"../../../kernel/iommu_groups/1",
+      "/sys/devices/pci0000:00/0000:02:00.0/iommu_group":"../../../kernel/iommu_groups/2"})json";
+
+TEST(VmInventory, InterfacesBelowAnotherBus) {
+  std::string text = kNetworks;
+  const auto reason = [&](const char* address) {
+    const auto host = scripted(text);
+    return at(read_inventory(*host, inspect(*host, {.libraries = false}), {.all = true}), address)
+        .reason;
+  };
+  EXPECT_EQ(reason("01:00.0"), "network interface eth0 is up");
+  EXPECT_EQ(reason("02:00.0"), "");
+  text.replace(text.find("0x1002"), 6, "0x1003");
+  EXPECT_EQ(reason("02:00.0"), "network interface usb0 is up");
+}
+
 TEST(VmInventory, MountsThatAreCutShort) {
   EXPECT_TRUE(parse_mounts("22 1 254:0 /\n").empty());
   const auto mounts =
