@@ -46,8 +46,8 @@ Result<VmDoctorReport> of_host(Host& host, const Machine& machine,
     if (!state.inventory.find(address))
       return fail(ErrorKind::not_found, address.text() + ": there is no such PCI device");
   report.devices = asked.size();
-  report.findings =
-      vm::diagnose_host({machine, state, std::move(asked), vm::read_unsafe_interrupts(host)});
+  const auto settings = vm::read_host_settings(host, state, asked);
+  report.findings = vm::diagnose_host({machine, state, std::move(asked), settings});
   report.unseen = std::move(state.inventory.unseen);
   for (const auto& unseen : machine.unseen)
     if (unseen.what == "kernel log") report.unseen.push_back(unseen.what + ": " + unseen.why);
