@@ -1,4 +1,6 @@
 // `vm doctor`: what keeps a host's devices from virtual machines, or a guest from its GPU.
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "base/clock.h"
@@ -28,6 +30,9 @@ Result<VmDoctorReport> of_console(const std::string& path, Host& host) {
   VmDoctorReport report{.side = "console"};
   report.console = vm::read_console(TRY(host.read_file(path, kMostConsole)));
   report.findings = std::move(report.console->findings);
+  if (report.console->unread_bytes > 0)
+    report.unseen.push_back(fmt::format("the first {} bytes of {}: a log is read from its end",
+                                        report.console->unread_bytes, path));
   return report;
 }
 
@@ -41,8 +46,8 @@ Result<VmDoctorReport> of_host(Host& host, const Machine& machine,
     if (!state.inventory.find(address))
       return fail(ErrorKind::not_found, address.text() + ": there is no such PCI device");
   report.devices = asked.size();
-  report.findings =
-      vm::diagnose_host({machine, state, std::move(asked), vm::read_unsafe_interrupts(host)});
+  const auto settings = vm::read_host_settings(host, state, asked);
+  report.findings = vm::diagnose_host({machine, state, std::move(asked), settings});
   report.unseen = std::move(state.inventory.unseen);
   for (const auto& unseen : machine.unseen)
     if (unseen.what == "kernel log") report.unseen.push_back(unseen.what + ": " + unseen.why);

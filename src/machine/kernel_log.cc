@@ -42,6 +42,10 @@ constexpr std::string_view kTopics[] = {
     "DMAR: [",
     "AMD-Vi: Event",
     "IO_PAGE_FAULT",
+    "event: F_",  // the SMMUv3's
+    "event: C_BAD_",
+    "change power state",
+    "; giving up",
     "blocked for more than",
     "systemd[1]: Reload",
     "dxgk",

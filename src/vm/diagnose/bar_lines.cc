@@ -9,8 +9,9 @@ namespace {
 constexpr int kMemoryBars = 6;  // from 7 on: SR-IOV's, and windows of bridges from 13 on
 constexpr std::string_view kFailures[] = {"no space for", "can't assign", "failed to assign",
                                           "can't claim"};
-// Both wordings say "assigned"; a line that failed does not.
-constexpr std::string_view kAssigned = "assigned";
+// Both wordings say "assigned"; a line that failed does not. A window that could not be enlarged
+// stays what it was.
+constexpr std::string_view kAssigned[] = {"assigned", "old value restored"};
 
 // "0x38000000000-0x3801fffffff" or "size 0x2000000000", after "[mem ".
 std::uint64_t bytes_of(std::string_view range) {
@@ -38,9 +39,8 @@ std::optional<BarLine> parse_bar_line(std::string_view line) {
   out.bytes = bytes_of(line.substr(memory + 5));
   for (const auto failure : kFailures)
     if (contains(rest, failure)) return out;
-  out.assigned = contains(rest, kAssigned);
-  if (!out.assigned) return std::nullopt;
-  return out;
+  for (const auto assigned : kAssigned) out.assigned |= contains(rest, assigned);
+  return out.assigned ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace gpuready::vm

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/xid_table.h"
@@ -46,7 +47,60 @@ std::string plain(std::string_view raw) {
   return printable(trim(out));
 }
 
-bool is_boot(std::string_view line) { return contains(line, "Linux version "); }
+// The kernel's time of a line: "0.000000" of "<6>[    0.000000][    T1] Linux version".
+std::optional<std::string_view> kernel_time(std::string_view head) {
+  for (auto at = head.find('['); at != head.npos; at = head.find('[', at + 1)) {
+    const auto inside = trim(head.substr(at + 1, head.find(']', at) - at - 1));
+    if (contains(inside, ".") && inside.find_first_not_of("0123456789.") == inside.npos)
+      return inside;
+  }
+  return std::nullopt;
+}
+
+// A kernel that starts, and no program that prints /proc/version.
+bool is_boot(std::string_view before, std::string_view line, std::string_view after) {
+  const auto at = line.find("Linux version ");
+  if (at == line.npos) return false;
+  if (const auto time = kernel_time(line.substr(0, at)))
+    return time->find_first_not_of("0.") == time->npos;
+  return contains(after, "Command line: ") || contains(before, "Booting Linux on physical CPU");
+}
+
+// What `set -x` of a shell prints is no message of a program.
+bool is_trace(std::string_view line) {
+  return line.starts_with("+") && line.find_first_not_of('+') == line.find(' ');
+}
+
+// A program other than the kernel runs, so the initrd was of use.
+bool is_user_space(std::string_view line) {
+  return contains(line, "systemd[1]: ") || line.starts_with("[  OK  ] ") || is_hypeman_line(line);
+}
+
+// Which modules a line of a failed load is about: the driver's own, or such as nvidia_peermem,
+// which a GPU is ready without.
+enum class NamedModules { none, drivers, others };
+NamedModules modules_named(std::string_view line) {
+  constexpr std::string_view kDrivers[] = {"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm"};
+  constexpr std::string_view kOthers[] = {
+      "nvidia_peermem",          "nv_peer_mem", "nvidia_fs", "nvidia_vgpu_vfio", "nvidia_cspmu",
+      "nvidia_wmi_ec_backlight", "nvidiafb",    "gdrdrv"};
+  auto found = NamedModules::none;
+  for (const auto word : split(line, " \t'\"`,:;()[]")) {
+    std::string name(base_name(word));
+    if (const auto end = name.find(".ko"); end != name.npos) name.resize(end);
+    std::ranges::replace(name, '-', '_');
+    // Debian's names: nvidia-current-uvm.
+    if (const auto rest = after_prefix(name, "nvidia_current"))
+      name = "nvidia" + std::string(*rest);
+    if (std::ranges::find(kDrivers, name) != std::end(kDrivers)) return NamedModules::drivers;
+    if (std::ranges::find(kOthers, name) != std::end(kOthers)) found = NamedModules::others;
+  }
+  return found;
+}
+
+bool is_drivers(std::string_view line) {
+  return contains(line, "NVRM") || contains(line, "nvidia") || contains(line, "NVIDIA");
+}
 
 struct FoundCause {
   const ConsoleCause* row = nullptr;
@@ -57,15 +111,23 @@ struct FoundCause {
 class ConsoleReader {
  public:
   explicit ConsoleReader(std::string_view console) {
-    if (console.size() > kMostConsoleBytes)
-      console.remove_prefix(console.size() - kMostConsoleBytes);
     std::size_t number = 0, start = 0;
-    for (const auto raw : lines(console)) {
-      lines_.push_back({++number, plain(raw)});
-      if (!is_boot(lines_.back().text)) continue;
-      ++out_.boots;
-      start = lines_.size() - 1;
+    if (console.size() > kMostConsoleBytes) {
+      const auto cut = console.find('\n', console.size() - kMostConsoleBytes);
+      out_.unread_bytes = cut == console.npos ? console.size() : cut + 1;
+      number =
+          static_cast<std::size_t>(std::ranges::count(console.substr(0, out_.unread_bytes), '\n'));
+      console.remove_prefix(out_.unread_bytes);
     }
+    for (const auto raw : lines(console)) lines_.push_back({++number, plain(raw)});
+    const auto text = [&](std::size_t index) {
+      return index < lines_.size() ? std::string_view(lines_[index].text) : std::string_view();
+    };
+    for (std::size_t i = 0; i < lines_.size(); ++i)
+      if (is_boot(text(i - 1), text(i), text(i + 1))) {
+        ++out_.boots;
+        start = i;
+      }
     // What stands before the last kernel's start is about earlier boots. What a hypervisor says
     // just before the first one may have kept nothing from starting.
     if (out_.boots > 0)
@@ -75,6 +137,7 @@ class ConsoleReader {
   ConsoleReport read() && {
     read_steps();
     read_driver();
+    read_proofs();
     for (const auto& line : lines_) match(line);
     read_versions();
     read_bars();
@@ -118,20 +181,60 @@ class ConsoleReader {
     }
   }
 
+  // What shows that an earlier fault kept nothing from working.
+  void read_proofs() {
+    for (std::size_t i = 0; i < out_.steps.size(); ++i) {
+      const auto& step = out_.steps[i];
+      began_ = std::max(began_, step_lines_[i]);
+      if ((step.kind == "ready" || step.kind == "check") && step.state == StepState::ok)
+        proven_ = std::max(proven_, step_lines_[i]);
+    }
+    for (const auto& line : lines_)
+      if (is_user_space(line.text)) began_ = std::max(began_, line.number);
+    began_ = std::max(began_, loaded_);
+  }
+
+  // Whether what a line says kept nothing from working.
+  bool is_refuted(const ConsoleCause& row, std::size_t number) const {
+    if (number < proven_ || (row.stage == Stage::module && number < loaded_)) return true;
+    return row.refuted_by == Proof::program_later ? number < began_
+                                                  : row.refuted_by == Proof::check && proven_ > 0;
+  }
+
   void match(const ConsoleLine& line) {
+    if (is_trace(line.text)) return;
     for (const auto& row : console_causes())
       for (const auto pattern : row.lines) {
         if (!fits(line.text, pattern)) continue;
-        // A load that failed before one that did not: an initrd had no module, and the root has it.
-        if (row.stage == Stage::module && line.number < loaded_) return;
-        add(row, line);
-        claimed_.insert(line.number);
+        match(row, line);
         return;
       }
   }
 
+  void match(const ConsoleCause& row, const ConsoleLine& line) {
+    if (row.stage == Stage::module) {
+      // A load that failed before one that did not: an initrd had no module, and the root has it.
+      if (is_refuted(row, line.number)) return;
+      const auto modules = modules_named(line.text);
+      // Another module than the driver's is meant where that one is loaded.
+      if (loaded_ > 0 && modules == NamedModules::none && !is_drivers(line.text)) return;
+      if (modules == NamedModules::others) {
+        claimed_.insert(line.number);
+        add(console_cause("other-module-failed"), line);
+        return;
+      }
+    }
+    claimed_.insert(line.number);
+    if (row.consequence && line.number < proven_) return;
+    add(row, line);
+  }
+
   FoundCause& add(const ConsoleCause& row, const ConsoleLine& line) {
+    const auto severity =
+        is_refuted(row, line.number) ? std::min(row.severity, Severity::warning) : row.severity;
     auto& cause = cause_of(row, std::string(row.id), line.number);
+    auto& finding = cause.finding;
+    finding.severity = finding.evidence.empty() ? severity : std::max(finding.severity, severity);
     quote(cause, line);
     return cause;
   }
@@ -186,7 +289,8 @@ class ConsoleReader {
       else if (bar->bytes >= kLargeBar)
         failed.try_emplace({bar->device, bar->bar}, &line);
     }
-    for (const auto& [what, line] : failed) add(console_cause("bar-unassigned"), *line);
+    for (const auto& [what, line] : failed)
+      if (line->number > proven_) add(console_cause("bar-unassigned"), *line);
   }
 
   void read_xids() {
@@ -226,7 +330,8 @@ class ConsoleReader {
         add(console_cause("guest-not-told"), line_of(step_lines_[i]));
       }
       if (step.state != StepState::failed || step.kind == "ready" || step.kind == "end") continue;
-      if (!out_.failed_step) out_.failed_step = FailedStep{step.kind, step.subject, step.text};
+      if (!out_.failed_step && step_lines_[i] > proven_)
+        out_.failed_step = FailedStep{step.kind, step.subject, step.text};
       if (claimed_.contains(step_lines_[i])) continue;
       auto& cause = add(console_cause(step.kind == "check" ? "check-failed" : "step-failed"),
                         line_of(step_lines_[i]));
@@ -306,7 +411,8 @@ class ConsoleReader {
   std::vector<FoundCause> causes_;
   std::vector<bool> folded_;
   std::set<std::size_t> claimed_;  // lines that a cause explains
-  std::size_t loaded_ = 0;         // line at which the driver was loaded last
+  // The last lines at which: the driver was loaded, a program ran, the GPU was found to be ready.
+  std::size_t loaded_ = 0, began_ = 0, proven_ = 0;
   bool not_told_ = false;
   ConsoleReport out_;
 };

@@ -34,6 +34,7 @@ struct ConsoleReport {
   ConsoleKind kind = ConsoleKind::unknown;
   ConsoleState state = ConsoleState::unknown;
   std::size_t boots = 0;                      // kernels that started; the last one is what counts
+  std::size_t unread_bytes = 0;               // of the beginning of a log that is too long
   std::optional<std::string> driver_version;  // that was loaded
   std::vector<Step> steps;                    // of the guest's init
   std::optional<FailedStep> failed_step;

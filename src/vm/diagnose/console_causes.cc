@@ -78,8 +78,22 @@ std::vector<ConsoleCause> make_table() {
        "Raise the limit: LimitMEMLOCK=infinity in the service, or `ulimit -l unlimited`.",
        "ulimit -l unlimited",
        {"RLIMIT_MEMLOCK", "VFIO_MAP_DMA*Cannot allocate memory",
-        "vfio_dma_map*Cannot allocate memory", "VfioDmaMap*Cannot allocate memory",
-        "VFIO_MAP_DMA*ENOMEM"}},
+        "vfio_dma_map*Cannot allocate memory", "vfio_container_dma_map*Cannot allocate memory",
+        "VfioDmaMap*Cannot allocate memory", "VFIO_MAP_DMA*ENOMEM"}},
+      {"dma-map-refused",
+       host,
+       error,
+       false,
+       "The host's IOMMU cannot map an address of the guest",
+       "The guest's memory or a window of its devices lies where the IOMMU does not reach: above "
+       "the "
+       "width of its addresses, or in a range that the host reserves.",
+       "Give the guest fewer physical address bits (QEMU: -cpu host,host-phys-bits-limit=39) or a "
+       "smaller 64-bit window.",
+       "",
+       {"VFIO_MAP_DMA*Invalid argument", "vfio_dma_map*Invalid argument",
+        "vfio_container_dma_map*Invalid argument", "vfio_dma_map*= -22",
+        "vfio_container_dma_map*= -22", "VfioDmaMap*Invalid argument", "VFIO_MAP_DMA*EINVAL"}},
       {"huge-pages-missing",
        host,
        error,
@@ -120,15 +134,17 @@ std::vector<ConsoleCause> make_table() {
        device,
        error,
        false,
-       "The device does not wake from D3cold",
-       "It was put to sleep without power and does not come back.",
+       "The device does not wake from D3",
+       "It was put to sleep, in D3cold without power, and does not come back.",
        "Restart the host (power cycle, where a restart is not enough), and forbid D3cold: "
        "`gpuready "
        "vm attach` does.",
        "",
-       {"Unable to change power state from D3cold to D0, device inaccessible",
-        "can't change power state from D3cold to D0*inaccessible",
-        "Refused to change power state*D3"}},
+       {"nable to change power state from D3*to D0",
+        "nable to change power state from unknown to D0",
+        "can't change power state from D3*inaccessible",
+        "efused to change power state from D3*to D0",
+        "efused to change power state, currently in D3"}},
       {"reset-failed",
        device,
        error,
@@ -137,8 +153,7 @@ std::vector<ConsoleCause> make_table() {
        "It stopped answering after it was reset.",
        "Restart the host with the power off for a moment.",
        "",
-       {"not ready *ms after FLR; giving up", "not ready *ms after bus reset; giving up",
-        "not ready *ms after resume; giving up", "vfio*reset recovery - restoring BARs"}},
+       {"not ready *ms after *; giving up", "vfio*reset recovery - restoring BARs"}},
 
       // ---- until the guest's init runs
       {"initrd-broken",
@@ -152,7 +167,8 @@ std::vector<ConsoleCause> make_table() {
        "Give the guest more memory (three times the initrd at least), or write the initrd anew "
        "without --compress.",
        "",
-       {"Initramfs unpacking failed", "rootfs image is not initramfs"}},
+       {"Initramfs unpacking failed", "rootfs image is not initramfs"},
+       Proof::program_later},
       {"init-missing",
        boot,
        error,
@@ -234,7 +250,8 @@ std::vector<ConsoleCause> make_table() {
        "the device.",
        "Look at what the device's driver says at the same time.",
        "",
-       {"DMAR: [DMA *fault", "DMAR: [INTR*fault", "IO_PAGE_FAULT"}},
+       {"DMAR: [DMA *fault", "DMAR: [INTR*fault", "IO_PAGE_FAULT",
+        "arm-smmu*event: *client: ", "arm-smmu*Unhandled context fault"}},
 
       // ---- kernel modules
       {"module-missing",
@@ -250,6 +267,7 @@ std::vector<ConsoleCause> make_table() {
         "NVIDIA modules not found in", "/lib/modules not found, skipping NVIDIA",
         "insmod: can't open '*nvidia*", "could not open*nvidia*.ko",
         "could not load module *nvidia*: No such file", "module nvidia*not found",
+        "ailed to find module 'nvidia", "ailed to find module 'nv_peer_mem",
         "FAIL module nvidia*No such file"}},
       {"module-other-kernel",
        module,
@@ -334,6 +352,19 @@ std::vector<ConsoleCause> make_table() {
         "NVRM: None of the NVIDIA devices were initialized",
         "NVRM: The NVIDIA probe routine was not called"}},
 
+      {"other-module-failed",
+       module,
+       warning,
+       false,
+       "A module beside the driver was not loaded",
+       "nvidia_peermem and its like serve network adapters and file systems; the GPU is ready "
+       "without them.",
+       "Where it is wanted, load first what it needs (nvidia_peermem: ib_core); else take it out "
+       "of "
+       "modules-load.d.",
+       "",
+       {}},
+
       // ---- firmware and the start of the GPU
       {"firmware-missing",
        firmware,
@@ -416,8 +447,10 @@ std::vector<ConsoleCause> make_table() {
        "Make them after the modules are loaded: `gpuready-guest nodes` does, or nvidia-modprobe.",
        "gpuready-guest nodes --root /",
        {"failed to create device nodes", "nvidia-modprobe failed", "nvidia-modprobe -u failed",
-        "/dev/nvidia*No such file or directory", "/dev/nvidia*No such device", "mknod*/dev/nvidia*",
-        "FAIL node /dev/nvidia*", "could not open /dev/nvidia"}},
+        "/dev/nvidia*No such file or directory", "/dev/nvidia*No such device",
+        "mknod*/dev/nvidia*ead-only file system", "mknod*/dev/nvidia*No space left",
+        "mknod*/dev/nvidia*nvalid", "mknod*/dev/nvidia*failed", "FAIL node /dev/nvidia*",
+        "could not open /dev/nvidia"}},
 
       // ---- libraries
       {"driver-library-mismatch",
@@ -591,8 +624,19 @@ std::vector<ConsoleCause> make_table() {
        "else on the host.",
        "Start nvidia-fabricmanager of the driver's version where the switches are.",
        "systemctl status nvidia-fabricmanager",
-       {"system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady",
-        "ailed to start*abric*anager", "fabricmanager*Main process exited"}},
+       {"system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady"}},
+      {"service-failed",
+       program,
+       error,
+       true,
+       "A service of NVIDIA's driver did not start",
+       "The fabric manager serves NVSwitches, and fails where the guest has none; "
+       "nvidia-persistenced keeps an idle GPU started.",
+       "Read its log; switch the fabric manager off in a guest without NVSwitches.",
+       "systemctl status nvidia-fabricmanager nvidia-persistenced",
+       {"ailed to start*abric*anager", "fabricmanager*Main process exited",
+        "ailed to start*vidia-persistenced", "ailed to start NVIDIA Persistence Daemon"},
+       Proof::check},
       {"out-of-memory",
        program,
        error,
@@ -616,8 +660,7 @@ std::vector<ConsoleCause> make_table() {
         "CUDA initialization failed", "CUDA initialization error",
         "CUDA error: initialization error", "CUDA_ERROR_NOT_INITIALIZED",
         "cudaErrorInitializationError", "cuInit*failed", "No CUDA GPUs are available",
-        "nexpected error from cudaGetDeviceCount", "ailed to start*vidia-persistenced",
-        "ailed to start NVIDIA Persistence Daemon", "torch.cuda.is_available() is False",
+        "nexpected error from cudaGetDeviceCount", "torch.cuda.is_available() is False",
         "Torch not compiled with CUDA enabled"}},
 
       // ---- told by code, not by a line alone

@@ -13,6 +13,14 @@ namespace gpuready::vm {
 enum class Stage { host, boot, device, module, firmware, start, node, library, program };
 std::string_view to_string(Stage stage);
 
+// What shows that it kept no GPU from being ready, and makes it a warning; for all a check of the
+// GPU that passes later, and for what keeps modules from loading that the driver's is loaded later.
+enum class Proof {
+  check_later,
+  check,          // one that passed, before or after it
+  program_later,  // any program that runs later
+};
+
 struct ConsoleCause {
   std::string_view id;
   Stage stage;
@@ -23,6 +31,7 @@ struct ConsoleCause {
   std::string_view title, explanation, cure, command;
   // '*' stands for anything; the parts between stand in the line in this order.
   std::vector<std::string_view> lines;
+  Proof refuted_by = Proof::check_later;
 };
 
 // The first that fits a line counts.

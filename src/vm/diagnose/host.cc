@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <span>
 
 #include "base/text.h"
 #include "doctor/compare.h"
 #include "doctor/facts.h"
 #include "machine/pci_addresses.h"
 #include "vm/diagnose/bar_lines.h"
+#include "vm/diagnose/console_causes.h"
 #include "vm/readiness.h"
 
 namespace gpuready::vm {
@@ -58,24 +61,38 @@ std::string command_line(const HostView& view) {
   return view.machine.system.kernel_command_line.value_or("");
 }
 
-bool has_word(const HostView& view, std::string_view start) {
+// The value of the last parameter of this name, "NAME=".
+std::optional<std::string> parameter(const HostView& view, std::string_view name) {
+  std::optional<std::string> found;
   const auto line = command_line(view);
-  return std::ranges::any_of(split(line, " \t\n"),
-                             [&](std::string_view word) { return word.starts_with(start); });
+  for (const auto word : split(line, " \t\n"))
+    if (const auto value = after_prefix(word, name)) found = std::string(*value);
+  return found;
 }
 
-// Lines of the kernel log with this text that name one of the devices.
-HostMatches log_lines(const HostView& view, std::initializer_list<std::string_view> texts) {
+// IOMMUs have the address without its domain, too: "device [17:00.0]", "device=17:00.0".
+bool names(std::string_view line, const PciAddress& address) {
+  const auto whole = address.text();
+  for (const std::string_view text : {std::string_view(whole), std::string_view(whole).substr(5)}) {
+    const auto at = line.find(text);
+    if (at == line.npos) continue;
+    constexpr std::string_view kOfAddress = "0123456789abcdefABCDEF:.";
+    const bool begins = at == 0 || kOfAddress.find(line[at - 1]) == kOfAddress.npos;
+    const auto end = at + text.size();
+    const bool ends =
+        end == line.size() || std::isxdigit(static_cast<unsigned char>(line[end])) == 0;
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+// Lines of the kernel log that fit one of these and name one of the devices.
+HostMatches log_lines(const HostView& view, std::span<const std::string_view> patterns) {
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
-    for (const auto& line : view.machine.kernel_log.lines) {
-      if (std::ranges::none_of(texts, [&](auto text) { return contains(line.text, text); }))
-        continue;
-      const auto& address = device.function.address;
-      // The IOMMU's lines have the address without its domain: "device [17:00.0]".
-      if (contains(line.text, address.text()) ||
-          contains(line.text, address.text().substr(5) + "]"))
+    for (const auto& line : view.machine.kernel_log.lines)
+      if (names(line.text, device.function.address) &&
+          std::ranges::any_of(patterns, [&](auto pattern) { return fits(line.text, pattern); }))
         return doctor::evidence("kernel log", line.text);
-    }
     return std::nullopt;
   });
 }
@@ -98,16 +115,43 @@ HostMatches no_group(const HostView& view) {
   });
 }
 
+// By its command line, or because that is the kernel's default: the groups of the devices tell.
+bool passes_through(const HostView& view) {
+  if (view.settings.translates == false) return true;
+  const auto iommu = parameter(view, "iommu=");
+  const auto words = iommu ? split(*iommu, ",") : std::vector<std::string_view>();
+  if (std::ranges::find(words, "pt") != words.end()) return true;
+  const auto passthrough = parameter(view, "iommu.passthrough=").value_or("");
+  // As kstrtobool() of the kernel reads it.
+  return passthrough.starts_with('1') || passthrough.starts_with('y') ||
+         passthrough.starts_with('Y') || passthrough == "on" || passthrough == "On" ||
+         passthrough == "ON";
+}
+
 HostMatches not_pass_through(const HostView& view) {
-  if (!view.state.inventory.host.iommu_groups || has_word(view, "iommu=pt") ||
-      has_word(view, "iommu.passthrough=1"))
-    return {};
+  if (!view.state.inventory.host.iommu_groups || passes_through(view)) return {};
   return {HostMatch{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
 }
 
 HostMatches acs_override(const HostView& view) {
-  if (!has_word(view, "pcie_acs_override=")) return {};
+  if (!parameter(view, "pcie_acs_override=")) return {};
   return {HostMatch{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
+}
+
+// What keeps a group from ever being given away as it is. A GPU that somebody computes on is merely
+// in use; a disk or a network card of the host's stays so.
+std::optional<std::string> blocker_of(const HostView& view, const Device& device) {
+  if (device.around.attached_to) return std::nullopt;
+  if (device.around.readiness == Readiness::never) return device.around.reason;
+  for (const auto& member : device.around.group) {
+    const auto* other = view.state.inventory.find(member);
+    if (other == nullptr || same_slot(member, device.function.address) ||
+        is_passable(other->function.vendor_id, other->function.class_code))
+      continue;
+    for (const auto& use : other->around.uses)
+      if (!use.ends_with_plan) return fmt::format("{}: {}", member.text(), use.what);
+  }
+  return std::nullopt;
 }
 
 // Functions of other slots in a GPU's group: they must go with it.
@@ -128,13 +172,11 @@ HostMatches shared_groups(const HostView& view) {
                       other->function.driver.value_or("none"))));
     }
     if (match.evidence.empty()) continue;
-    const bool blocked = device->around.readiness == Readiness::never ||
-                         device->around.readiness == Readiness::in_use;
-    if (blocked && !device->around.attached_to) {
+    if (const auto blocker = blocker_of(view, *device)) {
       match.severity = Severity::error;
       match.explanation =
-          "All of a group go to one virtual machine, and one of this group cannot: " +
-          device->around.reason + ".";
+          "All of a group go to one virtual machine, and one of this group cannot: " + *blocker +
+          ".";
     }
     all.push_back(std::move(match));
   }
@@ -151,18 +193,20 @@ HostMatches no_vfio_pci(const HostView& view) {
 HostMatches no_type1(const HostView& view) {
   const auto& host = view.state.inventory.host;
   // Arm's and the rest of the world's machines have it, too; POWER alone does not.
-  if (host.vfio_type1_present || !host.vfio_pci_present) return {};
+  if (host.vfio_type1_present || view.settings.iommufd || !host.vfio_pci_present) return {};
   return {HostMatch{.evidence = {doctor::evidence("/lib/modules/" + host.kernel_release,
                                                   "no vfio_iommu_type1")}}};
 }
 
 HostMatches unsafe_interrupts(const HostView& view) {
-  if (!view.unsafe_interrupts.value_or(false)) return {};
+  if (!view.settings.unsafe_interrupts.value_or(false)) return {};
   return {HostMatch{.evidence = {doctor::evidence(
                         "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y")}}};
 }
 
+// The log's line stays where they were allowed since.
 HostMatches no_interrupt_remapping(const HostView& view) {
+  if (view.settings.unsafe_interrupts.value_or(false)) return {};
   HostMatch match;
   for (const auto& line : view.machine.kernel_log.lines)
     if (contains(line.text, "No interrupt remapping support") && match.evidence.empty())
@@ -206,8 +250,7 @@ HostMatches bar_unassigned(const HostView& view) {
 }
 
 HostMatches d3cold_stuck(const HostView& view) {
-  return log_lines(view, {"Unable to change power state from D3cold",
-                          "can't change power state from D3cold", "Refused to change power state"});
+  return log_lines(view, console_cause("d3cold-stuck").lines);
 }
 
 // Bound to VFIO and asleep without power: set up by hand, since attach forbids it.
@@ -222,16 +265,16 @@ HostMatches d3cold_allowed(const HostView& view) {
 }
 
 HostMatches boot_framebuffer(const HostView& view) {
-  return log_lines(view, {"can't reserve [mem"});
+  constexpr std::string_view kLines[] = {"can't reserve [mem"};
+  return log_lines(view, kLines);
 }
 
 HostMatches iommu_faults(const HostView& view) {
-  return log_lines(view, {"DMAR: [DMA", "IO_PAGE_FAULT"});
+  return log_lines(view, console_cause("iommu-fault").lines);
 }
 
 HostMatches reset_failed(const HostView& view) {
-  return log_lines(
-      view, {"after FLR; giving up", "after bus reset; giving up", "after resume; giving up"});
+  return log_lines(view, console_cause("reset-failed").lines);
 }
 
 HostMatches no_reset(const HostView& view) {
@@ -354,8 +397,8 @@ constexpr HostRow kHostRows[] = {
      "pci=realloc; in a virtual "
      "machine enlarge its 64-bit window.",
      "", bar_unassigned},
-    {"d3cold-stuck", Severity::error, "The device does not wake from D3cold",
-     "It lost its power and did not come back.",
+    {"d3cold-stuck", Severity::error, "The device does not wake from D3",
+     "It was put to sleep, in D3cold without power, and did not come back.",
      "Restart the machine, with the power off where that is not enough.", "", d3cold_stuck},
     {"reset-failed", Severity::error, "The device did not come back from a reset",
      "It stopped answering.", "Restart the machine, with the power off for a moment.", "",
@@ -424,11 +467,25 @@ constexpr HostRow kHostRows[] = {
 
 }  // namespace
 
-std::optional<bool> read_unsafe_interrupts(Host& host) {
-  const auto text =
-      host.read_text("/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts");
-  if (!text) return std::nullopt;
-  return *text == "Y" || *text == "1";
+HostSettings read_host_settings(Host& host, const State& state,
+                                const std::vector<PciAddress>& devices) {
+  HostSettings settings;
+  if (const auto text =
+          host.read_text("/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"))
+    settings.unsafe_interrupts = *text == "Y" || *text == "1";
+  settings.iommufd = host.exists("/sys/module/iommufd") || host.exists("/dev/iommu");
+  std::vector<std::string> types;
+  for (const auto& address : devices)
+    if (const auto* device = state.inventory.find(address); device && device->function.iommu_group)
+      types.push_back(
+          fmt::format("/sys/kernel/iommu_groups/{}/type", *device->function.iommu_group));
+  // They wait for the group's lock, which a driver that hangs may hold.
+  host.ask_driver(types);
+  for (const auto& path : types)
+    if (const auto type = host.read_text(path))
+      settings.translates = settings.translates.value_or(false) || type->starts_with("DMA");
+  host.ask_driver({});
+  return settings;
 }
 
 std::vector<Finding> diagnose_host(const HostView& view) {

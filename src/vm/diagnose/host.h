@@ -10,15 +10,22 @@
 
 namespace gpuready::vm {
 
+// How the host is set up for VFIO.
+struct HostSettings {
+  std::optional<bool> unsafe_interrupts;  // vfio_iommu_type1's allow_unsafe_interrupts
+  bool iommufd = false;                   // which programs the IOMMU without vfio_iommu_type1
+  std::optional<bool> translates;  // for the host's own devices: by the types of their IOMMU groups
+};
+HostSettings read_host_settings(Host& host, const State& state,
+                                const std::vector<PciAddress>& devices);
+
 // The host beyond its devices.
 struct HostView {
   const Machine& machine;  // with its kernel log
   const State& state;
-  std::vector<PciAddress> devices;        // that are asked about; each is in the inventory
-  std::optional<bool> unsafe_interrupts;  // vfio_iommu_type1's parameter
+  std::vector<PciAddress> devices;  // that are asked about; each is in the inventory
+  HostSettings settings;
 };
-// "Y" or "N" of /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts.
-std::optional<bool> read_unsafe_interrupts(Host& host);
 
 // Errors first. A device that is merely used by somebody is no finding: `vm list` says so.
 std::vector<Finding> diagnose_host(const HostView& view);

@@ -1,6 +1,7 @@
 // Every log under tests/consoles, against the answer that expected.json wants.
 #include "vm/diagnose/console.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -102,6 +103,51 @@ TEST(VmConsole, WindowsAreReadInBothWordings) {
   EXPECT_FALSE(parse_bar_line("pci 0000:00:02.0: BAR 13: no space for [io  size 0x1000]"));
   EXPECT_FALSE(parse_bar_line("pci 0000:00:02.0: BAR 14: no space for [mem size 0x100000]"));
   EXPECT_FALSE(parse_bar_line("pci 0000:01:00.0: BAR 1 [mem 0xc0000000-0xc0ffffff]: releasing"));
+  const auto kept =
+      parse_bar_line("pci 0000:01:00.0: BAR 1 [mem 0xc0000000-0xc0ffffff]: old value restored");
+  ASSERT_TRUE(kept);
+  EXPECT_TRUE(kept->assigned);
+}
+
+// A device that is asleep and stays so is a fault; one that is awake and stays so is none.
+TEST(VmConsole, OnlyADeviceThatDoesNotWakeIsStuck) {
+  const auto found = [](const char* line) { return !read_console(line).findings.empty(); };
+  for (const char* line :
+       {"x 0000:01:00.0: Unable to change power state from D3hot to D0, device inaccessible",
+        "x 0000:01:00.0: Unable to change power state from unknown to D0, device inaccessible",
+        "x 0000:01:00.0: can't change power state from D3cold to D0 (config space inaccessible)",
+        "x 0000:01:00.0: Refused to change power state from D3hot to D0",
+        "x 0000:01:00.0: Refused to change power state, currently in D3"})
+    EXPECT_TRUE(found(line)) << line;
+  for (const char* line : {"x 0000:01:00.0: Refused to change power state from D0 to D3hot",
+                           "x 0000:01:00.0: Refused to change power state from D0 to D3cold",
+                           "x 0000:01:00.0: Refused to change power state, currently in D0"})
+    EXPECT_FALSE(found(line)) << line;
+  for (const char* reset : {"FLR", "AF_FLR", "bus reset", "PM D3hot->D0", "resume", "DPC"}) {
+    const auto line =
+        std::string("vfio-pci 0000:17:00.0: not ready 65535ms after ") + reset + "; giving up";
+    const auto report = read_console(line);
+    ASSERT_EQ(report.findings.size(), 1u) << line;
+    EXPECT_EQ(report.findings.front().id, "reset-failed");
+  }
+}
+
+// Of a long log the end is read, and lines keep their numbers.
+TEST(VmConsole, LinesOfALongLogKeepTheirNumbers) {
+  std::string text;
+  std::size_t lines = 0;
+  while (text.size() < (17u << 20)) {
+    text += "a line of a program that is long enough to be quick about it " +
+            std::string(900, '.') + '\n';
+    ++lines;
+  }
+  const auto report = read_console(text + "NVRM: The GPU has fallen off the bus\n");
+  EXPECT_GE(report.unread_bytes, 1u << 20);
+  EXPECT_EQ(text[report.unread_bytes - 1], '\n');
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings.front().evidence.front().source, fmt::format("line {}", lines + 1));
+  EXPECT_EQ(read_console("x\n").unread_bytes, 0u);
+  EXPECT_EQ(read_console(std::string(17u << 20, 'x')).findings.size(), 0u);
 }
 
 // Bytes that are changed, cut out and doubled: every log is read to something whole.

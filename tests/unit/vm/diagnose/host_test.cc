@@ -27,9 +27,8 @@ std::vector<Finding> findings_of(FakeKernel& kernel) {
   const auto machine = inspect(kernel, {.libraries = false, .kernel_log = true});
   const auto state = read_state(kernel, "/state");
   EXPECT_TRUE(state);
-  HostView view{machine, *state, {}, read_unsafe_interrupts(kernel)};
-  view.devices = {*parse_pci_address(kGpuText)};
-  return diagnose_host(view);
+  const std::vector<PciAddress> devices = {*parse_pci_address(kGpuText)};
+  return diagnose_host({machine, *state, devices, read_host_settings(kernel, *state, devices)});
 }
 
 struct Case {
@@ -54,6 +53,26 @@ TEST(VmHost, EveryFaultIsNamed) {
        [](FakeKernel& k) { k.files["/proc/cmdline"] = "root=/dev/sda1 intel_iommu=on\n"; },
        {"iommu-translates-all"},
        Severity::info},
+      {"iommu.passthrough=on",
+       [](FakeKernel& k) { k.files["/proc/cmdline"] = "root=/dev/sda1 iommu.passthrough=on\n"; },
+       {}},
+      {"iommu.passthrough=0",
+       [](FakeKernel& k) { k.files["/proc/cmdline"] = "root=/dev/sda1 iommu.passthrough=0\n"; },
+       {"iommu-translates-all"},
+       Severity::info},
+      {"the kernel passes through without being told",
+       [](FakeKernel& k) {
+         k.files["/proc/cmdline"] = "root=/dev/sda1\n";
+         k.files["/sys/kernel/iommu_groups/1/type"] = "identity\n";
+       },
+       {}},
+      {"the kernel translates, and was not told to",
+       [](FakeKernel& k) {
+         k.files["/proc/cmdline"] = "root=/dev/sda1\n";
+         k.files["/sys/kernel/iommu_groups/1/type"] = "DMA-FQ\n";
+       },
+       {"iommu-translates-all"},
+       Severity::info},
       {"the ACS override",
        [](FakeKernel& k) {
          k.files["/proc/cmdline"] = "iommu=pt pcie_acs_override=downstream,multifunction\n";
@@ -74,10 +93,25 @@ TEST(VmHost, EveryFaultIsNamed) {
          k.files["/sys/class/net/eth0/flags"] = "0x1003\n";
        },
        {"iommu-group-shared"}},
+      {"another GPU in the group, which a process uses",
+       [](FakeKernel& k) {
+         k.add(kOtherText, {});
+         k.files[std::string("/proc/driver/nvidia/gpus/") + kOtherText + "/information"] =
+             "Device Minor: \t 1\n";
+         k.open["77"] = {"/dev/nvidia1"};
+       },
+       {"iommu-group-shared"},
+       Severity::warning},
       {"no vfio-pci", [](FakeKernel& k) { k.drivers.erase("vfio-pci"); }, {"vfio-pci-missing"}},
       {"no vfio_iommu_type1",
        [](FakeKernel& k) { k.files.erase("/sys/module/vfio_iommu_type1"); },
        {"vfio-type1-missing"}},
+      {"no vfio_iommu_type1, and iommufd",
+       [](FakeKernel& k) {
+         k.files.erase("/sys/module/vfio_iommu_type1");
+         k.files["/sys/module/iommufd"] = "";
+       },
+       {}},
       {"unsafe interrupts",
        [](FakeKernel& k) {
          k.files["/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"] = "Y\n";
@@ -91,6 +125,15 @@ TEST(VmHost, EveryFaultIsNamed) {
              "param\n";
        },
        {"no-interrupt-remapping"}},
+      {"interrupts are not remapped, and that was allowed since",
+       [](FakeKernel& k) {
+         k.log =
+             "9.1 vfio_iommu_type1_attach_group: No interrupt remapping support.  Use the module "
+             "param\n";
+         k.files["/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"] = "Y\n";
+       },
+       {"unsafe-interrupts"},
+       Severity::warning},
       {"a BAR without room",
        [](FakeKernel& k) {
          k.log =
@@ -120,6 +163,23 @@ TEST(VmHost, EveryFaultIsNamed) {
              "inaccessible\n";
        },
        {"d3cold-stuck"}},
+      {"stuck in D3hot",
+       [](FakeKernel& k) {
+         k.log = "99.5 pci 0000:17:00.0: Refused to change power state from D3hot to D0\n";
+       },
+       {"d3cold-stuck"}},
+      {"awake, and does not fall asleep",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 nvidia 0000:17:00.0: Refused to change power state from D0 to D3hot\n"
+             "99.6 vfio-pci 0000:17:00.0: Refused to change power state, currently in D0\n";
+       },
+       {}},
+      {"a reset of another kind, without a driver",
+       [](FakeKernel& k) {
+         k.log = "99.5 pci 0000:17:00.0: not ready 65535ms after PM D3hot->D0; giving up\n";
+       },
+       {"reset-failed"}},
       {"it did not come back from a reset",
        [](FakeKernel& k) {
          k.log = "99.5 vfio-pci 0000:17:00.0: not ready 65535ms after FLR; giving up\n";
@@ -140,6 +200,29 @@ TEST(VmHost, EveryFaultIsNamed) {
        },
        {"iommu-faults"},
        Severity::warning},
+      {"an SMMU's fault of it",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 arm-smmu-v3 arm-smmu-v3.1.auto: event: F_TRANSLATION client: 0000:17:00.0 sid: "
+             "0x1700 ssid: 0x0 iova: 0xdead\n";
+       },
+       {"iommu-faults"},
+       Severity::warning},
+      {"an older AMD IOMMU's fault of it",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 AMD-Vi: Event logged [IO_PAGE_FAULT device=17:00.0 domain=0x0013 "
+             "address=0xdead]\n";
+       },
+       {"iommu-faults"},
+       Severity::warning},
+      {"an IOMMU fault of one with a longer domain",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 AMD-Vi: Event logged [IO_PAGE_FAULT device=10000:17:00.0 domain=0x13]\n"
+             "99.6 AMD-Vi: Event logged [IO_PAGE_FAULT device=0001:17:00.0 domain=0x13]\n";
+       },
+       {}},
       {"an IOMMU fault of another",
        [](FakeKernel& k) {
          k.log =
@@ -214,7 +297,7 @@ TEST(VmHost, WhatTheJournalSaysIsHeldAgainstTheMachine) {
   const auto machine = inspect(kernel, {.libraries = false});
   const auto state = read_state(kernel, "/state");
   ASSERT_TRUE(state);
-  const auto gone = diagnose_host({machine, *state, {}, std::nullopt});
+  const auto gone = diagnose_host({machine, *state, {}, {}});
   EXPECT_TRUE(
       std::ranges::any_of(gone, [](const Finding& f) { return f.id == "attached-not-bound"; }));
 }
