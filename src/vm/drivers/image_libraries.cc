@@ -80,8 +80,9 @@ class Search {
       line = trim(line.substr(0, line.find('#')));
       if (const auto rest = after_prefix(line, "include"); rest && rest->find_first_of(" \t") == 0)
         for (const auto pattern : split(*rest, " \t"))
-          configurations(pattern.starts_with('/') ? std::string(pattern)
-                                                  : folder_of(path) + "/" + std::string(pattern));
+          configurations(pattern.starts_with('/')
+                             ? std::string(pattern)
+                             : gpuready::folder_of(path) + "/" + std::string(pattern));
       else
         for (const auto folder : split(line, " \t:,"))
           if (folder.starts_with('/')) add(folder.substr(0, folder.find('=')));
@@ -89,7 +90,7 @@ class Search {
   }
 
   void configurations(const std::string& pattern) {
-    const auto folder = folder_of(pattern);
+    const auto folder = gpuready::folder_of(pattern);
     const std::string name(base_name(pattern));
     for (const auto& each : names_in(folder))
       if (::fnmatch(name.c_str(), each.c_str(), FNM_PERIOD) == 0)
@@ -102,7 +103,8 @@ class Search {
     const auto entries = parse_loader_cache(*bytes);
     if (!entries) return;
     for (const auto& entry : *entries)
-      if (entry.path.starts_with('/') && is_of_driver(entry.name)) add(folder_of(entry.path));
+      if (entry.path.starts_with('/') && is_of_driver(entry.name))
+        add(gpuready::folder_of(entry.path));
   }
 
   static bool is_of_driver(std::string_view name) {
