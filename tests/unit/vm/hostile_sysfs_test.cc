@@ -96,8 +96,9 @@ std::set<std::string> ready_ones(const Json& sections) {
   const auto& inventory = state.inventory;
   // What `doctor` finds is said in full, and is of a device that is there.
   const auto known = host_finding_ids();
-  for (const auto& finding :
-       diagnose_host({machine, state, passable_ones(inventory), read_unsafe_interrupts(*host)})) {
+  const auto devices = passable_ones(inventory);
+  const auto settings = read_host_settings(*host, state, devices);
+  for (const auto& finding : diagnose_host({machine, state, devices, settings})) {
     EXPECT_TRUE(std::ranges::find(known, finding.id) != known.end()) << finding.id;
     EXPECT_FALSE(finding.title.empty() || finding.evidence.empty()) << finding.id;
     EXPECT_LE(finding.title.size(), 1000u) << finding.id;
