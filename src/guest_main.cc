@@ -73,8 +73,6 @@ int run_inject(const Options& options, const std::vector<Capability>& capabiliti
   const auto host = make_live_host();
   const auto bundle = open_bundle(*host, options.bundle);
   if (!bundle) return usage(bundle.error().message);
-  if (const auto inside = check_links(*host, options.bundle, *bundle); !inside)
-    return usage(inside.error().message);
   const auto root = RootFolder::open(options.root);
   if (!root) return usage(root.error().message);
   const auto start = Clock::now();

@@ -13,10 +13,6 @@ namespace gpuready::vm {
 
 Result<DriverBundle> open_bundle(Host& host, const std::string& folder);
 
-// An error where a file of the bundle is a link to somewhere else: what stands there is not its own
-// to be packed or injected. Files that are missing are none.
-Result<void> check_links(Host& host, const std::string& folder, const DriverBundle& bundle);
-
 // Compares every file with its size and SHA-256; each difference is a sentence.
 std::vector<std::string> verify_bundle(Host& host, const std::string& folder,
                                        const DriverBundle& bundle);

@@ -138,7 +138,6 @@ class Builder {
     TRY(choose_kernel(bundle));
     if (const auto wrong = inconsistencies(bundle); !wrong.empty())
       return fail(ErrorKind::bad_input, options_.bundle + ": " + wrong[0]);
-    TRY(check_links(host_, options_.bundle, bundle));
     TRY(add_bundle(bundle));
     TRY(add_programs());
     const auto digest = TRY(digest_of_all());
