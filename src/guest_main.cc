@@ -1,6 +1,7 @@
 // gpuready-guest: the init of a guest with a GPU, and its parts for an init that is another's.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -105,7 +106,9 @@ int main(int argc, char** argv) {
     return run_in_root(args[1], args[2], {args.begin() + 3, args.end()});
   if (::getpid() == 1) return run_as_init(args);
   if (args.empty()) return usage("name what to do");
-  if (args[0] == "--help" || args[0] == "help") {
+  if (args[0] == "help" || std::ranges::any_of(args, [](const std::string& arg) {
+        return arg == "--help" || arg == "-h";
+      })) {
     std::fputs(kUsage, stdout);
     return 0;
   }

@@ -1,9 +1,11 @@
 // `vm doctor`: what keeps a host's devices from virtual machines, or a guest from its GPU.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/deliver_report.h"
 #include "cli/vm_commands.h"
@@ -36,6 +38,26 @@ Result<VmDoctorReport> of_console(const std::string& path, Host& host) {
   return report;
 }
 
+// Mediated devices are parts of the devices that are meant.
+Result<std::vector<PciAddress>> devices_named(Host& host, const NamedDevices& named) {
+  auto devices = named.devices;
+  if (named.instances.empty()) return devices;
+  const auto state = TRY(vm::read_state(host, vm::kJournalFolder, {.all = false, .named = {}}));
+  for (const auto& uuid : named.instances) {
+    const auto* instance = state.inventory.find_instance(uuid);
+    if (instance == nullptr)
+      return fail(ErrorKind::not_found,
+                  uuid + ": there is no such mediated device; `gpuready vm list` names them");
+    const auto parent = parse_pci_address(instance->parent);
+    if (!parent)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: it is a part of {}, which is no PCI device; name a PCI address",
+                              uuid, printable(instance->parent)));
+    if (std::ranges::find(devices, *parent) == devices.end()) devices.push_back(*parent);
+  }
+  return devices;
+}
+
 Result<VmDoctorReport> of_host(Host& host, const Machine& machine,
                                const std::vector<PciAddress>& named) {
   VmDoctorReport report{.side = "host"};
@@ -63,10 +85,11 @@ Result<VmDoctorReport> of_guest(Host& host, const Globals& globals) {
   return report;
 }
 
-Result<VmDoctorReport> look(const VmDoctorOptions& options, const std::vector<PciAddress>& named) {
+Result<VmDoctorReport> look(const VmDoctorOptions& options, const NamedDevices& asked) {
   auto host = TRY(open_host(options.globals));
   if (options.console) return of_console(*options.console, *host);
   if (options.side == "guest") return of_guest(*host, options.globals);
+  const auto named = TRY(devices_named(*host, asked));
   const auto machine = inspect(*host, {.libraries = false, .kernel_log = true});
   const auto& hypervisor = machine.system.hypervisor;
   const bool guest = hypervisor && *hypervisor != "none" && named.empty();
@@ -81,7 +104,7 @@ int run_vm_doctor(const VmDoctorOptions& options) {
                           "--console tells of a guest alone: leave out DEVICE and --side"});
   if (const auto bad = bad_output(options.globals, {options.console.value_or("")}))
     return complain(*bad);
-  const auto named = addresses_of(options.devices);
+  const auto named = devices_of(options.devices);
   if (!named) return complain(named.error());
   const auto report = look(options, *named);
   if (!report)
@@ -103,7 +126,9 @@ void declare_vm_doctor(CommandSpec& command) {
   command.add({
       {.name = "DEVICE",
        .value = &options->devices,
-       .help = "PCI addresses of this host's devices; all that `vm list` names when none is given"},
+       .help =
+           "PCI addresses of this host's devices, or UUIDs of mediated ones, of which the whole "
+           "device is looked at; all that `vm list` names when none is given"},
       {.name = "--console",
        .value = &options->console,
        .help = "Read what a guest wrote to its console instead of looking at this machine",

@@ -53,7 +53,8 @@ int list(const VmDriversOptions& options) {
   if (!host) return complain(host.error());
   auto bundles = vm::list_bundles(**host, options.folder);
   if (!bundles) return complain(bundles.error());
-  return show("vm drivers list", options, {std::move(*bundles), {}}, start);
+  return show("vm drivers list", options,
+              {std::move(bundles->bundles), std::move(bundles->problems)}, start);
 }
 
 int inspect_bundle(const VmDriversOptions& options, bool verify) {
@@ -118,7 +119,8 @@ void declare_list(CommandSpec& command) {
                 .help = "A folder that holds bundles",
                 .required = true}});
   add_output(command, options->globals);
-  command.footer = "Exit codes: 0 listed; 2 FOLDER or a bundle in it cannot be read.";
+  command.footer =
+      "Exit codes: 0 listed; 1 a bundle in it cannot be read; 2 FOLDER cannot be read.";
 }
 
 constexpr CommandEntry kVmDriversSubcommands[] = {

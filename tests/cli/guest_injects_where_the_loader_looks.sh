@@ -61,3 +61,11 @@ expect_exit 2 "$guest" inject --root nowhere --bundle bundle
 expect_exit 2 "$guest" inject --bundle bundle
 expect_exit 2 "$guest" inject --root own --bundle bundle --capabilities magic
 expect_exit 2 "$guest" frobnicate --root own --bundle bundle
+for words in --help -h help "inject --help"; do
+  expect_exit 0 "$guest" $words
+  expect_in "usage: gpuready-guest inject --root ROOT" "$out"
+done
+# Only what is in the bundle goes into the root.
+echo secret >secret && ln -sfn ../../secret bundle/lib/libcuda.so.580.65.06
+expect_exit 2 "$guest" inject --root own --bundle bundle
+expect_in "leads out of the bundle" "$err"

@@ -15,6 +15,15 @@ expect_in "no driver libraries" "$(echo $out)"
 touch root/usr/local/cuda-12.9/compat/libcuda.so.575.57.08
 expect_exit 0 "$GPUREADY" vm compat --image-cuda 12.4 --driver 550.163.01 --rootfs root
 expect_in "compatibility package" "$(echo $out)"
+# Forward compatibility is for GPUs of data centers.
+compat=("$GPUREADY" vm compat --image-cuda 12.4 --driver 550.163.01 --rootfs root)
+expect_exit 0 "${compat[@]}" --gpu 10de:2684
+expect_in "Forward compatibility is for data-center GPUs" "$(echo $out)"
+expect_in "error 804" "$(echo $out)"
+expect_exit 0 "${compat[@]}" --gpu 10de:2684 --json -
+[ "$(jq -r .gpu.forward_compatible <<<"$out")" = false ] || die "$out"
+expect_exit 0 "${compat[@]}" --gpu 10de:2330
+expect_not_in "error 804" "$(echo $out)"
 touch root/usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15
 expect_exit 1 "$GPUREADY" vm compat --image-cuda 12.4 --driver 550.163.01 --rootfs root
 expect_in "may take it instead of 550.163.01" "$(echo $out)"

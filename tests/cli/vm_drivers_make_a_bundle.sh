@@ -12,6 +12,12 @@ expect_in "bundles/b: driver 580.65.06 for x86_64" "$out"
 expect_exit 0 "$GPUREADY" vm drivers show bundles/b --json -
 [ "$(jq -r '.bundles[0].bundle.files[] | select(.soname == "libcuda.so.1").links[0]' <<<"$out")" = libcuda.so ] ||
   die "no link libcuda.so"
+# One that is damaged is named, and hides no other.
+mkdir bundles/a && echo '{' >bundles/a/bundle.json
+expect_exit 1 "$GPUREADY" vm drivers list bundles --json -
+[ "$(jq -r '.bundles[].folder' <<<"$out")" = bundles/b ] || die "$out"
+jq -r '.problems[0]' <<<"$out" | grep -q '^bundles/a/bundle.json: ' || die "not named: $out"
+rm -r bundles/a
 expect_exit 0 "$GPUREADY" vm drivers verify bundles/b
 echo x >>bundles/b/lib/libcuda.so.580.65.06
 expect_exit 1 "$GPUREADY" vm drivers verify bundles/b

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/paths.h"
@@ -99,7 +100,8 @@ std::string render_terminal(const DriversReport& report, const TerminalStyle& st
       for (const auto& warning : entry.bundle.warnings)
         out.paragraph(0, {"note: ", Ink::warn}, warning);
   }
-  if (report.bundles.empty()) out.paragraph(0, {""}, "There is no driver bundle.");
+  if (report.bundles.empty() && report.problems.empty())
+    out.paragraph(0, {""}, "There is no driver bundle.");
   return out.take();
 }
 
@@ -115,6 +117,7 @@ Json to_json(const CompatReport& report, const Envelope& envelope) {
     json["gpu"] = {{"id", report.gpu->gpu}, {"explanation", report.gpu->explanation}};
     put(json["gpu"], "architecture", report.gpu->architecture);
     put(json["gpu"], "served", report.gpu->served);
+    put(json["gpu"], "forward_compatible", report.gpu->forward_compatible);
   }
   put(json, "rootfs", report.rootfs);
   if (report.rootfs) json["image_libraries"] = Json::array();
@@ -143,6 +146,13 @@ std::string render_terminal(const CompatReport& report, const TerminalStyle& sty
                         ? ""
                         : fmt::format("; the loader may take it instead of {}",
                                       report.cuda.driver_version)));
+  const bool brings_compat = std::ranges::any_of(report.image_libraries, &vm::ImageLibrary::compat);
+  if (brings_compat && report.gpu && report.gpu->forward_compatible == false)
+    out.paragraph(0, {""},
+                  fmt::format("Forward compatibility is for data-center GPUs: on {} programs that "
+                              "load the image's compatibility package stop with CUDA error 804. "
+                              "Take it out of the image, or out of the loader's way.",
+                              report.gpu->gpu));
   if (report.rootfs && report.image_libraries.empty())
     out.paragraph(
         0, {""},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -16,17 +17,14 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 
-// A name that is joined to a folder: of a link, of a module.
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && name.find('/') == name.npos && name != "." && name != "..";
-}
-
 Result<void> check_paths(const DriverBundle& bundle, std::string_view name) {
   const auto bad = [&](std::string_view text, std::string_view what) {
     return fail(ErrorKind::bad_input, fmt::format("{}: \"{}\" {}", name, printable(text), what));
   };
   for (const auto& file : bundle.files) {
     if (!is_safe_relative(file.path)) return bad(file.path, "leads out of the bundle");
+    if (has_control_characters(file.path) || has_control_characters(file.install_path))
+      return bad(file.path, "has control characters in its name");
     if (!file.install_path.empty() &&
         (!file.install_path.starts_with('/') ||
          !is_safe_relative(std::string_view(file.install_path).substr(1))))
@@ -44,6 +42,15 @@ Result<void> check_paths(const DriverBundle& bundle, std::string_view name) {
 }
 
 }  // namespace
+
+bool has_control_characters(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+}
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.find('/') == name.npos && name != "." && name != ".." &&
+         !has_control_characters(name);
+}
 
 bool is_safe_relative(std::string_view path) {
   if (path.empty() || path.front() == '/' || path.find('\0') != path.npos) return false;

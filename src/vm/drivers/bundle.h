@@ -86,6 +86,10 @@ std::vector<std::string> inconsistencies(const DriverBundle& bundle);
 
 // Whether `path` stays below the folder that it is joined to.
 bool is_safe_relative(std::string_view path);
+// A name that is joined to a folder: of a link, of a module.
+bool is_plain_name(std::string_view name);
+// Terminals and lists of one name a line take them for something else.
+bool has_control_characters(std::string_view text);
 
 }  // namespace gpuready::vm
 

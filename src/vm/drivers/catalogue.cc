@@ -76,6 +76,13 @@ const DriverBranch& last_with_cuda() {
   });
 }
 
+// NVIDIA, "CUDA Compatibility": data-center GPUs, and some of the professional ones, are served by
+// forward compatibility packages.
+bool is_consumers(std::string_view name) {
+  constexpr std::string_view kBrands[] = {"GeForce", "GTX ", "TITAN", "CMP "};
+  return std::ranges::any_of(kBrands, [&](auto brand) { return contains(name, brand); });
+}
+
 std::string by_lists(const KnownGpu& gpu, const Version& driver) {
   const auto first = first_driver(gpu);
   return fmt::format("NVIDIA's lists of GPUs name it from {} on{}", first,
@@ -115,6 +122,7 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, st
   const auto support =
       std::ranges::find(kArchitectures, architecture, &ArchitectureSupport::architecture);
   if (support != std::end(kArchitectures)) out.architecture = support->architecture;
+  if (name && is_consumers(*name)) out.forward_compatible = false;
   if (!listed.empty()) {
     out.served = std::ranges::find(listed, device) != listed.end();
     out.explanation = fmt::format("Driver {} {} {}, by its own list of GPUs.", driver_version,

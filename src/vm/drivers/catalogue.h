@@ -43,6 +43,8 @@ struct GpuSupport {
   std::string gpu;                          // "10de:2330 (H100 SXM5 80GB)"
   std::optional<std::string> architecture;  // nothing: not in the list of PCI ids
   std::optional<bool> served;               // nothing: not known
+  // False: CUDA's forward compatibility packages do not serve it (error 804). Nothing: not known.
+  std::optional<bool> forward_compatible;
   std::string explanation;
 };
 // `listed`: the device ids of the driver's own list, which says it alone where it is there; empty:

@@ -142,6 +142,10 @@ class Collector {
 
   Result<void> add(Candidate candidate) {
     const auto name = base_name(candidate.file.path);
+    if (has_control_characters(name))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("refused: the name of \"{}\" has control characters",
+                              printable(candidate.file.source)));
     if (name == kSupportedGpusFile) {
       const auto text = TRY(host_.read_file(candidate.file.path, 8 * MiB));
       for (const auto id : TRY(parse_supported_gpus(text, candidate.file.source)))
@@ -294,6 +298,10 @@ class Collector {
       if (file.kind == DriverFileKind::program && !is_elf(bytes)) return false;
       return std::unexpected(elf.error());
     }
+    if (!elf->soname.empty() && !is_plain_name(elf->soname))
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: its SONAME \"{}\" is not the name of a library",
+                              printable(file.source), printable(elf->soname)));
     file.machine = machine_name(elf->machine);
     file.soname = printable(elf->soname);
     for (const auto needed : elf->needed) file.needed.push_back(printable(needed));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -137,6 +138,13 @@ class ArchiveReader {
       return bad(name_, fmt::format("refused: \"{}\" leads out of the archive",
                                     printable(path.substr(0, 200))));
     if (!sink_.wants(path)) return {};
+    if (has_control_characters(path))
+      return bad(name_, fmt::format("refused: the name of \"{}\" has control characters",
+                                    printable(path.substr(0, 200))));
+    if (!seen_.emplace(path).second)
+      return bad(name_, fmt::format("holds {} twice, so which one is meant is not clear: unpack it "
+                                    "and collect from the folder",
+                                    printable(path.substr(0, 200))));
     TRY(sink_.begin(path));
     while (true) {
       const la_ssize_t size = archive_read_data(handle_.raw, buffer_.data(), buffer_.size());
@@ -155,6 +163,7 @@ class ArchiveReader {
   const ArchiveSink& sink_;
   const ArchiveLimits& limits_;
   ReadHandle handle_;
+  std::set<std::string> seen_;
   std::uint64_t total_ = 0;
   std::vector<char> buffer_ = std::vector<char>(1 * MiB);
 };

@@ -26,18 +26,21 @@ Result<DriverBundle> open_bundle(Host& host, const std::string& folder) {
   return bundle_from_text(*text, path);
 }
 
+bool leads_out_of_bundle(Host& host, const std::string& folder, const std::string& path) {
+  const auto real = host.real_path(folder), there = host.real_path(folder + "/" + path);
+  return there && (!real || !there->starts_with(*real == "/" ? *real : *real + "/"));
+}
+
 std::vector<std::string> verify_bundle(Host& host, const std::string& folder,
                                        const DriverBundle& bundle) {
   std::vector<std::string> found;
-  const auto real = host.real_path(folder);
   for (const auto& file : bundle.files) {
     const auto path = folder + "/" + file.path;
-    const auto there = host.real_path(path);
-    if (!there) {
+    if (!host.real_path(path)) {
       found.push_back(file.path + " is missing");
       continue;
     }
-    if (!real || !there->starts_with(*real + "/")) {
+    if (leads_out_of_bundle(host, folder, file.path)) {
       found.push_back(file.path + " leads out of the bundle");
       continue;
     }
@@ -69,14 +72,18 @@ Result<std::optional<std::string>> current_bundle(Host& host, const std::string&
   return std::optional(*target);
 }
 
-Result<std::vector<BundleEntry>> list_bundles(Host& host, const std::string& folder) {
-  std::vector<BundleEntry> found;
+Result<BundleList> list_bundles(Host& host, const std::string& folder) {
+  BundleList found;
   const auto names = TRY(host.list_directory(folder));
   const auto current = current_bundle(host, folder).value_or(std::nullopt);
   for (const auto& name : names) {
     const auto path = folder + "/" + name;
     if (name.starts_with(".") || name == kCurrent || !host.exists(list_of(path))) continue;
-    found.push_back({path, TRY(open_bundle(host, path)), name == current});
+    if (auto bundle = open_bundle(host, path))
+      found.bundles.push_back({path, std::move(*bundle), name == current});
+    else
+      found.problems.push_back(printable(bundle.error().message) +
+                               "; collect it anew, or remove it");
   }
   return found;
 }

@@ -13,6 +13,9 @@ namespace gpuready::vm {
 
 Result<DriverBundle> open_bundle(Host& host, const std::string& folder);
 
+// Whether a link takes this file of the bundle to another place: it is not the bundle's then.
+bool leads_out_of_bundle(Host& host, const std::string& folder, const std::string& path);
+
 // Compares every file with its size and SHA-256; each difference is a sentence.
 std::vector<std::string> verify_bundle(Host& host, const std::string& folder,
                                        const DriverBundle& bundle);
@@ -25,8 +28,12 @@ struct BundleEntry {
   DriverBundle bundle;
   bool current = false;  // the link `current` leads to it
 };
+struct BundleList {
+  std::vector<BundleEntry> bundles;
+  std::vector<std::string> problems;  // of bundles that cannot be read, each named
+};
 // The bundles among the folders in `folder`, by name; folders of other kinds are passed over.
-Result<std::vector<BundleEntry>> list_bundles(Host& host, const std::string& folder);
+Result<BundleList> list_bundles(Host& host, const std::string& folder);
 
 // The name to which FOLDER/current leads; nothing where there is none, an error where it is no link
 // to a bundle of the folder.

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "machine/loader_cache.h"
+#include "vm/drivers/open_bundle.h"
 #include "vm/drivers/select.h"
 #include "vm/guest/loader_cache_add.h"
 
@@ -36,6 +37,7 @@ class Injector {
 
   Result<InjectReport> run() {
     report_.loader_folder = TRY(find_loader_folder(root_, bundle_.machine)).folder;
+    TRY(check_bundle());
     plan();
     TRY(look());
     if (options_.method == InjectMethod::bind) TRY(bind());
@@ -53,6 +55,18 @@ class Injector {
   }
 
  private:
+  // The root's owner is given the bundle's files and no other of this machine.
+  Result<void> check_bundle() const {
+    const auto host = make_live_host();
+    for (const auto* file : select_files(bundle_, options_.capabilities))
+      if (leads_out_of_bundle(*host, folder_, file->path))
+        return fail(ErrorKind::bad_input,
+                    fmt::format("{}/{} leads out of the bundle: nothing was changed; collect the "
+                                "bundle anew",
+                                folder_, file->path));
+    return {};
+  }
+
   void plan() {
     std::set<std::string> provided;
     const auto files = select_files(bundle_, options_.capabilities);

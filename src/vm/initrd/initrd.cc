@@ -196,6 +196,10 @@ class Builder {
           place = "lib/" + copy.path;
           break;
       }
+      if (leads_out_of_bundle(host_, options_.bundle, file->path))
+        return fail(ErrorKind::bad_input,
+                    fmt::format("{}/{} leads out of the bundle; collect the bundle anew",
+                                options_.bundle, file->path));
       const bool runs = file->kind == DriverFileKind::program;
       TRY(add_file(place, options_.bundle + "/" + file->path, runs ? 0755 : 0644, file));
       inside.files.push_back(std::move(copy));

@@ -199,6 +199,45 @@ TEST(CollectArchive, NothingIsWrittenOutside) {
   EXPECT_FALSE(std::filesystem::exists("/etc/libcuda.so.580.65.06"));
 }
 
+TEST(CollectArchive, NamesThatAreTwiceThereOrNoNamesAreRefused) {
+  TestFolder folder;
+  const auto host = test_host();
+  const auto refused = [&](const std::string& tar) {
+    folder.write("bad.deb", package(tar));
+    const auto bundle =
+        collect_bundle({.from = {folder.path("bad.deb")}}, folder.path("b"), *host, live_storage());
+    EXPECT_FALSE(bundle);
+    EXPECT_EQ(folder.count(), 1u);
+    return bundle ? std::string() : bundle.error().message;
+  };
+  const auto library = make_library("libcuda.so.1");
+  std::string twice;
+  append_tar_file(twice, "usr/lib/libcuda.so.580.65.06", library);
+  append_tar_file(twice, "./usr/lib/libcuda.so.580.65.06", library);
+  append_tar_end(twice);
+  const auto message = refused(twice);
+  EXPECT_NE(message.find("bad.deb: holds usr/lib/libcuda.so.580.65.06 twice"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("unpack it"), std::string::npos) << message;
+  for (const std::string name :
+       {"libnvidia-\n\x1b[31mx.so.580.65.06", "libnvidia-\x7f.so.580.65.06"}) {
+    std::string tar;
+    append_tar_file(tar, "usr/lib/libcuda.so.580.65.06", library);
+    append_tar_file(tar, "usr/lib/" + name, library);
+    append_tar_end(tar);
+    EXPECT_NE(refused(tar).find("control characters"), std::string::npos);
+    TestFolder other;
+    other.write("from/libcuda.so.580.65.06", library);
+    other.write("from/" + name, library);
+    EXPECT_FALSE(
+        collect_bundle({.from = {other.path("from")}}, other.path("b"), *host, live_storage()));
+  }
+  std::string tar;
+  append_tar_file(tar, "usr/lib/libcuda.so.580.65.06", make_library("libcuda\n.so.1"));
+  append_tar_end(tar);
+  EXPECT_NE(refused(tar).find("is not the name of a library"), std::string::npos);
+}
+
 TEST(CollectArchive, DamagedOnesAreNamed) {
   TestFolder folder;
   const auto host = test_host();

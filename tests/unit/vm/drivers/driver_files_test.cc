@@ -115,6 +115,8 @@ TEST(BundleFile, PathsThatLeadOutAreRefused) {
   for (const char* path : {"../x", "lib/../../x", "/etc/passwd", "", "lib//x", "./x"})
     EXPECT_FALSE(with(entry(path))) << path;
   EXPECT_FALSE(with(entry("lib/x", R"(,"soname":"../../etc/passwd")")));
+  EXPECT_FALSE(with(entry("lib/x", R"(,"soname":"libx\n.so")")));
+  EXPECT_FALSE(with(entry(R"(lib/\u001b[31m)")));
   EXPECT_FALSE(with(entry("lib/x", R"(,"links":["a/b"])")));
   EXPECT_FALSE(with(entry("lib/x", R"(,"install_path":"/usr/../../etc")")));
   EXPECT_FALSE(with(entry("lib/x", R"(,"install_path":"usr/x")")));

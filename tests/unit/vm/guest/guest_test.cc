@@ -168,6 +168,20 @@ Result<InjectReport> inject_into(const TestFolder& folder, const DriverBundle& b
   return inject(bundle, folder.path("bundle"), *root, options);
 }
 
+TEST(Inject, ALinkOutOfTheBundleIsRefused) {
+  TestFolder folder;
+  write_driver(folder);
+  const auto bundle = collect_driver(folder);
+  write_libc(folder, "usr/lib64");
+  const auto library = folder.path("bundle/lib/libcuda.so.580.65.06");
+  std::filesystem::rename(library, folder.path("secret"));
+  std::filesystem::create_symlink("../../secret", library);
+  const auto report = inject_into(folder, bundle);
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().message.find("leads out of the bundle"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("root/usr/lib/nvidia")));
+}
+
 TEST(Inject, NamesStandWhereTheLoaderLooks) {
   for (const std::string place : {"usr/lib/x86_64-linux-gnu", "usr/lib64"}) {
     TestFolder folder;

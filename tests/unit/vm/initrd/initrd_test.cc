@@ -176,6 +176,13 @@ TEST_F(Initrd, WhatDoesNotFitIsRefused) {
   EXPECT_NE(refused().find("not a driver bundle"), std::string::npos);
 }
 
+TEST_F(Initrd, ALinkOutOfTheBundleIsRefused) {
+  const auto library = folder_.path("bundle/lib/libcuda.so.580.65.06");
+  std::filesystem::rename(library, folder_.path("secret"));
+  std::filesystem::create_symlink("../../secret", library);
+  EXPECT_NE(refused().find("leads out of the bundle"), std::string::npos);
+}
+
 TEST_F(Initrd, IsWholeOrWhatItWas) {
   options_.zstd = false;  // packing starts threads a thousand times; the file is written alike
   walk_storage([&](Storage& storage, const std::string& path) -> Result<void> {
