@@ -14,6 +14,7 @@ namespace gpuready::vm {
 namespace {
 
 constexpr std::string_view kEnding = ".jsonl";
+constexpr std::string_view kUnnamed = ".new";
 constexpr std::string_view kDone = "done", kRolledBack = "rolled back";
 constexpr std::size_t kMostBytes = 16u << 20;
 constexpr std::uint32_t kPrivate = 0600;
@@ -161,7 +162,7 @@ Result<JournalWriter> JournalWriter::begin(Storage& storage, const std::string& 
       fmt::format("{}/{:06}.{}.{}{}", folder, id, sequence, plan.operation, kEnding);
   // It gets its name when its first line is durable: one without a plan is damaged, whatever cut
   // the power.
-  const std::string unnamed = path + ".new";
+  const std::string unnamed = path + std::string(kUnnamed);
   static_cast<void>(storage.unlink(unnamed));  // of an operation that never began
   auto file = TRY(storage.create(unnamed, kPrivate));
   JournalWriter writer(std::move(file), path);
@@ -189,6 +190,14 @@ Result<void> JournalWriter::note_unclean(const PciAddress& device, const std::st
 }
 Result<void> JournalWriter::end(bool rolled_back) {
   return line({{"end", rolled_back ? kRolledBack : kDone}}, true);
+}
+
+Result<void> remove_unnamed(Host& host, Storage& storage, const std::string& folder) {
+  const auto names = host.list_directory(folder).value_or(std::vector<std::string>{});
+  for (const auto& name : names)
+    if (name.ends_with(std::string(kEnding) + std::string(kUnnamed)))
+      TRY(storage.unlink(folder + "/" + name));
+  return {};
 }
 
 Result<void> remove_claim(Storage& storage, const std::string& folder, const Claim& claim) {

@@ -92,6 +92,8 @@ class JournalWriter {
   std::string path_;
 };
 
+// Removes files of operations that never began. For who holds the journal's lock.
+Result<void> remove_unnamed(Host& host, Storage& storage, const std::string& folder);
 // Removes the claim's files, the attach's first: without it, what remains says that all was ended.
 Result<void> remove_claim(Storage& storage, const std::string& folder, const Claim& claim);
 

@@ -340,6 +340,7 @@ Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>&
 
 Result<std::vector<Done>> recover(Hands& hands, const std::vector<PciAddress>& accept) {
   const auto lock = TRY(lock_journal(hands));
+  TRY(remove_unnamed(hands.host, hands.storage, hands.folder));
   const auto state = TRY(read_state(hands.host, hands.folder));
   const auto boot = boot_id(hands.host);
   std::vector<Done> all;

@@ -14,11 +14,11 @@ run=(env TSAN_OPTIONS=halt_on_error=1 setarch "$(uname -m)" -R)
   { echo "not tested: ThreadSanitizer does not run here: $(tail -1 "$build/why")"; exit 77; }
 avx512='-mavx512f -mavx512bw -mavx512vl -mavx512vnni -Wno-maybe-uninitialized'
 objects=()
-for source in src/base/{result,text}.cc src/ternary/*.cc tests/unit/ternary/surroundings.cc; do
+for source in src/base/{forks,result,text}.cc src/ternary/*.cc tests/unit/ternary/surroundings.cc; do
   name=$(basename "$source" .cc) extra=()
   case $(uname -m)-$name in
     *-kernels_scalar|*-kernels_weights_scalar|aarch64-kernels_neon) extra=(-O2) ;;
-    x86_64-kernels_avx2|x86_64-kernels_weights_avx2) extra=(-mavx2 -mf16c) ;;
+    x86_64-kernels_avx2|x86_64-kernels_avx2_lookup|x86_64-kernels_weights_avx2) extra=(-mavx2 -mf16c) ;;
     x86_64-kernels_avx_vnni) extra=(-mavx2 -mavxvnni) ;;
     x86_64-kernels_avx512) read -ra extra <<<"$avx512" ;;
     x86_64-kernels_vbmi) read -ra extra <<<"$avx512 -mavx512vbmi" ;;
