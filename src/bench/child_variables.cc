@@ -29,32 +29,25 @@ constexpr std::string_view kPatterns[] = {
 // Commands of stacks are recorded with the stack.
 constexpr std::string_view kCommand = "_BENCH_CMD";
 
-// Names, in capitals, whose values may be secrets. docs/bench-run.md has the same table.
+// Names, in small letters, whose values may be secrets. docs/bench-run.md has the same table.
 enum class Place { anywhere, word, beginning };  // a word: between underscores, and not all
 struct SecretName {
   std::string_view text;
   Place place;
 };
 constexpr SecretName kSecrets[] = {
-    {"KEY", Place::anywhere},
-    {"TOKEN", Place::anywhere},
-    {"SECRET", Place::anywhere},
-    {"PASS", Place::anywhere},
-    {"CREDENTIAL", Place::anywhere},
-    {"AUTH", Place::anywhere},
-    {"PWD", Place::word},
-    {"TF_VAR_", Place::beginning},
-    {"TF_CLI_", Place::beginning},
-    {"TF_TOKEN_", Place::beginning},  // Terraform's
+    {"key", Place::anywhere},
+    {"token", Place::anywhere},
+    {"secret", Place::anywhere},
+    {"pass", Place::anywhere},
+    {"credential", Place::anywhere},
+    {"auth", Place::anywhere},
+    {"pwd", Place::word},
+    {"tf_var_", Place::beginning},
+    {"tf_cli_", Place::beginning},
+    {"tf_token_", Place::beginning},  // Terraform's
 };
 constexpr std::size_t kDigitsOfHash = 12;
-
-std::string in_capitals(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return out;
-}
 
 bool fits(const SecretName& secret, std::string_view name) {
   switch (secret.place) {
@@ -82,8 +75,8 @@ bool is_recorded(std::string_view name) {
 }
 
 bool may_be_secret(std::string_view name) {
-  const std::string capitals = in_capitals(name);
-  return std::ranges::any_of(kSecrets, [&](const auto& secret) { return fits(secret, capitals); });
+  const std::string small = to_lower(name);
+  return std::ranges::any_of(kSecrets, [&](const auto& secret) { return fits(secret, small); });
 }
 
 std::string recorded_value(std::string_view name, std::string_view value) {

@@ -175,17 +175,21 @@ TEST(CollectArchive, PackagesAndInstallersAreReadAndNeverRun) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("executed")));
 }
 
+// Of a package with this content, in a folder with nothing else: and nothing else comes to be
+// there.
+std::string why_refused(const TestFolder& folder, const std::string& tar) {
+  folder.write("bad.deb", package(tar));
+  const auto bundle = collect_bundle({.from = {folder.path("bad.deb")}}, folder.path("b"),
+                                     *test_host(), live_storage());
+  EXPECT_FALSE(bundle);
+  EXPECT_EQ(folder.count(), 1u);
+  return bundle ? std::string() : bundle.error().message;
+}
+
 TEST(CollectArchive, NothingIsWrittenOutside) {
   TestFolder folder;
   const auto host = test_host();
-  const auto refused = [&](const std::string& tar) {
-    folder.write("bad.deb", package(tar));
-    const auto bundle =
-        collect_bundle({.from = {folder.path("bad.deb")}}, folder.path("b"), *host, live_storage());
-    EXPECT_FALSE(bundle);
-    EXPECT_EQ(folder.count(), 1u);
-    return bundle ? std::string() : bundle.error().message;
-  };
+  const auto refused = [&](const std::string& tar) { return why_refused(folder, tar); };
   for (const char* prefix : {"../", "usr/../../", "/etc/"})
     EXPECT_NE(refused(driver_tar(prefix)).find("leads out of the archive"), std::string::npos);
   // A link is passed over, and what stands below its name is a folder of ours.
@@ -202,14 +206,7 @@ TEST(CollectArchive, NothingIsWrittenOutside) {
 TEST(CollectArchive, NamesThatAreTwiceThereOrNoNamesAreRefused) {
   TestFolder folder;
   const auto host = test_host();
-  const auto refused = [&](const std::string& tar) {
-    folder.write("bad.deb", package(tar));
-    const auto bundle =
-        collect_bundle({.from = {folder.path("bad.deb")}}, folder.path("b"), *host, live_storage());
-    EXPECT_FALSE(bundle);
-    EXPECT_EQ(folder.count(), 1u);
-    return bundle ? std::string() : bundle.error().message;
-  };
+  const auto refused = [&](const std::string& tar) { return why_refused(folder, tar); };
   const auto library = make_library("libcuda.so.1");
   std::string twice;
   append_tar_file(twice, "usr/lib/libcuda.so.580.65.06", library);
