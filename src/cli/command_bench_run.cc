@@ -92,13 +92,17 @@ std::string unique_id(const std::string& utc) {
   return fmt::format("{}-{:08x}", id, static_cast<std::uint32_t>(random_u64()));
 }
 
+std::vector<std::string> files_of_tag(Host& host, const BenchRunOptions& options) {
+  std::vector<std::string> paths;
+  for (const auto& name : host.list_directory(options.folder).value_or(std::vector<std::string>{}))
+    if (bench::tag_in_name(name) == options.tag) paths.push_back(options.folder + "/" + name);
+  return paths;
+}
+
 // The runs of this tag that are to go; an error where there are some and nobody said what to do.
 Result<std::vector<std::string>> runs_to_replace(Host& host, const BenchRunOptions& options) {
-  std::vector<std::string> paths;
-  const auto names = host.list_directory(options.folder);
-  if (options.tag.empty() || options.add || !names) return paths;
-  for (const std::string& name : *names)
-    if (bench::tag_in_name(name) == options.tag) paths.push_back(options.folder + "/" + name);
+  if (options.tag.empty() || options.add) return std::vector<std::string>();
+  auto paths = files_of_tag(host, options);
   if (!paths.empty() && !options.replace)
     return fail(ErrorKind::bad_input,
                 fmt::format("the tag {} is taken by {}: give another, --add for another run of it, "
@@ -166,14 +170,8 @@ void keep_what_is_better(Outcome& outcome, const BenchRunOptions& options) {
 std::optional<std::string> taken_meanwhile(Host& host, const Outcome& outcome,
                                            const BenchRunOptions& options) {
   if (options.add || outcome.run.tag != options.tag) return std::nullopt;
-  const auto names = host.list_directory(options.folder);
-  if (!names) return std::nullopt;
-  for (const std::string& name : *names) {
-    const std::string path = options.folder + "/" + name;
-    if (bench::tag_in_name(path) == options.tag &&
-        std::ranges::find(outcome.replaced, path) == outcome.replaced.end())
-      return path;
-  }
+  for (const std::string& path : files_of_tag(host, options))
+    if (std::ranges::find(outcome.replaced, path) == outcome.replaced.end()) return path;
   return std::nullopt;
 }
 
