@@ -17,7 +17,7 @@ class Folder {
  public:
   Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
   ~Folder() { std::filesystem::remove_all(path); }
-  std::string path = GPUREADY_BINARY_DIR "/adaptersXXXXXX";
+  std::string path = std::string(GPUREADY_BINARY_DIR) + "/adaptersXXXXXX";
 };
 
 std::string content(const std::string& path) {

@@ -89,7 +89,7 @@ TEST(BenchSteps, LongHistoriesAreSearchedAtTheirEnd) {
 class BenchHistoryFiles : public ::testing::Test {
  protected:
   BenchHistoryFiles() {
-    std::string name = GPUREADY_BINARY_DIR "/historyXXXXXX";
+    std::string name = std::string(GPUREADY_BINARY_DIR) + "/historyXXXXXX";
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
   }

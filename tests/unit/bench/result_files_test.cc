@@ -20,7 +20,7 @@ std::string document(const RunRecord& run) {
 class BenchResults : public ::testing::Test {
  protected:
   BenchResults() {
-    std::string name = GPUREADY_BINARY_DIR "/resultsXXXXXX";
+    std::string name = std::string(GPUREADY_BINARY_DIR) + "/resultsXXXXXX";
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
   }

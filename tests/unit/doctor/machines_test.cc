@@ -27,14 +27,14 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> machine_names() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(GPUREADY_SOURCE_DIR "/tests/machines"))
+  for (const auto& entry : fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines"))
     if (entry.is_directory()) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
 
 fs::path folder_of(const std::string& name) {
-  return fs::path(GPUREADY_SOURCE_DIR "/tests/machines") / name;
+  return fs::path(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines") / name;
 }
 
 std::string recording_of(const std::string& name) {
@@ -263,7 +263,7 @@ TEST(CauseTable, EveryIdIsDocumentedAndEveryDocumentedIdExists) {
     if (cause.id != "xid") known.insert(std::string(cause.id));
   for (const auto& row : doctor::change_rows()) known.insert(std::string(row.id));
   std::set<std::string> documented;
-  for (const auto line : lines(slurp(GPUREADY_SOURCE_DIR "/docs/findings.md")))
+  for (const auto line : lines(slurp(std::string(GPUREADY_SOURCE_DIR) + "/docs/findings.md")))
     if (const auto rest = after_prefix(line, "### `"))
       documented.insert(std::string(rest->substr(0, rest->find('`'))));
   EXPECT_EQ(documented, known);

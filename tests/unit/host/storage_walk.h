@@ -54,7 +54,7 @@ class LivePlace final : public WalkedPlace {
   }
 
  private:
-  std::string template_ = GPUREADY_BINARY_DIR "/storageXXXXXX";
+  std::string template_ = std::string(GPUREADY_BINARY_DIR) + "/storageXXXXXX";
 };
 
 class MemoryPlace final : public WalkedPlace {

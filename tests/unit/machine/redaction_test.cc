@@ -20,14 +20,14 @@ namespace gpuready {
 namespace {
 
 Json planted() {
-  std::ifstream file(GPUREADY_SOURCE_DIR "/tests/unit/machine/planted_secrets.json");
+  std::ifstream file(std::string(GPUREADY_SOURCE_DIR) + "/tests/unit/machine/planted_secrets.json");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   return parse_json(text, "planted_secrets.json").value();
 }
 
 // What `record` writes of a machine under tests/machines.
 Recording recorded_machine(const std::string& name) {
-  const std::string path = GPUREADY_SOURCE_DIR "/tests/machines/" + name + "/machine.json";
+  const std::string path = std::string(GPUREADY_SOURCE_DIR) + "/tests/machines/" + name + "/machine.json";
   auto script = load_recording(path);
   EXPECT_TRUE(script) << script.error().message;
   if (!script) return {};

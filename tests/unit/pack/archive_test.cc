@@ -55,7 +55,7 @@ class Archive : public testing::Test {
     return finished ? content : error_of(finished);
   }
 
-  std::string folder_ = GPUREADY_BINARY_DIR "/archiveXXXXXX";
+  std::string folder_ = std::string(GPUREADY_BINARY_DIR) + "/archiveXXXXXX";
   int next_ = 0;
 };
 

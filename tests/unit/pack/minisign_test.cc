@@ -91,7 +91,7 @@ class WithMinisign : public testing::Test {
     const auto outcome = run_job(job);
     return outcome ? outcome->exit_code : -1;
   }
-  std::string folder_ = GPUREADY_BINARY_DIR "/minisignXXXXXX";
+  std::string folder_ = std::string(GPUREADY_BINARY_DIR) + "/minisignXXXXXX";
 };
 
 TEST_F(WithMinisign, VerifiesWhatWeSign) {

@@ -18,8 +18,8 @@ TEST(BenchDocument, OfARunIsReadBack) {
   Envelope envelope;
   envelope.command = "bench run";
   const std::string text = dump(to_json(run, envelope));
-  std::filesystem::create_directories(GPUREADY_BINARY_DIR "/test-documents");
-  std::ofstream(GPUREADY_BINARY_DIR "/test-documents/bench-run.filled.json") << text;
+  std::filesystem::create_directories(std::string(GPUREADY_BINARY_DIR) + "/test-documents");
+  std::ofstream(std::string(GPUREADY_BINARY_DIR) + "/test-documents/bench-run.filled.json") << text;
   const auto read = bench::read_run(text, "filled");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(bench::to_json(*read), bench::to_json(run));

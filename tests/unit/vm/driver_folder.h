@@ -36,7 +36,7 @@ class TestFolder {
   }
 
  private:
-  std::string path_ = GPUREADY_BINARY_DIR "/vmXXXXXX";
+  std::string path_ = std::string(GPUREADY_BINARY_DIR) + "/vmXXXXXX";
 };
 
 inline constexpr const char* kVersion = "580.65.06";

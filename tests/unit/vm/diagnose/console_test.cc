@@ -18,7 +18,7 @@ namespace gpuready::vm {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kConsoles = GPUREADY_SOURCE_DIR "/tests/consoles";
+const fs::path kConsoles = std::string(GPUREADY_SOURCE_DIR) + "/tests/consoles";
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -79,7 +79,7 @@ TEST(VmConsole, EveryLineOfTheTableIsItsOwnCauses) {
 }
 
 TEST(VmConsole, IdsAreUniqueAndDocumented) {
-  const auto docs = content(GPUREADY_SOURCE_DIR "/docs/vm-doctor.md");
+  const auto docs = content(std::string(GPUREADY_SOURCE_DIR) + "/docs/vm-doctor.md");
   std::set<std::string_view> ids;
   for (const auto& cause : console_causes()) {
     EXPECT_TRUE(ids.insert(cause.id).second) << cause.id;

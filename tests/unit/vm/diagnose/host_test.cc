@@ -325,7 +325,7 @@ TEST(VmHost, QuarantineAndOperationsThatDidNotEnd) {
 }
 
 TEST(VmHost, IdsAreDocumented) {
-  std::ifstream file(GPUREADY_SOURCE_DIR "/docs/vm-doctor.md");
+  std::ifstream file(std::string(GPUREADY_SOURCE_DIR) + "/docs/vm-doctor.md");
   const std::string docs{std::istreambuf_iterator<char>(file), {}};
   for (const auto id : host_finding_ids())
     EXPECT_TRUE(contains(docs, "`" + std::string(id) + "`")) << id;
