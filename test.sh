@@ -3,9 +3,9 @@
 #   ./test.sh            format, and the release build with its tests
 #   ./test.sh --sanitize besides, the sanitizer build with its tests, and fuzzing for seconds; unit tests of
 #                        what has no fast kernels run there alone then
-#   ./test.sh --full     besides both, other systems (tests labelled "full"). Continuous integration runs
-#                        this
-#   ./test.sh --aarch64  besides, the program and its tests for aarch64, cross-compiled, in an emulator
+#   ./test.sh --full     besides both, other systems (tests labelled "full"), and the program for aarch64 with
+#                        its quick tests, in an emulator. Continuous integration runs this
+#   ./test.sh --aarch64  besides, all tests for aarch64, and a release of both
 #   ./test.sh --tidy     besides, clang-tidy on the sanitizer build
 # What needs a GPU is reported as skipped here; tests/gpu.sh runs it on a GPU machine.
 set -euo pipefail
@@ -45,12 +45,16 @@ if [ -n "$sanitize" ]; then
   tests build/asan "${some[@]}"
 fi
 
-if [ -n "$aarch64" ]; then
+if [ -n "$aarch64$full" ]; then
   step "aarch64, cross-compiled, in an emulator"
   if scripts/aarch64.sh; then
     STRIP=aarch64-linux-gnu-strip scripts/check_binary.sh build/aarch64/src/gpuready
-    tests build/aarch64
-    tests build/release -L aarch64  # a release holds both
+    if [ -n "$aarch64" ]; then
+      tests build/aarch64
+      tests build/release -L aarch64  # a release holds both
+    else
+      tests build/aarch64 -LE slow
+    fi
   else
     [ $? = 77 ] && echo "SKIPPED: the tests for aarch64" >&2 || exit 1
   fi

@@ -130,9 +130,9 @@ std::size_t token_length(std::string_view text) {
     if (!text.starts_with(form.prefix)) continue;
     const auto rest = text.substr(form.prefix.size());
     const auto length =
-        form.letters == Letters::hexadecimal
-            ? run(rest, is_hex)
-            : run(rest, [](char c) { return c > ' ' && !contains(kTokenEnds, {&c, 1}); });
+        form.letters == Letters::hexadecimal ? run(rest, is_hex) : run(rest, [](char c) {
+          return c > ' ' && c <= '~' && !contains(kTokenEnds, {&c, 1});
+        });
     const bool ends =
         form.letters != Letters::hexadecimal || length == rest.size() || !is_alnum(rest[length]);
     if (length >= form.least && ends) return form.prefix.size() + length;

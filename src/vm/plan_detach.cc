@@ -18,7 +18,9 @@ bool is_command(const Action& action, std::string_view program) {
 
 PlanStep step_of(const Action& act, const Action& undo, std::string why) {
   PlanStep step{.what = describe(act), .why = std::move(why), .risk = {}, .act = act, .undo = undo};
-  if (!step.what.empty()) step.what.front() = static_cast<char>(std::toupper(step.what.front()));
+  if (!step.what.empty())
+    step.what.front() =
+        static_cast<char>(std::toupper(static_cast<unsigned char>(step.what.front())));
   return step;
 }
 

@@ -44,7 +44,7 @@ Result<void> check_paths(const DriverBundle& bundle, std::string_view name) {
 }  // namespace
 
 bool has_control_characters(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+  return std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; });
 }
 
 bool is_plain_name(std::string_view name) {
