@@ -67,6 +67,9 @@ struct Verdict {
   std::string executor;                    // "cuda", "vulkan", "cpu"
   VerdictStatus status = VerdictStatus::not_tested;
   std::string reason;  // one sentence; for passed: what was proven
+  // Parts of the test that could not be done here, each with the reason: "fp8 e4m3: kernel ...
+  // needs PTX 8.4 ...". They speak neither for nor against the device.
+  std::vector<std::string> not_judged;
   // The number that the driver gave, in its API's own numbering (cuda: CUresult, hip: hipError_t,
   // vulkan: VkResult); absent: the verdict does not come from an error of the driver.
   std::optional<int> error_code;

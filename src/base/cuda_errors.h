@@ -13,7 +13,8 @@ enum class CudaErrorClass {
   out_of_memory,
   busy,          // the GPU is there but may not be used now
   unavailable,   // the driver or GPU could not be started
-  cannot_load,   // the driver refused the code: image, PTX version, JIT
+  refused,       // the driver refused the code: image, PTX version, compiler
+  cannot_load,   // it loads no code because it was told not to
   memory_fault,  // the GPU reported that its memory or a link corrupted data
   device_fault,  // a kernel ended in an error
   timed_out,

@@ -23,17 +23,6 @@ constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
 // From here on launches that overlap can also be captured into a graph.
 constexpr int kOverlapDriverVersion = 12030, kOverlapCapability = 90;
 
-// The image for the highest capability that this GPU has; an exact one only for its own.
-const KernelImage* best_image(std::span<const KernelImage> images, int capability) {
-  const KernelImage* best = nullptr;
-  for (const KernelImage& image : images) {
-    if (image.loads_on(capability) &&
-        (!best || image.compute_capability > best->compute_capability || image.architecture_exact))
-      best = &image;
-  }
-  return best;
-}
-
 class CudaDevice final : public DriverDevice<CudaDriver> {
  public:
   CudaDevice(const CudaDriver& driver, CudaDeviceNumber number, std::string uuid)
@@ -264,11 +253,11 @@ Result<CudaHandle> CudaDevice::module_of(const KernelImage& image) {
 
 Result<CudaHandle> CudaDevice::load(const Kernel& kernel) {
   const int capability = info_.compute_capability.value_or(0);
-  const KernelImage* image = best_image(kernel.cuda, capability);
+  const KernelImage* image = best_image(kernel.cuda, capability, info_.driver_version);
   if (!image)
     return fail(ErrorKind::unsupported,
-                fmt::format("kernel {} has no code for compute capability {}.{}", kernel.name,
-                            capability / 10, capability % 10));
+                fmt::format("kernel {} {}", kernel.name,
+                            why_no_image(kernel.cuda, capability, info_.driver_version)));
   auto module = module_of(*image);
   if (!module) return module;
   CudaHandle function = nullptr;
@@ -330,8 +319,9 @@ DeviceFault cuda_fault_of(const Error& error) {
   if (!info) return DeviceFault::unclear;
   using enum DeviceFault;
   // In the order of CudaErrorClass.
-  constexpr DeviceFault kFaults[] = {none,   out_of_memory, busy,      unavailable, cannot_load,
-                                     memory, execution,     timed_out, unclear};
+  constexpr DeviceFault kFaults[] = {none,         out_of_memory, busy,   unavailable,
+                                     refuses_code, cannot_load,   memory, execution,
+                                     timed_out,    unclear};
   static_assert(std::size(kFaults) == static_cast<std::size_t>(CudaErrorClass::unclear) + 1);
   return kFaults[static_cast<std::size_t>(info->kind)];
 }

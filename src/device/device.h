@@ -85,13 +85,14 @@ struct LaunchShape {
 enum class DeviceFault {
   none,  // not the device: usage, a missing symbol, ...
   out_of_memory,
-  busy,         // somebody else has it, or may not be shared with
-  unavailable,  // could not be started or was not found
-  cannot_load,  // it loads no code of ours: image, architecture, JIT
-  memory,       // the device itself reported a memory fault
-  execution,    // a kernel that is right on a healthy device ended in an error
-  timed_out,    // a launch was ended by the system's watchdog
-  unclear,      // an error that says nothing about the cause
+  busy,          // somebody else has it, or may not be shared with
+  unavailable,   // could not be started or was not found
+  refuses_code,  // code that it claims to load: image, PTX version, compiler
+  cannot_load,   // there is no code for it here, or its driver was told to load none
+  memory,        // the device itself reported a memory fault
+  execution,     // a kernel that is right on a healthy device ended in an error
+  timed_out,     // a launch was ended by the system's watchdog
+  unclear,       // an error that says nothing about the cause
 };
 
 class Device {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,15 @@ struct KernelImage {
                                                : compute_capability <= capability);
   }
 };
+
+// The image that a driver is given for a GPU: the newest architecture of those that the GPU has (an
+// exact one only for its own) among the PTX that the driver compiles. `driver_version` is as
+// cuDriverGetVersion gives it, 12020 for CUDA 12.2; where it is not known, every PTX is tried.
+const KernelImage* best_image(std::span<const KernelImage> images, int capability,
+                              std::optional<int> driver_version);
+// Where there is none: "has no code for compute capability 3.5", "needs PTX 8.4 (...)".
+std::string why_no_image(std::span<const KernelImage> images, int capability,
+                         std::optional<int> driver_version);
 
 // A SPIR-V module, packed too, with the entry point "main" and a fixed work group size in x alone,
 // for Vulkan 1.2 with buffer device addresses; the parameters are its push constants.

@@ -30,7 +30,7 @@ constexpr KnownResult kResults[] = {
     {VK_ERROR_INCOMPATIBLE_DRIVER, "VK_ERROR_INCOMPATIBLE_DRIVER", DeviceFault::unavailable},
     {VK_ERROR_TOO_MANY_OBJECTS, "VK_ERROR_TOO_MANY_OBJECTS", DeviceFault::out_of_memory},
     {VK_ERROR_FRAGMENTED_POOL, "VK_ERROR_FRAGMENTED_POOL", DeviceFault::out_of_memory},
-    {VK_ERROR_INVALID_SHADER_NV, "VK_ERROR_INVALID_SHADER_NV", DeviceFault::cannot_load},
+    {VK_ERROR_INVALID_SHADER_NV, "VK_ERROR_INVALID_SHADER_NV", DeviceFault::refuses_code},
     {VK_ERROR_NOT_PERMITTED_KHR, "VK_ERROR_NOT_PERMITTED", DeviceFault::unavailable},
     {VK_ERROR_UNKNOWN, "VK_ERROR_UNKNOWN", DeviceFault::unclear},
 };

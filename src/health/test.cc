@@ -21,8 +21,10 @@ std::string_view describe(DeviceFault fault) {
       return "busy";
     case DeviceFault::unavailable:
       return "the device could not be started";
+    case DeviceFault::refuses_code:
+      return "the driver refuses code that it must be able to load";
     case DeviceFault::cannot_load:
-      return "the driver does not load our code";
+      return "no code could be loaded";
     case DeviceFault::memory:
       return "the device reported a memory fault";
     case DeviceFault::execution:
@@ -75,9 +77,9 @@ VerdictStatus status_of(DeviceFault fault) {
     case DeviceFault::out_of_memory:
     case DeviceFault::busy:
     case DeviceFault::unavailable:
-      return VerdictStatus::not_tested;
     case DeviceFault::cannot_load:
-      return VerdictStatus::not_supported;
+      return VerdictStatus::not_tested;
+    case DeviceFault::refuses_code:
     case DeviceFault::memory:
     case DeviceFault::execution:
       return VerdictStatus::failed;

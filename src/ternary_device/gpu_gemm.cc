@@ -75,11 +75,8 @@ std::span<const GemmTileSize> wgmma_tile_sizes() { return kTileSizes; }
 std::optional<GemmKernel> gemm_kernel_of(const DeviceInfo& device) {
   const int capability = device.compute_capability.value_or(0);
   if (device.executor != "cuda" || capability < 80) return std::nullopt;
-  const auto& images = kGemmWgmma256x128.cuda;
-  const bool wgmma = std::any_of(images.begin(), images.end(), [&](const KernelImage& image) {
-    return image.loads_on(capability);
-  });
-  return wgmma ? GemmKernel::wgmma : GemmKernel::mma;
+  return best_image(kGemmWgmma256x128.cuda, capability, device.driver_version) ? GemmKernel::wgmma
+                                                                               : GemmKernel::mma;
 }
 
 GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, GemmTileSize tile,

@@ -112,6 +112,7 @@ constexpr void visit_fields(Visitor& visit, Of<Verdict>) {
   FIELD(executor, "What ran it: cuda, vulkan, hip or cpu.");
   FIELD(status, "How the test ended. Only passed is passed.");
   FIELD(reason, "One sentence; for passed: what was proven.", {.always = true});
+  FIELD(not_judged, "Parts of the test that could not be done here, each with the reason.");
   FIELD(error_code,
         "The driver's error number, in its API's own numbering: CUresult, hipError_t or VkResult.");
   FIELD(coverage, "How much of the memory was tested.");

@@ -48,11 +48,18 @@ int fake_enter(const char* symbol) {
   return fake_sticky;
 }
 
-int fake_capability(void) {
+/* 10 times the major number of an option such as "8.0", and the minor. */
+static int version_option(const char* key, int otherwise) {
   char text[32], *minor;
-  if (!option("cc", text, sizeof text)) return 90;
+  if (!option(key, text, sizeof text)) return otherwise;
   const long major = strtol(text, &minor, 10);
   return (int)(10 * major + (*minor == '.' ? atoi(minor + 1) : 0));
+}
+
+int fake_capability(void) { return version_option("cc", 90); }
+int fake_driver_version(void) {
+  const int version = version_option("cuda", 130);
+  return version / 10 * 1000 + version % 10 * 10;
 }
 
 unsigned fake_multiprocessors(void) { return (unsigned)bytes_option("sms", 4); }
@@ -134,7 +141,7 @@ API cuInit(unsigned flags) {
 
 API cuDriverGetVersion(int* version) {
   ENTER("cuDriverGetVersion");
-  *version = 13000;
+  *version = fake_driver_version();
   return 0;
 }
 

@@ -12,7 +12,9 @@
  * this call returns CODE; init=CODE is fail=cuInit:CODE hang=SYMBOL, crash=SYMBOL
  *   launch_error=214@3  the third launch ends in error 214, and everything after it
  *   launch_ms=50        each launch takes that long
- *   ptx=5.0             newer PTX is refused with 222
+ *   cuda=12.2           the CUDA version that it is of (default 13.0); newer PTX than it brought is
+ *                       refused with 222
+ *   ptx=5.0             newer PTX is refused with 222, whatever CUDA version it claims
  *   noop=write          kernels whose names end so do nothing
  *   stuck=OFFSET:BIT    that bit of the word at this offset of GPU memory always reads as 1
  *   drop=OFFSET         a complement written to the word at this offset is lost

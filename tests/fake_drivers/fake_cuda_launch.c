@@ -26,6 +26,19 @@ static int takes_target(const char* image) {
   return needed <= capability;
 }
 
+/* The PTX ISA of a CUDA release: NVIDIA, "PTX ISA", release history. */
+static void newest_ptx(char* text, size_t size) {
+  const int version = fake_driver_version(), major = version / 1000, minor = version % 1000 / 10;
+  const int of_10 = 3 + minor, of_12 = minor < 6 ? minor : minor - 1;
+  snprintf(text, size, "%d.%d",
+           major < 9    ? 5
+           : major < 11 ? 6
+                        : major - 4,
+           major == 10   ? of_10
+           : major == 12 ? of_12
+                         : minor);
+}
+
 static int load(struct fake_module* module, const char* image, char* log, size_t log_bytes) {
   char text[64];
   const char* version = strstr(image, ".version ");
@@ -33,7 +46,8 @@ static int load(struct fake_module* module, const char* image, char* log, size_t
     if (log) snprintf(log, log_bytes, "ptxas fatal: no version in this text");
     return 218;
   }
-  if (option("ptx", text, sizeof text) && atof(version + 9) > atof(text)) {
+  if (!option("ptx", text, sizeof text)) newest_ptx(text, sizeof text);
+  if (atof(version + 9) > atof(text)) {
     if (log) snprintf(log, log_bytes, "ptxas fatal: Unsupported .version");
     return 222;
   }

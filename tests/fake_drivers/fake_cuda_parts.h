@@ -42,7 +42,8 @@ struct fake_limits {
   unsigned reserved_shared;         /* that each block takes besides */
 };
 const struct fake_limits* fake_limits(void);
-int fake_capability(void); /* 90 for 9.0 */
+int fake_capability(void);     /* 90 for 9.0 */
+int fake_driver_version(void); /* 12020 for CUDA 12.2 */
 unsigned fake_multiprocessors(void);
 
 /* ---- memory ---- */

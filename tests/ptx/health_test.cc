@@ -3,6 +3,8 @@
 // what was allocated.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "health/bandwidth/test_bandwidth.h"
 #include "health/compute/test_compute.h"
 #include "health/memory/test_memory.h"
@@ -91,6 +93,57 @@ TEST_P(PtxTensor, AWrongUnitIsFound) {
   EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
 }
 INSTANTIATE_TEST_SUITE_P(Every, PtxTensor, testing::Values("7.0", "7.5", "8.0", "8.9", "9.0"));
+
+// ---- drivers that are older than some of the images ----
+
+struct OldDriver {
+  std::string what;                  // "8.9,cuda=12.2"
+  VerdictStatus tensor;              // memory and compute pass on all
+  std::set<std::string> not_judged;  // of compute and tensor
+  std::string told;                  // by the tensor test
+};
+void PrintTo(const OldDriver& driver, std::ostream* out) { *out << driver.what; }
+
+class PtxOldDriver : public testing::TestWithParam<OldDriver> {};
+TEST_P(PtxOldDriver, RunsWhatItCompilesAndNamesTheRest) {
+  const OldDriver& driver = GetParam();
+  EXPECT_EQ(on<test_memory>(driver.what, options()).status, VerdictStatus::passed);
+  const Verdict compute = on<test_compute>(driver.what, options());
+  EXPECT_EQ(compute.status, VerdictStatus::passed) << compute.reason;
+  const Verdict tensor = on<test_tensor>(driver.what, options());
+  EXPECT_EQ(tensor.status, driver.tensor) << tensor.reason;
+  std::set<std::string> parts;
+  for (const Verdict* verdict : {&compute, &tensor})
+    for (const std::string& part : verdict->not_judged)
+      parts.insert(part.substr(0, part.find(':')));
+  EXPECT_EQ(parts, driver.not_judged);
+  EXPECT_TRUE(says(tensor, driver.told)) << tensor.reason;
+}
+using enum VerdictStatus;
+const std::set<std::string> kFp8 = {"fp8 e4m3 mma", "fp8 e5m2 mma"};
+INSTANTIATE_TEST_SUITE_P(
+    Every, PtxOldDriver,
+    testing::Values(
+        OldDriver{"5.0,cuda=9.0", not_supported, {}, "no tensor cores"},
+        OldDriver{"6.1,cuda=9.0", not_supported, {}, "no tensor cores"},
+        OldDriver{"7.0,cuda=9.0", not_tested, {"fp16 mma"}, "too old"},
+        OldDriver{"7.0,cuda=10.1", passed, {}, "fp16 mma as a burn"},
+        OldDriver{"7.5,cuda=10.0", not_tested, {"tanh.approx", "fp16 mma", "int8 mma"}, "too old"},
+        OldDriver{"7.5,cuda=10.1", passed, {"tanh.approx", "fp16 mma", "int8 mma"}, "no burn"},
+        OldDriver{"7.5,cuda=10.2", passed, {"tanh.approx"}, "fp16 mma as a burn"},
+        OldDriver{"8.0,cuda=11.0", passed, {}, "bf16 mma as a burn"},
+        OldDriver{"8.9,cuda=12.2", passed, kFp8, "bf16 mma as a burn"},
+        OldDriver{"8.9,cuda=12.4", passed, {}, "bf16 mma as a burn"},
+        OldDriver{"9.0,cuda=11.8",
+                  passed,
+                  {"bf16 wgmma", "fp16 wgmma", "tf32 wgmma", "int8 wgmma", "fp8 e4m3 wgmma",
+                   "fp8 e5m2 wgmma"},
+                  "no burn"},
+        OldDriver{"12.0,cuda=9.0",
+                  not_tested,
+                  {"tanh.approx", "bf16 mma", "fp16 mma", "tf32 mma", "int8 mma", "fp8 e4m3 mma",
+                   "fp8 e5m2 mma"},
+                  "too old"}));
 
 // The machine in software takes no time for a product, so that what it does in a cycle stays beyond
 // every limit. Warps take their turns often here: each sees how long the others hold it up.

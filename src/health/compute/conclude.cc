@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "health/compute/run.h"
+#include "kernels/compute_kernel.h"
 #include "kernels/cpu/compute_golden.h"
 
 namespace gpuready {
@@ -103,13 +105,20 @@ bool ComputeTest::conclude() {
             : "defines no other results so exactly");
     return set(VerdictStatus::passed, std::move(reason));
   }
+  const int capability = device_.info().compute_capability.value_or(0);
   std::string missing;
   for (unsigned op = 0; op < kComputeOps; ++op) {
     const auto& there = op < kComputeExactOps ? exact_ops_ : special_ops_;
     if (std::find(there.begin(), there.end(), op) != there.end()) continue;
-    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", compute_op(op).name);
+    if (!cpu_ && compute_op_is_there(op, false, capability))
+      verdict_.not_judged.push_back(
+          fmt::format("{}: the driver is too old for its code", compute_op(op).name));
+    else
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", compute_op(op).name);
   }
   if (!missing.empty()) reason += fmt::format("; not there: {}", missing);
+  if (!verdict_.not_judged.empty())
+    reason += fmt::format("; not judged: {}", join(verdict_.not_judged, "; "));
   return set(VerdictStatus::passed, std::move(reason));
 }
 

@@ -22,10 +22,16 @@ constexpr unsigned kHipSharedBytes = 64 * KiB;  // of a block on AMD's GPUs, wit
 bool is_cpu(const DeviceInfo& info) { return info.executor == "cpu"; }
 bool is_vulkan(const DeviceInfo& info) { return info.executor == "vulkan"; }
 bool is_hip(const DeviceInfo& info) { return info.executor == "hip"; }
+// Of the image that is loaded: an old driver gets that of an older architecture.
+int compute_code_capability(const DeviceInfo& info) {
+  const auto* image =
+      best_image(kCompute.cuda, info.compute_capability.value_or(0), info.driver_version);
+  return image ? image->compute_capability : 0;
+}
 bool op_is_there(const DeviceInfo& info, unsigned op) {
   if (is_vulkan(info)) return compute_op_is_there_in_vulkan(op);
   if (is_hip(info)) return compute_op_is_there_in_hip(op);
-  return compute_op_is_there(op, is_cpu(info), info.compute_capability.value_or(0));
+  return compute_op_is_there(op, is_cpu(info), compute_code_capability(info));
 }
 
 // The dynamic shared memory of a block where it is told and not found by asking.

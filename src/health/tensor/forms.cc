@@ -133,11 +133,7 @@ std::size_t TensorForm::place(TensorOperand operand, unsigned row, unsigned byte
 
 std::span<const TensorForm> tensor_forms() { return kForms; }
 
-std::vector<const TensorForm*> tensor_forms_for(int capability) {
-  const auto loads = [&](const TensorForm& form) {
-    return std::any_of(form.kernel->cuda.begin(), form.kernel->cuda.end(),
-                       [&](const KernelImage& image) { return image.loads_on(capability); });
-  };
+std::vector<const TensorForm*> tensor_forms_for(int capability, std::optional<int> driver_version) {
   std::vector<const TensorForm*> forms;
   for (const TensorForm& form : kForms) {
     const bool newer = std::any_of(forms.begin(), forms.end(), [&](const TensorForm* other) {
@@ -145,7 +141,8 @@ std::vector<const TensorForm*> tensor_forms_for(int capability) {
       const bool fp8 = form.type == fp8_e4m3 || form.type == fp8_e5m2;
       return other->type == form.type && (other->warp_group == form.warp_group || fp8);
     });
-    if (!newer && loads(form)) forms.push_back(&form);
+    if (!newer && best_image(form.kernel->cuda, capability, driver_version) != nullptr)
+      forms.push_back(&form);
   }
   return forms;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -66,7 +67,9 @@ struct TensorForm {
 // Every form there is, the one to burn with first among those of one capability.
 std::span<const TensorForm> tensor_forms();
 // Those that a GPU of this compute capability (90 for 9.0) is tested with, the burn's first: of
-// each kind of instruction and type the newest. Empty: it has no tensor cores.
-std::vector<const TensorForm*> tensor_forms_for(int capability);
+// each kind of instruction and type the newest whose code the driver loads (best_image() in
+// device/kernel.h). Empty: it has no tensor cores, or the driver is too old for all.
+std::vector<const TensorForm*> tensor_forms_for(int capability,
+                                                std::optional<int> driver_version = std::nullopt);
 
 }  // namespace gpuready

@@ -47,10 +47,12 @@ class TensorTest final : public TestRun {
   Result<bool> run_round(TensorRunner& runner, std::size_t index, std::uint64_t chains, bool first,
                          Tally& tally);
   TensorFault fault_for(std::size_t index) const;
+  void choose_forms(int capability);
   bool judge_speeds(const TensorForm& form, const Tally& tally);
   void conclude();
 
   std::vector<const TensorForm*> forms_;
+  bool is_native_ = true;  // the burn's form is the one that this architecture burns with
   std::vector<std::uint64_t> units_;  // as they name themselves
   double done_ms_ = 0, slowest_ = 1;
   std::uint64_t chains_ = 0;
@@ -66,10 +68,14 @@ Result<void> TensorTest::steps() {
     return {};
   }
   const int capability = device_.info().compute_capability.value_or(0);
-  forms_ = tensor_forms_for(capability);
-  if (forms_.empty()) {
+  choose_forms(capability);
+  if (forms_.empty() && verdict_.not_judged.empty()) {
     set(VerdictStatus::not_supported, fmt::format("compute capability {}.{} has no tensor cores",
                                                   capability / 10, capability % 10));
+    return {};
+  }
+  if (forms_.empty()) {
+    set(VerdictStatus::not_tested, "the driver is too old: " + verdict_.not_judged.front());
     return {};
   }
   // A random seed holds for the process: the answers to it are computed once.
@@ -81,7 +87,7 @@ Result<void> TensorTest::steps() {
     return {};
   }
   // Others' work may take its turn on the SMs.
-  if (options_.reserve_free_bytes == 0) speed_rule_ = tensor_rate_rule(capability);
+  if (options_.reserve_free_bytes == 0 && is_native_) speed_rule_ = tensor_rate_rule(capability);
   if (options_.inject && options_.inject->kind == FaultClass::slow_clock && !speed_rule_) {
     set(VerdictStatus::not_supported,
         "what the tensor cores of this GPU do in a clock cycle is not known");
@@ -107,6 +113,18 @@ Result<void> TensorTest::steps() {
   }
   conclude();
   return {};
+}
+
+// What the architecture has, and what of it this driver's compiler takes.
+void TensorTest::choose_forms(int capability) {
+  const auto version = device_.info().driver_version;
+  const auto all = tensor_forms_for(capability);
+  forms_ = tensor_forms_for(capability, version);
+  is_native_ = !forms_.empty() && forms_.front() == all.front();
+  for (const TensorForm* form : all)
+    if (std::ranges::find(forms_, form) == forms_.end())
+      verdict_.not_judged.push_back(
+          fmt::format("{}: {}", form->name, why_no_image(form->kernel->cuda, capability, version)));
 }
 
 Result<bool> TensorTest::run_form(TensorRunner& runner, std::size_t index, double share_ms) {
@@ -209,7 +227,7 @@ bool TensorTest::judge_speeds(const TensorForm& form, const Tally& tally) {
 
 void TensorTest::conclude() {
   const int capability = device_.info().compute_capability.value_or(0);
-  const bool burns = capability < 100;
+  const bool burns = capability < 100 && is_native_;
   set_metric("chains_checked", static_cast<double>(chains_), "1");
   set_metric(burns ? "burn_duration" : "longest_form_duration", burn_s_, "s");
   verdict_.metrics.push_back(
@@ -225,8 +243,10 @@ void TensorTest::conclude() {
       fmt::format("{} forms of matrix instruction on all {} SMs, every sum exact; {:.3g} s of {}{}",
                   forms_.size(), total, burn_s_, forms_.front()->name,
                   burns ? " as a burn"
-                        : ", which is no burn on this architecture: mma.sync does not reach its "
-                          "tensor cores' full rate"));
+                        : ", which does not reach the full rate of these tensor cores and is "
+                          "therefore no burn"));
+  if (!verdict_.not_judged.empty())
+    verdict_.reason += fmt::format("; not judged: {}", join(verdict_.not_judged, "; "));
 }
 
 }  // namespace

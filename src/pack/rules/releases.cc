@@ -9,21 +9,6 @@
 namespace gpuready::pack {
 namespace {
 
-constexpr CudaRelease kReleases[] = {
-    // CUDA   PTX    driver
-    {"9.0", "6.0", "384.81"},     {"9.1", "6.1", "390.46"},     {"9.2", "6.2", "396.26"},
-    {"10.0", "6.3", "410.48"},    {"10.1", "6.4", "418.39"},    {"10.2", "6.5", "440.33"},
-    {"11.0", "7.0", "450.36.06"}, {"11.1", "7.1", "455.23"},    {"11.2", "7.2", "460.27.03"},
-    {"11.3", "7.3", "465.19.01"}, {"11.4", "7.4", "470.42.01"}, {"11.5", "7.5", "495.29.05"},
-    {"11.6", "7.6", "510.39.01"}, {"11.7", "7.7", "515.43.04"}, {"11.8", "7.8", "520.61.05"},
-    {"12.0", "8.0", "525.60.13"}, {"12.1", "8.1", "530.30.02"}, {"12.2", "8.2", "535.54.03"},
-    {"12.3", "8.3", "545.23.06"}, {"12.4", "8.4", "550.54.14"}, {"12.5", "8.5", "555.42.02"},
-    {"12.6", "8.5", "560.28.03"}, {"12.7", "8.6", "565.57.01"}, {"12.8", "8.7", "570.26"},
-    {"12.9", "8.8", "575.51.03"}, {"13.0", "9.0", "580.65.06"}, {"13.1", "9.1", "590.44.01"},
-    {"13.2", "9.2", "595"},       {"13.3", "9.3", ""},          {"13.4", "9.4", ""},
-    {"13.5", "9.5", ""},
-};
-
 // NVIDIA, "CUDA Compatibility", minor version compatibility.
 struct Floor {
   int major;
@@ -66,30 +51,15 @@ const NvidiaArchitecture* known_up_to(const CudaTarget& gpu) {
 
 }  // namespace
 
-std::span<const CudaRelease> cuda_releases() { return kReleases; }
-
 std::optional<Version> cuda_of_driver(const Version& driver) {
   std::optional<Version> cuda;
-  for (const auto& release : kReleases) {
+  for (const auto& release : cuda_releases()) {
     if (release.driver.empty()) continue;
     // A branch is of one release from its first driver on, betas included.
     if (version_of(release.driver).major() > driver.major()) break;
     cuda = version_of(release.cuda);
   }
   return cuda;
-}
-
-std::optional<Version> ptx_isa_of_cuda(const Version& cuda) {
-  std::optional<Version> isa;
-  for (const auto& release : kReleases)
-    if (version_of(release.cuda) <= cuda) isa = version_of(release.ptx_isa);
-  return isa;
-}
-
-const CudaRelease* release_of_ptx(const Version& isa) {
-  for (const auto& release : kReleases)
-    if (version_of(release.ptx_isa) >= isa) return &release;
-  return nullptr;
 }
 
 std::optional<Version> least_driver_of_cuda(int major) {
@@ -101,7 +71,7 @@ std::optional<Version> least_driver_of_cuda(int major) {
 DriverSpan drivers_of(const CudaTarget& gpu) {
   DriverSpan span;
   if (const auto* known = known_up_to(gpu))
-    for (const auto& release : kReleases)
+    for (const auto& release : cuda_releases())
       if (!release.driver.empty() && version_of(release.cuda) >= version_of(known->first_cuda)) {
         span.first = version_of(release.driver);
         break;

@@ -1,6 +1,5 @@
-// What each CUDA release brought and wants. Sources: NVIDIA, "CUDA Toolkit Release Notes", tables
-// of driver versions (Linux); "PTX ISA", release history; machine/architectures.h for the
-// architectures.
+// What CUDA releases want of drivers and GPUs; the releases themselves are in base/cuda_releases.h.
+// Sources: NVIDIA, "CUDA Toolkit Release Notes"; machine/architectures.h for the architectures.
 #pragma once
 
 #include <optional>
@@ -8,23 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/cuda_releases.h"
 #include "base/text.h"
 #include "pack/code/target.h"
 
 namespace gpuready::pack {
 
-struct CudaRelease {
-  std::string_view cuda, ptx_isa;
-  std::string_view driver;  // the first that is of this release; empty: not known
-};
-std::span<const CudaRelease> cuda_releases();  // oldest first
-
 // The CUDA version that a driver is of, by its version: "535.104.05" is of 12.2.
 std::optional<Version> cuda_of_driver(const Version& driver);
-// The newest PTX that a driver of this CUDA version compiles.
-std::optional<Version> ptx_isa_of_cuda(const Version& cuda);
-// The first release that compiles this PTX; nothing for one that is newer than the table.
-const CudaRelease* release_of_ptx(const Version& isa);
 // The first driver on which programs of this CUDA major version run, through NVIDIA's compatibility
 // of minor versions; nothing for a major that is newer than the table.
 std::optional<Version> least_driver_of_cuda(int major);

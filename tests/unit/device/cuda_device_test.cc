@@ -96,6 +96,28 @@ TEST(CudaDevice, NoImageForTheArchitectureIsNotLoaded) {
   EXPECT_NE(text.find("no code for compute capability 9.0"), std::string::npos) << text;
 }
 
+std::string image_of(std::string_view text) { return std::string(text) + "\n.target sm_50\n"; }
+
+TEST(CudaDevice, TheImageIsTheNewestThatTheDriverCompiles) {
+  static const std::string kOld = image_of(".version 6.0"), kNew = image_of(".version 8.4");
+  const auto image = [](const std::string& text, int capability) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+    return KernelImage{bytes, bytes + text.size(), capability, false};
+  };
+  const KernelImage images[] = {image(kOld, 50), image(kNew, 89)};
+  EXPECT_EQ(best_image(images, 89, 12040), &images[1]);
+  EXPECT_EQ(best_image(images, 89, 12020), &images[0]);
+  EXPECT_EQ(best_image(images, 80, 12040), &images[0]) << "the GPU is older";
+  EXPECT_EQ(best_image(images, 89, 99000), &images[1]) << "a driver newer than the table";
+  EXPECT_EQ(best_image(images, 89, std::nullopt), &images[1]) << "tried where it is not known";
+  EXPECT_EQ(best_image(images, 89, 8000), nullptr);
+  EXPECT_EQ(best_image(images, 37, 13000), nullptr);
+  EXPECT_EQ(why_no_image(images, 37, 13000), "has no code for compute capability 3.7");
+  EXPECT_EQ(why_no_image({&images[1], 1}, 89, 12020),
+            "needs PTX 8.4 (driver 550.54.14 or newer), which this driver, of CUDA 12.2, does not "
+            "compile");
+}
+
 TEST(CudaDevice, AfterAStickyErrorEveryCallReturnsIt) {
   EXPECT_EQ(in_child("fail=cuMemcpyHtoDAsync_v2:719",
                      [] { return call_after_failed_copy(**open_cuda_device(kFakeGpu0)); }),

@@ -113,13 +113,13 @@ TEST(HipDevice, ATargetWithoutCodeNamesThoseThatHaveSome) {
   EXPECT_TRUE(has(text, "gfx90a")) << text;
 }
 
-TEST(HipDevice, ARefusedCodeObjectIsNoFaultOfTheDevice) {
+TEST(HipDevice, ARefusedCodeObjectIsToldAsRefused) {
   const auto text = in_hip_child("mach=0x36", [] {  // the GPU is a gfx1030
     auto device = open_hip_device(kFakeHipGpu0);
     auto error = (*device)->prepare(kMemoryWrite).error();
     return std::to_string(static_cast<int>((*device)->fault_of(error))) + " " + error.message;
   });
-  EXPECT_TRUE(has(text, number(DeviceFault::cannot_load) + "hipModuleLoadData")) << text;
+  EXPECT_TRUE(has(text, number(DeviceFault::refuses_code) + "hipModuleLoadData")) << text;
   EXPECT_TRUE(has(text, "(209)")) << text;
   EXPECT_TRUE(has(text, "the embedded code for gfx90a")) << text;
 }

@@ -312,7 +312,7 @@ TEST(BandwidthTest, AllTogetherReportsRatesOfItsOwn) {
 TEST(BandwidthTest, ErrorsMidwayAreJudgedByTheirMeaning) {
   EXPECT_EQ(on_fake(",launch_error=719@3").status, VerdictStatus::failed);
   EXPECT_EQ(on_fake(",launch_error=999@3").status, VerdictStatus::inconclusive);
-  EXPECT_EQ(on_fake(",ptx=5.0").status, VerdictStatus::not_supported);
+  EXPECT_EQ(on_fake(",ptx=5.0").status, VerdictStatus::failed);
   EXPECT_EQ(on_fake(",free=4KiB").status, VerdictStatus::not_tested);
 }
 

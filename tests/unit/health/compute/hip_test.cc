@@ -55,8 +55,8 @@ TEST(HipComputeTest, AKernelThatEndsInAnErrorFails) {
   EXPECT_EQ(test_fake("launch_error=719@2").status, VerdictStatus::failed);
 }
 
-TEST(HipComputeTest, ARefusedCodeObjectIsNotSupported) {
-  EXPECT_EQ(test_fake("mach=0x36").status, VerdictStatus::not_supported);
+TEST(HipComputeTest, ARefusedCodeObjectFails) {
+  EXPECT_EQ(test_fake("mach=0x36").status, VerdictStatus::failed);
 }
 
 }  // namespace

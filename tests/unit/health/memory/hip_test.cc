@@ -62,8 +62,8 @@ TEST(HipMemoryTest, WhatIsNotGrantedIsNotTested) {
   EXPECT_EQ(test_fake("fail=hipMalloc:2").status, VerdictStatus::not_tested);
 }
 
-TEST(HipMemoryTest, ARefusedCodeObjectIsNotSupported) {
-  EXPECT_EQ(test_fake("mach=0x36").status, VerdictStatus::not_supported);
+TEST(HipMemoryTest, ARefusedCodeObjectFails) {
+  EXPECT_EQ(test_fake("mach=0x36").status, VerdictStatus::failed);
 }
 
 TEST(HipMemoryTest, AMemoryErrorOfTheGpuFailsAndIsNamed) {

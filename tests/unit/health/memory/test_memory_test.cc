@@ -134,10 +134,23 @@ TEST(MemoryTest, OtherErrorsMidwayAreJudgedByTheirMeaning) {
   EXPECT_EQ(test_fake("launch_error=999@4").status, VerdictStatus::inconclusive);
 }
 
-TEST(MemoryTest, CodeThatDoesNotLoadIsNotSupported) {
+// What the driver claims to load, it must load; what it was told not to load says nothing about it.
+TEST(MemoryTest, CodeThatTheDriverRefusesIsJudgedByItsClaim) {
+  for (const int code : {200, 209, 218, 221, 222, 300, 700, 719}) {
+    const Verdict v = test_fake("fail=cuModuleLoadDataEx:" + std::to_string(code));
+    EXPECT_EQ(v.status, VerdictStatus::failed) << code << ": " << v.reason;
+    EXPECT_EQ(v.error_code, code);
+  }
+  EXPECT_EQ(test_fake("fail=cuModuleLoadDataEx:223").status, VerdictStatus::not_tested);
   const Verdict v = test_fake("ptx=5.0");
-  EXPECT_EQ(v.status, VerdictStatus::not_supported);
-  EXPECT_TRUE(says(v, "the PTX is newer than this driver")) << v.reason;
+  EXPECT_EQ(v.status, VerdictStatus::failed) << "it claims to be of CUDA 13.0";
+  EXPECT_TRUE(says(v, "refuses code that it must be able to load")) << v.reason;
+}
+
+TEST(MemoryTest, ADriverThatIsTooOldIsNotJudged) {
+  const Verdict v = test_fake("cuda=8.0");
+  EXPECT_EQ(v.status, VerdictStatus::inconclusive);
+  EXPECT_TRUE(says(v, "needs PTX 6.0 (driver 384.81 or newer)")) << v.reason;
 }
 
 TEST(MemoryTest, ShortLaunchesCoverTheSame) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
 namespace gpuready {
@@ -103,6 +104,34 @@ TEST(TensorForms, EachCapabilityHasTheNewestOfEachKind) {
     EXPECT_EQ(names_for(blackwell).front(), "bf16 mma");
     EXPECT_EQ(names_for(blackwell).size(), 6u);
   }
+}
+
+// By the PTX ISA's own "introduced in" of each instruction: mma m8n8k4 6.4, Turing's 6.5, bf16 and
+// m16n8k16 7.0, wgmma 8.0, fp8 8.4.
+TEST(TensorForms, AnOldDriverGetsTheFormsThatItCompiles) {
+  struct Driver {
+    int cuda, ptx;
+  };
+  constexpr Driver kDrivers[] = {{9000, 60},  {10000, 63}, {10010, 64}, {10020, 65}, {11000, 70},
+                                 {11080, 78}, {12000, 80}, {12020, 82}, {12030, 83}, {12040, 84},
+                                 {12060, 85}, {12080, 87}, {13000, 90}};
+  for (const int capability : {50, 53, 61, 70, 75, 80, 86, 89, 90, 100, 120})
+    for (const Driver& driver : kDrivers) {
+      SCOPED_TRACE(testing::Message() << capability << " with PTX " << driver.ptx);
+      const auto has = [&](int from, int ptx) { return capability >= from && driver.ptx >= ptx; };
+      const auto forms = tensor_forms_for(capability, driver.cuda);
+      std::set<std::string_view> names;
+      for (const TensorForm* form : forms) names.insert(form->kernel->name);
+      EXPECT_EQ(names.size(), forms.size());
+      const bool hopper = capability == 90 && driver.ptx >= 80;
+      EXPECT_EQ(names.contains("gpuready_tensor_bf16_wgmma"), hopper);
+      EXPECT_EQ(names.contains("gpuready_tensor_bf16_m16n8k16"), has(80, 70));
+      EXPECT_EQ(names.contains("gpuready_tensor_fp8_e4m3_m16n8k32"), has(89, 84) && !hopper);
+      EXPECT_EQ(names.contains("gpuready_tensor_fp16_m16n8k8"), has(75, 65) && !has(80, 70));
+      EXPECT_EQ(names.contains("gpuready_tensor_fp16_m8n8k4"), has(70, 64) && !has(75, 65));
+      EXPECT_EQ(forms.empty(), !has(70, 64));
+      if (has(80, 70)) EXPECT_EQ(forms.front()->type, TensorType::bf16) << "the burn's";
+    }
 }
 
 TEST(TensorForms, WhatIsLaunchedIsTheShapeThatTheFormDescribes) {
