@@ -246,6 +246,42 @@ def unknown_use(binary):
         holder.wait()
 
 
+def library_path(name):
+    """As the loader finds it."""
+    import ctypes
+    ctypes.CDLL(name)
+    return next(line.split()[-1] for line in open("/proc/self/maps") if name.split(".so")[0] in line)
+
+
+def named_libraries(binary):
+    """The real libraries, named by variables: tested, marked in every form, and nothing is proven."""
+    named = {"GPUREADY_LIBNVML": library_path("libnvidia-ml.so.1"), "GPUREADY_LIBCUDA": library_path("libcuda.so.1")}
+    for variable, path in named.items():
+        env = dict(os.environ, **{variable: path})
+        mark = f"{variable}={path}"
+        with tempfile.TemporaryDirectory() as folder:
+            forms = {form: f"{folder}/report.{form}" for form in ("html", "md", "prom")}
+            report = check_json(binary, *(f"--{form}={file}" for form, file in forms.items()), expect=4, env=env)
+            for form, file in forms.items():
+                need(path in open(file).read(), f"{variable} is not named in the {form} report")
+        need(all(v["status"] == "passed" for v in report["verdicts"] if v["test"] in ("memory", "compute")), "tested")
+        need(mark in report["conclusion"] and "ready" not in report["conclusion"], report["conclusion"])
+        need(path in run(binary, "gpu-test", expect=1, env=env).stdout, "gpu-test names it")
+        check_json(binary, expect=0, env=dict(env, GPUREADY_TRUST_NAMED_LIBRARIES="1"))
+        refused = run(binary, "check", expect=2, env=dict(env, GPUREADY_STRICT="1"))
+        need(mark in refused.stderr, refused.stderr)
+    print(", ".join(named) + ": exit 4, marked in every form, refused by GPUREADY_STRICT")
+
+
+def refused_code(binary):
+    """The driver is told to compile no PTX, so it loads none of ours."""
+    report = check_json(binary, expect=(1, 4), env=dict(os.environ, CUDA_DISABLE_PTX_JIT="1", CUDA_CACHE_DISABLE="1"))
+    told = [v for v in report["verdicts"] if v["test"] in ("memory", "compute")]
+    need(told and all(v["status"] != "passed" for v in told), f"passed without code: {told}")
+    need("0 of" in report["conclusion"], report["conclusion"])
+    print("; ".join(sorted({f"{v['status']}: {v['reason']}" for v in told})))
+
+
 def killed_parent(binary):
     """The command is killed in the middle: within 5 s no worker runs and the GPU's memory is free again."""
     before = memory_used_mib()

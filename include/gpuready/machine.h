@@ -356,6 +356,9 @@ struct Machine {
   std::string source;              // "live", "recorded", "scripted"
   bool full = false;               // the CUDA driver, Vulkan, ... were asked as well
   std::vector<std::string> fakes;  // backends claimed by a fake; empty: nothing is
+  // Libraries and programs that environment variables name in place of the system's, by variable:
+  // what they answered says nothing about the system's driver.
+  std::map<std::string, std::string> named_libraries;
   SystemState system;
   Container container;
   Visibility visibility;

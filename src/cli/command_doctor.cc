@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "doctor/diagnose.h"
 #include "host/recording.h"
+#include "machine/named_libraries.h"
 #include "report/conclude.h"
 #include "report/ignore.h"
 
@@ -38,7 +39,8 @@ int run_doctor(const DoctorOptions& options) {
   ignore_findings(*ignored, report);
   note_ignored(*ignored, report);
   report.duration_ms = elapsed_ms(start);
-  conclude(report, {.required_gpus = options.require_gpu});
+  conclude(report, {.required_gpus = options.require_gpu,
+                    .trust_named_libraries = trusts_named_libraries(**host)});
   return deliver(report, options.globals);
 }
 

@@ -10,6 +10,7 @@
 #include "cli/gpu_test_result.h"
 #include "cli/health_tests.h"
 #include "cli/options.h"
+#include "machine/named_libraries.h"
 
 namespace gpuready::cli {
 namespace {
@@ -64,7 +65,7 @@ int run_gpu_test(GpuTestOptions options) {
         *machine, tests, true, start,
         WorkerLimits::within(milliseconds(*timeout_s * 1e3 - kTimeToAnswerMs - elapsed_ms(start))));
 
-  const auto result = gpu_test_result(*machine, verdicts);
+  const auto result = gpu_test_result(*machine, verdicts, trusts_named_libraries(**host));
   const std::string text = gpu_test_text(result);
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);

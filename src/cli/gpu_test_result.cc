@@ -7,6 +7,7 @@
 
 #include "base/cuda_errors.h"
 #include "base/text.h"
+#include "machine/named_libraries.h"
 #include "machine/sources.h"
 #include "value/about.h"
 
@@ -117,13 +118,20 @@ std::optional<int> cuda_version_number(const NvidiaDriver& nvidia) {
 
 }  // namespace
 
-GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>& verdicts) {
+GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>& verdicts,
+                              bool trust_named_libraries) {
   GpuTestResult result;
+  result.named_libraries = named_libraries_text(machine.named_libraries);
   result.kernel_release = machine.system.kernel_release;
   result.cuda_version = cuda_version_number(machine.nvidia);
   result.cuda_failure = cuda_start_failure(machine.nvidia);
   result.nvml_failure = nvml_start_failure(machine.nvidia);
   if (!result.nvml_failure) result.gpus = describe_gpus(machine, verdicts);
+  if (!result.named_libraries.empty() && !trust_named_libraries)
+    for (GpuTestGpu& gpu : result.gpus)
+      if (!gpu.failure && !gpu.handle_failure)
+        gpu.failure = {kCudaUnknown, fmt::format("it passed through {}, not the system's driver",
+                                                 result.named_libraries)};
   return result;
 }
 

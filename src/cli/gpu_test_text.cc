@@ -42,6 +42,8 @@ std::string gpu_test_text(const GpuTestResult& result) {
     return out + fmt::format("Failed to initialize NVML: {}\n", one_line(*result.nvml_failure));
   if (result.count_failure)
     return out + fmt::format("Failed to get GPU count: {}\n", one_line(*result.count_failure));
+  if (!result.named_libraries.empty())
+    out += fmt::format("Not the system's driver: {}\n", neutral(result.named_libraries));
   out += fmt::format("Found {} GPUs:\n", result.gpus.size());
   for (std::size_t i = 0; i < result.gpus.size(); ++i) {
     const GpuTestGpu& gpu = result.gpus[i];

@@ -26,6 +26,7 @@ struct GpuTestResult {
   std::optional<std::string> nvml_failure;   // then the output stops there
   std::optional<std::string> count_failure;  // likewise
   std::vector<GpuTestGpu> gpus;              // by NVML index
+  std::string named_libraries;               // "GPUREADY_LIBCUDA=...": they answered; empty: none
 };
 
 std::string gpu_test_text(const GpuTestResult& result);

@@ -83,9 +83,10 @@ Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
 }
 
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options) {
-  const auto fakes = choose_fakes(host, globals.fake);
+  const auto fakes = choose_fakes(host, globals.fake, true);
   if (!fakes) return std::unexpected(fakes.error());
   options.fakes = *fakes;
+  options.is_gpuready = true;
   if (globals.timeout_s)
     options.probe_timeout = std::chrono::milliseconds(static_cast<long>(*globals.timeout_s * 1000));
   return inspect(host, options);

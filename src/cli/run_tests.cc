@@ -22,6 +22,7 @@
 #include "health/throttle.h"
 #include "host/network.h"
 #include "host/xid_listener.h"
+#include "machine/named_libraries.h"
 #include "report/conclude.h"
 #include "report/exit_rules.h"
 #include "report/ignore.h"
@@ -216,7 +217,8 @@ int run_tests(std::string command, const TestCommand& options) {
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
                     .devices = options.globals.devices,
-                    .test_gpus = test_gpus});
+                    .test_gpus = test_gpus,
+                    .trust_named_libraries = trusts_named_libraries(**host)});
   report.exit = unless_interrupted(report.exit, interrupted());
   return deliver(report, options.globals);
 }

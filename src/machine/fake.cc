@@ -1,8 +1,11 @@
 #include "machine/fake.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
+#include "machine/named_libraries.h"
 #include "machine/sources.h"
 
 namespace gpuready {
@@ -16,6 +19,7 @@ constexpr Backend kBackends[] = {
     {"rocm", "", "ROCm", Vendor::amd},           {"vulkan", "", "Vulkan", Vendor::other},
     {"wgpu", "webgpu", "WebGPU", Vendor::other}, {"opengl", "", "OpenGL", Vendor::other},
 };
+constexpr const char* kStrictVariables[] = {"GPUREADY_STRICT", "BITNET_STRICT_NO_FAKE_GPU"};
 constexpr std::string_view kSeparators = ",;| \t\r\n";
 
 std::string known_names() {
@@ -28,12 +32,13 @@ std::string known_names() {
   return out + "gpu, none";
 }
 
+}  // namespace
+
 bool is_set(const std::optional<std::string>& value) {
   if (!value) return false;
   const auto text = to_lower(trim(*value));
   return !text.empty() && text != "0" && text != "false" && text != "no" && text != "off";
 }
-}  // namespace
 
 Result<std::vector<std::string>> parse_fakes(std::string_view spec) {
   std::vector<std::string_view> wanted;
@@ -65,7 +70,17 @@ Result<std::vector<std::string>> parse_fakes(std::string_view spec) {
   return fakes;
 }
 
-Result<std::vector<std::string>> choose_fakes(Host& host, const std::optional<std::string>& flag) {
+Result<std::vector<std::string>> choose_fakes(Host& host, const std::optional<std::string>& flag,
+                                              bool is_gpuready) {
+  const char* strict = nullptr;
+  for (const char* variable : kStrictVariables)
+    if (!strict && is_set(host.environment(variable))) strict = variable;
+  if (strict)
+    if (const auto named = named_libraries(host, is_gpuready); !named.empty())
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{} is set, but {} forbids libraries that variables name: unset one "
+                              "of the two",
+                              named_libraries_text(named), strict));
   std::optional<std::string> spec = flag;
   std::string from = "--fake";
   for (const char* variable : {"GPUREADY_FAKE", "BITNET_GPU_FAKE"}) {
@@ -74,9 +89,8 @@ Result<std::vector<std::string>> choose_fakes(Host& host, const std::optional<st
     from = variable;
   }
   if (!spec) return std::vector<std::string>{};
-  for (const char* variable : {"GPUREADY_STRICT", "BITNET_STRICT_NO_FAKE_GPU"})
-    if (is_set(host.environment(variable)))
-      return fail(ErrorKind::bad_input, from + " is given, but " + variable + " forbids fakes");
+  if (strict)
+    return fail(ErrorKind::bad_input, from + " is given, but " + strict + " forbids fakes");
   return parse_fakes(*spec);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "machine/named_libraries.h"
 #include "machine/sources.h"
 
 namespace gpuready {
@@ -181,12 +182,11 @@ void ask_probes(Host& host, Machine& machine, const InspectOptions& options, Tim
 }  // namespace
 
 Machine inspect(Host& host, const InspectOptions& options) {
+  const bool deep = options.libraries || options.full;
   Machine machine;
   machine.source = name_of(host.kind());
   machine.full = options.full;
   Timed timed(machine, host.kind() == HostKind::live);
-  const bool deep = options.libraries || options.full;
-
   if (options.fakes.empty()) {  // before all else, so that NVML's answer is made meanwhile
     timed("pci devices", [&] { find_pci(host, machine); });
     if (deep) expect_nvml(host, machine, options);
@@ -199,6 +199,7 @@ Machine inspect(Host& host, const InspectOptions& options) {
     finish_gpus(machine);
     return machine;
   }
+  if (deep) machine.named_libraries = named_libraries(host, options.is_gpuready);
   timed("pci", [&] { read_pci(host, machine); });
   timed("nvidia files", [&] { read_nvidia_files(host, machine); });
   timed("jetson files", [&] { read_jetson_files(host, machine); });

@@ -15,6 +15,7 @@ struct InspectOptions {
   bool kernel_log = false;              // read it (full implies it)
   bool counters = false;                // every counter that NVML has (full implies it)
   std::vector<std::string> fakes = {};  // backends to claim, already parsed (fake.h)
+  bool is_gpuready = false;  // this process is the program, not one that uses the library
   std::chrono::milliseconds probe_timeout{30'000};  // plus 10 s for each GPU
 };
 

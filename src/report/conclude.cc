@@ -8,8 +8,10 @@
 #include "base/units.h"
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
+#include "machine/named_libraries.h"
 #include "report/exit_rules.h"
 #include "report/ignore.h"
+#include "report/readiness.h"
 #include "value/about.h"
 
 namespace gpuready {
@@ -25,22 +27,6 @@ Severity worst(const Finding& finding) {
   Severity severity = finding.severity;
   for (const Finding& inner : finding.explains) severity = std::max(severity, worst(inner));
   return severity;
-}
-
-bool has_verdict(const Report& report, const Gpu& gpu, VerdictStatus status) {
-  if (!report.verdicts) return false;
-  return std::any_of(report.verdicts->begin(), report.verdicts->end(), [&](const Verdict& verdict) {
-    return is_about(verdict, gpu) && verdict.status == status;
-  });
-}
-
-// Something was tested, and nothing that was asked for is missing or bad. What no device of its
-// kind can do is not missing.
-bool passed_all(const Report& report, const Gpu& gpu) {
-  using enum VerdictStatus;
-  for (const VerdictStatus status : {failed, not_tested, timed_out, inconclusive})
-    if (has_verdict(report, gpu, status)) return false;
-  return has_verdict(report, gpu, passed);
 }
 
 std::string count(std::ptrdiff_t number, std::string_view noun) {
@@ -89,8 +75,14 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
       continue;
     }
     ++tally.usable;
-    if (!passed_all(report, gpu)) continue;
+    const auto verdicts =
+        report.verdicts ? verdicts_about(*report.verdicts, gpu) : std::vector<const Verdict*>{};
+    if (!proves_ready(verdicts)) continue;
     ++tally.ready;
+    tally.core_tests = tally.core_tests && ran_core_tests(verdicts);
+    if (const auto parts = parts_not_judged(verdicts); !parts.empty())
+      tally.not_judged += fmt::format("{}{} (GPU {})", tally.not_judged.empty() ? "" : "; ",
+                                      fmt::join(parts, ", "), gpu.index);
     if (gpu.mig_enabled.value_or(false))
       tally.in_part += (tally.in_part.empty() ? "" : "; ") + share_of(gpu);
   }
@@ -152,11 +144,16 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
                                 report.verdicts->front().subject),
                     problem);
   }
-  const std::string share =
-      tally.in_part.empty() ? "" : fmt::format(" in part ({})", tally.in_part);
-  return sentence(fmt::format("{} of {} {} ready for work{}", tally.ready, count(tally.gpus, "GPU"),
-                              tally.ready == 1 || tally.gpus == 1 ? "is" : "are", share),
-                  problem.empty() ? tally.unusable : problem);
+  std::string text = fmt::format("{} of {} ", tally.ready, count(tally.gpus, "GPU"));
+  if (!report.machine.named_libraries.empty())
+    text += "passed the tests";
+  else if (report.command == "test" && !tally.core_tests)
+    text += "passed the tests that were asked for";
+  else
+    text += tally.ready == 1 || tally.gpus == 1 ? "is ready for work" : "are ready for work";
+  if (!tally.in_part.empty()) text += fmt::format(" in part ({})", tally.in_part);
+  if (!tally.not_judged.empty()) text += "; not judged: " + tally.not_judged;
+  return sentence(std::move(text), problem.empty() ? tally.unusable : problem);
 }
 
 std::string conclude_doctor(const Report& report, const MachineTally& tally) {
@@ -227,7 +224,10 @@ std::vector<GpuAccess> usability(const Report& report) {
 }
 
 void conclude(Report& report, const Requirements& requirements) {
-  const MachineTally counts = tally_of(report, requirements);
+  MachineTally counts = tally_of(report, requirements);
+  report.by_named_libraries =
+      !report.machine.named_libraries.empty() && !requirements.trust_named_libraries;
+  counts.named_libraries = report.by_named_libraries && report.command != "detect";
   report.exit = exit_of(counts);
   std::string text = report.command == "doctor"   ? conclude_doctor(report, counts)
                      : report.command == "detect" ? conclude_detect(report, counts)
@@ -238,6 +238,8 @@ void conclude(Report& report, const Requirements& requirements) {
     text += fmt::format(" Required: {}; found and usable: {}.",
                         count(*requirements.required_gpus, "GPU"), counts.usable);
   text += others(report, counts);
+  if (const auto& named = report.machine.named_libraries; !named.empty())
+    text += fmt::format(" Through {}, not the system's driver.", named_libraries_text(named));
   report.conclusion = std::move(text);
 }
 

@@ -15,6 +15,7 @@ struct Requirements {
   std::optional<int> required_gpus = std::nullopt;  // --require-gpu[=N]
   std::vector<std::string> devices = {};  // --device: only these were asked about; empty: all
   bool test_gpus = true;                  // false: the user asked for no test of a GPU
+  bool trust_named_libraries = false;     // results by them count as the system driver's
 };
 
 // One entry a GPU: may work be given to it? What the machine tells (access_to in

@@ -43,8 +43,11 @@ struct MachineTally {
   bool failed = false;                         // one failed, or had a fault injected
   bool unknown = false;                        // one was not run, or gave no answer
   bool bus_unread = false;                     // none found does not mean that none is here
+  bool named_libraries = false;                // what answered is not the system's driver
+  bool core_tests = true;                      // memory and compute passed on those in `ready`
   std::string unusable = {};                   // the first one and why: "GPU 3: NVML has lost it"
   std::string in_part = {};                    // GPUs of which only MIG instances were tested
+  std::string not_judged = {};                 // parts of tests: "fp8 e4m3 mma (GPU 0)"
 };
 Exit exit_of(const MachineTally& tally);
 

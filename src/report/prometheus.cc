@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "machine/named_libraries.h"
 #include "report/summary.h"
 
 namespace gpuready {
@@ -288,7 +289,8 @@ std::string render_prometheus(const Report& report) {
            {"command", report.command},
            {"driver", report.machine.nvidia.module_version.value_or("")},
            {"cuda", report.machine.nvidia.cuda_version.value_or("")},
-           {"faked", fakes}},
+           {"faked", fakes},
+           {"named_libraries", named_libraries_text(report.machine.named_libraries)}},
           1);
   out.add("gpuready_exit_code", "gauge",
           "0 all holds, 1 unhealthy, 2 usage, 3 required is absent, 4 not known.", {},

@@ -21,6 +21,8 @@ struct Report : Envelope {
   std::vector<Finding> ignored;                  // not counted, as asked (ignore.h)
   std::optional<std::vector<Verdict>> verdicts;  // absent: nothing was to be tested
   std::optional<Samples> samples;                // absent: nothing was to be sampled
+  // Set by conclude(): libraries that variables name answered, so nothing is known of the system's.
+  bool by_named_libraries = false;
 };
 
 Json to_json(const Report& report);  // schema/report.schema.json

@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "health/plan/survey.h"
+#include "machine/named_libraries.h"
 #include "report/conclude.h"
+#include "report/readiness.h"
 #include "report/test_summary.h"
 
 namespace gpuready {
@@ -28,6 +30,12 @@ bool any_test(const GpuSummary& gpu, const Summary& summary,
   });
 }
 
+std::vector<const Verdict*> verdicts_of(const Summary& summary, const GpuSummary& gpu) {
+  std::vector<const Verdict*> verdicts;
+  for (const std::size_t index : gpu.tests) verdicts.push_back(summary.tests[index].verdict);
+  return verdicts;
+}
+
 GpuState state_of(const Report& report, const Summary& summary, const GpuSummary& gpu, GpuUse use,
                   bool warned) {
   using enum VerdictStatus;
@@ -41,6 +49,8 @@ GpuState state_of(const Report& report, const Summary& summary, const GpuSummary
   if (any_test(gpu, summary, {passed})) {
     // One passed test does not speak for another that did not happen.
     if (any_test(gpu, summary, {not_tested})) return GpuState::not_tested;
+    if (!proves_ready(verdicts_of(summary, gpu))) return GpuState::not_tested;
+    if (report.by_named_libraries) return GpuState::not_proven;
     if (warned) return GpuState::attention;
     return gpu.gpu->mig_enabled.value_or(false) ? GpuState::in_part : GpuState::ready;
   }
@@ -141,6 +151,11 @@ Summary summarize(const Report& report) {
   if (!machine.fakes.empty())
     summary.faked = fmt::format("FAKED ({}): these GPUs exist nowhere and nothing ran on them.",
                                 join(machine.fakes, ", "));
+  if (!machine.named_libraries.empty())
+    summary.faked = fmt::format(
+        "NOT THE SYSTEM'S DRIVER ({}): variables name what answered, so this says nothing about "
+        "the driver that programs use.",
+        named_libraries_text(machine.named_libraries));
   const bool real = std::any_of(machine.gpus.begin(), machine.gpus.end(),
                                 [](const Gpu& gpu) { return !gpu.faked; });
   const bool told = std::any_of(report.notes.begin(), report.notes.end(), says_no_gpu);

@@ -27,6 +27,7 @@ enum class GpuState {
   found,       // detected; nothing more was asked
   hidden,      // CUDA_VISIBLE_DEVICES gives this environment other GPUs
   not_ours,    // on the host's bus, and not given to this container or job
+  not_proven,  // it passed, through a library that a variable names
   faked,
 };
 std::string_view to_text(GpuState state);   // for people: "ready", "not ready", ...
@@ -83,7 +84,8 @@ struct GpuSummary {
 };
 
 struct Summary {
-  std::optional<std::string> faked;   // "FAKED (cuda): ..." to be told first
+  // "FAKED (cuda): ...", "NOT THE SYSTEM'S DRIVER (GPUREADY_LIBCUDA=...): ..." to be told first
+  std::optional<std::string> faked;
   std::optional<std::string> no_gpu;  // "No GPU in this machine: ..." unless already told
   std::string conclusion;
   Tone tone = Tone::neutral;  // of the conclusion; never good where no GPU was proven

@@ -30,6 +30,7 @@ constexpr std::array kStates{
     StateWords{GpuState::found, "found", "found", Tone::neutral},
     StateWords{GpuState::hidden, "hidden", "hidden", Tone::neutral},
     StateWords{GpuState::not_ours, "not ours", "not_ours", Tone::neutral},
+    StateWords{GpuState::not_proven, "not proven", "not_proven", Tone::warn},
     StateWords{GpuState::faked, "faked", "faked", Tone::warn},
 };
 const StateWords& words(GpuState state) {

@@ -126,6 +126,9 @@ constexpr void visit_fields(Visitor& visit, Of<Machine>) {
   FIELD(source, "Where the facts come from: live, recorded or scripted.");
   FIELD(full, "True when the CUDA driver, Vulkan and the like were asked as well.");
   visit("faked", &T::fakes, "Backends that a fake claims; absent: nothing is faked.");
+  FIELD(named_libraries,
+        "Drivers' libraries, and the helper program, that environment variables named in place of "
+        "the system's, by variable; absent: none was.");
   FIELD(system, "The host: kernel, CPU, memory, virtualization.", {.always = true});
   FIELD(container, "The container and cgroup that the tool runs in.");
   FIELD(visibility,

@@ -49,6 +49,18 @@ TEST(GpuTestResult, AContainerPassesForTheTwoOfEightThatItWasGiven) {
   EXPECT_TRUE(gpu_test_passed(result));
 }
 
+TEST(GpuTestResult, WhatPassesThroughANamedLibraryFailsUnlessItIsTrusted) {
+  Machine machine = machine_with(1, {0});
+  machine.named_libraries = {{"GPUREADY_LIBCUDA", "/opt/libcuda.so"}};
+  const std::vector<Verdict> passed = {memory_verdict(machine.gpus[0], VerdictStatus::passed)};
+  const auto result = gpu_test_result(machine, passed);
+  EXPECT_FALSE(gpu_test_passed(result));
+  EXPECT_NE(gpu_test_text(result).find("GPUREADY_LIBCUDA=/opt/libcuda.so"), std::string::npos);
+  const auto trusted = gpu_test_result(machine, passed, true);
+  EXPECT_TRUE(gpu_test_passed(trusted));
+  EXPECT_NE(gpu_test_text(trusted).find("GPUREADY_LIBCUDA=/opt/libcuda.so"), std::string::npos);
+}
+
 TEST(GpuTestResult, ALostGpuKeepsItsIndexAndNvmlsCode) {
   Machine machine = machine_with(4, {0, -1, 2, 3});
   machine.gpus[1].errors.push_back(

@@ -45,6 +45,35 @@ TEST(Fake, StrictModeForbidsIt) {
   EXPECT_EQ(choose_fakes(*off, std::nullopt), Names{"cuda"});
 }
 
+TEST(NamedLibraries, AreKnownToTheMachineUnlessNothingIsAsked) {
+  const auto host = scripted(
+      R"("environment":{"GPUREADY_LIBCUDA":"/x/libcuda.so","GPUREADY_LIBNVML":"",
+                        "GPUREADY_HIP_LIBRARY":"/x/libamdhip64.so","GPUREADY_HELPER":"/x/helper"})");
+  std::map<std::string, std::string> named = {{"GPUREADY_LIBCUDA", "/x/libcuda.so"},
+                                              {"GPUREADY_HIP_LIBRARY", "/x/libamdhip64.so"}};
+  EXPECT_EQ(inspect(*host, {}).named_libraries, named) << "whoever uses the library has a helper";
+  named["GPUREADY_HELPER"] = "/x/helper";
+  EXPECT_EQ(inspect(*host, {.is_gpuready = true}).named_libraries, named);
+  EXPECT_TRUE(inspect(*host, {.libraries = false}).named_libraries.empty());
+  EXPECT_TRUE(inspect(*host, {.fakes = {"cuda"}}).named_libraries.empty());
+  EXPECT_TRUE(inspect(*scripted(R"("files":{})"), {}).named_libraries.empty());
+}
+
+TEST(NamedLibraries, AreForbiddenInStrictMode) {
+  for (const char* variable : {"GPUREADY_LIBCUDA", "GPUREADY_LIBNVML", "GPUREADY_LIBNCCL",
+                               "GPUREADY_HIP_LIBRARY", "GPUREADY_VULKAN_LIBRARY"}) {
+    const auto host = scripted(std::string(R"("environment":{"GPUREADY_STRICT":"1",")") + variable +
+                               R"(":"/x"})");
+    const auto refused = choose_fakes(*host, std::nullopt);
+    ASSERT_FALSE(refused) << variable;
+    EXPECT_NE(refused.error().message.find(variable + std::string("=/x")), std::string::npos);
+  }
+  const auto helper =
+      scripted(R"("environment":{"GPUREADY_STRICT":"1","GPUREADY_HELPER":"/x/helper"})");
+  EXPECT_TRUE(choose_fakes(*helper, std::nullopt)) << "whoever uses the library has one";
+  EXPECT_FALSE(choose_fakes(*helper, std::nullopt, true));
+}
+
 TEST(Fake, ReplacesWhatIsThereAndSaysSo) {
   const auto host = scripted(R"("files":{"/sys/bus/pci/devices/0000:17:00.0/class":"0x030200",
     "/sys/bus/pci/devices/0000:17:00.0/vendor":"0x10de"})");

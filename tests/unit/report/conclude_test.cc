@@ -75,6 +75,87 @@ TEST(Conclude, NotTestedIsNeverPassed) {
   EXPECT_EQ(none.exit, Exit::unknown) << "asked for, and not there";
 }
 
+Verdict verdict_about(const Report& report, std::string test, VerdictStatus status) {
+  Verdict verdict = report.verdicts->at(0);
+  verdict.test = std::move(test);
+  verdict.status = status;
+  verdict.reason = "for a reason";
+  return verdict;
+}
+
+// The driver refused the code of one: whatever else passed, the GPU is not ready.
+TEST(Conclude, WithoutMemoryOrComputeNoGpuIsReady) {
+  for (const char* core : {"memory", "compute"})
+    for (const auto status : {VerdictStatus::failed, VerdictStatus::not_tested,
+                              VerdictStatus::not_supported, VerdictStatus::inconclusive}) {
+      auto report = healthy(1);
+      report.verdicts->push_back(verdict_about(report, "compute", VerdictStatus::passed));
+      report.verdicts->push_back(verdict_about(report, "clocks", VerdictStatus::passed));
+      for (Verdict& verdict : *report.verdicts)
+        if (verdict.test == core) verdict.status = status;
+      conclude(report, {});
+      EXPECT_EQ(report.exit, status == VerdictStatus::failed ? Exit::unhealthy : Exit::unknown);
+      EXPECT_EQ(summarize(report).ready, 0) << core << to_string(status);
+      EXPECT_TRUE(report.conclusion->starts_with("0 of 1 GPU")) << *report.conclusion;
+    }
+}
+
+TEST(Conclude, WhatIsDerivedFromOtherFiguresProvesNothing) {
+  auto report = healthy(1);
+  *report.verdicts = {verdict_about(report, "clocks", VerdictStatus::passed)};
+  report.verdicts->push_back(verdict_about(report, "tensor", VerdictStatus::not_supported));
+  EXPECT_EQ(exit_of(report), Exit::unknown);
+  EXPECT_EQ(summarize(report).ready, 0);
+}
+
+TEST(Conclude, WhatNoDeviceOfItsKindHasIsNotMissing) {
+  auto report = healthy(1);
+  report.verdicts->push_back(verdict_about(report, "tensor", VerdictStatus::not_supported));
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_TRUE(report.conclusion->starts_with("1 of 1 GPU is ready for work"));
+}
+
+TEST(Conclude, PartsThatWereNotJudgedAreInTheHeadline) {
+  auto report = healthy(2);
+  report.verdicts->at(1).not_judged = {"fp8 e4m3 mma: needs PTX 8.4", "fp8 e5m2 mma: the same"};
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(report.conclusion,
+            "2 of 2 GPUs are ready for work; not judged: fp8 e4m3 mma, fp8 e5m2 mma (GPU 1).");
+}
+
+TEST(Conclude, AFewTestsByNameMakeNoGpuReady) {
+  auto report = healthy(1);
+  report.command = "test";
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(report.conclusion, "1 of 1 GPU passed the tests that were asked for.");
+}
+
+TEST(Conclude, ALibraryThatAVariableNamesProvesNothing) {
+  for (const char* command : {"check", "test", "doctor", "detect"}) {
+    auto report = healthy(1);
+    report.command = command;
+    report.machine.named_libraries = {{"GPUREADY_LIBCUDA", "/opt/libcuda.so"}};
+    conclude(report, {});
+    EXPECT_EQ(report.exit, command == std::string("detect") ? Exit::ok : Exit::unknown) << command;
+    EXPECT_EQ(summarize(report).ready, 0) << command;
+    EXPECT_EQ(summarize(report).gpus[0].state, GpuState::not_proven);
+    EXPECT_EQ(report.conclusion->find("ready"), std::string::npos) << *report.conclusion;
+    for (const std::string& text :
+         {render_terminal(report, {}), render_markdown(report), render_html(report),
+          render_prometheus(report), to_json(report).dump()})
+      EXPECT_NE(text.find("/opt/libcuda.so"), std::string::npos) << text;
+    conclude(report, {.trust_named_libraries = true});
+    EXPECT_EQ(report.exit, Exit::ok) << command;
+    EXPECT_NE(report.conclusion->find("GPUREADY_LIBCUDA=/opt/libcuda.so"), std::string::npos);
+  }
+  auto none = healthy(0);
+  none.machine.named_libraries = {{"GPUREADY_LIBCUDA", "/opt/libcuda.so"}};
+  EXPECT_EQ(exit_of(none), Exit::ok) << "nothing is claimed";
+}
+
 TEST(Conclude, AnErrorFindingIsOneEvenWhenTheTestPassed) {
   auto report = healthy(1);
   report.findings->push_back(error_about(0));

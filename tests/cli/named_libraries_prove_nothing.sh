@@ -1,0 +1,34 @@
+. "$LIB"
+unset GPUREADY_TRUST_NAMED_LIBRARIES
+[ ! -e /proc/driver/nvidia ] || skip "this machine has a GPU"
+# A healthy machine whose NVML a variable named: the answer is not the driver's.
+healthy=$MACHINES/base-hgx-h100x8/machine.json
+named=GPUREADY_LIBNVML=/opt/other/libnvidia-ml.so
+jq '.environment.GPUREADY_LIBNVML = "/opt/other/libnvidia-ml.so"' "$healthy" >named.json
+expect_exit 0 "$GPUREADY" doctor --replay "$healthy"
+expect_exit 4 "$GPUREADY" doctor --replay named.json --html=named.html --md=named.md --prom=named.prom
+expect_in "Through $named, not the system's driver." "$(tr -s '\n ' ' ' <<<"$out")"
+for form in html md prom; do expect_in "/opt/other/libnvidia-ml.so" "$(cat named.$form)"; done
+expect_exit 4 "$GPUREADY" doctor --replay named.json --json=-
+[ "$(jq -r .machine.named_libraries.GPUREADY_LIBNVML <<<"$out")" = /opt/other/libnvidia-ml.so ] || die "$out"
+# Drivers that play a GPU here.
+export GPUREADY_LIBNVML=$FAKES/fake_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda.so
+expect_exit 1 "$GPUREADY" gpu-test
+expect_in "GPU 0 memory allocation test failed. Error code: 999 (it passed through GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA" "$out"
+GPUREADY_TRUST_NAMED_LIBRARIES=1 expect_exit 0 "$GPUREADY" gpu-test
+expect_in "Not the system's driver: GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA, GPUREADY_LIBNVML=$GPUREADY_LIBNVML" "$out"
+"$GPUREADY" check --json=- >check.json 2>/dev/null </dev/null || true
+expect_in "GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA" "$(jq -r .conclusion check.json)"
+expect_not_in "ready for work" "$(jq -r .conclusion check.json)"
+# Strict: no command goes on.
+for command in check detect doctor test gpu-test; do
+  GPUREADY_STRICT=1 GPUREADY_TRUST_NAMED_LIBRARIES=1 expect_exit 2 "$GPUREADY" $command
+  expect_in "GPUREADY_STRICT forbids libraries that variables name" "$err"
+done
+unset GPUREADY_LIBNVML GPUREADY_LIBCUDA
+# The program itself as its helper is what runs anyway.
+GPUREADY_STRICT=1 GPUREADY_HELPER=$GPUREADY expect_exit 0 "$GPUREADY" detect
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$GPUREADY" >helper
+chmod +x helper
+GPUREADY_STRICT=1 GPUREADY_HELPER=$PWD/helper expect_exit 2 "$GPUREADY" detect
+expect_in "GPUREADY_HELPER=$PWD/helper" "$err"
