@@ -49,9 +49,11 @@ struct MemoryLimit {
 };
 
 struct Job {
-  std::string program;            // a path, or a name looked up in PATH
+  std::string program;            // a path, or a name looked up in PATH (jobs/program.h)
   std::vector<std::string> args;  // without argv[0]
-  // Changes to the environment: a value sets the variable, nothing removes it.
+  // Which of our variables it is given; null: all. Of PATH it is then given only_our_folders().
+  bool (*keeps)(std::string_view name) = nullptr;
+  // Changes to these: a value sets the variable, nothing removes it.
   std::vector<std::pair<std::string, std::optional<std::string>>> env;
   std::string input;  // what it reads on stdin; empty: /dev/null
   JobLimits limits;

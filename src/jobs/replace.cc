@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "jobs/program.h"
+
 namespace gpuready {
 
 Error replace_program(const std::string& path, const std::vector<std::string>& args,
@@ -22,11 +24,13 @@ Error replace_program(const std::string& path, const std::vector<std::string>& a
 }
 
 Error replace_by_command(std::span<const std::string> command) {
+  const auto program = find_program(command[0]);
+  if (!program) return program.error();
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_DFL);
   std::vector<char*> argv;
   for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  ::execvp(argv[0], argv.data());
+  ::execve(program->c_str(), argv.data(), environ);
   return fail_errno("cannot start " + command[0], errno).error();
 }
 

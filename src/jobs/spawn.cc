@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +20,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+
+#include "jobs/program.h"
 
 extern char** environ;
 
@@ -66,9 +67,13 @@ std::vector<std::string> changed_environment(const Job& job) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const auto name = text.substr(0, text.find('='));
-    bool replaced = false;
+    bool replaced = job.keeps != nullptr && !job.keeps(name);
     for (const auto& change : job.env) replaced |= change.first == name;
-    if (!replaced) out.emplace_back(text);
+    if (replaced) continue;
+    if (job.keeps != nullptr && name == "PATH")
+      out.push_back("PATH=" + only_our_folders(std::string(text.substr(name.size() + 1))));
+    else
+      out.emplace_back(text);
   }
   for (const auto& [name, value] : job.env)
     if (value) out.push_back(name + "=" + *value);
@@ -81,37 +86,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   for (auto& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;
-}
-
-// 0, or why it cannot be run.
-int cannot_run(const std::string& path) {
-  struct stat facts{};
-  if (stat(path.c_str(), &facts) != 0) return errno;
-  if (!S_ISREG(facts.st_mode)) return EACCES;
-  return access(path.c_str(), X_OK) == 0 ? 0 : errno;
-}
-
-// Where PATH finds the program, as execvp() would.
-Result<std::string> find_program(const std::string& name) {
-  const std::string what = "cannot start " + name;
-  if (name.empty() || name.contains('\0')) return fail_errno(what, ENOENT);
-  if (name.contains('/')) {
-    if (const int error = cannot_run(name); error != 0) return fail_errno(what, error);
-    return name;
-  }
-  const char* path = std::getenv("PATH");
-  std::string_view folders = path != nullptr ? path : "/bin:/usr/bin";
-  int error = ENOENT;
-  while (true) {
-    const auto colon = folders.find(':');
-    const auto folder = folders.substr(0, colon);
-    const std::string found = folder.empty() ? name : std::string(folder) + "/" + name;
-    const int why = cannot_run(found);
-    if (why == 0) return found;
-    if (why == EACCES) error = EACCES;
-    if (colon == folders.npos) return fail_errno(what, error);
-    folders.remove_prefix(colon + 1);
-  }
 }
 
 // All that the child needs, made before it is: it may not allocate.

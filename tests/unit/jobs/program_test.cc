@@ -1,0 +1,164 @@
+// Which program root runs, and which variables programs of others get.
+#include "jobs/program.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+#include "jobs/job.h"
+#include "jobs/trusted_path.h"
+#include "jobs/variables.h"
+
+namespace gpuready {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uid_t kAnother = 4711;
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
+  ~Folder() { fs::remove_all(path); }
+  // A program that tells its folder.
+  std::string program(const std::string& below, const std::string& name) const {
+    fs::create_directories(path + "/" + below);
+    const std::string file = path + "/" + below + "/" + name;
+    std::ofstream(file) << "#!/bin/sh\necho " << below << "\n";
+    ::chmod(file.c_str(), 0755);
+    return file;
+  }
+  std::string path = GPUREADY_BINARY_DIR "/programXXXXXX";
+};
+
+// Sets PATH for as long as it lives.
+class Path {
+ public:
+  explicit Path(const std::string& value) { ::setenv("PATH", value.c_str(), 1); }
+  ~Path() { ::setenv("PATH", before_.c_str(), 1); }
+
+ private:
+  std::string before_ = std::getenv("PATH");
+};
+
+std::string why_not(const std::string& path) {
+  const auto ours = check_only_ours(path);
+  return ours ? std::string() : ours.error().message;
+}
+
+TEST(TrustedPath, NamesWhatAnotherUserMayWrite) {
+  const Folder folder;
+  if (!why_not(folder.path).empty()) GTEST_SKIP() << "built where others may write";
+  const std::string program = folder.program("a/b", "tool");
+  EXPECT_EQ(why_not(program), "");
+  ::chmod(program.c_str(), 0777);
+  EXPECT_TRUE(contains(why_not(program), "/a/b/tool may be written by all users"));
+  ::chmod(program.c_str(), 0755);
+  ::chmod((folder.path + "/a").c_str(), 0777);
+  EXPECT_TRUE(contains(why_not(program), "/a may be written by all users")) << why_not(program);
+  ::chmod((folder.path + "/a").c_str(), 01777);  // as /tmp: what is in it can only its owner move
+  EXPECT_EQ(why_not(program), "");
+  EXPECT_TRUE(contains(why_not(folder.path + "/none"), "/none"));
+}
+
+TEST(TrustedPath, FollowsLinksToTheirEnd) {
+  const Folder folder;
+  if (!why_not(folder.path).empty()) GTEST_SKIP() << "built where others may write";
+  folder.program("open", "tool");
+  ::chmod((folder.path + "/open").c_str(), 0777);
+  fs::create_directories(folder.path + "/closed");
+  for (const char* target : {"../open/tool", "./../closed/../open/tool"}) {
+    const std::string link = folder.path + "/closed/link";
+    fs::remove(link);
+    fs::create_symlink(target, link);
+    EXPECT_TRUE(contains(why_not(link), "/open may be written by all users")) << why_not(link);
+  }
+  fs::create_symlink(folder.path + "/open", folder.path + "/closed/folder");
+  EXPECT_NE(why_not(folder.path + "/closed/folder/tool"), "");
+  fs::create_symlink("loop", folder.path + "/closed/loop");
+  EXPECT_NE(why_not(folder.path + "/closed/loop"), "");
+}
+
+TEST(TrustedPath, KnowsAnotherUsersFiles) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const Folder folder;
+  const std::string program = folder.program("a/b", "tool");
+  for (const char* part : {"/a/b/tool", "/a/b", "/a"}) {
+    const std::string path = folder.path + part;
+    ASSERT_EQ(::lchown(path.c_str(), kAnother, kAnother), 0);
+    EXPECT_TRUE(contains(why_not(program), std::string(part) + " belongs to user 4711")) << part;
+    ASSERT_EQ(::lchown(path.c_str(), 0, kAnother), 0);
+    ::chmod(path.c_str(), 0775);
+    EXPECT_TRUE(contains(why_not(program), "may be written by group 4711")) << part;
+    ::chmod(path.c_str(), 0755);
+  }
+  EXPECT_EQ(why_not(program), "");
+  // In a folder as /tmp a link of another user's leads where he likes.
+  fs::create_directories(folder.path + "/tmp");
+  ::chmod((folder.path + "/tmp").c_str(), 01777);
+  const std::string link = folder.path + "/tmp/link";
+  fs::create_symlink(program, link);
+  EXPECT_EQ(why_not(link), "");
+  ASSERT_EQ(::lchown(link.c_str(), kAnother, kAnother), 0);
+  EXPECT_NE(why_not(link), "");
+}
+
+TEST(Program, RootPassesOverWhatOthersCouldHavePut) {
+  const Folder folder;
+  if (!why_not(folder.path).empty()) GTEST_SKIP() << "built where others may write";
+  folder.program("open", "tool");
+  const std::string ours = folder.program("ours", "tool");
+  ::chmod((folder.path + "/open").c_str(), 0777);
+  const bool root = ::geteuid() == 0;
+  {
+    const Path path(folder.path + "/open:" + folder.path + "/ours:/bin");
+    const auto found = find_program("tool");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found, root ? ours : folder.path + "/open/tool") << "others run their own PATH";
+    EXPECT_EQ(only_our_folders(folder.path + "/open:.::" + folder.path + "/ours"),
+              root ? folder.path + "/ours" : folder.path + "/open:.::" + folder.path + "/ours");
+    EXPECT_EQ(*find_program(folder.path + "/open/tool"), folder.path + "/open/tool")
+        << "a path is its caller's";
+  }
+  const Path path(folder.path + "/open");
+  const auto found = find_program("tool");
+  ASSERT_EQ(found.has_value(), !root);
+  if (!root) return;
+  EXPECT_EQ(found.error().kind, ErrorKind::no_permission);
+  EXPECT_TRUE(contains(found.error().message, "/open may be written by all users"))
+      << found.error().message;
+  Job job;
+  job.program = "tool";
+  EXPECT_FALSE(run_job(job));
+}
+
+TEST(Variables, ProgramsOfOthersGetNoSecretsAndNothingThatLoadsCode) {
+  for (const char* name : {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "HF_TOKEN", "SSH_AUTH_SOCK",
+                           "LD_PRELOAD", "LD_AUDIT", "GPUREADY_OCI_TOKEN", "SUDO_UID", "PYTHONPATH",
+                           "GIT_DIR", "BASH_ENV", "XDG_RUNTIME_DIR", "PATHX", ""})
+    EXPECT_FALSE(is_basic_variable(name)) << name;
+  for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH"})
+    EXPECT_TRUE(is_basic_variable(name)) << name;
+}
+
+TEST(Variables, AChildGetsWhatItsJobKeeps) {
+  ::setenv("AWS_SECRET_ACCESS_KEY", "hidden", 1);
+  Job job;
+  job.program = "/usr/bin/env";
+  job.keeps = is_basic_variable;
+  job.env = {{"GIVEN", "1"}, {"HOME", std::nullopt}};
+  const auto outcome = run_job(job);
+  ::unsetenv("AWS_SECRET_ACCESS_KEY");
+  ASSERT_TRUE(outcome);
+  EXPECT_FALSE(contains(outcome->out, "hidden")) << outcome->out;
+  EXPECT_TRUE(contains(outcome->out, "GIVEN=1\n"));
+  EXPECT_TRUE(contains(outcome->out, "PATH="));
+  EXPECT_FALSE(contains(outcome->out, "HOME="));
+}
+
+}  // namespace
+}  // namespace gpuready
