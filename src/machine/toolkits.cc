@@ -52,25 +52,36 @@ std::optional<std::string> on_path(Host& host, const char* program) {
   return std::nullopt;
 }
 
-std::optional<std::string> ask_nvcc(Host& host, const std::string& nvcc) {
-  Job command;
-  command.program = nvcc;
-  command.args = {"--version"};
-  command.limits.time = std::chrono::seconds(5);
-  const auto result = host.run(command);
-  if (!result || result->end != JobEnd::exited || result->exit_code != 0) return std::nullopt;
-  return parse_nvcc_version(result->out);
+// Debian's package keeps nvcc here, and the libraries among the system's.
+constexpr std::string_view kDebianRoot = "/usr/lib/nvidia-cuda-toolkit";
+constexpr const char* kLibrariesOfToolkit[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib",
+                                               "/targets/sbsa-linux/lib"};
+constexpr const char* kLibrariesOfDebian[] = {"/usr/lib/x86_64-linux-gnu",
+                                              "/usr/lib/aarch64-linux-gnu"};
+
+// By the full name of its runtime: "12.4.127" of libcudart.so.12.4.127.
+std::optional<std::string> version_of_runtime(Host& host, const std::string& folder) {
+  const auto names = host.list_directory(folder);
+  if (!names) return std::nullopt;
+  for (const auto& library : pick_libraries(folder, *names))
+    if (library.name.starts_with("libcudart.so.") && contains(*library.version, "."))
+      return library.version;
+  return std::nullopt;
 }
 
-std::optional<std::string> cuda_version(Host& host, const std::string& root, bool run) {
+// Read, never asked of nvcc: variables and PATH lead to it, and whoever set them would choose what
+// root runs.
+std::optional<std::string> cuda_version(Host& host, const std::string& root) {
   if (const auto text = host.read_file(root + "/version.json"))
     if (auto version = parse_cuda_version_json(*text)) return version;
   if (const auto text = host.read_text(root + "/version.txt"))
     if (auto version = parse_cuda_version_txt(*text)) return version;
-  const std::string nvcc = root + "/bin/nvcc";
-  if (!host.exists(nvcc)) return std::nullopt;
-  if (run)
-    if (auto version = ask_nvcc(host, nvcc)) return version;
+  if (!host.exists(root + "/bin/nvcc")) return std::nullopt;
+  for (const char* folder : kLibrariesOfToolkit)
+    if (auto version = version_of_runtime(host, root + folder)) return version;
+  if (root == kDebianRoot)
+    for (const char* folder : kLibrariesOfDebian)
+      if (auto version = version_of_runtime(host, folder)) return version;
   // "/usr/local/cuda-12.4"
   return find_version(root.substr(root.rfind('/') + 1));
 }
@@ -98,7 +109,7 @@ void read_cuda(Host& host, Machine& machine) {
     const auto root = host.real_path(candidate).value_or(candidate);
     if (!seen.insert(root).second) continue;
     const bool first = nvcc && parent(parent(*nvcc)) == root;
-    if (const auto version = cuda_version(host, root, machine.full))
+    if (const auto version = cuda_version(host, root))
       add_toolkit(machine, "cuda", *version, root, first);
   }
 }
@@ -152,18 +163,6 @@ std::optional<std::string> parse_cuda_version_txt(std::string_view text) {
   const auto rest = after_prefix(trim(text), "CUDA Version ");
   if (!rest || !parse_version(*rest)) return std::nullopt;
   return std::string(trim(*rest));
-}
-
-std::optional<std::string> parse_nvcc_version(std::string_view text) {
-  for (const auto line : lines(text)) {
-    // "Cuda compilation tools, release 12.4, V12.4.131"
-    const auto at = line.find("release ");
-    if (at == line.npos) continue;
-    const auto rest = line.substr(at + 8);
-    const auto version = rest.substr(0, rest.find(','));
-    if (parse_version(version)) return std::string(trim(version));
-  }
-  return std::nullopt;
 }
 
 std::vector<LibraryFile> pick_libraries(const std::string& folder,

@@ -96,7 +96,6 @@ void fuzz_cgroup(std::string_view text) {
 void fuzz_toolkits(std::string_view text) {
   parse_cuda_version_json(text);
   parse_cuda_version_txt(text);
-  parse_nvcc_version(text);
   pick_libraries("/lib", words(text));
 }
 void fuzz_fakes(std::string_view text) {

@@ -1,5 +1,6 @@
 #include "machine/toolkits.h"
 
+#include "host/recording.h"
 #include "machine/sources.h"
 #include "scripted.h"
 
@@ -12,9 +13,6 @@ TEST(Toolkits, CudaVersions) {
   EXPECT_EQ(parse_cuda_version_json(R"({"cuda":{"version":12}})"), std::nullopt);
   EXPECT_EQ(parse_cuda_version_json("{"), std::nullopt);
   EXPECT_EQ(parse_cuda_version_txt("CUDA Version 10.2.89\n"), "10.2.89");
-  EXPECT_EQ(parse_nvcc_version("nvcc: NVIDIA\nCuda compilation tools, release 12.4, V12.4.131\n"),
-            "12.4");
-  EXPECT_EQ(parse_nvcc_version("release x"), std::nullopt);
 }
 
 TEST(Toolkits, EachMajorOfALibraryOnce) {
@@ -43,20 +41,35 @@ TEST(Toolkits, OneToolkitBehindTwoLinksIsOne) {
   EXPECT_FALSE(machine.toolkits[1].on_path);
 }
 
-TEST(Toolkits, NvccIsRunOnlyInAFullInspection) {
-  const auto host = scripted(R"("environment":{"PATH":"/usr/bin"},
+// Variables and PATH lead to toolkits of others: their versions are read, and nothing is run.
+TEST(Toolkits, NvccIsNeverRun) {
+  const auto host = scripted(R"("environment":{"PATH":"/home/u/bin:/usr/bin",
+    "CUDA_HOME":"/home/u/cuda","CUDA_PATH":"/home/u/other"},
    "links":{"/usr/bin/nvcc":"../lib/nvidia-cuda-toolkit/bin/nvcc"},
-   "files":{"/usr/lib/nvidia-cuda-toolkit/bin/nvcc":""},
-   "tools":{"/usr/lib/nvidia-cuda-toolkit/bin/nvcc --version":{"exit_code":0,
-     "out":"Cuda compilation tools, release 11.8, V11.8.89\n"}})");
+   "files":{"/usr/lib/nvidia-cuda-toolkit/bin/nvcc":"","/home/u/bin/nvcc":"",
+            "/home/u/cuda/bin/nvcc":"","/home/u/other/bin/nvcc":""})");
+  Recording asked;
+  const auto recorder = make_recording_host(*host, asked);
   Machine machine;
-  read_toolkits(*host, machine);
-  EXPECT_TRUE(machine.toolkits.empty());
   machine.full = true;
-  read_toolkits(*host, machine);
-  ASSERT_EQ(machine.toolkits.size(), 1u);
-  EXPECT_EQ(machine.toolkits[0].version, "11.8");
-  EXPECT_TRUE(machine.toolkits[0].on_path);
+  read_toolkits(*recorder, machine);
+  EXPECT_TRUE(asked.tools.empty()) << asked.tools.begin()->first;
+  EXPECT_TRUE(machine.toolkits.empty()) << machine.toolkits[0].path;
+}
+
+TEST(Toolkits, TheRuntimesFileTellsTheVersion) {
+  Machine machine;
+  read_toolkits(*scripted(R"("environment":{"PATH":"/usr/bin","CUDA_HOME":"/opt/kit"},
+   "links":{"/usr/bin/nvcc":"../lib/nvidia-cuda-toolkit/bin/nvcc"},
+   "directories":{"/usr/lib/x86_64-linux-gnu":["libcudart.so.11.0","libcudart.so.11.8.89"],
+                  "/opt/kit/targets/x86_64-linux/lib":["libcudart.so.12","libcudart.so.12.4.127"]},
+   "files":{"/usr/lib/nvidia-cuda-toolkit/bin/nvcc":"","/opt/kit/bin/nvcc":""})"),
+                machine);
+  ASSERT_EQ(machine.toolkits.size(), 2u);
+  EXPECT_EQ(machine.toolkits[0].path, "/opt/kit");
+  EXPECT_EQ(machine.toolkits[0].version, "12.4.127");
+  EXPECT_EQ(machine.toolkits[1].version, "11.8.89") << "as Debian packs it";
+  EXPECT_TRUE(machine.toolkits[1].on_path);
 }
 
 }  // namespace
