@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "cli/deliver_report.h"
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
@@ -19,8 +18,6 @@
 namespace gpuready::cli {
 namespace {
 
-constexpr std::size_t kMostConsole = 256 * MiB;
-
 struct VmDoctorOptions {
   Globals globals;
   std::vector<std::string> devices;
@@ -28,9 +25,9 @@ struct VmDoctorOptions {
   std::string side = "auto";
 };
 
-Result<VmDoctorReport> of_console(const std::string& path, Host& host) {
+Result<VmDoctorReport> of_console(const std::string& path) {
   VmDoctorReport report{.side = "console"};
-  report.console = vm::read_console(TRY(host.read_file(path, kMostConsole)));
+  report.console = vm::read_console(TRY(read_file_end(path, vm::kMostConsoleBytes)));
   report.findings = std::move(report.console->findings);
   if (report.console->unread_bytes > 0)
     report.unseen.push_back(fmt::format("the first {} bytes of {}: a log is read from its end",
@@ -86,8 +83,8 @@ Result<VmDoctorReport> of_guest(Host& host, const Globals& globals) {
 }
 
 Result<VmDoctorReport> look(const VmDoctorOptions& options, const NamedDevices& asked) {
+  if (options.console) return of_console(*options.console);
   auto host = TRY(open_host(options.globals));
-  if (options.console) return of_console(*options.console, *host);
   if (options.side == "guest") return of_guest(*host, options.globals);
   const auto named = TRY(devices_named(*host, asked));
   const auto machine = inspect(*host, {.libraries = false, .kernel_log = true});

@@ -14,38 +14,17 @@
 #include "machine/kernel_log.h"
 #include "vm/diagnose/bar_lines.h"
 #include "vm/diagnose/console_causes.h"
+#include "vm/diagnose/console_lines.h"
 #include "vm/diagnose/hypeman_steps.h"
 
 namespace gpuready::vm {
 namespace {
 
-constexpr std::size_t kMostConsoleBytes = 16u << 20;  // of the end of a log
 constexpr std::size_t kMostEvidence = 4;
-constexpr std::size_t kMostLine = 2000;
-constexpr std::string_view kLoading = "NVRM: loading NVIDIA UNIX";
+// An init says less than a hundred, and a GPU has few kinds of events: more is no guest's own.
+constexpr std::size_t kMostSteps = 10'000, kMostXidCauses = 64;
 // Smaller windows are not what firmware has no room for.
 constexpr std::uint64_t kLargeBar = 64u << 20;
-
-struct ConsoleLine {
-  std::size_t number = 0;  // from 1
-  std::string text;
-};
-
-// Without what terminals take for commands, and without the kernel's time in front.
-std::string plain(std::string_view raw) {
-  std::string out;
-  for (std::size_t i = 0; i < raw.size() && out.size() < kMostLine; ++i) {
-    if (raw[i] != '\x1b') {
-      if (raw[i] != '\r') out += raw[i];
-      continue;
-    }
-    if (i + 1 < raw.size() && raw[i + 1] == '[')  // ECMA-48: parameters, then one letter
-      for (i += 2; i < raw.size() && (raw[i] < '@' || raw[i] > '~');) ++i;
-    else
-      ++i;
-  }
-  return printable(trim(out));
-}
 
 // The kernel's time of a line: "0.000000" of "<6>[    0.000000][    T1] Linux version".
 std::optional<std::string_view> kernel_time(std::string_view head) {
@@ -110,21 +89,18 @@ struct FoundCause {
 
 class ConsoleReader {
  public:
-  explicit ConsoleReader(std::string_view console) {
-    std::size_t number = 0, start = 0;
-    if (console.size() > kMostConsoleBytes) {
-      const auto cut = console.find('\n', console.size() - kMostConsoleBytes);
-      out_.unread_bytes = cut == console.npos ? console.size() : cut + 1;
-      number =
-          static_cast<std::size_t>(std::ranges::count(console.substr(0, out_.unread_bytes), '\n'));
-      console.remove_prefix(out_.unread_bytes);
-    }
-    for (const auto raw : lines(console)) lines_.push_back({++number, plain(raw)});
-    const auto text = [&](std::size_t index) {
-      return index < lines_.size() ? std::string_view(lines_[index].text) : std::string_view();
+  ConsoleReader(std::string_view console, std::size_t lines_before)
+      : read_(lines_of_console(console, lines_before)), lines_(read_.lines) {
+    // The line that stands `away` from one of ours.
+    const auto beside = [&](std::size_t index, std::size_t away) {
+      const auto other = index + away;  // SIZE_MAX: the one before
+      return other < lines_.size() && lines_[other].number == lines_[index].number + away
+                 ? lines_[other].text
+                 : std::string_view();
     };
+    std::size_t start = 0;
     for (std::size_t i = 0; i < lines_.size(); ++i)
-      if (is_boot(text(i - 1), text(i), text(i + 1))) {
+      if (lines_[i].is(kBootLine) && is_boot(beside(i, SIZE_MAX), lines_[i].text, beside(i, 1))) {
         ++out_.boots;
         start = i;
       }
@@ -138,7 +114,7 @@ class ConsoleReader {
     read_steps();
     read_driver();
     read_proofs();
-    for (const auto& line : lines_) match(line);
+    for (auto& line : lines_) match(line);
     read_versions();
     read_bars();
     read_xids();
@@ -151,6 +127,7 @@ class ConsoleReader {
  private:
   void read_steps() {
     for (const auto& line : lines_) {
+      if (!line.is(kStepLine) || out_.steps.size() == kMostSteps) continue;
       if (auto own = steps_in(line.text); !own.empty()) {
         out_.kind = ConsoleKind::gpuready;
         step_lines_.push_back(line.number);
@@ -168,8 +145,9 @@ class ConsoleReader {
 
   void read_driver() {
     for (const auto& line : lines_)
-      if (const auto at = line.text.find(kLoading); at != line.text.npos) {
-        out_.driver_version = find_version(std::string_view(line.text).substr(at));
+      if (const auto at = line.text.find(kDriverLoads);
+          line.is(kDriverLine) && at != line.text.npos) {
+        out_.driver_version = find_version(line.text.substr(at));
         loaded_ = line.number;
       }
     for (std::size_t i = 0; i < out_.steps.size(); ++i) {
@@ -190,7 +168,7 @@ class ConsoleReader {
         proven_ = std::max(proven_, step_lines_[i]);
     }
     for (const auto& line : lines_)
-      if (is_user_space(line.text)) began_ = std::max(began_, line.number);
+      if (line.is(kProgramLine) && is_user_space(line.text)) began_ = std::max(began_, line.number);
     began_ = std::max(began_, loaded_);
   }
 
@@ -201,17 +179,9 @@ class ConsoleReader {
                                                   : row.refuted_by == Proof::check && proven_ > 0;
   }
 
-  void match(const ConsoleLine& line) {
-    if (is_trace(line.text)) return;
-    for (const auto& row : console_causes())
-      for (const auto pattern : row.lines) {
-        if (!fits(line.text, pattern)) continue;
-        match(row, line);
-        return;
-      }
-  }
-
-  void match(const ConsoleCause& row, const ConsoleLine& line) {
+  void match(ConsoleLine& line) {
+    if (line.cause == nullptr || is_trace(line.text)) return;
+    const ConsoleCause& row = *line.cause;
     if (row.stage == Stage::module) {
       // A load that failed before one that did not: an initrd had no module, and the root has it.
       if (is_refuted(row, line.number)) return;
@@ -219,12 +189,12 @@ class ConsoleReader {
       // Another module than the driver's is meant where that one is loaded.
       if (loaded_ > 0 && modules == NamedModules::none && !is_drivers(line.text)) return;
       if (modules == NamedModules::others) {
-        claimed_.insert(line.number);
+        line.claimed = true;
         add(console_cause("other-module-failed"), line);
         return;
       }
     }
-    claimed_.insert(line.number);
+    line.claimed = true;
     if (row.consequence && line.number < proven_) return;
     add(row, line);
   }
@@ -267,6 +237,7 @@ class ConsoleReader {
   // kernel's driver. The image's library may have come before the injected one.
   void read_versions() {
     for (const auto& line : lines_) {
+      if (!line.is(kVersionsLine)) continue;
       const std::string_view text = line.text;
       const auto tool = text.find("NVIDIA-SMI "), driver = text.find("Driver Version: ");
       if (tool == text.npos || driver == text.npos || driver < tool) continue;
@@ -282,6 +253,7 @@ class ConsoleReader {
   void read_bars() {
     std::map<std::pair<PciAddress, int>, const ConsoleLine*> failed;
     for (const auto& line : lines_) {
+      if (!line.is(kBarLine)) continue;
       const auto bar = parse_bar_line(line.text);
       if (!bar) continue;
       if (bar->assigned)
@@ -294,10 +266,12 @@ class ConsoleReader {
   }
 
   void read_xids() {
-    for (const auto& line : lines_) {
-      const auto event = parse_xid(line.text);
-      if (!event) continue;
-      claimed_.insert(line.number);
+    std::set<int> codes;
+    for (auto& line : lines_) {
+      const auto event = line.is(kXidLine) ? parse_xid(line.text) : std::nullopt;
+      if (!event || (codes.size() == kMostXidCauses && !codes.contains(event->code))) continue;
+      codes.insert(event->code);
+      line.claimed = true;
       auto& cause = cause_of(console_cause("xid"), fmt::format("xid-{}", event->code), line.number);
       auto& finding = cause.finding;
       const auto* entry = find_xid(event->code);
@@ -332,7 +306,7 @@ class ConsoleReader {
       if (step.state != StepState::failed || step.kind == "ready" || step.kind == "end") continue;
       if (!out_.failed_step && step_lines_[i] > proven_)
         out_.failed_step = FailedStep{step.kind, step.subject, step.text};
-      if (claimed_.contains(step_lines_[i])) continue;
+      if (line_of(step_lines_[i]).claimed) continue;
       auto& cause = add(console_cause(step.kind == "check" ? "check-failed" : "step-failed"),
                         line_of(step_lines_[i]));
       if (step.kind != "check")
@@ -406,11 +380,11 @@ class ConsoleReader {
       out_.state = ConsoleState::ready;
   }
 
-  std::vector<ConsoleLine> lines_;
+  ConsoleLines read_;
+  std::deque<ConsoleLine>& lines_;
   std::vector<std::size_t> step_lines_;  // of out_.steps
   std::vector<FoundCause> causes_;
   std::vector<bool> folded_;
-  std::set<std::size_t> claimed_;  // lines that a cause explains
   // The last lines at which: the driver was loaded, a program ran, the GPU was found to be ready.
   std::size_t loaded_ = 0, began_ = 0, proven_ = 0;
   bool not_told_ = false;
@@ -429,6 +403,10 @@ std::string_view to_string(ConsoleState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-ConsoleReport read_console(std::string_view console) { return ConsoleReader(console).read(); }
+ConsoleReport read_console(const FileEnd& console) {
+  auto report = ConsoleReader(console.text, console.unread_lines).read();
+  report.unread_bytes = console.unread_bytes;
+  return report;
+}
 
 }  // namespace gpuready::vm

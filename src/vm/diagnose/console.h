@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpuready/finding.h"
+#include "host/file_end.h"
 #include "vm/guest/steps.h"
 
 namespace gpuready::vm {
@@ -41,6 +43,11 @@ struct ConsoleReport {
   std::vector<Finding> findings;  // causes first; what follows from one is folded under it
 };
 
-ConsoleReport read_console(std::string_view console);
+// Of a longer log the end is read.
+inline constexpr std::size_t kMostConsoleBytes = 16u << 20;
+ConsoleReport read_console(const FileEnd& console);
+inline ConsoleReport read_console(std::string text) {
+  return read_console(end_of(std::move(text), kMostConsoleBytes));
+}
 
 }  // namespace gpuready::vm

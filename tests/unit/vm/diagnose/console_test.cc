@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include "base/text.h"
 #include "vm/diagnose/bar_lines.h"
 #include "vm/diagnose/console_causes.h"
+#include "vm/diagnose/console_lines.h"
 
 namespace gpuready::vm {
 namespace {
@@ -148,6 +150,50 @@ TEST(VmConsole, LinesOfALongLogKeepTheirNumbers) {
   EXPECT_EQ(report.findings.front().evidence.front().source, fmt::format("line {}", lines + 1));
   EXPECT_EQ(read_console("x\n").unread_bytes, 0u);
   EXPECT_EQ(read_console(std::string(17u << 20, 'x')).findings.size(), 0u);
+}
+
+// Lines are found by four bytes of each pattern: whatever stands before, behind or within.
+TEST(VmConsole, EveryPatternIsFoundInItsLine) {
+  for (const auto& row : console_causes())
+    for (const auto pattern : row.lines) {
+      std::string line;
+      for (const char c : pattern) line += c == '*' ? "\x1b[1m any \x1b[0m" : std::string(1, c);
+      const std::string cut = line.substr(0, 3) + "\x1b[m" + line.substr(3);  // within a word
+      for (const auto& text :
+           {line, "[    1.5] x: " + line + " y", "\x1b[31m" + line + "\r", cut}) {
+        const std::string console = "a\n" + text;
+        const auto lines = lines_of_console(console, 0);
+        const bool found = std::ranges::any_of(
+            lines.lines, [](const ConsoleLine& each) { return each.cause != nullptr; });
+        EXPECT_TRUE(found) << pattern << " in " << text;
+      }
+    }
+}
+
+// What a hostile guest writes costs neither memory nor time, and what is true is found behind it.
+TEST(VmConsole, FloodsHideNothing) {
+  const auto repeated = [](std::string_view text, std::size_t bytes) {
+    std::string out;
+    while (out.size() < bytes) out += text;
+    return out;
+  };
+  const std::string last = "\nNVRM: The GPU has fallen off the bus\n";
+  for (const std::string_view flood :
+       {std::string_view("\n"), std::string_view("\0", 1), std::string_view("\x1b["),
+        std::string_view("\x1b[31m\n"), std::string_view("a\n"), std::string_view("\r\n"),
+        std::string_view("systemd[1]: \n"), std::string_view("\xff\xfe\n")}) {
+    const auto report = read_console(repeated(flood, 3u << 20) + last);
+    ASSERT_EQ(report.findings.size(), 1u) << flood.substr(0, 8);
+    EXPECT_EQ(report.findings.front().id, "gpu-lost");
+  }
+  // Each line an event of its own kind.
+  std::string events;
+  for (int code = 1; code < 50'000; ++code)
+    events += fmt::format("NVRM: Xid (PCI:0000:01:00): {}, x\n", code);
+  EXPECT_LT(read_console(events + last).findings.size(), 100u);
+  EXPECT_LE(
+      read_console(repeated("gpuready-guest: 1.0 ok module nvidia: x\n", 3u << 20)).steps.size(),
+      10'000u);
 }
 
 // Bytes that are changed, cut out and doubled: every log is read to something whole.

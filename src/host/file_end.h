@@ -1,0 +1,22 @@
+// The end of a file that may be of any size.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+
+namespace gpuready {
+
+struct FileEnd {
+  std::string text;                                // whole lines, where something was left out
+  std::size_t unread_bytes = 0, unread_lines = 0;  // before it
+};
+
+FileEnd end_of(std::string text, std::size_t most_bytes);
+
+// At most the last `most_bytes`; three times as much memory is used. A pipe is read to its end, a
+// device for at most 1 GiB (then too_large).
+Result<FileEnd> read_file_end(const std::string& path, std::size_t most_bytes);
+
+}  // namespace gpuready
