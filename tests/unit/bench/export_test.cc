@@ -48,6 +48,20 @@ TEST(BenchExport, CsvHasARowForEachRepeat) {
       << csv;
 }
 
+// Texts of others (a stack's reason, its name, a commit) are no formulas; figures stay figures.
+TEST(BenchExport, NoCellIsAFormula) {
+  for (const std::string begin : {"=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"}) {
+    RunRecord run = three_stacks();
+    run.tag = begin + "HYPERLINK(\"http://x\",A1)";
+    run.stacks[0].repeats[0].conditions.gpu_celsius = -5;
+    run.stacks[0].repeats[0].reason = begin + "1+1";
+    const std::string csv = to_csv(std::span(&run, 1));
+    EXPECT_TRUE(contains(csv, "\"'" + begin + "HYPERLINK(\"\"http://x\"\",A1)\"")) << begin;
+    EXPECT_FALSE(contains(csv, "," + begin + "1")) << begin;
+    EXPECT_TRUE(contains(csv, ",-5,")) << "a figure: " << csv;
+  }
+}
+
 TEST(BenchExport, P95OfFewSamplesIsMarked) {
   RunRecord run = three_stacks();
   EXPECT_TRUE(contains(to_pyc_suite(run)["adapters"]["gpuready"]["latency_ms"].dump(),
