@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/units.h"
+#include "host/base64.h"
 #include "report/html_curves.h"
 #include "report/html_parts.h"
 
@@ -9,15 +11,18 @@ namespace gpuready {
 namespace {
 
 std::string head(const Report& report, const Summary& summary) {
-  // The policy forbids every request: what is shown is in the file.
+  // The policy forbids every request, and every script but ours, which is named by its hash: what
+  // is shown is in the file.
+  const Sha256 script = sha256(kHtmlScript);
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action "
+      "style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action "
       "'none'\">\n"
       "<title>{} \u00b7 gpuready{}{}</title>\n<style>{}</style>\n</head>\n",
+      base64_encode({reinterpret_cast<const char*>(script.data()), script.size()}),
       escape_html(summary.conclusion), report.machine.system.host_name.empty() ? "" : " \u00b7 ",
       escape_html(report.machine.system.host_name), kHtmlStyle);
 }

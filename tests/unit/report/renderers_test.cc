@@ -6,7 +6,9 @@
 #include <regex>
 #include <set>
 
+#include "base/sha256.h"
 #include "base/text.h"
+#include "host/base64.h"
 #include "report/report.h"
 #include "report/summary.h"
 #include "samples.h"
@@ -110,6 +112,19 @@ TEST(Html, HostileTextNeverBecomesMarkup) {
   EXPECT_EQ(count(text, "<script"), 1u);  // our own
   EXPECT_EQ(count(text, "alert('x')"), 0u);
   EXPECT_TRUE(contains(text, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+}
+
+// The policy names our script by its hash (Content Security Policy Level 2, 4.2.4), as a browser
+// computes it: of all that stands between the tags.
+TEST(Html, ThePolicyAllowsOurScriptAlone) {
+  for (const auto& [name, report] : samples::all()) {
+    const std::string text = render_html(report);
+    const auto begin = text.find("<script>") + 8, end = text.find("</script>");
+    const Sha256 sum = sha256(std::string_view(text).substr(begin, end - begin));
+    const auto hash = base64_encode({reinterpret_cast<const char*>(sum.data()), sum.size()});
+    EXPECT_TRUE(contains(text, "script-src 'sha256-" + hash + "';")) << name;
+    EXPECT_FALSE(contains(text, "script-src 'unsafe-inline'")) << name;
+  }
 }
 
 TEST(Html, AsksForNothingFromOutside) {
