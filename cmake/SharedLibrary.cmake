@@ -12,7 +12,7 @@ set_target_properties(gpuready_shared PROPERTIES
 target_link_libraries(gpuready_shared PRIVATE gpuready_options gpuready_report gpuready_machine gpuready_device gpuready_ternary_device)
 target_include_directories(gpuready_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_options(gpuready_shared PRIVATE -Wl,--as-needed
+target_link_options(gpuready_shared PRIVATE -Wl,--as-needed ${GPUREADY_FULL_RELRO}
   -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
 if(NOT GPUREADY_SANITIZE)
   # No exception crosses the C interface, so a program may have a C++ library of its own.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the one binary promises: nothing but glibc's own libraries, no symbol newer than GLIBC_2.28,
-# at most 14 MB stripped, no libcuda or libvulkan to start. The shared library promises the same.
+# at most 14 MB stripped, no libcuda or libvulkan to start, full RELRO. The shared library promises the same.
 # Says which part of the program takes how many bytes, where the linker wrote a map beside it.
 # Usage: scripts/check_binary.sh BINARY|LIBRARY.so
 set -euo pipefail
@@ -17,6 +17,8 @@ newer=$(readelf -W --dyn-syms "$binary" | grep -oE '[^ ]+@GLIBC_[0-9.]+' | sort 
 [ -z "$newer" ] || fail "needs symbols newer than GLIBC_$floor: ${newer//$'\n'/ } (cmake/glibc/newer.c has such functions)"
 newest=$(readelf -V "$binary" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
 [ "$(printf '%s\n' "$newest" "GLIBC_$floor" | sort -V | tail -n 1)" = "GLIBC_$floor" ] || fail "needs $newest"
+
+"$(dirname "${BASH_SOURCE[0]}")/check_relro.sh" "$binary"
 
 stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT
