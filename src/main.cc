@@ -70,8 +70,11 @@ int main(int argc, char** argv) {
   if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
   if (!args.empty() && args[0] == "__worker")
     return gpuready::run_worker(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == "__load") return gpuready::pack::run_load_child();
-  if (!args.empty() && args[0] == "__model")
+  if (!args.empty() && args[0] == gpuready::pack::kLoadChild)
+    return gpuready::pack::run_load_child(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == gpuready::pack::kLoadHere)
+    return gpuready::pack::run_load_here(std::span(args).subspan(1));
+  if (!args.empty() && args[0] == gpuready::pack::kModelChild)
     return gpuready::pack::run_model_child(std::span(args).subspan(1));
   if (!args.empty() && args[0] == gpuready::vm::kAttributeChild)
     return gpuready::vm::run_attribute_child(std::span(args).subspan(1));

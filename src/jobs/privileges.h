@@ -5,13 +5,9 @@
 
 namespace gpuready {
 
-// Becomes the user and group nobody, without supplementary groups, unable to get rights again. Of
-// root's rights one stays: to read any file, for libraries that lie in root's own folder. Does
-// nothing for other users. Call it before there is a second thread.
+// Becomes the user and group nobody, without supplementary groups and capabilities, unable to get
+// rights again. What lies in a folder that only root may enter is reached through the current
+// folder. Does nothing for other users. Call it before there is a second thread.
 Result<void> drop_privileges();
-
-// Lets that right outlast execve(2), for a program that lies in root's own folder. After
-// drop_privileges(); does nothing where the right is not there.
-Result<void> keep_reading_as_another_program();
 
 }  // namespace gpuready

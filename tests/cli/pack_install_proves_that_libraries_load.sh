@@ -45,7 +45,41 @@ __attribute__((constructor)) static void start(void) {
   expect_exit 0 "$GPUREADY" pack install release --variant cpu
   [ ! -e closed/file ] || die "the child could write as root"
 fi
+# Nor may it read what only root may, and it gets nothing of the caller's variables. Its own copy of a library
+# that gpuready itself needs is in no process that has been root's.
+if [ "$(id -u)" -eq 0 ]; then
+  echo secret >secret && chmod 600 secret && rm -f closed/file
+  library "#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((constructor)) static void start(void) {
+  if (fopen(\"$PWD/secret\", \"r\") || fopen(\"/etc/shadow\", \"r\")) abort();
+  if (getenv(\"AWS_SECRET_ACCESS_KEY\") || getenv(\"LD_PRELOAD\") || getenv(\"GPUREADY_OCI_TOKEN\")) abort();
+  FILE *file = fopen(\"$PWD/closed/file\", \"w\");
+  if (file) abort();
+}"
+  release 5
+  AWS_SECRET_ACCESS_KEY=x GPUREADY_OCI_TOKEN=x expect_exit 0 "$GPUREADY" pack install release --variant cpu
+  # The package lies where nobody else can go, and is tried all the same.
+  chmod 700 home
+  (umask 077; sed -i 's/^version.*/version = "6"/' pack.toml
+   "$GPUREADY" pack build --out built -q && "$GPUREADY" pack publish --built built --to release --key key.key -q) >/dev/null
+  (umask 077; "$GPUREADY" pack install release --variant cpu) >/dev/null || die "not installed under umask 077"
+  [ "$(current)" = 6 ] || die "version 6 is not current"
+  cp source/cpu/lib/libone.so kept.so
+  library "#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void start(void) {
+  FILE *file = geteuid() == 0 ? fopen(\"$PWD/closed/file\", \"w\") : NULL;
+  if (file) fclose(file);
+}"
+  mv source/cpu/lib/libone.so source/cpu/lib/libm.so.6 && mv kept.so source/cpu/lib/libone.so
+  release 7
+  "$GPUREADY" pack install release --variant cpu >/dev/null 2>&1 || true
+  [ ! -e closed/file ] || die "a library of the package was loaded as root"
+  rm source/cpu/lib/libm.so.6
+fi
 library 'int one(void) { return 5; }'
-release 5
+release 8
 expect_exit 0 "$GPUREADY" pack install release --variant cpu --json install.json
 [ "$(jq '.installed.loads[0].libraries' install.json)" = 1 ] || die "no load test: $(cat install.json)"

@@ -1,6 +1,8 @@
 #include "pack/store/install.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -212,7 +214,12 @@ class Installer {
 
   Result<void> switch_over() {
     Installed installed;
-    installed.number = TRY(store_.stage(*variant_));
+    // What root installs is for all users' programs, and its load test runs as another one.
+    const auto mask = ::umask(022);
+    if (::geteuid() != 0) ::umask(mask);
+    const auto staged = store_.stage(*variant_);
+    ::umask(mask);
+    installed.number = TRY(staged);
     installed.name = release_.manifest.name;
     installed.version = release_.manifest.version;
     installed.variant = variant_->name;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "host/mapped_file.h"
 #include "jobs/lifeline.h"
+#include "jobs/replace.h"
 #include "pack/code/bytes.h"
 #include "pack/release/manifest_fields.h"
 #include "pack/store/apart.h"
@@ -45,9 +46,14 @@ std::string read_line() {
 
 using Files = std::map<std::string, MappedFile>;
 
+// `folder`: the package's, as this process reaches it.
+std::string path_of(const std::string& folder, const Json& piece) {
+  return folder + "/" + get_string(piece, "path").value_or("");
+}
+
 // From where the piece begins to the end of its file; nothing: it begins behind that.
-Result<Bytes> bytes_of(Files& files, const Json& piece) {
-  const auto path = get_string(piece, "path").value_or("");
+Result<Bytes> bytes_of(Files& files, const std::string& folder, const Json& piece) {
+  const auto path = path_of(folder, piece);
   auto file = files.find(path);
   if (file == files.end()) file = files.emplace(path, TRY(MappedFile::open(path))).first;
   const auto bytes = file->second.bytes();
@@ -55,14 +61,14 @@ Result<Bytes> bytes_of(Files& files, const Json& piece) {
       std::min<std::uint64_t>(get_uint(piece, "offset_bytes").value_or(0), bytes.size()));
 }
 
-Result<void> load_code(LoadDriver& driver, Files& files, const Json& pieces) {
+Result<void> load_code(LoadDriver& driver, Files& files, const std::string& folder,
+                       const Json& pieces) {
   std::uint64_t modules = 0;
   for (const auto& piece : pieces) {
-    const auto bytes = TRY(bytes_of(files, piece));
+    const auto bytes = TRY(bytes_of(files, folder, piece));
     if (bytes.empty()) continue;
-    const auto where =
-        fmt::format("{}, device code at byte {}", get_string(piece, "path").value_or(""),
-                    get_uint(piece, "offset_bytes").value_or(0));
+    const auto where = fmt::format("{}, device code at byte {}", path_of(folder, piece),
+                                   get_uint(piece, "offset_bytes").value_or(0));
     say({{"step", where}});
     if (const auto loaded = driver.load(bytes.data()); !loaded)
       return fail(loaded.error().kind, fmt::format("{}: {}", where, loaded.error().message));
@@ -72,9 +78,10 @@ Result<void> load_code(LoadDriver& driver, Files& files, const Json& pieces) {
 }
 
 // The kernel is in one of the pieces; text needs a zero behind it.
-Result<bool> launch_in(LoadDriver& driver, Files& files, const Json& pieces, const Probe& probe) {
+Result<bool> launch_in(LoadDriver& driver, Files& files, const std::string& folder,
+                       const Json& pieces, const Probe& probe) {
   for (const auto& piece : pieces) {
-    const auto bytes = TRY(bytes_of(files, piece));
+    const auto bytes = TRY(bytes_of(files, folder, piece));
     if (bytes.empty()) continue;
     const auto* image = reinterpret_cast<const char*>(bytes.data());
     std::string text;
@@ -87,13 +94,14 @@ Result<bool> launch_in(LoadDriver& driver, Files& files, const Json& pieces, con
   return false;
 }
 
-Result<void> launch_probes(LoadDriver& driver, Files& files, const Json& probes) {
+Result<void> launch_probes(LoadDriver& driver, Files& files, const std::string& folder,
+                           const Json& probes) {
   std::uint64_t launched = 0;
   for (const auto& planned : probes) {
     const auto probe = TRY(value::read_document<Probe>(member(planned, "probe"), "probe"));
     const auto where = fmt::format("{}, kernel {}", probe.file, probe.kernel);
     say({{"step", where}});
-    const auto done = launch_in(driver, files, member(planned, "code"), probe);
+    const auto done = launch_in(driver, files, folder, member(planned, "code"), probe);
     if (!done) return fail(done.error().kind, fmt::format("{}: {}", where, done.error().message));
     if (!*done)
       return fail(ErrorKind::unsupported,
@@ -103,7 +111,7 @@ Result<void> launch_probes(LoadDriver& driver, Files& files, const Json& probes)
   return {};
 }
 
-Result<void> load_all(const Json& request) {
+Result<void> load_all(const std::string& folder, const Json& request) {
   std::uint64_t libraries = 0;
   LoadDriver driver;
   if (get_bool(request, "cuda").value_or(false)) {
@@ -111,29 +119,41 @@ Result<void> load_all(const Json& request) {
     TRY(driver.start());
   }
   for (const auto& library : member(request, "libraries")) {
-    const auto path = library.get<std::string>();
+    const auto path = folder + "/" + library.get<std::string>();
     say({{"step", path}});
     if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
       return fail(ErrorKind::unsupported, fmt::format("{} cannot be loaded: {}", path, dlerror()));
     say({{"libraries", ++libraries}});
   }
   Files files;
-  TRY(load_code(driver, files, member(request, "code")));
-  return launch_probes(driver, files, member(request, "probes"));
+  TRY(load_code(driver, files, folder, member(request, "code")));
+  return launch_probes(driver, files, folder, member(request, "probes"));
 }
 
-int load_and_tell(const Result<void>& ready) {
-  end_with_parent();
-  const auto request = parse_json(read_line(), "request");
-  auto done = request ? ready : std::unexpected(request.error());
-  if (done) done = load_all(*request);
+void tell_end(const Result<void>& done) {
   if (!done) say({{"failure", printable(done.error().message)}});
   say({{"done", true}});
-  _exit(done ? 0 : 1);  // not through the exit handlers of what was loaded
 }
 
 }  // namespace
 
-int run_load_child() { return run_apart(load_and_tell); }
+int run_load_child(std::span<const std::string> args) {
+  return run_apart(args, [](const ApartChild& child) {
+    tell_end(child.ready
+                 ? std::unexpected(replace_program("/proc/self/exe", {kLoadHere, child.folder}))
+                 : child.ready);
+    return 1;
+  });
+}
+
+int run_load_here(std::span<const std::string> args) {
+  end_with_parent();
+  const auto request = parse_json(read_line(), "request");
+  const auto done = args.empty() ? fail(ErrorKind::bad_input, "the package's folder is missing")
+                    : request    ? load_all(args[0], *request)
+                                 : std::unexpected(request.error());
+  tell_end(done);
+  _exit(done ? 0 : 1);  // not through the exit handlers of what was loaded
+}
 
 }  // namespace gpuready::pack

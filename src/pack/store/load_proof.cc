@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/json.h"
 #include "base/paths.h"
@@ -25,29 +24,36 @@ bool is_elf_library(const std::string& path) {
   return std::ranges::equal(bytes.first(4), kMagic) && bytes[16] == kShared;
 }
 
-Job job_of(const LoadPlan& plan, std::chrono::milliseconds limit) {
-  Job job = job_apart({"__load"});
-  std::vector<std::string> folders;
+PackageFolder package_of(const LoadPlan& plan) {
+  PackageFolder package{plan.folder, {}};
+  auto& folders = package.library_folders;
   for (const auto& library : plan.libraries)
     if (const auto folder = folder_of(library); std::ranges::find(folders, folder) == folders.end())
       folders.push_back(folder);
-  if (const char* before = getenv("LD_LIBRARY_PATH"); before != nullptr && *before != 0)
-    folders.push_back(before);
-  job.env.emplace_back("LD_LIBRARY_PATH", join(folders, ":"));
+  return package;
+}
+
+Job job_of(const LoadPlan& plan, std::chrono::milliseconds limit) {
+  Job job = job_apart(kLoadChild, package_of(plan));
   job.env.emplace_back("CUDA_VISIBLE_DEVICES", plan.device == "cpu" ? "" : plan.device);
   job.limits.time = limit;
   return job;
 }
 
-Json json_of(const CodePiece& piece) {
-  return {{"path", piece.path}, {"offset_bytes", piece.offset_bytes}, {"text", piece.text}};
-}
-
+// Paths as they are in the package's folder.
 Json request_of(const LoadPlan& plan) {
+  const auto package = package_of(plan);
+  const auto json_of = [&](const CodePiece& piece) {
+    return Json{{"path", package.inside(piece.path)},
+                {"offset_bytes", piece.offset_bytes},
+                {"text", piece.text}};
+  };
   Json request = {{"cuda", plan.device != "cpu"},
-                  {"libraries", plan.libraries},
+                  {"libraries", Json::array()},
                   {"code", Json::array()},
                   {"probes", Json::array()}};
+  for (const auto& library : plan.libraries)
+    request["libraries"].push_back(package.inside(library));
   for (const auto& piece : plan.code) request["code"].push_back(json_of(piece));
   for (const auto& planned : plan.probes) {
     Json probe = {{"probe", value::write_fields(planned.probe)}, {"code", Json::array()}};

@@ -40,7 +40,11 @@ std::vector<std::string> libraries_of(const std::string& folder, const Variant& 
 LoadResult run_load_test(const LoadPlan& plan,
                          std::chrono::milliseconds limit = std::chrono::minutes(5));
 
-// The child: `gpuready __load`.
-int run_load_child();
+// The child, `gpuready __load`, gives up its rights and becomes the program that loads, so that no
+// code of the package is in a process that has been root's.
+inline constexpr const char* kLoadChild = "__load";
+inline constexpr const char* kLoadHere = "__load-here";
+int run_load_child(std::span<const std::string> args);
+int run_load_here(std::span<const std::string> args);
 
 }  // namespace gpuready::pack

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "jobs/lifeline.h"
-#include "jobs/privileges.h"
 #include "jobs/replace.h"
 #include "pack/store/apart.h"
 
@@ -19,12 +16,9 @@ namespace {
 constexpr std::size_t kKeptOutput = 64u << 10, kToldOutput = 500;
 
 Job model_job(const ModelPlan& plan) {
-  Job job = job_apart({"__model", std::to_string(plan.memory_bytes), plan.folder});
+  Job job = job_apart(kModelChild, {plan.folder, plan.library_folders},
+                      {std::to_string(plan.memory_bytes)});
   job.args.insert(job.args.end(), plan.model.load.begin(), plan.model.load.end());
-  auto folders = plan.library_folders;
-  if (const char* before = getenv("LD_LIBRARY_PATH"); before != nullptr && *before != 0)
-    folders.push_back(before);
-  job.env.emplace_back("LD_LIBRARY_PATH", join(folders, ":"));
   job.env.emplace_back("CUDA_VISIBLE_DEVICES", plan.device);
   job.env.emplace_back("PACK_MODEL", plan.model.name);
   job.limits.time = std::chrono::seconds(plan.model.seconds);
@@ -45,13 +39,6 @@ std::string ending_of(const JobOutcome& outcome, const Model& model) {
   }
 }
 
-// What the child does before it becomes the program.
-Result<void> prepare_child(const std::string& folder, const std::string& program) {
-  if (chdir(folder.c_str()) != 0) return fail_errno(folder, errno);
-  if (access(program.c_str(), R_OK | X_OK) != 0) TRY(keep_reading_as_another_program());
-  return {};
-}
-
 }  // namespace
 
 std::optional<std::string> run_model_test(const ModelPlan& plan, const std::atomic<bool>* cancel) {
@@ -65,14 +52,14 @@ std::optional<std::string> run_model_test(const ModelPlan& plan, const std::atom
 }
 
 int run_model_child(std::span<const std::string> args) {
-  const auto memory = args.size() < 3 ? std::nullopt : parse_uint(args[0]);
-  if (!memory) return 2;
-  return run_apart([&](const Result<void>& ready) {
+  return run_apart(args, [](const ApartChild& child) {
     close(kChannelDescriptor);
-    const std::string &folder = args[1], program = fmt::format("{}/{}", folder, args[2]);
-    const auto prepared = ready ? prepare_child(folder, program) : ready;
-    const auto error = prepared ? replace_program(program, {args.begin() + 3, args.end()}, *memory)
-                                : prepared.error();
+    const auto& given = child.args;
+    const auto memory = given.size() < 2 ? std::nullopt : parse_uint(given[0]);
+    if (!memory) return 2;
+    const auto error = child.ready ? replace_program(child.folder + "/" + given[1],
+                                                     {given.begin() + 2, given.end()}, *memory)
+                                   : child.ready.error();
     std::fputs((error.message + "\n").c_str(), stderr);
     return 127;
   });

@@ -24,7 +24,8 @@ struct ModelPlan {
 std::optional<std::string> run_model_test(const ModelPlan& plan,
                                           const std::atomic<bool>* cancel = nullptr);
 
-// The child: `gpuready __model MEMORY_BYTES FOLDER PROGRAM ARGUMENT...`.
+// The child: `gpuready __model FOLDER LIBRARY_FOLDERS MEMORY_BYTES PROGRAM ARGUMENT...`.
+inline constexpr const char* kModelChild = "__model";
 int run_model_child(std::span<const std::string> args);
 
 }  // namespace gpuready::pack
