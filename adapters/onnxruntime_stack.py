@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """ONNX Runtime: the workload as an ONNX model, inputs bound on the device."""
+import os
+import sys
 import time
 
-from gpuready_bench import Stack, Unavailable, Unsupported, installed, main
-import onnx_graph
+# An isolated Python does not look beside the script.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+from gpuready_bench import Stack, Unavailable, Unsupported, installed, main  # noqa: E402
+import onnx_graph  # noqa: E402
 
 
 def build(work):

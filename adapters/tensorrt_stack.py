@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 """TensorRT: an engine built from the workload's ONNX model. Tensors and timing are PyTorch's."""
+import os
+import sys
 import time
 
-from gpuready_bench import Unavailable, Unsupported, main
-import onnx_graph
-import torch_stack
+# An isolated Python does not look beside the script.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+from gpuready_bench import Unavailable, Unsupported, main  # noqa: E402
+import onnx_graph  # noqa: E402
+import torch_stack  # noqa: E402
 
 
 def build(work):

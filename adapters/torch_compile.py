@@ -2,9 +2,13 @@
 """PyTorch through torch.compile. BENCH_TORCH_COMPILE_MODE is its mode: default, reduce-overhead (CUDA
 graphs), max-autotune."""
 import os
+import sys
 
-import torch_stack
-from gpuready_bench import Unavailable, main
+# An isolated Python does not look beside the script.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import torch_stack  # noqa: E402
+from gpuready_bench import Unavailable, main  # noqa: E402
 
 
 def build(work):

@@ -1,7 +1,13 @@
 #!/usr/bin/env python3
 """PyTorch as it is: one kernel launch an operator."""
-import torch_stack
-from gpuready_bench import main
+import os
+import sys
+
+# An isolated Python does not look beside the script.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import torch_stack  # noqa: E402
+from gpuready_bench import main  # noqa: E402
 
 
 def build(work):

@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 """Triton: a tiled product with bias and GELU in its epilogue, tuned over a few tile sizes. Tensors, the mean
 and the timing are PyTorch's."""
+import os
+import sys
 import time
 
-import torch_stack
-from gpuready_bench import Unavailable, Unsupported, main
+# An isolated Python does not look beside the script.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import torch_stack  # noqa: E402
+from gpuready_bench import Unavailable, Unsupported, main  # noqa: E402
+
 
 try:
     import triton

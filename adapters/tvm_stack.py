@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 """TVM: the workload in Relax, lowered by its default pipelines for the device."""
+import os
+import sys
 import time
 
-from gpuready_bench import HEAD, Stack, Unavailable, Unsupported, installed, main
+# An isolated Python does not look beside the script.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+from gpuready_bench import HEAD, Stack, Unavailable, Unsupported, installed, main  # noqa: E402
 
 
 def module_of(work, tvm, arrays, dtype):

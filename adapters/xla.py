@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """XLA through JAX: the workload as one jitted function."""
 import os
+import sys
 import time
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that memory is what is used
+# An isolated Python does not look beside the script.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 from gpuready_bench import HEAD, Stack, Unavailable, Unsupported, installed, main  # noqa: E402
 

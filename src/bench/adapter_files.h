@@ -9,9 +9,10 @@
 
 namespace gpuready::bench {
 
-// Writes adapter_files() into FOLDER/adapters-<16 hexadecimal digits of their SHA-256>, unless they
-// stand there already as they are, and gives that folder as an absolute path.
-Result<std::string> place_adapters(const std::string& folder, Host& host,
+// Writes adapter_files() into RESULTS/adapters-<16 hexadecimal digits of their SHA-256>, unless
+// they are there already as they are, and gives that folder as an absolute path. Where another user
+// could change what is there, they are written into the caller's own cache folder instead.
+Result<std::string> place_adapters(const std::string& results, Host& host,
                                    Storage& storage = live_storage());
 
 }  // namespace gpuready::bench

@@ -135,7 +135,10 @@ Result<std::vector<StackCommand>> stack_commands(std::span<const std::string> id
     } else if (known->is_gpuready) {
       command.command = {program, "bench", "adapter", "--stack", id};
     } else if (known->script != nullptr) {
-      command.command = {python.value_or("python3"), scripts + "/" + known->script};
+      // Isolated: neither the current folder nor variables nor the user's own packages say what
+      // `import` finds. Packages of a virtual environment are found by its python3.
+      command.command = {python.value_or("python3"), "-I", "-B", "-u",
+                         scripts + "/" + known->script};
       if (python) command.variable = "BENCH_PYTHON";
       if (known->environment != nullptr) {
         const std::string_view pair = known->environment;

@@ -9,11 +9,13 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "bench/request.h"
+#include "jobs/variables.h"
 
 namespace gpuready::bench {
 namespace {
 
-// A name is recorded that begins so. docs/bench-run.md, "What a run records", has the same table.
+// A variable whose name begins so is given to the stacks and recorded. docs/bench-run.md, "What a
+// run records", has the same table.
 constexpr std::string_view kPatterns[] = {
     // GPUs and their libraries
     "CUDA_", "NVIDIA_", "CUBLAS", "CUDNN_", "CUTLASS_", "NCCL_", "NVTE_", "HIP_", "HSA_", "ROCR_",
@@ -23,9 +25,10 @@ constexpr std::string_view kPatterns[] = {
     "TRT_", "GLOW_", "PYC_",
     // the CPU's threads, products and memory
     "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "BLIS_", "DNNL_", "ONEDNN_", "MALLOC_",
-    "GLIBC_TUNABLES", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHON",
+    "GLIBC_TUNABLES", "LD_LIBRARY_PATH", "PYTHON",
     // this program
     "BENCH_", "GPUREADY_LIBCUBLASLT"};
+constexpr std::string_view kOwn = "GPUREADY";  // given, and not recorded
 // Commands of stacks are recorded with the stack.
 constexpr std::string_view kCommand = "_BENCH_CMD";
 
@@ -69,9 +72,16 @@ bool of_the_contract(std::string_view name) {
 
 }  // namespace
 
+bool is_given_to_stacks(std::string_view name) {
+  if (is_basic_variable(name)) return true;
+  if (name.ends_with(kCommand) || may_be_secret(name)) return false;
+  return name.starts_with(kOwn) ||
+         std::ranges::any_of(kPatterns, [&](auto begin) { return name.starts_with(begin); });
+}
+
 bool is_recorded(std::string_view name) {
   return std::ranges::any_of(kPatterns, [&](auto begin) { return name.starts_with(begin); }) &&
-         !name.ends_with(kCommand) && !of_the_contract(name) && !may_be_secret(name);
+         is_given_to_stacks(name) && !of_the_contract(name);
 }
 
 bool may_be_secret(std::string_view name) {

@@ -12,6 +12,11 @@ namespace gpuready::bench {
 
 using VariableChanges = std::span<const std::pair<std::string, std::optional<std::string>>>;
 
+// Which of our variables a stack's process gets (Job::keeps): those that any program needs, and
+// those that may change what a stack does. A stack that needs another one names it in its command:
+// `env NAME=value program`.
+bool is_given_to_stacks(std::string_view name);
+
 // Whether a run records the variable, by the table of docs/bench-run.md. Never one whose name says
 // that it holds a secret.
 bool is_recorded(std::string_view name);

@@ -10,7 +10,8 @@ namespace gpuready::bench {
 // All but the variables. `gpu`: the one that the stacks see; null for the CPU.
 Environment environment_of(const Machine& machine, const Gpu* gpu);
 
-// Commit and cleanness of the git work tree that the folder `.` is in; nothing without one.
+// Commit and cleanness of the git work tree that the folder `.` is in; nothing without one, nor
+// where it belongs to another user. No program that the repository names is run.
 void add_git_state(RunRecord& run, Host& host);
 
 }  // namespace gpuready::bench

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "bench/adapter_child.h"
+#include "bench/child_variables.h"
 #include "jobs/running_job.h"
 
 namespace gpuready::bench {
@@ -31,6 +32,7 @@ Job job_of(const StackCommand& stack, const Request& request, const SessionOptio
   Job job;
   job.program = stack.command[0];
   job.args.assign(stack.command.begin() + 1, stack.command.end());
+  job.keeps = is_given_to_stacks;
   job.env = options.environment;
   for (const auto& [name, value] : stack.environment) job.env.emplace_back(name, value);
   for (const auto& [name, value] : variables_of(request)) job.env.emplace_back(name, value);

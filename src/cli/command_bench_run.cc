@@ -258,6 +258,9 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   };
   session.limits = {ms(options.timeout_s), ms(options.silence_s)};
   session.environment = changes;
+  // The idea's variable, whatever its name.
+  if (const auto value = variable(options.idea))
+    session.environment.emplace_back(options.idea, value);
   session.supervisor = helper_job({}).program;
   session.watch.cancel = &interrupted();
   session.progress = [&](const std::string& text) { progress.show(text); };

@@ -18,7 +18,8 @@ constexpr std::string_view kNames[] = {
     "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS"};
 // GPUREADY_LIB*: the libraries that stand for a vendor's, and FAKE_*, by which they are told what
 // to play (docs/fakes-and-variables.md).
-constexpr std::string_view kBeginnings[] = {"LC_", "GPUREADY_LIB", "GPUREADY_FAKE", "FAKE_"};
+constexpr std::string_view kBeginnings[] = {"LC_", "GPUREADY_LIB", "GPUREADY_FAKE",
+                                            "GPUREADY_STRICT", "FAKE_"};
 
 }  // namespace
 

@@ -3,7 +3,9 @@
 #include "bench/adapter_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -76,6 +78,33 @@ TEST(AdapterFiles, AChangedFileIsWrittenAnew) {
   std::ofstream(*place + "/torch_eager.py") << "print('cheat')";
   EXPECT_EQ(place_adapters(folder.path, *host).value_or(""), *place);
   EXPECT_TRUE(expect_whole_files(folder.path));
+}
+
+// Whoever could put a json.py beside the scripts would choose what they import.
+TEST(AdapterFiles, StandWhereNobodyElseCanWrite) {
+  const auto host = make_live_host();
+  Folder folder;
+  const std::string results = folder.path + "/results", cache = folder.path + "/cache";
+  std::filesystem::create_directories(results);
+  ::chmod(results.c_str(), 0777);
+  ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+  const auto place = place_adapters(results, *host);
+  ::unsetenv("XDG_CACHE_HOME");
+  ASSERT_TRUE(place) << place.error().message;
+  EXPECT_TRUE(place->starts_with(cache + "/gpuready/adapters-")) << *place;
+  EXPECT_TRUE(std::filesystem::is_empty(results));
+  EXPECT_EQ(std::filesystem::status(*place).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_TRUE(expect_whole_files(cache));
+
+  // A folder of the very name, which another user has made before us.
+  ::chmod(results.c_str(), 0755);
+  const std::string planted = results + place->substr(place->rfind('/'));
+  std::filesystem::create_directories(planted);
+  ::chmod(planted.c_str(), 0777);
+  std::ofstream(planted + "/json.py") << "raise SystemExit(9)";
+  ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+  EXPECT_EQ(place_adapters(results, *host).value_or(""), *place);
+  ::unsetenv("XDG_CACHE_HOME");
 }
 
 }  // namespace

@@ -22,6 +22,15 @@ TEST(ChildVariables, SecretsAndTheContractAreNot) {
     EXPECT_FALSE(is_recorded(name)) << name;
 }
 
+TEST(ChildVariables, StacksGetWhatTheyNeedAndNothingElse) {
+  for (const char* name : {"PATH", "HOME", "CUDA_LAUNCH_BLOCKING", "XLA_FLAGS", "BENCH_BATCH",
+                           "GPUREADY_LIBCUDA", "OMP_NUM_THREADS", "PYTHONPATH", "CC"})
+    EXPECT_TRUE(is_given_to_stacks(name)) << name;
+  for (const char* name : {"AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "NVIDIA_API_KEY", "LD_PRELOAD",
+                           "GPUREADY_OCI_TOKEN", "SSH_AUTH_SOCK", "SUDO_USER", "TVM_BENCH_CMD"})
+    EXPECT_FALSE(is_given_to_stacks(name)) << name;
+}
+
 TEST(ChildVariables, SecretsAreNamedInManyWays) {
   for (const char* name :
        {"TF_VAR_admin_pwd", "TF_CLI_ARGS", "TF_TOKEN_app_terraform_io", "TORCH_DB_PWD",

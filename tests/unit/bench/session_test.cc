@@ -282,7 +282,7 @@ TEST(Adapters, VariablesStandInForOurs) {
   EXPECT_EQ((*commands)[0].command, (std::vector<std::string>{"python3", "my_tvm.py", "--json"}));
   EXPECT_EQ((*commands)[1].command, (std::vector<std::string>{"./mine"}));
   EXPECT_EQ((*commands)[2].command,
-            (std::vector<std::string>{"python3", "/scripts/torch_eager.py"}));
+            (std::vector<std::string>{"python3", "-I", "-B", "-u", "/scripts/torch_eager.py"}));
   EXPECT_TRUE((*commands)[3].command.empty());
   EXPECT_NE((*commands)[3].reason.find("GLOW_BENCH_CMD"), std::string::npos);
   EXPECT_EQ((*commands)[4].command[0], "/bin/gpuready");
