@@ -46,6 +46,8 @@ Result<FileEnd> read_file_end(const std::string& path, std::size_t most_bytes) {
   struct stat facts{};
   if (!file || fstat(file.get(), &facts) != 0) return fail_errno(path, errno);
   FileEnd end;
+  const std::size_t room = most_bytes + most_bytes / 4;
+  end.text.reserve(room + kPieceBytes);  // growing would take three times as much for a moment
   while (true) {
     const auto before = end.text.size();
     end.text.resize(before + kPieceBytes);
@@ -54,7 +56,7 @@ Result<FileEnd> read_file_end(const std::string& path, std::size_t most_bytes) {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return fail_errno(path, errno);
     if (size == 0) break;
-    if (end.text.size() > 2 * most_bytes) leave_out(end, end.text.size() - most_bytes);
+    if (end.text.size() > room) leave_out(end, end.text.size() - most_bytes);
     if (S_ISCHR(facts.st_mode) && end.unread_bytes > kMostOfADevice)
       return fail(ErrorKind::too_large, fmt::format("{}: it does not end", printable(path)));
   }
