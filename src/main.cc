@@ -47,6 +47,21 @@ constexpr CommandEntry kCommands[] = {
     {"vm", "GPUs for virtual machines: attach, give back, driver bundles for guests", declare_vm},
 };
 
+// What this program starts itself as. Vendors' libraries are loaded in these children only.
+using OwnArgs = std::span<const std::string>;
+constexpr struct {
+  std::string_view name;
+  int (*run)(OwnArgs args);
+} kOwnModes[] = {
+    {"__probe", gpuready::run_probe},
+    {"__worker", gpuready::run_worker},
+    {"__load", [](OwnArgs) { return gpuready::pack::run_load_child(); }},
+    {"__model", gpuready::pack::run_model_child},
+    {gpuready::vm::kAttributeChild, gpuready::vm::run_attribute_child},
+    {gpuready::bench::kAdapterChild, gpuready::bench::run_adapter_child},
+    {"__pages", [](OwnArgs args) { return print_pages(kCommands, args); }},
+};
+
 // A descriptor that is closed would become that of the first file opened, and messages would land
 // in it.
 void open_standard_descriptors() {
@@ -64,24 +79,15 @@ int main(int argc, char** argv) {
   for (const int number : {SIGPIPE, SIGXFSZ})  // writes fail with an error instead
     std::signal(number, SIG_IGN);
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const std::string_view self = argc > 0 ? argv[0] : "gpuready";
-  if (self.substr(self.rfind('/') + 1) == "gpu_test") args.insert(args.begin(), "gpu-test");
-  // Our own children. Vendor libraries are loaded in these alone.
-  if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == "__worker")
-    return gpuready::run_worker(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == "__load") return gpuready::pack::run_load_child();
-  if (!args.empty() && args[0] == "__model")
-    return gpuready::pack::run_model_child(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == gpuready::vm::kAttributeChild)
-    return gpuready::vm::run_attribute_child(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == gpuready::bench::kAdapterChild)
-    return gpuready::bench::run_adapter_child(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == "__pages")
-    return print_pages(kCommands, std::span(args).subspan(1));
+  for (const auto& [name, run] : kOwnModes)
+    if (!args.empty() && args.front() == name) return run(std::span(args).subspan(1));
+  // What the program is called chooses only for who names no command: our children, which inherit
+  // the name, each name theirs.
+  const std::string_view self = argc > 0 ? argv[0] : "";
+  const bool drop_in = self.substr(self.rfind('/') + 1) == "gpu_test";
   gpuready::adopt_orphans();
   try {
-    return run_command_line(kCommands, std::move(args));
+    return run_command_line(kCommands, drop_in ? "gpu-test" : "check", std::move(args));
   } catch (const std::bad_alloc&) {
     complain("not enough memory");
     return static_cast<int>(gpuready::Exit::unknown);

@@ -4,6 +4,7 @@ prints one line of detail last."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -112,6 +113,30 @@ def gpu_test(binary, gpus):
     hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="")  # does not fool it: each child gets its GPU by UUID
     need(run(binary, "gpu-test", expect=0, env=hidden).stdout.count("passed") == int(gpus), "hidden GPUs")
     print(f"{gpus} GPUs in {took:.2f} s")
+
+
+def gpu_test_names(binary, gpus):
+    """Its children, which ask the GPUs, start whatever the file is called and wherever it has gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, other = folder + "/gpu_test", folder + "/worker.check"
+        shutil.copy(binary, copy)
+        shutil.copy(binary, other)
+        os.mkdir(folder + "/links")
+        os.link(copy, folder + "/links/gpu_test")
+        os.symlink(binary, folder + "/gpu_test.link")
+        path = dict(os.environ, PATH=folder + ":" + os.environ["PATH"])
+        ways = {"copy": [copy], "hard link": [folder + "/links/gpu_test"],
+                "symbolic link": ["bash", "-c", f"exec -a gpu_test {folder}/gpu_test.link"],
+                "through PATH": ["gpu_test"], "another name": [other, "gpu-test"],
+                "exec -a gpu_test": ["bash", "-c", f"exec -a gpu_test {other}"],
+                "exec -a gpuready": ["bash", "-c", f"exec -a gpuready {copy} gpu-test"],
+                "no name": ["bash", "-c", f"exec -a '' {copy} gpu-test"],
+                "renamed": ["bash", "-c", f"{copy} & sleep 0.02; mv {copy} {folder}/gone; wait $!"],
+                "deleted": ["bash", "-c", f"cd {folder}; mv gone gpu_test; ./gpu_test & sleep 0.02; rm gpu_test; wait $!"]}
+        for name, command in ways.items():
+            done = run(*command, expect=0, env=path)
+            need(done.stdout.count("memory allocation test passed") == int(gpus), f"{name}: {done.stdout}")
+    print(f"{len(ways)} ways")
 
 
 def fitness(binary):

@@ -177,7 +177,8 @@ void as_options(std::vector<std::string>& args) {
   args.emplace_back("--help");
 }
 
-void put_command_first(std::span<const CommandEntry> commands, std::vector<std::string>& args) {
+void put_command_first(std::span<const CommandEntry> commands, std::string_view usual,
+                       std::vector<std::string>& args) {
   constexpr std::string_view kOwn[] = {"-h", "--help", "--version", "-V"};
   if (!args.empty() && !args.front().starts_with("-")) return;
   for (const auto own : kOwn)
@@ -187,7 +188,7 @@ void put_command_first(std::span<const CommandEntry> commands, std::vector<std::
     return known != commands.end() && (&word == &args.front() || !takes_next(*known, *(&word - 1)));
   });
   if (command == args.end())
-    args.insert(args.begin(), commands.front().name);
+    args.emplace(args.begin(), usual);
   else
     std::rotate(args.begin(), command, command + 1);
 }
@@ -249,7 +250,8 @@ const std::string* empty_one(const std::vector<std::string>& args) {
 
 }  // namespace
 
-int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args) {
+int run_command_line(std::span<const CommandEntry> commands, std::string_view usual,
+                     std::vector<std::string> args) {
   if (const std::string* empty = empty_one(args))
     return complain(Error{ErrorKind::bad_input, "an argument is empty (\"" + printable(*empty) +
                                                     "\"): is a variable not set?"});
@@ -261,7 +263,7 @@ int run_command_line(std::span<const CommandEntry> commands, std::vector<std::st
   app.failure_message(failure);
   app.footer(kExitCodesHelp);
   as_options(args);
-  put_command_first(commands, args);
+  put_command_first(commands, usual, args);
   for (const CommandEntry& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     if (args.front() == command.name) declare(*sub, command, exit_code);  // all cost half a ms

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -57,9 +58,10 @@ inline constexpr const char* kExitCodesHelp =
     "or bad input; 3 what was required is absent; 4 it could not be found out.";
 
 // Runs the command that `args` name, and gives its exit code; help, the version and what is wrong
-// with `args` are told instead. Options may stand before the command; without one it is the first.
+// with `args` are told instead. Options may stand before the command; without one it is `usual`.
 // An empty argument is wrong: it comes from a variable that is not set, and would be taken for
 // nothing.
-int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args);
+int run_command_line(std::span<const CommandEntry> commands, std::string_view usual,
+                     std::vector<std::string> args);
 
 }  // namespace gpuready::cli
