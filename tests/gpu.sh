@@ -26,7 +26,7 @@ judge() {
 }
 json() { python3 tests/gpu_checks.py "$@"; }
 
-"$binary" detect --full --json "$results/detect.json" >"$results/detect.txt"
+"$binary" detect --full --json="$results/detect.json" >"$results/detect.txt"
 gpus=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["machine"]["gpus"]))' "$results/detect.json")
 [ "$gpus" -gt 0 ] || { echo "gpu.sh: no GPU on this machine" >&2; exit 1; }
 

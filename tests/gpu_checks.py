@@ -198,7 +198,7 @@ def workers(parent):
 
 
 def start_check(binary, path):
-    return subprocess.Popen([binary, "check", "--json", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen([binary, "check", "--json=" + path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def wait_for_workers(process, count):
@@ -355,7 +355,7 @@ def seconds(*command):
 def standard(binary, results, gpus):
     """Every test of the standard level passes, in at most 40 s; from the third GPU on, pairs meet in more rounds."""
     start = time.perf_counter()
-    done = run(binary, "test", "--level", "standard", "--json", f"{results}/standard.json", "--html",
+    done = run(binary, "test", "--level", "standard", f"--json={results}/standard.json", "--html",
                f"{results}/standard.html", "--no-color")
     wall = time.perf_counter() - start
     print(done.stdout)
@@ -392,7 +392,7 @@ def standard(binary, results, gpus):
 
 def selftest(binary, results, trials, *options):
     """Every fault class is found, at its place, and no clean run fails."""
-    done = run(binary, "selftest", "--trials", trials, "--json", f"{results}/selftest.json", "--no-color", *options)
+    done = run(binary, "selftest", "--trials", trials, f"--json={results}/selftest.json", "--no-color", *options)
     print(done.stdout)
     report = json.load(open(f"{results}/selftest.json"))
     need(done.returncode == 0, f"exit {done.returncode}: {report['conclusion']}")
@@ -405,7 +405,7 @@ def selftest(binary, results, trials, *options):
 def ternary(binary, results, gpus):
     """Every CPU tier that is here and every GPU agrees with 64-bit sums, bit for bit; then their times."""
     path = f"{results}/ternary.json"
-    done = run(binary, "ternary", "verify", "--json", path, "--no-color", expect=0)
+    done = run(binary, "ternary", "verify", "--json=" + path, "--no-color", expect=0)
     print(done.stdout)
     report = json.load(open(path))
     passed = [s for s in report["subjects"] if s["status"] == "passed"]
@@ -423,7 +423,7 @@ def own_stacks(binary, results):
             path = f"{results}/bench-{task}-{dtype}.json"
             run(binary, "bench", "run", "--task", task, "--dtype", dtype, "--device", "cuda", "--adapters",
                 "gpuready", "--iters", "20", "--warmup", "5", "--repeats", "1", "--max-seconds", "0.3", "--no-check",
-                "-q", "--results", f"{results}/bench-results", "--json", path, expect=0)
+                "-q", "--results", f"{results}/bench-results", "--json=" + path, expect=0)
             with open(path) as file:
                 stack = json.load(file)["run"]["stacks"][0]
             need(stack["status"] == "ok", f"{task} in {dtype}: {stack['status']}: {stack.get('reason')}")
@@ -431,7 +431,7 @@ def own_stacks(binary, results):
     path, begin = f"{results}/bench-roofline.json", time.monotonic()
     run(binary, "bench", "run", "--task", "gemm", "--dtype", "bf16", "--device", "cuda", "--adapters", "gpuready", "--iters",
         "20", "--warmup", "5", "--repeats", "1", "--max-seconds", "0.3", "--no-check", "-q", "--roofline", "--results",
-        f"{results}/bench-results", "--json", path, expect=0)
+        f"{results}/bench-results", "--json=" + path, expect=0)
     with open(path) as file:
         roofline = json.load(file)["run"]["roofline"]
     print(f"{len(set(done))} workloads in 3 dtypes, digests right; roofline {roofline['bytes_per_s'] / 1e12:.2f} TB/s and "

@@ -238,7 +238,6 @@ class Loop {
 };
 
 int run_bench_loop(BenchLoopOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
   const auto start = Clock::now();
   const auto host = make_live_host();

@@ -315,7 +315,9 @@ std::vector<std::string> words_of(const Option& option, const T& value) {
     const auto number = static_cast<double>(value);
     const bool given =
         !option.range || (option.range->least <= number && number <= option.range->most);
-    return given ? std::vector{name, fmt::format("{}", value)} : std::vector<std::string>{};
+    if (!given) return {};
+    const std::string text = fmt::format("{}", value);
+    return option.if_bare != nullptr ? std::vector{name + "=" + text} : std::vector{name, text};
   } else if constexpr (std::is_same_v<T, std::string>) {
     return value.empty() ? std::vector<std::string>{} : std::vector{name, value};
   } else {
@@ -392,7 +394,6 @@ Result<void> keep(const Outcome& outcome, const Json& doc, const BenchRunOptions
 }
 
 int run_bench_run(BenchRunOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
   const auto start = Clock::now();
   const auto host = make_live_host();
@@ -534,7 +535,8 @@ void declare_bench_run(CommandSpec& command) {
       {.name = "--compat",
        .value = &options->compat,
        .help = "Write the files of PyC's GPU suite too, into this folder",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::written},
   });
   command.footer =
       "Exit codes: 0 every stack that is here did the work; 1 one failed or did other work, or\n"

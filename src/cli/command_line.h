@@ -18,6 +18,15 @@ struct Range {
   double least, most;
 };
 
+// What a command does with the file that an option names. check_files() keeps it from writing where
+// it reads (tests/unit/cli/command_table_test.cc wants this of every option).
+enum class Files {
+  none,
+  read,     // a file, or a folder with all that is in it
+  written,  // a file
+  report,   // likewise, by deliver()
+};
+
 struct Option {
   const char* name;  // "--json", "--quiet,-q"; "FILE" is told by its place
   // Where the value goes. A bool is a flag; a list's option may be given several times.
@@ -29,12 +38,15 @@ struct Option {
   const char* type = nullptr;  // what help calls the value
   std::optional<Range> range = {};
   std::vector<std::string> one_of = {};
-  const char* if_bare = nullptr;   // the option's value when it is given without one
+  const char* if_bare = nullptr;   // its value when there is none after "="; no other word is one
   const char* excludes = nullptr;  // an option declared before
   const char* needs = nullptr;     // as well
   bool required = false, hidden = false;
   bool commas = false;   // they separate the values of a list
   bool seconds = false;  // a time: "90", "5s", "1h"
+  Files files = Files::none;
+  // The files that a value means, where they are others than the value names.
+  std::vector<std::string> (*files_of)(const std::string& value) = nullptr;
 };
 
 struct CommandEntry;
@@ -45,6 +57,7 @@ struct CommandSpec {
   }
   std::function<int()> run = {};  // gives the exit code
   std::string footer = {};
+  std::vector<std::string> reads = {};             // files and folders that no option names
   std::span<const CommandEntry> subcommands = {};  // one of them must be given then
 };
 struct CommandEntry {

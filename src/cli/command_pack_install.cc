@@ -18,6 +18,10 @@
 namespace gpuready::cli {
 namespace {
 
+std::vector<std::string> files_of_report(const std::string& path) {
+  return {path, path + ".minisig"};
+}
+
 struct PackInstallOptions {
   Globals globals;
   MachineOptions machine;
@@ -120,7 +124,6 @@ Result<std::string> write_report(const PackInstallOptions& options,
 
 int run_pack_install(const PackInstallOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
   const auto key = prepare_report(options);
   if (!key) return complain(key.error());
@@ -159,12 +162,15 @@ void declare_pack_install(CommandSpec& command) {
       {.name = "--report",
        .value = &options->report,
        .help = "Write what was loaded here, and how, into FILE: a proof for pack publish",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::written,
+       .files_of = files_of_report},
       {.name = "--report-key",
        .value = &options->report_key,
        .help = "Sign the report with this private key, into FILE.minisig",
        .type = "KEYFILE",
-       .needs = "--report"},
+       .needs = "--report",
+       .files = Files::read},
       password_option(options->password_file),
       wait_option(options->wait),
   });

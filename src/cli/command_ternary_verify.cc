@@ -123,7 +123,6 @@ Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
 }
 
 int run_ternary_verify(TernaryVerifyOptions& options) {
-  if (const auto bad = bad_output(options.globals, {options.file})) return complain(*bad);
   if (const auto good = check(options.subjects); !good) return complain(good.error());
   const TernarySubjects& chosen = options.subjects;
   TensorFile tensors;
@@ -184,7 +183,8 @@ void declare_ternary_verify(CommandSpec& command) {
   command.add({
       {.name = "FILE",
        .value = &options->file,
-       .help = "Check the ternary tensors of this GGUF file instead"},
+       .help = "Check the ternary tensors of this GGUF file instead",
+       .files = Files::read},
       layout,
       {.name = "--thorough",
        .value = &options->thorough,

@@ -60,9 +60,9 @@ Report begin_report(std::string command, Machine machine);
 
 // The same file, by whatever links.
 bool same_file(const std::string& a, const std::string& b);
-// What cannot be written, told before any work: an input, a folder, a model, a place that refuses,
-// a second report on standard output. `inputs`: what is read beside --replay.
-std::optional<Error> bad_output(const Globals& globals, std::vector<std::string> inputs = {});
+// What a command cannot write, told before any work: where it reads, a folder, a model, a place
+// that refuses, two outputs in one file.
+std::optional<Error> check_files(const CommandSpec& command);
 
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
 // written and the report is not of something unhealthy. A reader that closes its pipe early is no

@@ -12,7 +12,7 @@ expect_exit 0 "${bench[@]}" --adapters gpuready --repeats 2 --tag first
 kept=$(cat bench-results/*__first.json)
 for name in TERM INT HUP; do
   rm -f started
-  "${bench[@]}" --adapters mine --repeats 9 --tag first --replace --json interrupted.json >cut.txt 2>&1 &
+  "${bench[@]}" --adapters mine --repeats 9 --tag first --replace --json=interrupted.json >cut.txt 2>&1 &
   run=$!
   until [ -e started ] && [ "$(wc -l <started)" = 3 ]; do
     kill -0 "$run" || die "it ended before: $(cat cut.txt)"
