@@ -41,7 +41,7 @@ if [ -z "$fakes" ]; then
   told=$(check)
 else
   fakes=$(realpath "$fakes")
-  drivers=(GPUREADY_LIBNVML="$fakes/fake_nvml.so" GPUREADY_LIBCUDA="$fakes/fake_cuda.so" FAKE_NVML=devices=2)
+  drivers=(GPUREADY_TRUST_NAMED_LIBRARIES=1 GPUREADY_LIBNVML="$fakes/fake_nvml.so" GPUREADY_LIBCUDA="$fakes/fake_cuda.so" FAKE_NVML=devices=2)
   told=$(check "${drivers[@]}" FAKE_CUDA=devices=2)
   # Its judgement is ours: a GPU without memory fails the worker, with the reason.
   if said=$(check "${drivers[@]}" FAKE_CUDA=devices=2,fail=cuDevicePrimaryCtxRetain:2 2>&1); then

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/words.h"
 #include "report/text_layout.h"
 
@@ -158,6 +159,7 @@ void declare(CLI::App& app, const CommandEntry& entry, int& exit_code) {
   if (!command.run) return;
   app.callback([command = std::move(command), &exit_code] {
     const auto bad = check_files(command);
+    end_at_interrupts();
     exit_code = bad ? complain(*bad) : command.run();
   });
 }

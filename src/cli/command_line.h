@@ -68,7 +68,8 @@ struct CommandEntry {
 
 inline constexpr const char* kExitCodesHelp =
     "Exit codes: 0 all that was asked holds; 1 something is unhealthy; 2 wrong usage\n"
-    "or bad input; 3 what was required is absent; 4 it could not be found out.";
+    "or bad input; 3 what was required is absent; 4 it could not be found out; 130 it\n"
+    "was interrupted, and nothing unhealthy was found by then.";
 
 // Runs the command that `args` name, and gives its exit code; help, the version and what is wrong
 // with `args` are told instead. Options may stand before the command; without one it is `usual`.

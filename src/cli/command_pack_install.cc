@@ -61,6 +61,7 @@ InstallReport install(const PackInstallOptions& options) {
   }
   const auto machine = machine_for(options.machine);
   if (!machine) return ended(machine.error(), options);
+  catch_interrupts();
   pack::OriginOptions limits;
   limits.cancel = &interrupted();
   const auto origin = pack::open_origin(*host, options.from, limits);
@@ -124,7 +125,6 @@ Result<std::string> write_report(const PackInstallOptions& options,
 
 int run_pack_install(const PackInstallOptions& options) {
   const auto start = Clock::now();
-  catch_interrupts();
   const auto key = prepare_report(options);
   if (!key) return complain(key.error());
   const auto report = install(options);

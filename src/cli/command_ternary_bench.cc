@@ -71,7 +71,6 @@ int run_ternary_bench(TernaryBenchOptions& options) {
   }
   Envelope envelope = begin_envelope("ternary bench");
   envelope.exit = exit_of(BenchOutcome{rows, !chosen.tiers.empty(), !chosen.targets.empty()});
-  envelope.exit = unless_interrupted(envelope.exit, interrupted());
   envelope.duration_ms = elapsed_ms(start);
   return deliver(
       Delivery{

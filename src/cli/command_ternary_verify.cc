@@ -151,7 +151,7 @@ int run_ternary_verify(TernaryVerifyOptions& options) {
     report = options.file.empty() ? verify(subjects, asked)
                                   : verify_file(subjects, tensors.inputs(), asked);
     report.file = printable(options.file);
-    if (!options.file.empty())
+    if (!options.file.empty() && !interrupted())  // it reads the whole file
       for (const auto& problem : gguf::inspect(tensors.file->file, tensors.layouts).problems)
         report.file_problems.push_back(printable(problem));
     if (child) {
@@ -162,7 +162,6 @@ int run_ternary_verify(TernaryVerifyOptions& options) {
   report.duration_ms = elapsed_ms(start);
   Envelope envelope = begin_envelope("ternary verify");
   conclude(report, envelope);
-  envelope.exit = unless_interrupted(envelope.exit, interrupted());
   return deliver(
       Delivery{
           .envelope = envelope,

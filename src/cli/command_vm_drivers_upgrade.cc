@@ -76,7 +76,7 @@ Result<UpgradeReport> upgrade(const VmDriversUpgradeOptions& options, Host& host
     wanted.cancel = &interrupted();
     auto added =
         vm::add_bundle(wanted, options.folder, options.name.value_or(""), host, live_storage());
-    if (builds) release_interrupts();
+    if (builds) end_at_interrupts();
     report.bundle = TRY(std::move(added));
     if (interrupted())
       return fail(ErrorKind::cancelled,

@@ -67,11 +67,11 @@ std::optional<Error> check_files(const CommandSpec& command);
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
 // written and the report is not of something unhealthy. A reader that closes its pipe early is no
 // failure. The terminal report goes to standard output unless that carries JSON.
-int deliver(const Report& report, const Globals& globals);
-int deliver(const SelfTestReport& report, const Globals& globals);
-// Any other document, and how a terminal shows it.
+int deliver(Report& report, const Globals& globals);
+int deliver(SelfTestReport& report, const Globals& globals);
+// Any other document, and how a terminal shows it. After Ctrl-C the envelope says so.
 struct Delivery {
-  const Envelope& envelope;
+  Envelope& envelope;
   std::function<Json()> json;
   std::function<std::string(const TerminalStyle&)> terminal;
   std::function<std::string()> html = {}, markdown = {}, prometheus = {};

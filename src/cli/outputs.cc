@@ -12,8 +12,10 @@
 
 #include "base/text.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "host/atomic_file.h"
 #include "host/recording_archive.h"
+#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {
@@ -213,7 +215,8 @@ void complain(std::string_view message) {
 
 int complain(const Error& error, Exit exit) {
   complain(error.message);
-  return static_cast<int>(exit);
+  if (interrupted() && !contains(error.message, "interrupted")) complain("interrupted");
+  return static_cast<int>(unless_interrupted(exit, interrupted()));
 }
 
 Result<void> write_file(const std::string& path, std::string_view content, Storage& storage) {
@@ -228,6 +231,12 @@ Result<void> write_file(const std::string& path, std::string_view content, Stora
 }
 
 int deliver(const Delivery& delivery, const Globals& globals) {
+  Envelope& envelope = delivery.envelope;
+  if (interrupted()) {
+    complain("interrupted: this is what was known by then");
+    envelope.exit = unless_interrupted(envelope.exit, true);
+    if (envelope.conclusion) *envelope.conclusion = "Interrupted. " + *envelope.conclusion;
+  }
   const Document documents[] = {
       {globals.json, [&] { return dump(delivery.json()); }},
       {globals.html, delivery.html},
@@ -238,7 +247,7 @@ int deliver(const Delivery& delivery, const Globals& globals) {
                      [&] { return delivery.terminal(style_of(globals)); });
 }
 
-int deliver(const Report& report, const Globals& globals) {
+int deliver(Report& report, const Globals& globals) {
   return deliver(
       Delivery{
           .envelope = report,
@@ -250,7 +259,7 @@ int deliver(const Report& report, const Globals& globals) {
       globals);
 }
 
-int deliver(const SelfTestReport& report, const Globals& globals) {
+int deliver(SelfTestReport& report, const Globals& globals) {
   return deliver(
       Delivery{
           .envelope = report,

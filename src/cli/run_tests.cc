@@ -217,7 +217,6 @@ int run_tests(std::string command, const TestCommand& options) {
                     .devices = options.globals.devices,
                     .test_gpus = test_gpus,
                     .trust_named_libraries = trusts_named_libraries(**host)});
-  report.exit = unless_interrupted(report.exit, interrupted());
   return deliver(report, options.globals);
 }
 
