@@ -25,7 +25,7 @@ P
 printf 'name = "bench"\nversion = "1"\nfolder = "{variant}"\n[variants.one]\n[variants.two]\n' >pack.toml
 # What the libraries want beside themselves is nothing that is timed.
 echo "a text in place of the licences" | tee one/License.txt >two/License.txt
-"$gpuready" pack inspect one --json one.json >/dev/null
+"$gpuready" pack inspect one --json=one.json >/dev/null
 needed=$(jq -c '[.files[].elf.needed[]?] | unique' one.json)
 sed -i "s/^folder.*/&\nsystem_libraries = $needed/" pack.toml
 "$gpuready" pack key key --no-password -q >/dev/null
@@ -66,7 +66,7 @@ for _ in 1 2 3; do
   t=$(ms "$a" "$b"); [ -n "$best_install" ] && [ "$best_install" -le "$t" ] || best_install=$t
 done
 a=$(now); "$gpuready" pack install "$url" --variant one --no-load-test -q; b=$(now); again=$(ms "$a" "$b")
-a=$(now); "$gpuready" pack install "$url" --variant two --no-load-test --json switch.json -q >/dev/null; b=$(now); switch=$(ms "$a" "$b")
+a=$(now); "$gpuready" pack install "$url" --variant two --no-load-test --json=switch.json -q >/dev/null; b=$(now); switch=$(ms "$a" "$b")
 a=$(now); "$gpuready" pack rollback bench -q >/dev/null; b=$(now); back=$(ms "$a" "$b")
 python3 - "$best_pipe" "$best_install" "$again" "$switch" "$back" <<'P'
 import json, os, sys

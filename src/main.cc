@@ -28,23 +28,20 @@ namespace {
 
 using namespace gpuready::cli;
 
-constexpr CommandEntry kCommands[] = {
-    {"check", "Find every GPU, diagnose it and test its memory (the default)", declare_check},
-    {"test", "Test every GPU in full: memory, arithmetic, tensor cores, links, endurance",
-     declare_test},
-    {"selftest", "Prove the tests: inject every fault class many times and count what is found",
-     declare_selftest},
-    {"detect", "List the GPUs and what surrounds them; nothing is started but NVML",
-     declare_detect},
-    {"doctor", "Name the one cause when something is wrong, with proof and cure", declare_doctor},
-    {"record", "Record everything that the other commands read, for --replay", declare_record},
-    {"gpu-test", "The text contract of runpod's gpu_test, earned by a real test", declare_gpu_test},
-    {"ternary", "Ternary (1.58-bit) weights: GGUF files, and the kernels that multiply by them",
-     declare_ternary},
-    {"pack", "GPU packages: what code files hold, and what of it a machine can load", declare_pack},
-    {"bench", "Benchmarks of compiler stacks: compare runs, and say how sure that is",
-     declare_bench},
-    {"vm", "GPUs for virtual machines: attach, give back, driver bundles for guests", declare_vm},
+// What this program starts itself as. Vendors' libraries are loaded in these children only.
+using OwnArgs = std::span<const std::string>;
+constexpr struct {
+  std::string_view name;
+  int (*run)(OwnArgs args);
+} kOwnModes[] = {
+    {"__probe", gpuready::run_probe},
+    {"__worker", gpuready::run_worker},
+    {gpuready::pack::kLoadChild, gpuready::pack::run_load_child},
+    {gpuready::pack::kLoadHere, gpuready::pack::run_load_here},
+    {gpuready::pack::kModelChild, gpuready::pack::run_model_child},
+    {gpuready::vm::kAttributeChild, gpuready::vm::run_attribute_child},
+    {gpuready::bench::kAdapterChild, gpuready::bench::run_adapter_child},
+    {"__pages", [](OwnArgs args) { return print_pages(all_commands(), args); }},
 };
 
 // A descriptor that is closed would become that of the first file opened, and messages would land
@@ -64,27 +61,15 @@ int main(int argc, char** argv) {
   for (const int number : {SIGPIPE, SIGXFSZ})  // writes fail with an error instead
     std::signal(number, SIG_IGN);
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const std::string_view self = argc > 0 ? argv[0] : "gpuready";
-  if (self.substr(self.rfind('/') + 1) == "gpu_test") args.insert(args.begin(), "gpu-test");
-  // Our own children. Vendor libraries are loaded in these alone.
-  if (!args.empty() && args[0] == "__probe") return gpuready::run_probe(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == "__worker")
-    return gpuready::run_worker(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == gpuready::pack::kLoadChild)
-    return gpuready::pack::run_load_child(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == gpuready::pack::kLoadHere)
-    return gpuready::pack::run_load_here(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == gpuready::pack::kModelChild)
-    return gpuready::pack::run_model_child(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == gpuready::vm::kAttributeChild)
-    return gpuready::vm::run_attribute_child(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == gpuready::bench::kAdapterChild)
-    return gpuready::bench::run_adapter_child(std::span(args).subspan(1));
-  if (!args.empty() && args[0] == "__pages")
-    return print_pages(kCommands, std::span(args).subspan(1));
+  for (const auto& [name, run] : kOwnModes)
+    if (!args.empty() && args.front() == name) return run(std::span(args).subspan(1));
+  // What the program is called chooses only for who names no command: our children, which inherit
+  // the name, each name theirs.
+  const std::string_view self = argc > 0 ? argv[0] : "";
+  const bool drop_in = self.substr(self.rfind('/') + 1) == "gpu_test";
   gpuready::adopt_orphans();
   try {
-    return run_command_line(kCommands, std::move(args));
+    return run_command_line(all_commands(), drop_in ? "gpu-test" : "check", std::move(args));
   } catch (const std::bad_alloc&) {
     complain("not enough memory");
     return static_cast<int>(gpuready::Exit::unknown);

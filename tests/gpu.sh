@@ -26,7 +26,7 @@ judge() {
 }
 json() { python3 tests/gpu_checks.py "$@"; }
 
-"$binary" detect --full --json "$results/detect.json" >"$results/detect.txt"
+"$binary" detect --full --json="$results/detect.json" >"$results/detect.txt"
 gpus=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["machine"]["gpus"]))' "$results/detect.json")
 [ "$gpus" -gt 0 ] || { echo "gpu.sh: no GPU on this machine" >&2; exit 1; }
 
@@ -35,6 +35,7 @@ judge "doctor: nothing is wrong" json doctor_clean "$binary"
 judge "check: figures" json check_figures "$binary" "$results" "$gpus"
 judge "check: exit codes" json exit_codes "$binary" "$gpus"
 judge "gpu-test contract" json gpu_test "$binary" "$gpus"
+judge "gpu_test by every name" json gpu_test_names "$binary" "$gpus"
 judge "fitness" json fitness "$binary"
 judge "injected bit flip is found" json injected "$binary" "$results/detect.json"
 judge "busy GPU is not tested" json busy "$binary"

@@ -4,6 +4,7 @@ prints one line of detail last."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,30 @@ def gpu_test(binary, gpus):
     print(f"{gpus} GPUs in {took:.2f} s")
 
 
+def gpu_test_names(binary, gpus):
+    """Its children, which ask the GPUs, start whatever the file is called and wherever it has gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, other = folder + "/gpu_test", folder + "/worker.check"
+        shutil.copy(binary, copy)
+        shutil.copy(binary, other)
+        os.mkdir(folder + "/links")
+        os.link(copy, folder + "/links/gpu_test")
+        os.symlink(binary, folder + "/gpu_test.link")
+        path = dict(os.environ, PATH=folder + ":" + os.environ["PATH"])
+        ways = {"copy": [copy], "hard link": [folder + "/links/gpu_test"],
+                "symbolic link": ["bash", "-c", f"exec -a gpu_test {folder}/gpu_test.link"],
+                "through PATH": ["gpu_test"], "another name": [other, "gpu-test"],
+                "exec -a gpu_test": ["bash", "-c", f"exec -a gpu_test {other}"],
+                "exec -a gpuready": ["bash", "-c", f"exec -a gpuready {copy} gpu-test"],
+                "no name": ["bash", "-c", f"exec -a '' {copy} gpu-test"],
+                "renamed": ["bash", "-c", f"{copy} & sleep 0.02; mv {copy} {folder}/gone; wait $!"],
+                "deleted": ["bash", "-c", f"cd {folder}; mv gone gpu_test; ./gpu_test & sleep 0.02; rm gpu_test; wait $!"]}
+        for name, command in ways.items():
+            done = run(*command, expect=0, env=path)
+            need(done.stdout.count("memory allocation test passed") == int(gpus), f"{name}: {done.stdout}")
+    print(f"{len(ways)} ways")
+
+
 def fitness(binary):
     report = check_json(binary, "--fitness")
     print("; ".join(f"{v['test']} {v['status']}" for v in report["verdicts"]))
@@ -173,7 +198,7 @@ def workers(parent):
 
 
 def start_check(binary, path):
-    return subprocess.Popen([binary, "check", "--json", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen([binary, "check", "--json=" + path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def wait_for_workers(process, count):
@@ -330,7 +355,7 @@ def seconds(*command):
 def standard(binary, results, gpus):
     """Every test of the standard level passes, in at most 40 s; from the third GPU on, pairs meet in more rounds."""
     start = time.perf_counter()
-    done = run(binary, "test", "--level", "standard", "--json", f"{results}/standard.json", "--html",
+    done = run(binary, "test", "--level", "standard", f"--json={results}/standard.json", "--html",
                f"{results}/standard.html", "--no-color")
     wall = time.perf_counter() - start
     print(done.stdout)
@@ -367,7 +392,7 @@ def standard(binary, results, gpus):
 
 def selftest(binary, results, trials, *options):
     """Every fault class is found, at its place, and no clean run fails."""
-    done = run(binary, "selftest", "--trials", trials, "--json", f"{results}/selftest.json", "--no-color", *options)
+    done = run(binary, "selftest", "--trials", trials, f"--json={results}/selftest.json", "--no-color", *options)
     print(done.stdout)
     report = json.load(open(f"{results}/selftest.json"))
     need(done.returncode == 0, f"exit {done.returncode}: {report['conclusion']}")
@@ -380,7 +405,7 @@ def selftest(binary, results, trials, *options):
 def ternary(binary, results, gpus):
     """Every CPU tier that is here and every GPU agrees with 64-bit sums, bit for bit; then their times."""
     path = f"{results}/ternary.json"
-    done = run(binary, "ternary", "verify", "--json", path, "--no-color", expect=0)
+    done = run(binary, "ternary", "verify", "--json=" + path, "--no-color", expect=0)
     print(done.stdout)
     report = json.load(open(path))
     passed = [s for s in report["subjects"] if s["status"] == "passed"]
@@ -398,7 +423,7 @@ def own_stacks(binary, results):
             path = f"{results}/bench-{task}-{dtype}.json"
             run(binary, "bench", "run", "--task", task, "--dtype", dtype, "--device", "cuda", "--adapters",
                 "gpuready", "--iters", "20", "--warmup", "5", "--repeats", "1", "--max-seconds", "0.3", "--no-check",
-                "-q", "--results", f"{results}/bench-results", "--json", path, expect=0)
+                "-q", "--results", f"{results}/bench-results", "--json=" + path, expect=0)
             with open(path) as file:
                 stack = json.load(file)["run"]["stacks"][0]
             need(stack["status"] == "ok", f"{task} in {dtype}: {stack['status']}: {stack.get('reason')}")
@@ -406,7 +431,7 @@ def own_stacks(binary, results):
     path, begin = f"{results}/bench-roofline.json", time.monotonic()
     run(binary, "bench", "run", "--task", "gemm", "--dtype", "bf16", "--device", "cuda", "--adapters", "gpuready", "--iters",
         "20", "--warmup", "5", "--repeats", "1", "--max-seconds", "0.3", "--no-check", "-q", "--roofline", "--results",
-        f"{results}/bench-results", "--json", path, expect=0)
+        f"{results}/bench-results", "--json=" + path, expect=0)
     with open(path) as file:
         roofline = json.load(file)["run"]["roofline"]
     print(f"{len(set(done))} workloads in 3 dtypes, digests right; roofline {roofline['bytes_per_s'] / 1e12:.2f} TB/s and "

@@ -112,7 +112,7 @@ class Remote {
     std::string command = "cd " + shell_word(folder_) + " && {";
     for (const auto& [name, value] : run_.variables)
       command += " export " + name + "=" + shell_word(value) + ";";
-    command += " ./gpuready bench run --quiet --json run.json";
+    command += " ./gpuready bench run --quiet --json=run.json";
     for (const std::string& arg : run_.args) command += " " + shell_word(arg);
     command +=
         " & p=$!; trap 'kill $p' HUP TERM PIPE; while kill -0 $p 2>/dev/null; do echo . || "

@@ -5,16 +5,42 @@
 #include "base/text.h"
 
 namespace gpuready::cli {
+namespace {
+
+// What is read of it: runs, their history, the last tag, and the adapters' scripts.
+std::vector<std::string> files_of_results(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& name :
+       make_live_host()->list_directory(folder).value_or(std::vector<std::string>{}))
+    if (!bench::tag_in_name(name).empty() || name.starts_with("history.sqlite") ||
+        name == "latest" || name.starts_with("adapters-"))
+      files.push_back(folder + "/" + name);
+  return files;
+}
+
+}  // namespace
+
+std::vector<std::string> files_of_runs(const std::string& names) {
+  std::vector<std::string> files;
+  for (const std::string_view name : split(names, ",")) files.emplace_back(name);
+  return files;
+}
 
 Option results_option(std::string& folder, std::string_view what) {
   return {.name = "--results",
           .value = &folder,
           .help = fmt::format("Folder of {}; {} if not given", what, bench::kResultsFolder),
-          .type = "FOLDER"};
+          .type = "FOLDER",
+          .files = Files::read,
+          .files_of = files_of_results};
 }
 
 Option markdown_option(std::optional<std::string>& file, std::string_view what) {
-  return {.name = "--md", .value = &file, .help = fmt::format("Write {}", what), .type = "FILE"};
+  return {.name = "--md",
+          .value = &file,
+          .help = fmt::format("Write {}", what),
+          .type = "FILE",
+          .files = Files::report};
 }
 
 Option kpi_option(std::vector<std::string>& names, std::string_view help) {

@@ -12,6 +12,8 @@
 
 namespace gpuready::cli {
 
+// What names of runs may mean: see bench::find_runs().
+std::vector<std::string> files_of_runs(const std::string& names);
 Option results_option(std::string& folder, std::string_view what = "the runs");
 Option markdown_option(std::optional<std::string>& file, std::string_view what = "Markdown");
 

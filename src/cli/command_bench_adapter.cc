@@ -105,7 +105,8 @@ void declare_bench_adapter(CommandSpec& command) {
        .value = &options->folder,
        .help = "With --env: the folder of the adapters' scripts; if not given, this program's are "
                "placed below bench-results",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::read},
   });
   command.footer =
       "Reads BENCH_TASK, BENCH_DEVICE, BENCH_DTYPE, BENCH_BATCH, BENCH_HIDDEN, BENCH_M, BENCH_N,\n"

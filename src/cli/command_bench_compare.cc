@@ -29,7 +29,6 @@ Result<bench::Comparison> compared(const BenchCompareOptions& options) {
 }
 
 int run_bench_compare(BenchCompareOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   options.compare.margin = options.margin_percent / 100;
   const auto comparison = compared(options);
@@ -51,11 +50,15 @@ void declare_bench_compare(CommandSpec& command) {
         .value = &options->base,
         .help = "What to compare with: a tag, the id of a run, a file or a folder; several parted "
                 "by commas",
-        .required = true},
+        .required = true,
+        .files = Files::read,
+        .files_of = files_of_runs},
        {.name = "CANDIDATE",
         .value = &options->candidate,
         .help = "What to compare",
-        .required = true},
+        .required = true,
+        .files = Files::read,
+        .files_of = files_of_runs},
        results_option(options->folder, "the runs that tags and ids name"),
        markdown_option(options->globals.markdown),
        {.name = "--margin",

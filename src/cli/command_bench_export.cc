@@ -51,12 +51,15 @@ void declare_bench_export(CommandSpec& command) {
   command.add({{.name = "RUNS",
                 .value = &options->runs,
                 .help = "Tags, ids of runs, files or a folder, parted by commas; the last run if "
-                        "not given"},
+                        "not given",
+                .files = Files::read,
+                .files_of = files_of_runs},
                std::move(format),
                {.name = "--out",
                 .value = &options->out,
                 .help = "Where to; standard output if not given",
-                .type = "FILE"},
+                .type = "FILE",
+                .files = Files::written},
                results_option(options->folder)});
   command.footer =
       "Exit codes: 0 it was written; 2 wrong usage, bad input, or it could not be written.";

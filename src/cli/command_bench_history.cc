@@ -19,7 +19,6 @@ struct BenchHistoryOptions {
 };
 
 int run_bench_history(BenchHistoryOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   options.filter.kpis = kpis_of(options.kpis);
   const auto host = make_live_host();

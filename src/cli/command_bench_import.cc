@@ -50,7 +50,6 @@ Result<bench::RunRecord> imported(const BenchImportOptions& options, Host& host)
 }
 
 int run_bench_import(BenchImportOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   const auto host = make_live_host();
   const auto run = imported(options, *host);
@@ -81,7 +80,8 @@ void declare_bench_import(CommandSpec& command) {
   command.add({{.name = "FILE",
                 .value = &options->file,
                 .help = "JSON of google/benchmark, nvbench or llama-bench, or a run of ours",
-                .required = true},
+                .required = true,
+                .files = Files::read},
                {.name = "--tag",
                 .value = &options->tag,
                 .help = "Tag of the run; the file's name if not given",

@@ -238,7 +238,6 @@ class Loop {
 };
 
 int run_bench_loop(BenchLoopOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   catch_interrupts();
   const auto start = Clock::now();
   const auto host = make_live_host();
@@ -246,11 +245,9 @@ int run_bench_loop(BenchLoopOptions& options) {
   if (const auto checked = loop.check(); !checked) return complain(checked.error());
   if (options.gate)
     if (const auto passed = pass_gate(*options.gate); !passed)
-      return complain(passed.error(), interrupted() ? Exit::interrupted : Exit::unhealthy);
+      return interrupted() ? complain(passed.error()) : complain(passed.error(), Exit::unhealthy);
   const auto promotion = loop.decided(start);
-  if (!promotion)
-    return complain(promotion.error(),
-                    unless_interrupted(exit_of_error(promotion.error()), interrupted()));
+  if (!promotion) return complain(promotion.error(), exit_of_error(promotion.error()));
   Envelope envelope = begin_envelope("bench loop");
   envelope.conclusion = conclusion_of(*promotion);
   envelope.exit = exit_of(*promotion);

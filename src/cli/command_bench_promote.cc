@@ -32,7 +32,6 @@ Result<bench::Promotion> decided(BenchPromoteOptions& options) {
 }
 
 int run_bench_promote(BenchPromoteOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   const auto promotion = decided(options);
   if (!promotion) return complain(promotion.error());
@@ -52,11 +51,15 @@ void declare_bench_promote(CommandSpec& command) {
       {{.name = "BASE",
         .value = &options->base,
         .help = "What stands: a tag, ids of runs, files or a folder, as of bench compare",
-        .required = true},
+        .required = true,
+        .files = Files::read,
+        .files_of = files_of_runs},
        {.name = "CANDIDATE",
         .value = &options->candidate,
         .help = "What may replace it",
-        .required = true},
+        .required = true,
+        .files = Files::read,
+        .files_of = files_of_runs},
        {.name = "--idea",
         .value = &options->rule.idea,
         .help = "The one thing that the candidate changes: commit, flags, or the name of an "

@@ -30,7 +30,6 @@ Result<BenchReport> made(const BenchReportOptions& options) {
 }
 
 int run_bench_report(BenchReportOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto start = Clock::now();
   auto report = made(options);
   if (!report) return complain(report.error());
@@ -55,13 +54,15 @@ void declare_bench_report(CommandSpec& command) {
   command.add(
       {{.name = "RUNS",
         .value = &options->runs,
-        .help =
-            "Tags, ids of runs, files or a folder, parted by commas; the last run if not given"},
+        .help = "Tags, ids of runs, files or a folder, parted by commas; the last run if not given",
+        .files = Files::read,
+        .files_of = files_of_runs},
        results_option(options->folder, "the runs and of history.sqlite"),
        {.name = "--html",
         .value = &options->globals.html,
         .help = "Write one self-contained HTML page",
-        .type = "FILE"},
+        .type = "FILE",
+        .files = Files::report},
        markdown_option(options->globals.markdown),
        {.name = "--quiet,-q", .value = &options->globals.quiet, .help = "Only the conclusion"},
        {.name = "--no-color,--no-colour",

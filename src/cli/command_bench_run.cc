@@ -186,6 +186,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   Outcome outcome;
   bench::RunRecord& run = outcome.run;
   const Machine machine = inspect(host, {});
+  catch_interrupts();
   const Gpu* found = options.device == "cpu" ? nullptr : chosen_gpu(machine, options.gpu);
   if (found == nullptr && !options.gpu.empty())
     return fail(ErrorKind::bad_input,
@@ -318,7 +319,9 @@ std::vector<std::string> words_of(const Option& option, const T& value) {
     const auto number = static_cast<double>(value);
     const bool given =
         !option.range || (option.range->least <= number && number <= option.range->most);
-    return given ? std::vector{name, fmt::format("{}", value)} : std::vector<std::string>{};
+    if (!given) return {};
+    const std::string text = fmt::format("{}", value);
+    return option.if_bare != nullptr ? std::vector{name + "=" + text} : std::vector{name, text};
   } else if constexpr (std::is_same_v<T, std::string>) {
     return value.empty() ? std::vector<std::string>{} : std::vector{name, value};
   } else {
@@ -345,6 +348,7 @@ std::vector<std::pair<std::string, std::string>> stack_variables(const std::stri
 }
 
 Result<Outcome> measured_elsewhere(BenchRunOptions& options, Host& host) {
+  catch_interrupts();
   Outcome outcome;
   if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
   outcome.replaced = TRY(runs_to_replace(host, options));
@@ -395,8 +399,6 @@ Result<void> keep(const Outcome& outcome, const Json& doc, const BenchRunOptions
 }
 
 int run_bench_run(BenchRunOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
-  catch_interrupts();
   const auto start = Clock::now();
   const auto host = make_live_host();
   auto outcome =
@@ -413,7 +415,7 @@ int run_bench_run(BenchRunOptions& options) {
   Envelope envelope = begin_envelope("bench run");
   envelope.conclusion = conclusion_of(outcome->run);
   const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
-  envelope.exit = outcome->run.is_whole() ? outcome->exit.value_or(exit) : Exit::interrupted;
+  envelope.exit = unless_interrupted(outcome->exit.value_or(exit), !outcome->run.is_whole());
   envelope.duration_ms = elapsed_ms(start);
   const Json doc = to_json(outcome->run, envelope);
   const auto kept = keep(*outcome, doc, options);
@@ -537,13 +539,14 @@ void declare_bench_run(CommandSpec& command) {
       {.name = "--compat",
        .value = &options->compat,
        .help = "Write the files of PyC's GPU suite too, into this folder",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::written},
   });
   command.footer =
       "Exit codes: 0 every stack that is here did the work; 1 one failed or did other work, or\n"
       "the GPU is sick; 2 wrong usage or bad input; 3 a stack that was named is not here; 4 no\n"
       "stack was timed; 130 it was interrupted: what had ended is kept as no whole run. Where\n"
-      "several hold, 130 goes before 1, 1 before 3 and 3 before 4.";
+      "several hold, 1 goes before 130, 130 before 3 and 3 before 4.";
 }
 
 }  // namespace gpuready::cli

@@ -15,7 +15,6 @@ struct DetectOptions {
 
 int run_detect(const DetectOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals,

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "cli/gpu_test_result.h"
 #include "cli/health_tests.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "machine/named_libraries.h"
 
 namespace gpuready::cli {
@@ -43,6 +45,11 @@ Result<double> caller_timeout_s(Host& host) {
   return *seconds;
 }
 
+bool any_failed(const std::vector<Verdict>& verdicts) {
+  return std::ranges::any_of(
+      verdicts, [](const Verdict& verdict) { return verdict.status == VerdictStatus::failed; });
+}
+
 int run_gpu_test(GpuTestOptions options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
@@ -69,6 +76,10 @@ int run_gpu_test(GpuTestOptions options) {
   const std::string text = gpu_test_text(result);
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
+  if (interrupted() && !any_failed(verdicts)) {
+    complain("interrupted");
+    return static_cast<int>(Exit::interrupted);
+  }
   return static_cast<int>(gpu_test_passed(result) ? Exit::ok : Exit::unhealthy);
 }
 
@@ -85,7 +96,8 @@ void declare_gpu_test(CommandSpec& command) {
       {.name = "--replay",
        .value = &options->globals.replay,
        .help = "Read a recording instead of this machine (nothing is tested)",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::read},
       {.name = "--fake",
        .value = &options->globals.fake,
        .help = "Claim backends for tests",

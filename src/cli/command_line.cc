@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/words.h"
 #include "report/text_layout.h"
 
@@ -152,20 +153,72 @@ void declare(CLI::App& app, const CommandEntry& entry, int& exit_code) {
   entry.declare(command);
   for (const Option& option : command.options) add(app, option);
   if (!command.footer.empty()) app.footer(command.footer);
-  if (command.run) app.callback([run = command.run, &exit_code] { exit_code = run(); });
   app.require_subcommand(command.subcommands.empty() ? 0 : 1);
   for (const CommandEntry& sub : command.subcommands)
     declare(*app.add_subcommand(sub.name, sub.summary), sub, exit_code);
+  if (!command.run) return;
+  app.callback([command = std::move(command), &exit_code] {
+    const auto bad = check_files(command);
+    end_at_interrupts();
+    exit_code = bad ? complain(*bad) : command.run();
+  });
+}
+
+const Option* find_option(const CommandSpec& spec, std::string_view word) {
+  const auto found = std::ranges::find_if(spec.options, [&](const Option& option) {
+    const auto names = split(option.name, ",");
+    return word.starts_with('-') && std::ranges::find(names, word) != names.end();
+  });
+  return found == spec.options.end() ? nullptr : &*found;
 }
 
 // Whether what follows `word` belongs to it: the value of an option of this command.
-bool takes_next(const CommandEntry& command, const std::string& word) {
+bool takes_next(const CommandSpec& spec, std::string_view word) {
+  const Option* option = find_option(spec, word);
+  return option != nullptr && option->if_bare == nullptr && takes_value(*option);
+}
+bool takes_next(const CommandEntry& command, std::string_view word) {
   CommandSpec spec;
   command.declare(spec);
-  return std::ranges::any_of(spec.options, [&](const Option& option) {
-    return word == option.name && option.if_bare == nullptr &&
-           !std::holds_alternative<bool*>(option.value);
-  });
+  return takes_next(spec, word);
+}
+
+// The innermost command that the words begin with, and how many they are.
+std::pair<CommandSpec, std::size_t> command_of(std::span<const CommandEntry> commands,
+                                               std::span<const std::string> words) {
+  std::pair<CommandSpec, std::size_t> found;
+  auto& [spec, used] = found;
+  for (; used < words.size(); ++used) {
+    const auto entry = std::ranges::find(commands, words[used], &CommandEntry::name);
+    if (entry == commands.end()) break;
+    spec = {};
+    entry->declare(spec);
+    commands = spec.subcommands;
+  }
+  return found;
+}
+
+// A value that may be left out is written into its word, so that the library takes none from the
+// next; of these only "-" is one, where it says what no value says. Gives the first such option and
+// the word after it, as it would have to be written, for who meant a value.
+std::string close_optional_values(std::span<const CommandEntry> commands,
+                                  std::vector<std::string>& args) {
+  std::string meant;
+  const auto [spec, used] = command_of(commands, args);
+  for (std::size_t i = used; i < args.size() && args[i] != "--"; ++i) {
+    const Option* option = find_option(spec, args[i]);
+    if (option == nullptr || option->if_bare == nullptr) {
+      i += takes_next(spec, args[i]);
+      continue;
+    }
+    const bool follows = i + 1 < args.size();
+    if (follows && args[i + 1] == "-" && option->if_bare == args[i + 1])
+      args.erase(args.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    else if (follows && meant.empty() && !args[i + 1].starts_with('-'))
+      meant = args[i] + "=" + args[i + 1];
+    args[i] += std::string("=") + option->if_bare;
+  }
+  return meant;
 }
 
 // "help doctor" is "doctor --help", and "version" is "--version".
@@ -177,7 +230,8 @@ void as_options(std::vector<std::string>& args) {
   args.emplace_back("--help");
 }
 
-void put_command_first(std::span<const CommandEntry> commands, std::vector<std::string>& args) {
+void put_command_first(std::span<const CommandEntry> commands, std::string_view usual,
+                       std::vector<std::string>& args) {
   constexpr std::string_view kOwn[] = {"-h", "--help", "--version", "-V"};
   if (!args.empty() && !args.front().starts_with("-")) return;
   for (const auto own : kOwn)
@@ -187,7 +241,7 @@ void put_command_first(std::span<const CommandEntry> commands, std::vector<std::
     return known != commands.end() && (&word == &args.front() || !takes_next(*known, *(&word - 1)));
   });
   if (command == args.end())
-    args.insert(args.begin(), commands.front().name);
+    args.emplace(args.begin(), usual);
   else
     std::rotate(args.begin(), command, command + 1);
 }
@@ -219,8 +273,9 @@ const CLI::App& innermost(const CLI::App& app) {
   return named.empty() ? app : innermost(*named.front());
 }
 
-// As CLI11 has it, but what is missing may only have been misspelt.
-std::string failure(const CLI::App* app, const CLI::Error& error) {
+// As CLI11 has it, but what is missing may only have been misspelt, and what is left over may be
+// `meant` otherwise.
+std::string failure(const CLI::App* app, const CLI::Error& error, const std::string& meant) {
   const auto rest = app->remaining(true);
   const CLI::App& inner = innermost(*app);
   std::string text = error.what();
@@ -234,6 +289,8 @@ std::string failure(const CLI::App* app, const CLI::Error& error) {
       text = no_such("option", word, options_of(inner));
     else if (inner.get_require_subcommand_min() > 0)
       text = no_such("subcommand", word, subcommands_of(inner));
+    else if (!meant.empty())
+      text = fmt::format("{} was not expected; did you mean {}?", word, meant);
   }
   return fmt::format("gpuready: {}\ngpuready: run with --help for more information\n",
                      printable(text));
@@ -249,7 +306,8 @@ const std::string* empty_one(const std::vector<std::string>& args) {
 
 }  // namespace
 
-int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args) {
+int run_command_line(std::span<const CommandEntry> commands, std::string_view usual,
+                     std::vector<std::string> args) {
   if (const std::string* empty = empty_one(args))
     return complain(Error{ErrorKind::bad_input, "an argument is empty (\"" + printable(*empty) +
                                                     "\"): is a variable not set?"});
@@ -258,14 +316,16 @@ int run_command_line(std::span<const CommandEntry> commands, std::vector<std::st
   app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
   app.require_subcommand(1);
   app.formatter(std::make_shared<Help>());  // subcommands inherit it
-  app.failure_message(failure);
   app.footer(kExitCodesHelp);
   as_options(args);
-  put_command_first(commands, args);
+  put_command_first(commands, usual, args);
   for (const CommandEntry& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     if (args.front() == command.name) declare(*sub, command, exit_code);  // all cost half a ms
   }
+  const std::string meant = close_optional_values(commands, args);
+  app.failure_message(
+      [&](const CLI::App* at, const CLI::Error& error) { return failure(at, error, meant); });
   std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
   try {
     app.parse(reversed);

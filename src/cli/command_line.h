@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -15,6 +16,15 @@ namespace gpuready::cli {
 
 struct Range {
   double least, most;
+};
+
+// What a command does with the file that an option names. check_files() keeps it from writing where
+// it reads (tests/unit/cli/command_table_test.cc wants this of every option).
+enum class Files {
+  none,
+  read,     // a file, or a folder with all that is in it
+  written,  // a file
+  report,   // likewise, by deliver()
 };
 
 struct Option {
@@ -28,12 +38,15 @@ struct Option {
   const char* type = nullptr;  // what help calls the value
   std::optional<Range> range = {};
   std::vector<std::string> one_of = {};
-  const char* if_bare = nullptr;   // the option's value when it is given without one
+  const char* if_bare = nullptr;   // its value when there is none after "="; no other word is one
   const char* excludes = nullptr;  // an option declared before
   const char* needs = nullptr;     // as well
   bool required = false, hidden = false;
   bool commas = false;   // they separate the values of a list
   bool seconds = false;  // a time: "90", "5s", "1h"
+  Files files = Files::none;
+  // The files that a value means, where they are others than the value names.
+  std::vector<std::string> (*files_of)(const std::string& value) = nullptr;
 };
 
 struct CommandEntry;
@@ -44,6 +57,7 @@ struct CommandSpec {
   }
   std::function<int()> run = {};  // gives the exit code
   std::string footer = {};
+  std::vector<std::string> reads = {};             // files and folders that no option names
   std::span<const CommandEntry> subcommands = {};  // one of them must be given then
 };
 struct CommandEntry {
@@ -54,12 +68,14 @@ struct CommandEntry {
 
 inline constexpr const char* kExitCodesHelp =
     "Exit codes: 0 all that was asked holds; 1 something is unhealthy; 2 wrong usage\n"
-    "or bad input; 3 what was required is absent; 4 it could not be found out.";
+    "or bad input; 3 what was required is absent; 4 it could not be found out; 130 it\n"
+    "was interrupted, and nothing unhealthy was found by then.";
 
 // Runs the command that `args` name, and gives its exit code; help, the version and what is wrong
-// with `args` are told instead. Options may stand before the command; without one it is the first.
+// with `args` are told instead. Options may stand before the command; without one it is `usual`.
 // An empty argument is wrong: it comes from a variable that is not set, and would be taken for
 // nothing.
-int run_command_line(std::span<const CommandEntry> commands, std::vector<std::string> args);
+int run_command_line(std::span<const CommandEntry> commands, std::string_view usual,
+                     std::vector<std::string> args);
 
 }  // namespace gpuready::cli

@@ -24,6 +24,10 @@ struct PackAdoptOptions {
   bool accept_gaps = false;
 };
 
+std::vector<std::string> files_of_archive(const std::string& text) {
+  return {text, text.substr(text.find('=') + 1)};
+}
+
 Result<pack::Recipe> recipe_of(const PackAdoptOptions& options) {
   pack::Recipe recipe;
   recipe.name = options.name;
@@ -73,7 +77,6 @@ Result<PublishReport> adopt(const PackAdoptOptions& options) {
 
 int run_pack_adopt(const PackAdoptOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.key})) return complain(*bad);
   const auto report = adopt(options);
   if (!report) return complain(report.error());
   return deliver_report(begin_envelope("pack adopt"), *report, start, options.globals);
@@ -89,7 +92,9 @@ void declare_pack_adopt(CommandSpec& command) {
        .value = &options->archives,
        .help = "The variants: VARIANT=FILE, or files whose names end with the variant, such as "
                "gpu-libs-legacy.tar.gz",
-       .required = true},
+       .required = true,
+       .files = Files::read,
+       .files_of = files_of_archive},
       {.name = "--name",
        .value = &options->name,
        .help = "The package's name",

@@ -79,7 +79,6 @@ int run_pack_build(const PackBuildOptions& options) {
     return printed ? 0 : complain(printed.error());
   }
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.recipe})) return complain(*bad);
   catch_interrupts();
   const auto report = build(options);
   if (!report) return complain(report.error());
@@ -94,11 +93,16 @@ void declare_pack_build(CommandSpec& command) {
   auto options = std::make_shared<PackBuildOptions>();
   command.run = [options] { return run_pack_build(*options); };
   command.add({
-      {.name = "RECIPE", .value = &options->recipe, .help = "The recipe (default: pack.toml)"},
+      {.name = "RECIPE",
+       .value = &options->recipe,
+       .help = "The recipe (default: pack.toml)",
+       .files = Files::read,
+       .files_of = files_of_recipe},
       {.name = "--out",
        .value = &options->out,
        .help = "Where the archives go (default: build/pack)",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::written},
       {.name = "--variant",
        .value = &options->variants,
        .help = "Only these variants",

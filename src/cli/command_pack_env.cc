@@ -76,7 +76,6 @@ Result<EnvReport> check(const InstalledPackage& here, bool named_by_folder) {
 
 int run_pack_env(const PackEnvOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto here = open_here(options.name, options.to);
   if (!here) return complain(here.error(), exit_of_error(here.error()));
   const auto found =
@@ -93,7 +92,11 @@ void declare_pack_env(CommandSpec& command) {
   auto options = std::make_shared<PackEnvOptions>();
   command.run = [options] { return run_pack_env(*options); };
   command.add({
-      {.name = "NAME", .value = &options->name, .help = "The package"},
+      {.name = "NAME",
+       .value = &options->name,
+       .help = "The package",
+       .files = Files::read,
+       .files_of = files_of_package},
       place_option(options->to),
       {.name = "--variant",
        .value = &options->variant,

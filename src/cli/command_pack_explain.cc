@@ -86,7 +86,6 @@ Result<Subject> of_machine(const PackExplainOptions& options) {
 
 int run_pack_explain(const PackExplainOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
   const auto host = make_live_host();
   if (!pack::is_url(options.path))
     if (const auto there = host->status(options.path); !there) return complain(there.error());
@@ -136,7 +135,8 @@ void declare_pack_explain(CommandSpec& command) {
        .value = &options->globals.replay,
        .help = "Answer for the machine of a recording",
        .type = "FILE",
-       .excludes = "--gpu"},
+       .excludes = "--gpu",
+       .files = Files::read},
   });
   add_output(command, options->globals);
   command.footer =

@@ -18,7 +18,6 @@ struct PackInspectOptions {
 
 int run_pack_inspect(const PackInspectOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.path})) return complain(*bad);
   const auto host = make_live_host();
   const auto inspection = inspect_shown(*host, options.path, options.globals.quiet);
   if (!inspection) return complain(inspection.error());

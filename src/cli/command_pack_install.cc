@@ -18,6 +18,10 @@
 namespace gpuready::cli {
 namespace {
 
+std::vector<std::string> files_of_report(const std::string& path) {
+  return {path, path + ".minisig"};
+}
+
 struct PackInstallOptions {
   Globals globals;
   MachineOptions machine;
@@ -57,6 +61,7 @@ InstallReport install(const PackInstallOptions& options) {
   }
   const auto machine = machine_for(options.machine);
   if (!machine) return ended(machine.error(), options);
+  catch_interrupts();
   pack::OriginOptions limits;
   limits.cancel = &interrupted();
   const auto origin = pack::open_origin(*host, options.from, limits);
@@ -120,8 +125,6 @@ Result<std::string> write_report(const PackInstallOptions& options,
 
 int run_pack_install(const PackInstallOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
-  catch_interrupts();
   const auto key = prepare_report(options);
   if (!key) return complain(key.error());
   const auto report = install(options);
@@ -159,12 +162,15 @@ void declare_pack_install(CommandSpec& command) {
       {.name = "--report",
        .value = &options->report,
        .help = "Write what was loaded here, and how, into FILE: a proof for pack publish",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::written,
+       .files_of = files_of_report},
       {.name = "--report-key",
        .value = &options->report_key,
        .help = "Sign the report with this private key, into FILE.minisig",
        .type = "KEYFILE",
-       .needs = "--report"},
+       .needs = "--report",
+       .files = Files::read},
       password_option(options->password_file),
       wait_option(options->wait),
   });

@@ -66,9 +66,12 @@ Result<KeyFiles> make_key(const PackKeyOptions& options) {
   return files;
 }
 
+std::vector<std::string> files_of_key(const std::string& name) {
+  return {name + ".key", name + ".pub", name + ".keys.json"};
+}
+
 int run_pack_key(const PackKeyOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto files = make_key(options);
   if (!files) return complain(files.error());
   Envelope envelope = begin_envelope("pack key");
@@ -83,7 +86,9 @@ void declare_pack_key(CommandSpec& command) {
   command.add({
       {.name = "NAME",
        .value = &options->name,
-       .help = "Writes NAME.key and NAME.pub (default: pack)"},
+       .help = "Writes NAME.key and NAME.pub (default: pack)",
+       .files = Files::written,
+       .files_of = files_of_key},
       password_option(options->password_file),
       {.name = "--no-password",
        .value = &options->no_password,
@@ -99,17 +104,20 @@ void declare_pack_key(CommandSpec& command) {
            "The key before it, which signs it: installers that trust that one learn the new one "
            "from NAME.keys.json",
        .type = "FILE",
-       .needs = "--package"},
+       .needs = "--package",
+       .files = Files::read},
       {.name = "--signed-by-password-file",
        .value = &options->signed_by_password,
        .help = "Read that key's password from the first line of FILE",
        .type = "FILE",
-       .needs = "--signed-by"},
+       .needs = "--signed-by",
+       .files = Files::read},
       {.name = "--after",
        .value = &options->after,
        .help = "The keys.json of the last release, where it has one",
        .type = "FILE",
-       .needs = "--signed-by"},
+       .needs = "--signed-by",
+       .files = Files::read},
   });
   add_output(command, options->globals);
   command.footer =

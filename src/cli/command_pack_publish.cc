@@ -72,8 +72,6 @@ Result<PublishReport> publish(const PackPublishOptions& options) {
 
 int run_pack_publish(const PackPublishOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.recipe, options.key}))
-    return complain(*bad);
   const auto report = publish(options);
   if (!report) return complain(report.error());
   Envelope envelope = begin_envelope("pack publish");
@@ -86,27 +84,35 @@ void declare_pack_publish(CommandSpec& command) {
   auto options = std::make_shared<PackPublishOptions>();
   command.run = [options] { return run_pack_publish(*options); };
   command.add({
-      {.name = "RECIPE", .value = &options->recipe, .help = "The recipe (default: pack.toml)"},
+      {.name = "RECIPE",
+       .value = &options->recipe,
+       .help = "The recipe (default: pack.toml)",
+       .files = Files::read,
+       .files_of = files_of_recipe},
       signing_key_option(options->key),
       release_folder_option(options->to),
       {.name = "--built",
        .value = &options->built,
        .help = "Where pack build put the archives (default: build/pack)",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::read},
       password_option(options->password_file),
       {.name = "--keys",
        .value = &options->chain,
        .help = "NAME.keys.json of a key that another one signed (pack key --signed-by)",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::read},
       {.name = "--require-proof",
        .value = &options->proof,
        .help =
            "Refuse until signed load reports, in FOLDER or one file, cover the recipe's machines",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::read},
       {.name = "--oci",
        .value = &options->oci,
        .help = "Also add the release to this OCI image layout, tagged with its version",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::written},
       {.name = "--part-mb",
        .value = &options->part_mb,
        .help = "Cut archives into files of at most so many MB (default: 2000)",

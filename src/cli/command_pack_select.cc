@@ -36,7 +36,6 @@ Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted)
 
 int run_pack_select(const PackSelectOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   bool not_trusted = false;
   const auto report = select(options, not_trusted);
   if (!report)

@@ -18,6 +18,8 @@ namespace {
 
 using pack::Store;
 
+constexpr const char* kPackages = "/.local/share";  // below the user's home
+
 struct PackStoreOptions {
   Globals globals;
   std::optional<std::string> name, to;
@@ -58,7 +60,7 @@ Result<Outcome> list(const PackStoreOptions& options) {
     outcome.packages.push_back(TRY(state_of(TRY(open_here(options.name, options.to)))));
   } else {
     const auto host = make_live_host();
-    const auto home = TRY(pack::home_folder(*host)) + "/.local/share";
+    const auto home = TRY(pack::home_folder(*host)) + kPackages;
     for (const auto& name : host->list_directory(home).value_or(std::vector<std::string>())) {
       const auto state = state_of_name(name);
       if (state)
@@ -123,7 +125,6 @@ Result<Outcome> uninstall(const PackStoreOptions& options) {
 int run_pack_store(const PackStoreOptions& options, const char* name,
                    Result<Outcome> (*work)(const PackStoreOptions&)) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto outcome = work(options);
   if (!outcome) return complain(outcome.error(), exit_of_store_error(outcome.error()));
   Envelope envelope = begin_envelope(fmt::format("pack {}", name));
@@ -141,7 +142,9 @@ std::shared_ptr<PackStoreOptions> declare(CommandSpec& command, const char* name
   command.add({
       {.name = "NAME",
        .value = &options->name,
-       .help = required ? "The package" : "The package (default: all)"},
+       .help = required ? "The package" : "The package (default: all)",
+       .files = Files::read,
+       .files_of = files_of_package},
       place_option(options->to),
   });
   add_output(command, options->globals);
@@ -153,7 +156,11 @@ constexpr const char* kPackStoreExits =
 
 }  // namespace
 
-void declare_pack_list(CommandSpec& command) { declare(command, "list", list, false); }
+void declare_pack_list(CommandSpec& command) {
+  declare(command, "list", list, false);
+  const auto host = make_live_host();
+  if (const auto home = pack::home_folder(*host)) command.reads = {*home + kPackages};
+}
 void declare_pack_verify(CommandSpec& command) {
   declare(command, "verify", verify, true);
   command.footer =

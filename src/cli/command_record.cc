@@ -55,7 +55,8 @@ void declare_record(CommandSpec& command) {
       {.name = "FILE",
        .value = &options->file,
        .help = "The recording to write, usually NAME.tar.zst",
-       .required = true},
+       .required = true,
+       .files = Files::written},
       {.name = "--redact",
        .value = &options->redact,
        .help = "Keep only what some rule reads, and replace serials, UUIDs, addresses, names and "

@@ -25,7 +25,6 @@ struct TernaryBenchOptions {
 };
 
 int run_ternary_bench(TernaryBenchOptions& options) {
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   if (const auto good = check(options.subjects); !good) return complain(good.error());
   catch_interrupts();
   const auto start = Clock::now();
@@ -72,7 +71,6 @@ int run_ternary_bench(TernaryBenchOptions& options) {
   }
   Envelope envelope = begin_envelope("ternary bench");
   envelope.exit = exit_of(BenchOutcome{rows, !chosen.tiers.empty(), !chosen.targets.empty()});
-  envelope.exit = unless_interrupted(envelope.exit, interrupted());
   envelope.duration_ms = elapsed_ms(start);
   return deliver(
       Delivery{

@@ -35,8 +35,6 @@ void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
 
 int run_ternary_convert(TernaryConvertOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.in, options.out}))
-    return complain(*bad);
   const auto to = ternary::find_format(options.to);
   if (!to) return complain(as_error(to.error(), "--to"));
   const auto layouts = layouts_of(options.layouts);
@@ -95,11 +93,13 @@ void declare_ternary_convert(CommandSpec& command) {
       {.name = "IN",
        .value = &options->in,
        .help = "A GGUF file, version 2 or 3",
-       .required = true},
+       .required = true,
+       .files = Files::read},
       {.name = "OUT",
        .value = &options->out,
        .help = "The file to write; it is whole or not there",
-       .required = true},
+       .required = true,
+       .files = Files::written},
       {.name = "--to",
        .value = &options->to,
        .help = "tq1_0, tq2_0, i2_s-x86, i2_s-arm, i2_s-four-row, tl1-bitnet.cpp, tl2-bitnet.cpp",

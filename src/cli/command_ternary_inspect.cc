@@ -20,7 +20,6 @@ struct TernaryInspectOptions {
 
 int run_ternary_inspect(const TernaryInspectOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.file})) return complain(*bad);
   const auto layouts = layouts_of(options.layouts);
   if (!layouts) return complain(layouts.error());
   const auto opened = open_ternary_file(options.file);
@@ -48,7 +47,8 @@ void declare_ternary_inspect(CommandSpec& command) {
       {.name = "FILE",
        .value = &options->file,
        .help = "A GGUF file, version 2 or 3",
-       .required = true},
+       .required = true,
+       .files = Files::read},
       layout_option(options->layouts),
   });
   add_output(command, options->globals);

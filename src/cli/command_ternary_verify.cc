@@ -123,7 +123,6 @@ Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
 }
 
 int run_ternary_verify(TernaryVerifyOptions& options) {
-  if (const auto bad = bad_output(options.globals, {options.file})) return complain(*bad);
   if (const auto good = check(options.subjects); !good) return complain(good.error());
   const TernarySubjects& chosen = options.subjects;
   TensorFile tensors;
@@ -152,7 +151,7 @@ int run_ternary_verify(TernaryVerifyOptions& options) {
     report = options.file.empty() ? verify(subjects, asked)
                                   : verify_file(subjects, tensors.inputs(), asked);
     report.file = printable(options.file);
-    if (!options.file.empty())
+    if (!options.file.empty() && !interrupted())  // it reads the whole file
       for (const auto& problem : gguf::inspect(tensors.file->file, tensors.layouts).problems)
         report.file_problems.push_back(printable(problem));
     if (child) {
@@ -163,7 +162,6 @@ int run_ternary_verify(TernaryVerifyOptions& options) {
   report.duration_ms = elapsed_ms(start);
   Envelope envelope = begin_envelope("ternary verify");
   conclude(report, envelope);
-  envelope.exit = unless_interrupted(envelope.exit, interrupted());
   return deliver(
       Delivery{
           .envelope = envelope,
@@ -184,7 +182,8 @@ void declare_ternary_verify(CommandSpec& command) {
   command.add({
       {.name = "FILE",
        .value = &options->file,
-       .help = "Check the ternary tensors of this GGUF file instead"},
+       .help = "Check the ternary tensors of this GGUF file instead",
+       .files = Files::read},
       layout,
       {.name = "--thorough",
        .value = &options->thorough,

@@ -26,7 +26,6 @@ std::string why_nothing(const vm::State& state, const vm::Attached& attached,
 
 int run_vm_args(const VmArgsOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   const auto state = vm::read_state(**host, vm::kJournalFolder);

@@ -54,7 +54,6 @@ Result<vm::AttachRequest> request_of(const VmAttachOptions& options) {
 
 int plan(const VmAttachOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto request = request_of(options);
   if (!request) return complain(request.error());
   auto host = open_host(options.globals);
@@ -71,7 +70,6 @@ int plan(const VmAttachOptions& options) {
 template <class Act>
 int carry_out(std::string command, const VmAttachOptions& options, Act act) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = make_live_host();
   catch_interrupts();
   ProgressLine progress(options.globals.quiet);
@@ -118,7 +116,6 @@ int recover(const VmAttachOptions& options) {
 
 int status(const VmAttachOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto claims = vm::read_journal(**host, vm::kJournalFolder);

@@ -40,7 +40,6 @@ Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& dri
 
 int run_vm_compat(const VmCompatOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   if (!options.driver && !options.bundle)
     return complain(
         Error{ErrorKind::bad_input, "name the driver: --driver VERSION or --bundle BUNDLE"});
@@ -97,11 +96,13 @@ void declare_vm_compat(CommandSpec& command) {
        .value = &options->bundle,
        .help = "The bundle whose driver is meant",
        .type = "BUNDLE",
-       .excludes = "--driver"},
+       .excludes = "--driver",
+       .files = Files::read},
       {.name = "--rootfs",
        .value = &options->rootfs,
        .help = "Also look for driver libraries in this root of an image",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::read},
       {.name = "--gpu",
        .value = &options->gpu,
        .help = "Also say whether the driver serves this GPU: its PCI id, such as 10de:2330",

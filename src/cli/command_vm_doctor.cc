@@ -99,8 +99,6 @@ int run_vm_doctor(const VmDoctorOptions& options) {
   if (options.console && (!options.devices.empty() || options.side != "auto"))
     return complain(Error{ErrorKind::bad_input,
                           "--console tells of a guest alone: leave out DEVICE and --side"});
-  if (const auto bad = bad_output(options.globals, {options.console.value_or("")}))
-    return complain(*bad);
   const auto named = devices_of(options.devices);
   if (!named) return complain(named.error());
   const auto report = look(options, *named);
@@ -130,7 +128,8 @@ void declare_vm_doctor(CommandSpec& command) {
        .value = &options->console,
        .help = "Read what a guest wrote to its console instead of looking at this machine",
        .type = "FILE",
-       .excludes = "--replay"},
+       .excludes = "--replay",
+       .files = Files::read},
       {.name = "--side",
        .value = &options->side,
        .help = "Take this machine for a host or for a guest",

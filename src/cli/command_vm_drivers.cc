@@ -29,7 +29,6 @@ int show(const char* command, const VmDriversOptions& options, DriversReport rep
 
 int collect(const VmDriversOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   // A build is ended with all that it started; all else ends at once by the signal itself.
@@ -48,7 +47,6 @@ int collect(const VmDriversOptions& options) {
 
 int list(const VmDriversOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto bundles = vm::list_bundles(**host, options.folder);
@@ -59,7 +57,6 @@ int list(const VmDriversOptions& options) {
 
 int inspect_bundle(const VmDriversOptions& options, bool verify) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto bundle = vm::open_bundle(**host, options.folder);
@@ -81,12 +78,14 @@ void declare_collect(CommandSpec& command) {
        .value = &options->collect.from,
        .help = "/ for this system, a folder, an NVIDIA-Linux-*.run, Debian packages, tar archives "
                "or single files of a driver",
-       .required = true},
+       .required = true,
+       .files = Files::read},
       {.name = "--output,-o",
        .value = &options->folder,
        .help = "The folder to make; it is whole or not there",
        .type = "BUNDLE",
-       .required = true},
+       .required = true,
+       .files = Files::written},
   });
   add_collect_options(command, options->collect);
   add_output(command, options->globals);
@@ -106,7 +105,8 @@ void declare_bundle(CommandSpec& command) {
   command.add({{.name = "BUNDLE",
                 .value = &options->folder,
                 .help = "A folder that `vm drivers collect` made",
-                .required = true}});
+                .required = true,
+                .files = Files::read}});
   add_output(command, options->globals);
   command.footer = "Exit codes: 0 nothing is wrong; 1 something is; 2 it is no bundle.";
 }
@@ -117,7 +117,8 @@ void declare_list(CommandSpec& command) {
   command.add({{.name = "FOLDER",
                 .value = &options->folder,
                 .help = "A folder that holds bundles",
-                .required = true}});
+                .required = true,
+                .files = Files::read}});
   add_output(command, options->globals);
   command.footer =
       "Exit codes: 0 listed; 1 a bundle in it cannot be read; 2 FOLDER cannot be read.";
@@ -154,7 +155,8 @@ void add_collect_options(CommandSpec& command, vm::CollectOptions& collect) {
       {.name = "--headers",
        .value = &collect.headers,
        .help = "Build the kernel modules, from the source in FROM, for the kernel of these headers",
-       .type = "FOLDER"},
+       .type = "FOLDER",
+       .files = Files::read},
       {.name = "--jobs",
        .value = &collect.jobs,
        .help = "Compilers at once; one a processor by default",
@@ -165,12 +167,14 @@ void add_collect_options(CommandSpec& command, vm::CollectOptions& collect) {
        .value = &collect.sign_key,
        .help = "Sign the built modules with this private key (PEM)",
        .type = "FILE",
-       .needs = "--headers"},
+       .needs = "--headers",
+       .files = Files::read},
       {.name = "--sign-certificate",
        .value = &collect.sign_certificate,
        .help = "The key's X.509 certificate, which the guest's kernel must know",
        .type = "FILE",
-       .needs = "--sign-key"},
+       .needs = "--sign-key",
+       .files = Files::read},
   });
 }
 

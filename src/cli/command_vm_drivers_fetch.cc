@@ -52,8 +52,6 @@ Result<FetchReport> fetch(const VmDriversFetchOptions& options) {
 
 int run_vm_drivers_fetch(const VmDriversFetchOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.path.value_or("")}))
-    return complain(*bad);
   catch_interrupts();
   const auto report = fetch(options);
   if (!report)
@@ -82,7 +80,8 @@ void declare_vm_drivers_fetch(CommandSpec& command) {
       {.name = "--output,-o",
        .value = &options->path,
        .help = "The file to write; it is whole or not there. Without it, the URL's name, here",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::written},
   });
   add_output(command, options->globals);
   command.footer =

@@ -76,7 +76,7 @@ Result<UpgradeReport> upgrade(const VmDriversUpgradeOptions& options, Host& host
     wanted.cancel = &interrupted();
     auto added =
         vm::add_bundle(wanted, options.folder, options.name.value_or(""), host, live_storage());
-    if (builds) release_interrupts();
+    if (builds) end_at_interrupts();
     report.bundle = TRY(std::move(added));
     if (interrupted())
       return fail(ErrorKind::cancelled,
@@ -107,7 +107,6 @@ Result<UpgradeReport> upgrade(const VmDriversUpgradeOptions& options, Host& host
 
 int run_vm_drivers_upgrade(const VmDriversUpgradeOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto host = make_live_host();
   const auto report = upgrade(options, *host);
   if (!report)
@@ -129,10 +128,12 @@ void declare_vm_drivers_upgrade(CommandSpec& command) {
       {.name = "FOLDER",
        .value = &options->folder,
        .help = "A folder of bundles; its link `current` leads to the one in use",
-       .required = true},
+       .required = true,
+       .files = Files::read},
       {.name = "FROM",
        .value = &options->collect.from,
-       .help = "What the new bundle is made of, as of `vm drivers collect`"},
+       .help = "What the new bundle is made of, as of `vm drivers collect`",
+       .files = Files::read},
       {.name = "--to",
        .value = &options->to,
        .help = "A bundle that is there already: the way back, or another attempt",
@@ -144,7 +145,8 @@ void declare_vm_drivers_upgrade(CommandSpec& command) {
       {.name = "--test",
        .value = &options->test,
        .help = "Also run this program with the bundle as its argument: it must end with 0",
-       .type = "PROGRAM"},
+       .type = "PROGRAM",
+       .files = Files::read},
       {.name = "--timeout",
        .value = &options->globals.timeout_s,
        .help = "How long that program may take (600 s)",

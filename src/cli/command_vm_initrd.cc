@@ -27,7 +27,6 @@ std::string guest_beside(Host& host) {
 
 int run_vm_initrd(VmInitrdOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals, {options.out})) return complain(*bad);
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   for (const auto& name : options.capabilities) {
@@ -63,17 +62,20 @@ int run_vm_initrd(VmInitrdOptions& options) {
 
 void declare_vm_initrd(CommandSpec& command) {
   auto options = std::make_shared<VmInitrdOptions>();
+  command.reads = {guest_beside(*make_live_host())};
   command.run = [options] { return run_vm_initrd(*options); };
   command.add({
       {.name = "BUNDLE",
        .value = &options->initrd.bundle,
        .help = "A folder that `vm drivers collect` made",
-       .required = true},
+       .required = true,
+       .files = Files::read},
       {.name = "--output,-o",
        .value = &options->out,
        .help = "The file to write; it is whole or what it was",
        .type = "FILE",
-       .required = true},
+       .required = true,
+       .files = Files::written},
       {.name = "--capabilities",
        .value = &options->capabilities,
        .help = "Only what these need: compute, utility, graphics, video; all without it",
@@ -94,11 +96,13 @@ void declare_vm_initrd(CommandSpec& command) {
       {.name = "--with-gpuready",
        .value = &options->initrd.gpuready,
        .help = "Also this gpuready, which then checks the GPU in the guest",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::read},
       {.name = "--guest",
        .value = &options->initrd.guest,
        .help = "The guest's init; gpuready-guest beside this program without it",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::read},
       {.name = "--verify",
        .value = &options->initrd.verify,
        .help = "Compare every file with its SHA-256 first"},

@@ -30,7 +30,6 @@ int finish(const char* command, const VmDevices& devices, Clock::time_point star
 
 int list(const VmListOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   auto host = open_vm_host(options.globals, {.all = options.all});
   if (!host) return complain(host.error());
   VmDevices devices{.inventory = std::move(host->inventory), .shown = {}};
@@ -41,7 +40,6 @@ int list(const VmListOptions& options) {
 
 int show(const VmListOptions& options) {
   const auto start = Clock::now();
-  if (const auto bad = bad_output(options.globals)) return complain(*bad);
   const auto named = devices_of(options.devices);
   if (!named) return complain(named.error());
   auto host = open_vm_host(options.globals, {.all = false, .named = named->devices});

@@ -1,9 +1,12 @@
-// One function a command: declares its options and says what to run. main.cc has the list.
+// One function a command: declares its options and says what to run.
 #pragma once
 
 #include "cli/command_line.h"
 
 namespace gpuready::cli {
+
+// As help lists them.
+std::span<const CommandEntry> all_commands();
 
 void declare_check(CommandSpec& command);
 void declare_test(CommandSpec& command);
@@ -14,7 +17,6 @@ void declare_record(CommandSpec& command);
 void declare_gpu_test(CommandSpec& command);
 void declare_ternary(CommandSpec& command);
 void declare_bench(CommandSpec& command);
-void declare_vm(CommandSpec& command);
 void declare_pack(CommandSpec& command);
 void declare_vm(CommandSpec& command);
 

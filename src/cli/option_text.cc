@@ -33,7 +33,7 @@ std::string explanation(const Option& option) {
   if (option.type != nullptr && !option.one_of.empty() &&
       !option.help.contains(option.one_of.front()))
     text += "; one of " + join(option.one_of, ", ");
-  if (option.if_bare != nullptr && option.if_bare[0] != '\0')
+  if (option.if_bare != nullptr && option.if_bare != std::string_view("-"))
     text += fmt::format("; without a value: {}", option.if_bare);
   if (option.needs != nullptr) text += fmt::format("; only with {}", option.needs);
   if (option.excludes != nullptr) text += fmt::format("; not with {}", option.excludes);

@@ -17,9 +17,10 @@ void add_output(CommandSpec& command, Globals& globals) {
   command.add({
       {.name = "--json",
        .value = &globals.json,
-       .help = "Write JSON to FILE; - is standard output",
+       .help = "Write JSON to standard output, or to FILE",
        .type = "FILE",
-       .if_bare = "-"},
+       .if_bare = "-",
+       .files = Files::report},
       {.name = "--quiet,-q",
        .value = &globals.quiet,
        .help = "Only the conclusion and what is wrong"},
@@ -54,7 +55,8 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
       {.name = "--replay",
        .value = &globals.replay,
        .help = "Read a recording or a machine script instead of this machine",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::read},
       {.name = "--fake",
        .value = &globals.fake,
        .help = "Claim backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
@@ -66,12 +68,18 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
       {.name = "--html",
        .value = &globals.html,
        .help = "Write one self-contained HTML page",
-       .type = "FILE"},
-      {.name = "--md", .value = &globals.markdown, .help = "Write Markdown", .type = "FILE"},
+       .type = "FILE",
+       .files = Files::report},
+      {.name = "--md",
+       .value = &globals.markdown,
+       .help = "Write Markdown",
+       .type = "FILE",
+       .files = Files::report},
       {.name = "--prom",
        .value = &globals.prometheus,
        .help = "Write metrics for Prometheus' textfile collector",
-       .type = "FILE"},
+       .type = "FILE",
+       .files = Files::report},
   });
 }
 
@@ -125,7 +133,8 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
   command.add({{.name = "--baseline",
                 .value = &file,
                 .help = "Compare with an earlier recording and tell what was lost",
-                .type = "FILE"}});
+                .type = "FILE",
+                .files = Files::read}});
 }
 
 void add_ignore(CommandSpec& command, std::vector<std::string>& rules) {

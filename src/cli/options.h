@@ -60,18 +60,18 @@ Report begin_report(std::string command, Machine machine);
 
 // The same file, by whatever links.
 bool same_file(const std::string& a, const std::string& b);
-// What cannot be written, told before any work: an input, a folder, a model, a place that refuses,
-// a second report on standard output. `inputs`: what is read beside --replay.
-std::optional<Error> bad_output(const Globals& globals, std::vector<std::string> inputs = {});
+// What a command cannot write, told before any work: where it reads, a folder, a model, a place
+// that refuses, two outputs in one file.
+std::optional<Error> check_files(const CommandSpec& command);
 
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
 // written and the report is not of something unhealthy. A reader that closes its pipe early is no
 // failure. The terminal report goes to standard output unless that carries JSON.
-int deliver(const Report& report, const Globals& globals);
-int deliver(const SelfTestReport& report, const Globals& globals);
-// Any other document, and how a terminal shows it.
+int deliver(Report& report, const Globals& globals);
+int deliver(SelfTestReport& report, const Globals& globals);
+// Any other document, and how a terminal shows it. After Ctrl-C the envelope says so.
 struct Delivery {
-  const Envelope& envelope;
+  Envelope& envelope;
   std::function<Json()> json;
   std::function<std::string(const TerminalStyle&)> terminal;
   std::function<std::string()> html = {}, markdown = {}, prometheus = {};

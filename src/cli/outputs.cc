@@ -12,8 +12,10 @@
 
 #include "base/text.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "host/atomic_file.h"
 #include "host/recording_archive.h"
+#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {
@@ -71,16 +73,29 @@ std::string_view precious(const std::string& path) {
   return {};
 }
 
-// That would keep one report alone: no pipe or device.
+// That would keep one output only: no pipe or device.
 bool is_one_file(const std::string& a, const std::string& b) {
   struct stat there{};
-  if (::stat(a.c_str(), &there) != 0) return a == b;
-  return S_ISREG(there.st_mode) && same_file(a, b);
+  std::error_code lost;
+  if (::stat(a.c_str(), &there) == 0) return S_ISREG(there.st_mode) && same_file(a, b);
+  return std::filesystem::weakly_canonical(a, lost) == std::filesystem::weakly_canonical(b, lost);
 }
 
-std::string wrong_with(const std::string& path, const std::vector<std::string>& inputs) {
-  for (const auto& input : inputs)
-    if (path == input || same_file(path, input)) return "the command itself reads or writes it";
+// Whether `path` is `input`, or lies in that folder, by whatever links. "/" is no such folder: who
+// names it means the system.
+bool is_read(const std::string& path, const std::string& input) {
+  struct stat there{};
+  if (::stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return false;
+  if (same_file(path, input)) return true;
+  std::error_code lost;
+  for (auto folder = std::filesystem::canonical(path, lost).parent_path();
+       folder.has_relative_path(); folder = folder.parent_path())
+    if (same_file(folder.string(), input)) return true;
+  return false;
+}
+
+// A place where a report cannot go.
+std::string wrong_with(const std::string& path) {
   struct stat there{};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) return "it is a folder";
@@ -95,6 +110,32 @@ std::string wrong_with(const std::string& path, const std::vector<std::string>& 
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return fmt::format("cannot write in {}: {}", folder, std::strerror(errno));
   return {};
+}
+
+std::vector<std::string> texts_of(const Option& option) {
+  return std::visit(
+      []<class Value>(const Value* value) -> std::vector<std::string> {
+        if constexpr (std::is_same_v<Value, std::vector<std::string>>)
+          return *value;
+        else if constexpr (std::is_same_v<Value, std::optional<std::string>>)
+          return value->has_value() ? std::vector{**value} : std::vector<std::string>{};
+        else if constexpr (std::is_same_v<Value, std::string>)
+          return value->empty() ? std::vector<std::string>{} : std::vector{*value};
+        else
+          return {};
+      },
+      option.value);
+}
+
+std::vector<std::string> files_of(const Option& option) {
+  std::vector<std::string> found;
+  for (const std::string& text : texts_of(option)) {
+    if (option.files_of == nullptr)
+      found.push_back(text);
+    else
+      std::ranges::move(option.files_of(text), std::back_inserter(found));
+  }
+  return found;
 }
 
 // The documents of one report that were asked for, then the terminal's text, in
@@ -130,27 +171,34 @@ bool same_file(const std::string& a, const std::string& b) {
          left.st_dev == right.st_dev && left.st_ino == right.st_ino;
 }
 
-std::optional<Error> bad_output(const Globals& globals, std::vector<std::string> inputs) {
-  if (globals.replay) inputs.push_back(*globals.replay);
-  const std::pair<const char*, const std::optional<std::string>&> outputs[] = {
-      {"--json", globals.json},
-      {"--html", globals.html},
-      {"--md", globals.markdown},
-      {"--prom", globals.prometheus}};
+std::optional<Error> check_files(const CommandSpec& command) {
+  std::vector<std::string> inputs = command.reads;
+  inputs.emplace_back("/proc/self/exe");
+  for (const Option& option : command.options)
+    if (option.files == Files::read)
+      std::ranges::move(files_of(option), std::back_inserter(inputs));
+  std::vector<std::pair<std::string, std::string>> outputs;  // options and paths
   int on_stdout = 0;
-  for (std::size_t i = 0; i < std::size(outputs); ++i) {
-    const auto& [option, path] = outputs[i];
-    if (!path) continue;
-    for (const auto& [other, taken] : std::span(outputs).first(i))
-      if (taken && !is_stdout(*path) && is_one_file(*path, *taken))
-        return Error{ErrorKind::bad_input,
-                     fmt::format("{} {}: {} is written there", option, *path, other)};
-    if (is_stdout(*path)) {
-      if (++on_stdout > 1)
+  for (const Option& option : command.options) {
+    if (option.files != Files::written && option.files != Files::report) continue;
+    const std::string name(split(option.name, ",").front());
+    for (const std::string& path : files_of(option)) {
+      const auto refuse = [&](const std::string& why) {
+        return Error{ErrorKind::bad_input, fmt::format("{} {}: {}", name, path, why)};
+      };
+      if (path != "-" &&
+          std::ranges::any_of(inputs, [&](const auto& input) { return is_read(path, input); }))
+        return refuse("the command itself reads it; write to another file");
+      for (const auto& [other, taken] : outputs)
+        if (!is_stdout(path) && is_one_file(path, taken))
+          return refuse(other + " is written there");
+      outputs.emplace_back(name, path);
+      if (option.files != Files::report) continue;
+      if (is_stdout(path) && ++on_stdout > 1)
         return Error{ErrorKind::bad_input,
                      "only one report can go to standard output: give the others a file name"};
-    } else if (const std::string wrong = wrong_with(*path, inputs); !wrong.empty()) {
-      return Error{ErrorKind::bad_input, fmt::format("{} {}: {}", option, *path, wrong)};
+      if (is_stdout(path)) continue;
+      if (const std::string wrong = wrong_with(path); !wrong.empty()) return refuse(wrong);
     }
   }
   return std::nullopt;
@@ -167,7 +215,8 @@ void complain(std::string_view message) {
 
 int complain(const Error& error, Exit exit) {
   complain(error.message);
-  return static_cast<int>(exit);
+  if (interrupted() && !contains(error.message, "interrupted")) complain("interrupted");
+  return static_cast<int>(unless_interrupted(exit, interrupted()));
 }
 
 Result<void> write_file(const std::string& path, std::string_view content, Storage& storage) {
@@ -182,6 +231,12 @@ Result<void> write_file(const std::string& path, std::string_view content, Stora
 }
 
 int deliver(const Delivery& delivery, const Globals& globals) {
+  Envelope& envelope = delivery.envelope;
+  if (interrupted()) {
+    complain("interrupted: this is what was known by then");
+    envelope.exit = unless_interrupted(envelope.exit, true);
+    if (envelope.conclusion) *envelope.conclusion = "Interrupted. " + *envelope.conclusion;
+  }
   const Document documents[] = {
       {globals.json, [&] { return dump(delivery.json()); }},
       {globals.html, delivery.html},
@@ -192,7 +247,7 @@ int deliver(const Delivery& delivery, const Globals& globals) {
                      [&] { return delivery.terminal(style_of(globals)); });
 }
 
-int deliver(const Report& report, const Globals& globals) {
+int deliver(Report& report, const Globals& globals) {
   return deliver(
       Delivery{
           .envelope = report,
@@ -204,7 +259,7 @@ int deliver(const Report& report, const Globals& globals) {
       globals);
 }
 
-int deliver(const SelfTestReport& report, const Globals& globals) {
+int deliver(SelfTestReport& report, const Globals& globals) {
   return deliver(
       Delivery{
           .envelope = report,

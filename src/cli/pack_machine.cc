@@ -24,7 +24,8 @@ void add_machine_options(CommandSpec& command, MachineOptions& options) {
        .value = &options.replay,
        .help = "For the machine of a recording or a machine script",
        .type = "FILE",
-       .excludes = "--for"},
+       .excludes = "--for",
+       .files = Files::read},
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/paths.h"
 #include "cli/options.h"
 #include "cli/password.h"
 #include "cli/terminal.h"
@@ -26,7 +27,8 @@ Option code_path_option(std::string& path) {
       .help =
           "A file with device code, an archive (wheel, zip, tar, deb, container image), a folder "
           "of them, or a URL",
-      .required = true};
+      .required = true,
+      .files = Files::read};
 }
 
 Result<pack::Inspection> inspect_shown(Host& host, const std::string& path, bool quiet) {
@@ -41,7 +43,9 @@ Option release_option(std::string& from) {
   return {.name = "FROM",
           .value = &from,
           .help = "A release: a folder, its manifest.json, an http(s) URL, or oci://HOST/NAME:TAG",
-          .required = true};
+          .required = true,
+          .files = Files::read,
+          .files_of = files_of_release};
 }
 
 Option signing_key_option(std::string& key) {
@@ -49,7 +53,8 @@ Option signing_key_option(std::string& key) {
           .value = &key,
           .help = "The private key that signs (gpuready pack key makes one)",
           .type = "FILE",
-          .required = true};
+          .required = true,
+          .files = Files::read};
 }
 
 Option release_folder_option(std::string& folder) {
@@ -57,7 +62,8 @@ Option release_folder_option(std::string& folder) {
           .value = &folder,
           .help = "The folder of the release",
           .type = "FOLDER",
-          .required = true};
+          .required = true,
+          .files = Files::read};
 }
 
 Result<void> make_named_folder(const char* option, const std::string& folder) {
@@ -75,18 +81,39 @@ Result<pack::Recipe> read_recipe(Host& host, const std::string& path) {
                             std::filesystem::path(absolute(path)).parent_path().string());
 }
 
+std::vector<std::string> files_of_recipe(const std::string& path) {
+  std::vector<std::string> files = {path};
+  const auto host = make_live_host();
+  if (const auto recipe = read_recipe(*host, path))
+    for (const auto& variant : recipe->variants) files.push_back(variant.folder);
+  return files;
+}
+
+std::vector<std::string> files_of_release(const std::string& from) {
+  if (base_name(from) != "manifest.json") return {from};
+  return {from, std::filesystem::path(absolute(from)).parent_path().string()};
+}
+
+std::vector<std::string> files_of_package(const std::string& name) {
+  const auto host = make_live_host();
+  const auto places = pack::default_places(*host, name);
+  return places ? std::vector{places->store, places->info} : std::vector<std::string>{};
+}
+
 Option key_option(std::optional<std::string>& key) {
   return {.name = "--key",
           .value = &key,
           .help = "The public key to trust: a file, or RWQ...; needed once, then it is remembered",
-          .type = "KEY"};
+          .type = "KEY",
+          .files = Files::read};
 }
 
 Option place_option(std::optional<std::string>& folder) {
   return {.name = "--to",
           .value = &folder,
           .help = "Where the package lives, instead of ~/.local/share/NAME/gpu-libs",
-          .type = "FOLDER"};
+          .type = "FOLDER",
+          .files = Files::read};
 }
 
 Result<InstalledPackage> open_here(const std::optional<std::string>& name,
@@ -127,7 +154,8 @@ Option password_option(std::optional<std::string>& file) {
   return {.name = "--password-file",
           .value = &file,
           .help = "Read the key's password from the first line of FILE; -: standard input",
-          .type = "FILE"};
+          .type = "FILE",
+          .files = Files::read};
 }
 
 Result<pack::SecretKey> read_secret_key(Host& host, const std::string& path,

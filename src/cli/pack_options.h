@@ -29,6 +29,10 @@ Option release_folder_option(std::string& folder);
 // Makes a folder, and all above it, that an option names.
 Result<void> make_named_folder(const char* option, const std::string& folder);
 
+// What these name: a recipe and the folders in it, a release, an installed package.
+std::vector<std::string> files_of_recipe(const std::string& path);
+std::vector<std::string> files_of_release(const std::string& from);
+std::vector<std::string> files_of_package(const std::string& name);
 // The recipe in a file.
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path);
 

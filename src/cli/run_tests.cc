@@ -151,8 +151,6 @@ int run_tests(std::string command, const TestCommand& options) {
     return complain(Error{ErrorKind::bad_input,
                           fmt::format("--network {}: a port is missing, as in {}:443",
                                       printable(*options.network), printable(*options.network))});
-  if (const auto bad = bad_output(options.globals, {options.baseline.value_or("")}))
-    return complain(*bad);
   const auto ignored = parse_ignore_rules(options.ignore);
   if (!ignored) return complain(ignored.error());
   auto host = open_host(options.globals);
@@ -219,7 +217,6 @@ int run_tests(std::string command, const TestCommand& options) {
                     .devices = options.globals.devices,
                     .test_gpus = test_gpus,
                     .trust_named_libraries = trusts_named_libraries(**host)});
-  report.exit = unless_interrupted(report.exit, interrupted());
   return deliver(report, options.globals);
 }
 

@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "report/envelope.h"
+
 namespace gpuready::cli {
 namespace {
 
@@ -23,13 +25,15 @@ void to_stderr(std::string_view text) {
 
 constexpr std::string_view kClearLine = "\r\033[K";
 
-}  // namespace
+void end_now(int) {
+  if (::isatty(STDERR_FILENO) == 1) to_stderr(kClearLine);
+  to_stderr("gpuready: interrupted\n");
+  ::_exit(static_cast<int>(Exit::interrupted));
+}
 
-std::atomic<bool>& interrupted() { return interrupt_flag; }
-
-void catch_interrupts() {
+void handle_interrupts(void (*handler)(int)) {
   struct sigaction action{};
-  action.sa_handler = on_signal;
+  action.sa_handler = handler;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   struct sigaction before{};  // below nohup it stays ignored
@@ -37,13 +41,12 @@ void catch_interrupts() {
     ::sigaction(SIGHUP, &action, nullptr);
 }
 
-void release_interrupts() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction now{};
-    if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler == on_signal)
-      std::signal(number, SIG_DFL);
-  }
-}
+}  // namespace
+
+std::atomic<bool>& interrupted() { return interrupt_flag; }
+
+void end_at_interrupts() { handle_interrupts(end_now); }
+void catch_interrupts() { handle_interrupts(on_signal); }
 
 ProgressLine::ProgressLine(bool quiet) : enabled_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
 

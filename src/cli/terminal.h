@@ -1,5 +1,4 @@
-// What a person at a terminal sees while a command runs: one progress line, and Ctrl-C that keeps
-// what is already known.
+// What a person at a terminal sees while a command runs: one progress line, and Ctrl-C.
 #pragma once
 
 #include <atomic>
@@ -10,11 +9,12 @@
 
 namespace gpuready::cli {
 
-// Set by SIGINT, SIGTERM and SIGHUP once catch_interrupts() was called; a second signal ends the
-// program.
-std::atomic<bool>& interrupted();
+// SIGINT, SIGTERM and SIGHUP end every command with Exit::interrupted: at once, since
+// run_command_line() calls this; or, from catch_interrupts() on, as soon as the command has seen
+// interrupted() and has told what it knows. A second signal ends the program then.
+void end_at_interrupts();
 void catch_interrupts();
-void release_interrupts();  // they end the program again
+std::atomic<bool>& interrupted();
 
 // One line on standard error that is overwritten, when that is a terminal and the work takes more
 // than a moment; nothing otherwise.

@@ -38,7 +38,9 @@ void add_vm_output(CommandSpec& command, Globals& globals) {
   command.add({{.name = "--replay",
                 .value = &globals.replay,
                 .help = "Use a recording instead of this machine",
-                .type = "FILE"}});
+                .type = "FILE",
+                .files = Files::read}});
+  command.reads.emplace_back(vm::kJournalFolder);
   add_output(command, globals);
 }
 

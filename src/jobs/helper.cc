@@ -8,7 +8,6 @@
 
 namespace gpuready {
 namespace {
-constexpr std::string_view kHelperNames[] = {"gpuready", "gpu_test"};
 constexpr const char* kInstallFolders[] = {"/usr/local/bin", "/usr/bin", "/opt/gpuready/bin"};
 
 bool executable(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
@@ -66,12 +65,10 @@ std::string helper_path() {
     constexpr std::string_view kDeleted = " (deleted)";
     const bool deleted = self.ends_with(kDeleted);
     if (deleted) self.remove_suffix(kDeleted.size());
-    const auto slash = self.rfind('/');
-    for (const auto name : kHelperNames)
-      if (g_is_own_helper || self.substr(slash + 1) == name)
-        return deleted ? "/proc/self/exe" : std::string(self);
-    const std::string beside = std::string(self.substr(0, slash + 1)) + "gpuready";
-    if (executable(beside)) return beside;
+    if (g_is_own_helper) return deleted ? "/proc/self/exe" : std::string(self);
+    // Another program: what its file is called says nothing, and it never starts itself.
+    const std::string beside = std::string(self.substr(0, self.rfind('/') + 1)) + "gpuready";
+    if (beside != self && executable(beside)) return beside;
   }
   if (std::string path = beside_library(); !path.empty()) return path;
   for (const char* folder : kInstallFolders) {

@@ -11,9 +11,9 @@ namespace gpuready {
 // This program is gpuready, whatever its file is called; for main().
 void be_own_helper();
 
-// The path of our own executable: GPUREADY_HELPER, else /proc/self/exe when that is gpuready, by
-// be_own_helper() or its name, else the one beside this program or of the installation that this
-// library is part of, else the installed one.
+// The path of our own executable: GPUREADY_HELPER, else this program's after be_own_helper(), else
+// the one beside this program or of the installation that this library is part of, else the
+// installed one.
 std::string helper_path();
 
 // Our own program with these arguments, a channel, and an environment in which vendors' libraries

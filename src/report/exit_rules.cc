@@ -113,8 +113,11 @@ constexpr Rule<BenchRun> kBenchRun[] = {
     {[](const BenchRun& r) { return r.sick; }, Exit::unhealthy},
     {[](const BenchRun& r) {
        using enum bench::StackStatus;
-       return any_has(r.run.stacks, error) || any_has(r.run.stacks, different_work) ||
-              any_has(r.run.stacks, not_believable);
+       return any(r.run.stacks, [&](const bench::StackResult& stack) {
+         const bool was_run = r.run.is_whole() || !stack.repeats.empty();
+         return (stack.status == error && was_run) || stack.status == different_work ||
+                stack.status == not_believable;
+       });
      },
      Exit::unhealthy},
     {[](const BenchRun& r) {
@@ -220,6 +223,7 @@ constexpr Rule<Error> kError[] = {
 };
 
 constexpr Rule<Error> kVmError[] = {
+    {[](const Error& e) { return e.kind == ErrorKind::cancelled; }, Exit::interrupted},
     {[](const Error& e) { return e.kind == ErrorKind::not_found; }, Exit::required_absent},
     {[](const Error& e) { return e.kind == ErrorKind::busy; }, Exit::unknown},
     {[](const Error& e) {

@@ -26,9 +26,9 @@
 
 namespace gpuready {
 
-// What could not be found out because of Ctrl-C ends as shells expect it; what was found stands.
+// After Ctrl-C nothing is whole, however good what was found by then is; what is broken stays so.
 constexpr Exit unless_interrupted(Exit exit, bool interrupted) {
-  return interrupted && exit == Exit::unknown ? Exit::interrupted : exit;
+  return interrupted && exit != Exit::unhealthy ? Exit::interrupted : exit;
 }
 
 // What check, test, detect and doctor found, in numbers. conclude() counts.

@@ -22,7 +22,7 @@ once() {  # once TASK ROWS TAG REPEATS STACKS
   # shellcheck disable=SC2086
   timeout -k 15 "$left" "$binary" bench run --task "$1" $sizes --dtype "$dtype" --device cuda --adapters "$5" \
     --repeats "$4" --max-seconds 1 --timeout 90s --silence 60s --tag "$3" --replace --seed 1 $check \
-    --json "$3.json" --quiet >"$3.txt" 2>"$3.err"
+    --json="$3.json" --quiet >"$3.txt" 2>"$3.err"
   echo "$3: exit $? after $SECONDS s"
   check=--no-check  # once is enough
 }

@@ -17,7 +17,7 @@ for comparison in $(seq "$comparisons"); do
       "$binary" bench run "$@" --repeats 1 --no-check --tag "aa_${comparison}_$side" --add --quiet >/dev/null
     done
   done
-  "$binary" bench compare "aa_${comparison}_a" "aa_${comparison}_b" --json "compare_$comparison.json" >/dev/null || [ $? = 4 ]
+  "$binary" bench compare "aa_${comparison}_a" "aa_${comparison}_b" --json="compare_$comparison.json" >/dev/null || [ $? = 4 ]
 done
 python3 - <<'END'
 import collections, glob, json

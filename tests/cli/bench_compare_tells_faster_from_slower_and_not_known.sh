@@ -23,7 +23,7 @@ expect_in "run-to-run variation" "$out"
 # Two a side, one side after the other: figures, and no gain that a drift would explain as well.
 runs early 0 1 50090 43000
 runs late 100 1 48260 48000
-expect_exit 4 "$GPUREADY" bench compare early late --json blocks.json
+expect_exit 4 "$GPUREADY" bench compare early late --json=blocks.json
 expect_in "inconclusive" "$out"
 expect_in "2 and 2 runs, one side after the other" "$out"
 expect_not_in "%" "$out"

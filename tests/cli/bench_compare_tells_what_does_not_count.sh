@@ -20,7 +20,7 @@ def fail_repeats(stack):
 change("fast-1", fail_run)
 change("fast-3", fail_repeats)
 P
-expect_exit 0 "$GPUREADY" bench compare base fast --json json --md md
+expect_exit 0 "$GPUREADY" bench compare base fast --json=json --md md
 for text in "$out" "$(cat md)"; do
   expect_in "candidate: 1 of 5 runs of gpuready failed: signal 11" "$text"
   expect_in "candidate: 2 of 7 repeats of gpuready failed: exit code 9" "$text"
@@ -47,7 +47,7 @@ for path in glob.glob("bench-results/*__whole.json") + glob.glob("bench-results/
         stacks[1].update(status="error", reason="signal 11")
     json.dump(document, open(path, "w"))
 P
-expect_exit 1 "$GPUREADY" bench compare whole failing --json json --md md
+expect_exit 1 "$GPUREADY" bench compare whole failing --json=json --md md
 for text in "$out" "$(cat md)"; do
   expect_in "lost: no run of the candidate has a figure of it" "$text"
   expect_in "signal 11" "$text"

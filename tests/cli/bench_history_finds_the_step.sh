@@ -17,7 +17,7 @@ expect_in "9 runs, 1 series" "$out"
 # One that is damaged is left out and told by name, with an index and without; the others count.
 echo '{"schema": "gpuready.ben' >bench-results/after-2__after.json
 for _ in with without; do
-  expect_exit 0 "$GPUREADY" bench history --kpi p50 --json history.json
+  expect_exit 0 "$GPUREADY" bench history --kpi p50 --json=history.json
   expect_in "after-2__after.json is left out" "$out"
   expect_in "8 runs, 1 series" "$out"
   expect_in "after-2__after.json is left out" "$(cat history.json)"

@@ -12,7 +12,7 @@ END
 export QUICK_BENCH_CMD="sh '$PWD/quick.sh'" HANGS_BENCH_CMD="sh hangs.sh"
 rm -rf bench-results suite far.pid
 bench=("$GPUREADY" bench run --device cpu --task gemm --m 8 --n 16 --k 32 --max-seconds 0.1 --iters 4)
-expect_exit 1 "${bench[@]}" --adapters gpuready,quick,hangs,glow --silence 15 --repeats 1 --tag first --json run.json
+expect_exit 1 "${bench[@]}" --adapters gpuready,quick,hangs,glow --silence 15 --repeats 1 --tag first --json=run.json
 expect_in "is the fastest of 1 stack" "$out"
 expect_in "quick: different_work: it gives no digest" "$out"
 expect_in "hangs: error: it wrote nothing for 15 s" "$out"

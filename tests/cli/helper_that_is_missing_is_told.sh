@@ -1,2 +1,2 @@
 . "$LIB"
-expect_exit 0 env GPUREADY_HELPER=/nonexistent/helper "$GPUREADY" detect --json out.json
+expect_exit 0 env GPUREADY_HELPER=/nonexistent/helper "$GPUREADY" detect --json=out.json

@@ -6,7 +6,7 @@ for machine in "$MACHINES"/*/machine.json; do
   "$GPUREADY" doctor --replay "$machine" || true
   "$GPUREADY" detect --replay "$machine" || true
   for view in show doctor; do "$GPUREADY" vm $view --replay "$machine" || true; done
-  "$GPUREADY" vm list --replay "$machine" --json list.json || true
+  "$GPUREADY" vm list --replay "$machine" --json=list.json || true
   device=$(grep -om1 '"address": "[^"]*"' list.json | cut -d'"' -f4) || true
   [ -z "$device" ] || "$GPUREADY" vm plan "$device" --replay "$machine" || true
 done >out.txt 2>/dev/null

@@ -2,28 +2,28 @@
 machine=$MACHINES/xid-62/machine.json
 /usr/bin/python3 "$SOURCE/tests/cli/gguf.py" model.gguf tq2
 cp model.gguf before.gguf
-# A bare --json takes the file that was meant to be checked.
-expect_exit 2 "$GPUREADY" ternary verify --device cpu -q --json model.gguf
+# A report takes the place of no model, and of nothing that the command reads.
+expect_exit 2 "$GPUREADY" ternary verify --device cpu -q --json=model.gguf
 expect_in "it holds a GGUF file" "$err"
-expect_exit 2 "$GPUREADY" ternary inspect model.gguf --json model.gguf
-expect_in "the command itself reads or writes it" "$err"
+expect_exit 2 "$GPUREADY" ternary inspect model.gguf --json=model.gguf
+expect_in "the command itself reads it" "$err"
 cmp model.gguf before.gguf || die "the model was replaced"
 "$GPUREADY" record machine.tar.zst -q
 cp machine.tar.zst same.tar.zst
 ln -sf machine.tar.zst link.json
-expect_exit 2 "$GPUREADY" detect --replay machine.tar.zst --json link.json
+expect_exit 2 "$GPUREADY" detect --replay machine.tar.zst --json=link.json
 cmp machine.tar.zst same.tar.zst || die "the recording was replaced"
 # What cannot be written is told before any work, and a report that is lost at the end is shown all the same.
 expect_exit 2 "$GPUREADY" doctor --replay "$machine" --html no-such-folder/x.html
 expect_in "cannot write in no-such-folder" "$err"
 expect_exit 2 "$GPUREADY" doctor --replay "$machine" --html - --json -
 [ -z "$out" ] || die "one was written: $out"
-expect_exit 1 "$GPUREADY" doctor --replay "$machine" --json /dev/full
+expect_exit 1 "$GPUREADY" doctor --replay "$machine" --json=/dev/full
 expect_in "Xid 62" "$out"
 
 # /dev/stdout is standard output: nothing is laid over it, and what a file had stays.
 echo KEEP >appended
-"$GPUREADY" detect --no-libraries --json /dev/stdout >>appended || die "exit $?"
+"$GPUREADY" detect --no-libraries --json=/dev/stdout >>appended || die "exit $?"
 [ "$(head -n 1 appended)" = KEEP ] || die "the file's start is gone"
 tail -n +2 appended | jq -e '.command == "detect"' >/dev/null || die "no JSON follows"
 # Messages never land in a file, whatever is closed.

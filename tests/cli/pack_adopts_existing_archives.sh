@@ -42,7 +42,7 @@ with zipfile.ZipFile("libs-zip.zip", "w") as z: z.writestr("libs/code.so", ptx(7
 P
 python3 make.py
 adopt() { "$GPUREADY" pack adopt "$@" --name seed-libs --key key.key --to release; }
-expect_exit 0 adopt gpu-libs-*.tar.gz --version 1.0 --json adopted.json
+expect_exit 0 adopt gpu-libs-*.tar.gz --version 1.0 --json=adopted.json
 architectures() { jq -r --arg v "$1" '.variants[] | select(.name == $v) | (.architectures // []) | join(" ")' release/manifest.json; }
 [ "$(architectures legacy)" = "50-virtual 60-virtual" ] || die "legacy: $(architectures legacy)"
 # Not every file of modern has code that a 7.5 loads.
@@ -86,7 +86,7 @@ if command -v cc >/dev/null; then
   tar czf gap-cpu.tar.gz libone.so
   expect_exit 2 adopt gap-cpu.tar.gz --version 3.0
   expect_in "libtwo.so" "$err"
-  expect_exit 0 adopt gap-cpu.tar.gz --version 3.0 --accept-gaps --json gaps.json
+  expect_exit 0 adopt gap-cpu.tar.gz --version 3.0 --accept-gaps --json=gaps.json
   expect_in "libtwo.so" "$(jq -r '.gaps[]' gaps.json)"
   expect_in "libtwo.so" "$(cat release/seed-libs-3.0.md)"
 fi

@@ -107,7 +107,7 @@ write("bad/old.tar.bz2", b"BZh91AY&SY" + bytes(100))
 PY
 names_of() { jq -r '[.files[].path] | join(" ")' document.json; }
 expect_named() {  # FILE MEMBERS...
-  expect_exit 0 "$GPUREADY" pack inspect "good/$1" --json document.json
+  expect_exit 0 "$GPUREADY" pack inspect "good/$1" --json=document.json
   [ "$(names_of)" = "${*:2}" ] || die "$1 holds: $(names_of)"
   jq -e '.files | all(.carriers[0].codes[0].target == "compute_50")' document.json >/dev/null || die "$1: other code"
 }
@@ -117,13 +117,13 @@ expect_named h.fatbin.gz "h.fatbin.gz!h.fatbin"
 expect_named i.a i.a # one library, whose members belong together
 expect_named j.tar "j.tar!blobs/sha256/0123!usr/lib/x.fatbin"
 expect_named k "blobs/sha256/0123!usr/lib/x.fatbin"
-expect_exit 0 "$GPUREADY" pack inspect good --json document.json
+expect_exit 0 "$GPUREADY" pack inspect good --json=document.json
 [ "$(jq '.files | length' document.json)" = 13 ] || die "a folder of archives: $(names_of)"
 expect_exit 0 "$GPUREADY" pack explain good/d.whl --gpu 8.6 --driver 535
 expect_in "d.whl!lib/x.fatbin" "$out"
 
 for image in images/image.tar images/oci; do
-  expect_exit 0 "$GPUREADY" pack inspect $image --json document.json
+  expect_exit 0 "$GPUREADY" pack inspect $image --json=document.json
   [ "$(jq -r '.files[].path' document.json | sed 's/.*!//' | sort | tr '\n' ' ')" = "usr/lib/kept.fatbin usr/lib/new.fatbin " ] || die "$image holds: $(names_of)"
   [ "$(jq -r '.hidden[]' document.json | sed 's/.*!//' | sort | tr '\n' ' ')" = "usr/lib/gone.fatbin usr/lib/new.fatbin " ] || die "$image hides: $(jq .hidden document.json)"
   expect_exit 0 "$GPUREADY" pack inspect $image
@@ -131,7 +131,7 @@ for image in images/image.tar images/oci; do
 done
 
 expect_bad() {  # FILE TEXT
-  expect_exit 1 "$GPUREADY" pack inspect "bad/$1" --json document.json
+  expect_exit 1 "$GPUREADY" pack inspect "bad/$1" --json=document.json
   jq -r '.problems[], .files[].problems[]' document.json >problems
   grep -qF -- "$2" problems || die "$1: $(cat problems)"
   [ "$(wc -l <problems)" -le 2 ] || die "$1: one thing is wrong, and many are told: $(cat problems)"
@@ -145,7 +145,7 @@ expect_bad device.tar "device.tar!null: a device"
 expect_bad cut.tar "runcated"
 expect_bad cut.tar.gz "cut.tar.gz"
 for file in crc.tar.gz size.tar.gz crc.gz; do expect_bad $file "gzip finds it damaged"; done
-expect_exit 0 "$GPUREADY" pack inspect good-members.tar.gz --json document.json
+expect_exit 0 "$GPUREADY" pack inspect good-members.tar.gz --json=document.json
 [ "$(names_of)" = "good-members.tar.gz!lib/x.fatbin" ] || die "two members of gzip hold: $(names_of)"
 expect_bad cut.whl "cut short"
 expect_bad checksum.whl "its checksum is not"
@@ -198,7 +198,7 @@ PY
 )
 server=${port% *} port=${port#* }
 trap 'kill $server' EXIT
-expect_exit 0 "$GPUREADY" pack inspect "http://127.0.0.1:$port/d.whl" --json document.json
+expect_exit 0 "$GPUREADY" pack inspect "http://127.0.0.1:$port/d.whl" --json=document.json
 [ "$(names_of)" = "d.whl!lib/x.fatbin" ] || die "over HTTP: $(names_of)"
 # What has an archive's name and is none: the page that a failed download left.
 echo '<!DOCTYPE html><p>404: Not Found' >page.tar.gz

@@ -17,7 +17,7 @@ expect_in '"GLIBC"' "$out"
 mkdir -p folder
 cp one.fatbin folder/
 ln -sf nowhere folder/dangling
-expect_exit 0 "$GPUREADY" pack inspect folder --json document.json
+expect_exit 0 "$GPUREADY" pack inspect folder --json=document.json
 [ "$(jq '.files | length' document.json)" = 1 ] || die "one file holds code"
 # Cut in the middle of its entry, it is no container.
 head -c 100 one.fatbin >cut.fatbin
@@ -29,6 +29,6 @@ awk 'length > 80 {exit 1}' <<<"$("$GPUREADY" pack inspect one.fatbin)" || die "w
 if command -v cc >/dev/null; then
   echo 'int one(void) { return 1; }' >code.c
   cc -shared -fPIC -o libone.so code.c -Wl,-rpath,'$ORIGIN/../a/folder/with/a/long/name:/usr/local/another/long/name/lib'
-  expect_exit 0 "$GPUREADY" pack inspect libone.so --json document.json
+  expect_exit 0 "$GPUREADY" pack inspect libone.so --json=document.json
   [ "$(jq -r '.files[0].elf | .runpath // .rpath | join(" ")' document.json)" = '$ORIGIN/../a/folder/with/a/long/name /usr/local/another/long/name/lib' ] || die "another run path: $(jq -c '.files[0].elf' document.json)"
 fi

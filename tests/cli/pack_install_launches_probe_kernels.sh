@@ -55,7 +55,7 @@ T
   expect_exit 0 "$GPUREADY" pack build --out built
   expect_exit 0 "$GPUREADY" pack publish --built built --to release --key key.key
 }
-install() { expect_exit "$1" "$GPUREADY" pack install release --key key.pub --variant gpu --json install.json; }
+install() { expect_exit "$1" "$GPUREADY" pack install release --key key.pub --variant gpu --json=install.json; }
 stays() { [ "$(jq -r '.packages[0] | .current as $n | .installed[] | select(.number == $n) | .version' <("$GPUREADY" pack list libs --json))" = 1 ] || die "version 1 is not current"; }
 "$GPUREADY" pack key key --no-password -q >/dev/null
 

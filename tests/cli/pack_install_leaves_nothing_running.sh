@@ -44,7 +44,7 @@ done
 "$GPUREADY" pack publish --built built --to release --key key.key -q >/dev/null
 left() { pgrep -fc "sleep ($mark|$other)" || true; }
 [ "$(left)" = 0 ] || die "the test's own daemons run before it begins"
-expect_exit 0 "$GPUREADY" pack install release --key key.pub --json install.json
+expect_exit 0 "$GPUREADY" pack install release --key key.pub --json=install.json
 [ "$(jq -r .model install.json)" = good ] || die "the model: $(cat install.json)"
 notes=$(jq -r '.notes[]' install.json)
 expect_in "model slow does not load: bin/load: no end within 2 s" "$notes"

@@ -32,7 +32,7 @@ current() { jq -r '.packages[0] | .current as $n | .installed[] | select(.number
 "$GPUREADY" pack key key --no-password -q >/dev/null
 
 release 1 hungry slow broken good
-expect_exit 0 "$GPUREADY" pack install release --key key.pub --json install.json
+expect_exit 0 "$GPUREADY" pack install release --key key.pub --json=install.json
 [ "$(jq -r .model install.json)" = good ] || die "the model: $(cat install.json)"
 [ "$(jq -r .installed.model install.json)" = good ] || die "the record: $(cat install.json)"
 [ "$(jq -r .model home/.config/libs/gpu-package-info.json)" = good ] || die "programs are not told the model"
@@ -51,7 +51,7 @@ printf '[[models]]\nname = "any"\n' >>pack.toml
 sed -i 's/^version.*/version = "3"/' pack.toml
 "$GPUREADY" pack build --out built -q >/dev/null
 expect_exit 0 "$GPUREADY" pack publish --built built --to release --key key.key
-expect_exit 0 "$GPUREADY" pack install release --json install.json
+expect_exit 0 "$GPUREADY" pack install release --json=install.json
 [ "$(jq -r .model install.json)" = any ] || die "a model without a program: $(cat install.json)"
 
 sed -i -e 's/^version.*/version = "4"/' -e 's|bin/load|bin/other|' pack.toml

@@ -16,7 +16,7 @@ release() {  # VERSION
 library 'int one(void) { return 1; }'
 release 1
 expect_exit 0 "$GPUREADY" pack install release --key key.pub --for none
-expect_exit 0 "$GPUREADY" pack install release --variant cpu --json install.json
+expect_exit 0 "$GPUREADY" pack install release --variant cpu --json=install.json
 current() { jq -r '.packages[0] | .current as $n | .installed[] | select(.number == $n) | .version' <("$GPUREADY" pack list libs --json); }
 [ "$(current)" = 1 ] || die "version 1 is not current"
 
@@ -81,5 +81,5 @@ __attribute__((constructor)) static void start(void) {
 fi
 library 'int one(void) { return 5; }'
 release 8
-expect_exit 0 "$GPUREADY" pack install release --variant cpu --json install.json
+expect_exit 0 "$GPUREADY" pack install release --variant cpu --json=install.json
 [ "$(jq '.installed.loads[0].libraries' install.json)" = 1 ] || die "no load test: $(cat install.json)"

@@ -70,7 +70,7 @@ expect_exit 0 "$GPUREADY" pack install $at/my/libs:1.0 --key key.pub --for none
 current=home/.local/share/libs/gpu-libs/current
 cmp $current/noise source/cpu/noise && [ "$(cat $current/version)" = 1.0 ] || die "other files"
 grep -q "blobs.* bytes=" asked.log || die "no range was asked for: $(cat asked.log)"
-expect_exit 0 "$GPUREADY" pack install $at/my/libs:1.1 --for none --json install.json
+expect_exit 0 "$GPUREADY" pack install $at/my/libs:1.1 --for none --json=install.json
 [ "$(jq .reused_files install.json) $(cat $current/version)" = "1 1.1" ] || die "$(cat install.json)"
 [ "$(jq -r .from install.json)" = $at/my/libs:1.1 ] || die "another origin is remembered"
 digest=$(jq -r '.manifests[1].digest' layout/index.json)

@@ -3,7 +3,7 @@ source "$LIB"
 export HOME=$PWD/home
 rm -rf home source built release key.* && mkdir -p home source/legacy source/modern source/latest source/cpu
 printf 'a test' >password
-expect_exit 0 "$GPUREADY" pack key key --no-password --json key.json
+expect_exit 0 "$GPUREADY" pack key key --no-password --json=key.json
 [ "$(stat -c %a key.key)" = 600 ] || die "others can read the private key"
 expect_exit 2 "$GPUREADY" pack key key --no-password
 public=$(jq -r .public_key key.json)
@@ -35,17 +35,17 @@ free_mb = 3500
 [[models]]
 name = "cpu-only"
 T
-expect_exit 0 "$GPUREADY" pack build pack.toml --out built --json build.json
-expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to release --key key.key --json publish.json
+expect_exit 0 "$GPUREADY" pack build pack.toml --out built --json=build.json
+expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to release --key key.key --json=publish.json
 [ -s release/manifest.json.minisig ] && [ -s release/seed-libs-1.0.md ] || die "the release is not whole"
 expect_exit 2 "$GPUREADY" pack publish pack.toml --built built --to release --key key.key
 expect_in "is not above 1.0" "$err"
 
-expect_exit 0 "$GPUREADY" pack install release --key "$public" --variant modern --no-load-test --json install.json
+expect_exit 0 "$GPUREADY" pack install release --key "$public" --variant modern --no-load-test --json=install.json
 [ "$(cat home/.local/share/seed-libs/gpu-libs/current/shared)" = same ] || die "nothing is installed"
 [ "$(jq -r .variant home/.config/seed-libs/gpu-package-info.json)" = modern ] || die "no information"
 expect_exit 0 "$GPUREADY" pack install release --variant latest --no-load-test
-expect_exit 0 "$GPUREADY" pack list --json list.json
+expect_exit 0 "$GPUREADY" pack list --json=list.json
 [ "$(jq '.packages[0].current' list.json)" = 2 ] || die "not two versions"
 expect_exit 0 "$GPUREADY" pack verify seed-libs
 expect_exit 0 "$GPUREADY" pack rollback seed-libs
@@ -73,7 +73,7 @@ expect_in 'highest_version is "new", which is no version' "$(echo $out)"
 mv seen.json hurt/state.json
 # What was added is found, and a new installation goes without it.
 mkdir -p hurt/current/lib && echo evil >hurt/current/lib/libc.so.6 && echo evil >hurt/current/libcuda.so.1
-expect_exit 1 "$GPUREADY" pack verify --to hurt --json hurt.json
+expect_exit 1 "$GPUREADY" pack verify --to hurt --json=hurt.json
 [ "$(jq '.packages[0].problems | length' hurt.json)" = 2 ] || die "verify does not name both: $out"
 expect_in "/generations/2/libcuda.so.1: the package has no such file: it was added" "$(jq -r '.packages[0].problems[]' hurt.json)"
 expect_exit 0 "$GPUREADY" pack install release --to hurt --variant latest --no-load-test
@@ -86,7 +86,7 @@ expect_exit 2 "$GPUREADY" pack install release --key "$public" --to a:b --varian
 expect_in "splits LD_LIBRARY_PATH" "$(echo $out)"
 [ ! -e a:b ] || die "something was installed into a:b"
 mkdir -p home/.local/share/odd/gpu-libs/generations && echo '{' >home/.local/share/odd/gpu-libs/state.json
-expect_exit 1 "$GPUREADY" pack list --json list.json
+expect_exit 1 "$GPUREADY" pack list --json=list.json
 expect_in "odd/gpu-libs/state.json" "$(jq -r '.packages[].problems[]?' list.json)"
 rm -rf home/.local/share/odd
 expect_exit 2 env -u HOME "$GPUREADY" pack list
@@ -94,7 +94,7 @@ expect_in "HOME is not set" "$err"
 expect_exit 2 "$GPUREADY" pack install release --key "$public" --to early --variant cpu --report nowhere/report.json
 expect_in "nowhere/report.json cannot be written" "$err"
 [ ! -e early ] || die "it was installed though its report cannot be written"
-expect_exit 0 "$GPUREADY" pack env seed-libs --json env.json
+expect_exit 0 "$GPUREADY" pack env seed-libs --json=env.json
 expect_exit 0 "$GPUREADY" pack install release --no-load-test
 expect_exit 0 "$GPUREADY" pack env seed-libs --check
 expect_in "are those that it was installed for" "$out"
@@ -156,7 +156,7 @@ done
 printf 'name = "pair"\nversion = "1"\nfolder = "pair/{variant}"\n[variants.hopper]\narchitectures = ["90a-virtual"]\n[variants.blackwell]\narchitectures = ["100a-virtual"]\n[variants.cpu]\n' >pair.toml
 expect_exit 0 "$GPUREADY" pack build pair.toml --out built
 expect_exit 0 "$GPUREADY" pack publish pair.toml --built built --to pair-release --key key.key
-expect_exit 0 "$GPUREADY" pack install pair-release --key "$public" --to set --for 9.0,10.0 --driver 580.65.06 --json set.json
+expect_exit 0 "$GPUREADY" pack install pair-release --key "$public" --to set --for 9.0,10.0 --driver 580.65.06 --json=set.json
 first=$(jq -r .variant set/gpu-package-info.json)
 case $first in hopper+blackwell) second=blackwell ;; blackwell+hopper) second=hopper ;; *) die "the set is called '$first'" ;; esac
 cmp set/current/code.ptx "pair/${first%+*}/code.ptx" && cmp set/current/variants/$second/code.ptx pair/$second/code.ptx || die "another variant's file"
@@ -214,7 +214,7 @@ expect_exit 0 "$GPUREADY" pack publish pack.toml --built built --to quiet --key 
 rm -rf alone && sed '/variants.cpu/d' pack.toml >alone.toml
 expect_exit 0 "$GPUREADY" pack build alone.toml --out built
 expect_exit 0 "$GPUREADY" pack publish alone.toml --built built --to alone --key key.key
-expect_exit 0 "$GPUREADY" pack install alone --key "$public" --to nowhere --for none --json nothing.json
+expect_exit 0 "$GPUREADY" pack install alone --key "$public" --to nowhere --for none --json=nothing.json
 expect_in "has nothing to install here" "$(echo $out)"
 [ "$(jq -r .result nothing.json)" = nothing ] && [ ! -e nowhere ] || die "something was installed"
 expect_exit 3 "$GPUREADY" pack select alone --key "$public" --for none

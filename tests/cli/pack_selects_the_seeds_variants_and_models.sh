@@ -25,7 +25,7 @@ T
 "$GPUREADY" pack key key --no-password -q
 expect_exit 0 "$GPUREADY" pack build --out built
 expect_exit 0 "$GPUREADY" pack publish --built built --to release --key key.key
-choose() { expect_exit 0 "$GPUREADY" pack select release --key key.pub --json select.json "$@"; }
+choose() { expect_exit 0 "$GPUREADY" pack select release --key key.pub --json=select.json "$@"; }
 is() { [ "$(jq -r "$1" select.json)" = "$2" ] || die "$1 is $(jq -c "$1" select.json), not $2: $(cat select.json)"; }
 
 machines=$SOURCE/tests/pack/machines

@@ -16,7 +16,7 @@ expect_exit 2 "$GPUREADY" ternary convert i2s.gguf f.gguf --to tq2_0 --json
 jq -e '.failed[0].name == "w.weight" and (has("written") | not) and .exit_code == 2' <<<"$out" >/dev/null ||
   die "the document does not tell what cannot be done: $out"
 for json in tq2.gguf g.gguf ./g.gguf; do
-  expect_exit 2 "$GPUREADY" ternary convert tq2.gguf g.gguf --to tq1_0 --force --json $json
+  expect_exit 2 "$GPUREADY" ternary convert tq2.gguf g.gguf --to tq1_0 --force --json=$json
 done
 cmp c.gguf <("$GPUREADY" ternary convert tq2.gguf g.gguf --to i2_s-x86 --force -q &&
   "$GPUREADY" ternary convert g.gguf h.gguf --to tq2_0 --layout i2_s-x86 --force -q && cat h.gguf) ||

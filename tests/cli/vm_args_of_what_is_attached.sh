@@ -3,7 +3,7 @@
 attached_machine() {  # FILE [OPTION...]
   local file=$1
   shift
-  expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 "$@" --replay "$MACHINES/vm-host-h100/machine.json" --json plan.json
+  expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 "$@" --replay "$MACHINES/vm-host-h100/machine.json" --json=plan.json
   jq --arg base "$(realpath --relative-to=. "$MACHINES/vm-host-h100/machine.json")" '
     {schema: "gpuready.machine-script", schema_version: 1, description: "attached", source: "vm plan", extends: $base,
      files: {"/var/lib/gpuready/vm/000001.1.attach.jsonl":
@@ -11,9 +11,9 @@ attached_machine() {  # FILE [OPTION...]
     plan.json >"$file"
 }
 attached_machine attached.json
-expect_exit 0 "$GPUREADY" vm show --for web-1 --replay attached.json --json show.json
+expect_exit 0 "$GPUREADY" vm show --for web-1 --replay attached.json --json=show.json
 [ "$(jq -r '[.devices[].address] | join(" ")' show.json)" = "0000:17:00.0 0000:17:00.1" ] || die "other devices"
-expect_exit 0 "$GPUREADY" vm args --for web-1 --replay attached.json --json args.qemu.json
+expect_exit 0 "$GPUREADY" vm args --for web-1 --replay attached.json --json=args.qemu.json
 expect_in "vfio-pci,host=0000:17:00.0" "$out"
 expect_in "opt/ovmf/X-PciMmio64Mb" "$out"
 expect_exit 3 "$GPUREADY" vm args --for web-2 --replay attached.json

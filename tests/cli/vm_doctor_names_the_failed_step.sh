@@ -2,7 +2,7 @@
 consoles="$SOURCE/tests/consoles"
 expect_exit 0 "$GPUREADY" vm doctor --console "$consoles/guest-ready.log"
 expect_in "ready" "$out"
-expect_exit 1 "$GPUREADY" vm doctor --console "$consoles/guest-other-kernel.log" --json doctor.json
+expect_exit 1 "$GPUREADY" vm doctor --console "$consoles/guest-other-kernel.log" --json=doctor.json
 expect_in "failed step: module nvidia" "$out"
 jq -e '.failed_step // .console.failed_step | .kind == "module" and .subject == "nvidia"' doctor.json >/dev/null || die "no failed step"
 jq -e '.findings[0].id == "module-other-kernel" and .findings[0].explains[0].id == "gpu-not-seen"' doctor.json >/dev/null ||

@@ -1,8 +1,8 @@
 . "$LIB"
 machine="$MACHINES/vm-host-h100/machine.json"
-expect_exit 0 "$GPUREADY" vm list --replay "$machine" --json list.json
+expect_exit 0 "$GPUREADY" vm list --replay "$machine" --json=list.json
 expect_in "2 of 2 devices can be given to a virtual machine" "$out"
-expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 --hugepages 2 --replay "$machine" --json plan.json
+expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 --hugepages 2 --replay "$machine" --json=plan.json
 jq -r '.operations[0].plan.steps[].what' plan.json >steps.txt
 cat >wanted.txt <<'END'
 See that nobody but the services uses the devices
@@ -25,5 +25,5 @@ END
 diff wanted.txt steps.txt || die "other steps"
 # All that can be taken back says how.
 jq -e '[.operations[0].plan.steps[] | select(.what | test("^(Unbind|Bind|Let|Keep|Forbid|Stop)")) | .undo != null] | all' plan.json >/dev/null || die "no undo"
-expect_exit 0 "$GPUREADY" vm plan 17:00.0 --managed --replay "$machine" --json managed.json
+expect_exit 0 "$GPUREADY" vm plan 17:00.0 --managed --replay "$machine" --json=managed.json
 jq -e '[.operations[0].plan.steps[].act.kind] | index("unbind") == null and index("bind") == null' managed.json >/dev/null || die "libvirt binds"

@@ -24,7 +24,7 @@ jq -n --arg base "$(realpath --relative-to=. "$MACHINES/vm-host-h100/machine.jso
      "\($gpu)/\($uuid)/driver": "../../../../../bus/mdev/drivers/nvidia-vgpu-vfio",
      "\($gpu)/\($uuid)/iommu_group": "../../../../../kernel/iommu_groups/50"})}' >vgpu.json
 replay=(--replay vgpu.json)
-expect_exit 0 "$GPUREADY" vm list "${replay[@]}" --json list.json
+expect_exit 0 "$GPUREADY" vm list "${replay[@]}" --json=list.json
 expect_in "GRID P40-2Q" "$out"
 [ "$(jq -r '.instances[0] | .uuid, .parent, .readiness' list.json | xargs)" = "$uuid 0000:17:00.0 ready" ] || die "$(jq .instances list.json)"
 [ "$(jq -r '.devices[] | select(.address == "0000:17:00.4") | .vgpu_type, .readiness' list.json | xargs)" = "1132 ready" ] ||
@@ -37,7 +37,7 @@ expect_exit 1 "$GPUREADY" vm plan 17:00.0 "${replay[@]}"
 expect_in "2 virtual functions exist" "$out"
 # Each is planned: nothing is unbound, and the plan is for any machine where none is named.
 for device in $uuid ${uuid^^} 17:00.4; do
-  expect_exit 0 "$GPUREADY" vm plan "$device" "${replay[@]}" --json plan.json
+  expect_exit 0 "$GPUREADY" vm plan "$device" "${replay[@]}" --json=plan.json
   expect_in "for a virtual machine" "$out"
   [ "$(jq '[.operations[0].plan.steps[].act.kind | select(. == "unbind" or . == "bind" or . == "reset")] | length' plan.json)" = 0 ] ||
     die "$out"
@@ -51,11 +51,11 @@ expect_in "there is no such mediated device" "$err"
 expect_exit 2 "$GPUREADY" vm doctor GPU-$uuid --side host "${replay[@]}"
 expect_in "not a PCI address such as 0000:17:00.0" "$(echo $err)"
 # Attached, as the journal of both says it.
-expect_exit 0 "$GPUREADY" vm plan 17:00.4 $uuid --for web-1 "${replay[@]}" --json plan.json
+expect_exit 0 "$GPUREADY" vm plan 17:00.4 $uuid --for web-1 "${replay[@]}" --json=plan.json
 jq '.files["/var/lib/gpuready/vm/000001.1.attach.jsonl"] =
     ([{plan: $plan[0].operations[0].plan, boot_id: "1"}, {end: "done"}] | map(tojson) | join("\n") + "\n")' \
   --slurpfile plan plan.json vgpu.json >attached.json
-expect_exit 0 "$GPUREADY" vm show --for web-1 --replay attached.json --json show.json
+expect_exit 0 "$GPUREADY" vm show --for web-1 --replay attached.json --json=show.json
 [ "$(jq -r '.devices[].address, .instances[].uuid' show.json | xargs)" = "0000:17:00.4 $uuid" ] || die "$(cat show.json)"
 expect_exit 0 "$GPUREADY" vm status --replay attached.json
 expect_in "$uuid" "$out"

@@ -13,7 +13,7 @@ open(sys.argv[1] + "/good.fatbin", "wb").write(whole)
 open(sys.argv[1] + "/damaged.fatbin", "wb").write(whole.replace(struct.pack("<HHI", 8, 0x101, 64), struct.pack("<HHI", 3, 0x101, 64)))
 PY
 cp "$GPUREADY" "$1/pack/program"
-"$GPUREADY" pack inspect "$1/pack" --json "$1/pack-inspect.folder.json" >/dev/null || [ $? -eq 1 ]
+"$GPUREADY" pack inspect "$1/pack" --json="$1/pack-inspect.folder.json" >/dev/null || [ $? -eq 1 ]
 "$GPUREADY" pack explain "$1/pack" --gpu 8.6,8.7,gfx942 --driver 580.65.06 \
-  --json "$1/pack-explain.folder.json" >/dev/null || [ $? -eq 1 ]
+  --json="$1/pack-explain.folder.json" >/dev/null || [ $? -eq 1 ]
 rm -r "$1/pack"

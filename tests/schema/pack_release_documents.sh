@@ -26,7 +26,7 @@ arguments = [{ words = [1] }, { expect = [-1] }, { u32 = 1 }, { u64 = 1 }]
 name = "small"
 free_mb = 100
 T
-pack() { local name=$1; shift; "$GPUREADY" pack "$@" --json "$documents/pack-$name.json" >log 2>&1 || [ $? -eq 1 ]; }
+pack() { local name=$1; shift; "$GPUREADY" pack "$@" --json="$documents/pack-$name.json" >log 2>&1 || [ $? -eq 1 ]; }
 pack key.made key key --no-password
 pack build.made build --out built
 pack publish.made publish --built built --to release --key key.key

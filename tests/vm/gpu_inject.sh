@@ -46,7 +46,7 @@ state >"$work/before"
 
 from=/
 [ -d /usr/local/nvidia ] && from=/usr/local/nvidia
-judge "collect $from" "$binary" vm drivers collect "$from" -o "$work/bundle" --json "$out/collect.json"
+judge "collect $from" "$binary" vm drivers collect "$from" -o "$work/bundle" --json="$out/collect.json"
 judge "verify the bundle" "$binary" vm drivers verify "$work/bundle" --quiet
 [ -e "$work/bundle/bundle.json" ] || { printf '%s\n' "${rows[@]}"; exit 1; }
 
@@ -94,10 +94,10 @@ in_root() {
 }
 for root in compute bind; do
   enter "$root"
-  judge "detect in the root ($root)" in_root "$root" /usr/bin/gpuready detect --json /tmp/detect.json
+  judge "detect in the root ($root)" in_root "$root" /usr/bin/gpuready detect --json=/tmp/detect.json
   cp "$work/$root/tmp/detect.json" "$out/detect.$root.json"
   judge "check in the root ($root)" in_root "$root" /usr/bin/gpuready check --level quick --require-gpu \
-    --json /tmp/check.json
+    --json=/tmp/check.json
   cp "$work/$root/tmp/check.json" "$out/check.$root.json"
   judge "nvidia-smi in the root ($root)" in_root "$root" /usr/bin/nvidia-smi -L
 done

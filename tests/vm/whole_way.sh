@@ -66,7 +66,7 @@ has none "ok config HAS_GPU: 0"
 ! grep -q "module nvidia" none.log || die "loaded a driver without HAS_GPU"
 # What the console tells, by our own doctor.
 for root in debian rhel; do
-  "$GPUREADY" vm doctor --console $root.log --json $root.json >/dev/null || die "vm doctor of $root.log"
+  "$GPUREADY" vm doctor --console $root.log --json=$root.json >/dev/null || die "vm doctor of $root.log"
   grep -q '"state": "ready"' $root.json || die "$root.log is not found ready"
 done
 got=0

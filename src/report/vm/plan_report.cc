@@ -131,7 +131,8 @@ VmTally tally(const VmOperation& operation) {
   for (const auto& done : operation.done) {
     tally.absent |= !done.plan.absent.empty();
     tally.refused |= !done.plan.refusals.empty();
-    tally.failed |= done.outcome.error.has_value();
+    const auto& error = done.outcome.error;
+    tally.failed |= error && error->kind != ErrorKind::cancelled;
     tally.unfinished |= !done.outcome.whole();
     tally.unclean |= !done.outcome.unclean.empty();
   }

@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> machine_names() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines"))
+  for (const auto& entry :
+       fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines"))
     if (entry.is_directory()) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;

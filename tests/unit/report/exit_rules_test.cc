@@ -69,5 +69,31 @@ TEST(ExitRules, FilesThatAreWrongOrNotConvertedAreTold) {
   EXPECT_EQ(exit_of(convert), Exit::usage);
 }
 
+TEST(ExitRules, WhatWasInterruptedIsNeverWholeAndWhatIsBrokenStaysSo) {
+  using enum Exit;
+  for (const Exit exit : {ok, usage, required_absent, unknown, interrupted}) {
+    EXPECT_EQ(unless_interrupted(exit, true), interrupted) << exit_meaning(exit);
+    EXPECT_EQ(unless_interrupted(exit, false), exit) << exit_meaning(exit);
+  }
+  EXPECT_EQ(unless_interrupted(unhealthy, true), unhealthy);
+  const Error cancelled{ErrorKind::cancelled, "interrupted", 0};
+  EXPECT_EQ(exit_of_error(cancelled), interrupted);
+  EXPECT_EQ(exit_of_vm_error(cancelled), interrupted);
+}
+
+TEST(ExitRules, AStackThatAnInterruptKeptFromRunningIsNotBroken) {
+  bench::RunRecord run;
+  run.interrupted = true;
+  run.stacks.resize(2);
+  run.stacks[0].status = bench::StackStatus::ok;
+  run.stacks[1].status = bench::StackStatus::error;
+  EXPECT_EQ(exit_of(BenchRun{run, {}}), Exit::ok);
+  run.stacks[1].repeats.emplace_back();
+  EXPECT_EQ(exit_of(BenchRun{run, {}}), Exit::unhealthy) << "it ran, and failed";
+  run.stacks[1].repeats.clear();
+  run.interrupted.reset();
+  EXPECT_EQ(exit_of(BenchRun{run, {}}), Exit::unhealthy);
+}
+
 }  // namespace
 }  // namespace gpuready

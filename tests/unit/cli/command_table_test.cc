@@ -1,0 +1,187 @@
+// Over all commands and options: what names a file says what is done with it, and no output
+// replaces what the same command reads.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/option_text.h"
+#include "cli/options.h"
+
+namespace gpuready::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Visit = std::function<void(const std::string& command, CommandSpec& spec)>;
+void each_command(std::span<const CommandEntry> commands, const std::string& parent,
+                  const Visit& visit) {
+  for (const CommandEntry& entry : commands) {
+    CommandSpec spec;
+    entry.declare(spec);
+    const std::string name = parent + entry.name;
+    if (spec.run) visit(name, spec);
+    each_command(spec.subcommands, name + " ", visit);
+  }
+}
+
+bool is_positional(const Option& option) { return option.name[0] != '-'; }
+
+void give(const Option& option, const std::string& text) {
+  if (auto* const* one = std::get_if<std::string*>(&option.value))
+    **one = text;
+  else if (auto* const* maybe = std::get_if<std::optional<std::string>*>(&option.value))
+    **maybe = text;
+  else if (auto* const* list = std::get_if<std::vector<std::string>*>(&option.value))
+    (*list)->push_back(text);
+}
+
+bool means_its_value(const Option& option) {
+  if (option.files_of == nullptr) return true;
+  const auto files = option.files_of("/no/such");
+  return std::ranges::find(files, "/no/such") != files.end();
+}
+
+class CommandTable : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) / ("command_table_" + std::to_string(getpid()));
+    fs::create_directories(folder_ / "within/deep");
+    for (const char* name : {"input", "other", "within/deep/file"}) write(name);
+    fs::create_hard_link(folder_ / "input", folder_ / "hard");
+    fs::create_symlink("input", folder_ / "soft");
+    fs::create_directory_symlink("within", folder_ / "way");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  void write(const std::string& name) { std::ofstream(folder_ / name) << name; }
+  std::string at(const std::string& name) const { return folder_ / name; }
+
+  fs::path folder_;
+};
+
+TEST_F(CommandTable, WhatNamesAFileSaysWhatIsDoneWithIt) {
+  const std::set<std::string> kinds = {"FILE", "FOLDER", "BUNDLE", "KEYFILE", "KEY", "PROGRAM"};
+  // Positional words that are no files.
+  const std::set<std::string> names = {"bench loop BASE", "bench loop CANDIDATE",
+                                       "vm drivers fetch URL"};
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {
+    for (const Option& option : spec.options) {
+      const std::string full = command + " " + option.name;
+      const bool may_be = is_positional(option)
+                              ? !names.contains(full) && full.find("DEVICE") == full.npos
+                              : kinds.contains(value_name(option));
+      EXPECT_EQ(may_be, option.files != Files::none) << full;
+    }
+  });
+}
+
+TEST_F(CommandTable, NoOutputReplacesWhatTheCommandReads) {
+  int tried = 0;
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& declared) {
+    for (std::size_t in = 0; in < declared.options.size(); ++in)
+      for (std::size_t out = 0; out < declared.options.size(); ++out) {
+        if (declared.options[in].files != Files::read || !means_its_value(declared.options[in]))
+          continue;
+        const Files kind = declared.options[out].files;
+        if ((kind != Files::written && kind != Files::report) ||
+            !means_its_value(declared.options[out]))
+          continue;
+        const auto with = [&](const std::string& input, const std::string& output) {
+          CommandSpec spec;  // options keep their values
+          const auto find = [&](std::span<const CommandEntry> commands, auto&& self,
+                                const std::string& parent) -> void {
+            for (const CommandEntry& entry : commands) {
+              CommandSpec here;
+              entry.declare(here);
+              if (parent + entry.name == command) spec = here;
+              self(here.subcommands, self, parent + entry.name + " ");
+            }
+          };
+          find(all_commands(), find, "");
+          give(spec.options[in], input);
+          give(spec.options[out], output);
+          return check_files(spec);
+        };
+        ++tried;
+        const std::string what =
+            command + " " + declared.options[in].name + " " + declared.options[out].name;
+        for (const char* same : {"input", "hard", "soft", "within/../input"})
+          EXPECT_TRUE(with(at("input"), at(same))) << what << " " << same;
+        for (const char* inside : {"within/deep/file", "way/deep/file"})
+          EXPECT_TRUE(with(at("within"), at(inside))) << what << " " << inside;
+        EXPECT_TRUE(with(at("way"), at("within/deep/file"))) << what;
+        for (const char* free : {"other", "new", "within/deep/new"}) {
+          const auto bad = with(at("input"), at(free));
+          EXPECT_FALSE(bad) << what << " " << free << ": " << bad->message;
+        }
+      }
+  });
+  EXPECT_GT(tried, 100);
+}
+
+TEST_F(CommandTable, NamesOfRunsAndPackagesStandForFiles) {
+  const auto refused = [&](const std::string& command, const char* name, const std::string& value,
+                           const std::string& output) {
+    bool bad = false;
+    each_command(all_commands(), "", [&](const std::string& here, CommandSpec& spec) {
+      if (here != command) return;
+      for (const Option& option : spec.options)
+        if (std::string_view(option.name) == name) give(option, value);
+      for (const Option& option : spec.options)
+        if (std::string_view(option.name) == "--json") give(option, output);
+      bad = check_files(spec).has_value();
+    });
+    return bad;
+  };
+  write("within/id__tag.json");
+  write("within/report.json");
+  EXPECT_TRUE(refused("bench compare", "--results", at("within"), at("within/id__tag.json")));
+  EXPECT_FALSE(refused("bench compare", "--results", at("within"), at("within/report.json")));
+  EXPECT_TRUE(refused("bench compare", "BASE", "x," + at("input"), at("input")));
+  EXPECT_TRUE(refused("pack adopt", "ARCHIVE", "cpu=" + at("input"), at("input")));
+  EXPECT_TRUE(refused("pack install", "FROM", at("within/manifest.json"), at("within/deep/file")));
+  std::ofstream(folder_ / "pack.toml") << "name = \"x\"\nversion = \"1.0\"\n"
+                                          "folder = \"within\"\n[variants.cpu]\n";
+  EXPECT_TRUE(refused("pack build", "RECIPE", at("pack.toml"), at("pack.toml")));
+  EXPECT_TRUE(refused("pack build", "RECIPE", at("pack.toml"), at("within/deep/file")));
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  setenv("HOME", folder_.c_str(), 1);
+  fs::create_directories(folder_ / ".local/share/mine/gpu-libs");
+  write(".local/share/mine/gpu-libs/state.json");
+  for (const char* command : {"pack verify", "pack env", "pack rollback", "pack list"})
+    EXPECT_TRUE(refused(command, "NAME", "mine", at(".local/share/mine/gpu-libs/state.json")))
+        << command;
+  EXPECT_TRUE(refused("pack list", "none", "", at(".local/share/mine/gpu-libs/state.json")));
+  setenv("HOME", home.c_str(), 1);
+}
+
+TEST_F(CommandTable, TwoOutputsShareNoFileAndOnlyOneReportGoesToStandardOutput) {
+  const auto check = [&](const std::string& html, const std::string& markdown) {
+    std::optional<Error> bad;
+    each_command(all_commands(), "", [&](const std::string& here, CommandSpec& spec) {
+      if (here != "doctor") return;
+      for (const Option& option : spec.options) {
+        if (std::string_view(option.name) == "--html") give(option, html);
+        if (std::string_view(option.name) == "--md") give(option, markdown);
+      }
+      bad = check_files(spec);
+    });
+    return bad.has_value();
+  };
+  EXPECT_TRUE(check(at("other"), at("other")));
+  EXPECT_TRUE(check(at("new"), at("within/../new"))) << "not there yet";
+  EXPECT_TRUE(check(at("input"), at("hard")));
+  EXPECT_TRUE(check("-", "/dev/stdout"));
+  EXPECT_FALSE(check("/dev/null", "/dev/null"));
+  EXPECT_FALSE(check(at("new"), "-"));
+}
+
+}  // namespace
+}  // namespace gpuready::cli
