@@ -77,9 +77,7 @@ std::optional<Trouble> trouble(const Machine& machine, Vendor vendor, NodeState 
 
 std::string names(const std::vector<NodeAccess>& nodes) {
   std::vector<std::string> paths;
-  for (const auto& access : nodes)
-    paths.push_back(access.path.ends_with('#') ? access.path.substr(0, access.path.size() - 1) + "*"
-                                               : access.path);
+  for (const auto& access : nodes) paths.push_back(access.path);
   if (paths.size() > 3) return fmt::format("{} and {} more", paths[0], paths.size() - 1);
   return join(paths, ", ");
 }
@@ -97,7 +95,7 @@ std::vector<Match> nodes_missing(const Facts& facts) {
     Match match = std::move(found->match);
     for (const auto& access : found->nodes)
       if (match.evidence.size() < kQuotedNodes)
-        match.evidence.push_back(evidence(names({access}), "no such device node"));
+        match.evidence.push_back(evidence(access.path, "no such device node"));
     for (const auto& address : match.pci)
       if (const auto* device = pci_device(machine, address);
           device && device->driver && match.evidence.size() < kQuotedNodes)

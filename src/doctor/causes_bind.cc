@@ -34,7 +34,7 @@ bool only_draws(const Facts& facts, const PciDevice& device) {
 void tell_as_drawing(const PciDevice& device, Match& match) {
   match.severity = Severity::info;
   match.standing = Standing::chosen;
-  match.title = fmt::format("{} draws the picture with the GPU, which cannot compute meanwhile",
+  match.title = fmt::format("{} draws the picture with the GPU, and offers no compute",
                             quote(*device.driver));
   match.command = "";
 }
@@ -58,12 +58,11 @@ std::vector<Match> nouveau(const Facts& facts) {
     if (machine.nvidia.libraries.empty()) {
       match.cure =
           "Install NVIDIA's driver, in a branch that supports this GPU, and reboot: its "
-          "packages keep nouveau from loading, and it drives displays as well.";
+          "packages keep nouveau from loading.";
       match.command = std::string(driver_for(device));
     } else if (drives_display(machine, device) != DrivesDisplay::no) {
       match.cure =
-          "Install NVIDIA's driver once more, so that it is built for the running kernel and in "
-          "the "
+          "Reinstall NVIDIA's driver, so that it is built for the running kernel and in the "
           "initramfs, and reboot: it then drives the display as well. Blacklisting nouveau by hand "
           "takes the picture from the display where NVIDIA's driver does not start.";
       match.command = "{do:rebuild-initramfs}";
@@ -74,7 +73,7 @@ std::vector<Match> nouveau(const Facts& facts) {
           "nouveau, the kernel's own driver, serves displays and offers no CUDA; "
           "nothing that uses CUDA was found here.";
       match.cure =
-          "Nothing, where it shows a picture only. To compute with it, install NVIDIA's "
+          "Nothing is needed for a picture. To compute with it, install NVIDIA's "
           "driver in a branch that supports this GPU, and reboot.";
     }
     if (const auto& command_line = machine.system.kernel_command_line;
@@ -108,8 +107,9 @@ constexpr Holder kHolders[] = {
     {"radeon",
      "radeon is the kernel's older driver for AMD GPUs; it offers neither ROCm nor "
      "Vulkan.",
-     "For a GPU of the first two GCN generations, boot with radeon.si_support=0 "
-     "radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1; an older one cannot compute."},
+     "Boot with radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 "
+     "amdgpu.cik_support=1, for a GPU of the first two GCN generations; an older one cannot "
+     "compute."},
 };
 
 std::vector<Match> wrong_driver(const Facts& facts) {
@@ -134,7 +134,7 @@ std::vector<Match> wrong_driver(const Facts& facts) {
       }
     if (only_draws(facts, device)) {
       tell_as_drawing(device, match);
-      match.cure = "Nothing, where it shows a picture only. To compute with it: " +
+      match.cure = "Nothing is needed for a picture. To compute with it: " +
                    match.cure.value_or("install the vendor's driver.");
     }
     match.values.emplace_back("holder", driver);

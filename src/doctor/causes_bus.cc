@@ -29,8 +29,8 @@ void add_accelerators(const Machine& machine, Match& match) {
                                                     device.device_id))));
   }
   if (count == 0) return;
-  match.title = fmt::format("No GPU is on the PCI bus; {} other accelerator{}", count,
-                            count == 1 ? " is" : "s are");
+  match.title = fmt::format("No GPU is on the PCI bus; it has {} other accelerator{}", count,
+                            count == 1 ? "" : "s");
   match.explanation = "gpuready examines GPUs; it neither tests nor judges these accelerators.";
   match.cure = "Use the vendor's own tool for them, such as hl-smi for Gaudi.";
 }

@@ -57,7 +57,10 @@ class Needs {
     if (const auto* node = find_node(machine_, path))
       add(*node);
     else if (must_be)
-      needs_.push_back({std::string(path), NodeState::missing, node_owner(path)->needed_by});
+      add_missing(std::string(path), path);
+  }
+  void add_missing(std::string path, std::string_view pattern) {
+    needs_.push_back({std::move(path), NodeState::missing, node_owner(pattern)->needed_by});
   }
   std::vector<NodeAccess> take() { return std::move(needs_); }
 
@@ -108,7 +111,8 @@ void add_render(const Machine& machine, const Gpu& gpu, Needs& needs) {
     if (const auto at = std::ranges::find(gpus, &gpu); at != gpus.end())
       own.push_back(unplaced[static_cast<std::size_t>(at - gpus.begin())]);
   for (const auto* node : own.empty() ? unplaced : own) needs.add(*node);
-  if (own.empty() && unplaced.empty() && machine.container.runtime) needs.add(kAnyRender, true);
+  if (own.empty() && unplaced.empty() && machine.container.runtime)
+    needs.add_missing("/dev/dri/renderD*", kAnyRender);
 }
 
 }  // namespace

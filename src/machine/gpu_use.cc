@@ -135,14 +135,14 @@ std::string_view reason_of(NodeState state) {
   }
 }
 
-// NVIDIA's own answers tell more of NVIDIA's.
 Answer of_nodes(const Machine& machine, const Gpu& gpu) {
-  if (gpu.vendor == Vendor::nvidia) return std::nullopt;
+  if (gpu.nvml_index) return std::nullopt;
   for (const auto& access : nodes_of(machine, gpu)) {
     const auto reason = reason_of(access.state);
     if (reason.empty()) continue;
     if (given_others(machine, gpu, access.state))
       return not_ours(access.path, fmt::format("not given to us: {}", reason));
+    if (gpu.vendor == Vendor::nvidia) return std::nullopt;  // its libraries tell more
     if (is_spare(machine, gpu))
       return not_ours(access.path,
                       fmt::format("not used: the processor's own graphics; {}", reason));

@@ -209,6 +209,20 @@ TEST(GpuNodes, AContainerWithAnotherVendorsGpuLacksNothing) {
   EXPECT_EQ(uses(machine), "not_ours;usable;");
 }
 
+TEST(GpuNodes, AContainerWithAmdGpusLacksNothingOfNvidias) {
+  auto machine = machine_with({{Vendor::nvidia, "nvidia"}, kAmd});
+  machine.nvidia.module_loaded = machine.amd.module_loaded = true;
+  machine.nvidia.nvml_outcome = machine.nvidia.cuda_outcome = "no_library";
+  machine.container.runtime = "docker";
+  add_node(machine, "/dev/kfd", "");
+  add_node(machine, "/dev/dri/renderD129", "", 1);
+  EXPECT_EQ(outcome(machine), "");
+  EXPECT_EQ(uses(machine), "not_ours;usable;");
+  machine.nodes[0].open_error = "EACCES";  // then nothing was given
+  machine.nodes[0].openable = false;
+  EXPECT_EQ(outcome(machine), "device-nodes-missing 0;device-node-permission 1;");
+}
+
 TEST(GpuNodes, ANodeWithAnotherMajorThanItsDriversIsStale) {
   auto machine = machine_with({kAmd});
   machine.amd.module_loaded = true;
