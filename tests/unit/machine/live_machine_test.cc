@@ -33,7 +33,8 @@ Machine recorded(const fs::path& folder, bool full) {
 // Where files decide, the drivers agree; only a driver that refuses to start may know better.
 TEST(AvailabilityByFiles, AgreesWithTheDriversOnEveryMachine) {
   int decided = 0;
-  for (const auto& entry : fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
+  for (const auto& entry :
+       fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
     if (!entry.is_directory()) continue;
     SCOPED_TRACE(entry.path().filename());
     const auto answer = availability_by_files(recorded(entry.path(), false));
@@ -54,7 +55,8 @@ TEST(AvailabilityByFiles, AgreesWithTheDriversOnEveryMachine) {
 }
 
 FilesSay by_files(const std::string& machine) {
-  return availability_by_files(recorded(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines/" + machine, false));
+  return availability_by_files(
+      recorded(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines/" + machine, false));
 }
 
 TEST(AvailabilityByFiles, KnowsTheCommonMachines) {

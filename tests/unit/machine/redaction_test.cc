@@ -27,7 +27,8 @@ Json planted() {
 
 // What `record` writes of a machine under tests/machines.
 Recording recorded_machine(const std::string& name) {
-  const std::string path = std::string(GPUREADY_SOURCE_DIR) + "/tests/machines/" + name + "/machine.json";
+  const std::string path =
+      std::string(GPUREADY_SOURCE_DIR) + "/tests/machines/" + name + "/machine.json";
   auto script = load_recording(path);
   EXPECT_TRUE(script) << script.error().message;
   if (!script) return {};

@@ -22,8 +22,8 @@ class Http : public testing::Test {
     ASSERT_EQ(error_text(shop_.publish("1.0", {{"cpu", kFiles}})), "");
     Job job;
     job.program = "python3";
-    job.args = {std::string(GPUREADY_SOURCE_DIR) + "/tests/unit/pack/hostile_server.py", shop_.root + "/release",
-                "3"};
+    job.args = {std::string(GPUREADY_SOURCE_DIR) + "/tests/unit/pack/hostile_server.py",
+                shop_.root + "/release", "3"};
     job.channel = true;
     auto server = RunningJob::start(job);
     ASSERT_TRUE(server) << error_text(server);

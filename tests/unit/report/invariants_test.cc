@@ -26,7 +26,8 @@ struct Named {
 
 std::vector<Named> machines() {
   std::vector<Named> out;
-  for (const auto& folder : fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
+  for (const auto& folder :
+       fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
     if (!folder.is_directory()) continue;
     for (const auto& file : fs::directory_iterator(folder.path())) {
       const std::string path = file.path().string();
