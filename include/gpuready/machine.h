@@ -56,6 +56,7 @@ struct PciDevice {
   std::optional<std::string> local_cpus;      // "0-15,32-47"
   std::optional<int> iommu_group;
   std::optional<bool> boot_vga;
+  std::optional<bool> display_connected;  // to an output of it; empty: it has no output that we see
   // Of the function, or of the board's own switch above it; not read while suspended.
   PcieLink link_now, link_max;
   PcieLink port_link_now, port_link_max;  // of the port that the board is plugged into
@@ -267,10 +268,12 @@ struct AppleState {
 struct DeviceNode {
   std::string path;  // "/dev/nvidia0"
   bool exists = false;
+  std::optional<PciAddress> pci;  // of /dev/dri: the GPU, as sysfs tells
   std::optional<std::uint32_t> mode, uid, gid, device_major, device_minor;
-  std::optional<bool> openable;           // open(2) for reading and writing worked
-  std::optional<std::string> open_error;  // "EPERM", "EACCES", "EIO", ...
-  std::optional<bool> nodev;              // its mount forbids device nodes; asked after EACCES
+  std::optional<std::uint32_t> driver_major;  // that its driver registered, from /proc/devices
+  std::optional<bool> openable;               // open(2) for reading and writing worked
+  std::optional<std::string> open_error;      // "EPERM", "EACCES", "EIO", ...
+  std::optional<bool> nodev;                  // its mount forbids device nodes; asked after EACCES
 };
 struct Visibility {  // variables that hide or select GPUs, as set; absent: unset
   std::optional<std::string> cuda_visible_devices, nvidia_visible_devices, rocr_visible_devices,
@@ -289,6 +292,7 @@ struct SystemState {
   std::optional<std::string> os_name;       // PRETTY_NAME of os-release
   std::optional<std::string> os_ids;        // ID of os-release, then its ID_LIKE: "ubuntu debian"
   std::optional<std::string> product_name;  // DMI
+  std::optional<int> chassis_type;          // DMI (SMBIOS 7.4.1): 3 desktop, 9 laptop, 23 rack
   std::optional<std::string> cpu_model;
   std::optional<int> cpu_count;  // online
   std::optional<std::uint64_t> memory_total_bytes, memory_available_bytes;

@@ -22,6 +22,7 @@
 #include "health/throttle.h"
 #include "host/network.h"
 #include "host/xid_listener.h"
+#include "machine/kernel_drivers.h"
 #include "machine/named_libraries.h"
 #include "report/conclude.h"
 #include "report/exit_rules.h"
@@ -43,6 +44,8 @@ void note_absence(Report& report) {
   std::string why = "no display or compute controller of a GPU vendor is on the PCI bus";
   if (machine.system.wsl2)
     why = "/dev/dxg shows no GPU that the drivers here know";
+  else if (has_gpu_partition(machine))
+    why = "programs cannot use the GPU partition that Hyper-V gives this machine";
   else if (machine.pci.empty())
     why = "the PCI bus shows no device that could be one";
   std::string software;
@@ -161,7 +164,10 @@ int run_tests(std::string command, const TestCommand& options) {
     return complain(*unknown);
 
   Report report = begin_report(std::move(command), std::move(*machine));
-  report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu});
+  report.findings =
+      diagnose(report.machine, {.expected_gpus = options.require_gpu,
+                                .compute_asked = report.command == "test" || options.fitness ||
+                                                 !options.globals.devices.empty()});
   if (options.baseline) {
     const auto earlier = inspect_recording(*options.baseline);
     if (!earlier) return complain(earlier.error());

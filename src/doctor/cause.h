@@ -79,7 +79,8 @@ std::vector<Cause> fabric_causes();    // causes_fabric.cc: NVSwitches
 std::vector<Cause> probe_causes();     // causes_probe.cc: drivers that hang or crash
 std::vector<Cause> library_causes();   // causes_library.cc: user space against the kernel module
 std::vector<Cause> toolkit_causes();   // causes_toolkit.cc: CUDA toolkits against the driver
-std::vector<Cause> access_causes();    // causes_access.cc: device nodes, containers, visibility
+std::vector<Cause> access_causes();    // causes_access.cc: device nodes, containers
+std::vector<Cause> uvm_causes();       // causes_uvm.cc: NVIDIA's unified memory
 std::vector<Cause> visible_causes();   // causes_visible.cc: variables that hide GPUs
 std::vector<Cause> state_causes();     // causes_state.cc: MIG, modes, fabric, licences
 std::vector<Cause> health_causes();    // causes_health.cc: memory, links, power

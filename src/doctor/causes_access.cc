@@ -1,6 +1,6 @@
-// Device nodes and containers.
-// Nodes: nvidia-modprobe's and the driver README's names; cgroup device rules answer EPERM where
-// file permissions answer EACCES.
+// Device nodes: missing, stale, or closed to this process, for GPUs of all vendors.
+// Nodes: machine/gpu_nodes.h. Cgroup device rules answer EPERM where file permissions answer
+// EACCES. Static and dynamic majors: Linux, Documentation/admin-guide/devices.txt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,190 +9,259 @@
 #include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "doctor/refusal.h"
+#include "machine/gpu_nodes.h"
 
 namespace gpuready::doctor {
 namespace {
 
-Match all_nvidia(const Facts& facts) { return about_all(facts.machine, Vendor::nvidia); }
+constexpr std::size_t kQuotedNodes = 4;
 
-bool node_platform(const Machine& machine) {
-  return !machine.system.wsl2 && !machine.system.jetson_release;
+// What a container or a host without nodes must be given.
+struct Ways {
+  Vendor vendor;
+  Ask give, again;
+};
+constexpr Ways kWays[] = {
+    {Vendor::nvidia, Ask::nvidia_gpus, Ask::nvidia_again},
+    {Vendor::amd, Ask::amd_devices, Ask::amd_devices},
+    {Vendor::intel, Ask::intel_devices, Ask::intel_devices},
+};
+
+struct OnHost {
+  std::string_view node, cure, command;
+};
+constexpr OnHost kOnHost[] = {
+    {"/dev/nvidia",
+     "Create the nodes; nvidia-modprobe does it, and needs to be setuid root for "
+     "users.",
+     "nvidia-modprobe -c0 -u"},
+    {"/dev/kfd", "Use a kernel with CONFIG_HSA_AMD enabled, or install amdgpu-dkms.", ""},
+    {"/dev/dri", "Let udev create the nodes that the kernel's driver registered.",
+     "udevadm trigger --subsystem-match=drm"},
+};
+
+// The nodes in one state, of all GPUs of a vendor that it keeps from work.
+struct Trouble {
+  Match match;
+  std::vector<NodeAccess> nodes;  // each once
+  bool partly = false;            // other nodes of these GPUs are open
+};
+
+void add_gpu(Match& match, const Gpu& gpu) {
+  match.gpus.push_back(gpu.index);
+  if (gpu.pci) match.pci.push_back(*gpu.pci);
 }
 
-Evidence absent(std::string_view path) { return evidence(path, "no such device node"); }
+std::optional<Trouble> trouble(const Machine& machine, Vendor vendor, NodeState state) {
+  Trouble found;
+  bool needed = false;
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.vendor != vendor || given_others(machine, gpu, state)) continue;
+    if (state == NodeState::missing && not_given(machine, gpu) && !is_spare(machine, gpu)) continue;
+    bool any = false;
+    for (auto& access : nodes_of(machine, gpu)) {
+      found.partly |= access.state == NodeState::open;
+      if (access.state != state) continue;
+      any = true;
+      if (std::ranges::find(found.nodes, access.path, &NodeAccess::path) == found.nodes.end())
+        found.nodes.push_back(std::move(access));
+    }
+    if (!any) continue;
+    add_gpu(found.match, gpu);
+    needed |= !is_spare(machine, gpu);
+  }
+  if (found.nodes.empty()) return std::nullopt;
+  if (!needed) found.match.severity = Severity::info;
+  return found;
+}
 
-bool there(const Machine& machine, std::string_view path) {
-  const auto* found = node(machine, path);
-  return found && found->exists;
+std::string names(const std::vector<NodeAccess>& nodes) {
+  std::vector<std::string> paths;
+  for (const auto& access : nodes) paths.push_back(access.path);
+  if (paths.size() > 3) return fmt::format("{} and {} more", paths[0], paths.size() - 1);
+  return join(paths, ", ");
+}
+
+std::string needed_by(const std::vector<NodeAccess>& nodes) {
+  return fmt::format("{} cannot start without {}.", nodes.front().needed_by, names(nodes));
 }
 
 std::vector<Match> nodes_missing(const Facts& facts) {
   const auto& machine = facts.machine;
-  if (!machine.nvidia.module_loaded || !node_platform(machine)) return {};
-  if (!any_gpu(machine, Vendor::nvidia) || machine.nodes.empty()) return {};
-  const auto gpus = gpu_nodes(machine);
-  const bool any_node =
-      std::any_of(gpus.begin(), gpus.end(), [](const DeviceNode* node) { return node->exists; });
-  const bool control = there(machine, "/dev/nvidiactl");
   std::vector<Match> matches;
-  if (!any_node || !control) {
-    Match match = all_nvidia(facts);
-    if (!control) match.evidence.push_back(absent("/dev/nvidiactl"));
-    if (!any_node) match.evidence.push_back(absent("/dev/nvidia0"));
-    match.evidence.push_back(evidence("/proc/driver/nvidia/version",
-                                      machine.nvidia.module_version.value_or("module loaded")));
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::missing);
+    if (!found) continue;
+    Match match = std::move(found->match);
+    for (const auto& access : found->nodes)
+      if (match.evidence.size() < kQuotedNodes)
+        match.evidence.push_back(evidence(access.path, "no such device node"));
+    for (const auto& address : match.pci)
+      if (const auto* device = pci_device(machine, address);
+          device && device->driver && match.evidence.size() < kQuotedNodes)
+        match.evidence.push_back(
+            evidence(fmt::format("/sys/bus/pci/devices/{}/driver", address.text()),
+                     "-> " + *device->driver));
+    match.explanation =
+        "The kernel's driver runs the GPU, and this system lacks nodes through which programs "
+        "reach "
+        "it. " +
+        needed_by(found->nodes);
+    if (in_container(machine)) {
+      match.title = found->partly ? "The container was given only some of the GPU's device nodes"
+                                  : "The container was given no GPU";
+      match.explanation = "The host's driver runs the GPU, and the container lacks its nodes. " +
+                          needed_by(found->nodes);
+      cure_in_container(match, machine, ways.give);
+    } else {
+      for (const auto& row : kOnHost)
+        if (found->nodes.front().path.starts_with(row.node)) {
+          match.cure = std::string(row.cure);
+          match.command = std::string(row.command);
+          break;
+        }
+    }
     matches.push_back(std::move(match));
-  } else {
-    for (const auto& gpu : machine.gpus) {
-      if (gpu.vendor != Vendor::nvidia || !gpu.minor_number || gpu.suspended) continue;
-      if (in_container(machine) || not_given(machine, gpu)) continue;
-      const auto path = fmt::format("/dev/nvidia{}", *gpu.minor_number);
-      if (!node(machine, path) || there(machine, path)) continue;
-      Match match = about(gpu);
-      match.evidence.push_back(absent(path));
-      matches.push_back(std::move(match));
-    }
   }
-  if (in_container(machine))
-    for (auto& match : matches) {
-      match.title = "The container was given no GPU";
-      match.explanation =
-          "The host's driver is loaded, and the container has none of its device nodes.";
-      cure_in_container(match, machine, Ask::nvidia_gpus);
-    }
   return matches;
 }
 
-// The nodes that CUDA opens: others (nvidia-caps, nvswitch, modeset) are for administrators.
-bool is_for_compute(const DeviceNode& entry) {
-  if (entry.path == "/dev/nvidiactl" || entry.path == "/dev/nvidia-uvm") return true;
-  if (entry.path == "/dev/nvmap" || entry.path.starts_with("/dev/nvhost")) return true;  // Tegra's
-  const auto minor = after_prefix(entry.path, "/dev/nvidia");
-  return minor && parse_uint(*minor);
-}
-
 std::vector<Match> node_permission(const Facts& facts) {
-  Match match = all_nvidia(facts);
-  for (const auto& entry : facts.machine.nodes) {
-    if (!is_for_compute(entry) || entry.open_error != "EACCES") continue;
-    if (match.evidence.empty()) explain_refusal(facts.machine, entry, match);
-    match.evidence.push_back(evidence(
-        entry.path, fmt::format("may not be opened: EACCES (mode {:04o}, user {})",
-                                entry.mode.value_or(0), facts.machine.system.effective_uid)));
-  }
-  if (match.evidence.empty()) return {};
-  return {match};
-}
-
-// A device control group that refuses some GPUs leaves the others: those were not given. One that
-// refuses all of them, or what all share, leaves nothing.
-bool refuses_all(const Machine& machine) {
-  bool all = true, any = false;
-  for (const auto& entry : machine.nodes) {
-    if (!is_for_compute(entry) || !entry.exists) continue;
-    const bool refused = entry.open_error == "EPERM";
-    const bool one_gpu = entry.path != "/dev/nvidiactl" && entry.path != "/dev/nvidia-uvm";
-    if (refused && !one_gpu) return true;
-    if (!one_gpu) continue;
-    any = true;
-    all &= refused;
-  }
-  return any && all;
-}
-
-std::vector<Match> cgroup_revoked(const Facts& facts) {
   const auto& machine = facts.machine;
-  Match match = all_nvidia(facts);
-  const bool denied = refuses_all(machine);
-  for (const auto& entry : machine.nodes)
-    if (denied && is_for_compute(entry) && entry.open_error == "EPERM" && match.evidence.size() < 3)
-      match.evidence.push_back(evidence(entry.path, "may not be opened: EPERM"));
-  const auto* nvml = failed_start(machine.nvidia.nvml_start, {17, 999});
-  // NVML 999 in a container with its nodes in place is this cause's usual face.
-  if (!denied && !(nvml && in_container(machine) && there(machine, "/dev/nvidiactl"))) return {};
-  if (nvml) match.evidence.push_back(evidence(*nvml));
-  if (machine.container.cgroup_path)
-    match.evidence.push_back(evidence("/proc/self/cgroup", *machine.container.cgroup_path));
-  cure_in_container(match, machine, Ask::nvidia_again);
-  if (in_slurm_job(machine)) {
-    match.title = "The Slurm job has no GPU";
+  std::vector<Match> matches;
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::no_permission);
+    if (!found) continue;
+    Match match = std::move(found->match);
+    const DeviceNode& first = *found->nodes.front().node;
     match.explanation =
-        "Slurm lets a job use the GPUs that it asked for, and the device control group of this job "
-        "refuses them all.";
+        "The nodes exist, and their file permissions refuse this user. " + needed_by(found->nodes);
+    match.values.emplace_back("gid", std::to_string(first.gid.value_or(0)));
+    if (ways.vendor == Vendor::nvidia)
+      match.cure =
+          "Add the user to the nodes' group (often video or render), or set the module's "
+          "NVreg_DeviceFileMode back to 0666.";
+    if (in_container(machine)) cure_in_container(match, machine, Ask::node_group);
+    explain_refusal(machine, first, match);
+    for (const auto& access : found->nodes)
+      if (match.evidence.size() < kQuotedNodes)
+        match.evidence.push_back(evidence(
+            access.path, fmt::format("may not be opened: EACCES (mode {:04o}, group {}, user {})",
+                                     access.node->mode.value_or(0), access.node->gid.value_or(0),
+                                     machine.system.effective_uid)));
+    matches.push_back(std::move(match));
   }
-  return {match};
+  return matches;
 }
 
-// What libcuda answers where it cannot use /dev/nvidia-uvm, by driver branch.
-bool cuda_unknown(const Machine& machine) {
-  return failed_start(machine.nvidia.cuda_start, {3, 304, 999}) && machine.nvidia.nvml_start &&
-         machine.nvidia.nvml_start->ok();
+bool started(const Machine& machine, Vendor vendor) {
+  const auto& start = vendor == Vendor::nvidia ? machine.nvidia.cuda_start : machine.amd.start;
+  return start && start->ok() && vendor != Vendor::intel;
 }
 
-std::vector<Match> uvm_missing(const Facts& facts) {
+std::vector<Match> nodes_stale(const Facts& facts) {
   const auto& machine = facts.machine;
-  if (!cuda_unknown(machine) || !node_platform(machine)) return {};
-  const bool node_missing = !there(machine, "/dev/nvidia-uvm");
-  if (machine.nvidia.uvm_loaded && !node_missing) return {};
-  Match match = all_nvidia(facts);
-  match.evidence.push_back(evidence(*machine.nvidia.cuda_start));
-  if (!machine.nvidia.uvm_loaded)
-    match.evidence.push_back(evidence("/sys/module/nvidia_uvm", "not loaded"));
-  if (node_missing) match.evidence.push_back(absent("/dev/nvidia-uvm"));
-  if (in_container(machine)) {
-    match.cure = "Run nvidia-modprobe -u -c0 on the host, then recreate the container.";
-    match.command = "";
-  }
-  return {match};
-}
-
-std::vector<Match> uvm_stale(const Facts& facts) {
-  const auto& machine = facts.machine;
-  if (!cuda_unknown(machine)) return {};
-  const auto fatal = log_hits(machine, {"uvm encountered global fatal error"});
-  if (!fatal.empty() && fatal.back().line >= load_line(machine)) {
-    Match match = all_nvidia(facts);
-    match.title = "nvidia-uvm has met a fatal error";
+  std::vector<Match> matches;
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::stale);
+    if (!found || started(machine, ways.vendor)) continue;
+    Match match = std::move(found->match);
+    for (const auto& access : found->nodes)
+      if (match.evidence.size() < kQuotedNodes) {
+        match.evidence.push_back(
+            evidence(access.path, fmt::format("major {}", *access.node->device_major)));
+        match.evidence.push_back(evidence(
+            "/proc/devices", fmt::format("{} for its driver", *access.node->driver_major)));
+      }
     match.explanation =
-        "The unified memory module lost a GPU or its page tables, and refuses all further work.";
-    match.cure = "Reboot; if it comes again, look for the Xid before it and have the GPU checked.";
-    match.command = "reboot";
-    match.remedy = Remedy::reboot;
-    match.evidence.push_back(evidence(*machine.nvidia.cuda_start));
-    match.evidence.push_back(evidence("kernel log", fatal.back().text));
-    return {match};
+        "A node leads to a driver by its major number. The driver got another one when it was "
+        "loaded again, and the node still has the old one. " +
+        needed_by(found->nodes);
+    if (in_container(machine)) cure_in_container(match, machine, Ask::new_nodes);
+    if (!in_container(machine))
+      match.command = ways.vendor == Vendor::nvidia
+                          ? fmt::format("rm {} && nvidia-modprobe -c0 -u", found->nodes[0].path)
+                          : fmt::format("rm {} && udevadm trigger", found->nodes[0].path);
+    matches.push_back(std::move(match));
   }
-  const auto resumed = log_hits(machine, {"PM: suspend exit", "PM: hibernation exit",
-                                          "ACPI: PM: Waking up", "PM: resume of devices complete"});
-  if (resumed.empty()) return {};
-  Match match = all_nvidia(facts);
-  match.evidence.push_back(evidence(*machine.nvidia.cuda_start));
-  match.evidence.push_back(evidence("kernel log", resumed.back().text));
-  return {match};
+  return matches;
+}
+
+std::vector<Match> cgroup_refuses(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::refused);
+    const bool nvidia = ways.vendor == Vendor::nvidia;
+    const auto* nvml = nvidia ? failed_start(machine.nvidia.nvml_start, {17, 999}) : nullptr;
+    const auto* control = node(machine, "/dev/nvidiactl");
+    // NVML 999 in a container with its nodes in place is this cause's usual face.
+    const bool lost = nvml && in_container(machine) && control && control->exists;
+    if (!found && !lost) continue;
+    Match match = found ? std::move(found->match) : about_all(machine, ways.vendor);
+    if (found)
+      for (const auto& access : found->nodes)
+        if (match.evidence.size() < kQuotedNodes - 1)
+          match.evidence.push_back(evidence(access.path, "may not be opened: EPERM"));
+    if (nvml) match.evidence.push_back(evidence(*nvml));
+    if (machine.container.cgroup_path)
+      match.evidence.push_back(evidence("/proc/self/cgroup", *machine.container.cgroup_path));
+    if (in_slurm_job(machine)) {
+      match.title = "The Slurm job has no GPU";
+      match.explanation =
+          "Slurm lets a job use the GPUs that it asked for, and the device control group of this "
+          "job refuses them all.";
+    } else if (!in_container(machine)) {
+      match.title = "A device control group keeps this process from the GPU";
+      match.explanation =
+          "The nodes are there, and the control group that this process runs in "
+          "does not allow them.";
+      match.cure =
+          "Allow the nodes where the process is started: DeviceAllow= of a systemd "
+          "service, or the devices of a batch system.";
+    } else if (!nvidia) {
+      match.title = "The container's device control group refuses the GPU";
+      match.explanation =
+          "The nodes are there, as files only: a container may open a node that "
+          "its runtime was asked to allow.";
+    }
+    if (in_container(machine) || in_slurm_job(machine))
+      cure_in_container(match, machine, ways.again);
+    matches.push_back(std::move(match));
+  }
+  return matches;
 }
 
 }  // namespace
 
 std::vector<Cause> access_causes() {
   const std::vector<std::string_view> kClosed = {
-      "nvml-start-failed",  "cuda-start-failed", "gpu-not-listed",       "nvml-library-missing",
-      "expected-gpu-count", "uvm-missing",       "cuda-library-missing", "hidden-by-variable"};
+      "nvml-start-failed",  "cuda-start-failed",   "gpu-not-listed",       "nvml-library-missing",
+      "expected-gpu-count", "uvm-missing",         "cuda-library-missing", "hidden-by-variable",
+      "rocm-start-failed",  "vulkan-software-only"};
   return {
       {.id = "device-nodes-missing",
        .severity = Severity::error,
        .title = "The GPU's device nodes are missing",
-       .explanation = "The kernel module is loaded, and there is no /dev/nvidia* through which "
-                      "programs could reach it.",
-       .cure = "Create the nodes; nvidia-modprobe does it, and needs to be setuid root for users.",
-       .command = "nvidia-modprobe -c0 -u",
+       .explanation = "The kernel's driver runs the GPU, and this system lacks nodes through which "
+                      "programs reach it.",
+       .cure = "Create the nodes.",
+       .command = {},
        .explains = kClosed,
        .match = nodes_missing},
+      {.id = "device-node-stale",
+       .severity = Severity::error,
+       .title = "A device node leads to no driver",
+       .explanation = "The node has another major number than its driver.",
+       .cure = "Delete the node and let it be created again.",
+       .command = {},
+       .explains = kClosed,
+       .match = nodes_stale},
       {.id = "device-node-permission",
        .severity = Severity::error,
        .title = "This user may not open the GPU's device nodes",
        .explanation = "The nodes exist, and their file permissions refuse this user.",
-       .cure = "Add the user to the nodes' group (often video or render), or set the module's "
-               "NVreg_DeviceFileMode back to 0666.",
+       .cure = "Add the user to the nodes' group (often video or render), then log in again.",
        .command = "usermod -aG video,render \"$USER\"",
        .explains = kClosed,
        .match = node_permission},
@@ -206,26 +275,7 @@ std::vector<Cause> access_causes() {
                "cgroupfs driver.",
        .command = {},
        .explains = kClosed,
-       .match = cgroup_revoked},
-      {.id = "uvm-missing",
-       .severity = Severity::error,
-       .title = "The nvidia-uvm module or its node is missing",
-       .explanation =
-           "CUDA needs the unified memory module as well as the main one; NVML does not, so "
-           "tools look well while CUDA fails.",
-       .cure = "Load nvidia-uvm and create its nodes.",
-       .command = "nvidia-modprobe -u -c0",
-       .explains = {"cuda-start-failed", "expected-gpu-count"},
-       .match = uvm_missing},
-      {.id = "uvm-stale",
-       .severity = Severity::error,
-       .title = "CUDA is stale since the machine slept",
-       .explanation = "After a suspend, nvidia-uvm can be left in a state in which CUDA no longer "
-                      "starts.",
-       .cure = "Close what uses CUDA and reload the module.",
-       .command = "rmmod nvidia_uvm && modprobe nvidia_uvm",
-       .explains = {"cuda-start-failed", "expected-gpu-count"},
-       .match = uvm_stale},
+       .match = cgroup_refuses},
   };
 }
 

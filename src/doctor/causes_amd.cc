@@ -1,13 +1,11 @@
-// AMD: access, atomics, supported targets, versions; and Vulkan of any vendor.
+// AMD: atomics, supported targets, versions; and Vulkan of any vendor.
 // Log line: drivers/gpu/drm/amd/amdkfd of Linux ("skipped device ..., PCI rejects atomics").
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "doctor/commands.h"
 #include "doctor/facts.h"
-#include "doctor/refusal.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -30,42 +28,6 @@ std::optional<std::string> release_of(const std::string& module) {
   for (const auto& release : kReleases)
     if (*parse_version(release.module) <= *version) found = std::string(release.rocm);
   return found;
-}
-
-std::vector<Match> permission(const Facts& facts) {
-  const auto& machine = facts.machine;
-  if (!any_gpu(machine, Vendor::amd) && !machine.amd.kfd_present) return {};
-  Match match = about_all(machine, Vendor::amd);
-  const DeviceNode* refused = nullptr;
-  for (const auto& entry : machine.nodes) {
-    const bool ours = entry.path == "/dev/kfd" || entry.path.starts_with("/dev/dri/renderD");
-    if (!ours || (entry.open_error != "EACCES" && entry.open_error != "EPERM")) continue;
-    if (entry.path != "/dev/kfd" && gpus_on_bus(machine, Vendor::amd).empty()) continue;
-    if (!refused) refused = &entry;
-    match.evidence.push_back(evidence(
-        entry.path,
-        fmt::format("open: {} (mode {:04o}, group {}, user {})", *entry.open_error,
-                    entry.mode.value_or(0), entry.gid.value_or(0), machine.system.effective_uid)));
-  }
-  if (match.evidence.empty()) return {};
-  if (in_container(machine)) cure_in_container(match, machine, Ask::amd_devices);
-  explain_refusal(machine, *refused, match);
-  return {match};
-}
-
-std::vector<Match> kfd_missing(const Facts& facts) {
-  const auto& machine = facts.machine;
-  if (!any_gpu(machine, Vendor::amd) || !machine.amd.module_loaded) return {};
-  const auto* kfd = node(machine, "/dev/kfd");
-  const bool here = kfd && kfd->exists;
-  const bool discrete = std::any_of(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& gpu) {
-    return gpu.vendor == Vendor::amd && gpu.driver == "amdgpu" && !gpu.integrated;
-  });
-  if (here || !discrete || machine.nodes.empty()) return {};
-  Match match = about_all(machine, Vendor::amd);
-  match.evidence.push_back(evidence("/dev/kfd", "no such device node"));
-  if (in_container(machine)) cure_in_container(match, machine, Ask::amd_devices);
-  return {match};
 }
 
 std::vector<Match> atomics(const Facts& facts) {
@@ -176,15 +138,6 @@ std::vector<Match> software_vulkan(const Facts& facts) {
 
 std::vector<Cause> amd_causes() {
   return {
-      {.id = "amd-permission",
-       .severity = Severity::error,
-       .title = "This user may not use the AMD GPU",
-       .explanation = "ROCm needs to open /dev/kfd and the render nodes, and this user may not.",
-       .cure = "Add the user to the groups render and video, then log in again.",
-       .command = "usermod -aG render,video \"$USER\"",
-       .explains = {"gpu-not-listed", "rocm-start-failed", "expected-gpu-count",
-                    "vulkan-software-only"},
-       .match = permission},
       {.id = "amd-no-atomics",
        .severity = Severity::error,
        .title = "The slot of the AMD GPU lacks PCI Express atomics",
@@ -193,7 +146,8 @@ std::vector<Cause> amd_causes() {
        .cure = "Move the GPU to a slot that the processor itself provides; in a virtual machine, "
                "give it a root port with atomics.",
        .command = {},
-       .explains = {"gpu-not-listed", "rocm-start-failed", "amd-kfd-missing", "expected-gpu-count"},
+       .explains = {"gpu-not-listed", "rocm-start-failed", "device-nodes-missing",
+                    "expected-gpu-count"},
        .match = atomics},
       {.id = "rocm-newer-than-driver",
        .severity = Severity::error,
@@ -205,17 +159,6 @@ std::vector<Cause> amd_causes() {
        .command = "{do:install-amdgpu-dkms}",
        .explains = {"driver-hung", "probe-timed-out", "rocm-start-failed", "expected-gpu-count"},
        .match = rocm_too_new},
-      {.id = "amd-kfd-missing",
-       .severity = Severity::error,
-       .title = "/dev/kfd is missing",
-       .explanation =
-           "The amdgpu driver is loaded, and the node through which ROCm computes is not "
-           "here.",
-       .cure = "In a container, pass the node in; on a host, use a kernel with "
-               "CONFIG_HSA_AMD enabled.",
-       .command = {},
-       .explains = {"rocm-start-failed", "expected-gpu-count"},
-       .match = kfd_missing},
       {.id = "amd-target-unsupported",
        .severity = Severity::error,
        .title = "The installed ROCm has no code for this GPU",

@@ -25,12 +25,61 @@ bool is_nouveau(Vendor vendor, std::string_view driver) {
   return vendor == Vendor::nvidia && driver == "nouveau";
 }
 
+// Nobody asked this GPU to compute: what its present driver does is all that is wanted of it.
+bool only_draws(const Facts& facts, const PciDevice& device) {
+  return !facts.options.compute_asked && !facts.options.expected_gpus &&
+         gpuready::only_draws(facts.machine, device);
+}
+
+void tell_as_drawing(const PciDevice& device, Match& match) {
+  match.severity = Severity::info;
+  match.standing = Standing::chosen;
+  match.title = fmt::format("{} draws the picture with the GPU, and offers no compute",
+                            quote(*device.driver));
+  match.command = "";
+}
+
+// What of NVIDIA's drivers runs this GPU, by the chip's name in pci.ids: the open modules from
+// Turing on, the proprietary ones from Maxwell on.
+std::string_view driver_for(const PciDevice& device) {
+  const std::string_view chip = device.name ? std::string_view(*device.name) : "";
+  for (const auto prefix : {"TU1", "GA1", "AD1", "GH1", "GB1", "GB2"})
+    if (chip.starts_with(prefix)) return "{do:install-open-driver}";
+  for (const auto prefix : {"GM1", "GM2", "GP1", "GV1"})
+    if (chip.starts_with(prefix)) return "{do:install-proprietary-driver}";
+  return "";
+}
+
 std::vector<Match> nouveau(const Facts& facts) {
+  const auto& machine = facts.machine;
   auto matches = held_by(facts, is_nouveau);
-  const auto& command_line = facts.machine.system.kernel_command_line;
-  for (auto& match : matches)
-    if (command_line && contains(*command_line, "nouveau"))
+  for (auto& match : matches) {
+    const auto& device = *pci_device(machine, match.pci.front());
+    if (machine.nvidia.libraries.empty()) {
+      match.cure =
+          "Install NVIDIA's driver, in a branch that supports this GPU, and reboot: its "
+          "packages keep nouveau from loading.";
+      match.command = std::string(driver_for(device));
+    } else if (drives_display(machine, device) != DrivesDisplay::no) {
+      match.cure =
+          "Reinstall NVIDIA's driver, so that it is built for the running kernel and in the "
+          "initramfs, and reboot: it then drives the display as well. Blacklisting nouveau by hand "
+          "takes the picture from the display where NVIDIA's driver does not start.";
+      match.command = "{do:rebuild-initramfs}";
+    }
+    if (only_draws(facts, device)) {
+      tell_as_drawing(device, match);
+      match.explanation =
+          "nouveau, the kernel's own driver, serves displays and offers no CUDA; "
+          "nothing that uses CUDA was found here.";
+      match.cure =
+          "Nothing is needed for a picture. To compute with it, install NVIDIA's "
+          "driver in a branch that supports this GPU, and reboot.";
+    }
+    if (const auto& command_line = machine.system.kernel_command_line;
+        command_line && contains(*command_line, "nouveau"))
       match.evidence.push_back(evidence("/proc/cmdline", *command_line));
+  }
   return matches;
 }
 
@@ -48,18 +97,19 @@ constexpr Holder kHolders[] = {
     {"nova-core",
      "nova-core is the kernel's driver in the making for NVIDIA's GPUs; it offers no "
      "CUDA.",
-     "Blacklist nova_core and nouveau, and install NVIDIA's driver."},
+     "Install NVIDIA's driver, keep nova_core and nouveau from loading, and reboot."},
     {"NovaCore",
      "nova-core is the kernel's driver in the making for NVIDIA's GPUs; it offers no "
      "CUDA.",
-     "Blacklist nova_core and nouveau, and install NVIDIA's driver."},
+     "Install NVIDIA's driver, keep nova_core and nouveau from loading, and reboot."},
     {"nvidiafb", "nvidiafb drives old NVIDIA GPUs as a plain frame buffer; it offers no CUDA.",
-     "Blacklist nvidiafb, rebuild the initramfs, and reboot."},
+     "Install NVIDIA's driver, keep nvidiafb from loading, rebuild the initramfs, and reboot."},
     {"radeon",
      "radeon is the kernel's older driver for AMD GPUs; it offers neither ROCm nor "
      "Vulkan.",
-     "For a GPU of the first two GCN generations, boot with radeon.si_support=0 "
-     "radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1; an older one cannot compute."},
+     "Boot with radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 "
+     "amdgpu.cik_support=1, for a GPU of the first two GCN generations; an older one cannot "
+     "compute."},
 };
 
 std::vector<Match> wrong_driver(const Facts& facts) {
@@ -67,13 +117,26 @@ std::vector<Match> wrong_driver(const Facts& facts) {
     return !is_nouveau(vendor, name) && !passes_through(name);
   });
   for (auto& match : matches) {
-    const auto& driver = *pci_device(facts.machine, match.pci.front())->driver;
+    const auto& device = *pci_device(facts.machine, match.pci.front());
+    const auto& driver = *device.driver;
     match.title = fmt::format("The driver {} holds the GPU", quote(driver));
+    if (drives_display(facts.machine, device) != DrivesDisplay::no) {
+      match.cure = fmt::format(
+          "Install the vendor's driver and reboot, so that it takes over the GPU and its display "
+          "from {0}. Taking the GPU from {0} while it runs takes the picture from the display.",
+          quote(driver));
+      match.command = "";
+    }
     for (const auto& holder : kHolders)
       if (holder.driver == driver) {
         match.explanation = std::string(holder.explanation);
-        match.cure = std::string(holder.cure);
+        if (!match.cure || driver == "radeon") match.cure = std::string(holder.cure);
       }
+    if (only_draws(facts, device)) {
+      tell_as_drawing(device, match);
+      match.cure = "Nothing is needed for a picture. To compute with it: " +
+                   match.cure.value_or("install the vendor's driver.");
+    }
     match.values.emplace_back("holder", driver);
   }
   return matches;

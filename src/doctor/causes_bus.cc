@@ -1,4 +1,4 @@
-// On the bus, or not. Lines of slots: drivers/pci/hotplug/pciehp_ctrl.c of Linux.
+// On the bus, or not, or as a share. Lines of slots: drivers/pci/hotplug/pciehp_ctrl.c of Linux.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,11 +15,32 @@ bool bus_seen(const Machine& machine) {
   });
 }
 
+// What computes here, and is nothing that is examined: Gaudi, NPUs, inference cards.
+void add_accelerators(const Machine& machine, Match& match) {
+  constexpr std::size_t kQuotes = 8;
+  std::size_t count = 0;
+  for (const auto& device : machine.pci) {
+    if (device.class_code >> 8 != 0x1200) continue;
+    ++count;
+    if (match.evidence.size() <= kQuotes)
+      match.evidence.push_back(
+          evidence(device.address.text(),
+                   device.name.value_or(fmt::format("accelerator {:04x}:{:04x}", device.vendor_id,
+                                                    device.device_id))));
+  }
+  if (count == 0) return;
+  match.title = fmt::format("No GPU is on the PCI bus; it has {} other accelerator{}", count,
+                            count == 1 ? "" : "s");
+  match.explanation = "gpuready examines GPUs; it neither tests nor judges these accelerators.";
+  match.cure = "Use the vendor's own tool for them, such as hl-smi for Gaudi.";
+}
+
 std::vector<Match> no_gpu(const Facts& facts) {
   const auto& machine = facts.machine;
   const bool elsewhere = machine.system.wsl2 || machine.system.jetson_release ||
                          machine.apple.chip || !machine.fakes.empty();
-  if (!machine.gpus.empty() || elsewhere || !bus_seen(machine)) return {};
+  if (!machine.gpus.empty() || elsewhere || !bus_seen(machine) || has_gpu_partition(machine))
+    return {};
   for (const auto& device : machine.pci)
     if (device.is_gpu) return {};
   Match match;
@@ -30,6 +51,7 @@ std::vector<Match> no_gpu(const Facts& facts) {
           ? "no display controller or accelerator is listed"
           : fmt::format("{} display controller(s) or accelerator(s) listed, none of them a GPU",
                         machine.pci.size())));
+  add_accelerators(machine, match);
   if (machine.nvidia.module_loaded) {
     // The module refuses to load without a GPU, so there was one when it was loaded.
     match.standing = Standing::present;
@@ -88,6 +110,57 @@ std::vector<Match> gone_from_slot(const Machine& machine) {
   return matches;
 }
 
+// Windows Server's and Windows' documents on GPU partitioning; microsoft/WSL2-Linux-Kernel,
+// drivers/hv/dxgkrnl.
+std::vector<Match> partition(const Facts& facts) {
+  const auto& machine = facts.machine;
+  if (machine.system.wsl2) return {};
+  const auto* dxg = node(machine, "/dev/dxg");
+  std::vector<Match> matches;
+  for (const auto& device : machine.pci) {
+    if (!is_gpu_partition(device)) continue;
+    Match match;
+    match.pci.push_back(device.address);
+    match.evidence.push_back(
+        evidence(fmt::format("/sys/bus/pci/devices/{}/driver", device.address.text()),
+                 device.driver ? "-> " + *device.driver : "no driver is bound"));
+    if (!dxg || !dxg->exists) {
+      match.evidence.push_back(evidence("/dev/dxg", "no such device node"));
+      if (device.driver == "dxgkrnl" && in_container(machine)) {
+        match.title = "The container was not given the GPU partition";
+        match.explanation = "The driver dxgkrnl runs, and the container lacks /dev/dxg.";
+        match.cure = "Start the container with /dev/dxg and the host's driver in /usr/lib/wsl.";
+        match.command = "docker run --device /dev/dxg -v /usr/lib/wsl:/usr/lib/wsl IMAGE";
+      }
+    } else if (dxg->openable == false) {
+      match.title = "This user may not open the GPU partition's device node";
+      match.explanation = "Programs reach the partition through /dev/dxg.";
+      match.cure = "Let the users of the GPU open it, by a udev rule for the device dxg.";
+      match.command = "chmod 0666 /dev/dxg";
+      match.evidence.push_back(
+          evidence("/dev/dxg", fmt::format("may not be opened: {} (mode {:04o}, user {})",
+                                           dxg->open_error.value_or("refused"),
+                                           dxg->mode.value_or(0), machine.system.effective_uid)));
+    } else if (machine.system.wsl_drivers.empty() && machine.nvidia.libraries.empty()) {
+      match.title = "Hyper-V gives this machine a GPU partition without its driver's libraries";
+      match.explanation =
+          "The kernel's part (dxgkrnl) runs. The rest of the driver is the Windows host's, and "
+          "is not here.";
+      match.cure =
+          "Copy them from the Windows host, in the version of its driver: "
+          "C:\\Windows\\System32\\lxss\\lib to /usr/lib/wsl/lib, the driver's folder of "
+          "DriverStore\\FileRepository to /usr/lib/wsl/drivers; then name /usr/lib/wsl/lib in "
+          "/etc/ld.so.conf.d and run ldconfig.";
+      match.command = "";
+      match.evidence.push_back(evidence("/usr/lib/wsl/drivers", "missing or empty"));
+    } else {
+      continue;
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
 std::vector<Match> missing(const Facts& facts) {
   auto matches = gone_from_slot(facts.machine);
   if (matches.empty()) matches = no_gpu(facts);
@@ -108,6 +181,20 @@ std::vector<Cause> bus_causes() {
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "expected-gpu-count"},
        .match = missing},
+      {.id = "gpu-partition-unusable",
+       .severity = Severity::error,
+       .title = "Hyper-V gives this machine a GPU partition, and no driver runs it",
+       .explanation =
+           "A share of the host's GPU is on the bus (1414:008e). Linux drives it through "
+           "dxgkrnl, which is not part of most kernels.",
+       .cure =
+           "Install dxgkrnl for this kernel (from Microsoft's WSL2-Linux-Kernel) and the Windows "
+           "host's driver in /usr/lib/wsl; or have the whole GPU assigned to this machine "
+           "(Discrete Device Assignment).",
+       .command = "modprobe dxgkrnl",
+       .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
+                    "cuda-library-missing", "vulkan-software-only", "expected-gpu-count"},
+       .match = partition},
   };
 }
 

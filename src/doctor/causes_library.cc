@@ -123,6 +123,10 @@ std::vector<Match> nvml_missing(const Facts& facts) {
   const auto& machine = facts.machine;
   if (!machine.nvidia.module_loaded || !any_gpu(machine, Vendor::nvidia)) return {};
   if (machine.nvidia.nvml_outcome != "no_library" || machine.system.jetson_release) return {};
+  const bool given_others = std::ranges::all_of(machine.gpus, [&](const Gpu& gpu) {
+    return gpu.vendor != Vendor::nvidia || not_given(machine, gpu);
+  });
+  if (given_others && !machine.gpus.empty()) return {};
   Match match = all_nvidia(facts);
   match.evidence.push_back(evidence("libnvidia-ml.so.1", "the loader finds no such library"));
   if (in_container(machine)) cure_in_container(match, machine, Ask::nvidia_gpus);

@@ -186,7 +186,7 @@ std::vector<Match> firmware_failed(const Facts& facts) {
 std::vector<Cause> recovery_causes() {
   const std::vector<std::string_view> kUseless = {
       "power-controller-hung",  "rocm-start-failed",  "driver-hung",          "probe-timed-out",
-      "amd-kfd-missing",        "expected-gpu-count", "vulkan-software-only", "pcie-errors",
+      "device-nodes-missing",   "expected-gpu-count", "vulkan-software-only", "pcie-errors",
       "rocm-newer-than-driver", "gpu-not-listed"};
   const auto and_more = [&](std::initializer_list<std::string_view> more) {
     auto all = kUseless;
@@ -241,7 +241,8 @@ std::vector<Cause> recovery_causes() {
        .severity = Severity::error,
        .title = "The driver has given the GPU up",
        .explanation = "The GPU is wedged: its driver refuses all work for it.",
-       .cure = "Unbind the GPU from its driver and bind it again, or reboot.",
+       .cure = "Reboot. Unbinding the GPU from its driver and binding it again may help, too; it "
+               "takes the picture from a display that the GPU drives.",
        .command = "reboot",
        .remedy = Remedy::reboot,
        .explains = and_more({"gpu-hung"}),

@@ -73,7 +73,10 @@ constexpr ProbeError kProbeErrors[] = {
      "Turn on Above 4G Decoding and Resizable BAR in the firmware, or boot with pci=realloc; in a "
      "virtual machine, enlarge its 64-bit MMIO space."},
     {-16, "Another driver, mostly the boot frame buffer, holds the GPU's memory.",
-     "Boot with video=efifb:off (or initcall_blacklist=sysfb_init), or unbind the frame buffer."},
+     "Update the kernel and the driver, which take the GPU over from the boot frame buffer. Or "
+     "boot "
+     "with initcall_blacklist=sysfb_init (before Linux 5.15: video=efifb:off), which takes the "
+     "picture from the display until the driver runs."},
     {-19, "The driver found that this GPU cannot be driven here.", ""},
     {-22, "The driver rejected what the GPU or its video BIOS says of itself.",
      "Update the firmware of board and GPU and the kernel; in a virtual machine, hand in the GPU's "
@@ -105,7 +108,9 @@ constexpr StartReason kStartReasons[] = {
      "driver "
      "loads."},
     {"request_mem_region failed", "Another driver holds the GPU's memory.",
-     "Keep frame buffer drivers (nvidiafb, rivafb, nouveau, efifb) from the GPU."},
+     "Update the driver, which takes the GPU over from the boot frame buffer. Or keep frame buffer "
+     "drivers (nvidiafb, rivafb, nouveau, efifb) from the GPU, which takes the picture from the "
+     "display until the driver runs."},
     {"CPU does not support confidential compute",
      "The GPU is in confidential computing mode, and this machine is no confidential virtual "
      "machine.",

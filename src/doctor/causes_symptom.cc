@@ -9,12 +9,15 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "doctor/commands.h"
 #include "doctor/facts.h"
 #include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
 namespace {
+
+constexpr int kNvmlOperatingSystem = 17;
 
 bool nvidia_expected(const Machine& machine) {
   return any_gpu(machine, Vendor::nvidia) || machine.nvidia.module_loaded || machine.system.wsl2 ||
@@ -27,6 +30,18 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
   if (facts.machine.system.wsl2 && facts.machine.nvidia.libraries.empty()) return {};
   Match match = about_all(facts.machine, Vendor::nvidia);
   match.evidence.push_back(evidence(*start));
+  if (facts.machine.system.wsl2 && start->code == kNvmlOperatingSystem &&
+      start->call.starts_with("nvml")) {
+    match.title = "Windows refuses this system access to its GPU";
+    match.explanation =
+        "NVML answers that the operating system blocks the GPU: Windows' driver and WSL's kernel "
+        "do not fit each other, or a container was started without the GPU.";
+    match.cure =
+        "In Windows, install NVIDIA's newest driver, then run wsl --update and wsl "
+        "--shutdown, and start again.";
+    match.command = "wsl.exe --update && wsl.exe --shutdown";
+    if (in_container(facts.machine)) cure_in_container(match, facts.machine, Ask::nvidia_gpus);
+  }
   return {match};
 }
 

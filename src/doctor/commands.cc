@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "machine/kernel_drivers.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -114,15 +115,62 @@ constexpr ContainerCure kContainerCures[] = {
     {Ask::nvidia_again, "slurm", "Start the job again, and ask Slurm for GPUs.",
      "srun --gpus=1 PROGRAM"},
     {Ask::nvidia_again, "", "Recreate the container.", ""},
-    {Ask::amd_devices, "docker", "Start the container with the device nodes and their groups.",
+    {Ask::amd_devices, "docker",
+     "Start the container with the GPU's devices (--device, not a volume) and their groups.",
      "docker run --device /dev/kfd --device /dev/dri --group-add video --group-add render IMAGE"},
-    {Ask::amd_devices, "podman", "Start the container with the device nodes and their groups.",
+    {Ask::amd_devices, "podman",
+     "Start the container with the GPU's devices (--device, not a volume) and their groups.",
      "podman run --device /dev/kfd --device /dev/dri --group-add keep-groups IMAGE"},
     {Ask::amd_devices, "kubernetes",
      "Ask for GPUs in the pod's resources: limits: amd.com/gpu: 1, and run it in the nodes' "
      "groups (supplementalGroups).",
      ""},
-    {Ask::amd_devices, "", "Start the container with the device nodes and their groups.", ""},
+    {Ask::amd_devices, "slurm", "Ask Slurm for GPUs when the job is started.",
+     "srun --gpus=1 PROGRAM"},
+    {Ask::amd_devices, "lxc",
+     "Give the container the nodes /dev/kfd and /dev/dri/renderD*, and allow their majors in its "
+     "device rules.",
+     ""},
+    {Ask::amd_devices, "", "Start the container with /dev/kfd, /dev/dri and their groups.", ""},
+    {Ask::intel_devices, "docker",
+     "Start the container with the GPU's devices (--device, not a volume) and their group.",
+     "docker run --device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" IMAGE"},
+    {Ask::intel_devices, "podman",
+     "Start the container with the GPU's devices (--device, not a volume) and their group.",
+     "podman run --device /dev/dri --group-add keep-groups IMAGE"},
+    {Ask::intel_devices, "kubernetes",
+     "Ask for GPUs in the pod's resources, by the name of Intel's device plugin: limits: "
+     "gpu.intel.com/xe: 1 (gpu.intel.com/i915 with that driver), and run it in the nodes' group "
+     "(supplementalGroups).",
+     ""},
+    {Ask::intel_devices, "slurm", "Ask Slurm for GPUs when the job is started.",
+     "srun --gpus=1 PROGRAM"},
+    {Ask::intel_devices, "lxc",
+     "Give the container the nodes /dev/dri/renderD*, and allow major 226 in its device rules.",
+     ""},
+    {Ask::intel_devices, "", "Start the container with /dev/dri and its group.", ""},
+    {Ask::node_group, "docker",
+     "Start the container in the nodes' group, by its number, or as a user that may open them.",
+     "docker run --group-add {gid} IMAGE"},
+    {Ask::node_group, "podman",
+     "Keep the groups of the user who starts the container, and be in the nodes' group on the "
+     "host.",
+     "podman run --group-add keep-groups IMAGE"},
+    {Ask::node_group, "kubernetes",
+     "Run the pod in the nodes' group: securityContext.supplementalGroups with its number.", ""},
+    {Ask::node_group, "lxc",
+     "Map the nodes' group into the container, or change the nodes' group for it.", ""},
+    {Ask::node_group, "", "Start the container in the nodes' group, by its number.", ""},
+    {Ask::new_nodes, "docker", "Start the container again: it gets new nodes then.",
+     "docker restart CONTAINER"},
+    {Ask::new_nodes, "podman", "Start the container again: it gets new nodes then.",
+     "podman restart CONTAINER"},
+    {Ask::new_nodes, "kubernetes", "Delete the pod, so that a new one gets new nodes.", ""},
+    {Ask::new_nodes, "lxc",
+     "Bind the host's node into the container (lxc.mount.entry), allow the new major in its device "
+     "rules (lxc.cgroup2.devices.allow), and start it again.",
+     ""},
+    {Ask::new_nodes, "", "Start the container again with the host's nodes of now.", ""},
 };
 
 std::string runtime_of(const Machine& machine) {
@@ -189,6 +237,51 @@ void add_command(Finding& finding, std::string text, const Match& match, const M
     replace_all(text, placeholder, value);
   }
   if (!contains(text, "{")) finding.command = std::move(text);
+}
+
+bool takes_picture(std::string_view advice) {
+  constexpr std::string_view kStops[] = {"--gpu-reset",
+                                         "eset the GPU",
+                                         "eset it",
+                                         "eset all GPUs",
+                                         "nbind",
+                                         "driver_override",
+                                         "lacklist",
+                                         "modprobe -r",
+                                         "rmmod nvidia_drm",
+                                         "rmmod nvidia_uvm nvidia_drm",
+                                         "rmmod amdgpu",
+                                         "rmmod i915",
+                                         "rmmod xe",
+                                         "rmmod nouveau",
+                                         "rmmod radeon",
+                                         "systemctl stop",
+                                         "systemctl isolate",
+                                         "sysfb_init",
+                                         "efifb:off"};
+  return std::ranges::any_of(kStops, [&](auto part) { return contains(advice, part); });
+}
+
+void spare_display(Finding& finding, const Machine& machine) {
+  const std::string cure = finding.cure.value_or(""), command = finding.command.value_or("");
+  const bool any = takes_picture(command) || takes_picture(cure);
+  const bool all = finding.gpus.empty() && finding.pci.empty();
+  const bool draws =
+      any && std::ranges::any_of(machine.pci, [&](const PciDevice& device) {
+        return (all || std::ranges::find(finding.pci, device.address) != finding.pci.end()) &&
+               drives_display(machine, device) != DrivesDisplay::no;
+      });
+  if (!draws) return;
+  if (takes_picture(command) || takes_picture(cure.substr(0, cure.find_first_of(".;")))) {
+    finding.cure =
+        "Restart the machine. What may help without a restart takes the picture from "
+        "the display that the GPU drives: " +
+        cure;
+    if (!command.empty()) *finding.cure += " (" + command + ")";
+    finding.command.reset();
+  } else if (!contains(cure, "takes the picture")) {
+    finding.cure = cure + " That takes the picture from a display that the GPU drives.";
+  }
 }
 
 void cure_in_container(Match& match, const Machine& machine, Ask ask) {

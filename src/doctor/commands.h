@@ -20,6 +20,13 @@ bool safe_word(std::string_view text);
 // so.
 void add_command(Finding& finding, std::string text, const Match& match, const Machine& machine);
 
+// Whether a command or a cure stops a GPU's driver, resets the GPU, or ends what draws with it: a
+// display that the GPU drives goes dark, perhaps for good.
+bool takes_picture(std::string_view advice);
+// Where one of the finding's GPUs may drive a display: puts a restart of the machine before such
+// advice, and says what it does to the picture.
+void spare_display(Finding& finding, const Machine& machine);
+
 // What a container (or a batch job) must be given, by its runtime: sets the match's cure, and its
 // command where the runtime is started by one.
 enum class Ask {
@@ -27,6 +34,9 @@ enum class Ask {
   nvidia_compute,  // the driver's CUDA libraries
   nvidia_again,    // access that was lost
   amd_devices,     // /dev/kfd and /dev/dri
+  intel_devices,   // /dev/dri
+  node_group,      // the group of nodes that it has; {gid}
+  new_nodes,       // nodes with today's numbers
 };
 void cure_in_container(Match& match, const Machine& machine, Ask ask);
 

@@ -62,6 +62,7 @@ Told told_of(const Cause& cause, Match match, const Machine& machine) {
   finding.cure = match.cure ? nonempty(*match.cure) : nonempty(cause.cure);
   doctor::add_command(finding, match.command ? *match.command : std::string(cause.command), match,
                       machine);
+  doctor::spare_display(finding, machine);
   told.remedy = match.remedy.value_or(cause.remedy);
   told.standing = match.standing;
   return told;

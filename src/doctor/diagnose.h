@@ -16,6 +16,7 @@ inline constexpr std::string_view kExpectedGpuCount = "expected-gpu-count";
 
 struct DiagnoseOptions {
   std::optional<int> expected_gpus;  // --require-gpu=N; 1 for a bare --require-gpu
+  bool compute_asked = false;        // by a test, or by naming a GPU: drawing is then not enough
 };
 
 // Root causes, most severe first; what a cause explains is folded under it. Empty on a healthy

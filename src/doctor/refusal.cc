@@ -17,6 +17,14 @@ void explain_refusal(const Machine& machine, const DeviceNode& node, Match& matc
   const bool open_to_all = node.mode && (*node.mode & kEverybody) == kEverybody;
   const bool in_namespace = machine.system.user_namespace.value_or(false);
   if (!open_to_all) {
+    if (machine.system.effective_uid == 0 && !in_namespace) {
+      match.explanation =
+          "Root lacks the capability to bypass file permissions (CAP_DAC_OVERRIDE), and is not "
+          "in the nodes' group.";
+      match.cure = "Start the process in the nodes' group, or leave it that capability.";
+      if (!in_container(machine)) match.command = "";
+      return;
+    }
     if (!in_namespace || node.gid != kOverflowId) return;
     match.explanation =
         "The nodes belong to a group of the host that this user namespace does not know, so no "

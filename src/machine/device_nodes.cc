@@ -7,6 +7,9 @@
 
 #include "base/text.h"
 #include "host/errno_names.h"
+#include "machine/drm_cards.h"
+#include "machine/gpu_nodes.h"
+#include "machine/kernel_drivers.h"
 #include "machine/sources.h"
 
 namespace gpuready {
@@ -86,6 +89,35 @@ void ask_access(Host& host, DeviceNode& node, std::string_view mounts) {
   node.open_error = "EACCES";
 }
 
+// A node is found again by its number. The driver registers its major when it is loaded, and some
+// get another one each time; a container's node keeps the old one.
+void add_driver_majors(Host& host, Machine& machine) {
+  const auto text = host.read_file("/proc/devices");
+  if (!text) return;
+  const auto majors = parse_char_majors(*text);
+  for (auto& node : machine.nodes) {
+    const auto* owner = node_owner(node.path);
+    if (!node.device_major || owner == nullptr) continue;
+    for (const auto name : split(owner->registered_as, " "))
+      if (const auto major = majors.find(name); major != majors.end() && !node.driver_major)
+        node.driver_major = major->second;
+  }
+}
+
+// Nodes of DRM that the kernel has and /dev may lack, and which GPU each is of.
+void add_drm_nodes(Host& host, Machine& machine) {
+  for (const auto& drm : drm_nodes(host)) {
+    if (machine.find_gpu(drm.gpu) == nullptr) continue;
+    const std::string path = "/dev/dri/" + drm.name;
+    const auto known = std::ranges::find(machine.nodes, path, &DeviceNode::path);
+    if (known != machine.nodes.end())
+      known->pci = drm.gpu;
+    else if (const auto status = host.status(path);
+             !status && status.error().kind == ErrorKind::not_found)
+      add_node(host, machine, path).pci = drm.gpu;
+  }
+}
+
 bool driver_of(const Machine& machine, Vendor vendor) {
   if (vendor == Vendor::nvidia) return machine.nvidia.module_loaded;
   if (vendor == Vendor::amd) return machine.amd.module_loaded || machine.amd.kfd_present;
@@ -115,6 +147,7 @@ void read_device_nodes(Host& host, Machine& machine) {
   list_numbered(host, machine, "/dev/nvidia-caps", "nvidia-cap");
   list_numbered(host, machine, "/dev/dri", "card");
   list_numbered(host, machine, "/dev/dri", "renderD");
+  add_drm_nodes(host, machine);
   // A GPU that the driver runs and that has no file here was not handed into this container, or its
   // file was never made.
   for (const auto& gpu : machine.gpus) {
@@ -124,6 +157,7 @@ void read_device_nodes(Host& host, Machine& machine) {
                                    [&](const DeviceNode& node) { return node.path == path; });
     if (!known) add_node(host, machine, path);
   }
+  add_driver_majors(host, machine);
   if (!machine.full) return;
   const auto mounts = host.read_file("/proc/self/mountinfo", kMountsMax);
   for (auto& node : machine.nodes)

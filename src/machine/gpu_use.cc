@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "machine/cuda_visibility.h"
+#include "machine/gpu_nodes.h"
 #include "machine/kernel_drivers.h"
 
 namespace gpuready {
@@ -110,11 +111,44 @@ Answer of_the_bus(const Machine& machine, const Gpu& gpu) {
   if (is_spare(machine, *device))
     return not_ours(source, "not used: the processor's own graphics, without a driver");
   if (!device->driver) return unusable(source, "no kernel driver is bound to it");
+  if (only_draws(machine, *device))
+    return not_ours(source, fmt::format("not used: {} draws the picture with it, and nothing here "
+                                        "computes",
+                                        printable(*device->driver)));
   if (passes_through(*device->driver))
     return not_ours(source, fmt::format("set aside for virtual machines: {} holds it",
                                         printable(*device->driver)));
   return unusable(source,
                   fmt::format("{} holds it, not its vendor's driver", printable(*device->driver)));
+}
+
+std::string_view reason_of(NodeState state) {
+  switch (state) {
+    case NodeState::missing:
+      return "its device node is missing";
+    case NodeState::no_permission:
+      return "this user may not open its device node";
+    case NodeState::refused:
+      return "the device cgroup refuses its device node";
+    default:
+      return {};
+  }
+}
+
+Answer of_nodes(const Machine& machine, const Gpu& gpu) {
+  if (gpu.nvml_index) return std::nullopt;
+  for (const auto& access : nodes_of(machine, gpu)) {
+    const auto reason = reason_of(access.state);
+    if (reason.empty()) continue;
+    if (given_others(machine, gpu, access.state))
+      return not_ours(access.path, fmt::format("not given to us: {}", reason));
+    if (gpu.vendor == Vendor::nvidia) return std::nullopt;  // its libraries tell more
+    if (is_spare(machine, gpu))
+      return not_ours(access.path,
+                      fmt::format("not used: the processor's own graphics; {}", reason));
+    return unusable(access.path, std::string(reason));
+  }
+  return std::nullopt;
 }
 
 // "the CUDA driver does not start: CUDA_ERROR_UNKNOWN (999)"
@@ -194,7 +228,8 @@ Answer of_visibility(const Machine& machine, const Gpu& gpu) {
 
 // The first that has an answer decides: what lies below a driver comes before the driver.
 constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
-    of_a_claim, of_another, of_another_amd, of_the_bus, of_nvml, of_cuda, of_rocm, of_visibility};
+    of_a_claim, of_another, of_another_amd, of_the_bus,   of_nodes,
+    of_nvml,    of_cuda,    of_rocm,        of_visibility};
 
 }  // namespace
 

@@ -25,4 +25,16 @@ bool passes_through(std::string_view driver);
 // The processor's own graphics without a driver, beside a GPU that has its own: nobody needs it.
 bool is_spare(const Machine& machine, const PciDevice& device);
 
+// A share of the host's GPU that Hyper-V gives a virtual machine (GPU-P). Linux reaches it through
+// the driver dxgkrnl, as under WSL 2.
+bool is_gpu_partition(const PciDevice& device);
+bool has_gpu_partition(const Machine& machine);
+
+// Whether a display shows what this GPU draws: one that loses its driver goes dark.
+enum class DrivesDisplay { no, maybe, yes };
+DrivesDisplay drives_display(const Machine& machine, const PciDevice& device);
+// A desktop's or laptop's GPU that its present driver lets draw, where nothing on the machine
+// computes: no library, toolkit or module of its vendor, no container or job.
+bool only_draws(const Machine& machine, const PciDevice& device);
+
 }  // namespace gpuready

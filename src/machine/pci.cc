@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "machine/drm_cards.h"
 #include "machine/pci_addresses.h"
 #include "machine/pci_files.h"
 #include "machine/pci_ids.h"
@@ -232,8 +233,11 @@ void find_pci(Host& host, Machine& machine) {
 
 void read_pci(Host& host, Machine& machine) {
   if (machine.pci.empty()) note_missing(host, machine);
+  const auto displays = connected_displays(host);
   for (auto& device : machine.pci) {
     read_details(host, device);
+    if (const auto found = displays.find(device.address); found != displays.end())
+      device.display_connected = found->second;
     if (device.is_gpu) add_details(machine, device);
   }
 }

@@ -28,6 +28,7 @@ constexpr VendorName kVendorNames[] = {
     {0x15ad, "VMware"},
     {0x1013, "Cirrus Logic"},
     {0x1414, "Microsoft"},
+    {0x1da3, "Habana Labs"},
     {0x1b36, "Red Hat"},
 };
 

@@ -116,6 +116,15 @@ std::string kept_builtin(std::string_view text) {
   return kept;
 }
 
+// The majors of GPU drivers.
+std::string kept_devices(std::string_view text) {
+  std::string kept;
+  for (const auto line : lines(text))
+    if (contains(line, "nvidia") || line.ends_with(" kfd") || line.ends_with(" drm"))
+      kept.append(line).push_back('\n');
+  return "Character devices:\n" + kept;
+}
+
 struct FileRule {
   std::string_view start, end;  // of the path
   std::string (*keep)(std::string_view content);
@@ -128,6 +137,7 @@ constexpr FileRule kFileRules[] = {
     {"/proc/", "/comm", kept_command},
     {"/proc/self/mountinfo", "", kept_mounts},
     {"/proc/swaps", "", kept_swaps},
+    {"/proc/devices", "", kept_devices},
     {"/lib/modules/", "/modules.alias", kept_aliases},
     {"/lib/modules/", "/modules.builtin", kept_builtin},
 };

@@ -1,7 +1,10 @@
 // The machine around the GPUs.
 #include "machine/system.h"
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "machine/kernel_drivers.h"
 #include "machine/pci_files.h"
 #include "machine/sources.h"
 
@@ -155,6 +158,8 @@ void read_system(Host& host, Machine& machine) {
     system.user_namespace =
         split(*map, " \t\n") != std::vector<std::string_view>{"0", "0", "4294967295"};
   system.product_name = host.read_text("/sys/class/dmi/id/product_name");
+  if (const auto type = host.read_int("/sys/class/dmi/id/chassis_type"); type && *type > 0)
+    system.chassis_type = static_cast<int>(std::min<std::int64_t>(*type, 255));
   system.kernel_command_line = host.read_text("/proc/cmdline");
   if (const auto groups = host.list_directory("/sys/kernel/iommu_groups"))
     system.iommu_active = !groups->empty();
@@ -162,7 +167,7 @@ void read_system(Host& host, Machine& machine) {
   const std::string release = to_lower(system.kernel_release);
   system.wsl2 =
       contains(release, "microsoft") && (contains(release, "wsl2") || host.exists("/dev/dxg"));
-  if (system.wsl2)
+  if (system.wsl2 || has_gpu_partition(machine))
     if (auto names = host.list_directory("/usr/lib/wsl/drivers"))
       system.wsl_drivers = std::move(*names);
   if (const auto release_text = host.read_file("/etc/nv_tegra_release")) {

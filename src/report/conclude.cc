@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
+#include "machine/kernel_drivers.h"
 #include "machine/named_libraries.h"
 #include "report/exit_rules.h"
 #include "report/ignore.h"
@@ -173,6 +174,10 @@ std::string conclude_detect(const Report& report, const MachineTally& tally) {
     return sentence(
         "Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
   if (tally.gpus == 0 && bus_unread(report.machine)) return kBusUnread;
+  if (tally.gpus == 0 && !report.machine.system.wsl2 && has_gpu_partition(report.machine))
+    return "No usable GPU found. Hyper-V gives this machine a GPU partition; `gpuready doctor` "
+           "says "
+           "what it lacks.";
   if (tally.gpus == 0) return "No GPU found.";
   if (tally.usable == tally.gpus) return count(tally.gpus, "GPU") + " found.";
   return fmt::format("{} found, {} usable. {}; `gpuready doctor` names the cause.",

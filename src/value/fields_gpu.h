@@ -53,6 +53,7 @@ constexpr void visit_fields(Visitor& visit, Of<PciDevice>) {
   FIELD(local_cpus, "CPUs near the device, as 0-15,32-47.");
   FIELD(iommu_group, "IOMMU group.");
   FIELD(boot_vga, "Whether the firmware showed its console on it.");
+  FIELD(display_connected, "Whether a display is connected to it; absent: no output was seen.");
   FIELD(link_now, "The function's own link now.");
   FIELD(link_max, "The function's own link at most.");
   FIELD(port_link_now, "The upstream port's link now.");

@@ -12,11 +12,13 @@ constexpr void visit_fields(Visitor& visit, Of<DeviceNode>) {
   visit.about("device_node", "A device file.");
   FIELD(path, "Path, such as /dev/nvidia0.", {.always = true});
   FIELD(exists, "Whether it is there.");
+  FIELD(pci, "Of /dev/dri: address of the GPU.");
   FIELD(mode, "Permission bits in octal, as chmod takes them.", {.octal = true});
   FIELD(uid, "Owner's user id.");
   FIELD(gid, "Owner's group id.");
   FIELD(device_major, "Major number.");
   FIELD(device_minor, "Minor number.");
+  FIELD(driver_major, "Major number that its driver registered in /proc/devices.");
   FIELD(openable, "Whether this process may open it for reading and writing.");
   FIELD(open_error, "Why not: EPERM, EACCES, EIO and others.");
   FIELD(nodev, "Whether its mount forbids device nodes; asked where opening was refused.");
@@ -61,6 +63,7 @@ constexpr void visit_fields(Visitor& visit, Of<SystemState>) {
   FIELD(os_name, "PRETTY_NAME of os-release.");
   FIELD(os_ids, "ID of os-release, then its ID_LIKE.");
   FIELD(product_name, "Product name, from DMI.");
+  FIELD(chassis_type, "Chassis type, from DMI: 3 desktop, 9 laptop, 23 rack mount and others.");
   FIELD(cpu_model, "Model of the CPU.");
   FIELD(cpu_count, "CPUs online.");
   FIELD(memory_total_bytes, "Memory of the host.");

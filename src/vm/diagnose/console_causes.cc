@@ -115,7 +115,7 @@ std::vector<ConsoleCause> make_table() {
        "lies in it.",
        "Choose another primary display in the firmware's setup, or boot with "
        "initcall_blacklist=sysfb_init (before "
-       "Linux 5.15: video=efifb:off).",
+       "Linux 5.15: video=efifb:off), which takes the picture from the host's display.",
        "",
        {"vfio*BAR *can't reserve [mem", "vfio*can't reserve [mem"}},
       {"kvm-missing",

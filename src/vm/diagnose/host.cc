@@ -407,7 +407,7 @@ constexpr HostRow kHostRows[] = {
      "VFIO could not reserve one of its windows.",
      "Choose another primary display in the firmware's setup, or boot with "
      "initcall_blacklist=sysfb_init (before "
-     "Linux 5.15: video=efifb:off).",
+     "Linux 5.15: video=efifb:off), which takes the picture from the host's display.",
      "", boot_framebuffer},
     {"attached-not-bound", Severity::error, "A device that is attached has lost its VFIO driver",
      "Somebody bound it elsewhere since; its virtual machine has it no more.",

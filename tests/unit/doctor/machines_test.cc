@@ -19,46 +19,18 @@
 #include "host/recording.h"
 #include "machine/inspect.h"
 #include "machine/redaction.h"
+#include "machine_folders.h"
 
 namespace gpuready {
 namespace {
 
+using test::folder_of, test::machine_names, test::machine_of, test::recording_of;
 namespace fs = std::filesystem;
-
-std::vector<std::string> machine_names() {
-  std::vector<std::string> names;
-  for (const auto& entry :
-       fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines"))
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-fs::path folder_of(const std::string& name) {
-  return fs::path(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines") / name;
-}
-
-std::string recording_of(const std::string& name) {
-  if (fs::exists(folder_of(name) / "machine.json")) return folder_of(name) / "machine.json";
-  for (const auto& entry : fs::directory_iterator(folder_of(name)))
-    if (entry.path().string().ends_with(".tar.zst")) return entry.path();
-  return folder_of(name);
-}
 
 std::string slurp(const fs::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
-}
-
-Machine machine_of(const std::string& name) {
-  auto recording = load_recording(recording_of(name));
-  if (!recording) {
-    ADD_FAILURE() << recording.error().message;
-    return {};
-  }
-  const auto host = make_recorded_host(std::move(*recording));
-  return inspect(*host, {.full = true});
 }
 
 // What a program met on a GPU after the inspection: only running work tells some causes.

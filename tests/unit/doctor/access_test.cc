@@ -1,0 +1,250 @@
+// Device nodes of GPUs: one rule for all vendors.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "doctor/diagnose.h"
+#include "machine/gpu_nodes.h"
+#include "machine/gpu_use.h"
+
+namespace gpuready {
+namespace {
+
+constexpr std::uint16_t id_of(Vendor vendor) {
+  return vendor == Vendor::nvidia ? 0x10de : vendor == Vendor::amd ? 0x1002 : 0x8086;
+}
+
+struct Card {
+  Vendor vendor = Vendor::intel;
+  std::string driver = "xe";
+  bool integrated = false;
+};
+
+// GPUs on buses 1, 2, ..., each bound to its driver.
+Machine machine_with(const std::vector<Card>& cards) {
+  Machine machine;
+  machine.full = true;
+  machine.kernel_log.readable = true;
+  for (const auto& card : cards) {
+    const int index = static_cast<int>(machine.gpus.size());
+    PciDevice device;
+    device.address = {0, static_cast<std::uint8_t>(index + 1), 0, 0};
+    device.vendor_id = id_of(card.vendor);
+    device.class_code = 0x030000;
+    device.driver = card.driver;
+    device.is_gpu = true;
+    machine.pci.push_back(device);
+    Gpu gpu;
+    gpu.index = index;
+    gpu.vendor = card.vendor;
+    gpu.pci = device.address;
+    gpu.driver = card.driver;
+    gpu.integrated = card.integrated;
+    machine.gpus.push_back(gpu);
+  }
+  return machine;
+}
+
+// `error`: "" is open, "ENOENT" absent. `gpu` < 0: sysfs does not tell whose it is.
+void add_node(Machine& machine, const std::string& path, const std::string& error, int gpu = -1) {
+  DeviceNode node;
+  node.path = path;
+  node.exists = error != "ENOENT";
+  if (node.exists) {
+    node.mode = 0660;
+    node.gid = 109;
+    node.openable = error.empty();
+    if (!error.empty()) node.open_error = error;
+  }
+  if (gpu >= 0) node.pci = machine.gpus[static_cast<std::size_t>(gpu)].pci;
+  machine.nodes.push_back(node);
+}
+
+std::string outcome(const Machine& machine) {
+  std::string text;
+  for (const auto& finding : diagnose(machine)) {
+    if (finding.severity == Severity::info) continue;
+    text += finding.id;
+    for (const int gpu : finding.gpus) text += " " + std::to_string(gpu);
+    text += ";";
+  }
+  return text;
+}
+
+std::string uses(const Machine& machine) {
+  std::string text;
+  for (const auto& gpu : machine.gpus)
+    text += std::string(to_string(access_to(machine, gpu).use)) + ";";
+  return text;
+}
+
+const Card kXe{}, kI915{Vendor::intel, "i915"}, kIgpu{Vendor::intel, "i915", true},
+    kAmd{Vendor::amd, "amdgpu"}, kAmdIgpu{Vendor::amd, "amdgpu", true};
+
+TEST(GpuNodes, OneRuleHoldsForAllVendorsAndSurroundings) {
+  struct Case {
+    std::string what;
+    std::vector<Card> cards;
+    std::vector<std::string> render;  // the error of each GPU's render node
+    std::string runtime, expected, used;
+  };
+  const std::vector<Case> cases = {
+      {"all open", {kXe, kI915}, {"", ""}, "", "", "usable;usable;"},
+      {"no group, xe", {kXe}, {"EACCES"}, "", "device-node-permission 0;", "unusable;"},
+      {"no group, i915", {kI915}, {"EACCES"}, "", "device-node-permission 0;", "unusable;"},
+      {"no group, only graphics",
+       {kIgpu},
+       {"EACCES"},
+       "",
+       "device-node-permission 0;",
+       "unusable;"},
+      {"one of two closed",
+       {kXe, kXe},
+       {"", "EACCES"},
+       "",
+       "device-node-permission 1;",
+       "usable;unusable;"},
+      {"both closed",
+       {kIgpu, kXe},
+       {"EACCES", "EACCES"},
+       "",
+       "device-node-permission 0 1;",
+       "unusable;unusable;"},
+      {"spare graphics closed", {kIgpu, kXe}, {"EACCES", ""}, "", "", "not_ours;usable;"},
+      {"discrete closed, graphics open",
+       {kIgpu, kXe},
+       {"", "EACCES"},
+       "",
+       "device-node-permission 1;",
+       "usable;unusable;"},
+      {"group missing in a container",
+       {kXe},
+       {"EACCES"},
+       "docker",
+       "device-node-permission 0;",
+       "unusable;"},
+      {"nothing handed in",
+       {kXe, kXe},
+       {"ENOENT", "ENOENT"},
+       "docker",
+       "device-nodes-missing 0 1;",
+       "unusable;unusable;"},
+      {"one handed in", {kXe, kXe}, {"ENOENT", ""}, "podman", "", "not_ours;usable;"},
+      {"only the graphics handed in",
+       {kIgpu, kXe},
+       {"", "ENOENT"},
+       "docker",
+       "device-nodes-missing 1;",
+       "usable;unusable;"},
+      {"no node on a host", {kXe}, {"ENOENT"}, "", "device-nodes-missing 0;", "unusable;"},
+      {"one node of two on a host",
+       {kXe, kXe},
+       {"", "ENOENT"},
+       "",
+       "device-nodes-missing 1;",
+       "usable;unusable;"},
+      {"a volume, not a device", {kXe}, {"EPERM"}, "docker", "cgroup-revoked 0;", "unusable;"},
+      {"a job was given one", {kXe, kXe}, {"EPERM", ""}, "", "", "not_ours;usable;"},
+      {"a service was given none",
+       {kXe, kI915},
+       {"EPERM", "EPERM"},
+       "",
+       "cgroup-revoked 0 1;",
+       "unusable;unusable;"},
+  };
+  for (const auto& [what, cards, render, runtime, expected, used] : cases) {
+    auto machine = machine_with(cards);
+    if (!runtime.empty()) machine.container.runtime = runtime;
+    for (std::size_t i = 0; i < render.size(); ++i)
+      add_node(machine, "/dev/dri/renderD" + std::to_string(128 + i), render[i],
+               static_cast<int>(i));
+    EXPECT_EQ(outcome(machine), expected) << what;
+    EXPECT_EQ(uses(machine), used) << what;
+    if (render == std::vector<std::string>(render.size(), "ENOENT")) continue;
+    // Where sysfs does not place the nodes, they are in the order of the GPUs.
+    for (auto& node : machine.nodes) node.pci.reset();
+    EXPECT_EQ(outcome(machine), expected) << what << ", unplaced";
+  }
+}
+
+TEST(GpuNodes, RocmNeedsKfdAsWell) {
+  for (const auto& [kfd, render, runtime, expected] : std::vector<std::array<std::string, 4>>{
+           {"", "", "", ""},
+           {"EACCES", "", "", "device-node-permission 0;"},
+           {"", "EACCES", "", "device-node-permission 0;"},
+           {"ENOENT", "", "docker", "device-nodes-missing 0;"},
+           {"", "ENOENT", "kubernetes", "device-nodes-missing 0;"},
+           {"EPERM", "EPERM", "lxc", "cgroup-revoked 0;"}}) {
+    auto machine = machine_with({kAmd});
+    machine.amd.module_loaded = true;
+    if (!runtime.empty()) machine.container.runtime = runtime;
+    add_node(machine, "/dev/kfd", kfd);
+    add_node(machine, "/dev/dri/renderD128", render, 0);
+    EXPECT_EQ(outcome(machine), expected) << kfd << " " << render;
+  }
+  auto graphics = machine_with({kAmdIgpu});  // KFD may leave it out
+  graphics.amd.module_loaded = true;
+  add_node(graphics, "/dev/kfd", "ENOENT");
+  add_node(graphics, "/dev/dri/renderD128", "", 0);
+  EXPECT_EQ(outcome(graphics), "");
+  EXPECT_TRUE(reachable(graphics, graphics.gpus[0]));
+}
+
+TEST(GpuNodes, AHostWithoutRenderNodesAnywhereIsNotBlamed) {
+  auto machine = machine_with({kXe});  // the driver made none: the log says why
+  add_node(machine, "/dev/dri/card0", "");
+  EXPECT_EQ(outcome(machine), "");
+  machine.container.runtime = "docker";
+  EXPECT_EQ(outcome(machine), "device-nodes-missing 0;");
+}
+
+TEST(GpuNodes, AContainerWithAnotherVendorsGpuLacksNothing) {
+  auto machine = machine_with({kIgpu, kAmd});
+  machine.amd.module_loaded = true;
+  machine.container.runtime = "docker";
+  add_node(machine, "/dev/kfd", "");
+  add_node(machine, "/dev/dri/renderD128", "ENOENT", 0);
+  add_node(machine, "/dev/dri/renderD129", "", 1);
+  EXPECT_EQ(outcome(machine), "");
+  EXPECT_EQ(uses(machine), "not_ours;usable;");
+}
+
+TEST(GpuNodes, AContainerWithAmdGpusLacksNothingOfNvidias) {
+  auto machine = machine_with({{Vendor::nvidia, "nvidia"}, kAmd});
+  machine.nvidia.module_loaded = machine.amd.module_loaded = true;
+  machine.nvidia.nvml_outcome = machine.nvidia.cuda_outcome = "no_library";
+  machine.container.runtime = "docker";
+  add_node(machine, "/dev/kfd", "");
+  add_node(machine, "/dev/dri/renderD129", "", 1);
+  EXPECT_EQ(outcome(machine), "");
+  EXPECT_EQ(uses(machine), "not_ours;usable;");
+  machine.nodes[0].open_error = "EACCES";  // then nothing was given
+  machine.nodes[0].openable = false;
+  EXPECT_EQ(outcome(machine), "device-nodes-missing 0;device-node-permission 1;");
+}
+
+TEST(GpuNodes, ANodeWithAnotherMajorThanItsDriversIsStale) {
+  auto machine = machine_with({kAmd});
+  machine.amd.module_loaded = true;
+  add_node(machine, "/dev/kfd", "");
+  add_node(machine, "/dev/dri/renderD128", "", 0);
+  machine.nodes[0].device_major = 240;
+  machine.nodes[0].driver_major = 240;
+  EXPECT_EQ(outcome(machine), "");
+  machine.nodes[0].driver_major = 239;
+  EXPECT_EQ(outcome(machine), "device-node-stale 0;");
+  machine.amd.start = ApiStatus{"hsa_init()", 0, "HSA_STATUS_SUCCESS"};
+  EXPECT_EQ(outcome(machine), "");  // it works all the same
+}
+
+TEST(GpuNodes, MajorsAreThoseOfCharacterDevices) {
+  const auto majors = parse_char_majors(
+      "Character devices:\n  1 mem\n195 nvidia\n507 nvidia-uvm\nx y\n9 a b\n\n"
+      "Block devices:\n  8 sd\n507 kfd\n");
+  EXPECT_EQ(majors.size(), 3u);
+  EXPECT_EQ(majors.find("nvidia-uvm")->second, 507u);
+  EXPECT_EQ(majors.find("kfd"), majors.end());
+}
+
+}  // namespace
+}  // namespace gpuready
