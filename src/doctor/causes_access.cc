@@ -149,7 +149,7 @@ std::vector<Match> uvm_missing(const Facts& facts) {
 std::vector<Match> uvm_stale(const Facts& facts) {
   const auto& machine = facts.machine;
   if (!cuda_unknown(machine)) return {};
-  const auto fatal = log_hits(machine, {"uvm encountered global fatal error"});
+  const auto fatal = log_hits(machine, {"NVRM: ...uvm encountered global fatal error"});
   if (!fatal.empty() && fatal.back().line >= load_line(machine)) {
     Match match = all_nvidia(facts);
     match.title = "nvidia-uvm has met a fatal error";

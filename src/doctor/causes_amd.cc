@@ -71,7 +71,7 @@ std::vector<Match> kfd_missing(const Facts& facts) {
 std::vector<Match> atomics(const Facts& facts) {
   const auto devices = gpus_on_bus(facts.machine, Vendor::amd);
   std::vector<Match> matches;
-  for (const auto& hit : log_hits(facts.machine, {"PCI rejects atomics"})) {
+  for (const auto& hit : log_hits(facts.machine, {"amdgpu: ...PCI rejects atomics"})) {
     Match match;
     for (const auto* device : devices)  // the line gives vendor and device, not the address
       if (contains(hit.text, fmt::format("{:04x}:{:04x}", device->vendor_id, device->device_id))) {
