@@ -38,6 +38,15 @@ enum class Standing {
   chosen,  // somebody set it up so: what follows is no fault
 };
 
+// What must agree with the kernel log where nothing else proves a match. A line tells of a moment:
+// without this, it is a warning about the past and condemns no GPU.
+enum class Backing {
+  driven,  // a driver of the GPU's vendor is loaded, so what it logged since this boot is its word
+  on_bus,  // the device is on the bus
+  silent,  // the GPU does not run now (runs_now() of facts.h)
+  absent,  // no device is at the address
+};
+
 // One place where a cause was seen. Texts that are set replace the row's.
 struct Match {
   std::vector<int> gpus;  // empty, with `pci` empty: the whole machine
@@ -62,6 +71,7 @@ struct Cause {
   // cannot be filled is left out.
   std::string_view command;
   Remedy remedy = Remedy::mend;
+  Backing backing = Backing::driven;
   std::vector<std::string_view> explains;  // ids; "xid-79" for one Xid, "xid-*" for any
   std::vector<Match> (*match)(const Facts&) = nullptr;
 };

@@ -13,21 +13,21 @@ namespace gpuready::doctor {
 namespace {
 
 std::vector<Match> no_gsp(const Facts& facts) {
-  return refused(facts, {"does not include the required GPU"});
+  return refused(facts, {"NVRM: ...does not include the required GPU"});
 }
 
 std::vector<Match> needs_open(const Facts& facts) {
-  return refused(facts, {"requires use of the NVIDIA open kernel modules"});
+  return refused(facts, {"NVRM: ...requires use of the NVIDIA open kernel modules"});
 }
 
 std::vector<Match> legacy(const Facts& facts) {
-  return refused(facts, {"ignoring the legacy GPU", "Legacy drivers. Please"});
+  return refused(facts, {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"});
 }
 
 std::vector<Match> too_new(const Facts& facts) {
-  auto matches = refused(facts, {"in this system is not supported by the",
-                                 "GPU that is not supported by this driver"});
-  for (auto& match : refused(facts, {"vGPU host system is not supported"})) {
+  auto matches = refused(facts, {"NVRM: ...in this system is not supported by the",
+                                 "NVRM: ...GPU that is not supported by this driver"});
+  for (auto& match : refused(facts, {"NVRM: ...vGPU host system is not supported"})) {
     match.title = "The driver's build for vGPU hosts does not support this GPU";
     match.explanation =
         "This build of the driver hands out shares of GPUs to virtual machines, and this GPU "
@@ -48,8 +48,13 @@ std::optional<std::size_t> bar_without_address(const PciDevice& device) {
   return std::nullopt;
 }
 
+// "BAR 1: no space for [mem ...", since 6.10 "BAR 1 [mem ...]: can't assign; no space".
+const std::initializer_list<std::string_view> kNoRoom = {
+    "*: BAR * no space for", "*: BAR * failed to assign", "*: BAR * [mem size "};
+
 std::vector<Match> bad_bar(const Facts& facts) {
-  auto matches = refused(facts, {"This PCI I/O region assigned to your NVIDIA device is invalid"});
+  auto matches =
+      refused(facts, {"NVRM: ...This PCI I/O region assigned to your NVIDIA device is invalid"});
   for (const auto& device : facts.machine.pci) {
     const bool known = std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
       return !match.pci.empty() && same_slot(match.pci.front(), device.address);
@@ -64,7 +69,7 @@ std::vector<Match> bad_bar(const Facts& facts) {
     matches.push_back(std::move(match));
   }
   for (auto& match : matches)
-    for (const auto& hit : log_hits(facts.machine, {"no space for", "failed to assign"}))
+    for (const auto& hit : log_hits(facts.machine, kNoRoom))
       if (hit.pci && !match.pci.empty() && same_slot(*hit.pci, match.pci.front()) &&
           match.evidence.size() < 4)
         match.evidence.push_back(evidence("kernel log", hit.text));
@@ -73,11 +78,13 @@ std::vector<Match> bad_bar(const Facts& facts) {
 
 std::vector<Match> gsp_failed(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches = refused(
-      facts, {"Cannot initialize GSP firmware RM", "cannot bootstrap riscv/gsp",
-              "unexpected WPR2 already up", "failed to wait for GFW boot complete",
-              "RmFetchGspRmImages: No firmware image found", "GSP-RM proxy boot command failed"});
-  for (const auto& hit : log_hits(machine, {"/gsp_", "gsp.bin"}))
+  auto matches =
+      refused(facts, {"NVRM: ...Cannot initialize GSP firmware RM",
+                      "NVRM: ...cannot bootstrap riscv/gsp", "NVRM: ...unexpected WPR2 already up",
+                      "NVRM: ...failed to wait for GFW boot complete",
+                      "NVRM: ...RmFetchGspRmImages: No firmware image found",
+                      "NVRM: ...GSP-RM proxy boot command failed"});
+  for (const auto& hit : log_hits(machine, {"nvidia: Direct firmware load for nvidia/*/gsp*"}))
     for (auto& match : matches)
       if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
   const auto at_start = matches;
@@ -104,13 +111,13 @@ std::vector<Match> gsp_failed(const Facts& facts) {
 
 std::vector<Match> off_the_bus(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches = log_matches(machine, {"fallen off the bus"});
+  auto matches = log_matches(machine, {"NVRM: ...fallen off the bus"});
   // Where the driver never says so, its own calls fail with this code; a GPU without power stays in
   // D3cold; both wordings are the kernel's (drivers/pci/pci.c).
   for (auto& match :
-       refused(facts, {"Unable to change power state from D3cold to D0, device inaccessible",
-                       "can't change power state from D3cold to D0 (config space inaccessible)",
-                       "[NV_ERR_GPU_IS_LOST]"})) {
+       refused(facts, {"*: Unable to change power state from D3cold to D0, device inaccessible",
+                       "*: can't change power state from D3cold to D0 (config space inaccessible)",
+                       "NVRM: ...lost from the bus [NV_ERR_GPU_IS_LOST]"})) {
     const bool known = std::any_of(matches.begin(), matches.end(),
                                    [&](const Match& other) { return other.pci == match.pci; });
     if (!known) matches.push_back(std::move(match));
@@ -158,7 +165,7 @@ std::vector<Match> off_the_bus(const Facts& facts) {
 
 std::vector<Match> power_missing(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches = refused(facts, {"does not have the necessary power cables connected"});
+  auto matches = refused(facts, {"NVRM: ...does not have the necessary power cables connected"});
   for (const auto& gpu : machine.gpus) {
     Match match = about(gpu);
     if (gpu.vendor != Vendor::nvidia) continue;
@@ -218,7 +225,7 @@ std::vector<Match> reset_required(const Facts& facts) {
     matches.push_back(std::move(match));
   }
   // The driver's own calls fail with this code, and the line names no GPU.
-  const auto refusals = log_hits(facts.machine, {"[NV_ERR_RESET_REQUIRED]"});
+  const auto refusals = log_hits(facts.machine, {"NVRM: ...[NV_ERR_RESET_REQUIRED]"});
   if (matches.empty() && !refusals.empty() && refusals.back().line >= load_line(facts.machine)) {
     Match match;
     match.severity = Severity::warning;
@@ -277,6 +284,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Install the proprietary flavour of the same driver, of a branch that still "
                "supports this GPU (580 is the last for Maxwell to Volta).",
        .command = "{do:install-proprietary-driver}",
+       .backing = Backing::silent,
        .explains = kDeadGpu,
        .match = no_gsp},
       {.id = "open-module-required",
@@ -286,6 +294,7 @@ std::vector<Cause> adapter_causes() {
                       "proprietary flavour is installed.",
        .cure = "Install the open flavour of the same driver branch and reboot.",
        .command = "{do:install-open-driver}",
+       .backing = Backing::silent,
        .explains = dead_gpu_and({"gsp-failed"}),
        .match = needs_open},
       {.id = "legacy-gpu",
@@ -296,6 +305,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Install the legacy branch that the kernel log names (470 for Kepler, 580 for "
                "Maxwell to Volta).",
        .command = {},
+       .backing = Backing::silent,
        .explains = kDeadGpu,
        .match = legacy},
       {.id = "driver-too-old",
@@ -304,6 +314,7 @@ std::vector<Cause> adapter_causes() {
        .explanation = "The installed driver release does not know this GPU.",
        .cure = "Install a newer driver branch.",
        .command = "{do:upgrade-driver}",
+       .backing = Backing::silent,
        .explains = kDeadGpu,
        .match = too_new},
       {.id = "invalid-bar",
@@ -314,6 +325,7 @@ std::vector<Cause> adapter_causes() {
        .cure = "Turn on Above 4G Decoding and Resizable BAR in the firmware, or boot with "
                "pci=realloc; in a virtual machine, enlarge its 64-bit MMIO space.",
        .command = {},
+       .backing = Backing::silent,
        .explains = dead_gpu_and({"gsp-failed"}),
        .match = bad_bar},
       {.id = "power-cable-missing",
@@ -322,6 +334,7 @@ std::vector<Cause> adapter_causes() {
        .explanation = "The board reports that a power connector which it needs is without power.",
        .cure = "Switch the machine off and connect every power cable of the GPU.",
        .command = {},
+       .backing = Backing::silent,
        .explains = dead_gpu_and({"xid-54", "gsp-failed", "off-the-bus"}),
        .match = power_missing},
       {.id = "off-the-bus",
@@ -332,6 +345,7 @@ std::vector<Cause> adapter_causes() {
                "slot, then replace the GPU.",
        .command = "reboot",
        .remedy = Remedy::power_cycle,
+       .backing = Backing::silent,
        .explains =
            dead_gpu_and({"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
                          "pcie-fatal-error", "pcie-errors", "nvlink-down", "invalid-bar", "no-gpu",
@@ -346,6 +360,7 @@ std::vector<Cause> adapter_causes() {
                "reset the GPU or cut its power.",
        .command = "ls /lib/firmware/nvidia/{driver}/",
        .remedy = Remedy::reset,
+       .backing = Backing::silent,
        .explains = dead_gpu_and({"xid-*", "reset-required", "driver-hung", "probe-timed-out"}),
        .match = gsp_failed},
       {.id = "gpu-excluded",

@@ -33,7 +33,7 @@ std::optional<std::string> release_of(const std::string& module) {
 std::vector<Match> atomics(const Facts& facts) {
   const auto devices = gpus_on_bus(facts.machine, Vendor::amd);
   std::vector<Match> matches;
-  for (const auto& hit : log_hits(facts.machine, {"PCI rejects atomics"})) {
+  for (const auto& hit : log_hits(facts.machine, {"amdgpu: ...PCI rejects atomics"})) {
     Match match;
     for (const auto* device : devices)  // the line gives vendor and device, not the address
       if (contains(hit.text, fmt::format("{:04x}:{:04x}", device->vendor_id, device->device_id))) {

@@ -1,6 +1,5 @@
 // Which driver holds a GPU, and whether the right one could be loaded.
-// Lines: kernel/module/signing.c and security/lockdown of Linux ("Loading of ... is rejected");
-// kmod's "could not insert 'nvidia': Key was rejected by service".
+// Lines: kernel/module/signing.c and security/lockdown of Linux ("Loading of ... is rejected").
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -142,42 +141,13 @@ std::vector<Match> wrong_driver(const Facts& facts) {
   return matches;
 }
 
+// Which module it was, only programs say (modprobe, systemd), whose lines prove nothing.
 const std::initializer_list<std::string_view> kRejections = {
-    "Loading of module with unavailable key is rejected",
-    "Loading of unsigned module is rejected",
-    "Loading of module with unsupported crypto is rejected",
-    "unsigned module loading is restricted",
-    "Key was rejected by service",
-    "Required key not available",
+    "kernel: Loading of module with unavailable key is rejected",
+    "kernel: Loading of unsigned module is rejected",
+    "kernel: Loading of module with unsupported crypto is rejected",
+    "Lockdown: ...unsigned module loading is restricted",
 };
-
-// "could not insert 'nvidia'", "Failed to insert module 'vboxdrv'": the module that is named.
-std::string_view named_module(std::string_view line) {
-  const auto at = line.find("insert ");
-  if (at == line.npos) return {};
-  const auto open = line.find_first_of("'\"", at);
-  if (open == line.npos) return {};
-  const auto close = line.find_first_of("'\"", open + 1);
-  return close == line.npos ? std::string_view{} : line.substr(open + 1, close - open - 1);
-}
-
-// The kernel's own line names no module. Where modprobe names the rejected ones, and this vendor's
-// is not among them, it was another module.
-const LogHit* rejection_of(const std::vector<LogHit>& hits, const KernelDriver& driver) {
-  const LogHit* nameless = nullptr;
-  bool others = false;
-  for (const auto& hit : hits) {
-    const auto module = named_module(hit.text);
-    if (module.empty()) {
-      nameless = &hit;
-      continue;
-    }
-    for (const auto name : split(driver.names, " "))
-      if (module.starts_with(name)) return &hit;
-    others = true;
-  }
-  return others ? nullptr : nameless;
-}
 
 std::vector<Match> module_rejected(const Facts& facts) {
   const auto& machine = facts.machine;
@@ -185,12 +155,11 @@ std::vector<Match> module_rejected(const Facts& facts) {
   const auto hits = log_hits(machine, kRejections);
   for (const Vendor vendor : kDrivenVendors) {
     if (module_loaded(machine, vendor)) continue;
-    const auto* hit = rejection_of(hits, *kernel_driver(vendor));
-    if (!hit) continue;
+    if (hits.empty()) continue;
     for (const auto* device : without_driver(machine, vendor)) {
       if (device->driver) continue;
       Match match = about(machine, device->address);
-      match.evidence.push_back(evidence("kernel log", hit->text));
+      match.evidence.push_back(evidence("kernel log", hits.back().text));
       if (machine.system.secure_boot)
         match.evidence.push_back(
             evidence("/sys/firmware/efi/efivars/SecureBoot-*",
@@ -213,8 +182,9 @@ std::vector<Match> driver_absent(const Facts& facts) {
       for (const auto name : split(driver.names, " "))
         match.evidence.push_back(evidence(fmt::format("/sys/module/{}", name), "not loaded"));
       match.title = fmt::format("{} kernel module is not loaded", driver.people);
-      const auto hits = log_hits(machine, {"version magic", "disagrees about version of symbol",
-                                           "Exec format error", "Unknown symbol"});
+      const auto hits = log_hits(
+          machine,
+          {"*: version magic ", "*: disagrees about version of symbol ", "*: Unknown symbol "});
       for (const auto name : split(driver.names, " "))
         for (const auto& hit : hits)
           if (contains(hit.text, name) && match.evidence.size() < 4) {
@@ -281,12 +251,15 @@ std::vector<Cause> bind_causes() {
        .match = wrong_driver},
       {.id = "module-rejected",
        .severity = Severity::error,
-       .title = "The kernel rejected the GPU's kernel module",
+       .title = "The kernel rejected a kernel module, and the GPU's is not loaded",
        .explanation = "The module is not signed with a key that this kernel trusts; with Secure "
-                      "Boot on, such modules are refused.",
-       .cure = "Enrol the key that signed the module (asked for at the next boot), or install "
-               "modules that the distribution signed.",
+                      "Boot on, such modules are refused. The kernel does not say which module it "
+                      "was.",
+       .cure = "If the GPU's module is installed (modinfo finds it): enrol the key that signed it "
+               "(asked for at the next boot), or install modules that the distribution signed. If "
+               "not, install the driver.",
        .command = "mokutil --import /var/lib/dkms/mok.pub",
+       .backing = Backing::silent,
        .explains = kNoDriver,
        .match = module_rejected},
       {.id = "driver-not-loaded",

@@ -69,8 +69,9 @@ std::vector<Match> no_gpu(const Facts& facts) {
 
 // An address that a GPU's driver wrote about, and where no function is now.
 std::vector<LogHit> of_absent_gpus(const Machine& machine) {
-  auto hits = log_hits(machine, {"Initialized nvidia-drm", "NVRM: GPU ", "nvidia 0000:", "amdgpu 0",
-                                 "Initialized amdgpu", "xe 0", "Initialized xe"});
+  auto hits =
+      log_hits(machine, {"drm: Initialized nvidia-drm ", "NVRM: *", "nvidia: *", "amdgpu: *",
+                         "drm: Initialized amdgpu ", "xe: *", "drm: Initialized xe "});
   std::erase_if(hits, [&](const LogHit& hit) { return !hit.pci || pci_device(machine, *hit.pci); });
   return hits;
 }
@@ -81,8 +82,11 @@ std::vector<Match> gone_from_slot(const Machine& machine) {
   constexpr int kBusesBelow = 8;  // a switch of the board or of the machine between them
   std::vector<Match> matches;
   const auto absent = of_absent_gpus(machine);
-  for (const auto& down : log_hits(machine, {"): Link Down", "): Card not present"})) {
-    if (!down.pci || !contains(down.text, "pciehp")) continue;
+  for (const auto& down :
+       log_hits(machine, {"pcieport: pciehp: Slot(*): Link Down",
+                          "pcieport: pciehp: Slot(*): Card not present",
+                          "pciehp: Slot(*): Link Down", "pciehp: Slot(*): Card not present"})) {
+    if (!down.pci) continue;
     const LogHit* gone = nullptr;
     for (const auto& hit : absent) {
       const int below = hit.pci->bus - down.pci->bus;
@@ -178,6 +182,7 @@ std::vector<Cause> bus_causes() {
        .cure = "Where there should be one: reseat it and check its power, or pass it through to "
                "this virtual machine.",
        .command = {},
+       .backing = Backing::absent,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "expected-gpu-count"},
        .match = missing},

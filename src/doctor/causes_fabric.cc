@@ -35,7 +35,7 @@ std::vector<Match> switch_errors(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& log = machine.kernel_log.lines;
   std::map<std::tuple<std::optional<PciAddress>, SxidKind, int>, SwitchErrors> all;
-  for (std::size_t i = load_line(machine); i < log.size(); ++i) {
+  for (std::size_t i = past_until(machine); i < log.size(); ++i) {
     const auto event = parse_sxid(log[i].text);
     if (!event || event->kind == SxidKind::harmless) continue;
     auto& errors = all[{event->pci, event->kind, event->code}];

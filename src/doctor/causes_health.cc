@@ -8,6 +8,7 @@
 #include "base/vendor_codes.h"
 #include "doctor/facts.h"
 #include "doctor/kernel_signs.h"
+#include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
 
 namespace gpuready::doctor {
@@ -75,8 +76,9 @@ constexpr EccXid kEccXids[] = {
 // "amdgpu 0000:c3:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block"; newer
 // drivers write "N new uncorrectable hardware errors ..." (Linux, amdgpu_ras.c).
 bool tells_of_uncorrectable(std::string_view line) {
-  const auto at = line.find("uncorrectable hardware errors detected");
-  if (at == line.npos) return false;
+  constexpr std::string_view kTold = "amdgpu: ...uncorrectable hardware errors detected";
+  if (!says_any(line, {kTold})) return false;
+  const auto at = line.find(kTold.substr(kTold.find("...") + 3));
   const auto words = split(line.substr(0, at), " ");
   for (std::size_t back = 1; back <= 2 && back <= words.size(); ++back)
     if (const auto count = parse_uint(words[words.size() - back])) return *count > 0;
@@ -94,7 +96,7 @@ void add_ras_lines(const Machine& machine, const Gpu& gpu, bool fatal_only, Matc
   constexpr std::size_t kQuotes = 3;
   const auto cards = gpus_on_bus(machine, Vendor::amd).size();
   for (const auto& line : machine.kernel_log.lines) {
-    const bool fatal = contains(line.text, "ERREVENT_ATHUB_INTERRUPT");
+    const bool fatal = says_any(line.text, {"amdgpu: ...ERREVENT_ATHUB_INTERRUPT"});
     if (!fatal && (fatal_only || !tells_of_uncorrectable(line.text))) continue;
     const auto pci = pci_address_in(line.text);
     if (pci ? pci == gpu.pci : cards == 1)
@@ -243,8 +245,8 @@ constexpr std::string_view kHeatCure = "Check fans, airflow, dust and the room's
 // amdgpu's lines; it stops the machine where heat goes on.
 std::vector<Match> overheated(const Machine& machine) {
   std::vector<Match> matches;
-  for (const auto& hit :
-       log_hits(machine, {"GPU over temperature range", "Critical Temperature Fault"})) {
+  for (const auto& hit : log_hits(machine, {"amdgpu: ...GPU over temperature range",
+                                            "amdgpu: ...Critical Temperature Fault"})) {
     if (!hit.pci || pci_device(machine, *hit.pci) == nullptr) continue;
     Match match = about(machine, *hit.pci);
     if (!matches.empty() && matches.back().pci == match.pci) continue;
@@ -297,7 +299,7 @@ bool nvlink_failed(const Machine& machine, const Gpu& gpu) {
       machine.kernel_log.xids.begin(), machine.kernel_log.xids.end(), [&](const XidEvent& event) {
         if (!event.pci || !gpu.pci || !same_slot(*event.pci, *gpu.pci)) return false;
         return std::any_of(std::begin(kNvlink), std::end(kNvlink), [&](int code) {
-          const bool itself = event.code == code && !contains(event.line, "Nonfatal");
+          const bool itself = event.code == code && !is_nonfatal(event.line);
           return itself || (event.code == 45 &&
                             event.line.ends_with(fmt::format("caused by previous Xid {}", code)));
         });

@@ -33,7 +33,7 @@ std::vector<Match> mismatch(const Facts& facts) {
     match.evidence.push_back(evidence(*status));
   const bool starts = nvidia.nvml_start && nvidia.nvml_start->ok();
   if (!starts)
-    for (const auto& hit : log_hits(facts.machine, {"API mismatch"}))
+    for (const auto& hit : log_hits(facts.machine, {"NVRM: API mismatch: "}))
       if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", hit.text));
   // Without a driver's word: the versions themselves. A forward-compatible libcuda is meant to
   // differ.

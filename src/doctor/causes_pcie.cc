@@ -102,10 +102,13 @@ bool on_path_of(const Machine& machine, const PciAddress& place, const Match& ma
 bool recovered(const Machine& machine, const Match& match) {
   bool answers_all = true;
   for (const auto& address : match.pci) answers_all &= answers(machine, address);
-  auto hits = log_hits(machine, {"device recovery successful", "device recovery failed"});
+  auto hits = log_hits(machine, {"*: ...evice recovery successful", "*: ...evice recovery failed"});
   std::erase_if(
       hits, [&](const LogHit& hit) { return hit.pci && !on_path_of(machine, *hit.pci, match); });
-  return answers_all || (!hits.empty() && contains(hits.back().text, "successful"));
+  const bool logged = !hits.empty() && contains(hits.back().text, "successful");
+  return answers_all || (logged && std::ranges::all_of(match.pci, [&](const PciAddress& address) {
+                           return may_have_recovered(machine, address);
+                         }));
 }
 
 std::string place_text(const Machine& machine, const PciAddress& place) {
@@ -162,6 +165,9 @@ std::vector<Match> lesser(const Facts& facts) {
 // "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:17:00.0 ...", or with the driver's name in
 // front.
 std::optional<PciAddress> refused_by_iommu(std::string_view text) {
+  if (!says_any(text, {"DMAR: [", "AMD-Vi: Event logged [IO_PAGE_FAULT ",
+                       "*: AMD-Vi: Event logged [IO_PAGE_FAULT "}))
+    return std::nullopt;
   constexpr std::string_view kIntel = "Request device [", kAmd = "[IO_PAGE_FAULT device=";
   for (const auto before : {kIntel, kAmd}) {
     const auto at = text.find(before);
@@ -170,14 +176,14 @@ std::optional<PciAddress> refused_by_iommu(std::string_view text) {
     const std::string word(rest.substr(0, rest.find_first_of("] ")));
     return parse_pci_address(std::ranges::count(word, ':') == 1 ? "0000:" + word : word);
   }
-  return contains(text, "[IO_PAGE_FAULT ") ? pci_address_in(text) : std::nullopt;
+  return pci_address_in(text);
 }
 
 std::vector<Match> iommu_faults(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& lines = machine.kernel_log.lines;
   std::map<PciAddress, std::pair<Match, std::size_t>> by_gpu;
-  for (std::size_t i = load_line(machine); i < lines.size(); ++i) {
+  for (std::size_t i = past_until(machine); i < lines.size(); ++i) {
     const auto place = refused_by_iommu(lines[i].text);
     const auto* device = place ? pci_device(machine, *place) : nullptr;
     if (device == nullptr || !device->is_gpu) continue;
@@ -207,6 +213,7 @@ std::vector<Cause> pcie_causes() {
        .cure = "Reboot with a full power cycle; if it comes again, reseat the GPU and its riser, "
                "check retimers and power, then replace the GPU.",
        .command = "lspci -vvv -s {pci} | grep -E 'LnkSta|UESta|CESta'",
+       .backing = Backing::on_bus,
        .explains = {"pcie-errors"},
        .match = fatal},
       {.id = "pcie-errors",
@@ -217,6 +224,7 @@ std::vector<Cause> pcie_causes() {
        .cure = "Reseat the GPU and its riser; check cables, retimers and the slot, and try a lower "
                "link generation.",
        .command = "lspci -vvv -s {pci} | grep -E 'LnkSta|UESta|CESta'",
+       .backing = Backing::on_bus,
        .explains = {},
        .match = lesser},
       {.id = "iommu-fault",
@@ -227,6 +235,7 @@ std::vector<Cause> pcie_causes() {
        .cure = "Update the GPU's driver. If GPUs copy to each other directly, let the IOMMU pass "
                "addresses through (iommu=pt) or switch it off, and ACS of the switches too.",
        .command = {},
+       .backing = Backing::on_bus,
        .explains = {},
        .match = iommu_faults},
   };

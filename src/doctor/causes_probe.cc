@@ -53,7 +53,7 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
     match.evidence.push_back(proof);
     // Vulkan may fail in any vendor's driver, and is not how work reaches the GPU.
     if (is_vulkan) match.severity = Severity::warning;
-    for (const auto& hit : log_hits(machine, {"blocked for more than", "hung_task"}))
+    for (const auto& hit : log_hits(machine, {"kernel: INFO: task *:* blocked for more than "}))
       if (match.evidence.size() < 3 && !is_vulkan)
         match.evidence.push_back(evidence("kernel log", hit.text));
     matches.push_back(std::move(match));

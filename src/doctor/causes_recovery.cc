@@ -45,11 +45,9 @@ std::vector<Match> not_woken(const Facts& facts) {
   auto matches =
       stories_that(facts, [](const GpuStory& story, Match&) { return story.last == Step::asleep; });
   // NVIDIA's has no story: whether it answers is asked of NVML.
-  for (const auto& hit : log_hits(machine, {"PM: failed to resume"})) {
+  for (const auto& hit : log_hits(machine, {"nvidia: PM: failed to resume"})) {
     const auto* gpu = hit.pci ? pci_device(machine, *hit.pci) : nullptr;
-    if (gpu == nullptr || !hit.text.starts_with("nvidia ") || answers(machine, *hit.pci) ||
-        hit.line < load_line(machine))
-      continue;
+    if (gpu == nullptr || answers(machine, *hit.pci) || hit.line < load_line(machine)) continue;
     Match match = about(machine, *hit.pci);
     match.evidence.push_back(evidence("kernel log", hit.text));
     matches.push_back(std::move(match));
@@ -99,16 +97,18 @@ std::vector<Match> power_controller(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto gpus = gpus_on_bus(machine, Vendor::amd);
   std::vector<Match> matches;
-  const auto hits = log_hits(machine, {"SMU is in hanged state", "SMU: I'm not done with your",
-                                       "SMU is resumed successfully", "SMU is initialized success",
-                                       "[drm] Initialized amdgpu", ") succeeded!"});
+  const auto hits = log_hits(
+      machine, {"amdgpu: ...SMU is in hanged state", "amdgpu: ...SMU: I'm not done with your",
+                "amdgpu: ...SMU is resumed successfully", "amdgpu: ...SMU is initialized success",
+                "amdgpu: Initialized amdgpu ", "amdgpu: GPU reset(*) succeeded!"});
   for (const auto* gpu : gpus) {
     Match match = about(machine, gpu->address);
     for (const auto& hit : hits) {
       if (hit.pci ? *hit.pci != gpu->address : gpus.size() > 1) continue;
-      if (!contains(hit.text, "SMU is in hanged") && !contains(hit.text, "SMU: I'm not done"))
-        match.evidence.clear();
-      else if (match.evidence.size() < 2)
+      if (!says_any(hit.text,
+                    {"amdgpu: ...SMU is in hanged state", "amdgpu: ...SMU: I'm not done"})) {
+        if (may_have_recovered(machine, gpu->address)) match.evidence.clear();
+      } else if (match.evidence.size() < 2)
         match.evidence.push_back(evidence("kernel log", hit.text));
     }
     if (!match.evidence.empty()) matches.push_back(std::move(match));
@@ -119,25 +119,25 @@ std::vector<Match> power_controller(const Facts& facts) {
 // `file`: the driver had no firmware to load; which file is missing, the loader says.
 struct Firmware {
   Vendor vendor;
-  std::string_view line, more;
+  std::string_view pattern;
   bool file = false;
 };
 constexpr Firmware kFirmware[] = {
-    {Vendor::amd, "PSP load ", " failed"},
-    {Vendor::amd, "PSP firmware loading failed", ""},
-    {Vendor::amd, "PSP create ring failed", ""},
-    {Vendor::amd, "Failed to load psp firmware", "", true},
-    {Vendor::amd, "early_init of IP block <psp> failed", "", true},
-    {Vendor::amd, "sw_init of IP block <psp> failed -2", "", true},
-    {Vendor::amd, "of IP block <psp> failed", ""},
-    {Vendor::intel, "GuC initialization failed", ""},
-    {Vendor::intel, "GuC init failed", ""},
-    {Vendor::intel, "GuC load failed", ""},
-    {Vendor::intel, "GUC: load failed", ""},
-    {Vendor::intel, "Unsupported GuC", ""},
-    {Vendor::intel, "Failed to initialize uC", ""},
-    {Vendor::intel, "Enabling uc failed", ""},
-    {Vendor::intel, "GuC firmware", "fetch failed"},
+    {Vendor::amd, "amdgpu: PSP load * failed"},
+    {Vendor::amd, "amdgpu: ...PSP firmware loading failed"},
+    {Vendor::amd, "amdgpu: ...PSP create ring failed"},
+    {Vendor::amd, "amdgpu: ...Failed to load psp firmware", true},
+    {Vendor::amd, "amdgpu: ...early_init of IP block <psp> failed", true},
+    {Vendor::amd, "amdgpu: ...sw_init of IP block <psp> failed -2", true},
+    {Vendor::amd, "amdgpu: ...of IP block <psp> failed"},
+    {Vendor::intel, "*: ...GuC initialization failed"},
+    {Vendor::intel, "*: GuC init failed"},
+    {Vendor::intel, "*: GuC load failed"},
+    {Vendor::intel, "*: GUC: load failed"},
+    {Vendor::intel, "*: Unsupported GuC"},
+    {Vendor::intel, "*: ...Failed to initialize uC"},
+    {Vendor::intel, "*: ...Enabling uc failed"},
+    {Vendor::intel, "*: GuC firmware * fetch failed"},
 };
 
 bool given_up(const std::vector<GpuStory>& stories, const PciAddress& address) {
@@ -163,11 +163,10 @@ std::vector<Match> firmware_failed(const Facts& facts) {
       for (const auto& line : machine.kernel_log.lines) {
         const auto* fits =
             std::find_if(std::begin(kFirmware), std::end(kFirmware), [&](const Firmware& firmware) {
-              return firmware.vendor == vendor && contains(line.text, firmware.line) &&
-                     contains(line.text, firmware.more);
+              return firmware.vendor == vendor && says_any(line.text, {firmware.pattern});
             });
         const auto pci = pci_address_in(line.text);
-        no_file |= pci == device->address && contains(line.text, "Direct firmware load for");
+        no_file |= pci == device->address && says_any(line.text, {"*: Direct firmware load for"});
         if (fits == std::end(kFirmware)) continue;
         if (pci ? *pci != device->address : devices.size() > 1) continue;
         refused |= !fits->file;

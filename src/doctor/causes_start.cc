@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "doctor/facts.h"
+#include "machine/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -27,7 +28,7 @@ std::vector<Match> force_probe(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto* device : without_driver(machine, Vendor::intel)) {
     if (device->driver) continue;
-    auto hits = hits_at(machine, device->address, {"Your graphics device "});
+    auto hits = hits_at(machine, device->address, {"*: Your graphics device "});
     if (hits.empty()) continue;
     Match match = at_device(machine, *device);
     match.evidence.push_back(evidence("kernel log", hits.back().text));
@@ -50,8 +51,8 @@ std::vector<Match> firmware_missing(const Facts& facts) {
     for (const auto* device : without_driver(machine, vendor)) {
       if (device->driver) continue;
       auto hits = hits_at(machine, device->address,
-                          {"Direct firmware load for", "failed to load firmware",
-                           "firmware: failed to load", "Failed to load firmware"});
+                          {"*: Direct firmware load for", "*: ...failed to load firmware",
+                           "*: ...firmware: failed to load", "*: ...Failed to load firmware"});
       if (hits.empty()) continue;
       Match match = at_device(machine, *device);
       for (const auto& hit : hits)
@@ -100,32 +101,35 @@ struct StartReason {
   Remedy remedy = Remedy::mend;
 };
 constexpr StartReason kStartReasons[] = {
-    {"Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
+    {"NVRM: ...Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
      "Update the firmware; in a virtual machine, give the GPU a message-signalled interrupt "
      "(MSI)."},
-    {"failed to copy vbios to system memory", "The driver could not read the GPU's video BIOS.",
+    {"NVRM: ...failed to copy vbios to system memory",
+     "The driver could not read the GPU's video BIOS.",
      "In a virtual machine, hand in the GPU's ROM; on a laptop, switch the GPU on before its "
      "driver "
      "loads."},
-    {"request_mem_region failed", "Another driver holds the GPU's memory.",
+    {"NVRM: ...request_mem_region failed", "Another driver holds the GPU's memory.",
      "Update the driver, which takes the GPU over from the boot frame buffer. Or keep frame buffer "
      "drivers (nvidiafb, rivafb, nouveau, efifb) from the GPU, which takes the picture from the "
      "display until the driver runs."},
-    {"CPU does not support confidential compute",
+    {"NVRM: ...CPU does not support confidential compute",
      "The GPU is in confidential computing mode, and this machine is no confidential virtual "
      "machine.",
      "Switch the mode off on the host (gpu_admin_tools: --set-cc-mode=off), or hand the GPU to a "
      "confidential virtual machine."},
-    {"GPU will not be initialized. Replace this GPU",
+    {"amdgpu: ...GPU will not be initialized. Replace this GPU",
      "More memory pages of the GPU have gone bad than its driver accepts.",
      "Have the GPU replaced.", Remedy::replace},
-    {"invalid ip discovery binary",
+    {"amdgpu: ...invalid ip discovery binary",
      "The GPU does not give its driver the table of its own parts: its memory or its firmware is "
      "not up.",
      ""},
-    {"READY_TO_ACCESS_GPU", "The host's driver did not hand this virtual function to the guest.",
+    {"amdgpu: ...READY_TO_ACCESS_GPU",
+     "The host's driver did not hand this virtual function to the guest.",
      "Look at the host's driver of the GPU; start the virtual machine again."},
-    {"PCODE initialization timedout", "The GPU's power controller (pcode) did not get ready.", ""},
+    {"*: ...PCODE initialization timedout", "The GPU's power controller (pcode) did not get ready.",
+     ""},
 };
 
 // The first reason that is about this GPU, or names none. Lines before `first` are history.
@@ -149,12 +153,20 @@ void add_reason(const Machine& machine, std::size_t first, Match& match) {
     }
 }
 
+bool tells_why(std::string_view line) {
+  const auto message = parse_message(line);
+  const auto head = line.substr(0, line.size() - (message ? message->text.size() : 0));
+  return contains(head, "*ERROR*") ||
+         says_any(line, {"*: hw_init of IP block", "*: sw_init of IP block",
+                         "*: Unable to locate a BIOS ROM"});
+}
+
 // A GPU that NVIDIA's driver has bound is started when it is first used. causes_adapter.cc has the
 // rows for what its log gives as the reason.
 std::vector<Match> init_failed(const Facts& facts) {
   const auto& machine = facts.machine;
-  auto matches = refused(facts, {"RmInitAdapter failed", "rm_init_adapter failed",
-                                 "The NVIDIA probe routine failed for"});
+  auto matches = refused(facts, {"NVRM: ...RmInitAdapter failed", "NVRM: ...rm_init_adapter failed",
+                                 "NVRM: ...The NVIDIA probe routine failed for"});
   for (auto& match : matches) add_reason(machine, load_line(machine), match);
   const auto is_told = [&](const PciAddress& address) {
     return std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
@@ -164,8 +176,9 @@ std::vector<Match> init_failed(const Facts& facts) {
   for (const Vendor vendor : kDrivenVendors)
     for (const auto* device : without_driver(machine, vendor)) {
       if (device->driver || is_told(device->address)) continue;
-      auto hits = hits_at(machine, device->address,
-                          {"probe of ", "probe with driver ", "Fatal error during GPU init"});
+      auto hits =
+          hits_at(machine, device->address,
+                  {"*: probe of ", "*: probe with driver ", "*: ...Fatal error during GPU init"});
       std::erase_if(hits, [&](const LogHit& hit) {
         const auto names = split(kernel_driver(vendor)->names, " ");
         return hit.line < (vendor == Vendor::nvidia ? load_line(machine) : 0) ||
@@ -179,9 +192,8 @@ std::vector<Match> init_failed(const Facts& facts) {
       if (hits.empty()) continue;
       Match match = at_device(machine, *device);
       const auto& last = hits.back().text;
-      for (const auto& hit : log_hits(machine, {"hw_init of IP block", "sw_init of IP block",
-                                                "Unable to locate a BIOS ROM", "*ERROR*"}))
-        if (hit.pci == device->address && match.evidence.size() < 3)
+      for (const auto& hit : log_hits(machine, {"*: *"}))
+        if (hit.pci == device->address && match.evidence.size() < 3 && tells_why(hit.text))
           match.evidence.push_back(evidence("kernel log", hit.text));
       match.evidence.push_back(evidence("kernel log", last));
       for (const auto& error : kProbeErrors)
@@ -240,6 +252,7 @@ std::vector<Cause> start_causes() {
                       "it only when force_probe names it.",
        .cure = "Install a newer kernel.",
        .command = {},
+       .backing = Backing::silent,
        .explains = kNotStarted,
        .match = force_probe},
       {.id = "driver-firmware-missing",
@@ -249,6 +262,7 @@ std::vector<Cause> start_causes() {
        .cure = "Install the distribution's GPU firmware in a version that knows this GPU, rebuild "
                "the initramfs, and reboot.",
        .command = "{do:install-firmware} && {do:rebuild-initramfs}",
+       .backing = Backing::silent,
        .explains = not_started_and("gpu-init-failed"),
        .match = firmware_missing},
       {.id = "gpu-init-failed",
@@ -259,6 +273,7 @@ std::vector<Cause> start_causes() {
                "try another slot.",
        .command = {},
        .remedy = Remedy::power_cycle,
+       .backing = Backing::silent,
        .explains = kNotStarted,
        .match = init_failed},
       {.id = "driver-not-bound",

@@ -37,7 +37,7 @@ std::vector<Match> uvm_stale(const Facts& facts) {
   if (!cuda_unknown(machine)) return {};
   Match match = about_all(machine, Vendor::nvidia);
   match.evidence.push_back(evidence(*machine.nvidia.cuda_start));
-  const auto fatal = log_hits(machine, {"uvm encountered global fatal error"});
+  const auto fatal = log_hits(machine, {"NVRM: ...uvm encountered global fatal error"});
   if (!fatal.empty() && fatal.back().line >= load_line(machine)) {
     match.title = "nvidia-uvm has met a fatal error";
     match.explanation =

@@ -10,9 +10,12 @@
 #include "doctor/commands.h"
 #include "doctor/compare.h"
 #include "doctor/facts.h"
+#include "machine/kernel_drivers.h"
+#include "machine/pci_addresses.h"
 
 namespace gpuready {
 namespace {
+using doctor::Backing;
 using doctor::Cause;
 using doctor::Match;
 using doctor::Remedy;
@@ -49,7 +52,44 @@ std::optional<std::string> nonempty(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(std::string(text));
 }
 
+bool is_backed(const Machine& machine, Backing backing, const Match& match) {
+  const auto on_bus = [&](const PciAddress& address) {
+    return std::ranges::any_of(
+        machine.pci, [&](const PciDevice& device) { return same_slot(device.address, address); });
+  };
+  const auto runs = [&](const PciAddress& address) { return doctor::runs_now(machine, address); };
+  switch (backing) {
+    case Backing::driven:
+      return std::ranges::any_of(doctor::kDrivenVendors, [&](Vendor vendor) {
+        const auto of_vendor = [&](const PciAddress& address) {
+          const auto* device = doctor::pci_device(machine, address);
+          return device == nullptr || vendor_of(*device) == vendor;
+        };
+        return module_loaded(machine, vendor) && std::ranges::all_of(match.pci, of_vendor);
+      });
+    case Backing::on_bus:
+      return std::ranges::any_of(match.pci, on_bus);
+    case Backing::silent:
+      return match.pci.empty() || !std::ranges::all_of(match.pci, runs);
+    case Backing::absent:
+      return std::ranges::none_of(match.pci, on_bus);
+  }
+  return false;
+}
+
+void weigh_log(const Cause& cause, const Machine& machine, Match& match) {
+  const bool log_only = std::ranges::all_of(
+      match.evidence, [](const Evidence& item) { return item.source.starts_with("kernel log"); });
+  const auto severity = match.severity.value_or(cause.severity);
+  if (!log_only || severity != Severity::error || is_backed(machine, cause.backing, match)) return;
+  match.severity = Severity::warning;
+  match.standing = Standing::past;
+  match.explanation = match.explanation.value_or(std::string(cause.explanation)) +
+                      " Only the kernel log says so, and nothing else agrees with it now.";
+}
+
 Told told_of(const Cause& cause, Match match, const Machine& machine) {
+  weigh_log(cause, machine, match);
   Told told{.cause = &cause, .finding = {}};
   Finding& finding = told.finding;
   finding.id = match.id.value_or(std::string(cause.id));

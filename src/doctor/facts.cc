@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/vendor_codes.h"
 #include "machine/gpu_use.h"
+#include "machine/kernel_log.h"
 #include "value/vendors.h"
 
 namespace gpuready::doctor {
@@ -22,16 +23,16 @@ bool is_hex(char c) {
 // Lines of one message carry one time, or on older kernels times some microseconds apart; those
 // without times are told by the driver's prefix.
 bool same_message(const LogLine& a, const LogLine& b) {
-  if (!trim(a.text).starts_with("NVRM:") || !trim(b.text).starts_with("NVRM:")) return false;
+  if (!a.text.starts_with("NVRM:") || !b.text.starts_with("NVRM:")) return false;
   return !a.seconds || !b.seconds || std::abs(*a.seconds - *b.seconds) < 0.0005;
 }
 
 // "NVRM: GPU 0000:..." and "NVRM: The NVIDIA GPU ..." start a message; what follows goes on with
 // it.
 bool starts_message(const LogLine& line) {
-  const auto text = trim(line.text);
-  return contains(text, "NVRM: GPU") || contains(text, "NVRM: The NVIDIA") ||
-         contains(text, "NVRM: This PCI") || contains(text, "NVRM: Xid");
+  constexpr std::string_view kStarts[] = {"NVRM: GPU", "NVRM: The NVIDIA", "NVRM: This PCI",
+                                          "NVRM: Xid"};
+  return std::ranges::any_of(kStarts, [&](auto start) { return line.text.starts_with(start); });
 }
 }  // namespace
 
@@ -121,6 +122,20 @@ bool works(const Machine& machine, const Gpu& gpu) {
          std::ranges::find(kDrained, gpu.recovery_action.value_or("")) == std::end(kDrained);
 }
 
+bool runs_now(const Machine& machine, const PciAddress& address) {
+  const auto* device = pci_device(machine, address);
+  if (device != nullptr && vendor_of(*device) != Vendor::nvidia) return !unbound(*device);
+  return std::ranges::any_of(machine.gpus, [&](const Gpu& gpu) {
+    return gpu.pci && same_slot(*gpu.pci, address) && works(machine, gpu);
+  });
+}
+
+bool may_have_recovered(const Machine& machine, const PciAddress& address) {
+  const auto* device = pci_device(machine, address);
+  const bool asked = machine.nvidia.nvml_start && device && device->runtime_status != "suspended";
+  return runs_now(machine, address) || (device && !asked && !unbound(*device));
+}
+
 bool answers(const Machine& machine, const PciAddress& address) {
   return std::any_of(machine.gpus.begin(), machine.gpus.end(), [&](const Gpu& gpu) {
     return gpu.pci && same_slot(*gpu.pci, address) && answers(machine, gpu);
@@ -201,13 +216,18 @@ std::optional<PciAddress> pci_address_in(std::string_view text) {
   return std::nullopt;
 }
 
+bool says_any(std::string_view line, std::initializer_list<std::string_view> patterns) {
+  const auto message = parse_message(line);
+  return message && std::any_of(patterns.begin(), patterns.end(),
+                                [&](auto pattern) { return says(*message, pattern); });
+}
+
 std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::string_view> any) {
   const auto& log = machine.kernel_log.lines;
   std::vector<LogHit> hits;
   for (std::size_t i = 0; i < log.size(); ++i) {
     const auto& text = log[i].text;
-    if (std::none_of(any.begin(), any.end(), [&](auto part) { return contains(text, part); }))
-      continue;
+    if (!says_any(text, any)) continue;
     std::size_t first = i, last = i;
     while (first > 0 && i - first < kMessageLines && !starts_message(log[first]) &&
            same_message(log[first - 1], log[i]))
@@ -235,43 +255,61 @@ std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::
 }
 
 namespace {
-bool holds_any(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return contains(text, part); });
-}
-
 // What went wrong is logged first, without an address; that the start failed follows, with it.
 std::optional<PciAddress> next_failed_start(const Machine& machine, std::size_t line) {
   constexpr std::size_t kNear = 60;
   const auto& log = machine.kernel_log.lines;
   for (std::size_t i = line; i < log.size() && i < line + kNear; ++i) {
-    if (!holds_any(log[i].text, {"RmInitAdapter failed", "rm_init_adapter failed", "probe of ",
-                                 "probe with driver nvidia failed"}))
+    if (!says_any(log[i].text, {"NVRM: ...RmInitAdapter failed", "NVRM: ...rm_init_adapter failed",
+                                "nvidia: probe of ", "nvidia: probe with driver nvidia failed"}))
       continue;
     if (const auto address = pci_address_in(log[i].text)) return address;
   }
   return std::nullopt;
 }
+
+constexpr std::string_view kNvlinkLoads = "nvidia-nvlink: Nvlink Core is being initialized";
+constexpr std::string_view kDriverLoads = "NVRM: loading NVIDIA UNIX ";
+
+// The newest line that tells of a load tells of the module that is loaded now.
+bool names_loaded_version(const Machine& machine) {
+  const auto& version = machine.nvidia.module_version;
+  const auto& log = machine.kernel_log.lines;
+  const auto newest = std::find_if(
+      log.rbegin(), log.rend(), [](const LogLine& line) { return says(line.text, kDriverLoads); });
+  if (!machine.nvidia.module_loaded || !version || newest == log.rend()) return true;
+  const auto words = split(newest->text, " ");
+  return std::ranges::find(words, *version) != words.end();
+}
 }  // namespace
 
 std::size_t load_line(const Machine& machine) {
   const auto& log = machine.kernel_log.lines;
+  if (!names_loaded_version(machine)) return 0;
   // The GPUs are probed between these two lines.
-  for (const std::string_view part :
-       {"Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX"}) {
+  for (const auto part : {kNvlinkLoads, kDriverLoads}) {
     std::optional<std::size_t> newest;
     bool said = machine.nvidia.module_loaded;
     for (std::size_t i = log.size(); i > 0; --i) {
       const auto& text = log[i - 1].text;
-      said |= contains(text, "NVRM:");
-      if (!contains(text, part)) continue;
+      said |= says_any(text, {"NVRM: ...The NVIDIA probe routine", "NVRM: ...of the NVIDIA devices",
+                              "NVRM: ...No NVIDIA devices probed", "NVRM: ...No NVIDIA GPU found"});
+      if (!says(text, part)) continue;
       if (!newest) newest = i - 1;
-      // udev loads a module that fails again and again: the load that has not said anything yet
+      // udev loads a module that fails again and again: the load that has not said yet how it ended
       // does not make the one before it history.
       if (said) return i - 1;
     }
     if (newest) return *newest;
   }
   return 0;
+}
+
+std::size_t past_until(const Machine& machine) {
+  const bool all = std::ranges::all_of(
+      gpus_on_bus(machine, Vendor::nvidia),
+      [&](const PciDevice* device) { return may_have_recovered(machine, device->address); });
+  return all ? load_line(machine) : 0;
 }
 
 std::vector<Match> log_matches(const Machine& machine,
@@ -309,12 +347,12 @@ bool is_past(const Machine& machine, const XidEvent& event) {
     return line.seconds == event.seconds && line.text == event.line;
   });
   if (event.source != "kernel log" || at == log.rend()) return false;
+  if (event.pci && !may_have_recovered(machine, *event.pci)) return false;
   return std::any_of(log.rbegin(), at, [&](const LogLine& line) {
-    if (holds_any(line.text, {"Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX"}))
-      return true;
-    if (!contains(line.text, "): 154, ") || !contains(line.text, "to 0x0 (None)")) return false;
-    const auto recovered = pci_address_in(line.text);
-    return recovered && event.pci && same_slot(*recovered, *event.pci);
+    if (says_any(line.text, {kNvlinkLoads, kDriverLoads})) return true;
+    const auto other = parse_xid(line.text);
+    return other && other->code == 154 && line.text.ends_with("to 0x0 (None)") && event.pci &&
+           same_slot(*other->pci, *event.pci);
   });
 }
 

@@ -31,6 +31,11 @@ bool answers(const Machine& machine, const Gpu& gpu);
 bool answers(const Machine& machine, const PciAddress& address);
 // It answers, and the driver does not ask for a reset before it takes work again.
 bool works(const Machine& machine, const Gpu& gpu);
+// NVIDIA's driver answers for the GPU; AMD's or Intel's is bound to it.
+bool runs_now(const Machine& machine, const PciAddress& address);
+// What a line of the log says of a recovery counts only with this: the GPU runs now; or NVML was
+// not asked about it, since it sleeps, and its driver is bound.
+bool may_have_recovered(const Machine& machine, const PciAddress& address);
 // The first failed call about this GPU with this code, of NVML ("nvml") or the CUDA driver ("cu").
 const ApiStatus* failed_call(const Gpu& gpu, std::string_view library, int code);
 const ApiStatus* failed_start(const std::optional<ApiStatus>& start,
@@ -60,7 +65,10 @@ struct LogHit {
   std::optional<PciAddress> pci;  // of this line, else of its neighbours in the same message
   std::string text;               // joined with the lines that the message goes on with
 };
-// Every line that holds any of the texts. The driver writes long messages over several lines.
+// Whether a line is a driver's, the bus's or the kernel's message that begins as one of these
+// patterns says (machine/kernel_log.h).
+bool says_any(std::string_view line, std::initializer_list<std::string_view> patterns);
+// Every line that does. The driver writes long messages over several lines.
 std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::string_view> any);
 // One match for each GPU concerned, quoting at most two lines each. A line of NVIDIA's driver that
 // names no GPU is about the one whose failed start is logged next, else about the suspects. Lines
@@ -70,10 +78,12 @@ std::vector<Match> log_matches(const Machine& machine, std::initializer_list<std
 std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any);
 // The line at which NVIDIA's driver that runs now began to load; 0 when the log does not hold it.
 std::size_t load_line(const Machine& machine);
+// The same where every GPU of NVIDIA may have recovered, else 0: what was logged before is history.
+std::size_t past_until(const Machine& machine);
 std::optional<PciAddress> pci_address_in(std::string_view text);
 
 // From before the driver was last loaded, or before the GPU was last recovered (Xid 154 that tells
-// of no action any more).
+// of no action any more), and the GPU runs now.
 bool is_past(const Machine& machine, const XidEvent& event);
 // What an Xid says of the GPU now. `past`: is_past(), or its own traces (counters, pending flags,
 // recovery action) are known to be gone; or the GPU is another container's. `survived`: the kind

@@ -7,66 +7,75 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "machine/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
 
 struct Sign {
   Vendor vendor;
-  std::string_view text, more;  // both are in the line
+  std::string_view pattern;  // machine/kernel_log.h
   Step step;
 };
 // The first that fits counts.
 constexpr Sign kSigns[] = {
-    {Vendor::amd, "device lost from bus", "", Step::lost},
-    {Vendor::amd, "amdgpu", "from D3cold to D0, device inaccessible", Step::lost},
-    {Vendor::amd, "ERREVENT_ATHUB_INTERRUPT", "", Step::hung},  // a reset follows
-    {Vendor::amd, "timeout, but soft recovered", "", Step::recovered},
-    {Vendor::amd, " timeout, signaled seq=", "", Step::hung},
-    {Vendor::amd, "might be in an unrecoverable state", "", Step::hung},
-    {Vendor::amd, "MES might be in unrecoverable state", "", Step::hung},
-    {Vendor::amd, "GPU reset begin", "", Step::hung},
-    {Vendor::amd, "IB test failed on ", "", Step::hung},  // the driver's own first work
-    {Vendor::amd, "Guilty job already signaled, skipping HW reset", "", Step::recovered},
-    {Vendor::amd, "Ring ", " reset succeeded", Step::recovered},
-    {Vendor::amd, "GPU reset(", ") succeeded", Step::recovered},
-    {Vendor::amd, "GPU reset(", ") failed", Step::failed},
-    {Vendor::amd, "GPU reset end with ret", "", Step::failed},
-    {Vendor::amd, "GPU Recovery Failed", "", Step::failed},
-    {Vendor::amd, "amdgpu", "device wedged, needs recovery", Step::failed},
-    {Vendor::amd, "amdgpu", "device wedged, but recovered through reset", Step::recovered},
-    {Vendor::amd, "amdgpu_device_ip_resume failed", "", Step::asleep},
-    {Vendor::amd, "amdgpu ", "PM: failed to resume", Step::asleep},  // of the kernel itself
-    {Vendor::amd, "[drm] Initialized amdgpu", "", Step::started},
-    {Vendor::intel, "xe ", "from D3cold to D0, device inaccessible", Step::lost},
-    {Vendor::intel, "i915 ", "from D3cold to D0, device inaccessible", Step::lost},
-    {Vendor::intel, "xe ", "PM: failed to resume", Step::asleep},
-    {Vendor::intel, "i915 ", "PM: failed to resume", Step::asleep},
-    {Vendor::intel, "Xe has declared device", "as wedged", Step::wedged},
-    {Vendor::intel, "IOCTLs and executions are blocked", "", Step::wedged},
-    {Vendor::intel, "xe ", "device wedged, needs recovery", Step::wedged},
-    {Vendor::intel, "xe ", "device wedged, but recovered through reset", Step::recovered},
-    {Vendor::intel, "xe ", "urvivability mode enabled", Step::wedged},
+    {Vendor::amd, "amdgpu: ...device lost from bus", Step::lost},
+    {Vendor::amd, "amdgpu: Unable to change power state from D3cold to D0, device inaccessible",
+     Step::lost},
+    // A reset follows.
+    {Vendor::amd, "amdgpu: ...uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT)", Step::hung},
+    {Vendor::amd, "amdgpu: ... timeout, but soft recovered", Step::recovered},
+    {Vendor::amd, "amdgpu: ... timeout, signaled seq=", Step::hung},
+    {Vendor::amd, "amdgpu: ...might be in an unrecoverable state", Step::hung},
+    {Vendor::amd, "amdgpu: ...MES might be in unrecoverable state", Step::hung},
+    {Vendor::amd, "amdgpu: GPU reset begin", Step::hung},
+    {Vendor::amd, "amdgpu: ...IB test failed on ", Step::hung},  // the driver's own first work
+    {Vendor::amd, "amdgpu: ...Guilty job already signaled, skipping HW reset", Step::recovered},
+    {Vendor::amd, "amdgpu: Ring * reset succeeded", Step::recovered},
+    {Vendor::amd, "amdgpu: GPU reset(*) succeeded", Step::recovered},
+    {Vendor::amd, "amdgpu: GPU reset(*) failed", Step::failed},
+    {Vendor::amd, "amdgpu: ...GPU reset end with ret", Step::failed},
+    {Vendor::amd, "amdgpu: ...GPU Recovery Failed", Step::failed},
+    {Vendor::amd, "amdgpu: device wedged, needs recovery", Step::failed},
+    {Vendor::amd, "amdgpu: device wedged, but recovered through reset", Step::recovered},
+    {Vendor::amd, "amdgpu: ...amdgpu_device_ip_resume failed", Step::asleep},
+    {Vendor::amd, "amdgpu: PM: failed to resume", Step::asleep},  // of the kernel itself
+    {Vendor::amd, "amdgpu: Initialized amdgpu ", Step::started},
+    {Vendor::intel, "xe: Unable to change power state from D3cold to D0, device inaccessible",
+     Step::lost},
+    {Vendor::intel, "i915: Unable to change power state from D3cold to D0, device inaccessible",
+     Step::lost},
+    {Vendor::intel, "xe: PM: failed to resume", Step::asleep},
+    {Vendor::intel, "i915: PM: failed to resume", Step::asleep},
+    {Vendor::intel, "xe: CRITICAL: Xe has declared device * as wedged", Step::wedged},
+    {Vendor::intel, "xe: device wedged, needs recovery", Step::wedged},
+    {Vendor::intel, "xe: device wedged, but recovered through reset", Step::recovered},
+    {Vendor::intel, "xe: Survivability mode enabled", Step::wedged},
+    {Vendor::intel, "xe: * Survivability mode enabled", Step::wedged},
+    {Vendor::intel, "xe: * survivability mode enabled", Step::wedged},
     // The engine alone is reset, and only a failure of that goes further.
-    {Vendor::intel, "xe ", "Timedout job", Step::recovered},
-    {Vendor::intel, "xe ", "Engine reset:", Step::recovered},
-    {Vendor::intel, "xe ", "reset failed (", Step::failed},
-    {Vendor::intel, "xe ", "reset done", Step::recovered},
-    {Vendor::intel, "[drm] Initialized xe", "", Step::started},
-    {Vendor::intel, "i915", "device wedged, but recovered through reset", Step::recovered},
-    {Vendor::intel, "i915", "GPU recovery timed out, cancelling all in-flight rendering",
+    {Vendor::intel, "xe: Timedout job", Step::recovered},
+    {Vendor::intel, "xe: Engine reset:", Step::recovered},
+    {Vendor::intel, "xe: reset failed (", Step::failed},
+    {Vendor::intel, "xe: reset done", Step::recovered},
+    {Vendor::intel, "xe: Initialized xe ", Step::started},
+    {Vendor::intel, "i915: device wedged, but recovered through reset", Step::recovered},
+    {Vendor::intel, "i915: GPU recovery timed out, cancelling all in-flight rendering",
      Step::wedged},
-    {Vendor::intel, "i915", "Failed to reset chip", Step::wedged},
-    {Vendor::intel, "i915", "declaring it wedged", Step::wedged},
-    {Vendor::intel, "i915", "declaring wedged", Step::wedged},
-    {Vendor::intel, "i915", "GPU wedged", Step::wedged},
-    {Vendor::intel, "i915", "device wedged", Step::wedged},
-    {Vendor::intel, "GPU HANG: ecode", "", Step::recovered},
+    {Vendor::intel, "i915: Failed to reset chip", Step::wedged},
+    {Vendor::intel, "i915: Failed to initialize GPU, declaring", Step::wedged},
+    {Vendor::intel, "i915: failed to re-initialize GPU, declaring", Step::wedged},
+    {Vendor::intel, "i915: Failed to idle engines, declaring", Step::wedged},
+    {Vendor::intel, "i915: GPU hanging too fast, declaring", Step::wedged},
+    {Vendor::intel, "i915: device wedged, needs recovery", Step::wedged},
+    {Vendor::intel, "i915: GPU HANG: ecode ", Step::recovered},
 };
 
 const Sign* sign_of(std::string_view line) {
+  const auto message = parse_message(line);
+  if (!message) return nullptr;
   for (const auto& sign : kSigns)
-    if (contains(line, sign.text) && contains(line, sign.more)) return &sign;
+    if (says(*message, sign.pattern)) return &sign;
   return nullptr;
 }
 
@@ -104,8 +113,16 @@ std::vector<GpuStory> gpu_stories(const Machine& machine) {
       return known.vendor == sign->vendor && known.pci == pci;
     });
     if (story == stories.end())
-      story = stories.insert(stories.end(), {sign->vendor, pci, Step::started, 0, {}});
-    const bool begins = !is_bad(story->last) && sign->step != Step::started;
+      story = stories.insert(stories.end(), {sign->vendor, pci, Step::started, 0, {}, {}});
+    const bool ends_trouble = sign->step == Step::started || sign->step == Step::recovered;
+    if (ends_trouble && is_bad(story->last) && !(pci && may_have_recovered(machine, *pci)))
+      continue;
+    // A driver tells of one recovery in several lines.
+    constexpr double kSameTroubleSeconds = 2;
+    const bool goes_on = sign->step == Step::recovered && story->seen && log[i].seconds &&
+                         *log[i].seconds - *story->seen < kSameTroubleSeconds;
+    const bool begins = !is_bad(story->last) && sign->step != Step::started && !goes_on;
+    story->seen = log[i].seconds;
     // A reset that failed stays failed until the GPU is recovered, and so does waking: what hangs
     // after it adds nothing.
     const bool down = story->last == Step::failed || story->last == Step::asleep;

@@ -27,6 +27,7 @@ struct GpuStory {
   Step last = Step::recovered;
   std::size_t hangs = 0;            // that began, as far as the log goes back
   std::vector<std::string> quotes;  // of the last trouble: how it began, and how it ended
+  std::optional<double> seen;       // when the last line was logged
 };
 
 // One for each GPU that such lines are about.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "machine/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -52,22 +53,23 @@ std::optional<ErrorLine> containment(std::string_view text) {
 }
 
 std::optional<ErrorLine> parse_error(std::string_view text) {
-  constexpr std::string_view kBusError = "PCIe Bus Error: severity=", kReport = "AER: ";
-  if (const auto at = text.find(kBusError); at != text.npos) {
-    const auto gravity = gravity_in(text.substr(at + kBusError.size()));
-    const auto address = pci_address_in(text.substr(0, at));
+  const auto message = parse_message(text);
+  if (!message) return std::nullopt;
+  const auto head = text.substr(0, text.size() - message->text.size());
+  const auto report = after_prefix(message->text, "AER: ");
+  auto rest = report.value_or(message->text);
+  if (const auto error = after_prefix(rest, "PCIe Bus Error: severity=")) {
+    const auto gravity = gravity_in(*error);
+    const auto address = pci_address_in(head);
     if (gravity && address) return ErrorLine{*address, *gravity, true};
     return std::nullopt;
   }
-  if (contains(text, "DPC: ")) return containment(text);
-  const auto at = text.find(kReport);
-  if (at == text.npos || !contains(text, " received")) return std::nullopt;
-  auto rest = text.substr(at + kReport.size());
+  if (rest.starts_with("DPC: ")) return containment(text);
+  if (!report || !contains(rest, " received")) return std::nullopt;
   if (const auto more = after_prefix(rest, "Multiple ")) rest = *more;
   const auto gravity = gravity_in(rest);
   auto source = last_address_in(rest);
-  if (const auto port = pci_address_in(text.substr(0, at)); !source && port)
-    source = requester_in(rest, *port);
+  if (const auto port = pci_address_in(head); !source && port) source = requester_in(rest, *port);
   if (gravity && source) return ErrorLine{*source, *gravity, false};
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "machine/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
@@ -53,9 +54,10 @@ std::optional<int> take_number(std::string_view& text) {
 
 std::optional<Sxid> parse_sxid(std::string_view line) {
   constexpr std::string_view kStart = "SXid (PCI:";
-  const auto start = line.find(kStart);
-  if (start == line.npos) return std::nullopt;
-  auto rest = line.substr(start + kStart.size());
+  const auto message = parse_message(line);
+  if (!message || !message->writer.starts_with("nvidia-nvswitch")) return std::nullopt;
+  if (!message->text.starts_with(kStart)) return std::nullopt;
+  auto rest = message->text.substr(kStart.size());
   const auto close = rest.find("): ");
   if (close == rest.npos) return std::nullopt;
   Sxid event;

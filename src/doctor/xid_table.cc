@@ -591,6 +591,11 @@ std::string_view describe(XidAction action) {
   return "unknown";
 }
 
+bool is_nonfatal(std::string_view line) {
+  const auto nonfatal = line.rfind("Nonfatal"), fatal = line.rfind(" Fatal");
+  return nonfatal != line.npos && (fatal == line.npos || fatal < nonfatal);
+}
+
 Severity xid_severity(int code, std::string_view line) {
   const auto* entry = find_xid(code);
   if (!entry) return Severity::warning;
@@ -598,7 +603,7 @@ Severity xid_severity(int code, std::string_view line) {
   if (entry->code == 154 && contains(line, "(None)") && line.rfind("(None)") > line.rfind(" to "))
     return Severity::info;
   if (entry->code >= 144 && entry->code <= 150) {
-    if (contains(line, "Nonfatal")) return Severity::warning;
+    if (is_nonfatal(line)) return Severity::warning;
     if (contains(line, " Fatal")) return Severity::error;
   }
   if (entry->klass == XidClass::application || entry->klass == XidClass::informational)

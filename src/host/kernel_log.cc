@@ -46,13 +46,48 @@ std::size_t caller_length(std::string_view line) {
 }
 
 void append_lines(std::string_view time, std::string_view text, std::string& log) {
-  if (text.empty()) return;
   for (const auto line : lines(text)) {
     log += time;
     log += ' ';
     log += line;
     log += '\n';
   }
+}
+
+// The kernel's own messages have facility 0. What programs write to /dev/kmsg gets another one,
+// whatever they ask for (devkmsg_write() of the kernel).
+bool is_kernels(std::uint64_t priority) { return priority >> 3 == 0; }
+
+std::string_view last_time(std::string_view log) {
+  if (log.empty()) return {};
+  const auto start = log.rfind('\n', log.size() - 2) + 1;  // npos + 1 is 0
+  return log.substr(start, log.find(' ', start) - start);
+}
+
+// Lines with one time are one record, so records of one microsecond get further digits.
+std::string time_of_record(std::uint64_t us, std::string_view log) {
+  const auto time = fmt::format("{}.{:06}", us / 1'000'000, us % 1'000'000);
+  const auto last = last_time(log);
+  if (!last.starts_with(time)) return time;
+  return fmt::format("{}{:03}", time, parse_uint(last.substr(time.size())).value_or(0) + 1);
+}
+
+// "0000:17:00.0" of "nvidia 0000:17:00.0: text", as dev_printk() begins what it writes.
+std::string_view pci_name_in_head(std::string_view text) {
+  const auto space = text.find(' ');
+  if (space == text.npos) return {};
+  const auto name = text.substr(space + 1, text.find(": ", space) - space - 1);
+  const auto size = name.size();
+  const bool is_address = size >= 12 && size <= 16 && name[size - 2] == '.' &&
+                          name[size - 5] == ':' && name[size - 8] == ':';
+  return is_address ? name : std::string_view{};
+}
+
+// A message that begins with a PCI device comes from the device's driver only if the record's own
+// dictionary names the device as well: a program's name may look like one.
+bool names_its_device(std::string_view text, std::string_view dictionary) {
+  const auto name = pci_name_in_head(text);
+  return name.empty() || contains(dictionary, fmt::format("DEVICE=+pci:{}\n", name));
 }
 
 // Error 0 when the log was read to its end.
@@ -85,7 +120,7 @@ int read_syslog(std::string& log) {
   if (got < 0) return errno;
   text.resize(static_cast<std::size_t>(got));
   log = kernel_log_from_syslog(text);
-  return 0;
+  return log.empty() && got > 0 ? ENODATA : 0;  // printk.time is off
 }
 
 }  // namespace
@@ -95,28 +130,34 @@ void append_kmsg_record(std::string_view record, std::string& log) {
   if (head_end == std::string_view::npos) return;
   const auto fields = split(record.substr(0, head_end), ",");
   if (fields.size() < 3) return;
-  const auto us = parse_uint(fields[2]);
-  if (!us) return;
-  auto text = record.substr(head_end + 1);
-  text = text.substr(0, text.find('\n'));
-  append_lines(fmt::format("{}.{:06}", *us / 1'000'000, *us % 1'000'000), unescaped(text), log);
+  const auto priority = parse_uint(fields[0]), us = parse_uint(fields[2]);
+  if (!priority || !us || !is_kernels(*priority)) return;
+  const auto rest = record.substr(head_end + 1);
+  const auto end = std::min(rest.find('\n'), rest.size());
+  const auto text = rest.substr(0, end);
+  if (text.empty() || !names_its_device(text, rest.substr(end))) return;
+  // Kernels before 4.10 give what continues a message as records of their own.
+  const bool continues = fields.size() > 3 && fields[3].starts_with('+') && !log.empty();
+  const std::string time(continues ? last_time(log) : time_of_record(*us, log));
+  append_lines(time, unescaped(text), log);
 }
 
 std::string kernel_log_from_syslog(std::string_view text) {
   std::string log;
   log.reserve(text.size());
   for (auto line : lines(text)) {
-    if (line.starts_with('<')) line.remove_prefix(std::min(line.find('>') + 1, line.size()));
-    std::string_view time = "0.000000";
-    if (const auto close = line.find(']'); line.starts_with('[') && close != line.npos) {
-      const auto inside = trim(line.substr(1, close - 1));
-      if (parse_double(inside)) {
-        time = inside;
-        line.remove_prefix(close + 1);
-        if (line.starts_with(' ')) line.remove_prefix(1);
-        line.remove_prefix(caller_length(line));
-      }
+    if (line.starts_with('<')) {
+      const auto close = std::min(line.find('>'), line.size() - 1);
+      if (!is_kernels(parse_uint(line.substr(1, close - 1)).value_or(0))) continue;
+      line.remove_prefix(close + 1);
     }
+    const auto close = line.find(']');
+    if (!line.starts_with('[') || close == line.npos) continue;
+    const auto time = trim(line.substr(1, close - 1));
+    if (!parse_double(time)) continue;
+    line.remove_prefix(close + 1);
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    line.remove_prefix(caller_length(line));
     append_lines(time, line, log);
   }
   return log;

@@ -76,6 +76,9 @@ struct RedactionRules {
   std::function<bool(std::string_view folder, std::string_view name)> listed;
   // Nothing: the line is left out.
   std::function<std::optional<std::string>(std::string_view text)> kernel_log_line;
+  // Whether a record that begins with this line is believed: without its first line, the rest of
+  // another would look like one.
+  std::function<bool(std::string_view text)> begins_record;
 };
 // Leaves out what no rule reads, then replaces what identifies a machine, its users and its place
 // (pseudonyms.h): the same secret becomes the same substitute everywhere, so joins still hold.

@@ -211,11 +211,18 @@ class Rewriter {
   std::string kept_lines(std::string_view log) const {
     if (!rules_.kernel_log_line) return std::string(log);
     std::string out;
+    std::string_view record;  // the time of the one that is being read: host/kernel_log.h
+    bool begun = false;
     for (const auto line : lines(log)) {
       const auto space = line.find(' ');  // "<seconds> text"
       if (space == line.npos) continue;
-      if (const auto kept = rules_.kernel_log_line(line.substr(space + 1)))
-        out += std::string(line.substr(0, space + 1)) + *kept + '\n';
+      const auto time = line.substr(0, space);
+      const auto text = line.substr(space + 1);
+      if (time != record || parse_double(time) == 0)
+        begun = !rules_.begins_record || rules_.begins_record(text);
+      record = time;
+      const auto kept = begun ? rules_.kernel_log_line(text) : std::nullopt;
+      if (kept) out += std::string(time) + ' ' + *kept + '\n';
     }
     return out;
   }

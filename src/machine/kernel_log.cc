@@ -28,7 +28,6 @@ constexpr std::string_view kTopics[] = {
     "PM: suspend",
     "PM: hibernation",
     "PM: Waking up",
-    "Key was rejected by service",
     "Loading of module with unsupported crypto",
     "PKCS#7",
     "module verification failed",
@@ -47,27 +46,39 @@ constexpr std::string_view kTopics[] = {
     "change power state",
     "; giving up",
     "blocked for more than",
-    "systemd[1]: Reload",
     "dxgk",
-    "IOCTLs and executions are blocked",  // a line of its own in xe's message
     "GPU HANG",
     "nvgpu",
-    "Exec format error",
 };
 // "no space for" and the like of devices that are no GPU are kept too: a line is short.
 
 struct Parsed {
-  std::string_view text;
+  std::string_view text, time;
   std::optional<double> seconds;
 };
 
 Parsed split_time(std::string_view line) {
   const auto space = line.find(' ');
-  if (space == line.npos) return {line, std::nullopt};
-  auto stamp = line.substr(0, space);
-  if (const auto seconds = parse_double(stamp)) return {trim(line.substr(space + 1)), seconds};
-  return {line, std::nullopt};
+  if (space == line.npos) return {line, {}, std::nullopt};
+  const auto time = line.substr(0, space);
+  if (const auto seconds = parse_double(time)) return {trim(line.substr(space + 1)), time, seconds};
+  return {line, {}, std::nullopt};
 }
+
+// Those whose messages begin "NAME: ". Of devices any driver may write.
+constexpr std::string_view kWriters[] = {"NVRM",       "nvidia",     "nvidia-nvlink",
+                                         "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
+                                         "nvidia_drm", "nouveau",    "amdgpu",
+                                         "amdkfd",     "kfd",        "radeon",
+                                         "i915",       "xe",         "nvgpu",
+                                         "dxgk",       "hv_vmbus",   "DMAR",
+                                         "AMD-Vi",     "PM",         "ACPI",
+                                         "Lockdown",   "PKCS#7",     "secureboot",
+                                         "vfio_pci",   "vfio-pci",   "drm"};
+// Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
+constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
+// The kernel's messages that name no writer.
+constexpr std::string_view kNameless[] = {"INFO: task ", "Loading of ", "Secure boot ", "arm-smmu"};
 
 constexpr std::size_t kLineMax = 2000;  // of a line; the kernel's own records have at most 1024
 constexpr std::size_t kKindMax = 200;
@@ -103,32 +114,177 @@ std::size_t number_length(std::string_view text) {
   while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
   return digits;
 }
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// "GT0: " and the like.
+bool take_numbered(std::string_view& text, std::string_view name, std::string_view end) {
+  if (!text.starts_with(name)) return false;
+  const auto digits = text.find_first_not_of("0123456789", name.size());
+  if (digits == text.npos || digits == name.size() || !text.substr(digits).starts_with(end))
+    return false;
+  text.remove_prefix(digits + end.size());
+  return true;
+}
+
+// "[drm] " or "[drm:function [module]] "; the module, or "drm".
+std::optional<std::string_view> take_drm(std::string_view& text) {
+  if (take(text, "[drm] ")) return "drm";
+  if (!text.starts_with("[drm:")) return std::nullopt;
+  const auto close = text.find("] ");
+  if (close == text.npos) return std::nullopt;
+  const auto open = text.substr(0, close).rfind(" [");
+  std::string_view module = "drm";
+  if (open != text.npos && open > 0 && text[close - 1] == ']')
+    module = text.substr(open + 2, close - open - 3);
+  text.remove_prefix(close + 2);
+  return module;
+}
+
+// What drivers put between the device and the message.
+void take_tags(std::string_view& text) {
+  for (bool any = true; any;) {
+    any = take(text, "amdgpu: ") || take(text, "kfd: ") || take_drm(text) ||
+          take(text, "*ERROR* ") || take(text, "[Hardware Error]: ") ||
+          take_numbered(text, "Tile", ": ") || take_numbered(text, "GT", ": ") ||
+          take_numbered(text, "{", "}[Hardware Error]: ") || take_numbered(text, "{", "}");
+  }
+}
+
+// Of a driver: no punctuation of a message whose text goes on with a device.
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+// "nvidia 0000:17:00.0: text", as dev_printk() of the kernel writes it.
+std::optional<LogMessage> of_device(std::string_view line) {
+  const auto space = line.find(' ');
+  if (space == line.npos || !is_name(line.substr(0, space))) return std::nullopt;
+  auto rest = line.substr(space + 1);
+  const auto length = address_length(rest);
+  if (length == 0) return std::nullopt;
+  rest.remove_prefix(length);
+  // Slots' services are devices of their own: "0000:00:1c.0:pcie004".
+  if (rest.starts_with(":pcie")) rest.remove_prefix(std::min(rest.find(": "), rest.size()));
+  if (!take(rest, ": ")) return std::nullopt;
+  take_tags(rest);
+  return LogMessage{line.substr(0, space), rest};
+}
+
+std::optional<LogMessage> of_writer(std::string_view line) {
+  const auto colon = line.find(": ");
+  const auto writer = line.substr(0, colon);
+  if (colon == line.npos || contains(writer, " ")) return std::nullopt;
+  const bool known =
+      std::ranges::find(kWriters, writer) != std::end(kWriters) ||
+      std::ranges::any_of(kWriterFamilies, [&](auto name) { return writer.starts_with(name); });
+  if (!known) return std::nullopt;
+  auto rest = line.substr(colon + 2);
+  take_tags(rest);
+  return LogMessage{writer, rest};
+}
+
+// "NVRM: GPU 0000:17:00.0: text", "NVRM: GPU0 text"; debug builds leave out the first colon.
+std::optional<LogMessage> of_nvrm(std::string_view line) {
+  if (!take(line, "NVRM: ")) {
+    const bool debug = take(line, "NVRM ") && line.find(": ") < line.find(' ');
+    if (!debug) return std::nullopt;
+  }
+  auto rest = line;
+  if (!take_numbered(rest, "GPU", " ") && take(rest, "GPU ")) {
+    const auto length = address_length(rest);
+    rest.remove_prefix(length);
+    if (length == 0 || !take(rest, ": ")) rest = line;
+  }
+  return LogMessage{"NVRM", rest};
+}
+
+// What netfilter logs begins as somebody chose, up to 127 characters, and goes on like this.
+bool is_of_netfilter(std::string_view line) {
+  return contains(line, "IN=") && contains(line, " OUT=");
+}
+
+bool fits(std::string_view text, std::string_view pattern) {
+  if (pattern.starts_with("...")) return contains(text, pattern.substr(3));
+  for (; !pattern.empty(); pattern.remove_prefix(1)) {
+    if (pattern.front() == '*') {
+      const auto run = std::min(text.find(' '), text.size());
+      for (std::size_t length = 0; length <= run; ++length)
+        if (fits(text.substr(length), pattern.substr(1))) return true;
+      return false;
+    }
+    if (text.empty() || text.front() != pattern.front()) return false;
+    text.remove_prefix(1);
+  }
+  return true;
+}
 }  // namespace
+
+std::optional<LogMessage> parse_message(std::string_view line) {
+  if (const auto message = of_nvrm(line)) return message;
+  if (const auto message = of_device(line)) return message;
+  if (auto rest = line; const auto module = take_drm(rest)) {
+    take_tags(rest);
+    return LogMessage{*module, rest};
+  }
+  if (auto rest = line; take(rest, "kfd kfd: ") || take(rest, "misc dxg: ")) {
+    take_tags(rest);
+    return LogMessage{line.substr(0, line.find(' ')) == "kfd" ? "amdgpu" : "dxg", rest};
+  }
+  if (auto rest = line; take_numbered(rest, "{", "}[Hardware Error]:"))
+    return LogMessage{"[Hardware Error]", rest};
+  for (const auto start : kNameless)
+    if (line.starts_with(start)) return LogMessage{"kernel", line};
+  return of_writer(line);
+}
+
+bool begins_record(std::string_view line) { return parse_message(line) && !is_of_netfilter(line); }
+
+bool says(const LogMessage& message, std::string_view pattern) {
+  const auto colon = pattern.find(": ");
+  const auto writer = pattern.substr(0, colon);
+  constexpr std::string_view kDrmDrivers[] = {"amdgpu", "i915", "xe"};
+  const bool is_theirs =
+      writer == "*" || writer == message.writer ||
+      (message.writer == "drm" && std::ranges::find(kDrmDrivers, writer) != std::end(kDrmDrivers));
+  return is_theirs && fits(message.text, pattern.substr(colon + 2));
+}
+
+bool says(std::string_view line, std::string_view pattern) {
+  const auto message = parse_message(line);
+  return message && says(*message, pattern);
+}
 
 bool is_about_gpus(std::string_view line) {
   return std::any_of(std::begin(kTopics), std::end(kTopics),
-                     [&](std::string_view topic) { return contains(line, topic); });
+                     [&](std::string_view topic) { return contains(line, topic); }) &&
+         parse_message(line);
 }
 
 std::optional<XidEvent> parse_xid(std::string_view line) {
-  const auto start = line.find("Xid (");
-  // "SXid" events are an NVSwitch's and have a catalogue of their own.
-  if (start == line.npos || (start > 0 && line[start - 1] == 'S')) return std::nullopt;
-  auto rest = line.substr(start + 5);
-  const auto close = rest.find(')');
-  if (close == rest.npos || close > 64) return std::nullopt;
-  // In MIG mode the instance stands behind: "PCI:0000:17:00 GPU-I:01 GPU-CI:00".
-  auto place = rest.substr(0, std::min(close, rest.find(' ')));
-  if (const auto bare = after_prefix(place, "PCI:")) place = *bare;
+  auto rest = line;
+  if (!take(rest, "NVRM: Xid (")) return std::nullopt;
+  take(rest, "PCI:");
+  const auto length = address_length(rest);
   XidEvent event;
-  event.pci = parse_pci_address(place);
-  if (!event.pci) event.pci = parse_pci_address(std::string(place) + ".0");
-
-  rest = rest.substr(close + 1);
-  if (!rest.starts_with(':')) return std::nullopt;
-  rest = trim(rest.substr(1));
-  const auto code = parse_uint(rest.substr(0, rest.find_first_not_of("0123456789")));
-  if (!code || *code > 100'000) return std::nullopt;
+  event.pci = parse_pci_address(rest.substr(0, length));
+  if (!event.pci) event.pci = parse_pci_address(std::string(rest.substr(0, length)) + ".0");
+  if (length == 0 || !event.pci) return std::nullopt;
+  rest.remove_prefix(length);
+  // In MIG mode the instance stands behind: "PCI:0000:17:00 GPU-I:01 GPU-CI:00".
+  take_numbered(rest, " GPU-I:", "");
+  take_numbered(rest, " GPU-CI:", "");
+  if (!take(rest, "): ")) return std::nullopt;
+  const auto end = rest.find_first_not_of("0123456789");
+  const auto code = parse_uint(rest.substr(0, end));
+  if (!code || *code > 100'000 || end == rest.npos || rest[end] != ',') return std::nullopt;
   event.code = static_cast<int>(*code);
   event.line = printable(line);
   event.source = "kernel log";
@@ -166,8 +322,14 @@ std::string kind_of_line(std::string_view text) {
 KernelLogReader::KernelLogReader() : lines_(kKernelLogKeep), xids_(kKernelLogKeep) {}
 
 void KernelLogReader::line(std::string_view line) {
-  if (!is_about_gpus(line)) return;
   const auto parsed = split_time(line.substr(0, kLineMax));
+  // Logs without times say 0 everywhere, and the kernel's own first lines do.
+  const bool continues = parsed.time == record_ && parsed.seconds.value_or(0) > 0;
+  if (!continues) {
+    record_ = parsed.time;
+    believed_ = begins_record(parsed.text);
+  }
+  if (!believed_ || !is_about_gpus(parsed.text)) return;
   LogLine kept{printable(parsed.text), parsed.seconds};
   if (auto xid = parse_xid(kept.text)) {
     xid->seconds = parsed.seconds;

@@ -220,14 +220,14 @@ constexpr std::string_view kCutAfter[] = {"systemd[1]: Reload"};
 std::optional<std::string> kept_of_log_line(std::string_view text) {
   for (const auto start : kCutAfter)
     if (text.starts_with(start)) return std::string(start) + "ing";
-  if (!is_about_gpus(text) || !starts_with_any(trim(text), kSpeakers)) return std::nullopt;
+  if (!is_about_gpus(trim(text)) || !starts_with_any(trim(text), kSpeakers)) return std::nullopt;
   return std::string(text);
 }
 
 }  // namespace
 
 const RedactionRules& redaction_rules() {
-  static const RedactionRules rules{kept_of_file, is_listed, kept_of_log_line};
+  static const RedactionRules rules{kept_of_file, is_listed, kept_of_log_line, begins_record};
   return rules;
 }
 

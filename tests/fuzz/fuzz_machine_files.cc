@@ -33,6 +33,12 @@ void fuzz_kernel_log(std::string_view text) {
   const auto log = parse_kernel_log(text);
   require(log.lines.size() <= kKernelLogMostLines && log.xids.size() <= kKernelLogMostLines);
   for (const auto& line : log.lines) require(printable(line.text) == line.text);
+  // What a user has the kernel quote is nobody's message.
+  const auto quoted = text.substr(0, text.find('\n'));
+  require(
+      parse_kernel_log(std::string("1.5 tmpfs: Unknown parameter '").append(quoted)).lines.empty());
+  const std::string name(quoted.substr(0, 15));
+  require(parse_kernel_log("1.5 " + name + "[42]: segfault at 0 ip 00 sp 00 error 4").xids.empty());
 }
 void fuzz_address(std::string_view text) {
   if (const auto address = parse_pci_address(text))

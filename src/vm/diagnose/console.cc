@@ -268,7 +268,10 @@ class ConsoleReader {
   void read_xids() {
     std::set<int> codes;
     for (auto& line : lines_) {
-      const auto event = line.is(kXidLine) ? parse_xid(line.text) : std::nullopt;
+      // Consoles put times and units of systemd in front.
+      const auto start = std::min(line.text.find("NVRM: Xid ("), line.text.size());
+      const auto event =
+          line.is(kXidLine) ? parse_xid(std::string_view(line.text).substr(start)) : std::nullopt;
       if (!event || (codes.size() == kMostXidCauses && !codes.contains(event->code))) continue;
       codes.insert(event->code);
       line.claimed = true;

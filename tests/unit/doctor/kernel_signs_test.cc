@@ -74,6 +74,29 @@ TEST(KernelSigns, HangsAreCounted) {
   EXPECT_EQ(stories[0].last, Step::recovered);
 }
 
+TEST(KernelSigns, OneHangInSeveralLinesIsCountedOnce) {
+  auto machine = radeons(1);
+  for (int i = 0; i < 22; ++i) {
+    const double at = 100.0 * i;
+    test::log(machine, "amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=1", at);
+    test::log(machine, "amdgpu 0000:03:00.0: amdgpu: Ring gfx_0.0.0 reset succeeded", at + 0.1);
+    test::log(machine, "amdgpu 0000:03:00.0: [drm] device wedged, but recovered through reset",
+              at + 0.2);
+  }
+  const auto stories = gpu_stories(machine);
+  ASSERT_EQ(stories.size(), 1u);
+  EXPECT_EQ(stories[0].hangs, 22u);
+}
+
+TEST(KernelSigns, NoRecoveryOfAGpuThatItsDriverDoesNotHold) {
+  auto machine = radeons(1);
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed", 2);
+  test::log(machine, "amdgpu 0000:03:00.0: amdgpu: GPU reset(3) succeeded!", 4);
+  EXPECT_EQ(last_step(machine), Step::recovered);
+  machine.pci[0].driver.reset();
+  EXPECT_EQ(last_step(machine), Step::failed);
+}
+
 TEST(Sxid, TheLineIsReadAndItsDataAreNone) {
   const auto event = parse_sxid(
       "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44 sourcetrack timeout error "

@@ -155,6 +155,43 @@ TEST(KernelLog, RendersKmsgRecords) {
             "5.140900 NVRM: loading\n0.000005 a;b \xc3\xa9 \\x41\n7.000001 one\n7.000001 two\n");
 }
 
+std::string kmsg(std::initializer_list<std::string_view> records) {
+  std::string log;
+  for (const auto record : records) append_kmsg_record(record, log);
+  return log;
+}
+
+// A user's programs reach /dev/kmsg through services, and with any facility but the kernel's.
+TEST(KernelLog, LeavesOutWhatProgramsWrote) {
+  const std::string text = ";NVRM: Xid (PCI:0000:17:00): 62, pid=1\n";
+  for (const int facility : {1, 3, 10, 16, 23})
+    for (int level = 0; level < 8; ++level)
+      EXPECT_EQ(kmsg({std::to_string(facility * 8 + level) + ",1,5,-" + text}), "") << facility;
+  EXPECT_EQ(kmsg({"3,1,5,-" + text}), "0.000005 NVRM: Xid (PCI:0000:17:00): 62, pid=1\n");
+  EXPECT_EQ(kernel_log_from_syslog("<12>[    2.5] NVRM: x\n<30>[    2.6] y\n<7>[    2.7] z\n"),
+            "2.7 z\n");
+}
+
+TEST(KernelLog, ADeviceIsNamedByTheRecordItself) {
+  const std::string head = "3,1,5,-;xe 0000:03:00.0: page allocation failure\n";
+  EXPECT_EQ(kmsg({head}), "") << "a process may be named so";
+  EXPECT_EQ(kmsg({head + " SUBSYSTEM=pci\n DEVICE=+pci:0000:04:00.0\n"}), "");
+  EXPECT_EQ(kmsg({head + " SUBSYSTEM=pci\n DEVICE=+pci:0000:03:00.0\n"}),
+            "0.000005 xe 0000:03:00.0: page allocation failure\n");
+  EXPECT_EQ(kmsg({"3,1,5,-;xe 0000:03:00.0: a\\x0a DEVICE=+pci:0000:03:00.0\n"}), "")
+      << "text is no dictionary";
+}
+
+// Only lines of one record have one time.
+TEST(KernelLog, RecordsOfOneMicrosecondStayApart) {
+  EXPECT_EQ(kmsg({"6,1,7000001,-;one\\x0atwo\n", "6,2,7000001,-;three\n", "6,3,7000001,-;four\n",
+                  "6,4,7000002,-;five\n"}),
+            "7.000001 one\n7.000001 two\n7.000001001 three\n7.000001002 four\n7.000002 five\n");
+  EXPECT_EQ(kmsg({"6,1,7,c;begun\n", "6,2,9,+; and ended\n"}),
+            "0.000007 begun\n0.000007  and ended\n")
+      << "kernels before 4.10";
+}
+
 TEST(KernelLog, LeavesOutWhatIsNoRecord) {
   std::string log;
   for (const char* record : {"", ";", "6,1;text", "6,1,x,-;text", "no semicolon", "6,1,99,-;"})
@@ -164,7 +201,7 @@ TEST(KernelLog, LeavesOutWhatIsNoRecord) {
 
 TEST(KernelLog, RendersSyslogText) {
   EXPECT_EQ(kernel_log_from_syslog("<6>[   12.345678] NVRM: x\n<4>no time\n<6>[abc] y\n[1.5] z\n"),
-            "12.345678 NVRM: x\n0.000000 no time\n0.000000 [abc] y\n1.5 z\n");
+            "12.345678 NVRM: x\n1.5 z\n");
   EXPECT_EQ(kernel_log_from_syslog("<6>[    2.5][  T291] nvidia: x\n<6>[    2.5][    C1] y\n"
                                    "<6>[    3.5] [Hardware Error]: z\n<6>[    3.5] [Tea] w\n"),
             "2.5 nvidia: x\n2.5 y\n3.5 [Hardware Error]: z\n3.5 [Tea] w\n");

@@ -227,13 +227,14 @@ TEST(Redact, WhatNoRuleReadsIsLeftOut) {
   Recording recording;
   recording.files["/proc/cmdline"] = "private\n";
   recording.directories["/opt"] = std::vector<std::string>{"private", "rocm"};
-  recording.kernel_log = "0.1 private\n0.2 NVRM: kept\n";
+  recording.kernel_log = "0.1 private\n0.1 NVRM: of that record\n0.2 NVRM: kept\n";
   RedactionRules rules;
   rules.file = [](const std::string&, const std::string&) { return std::string("kept\n"); };
   rules.listed = [](std::string_view, std::string_view name) { return name == "rocm"; };
   rules.kernel_log_line = [](std::string_view line) {
     return line.starts_with("NVRM") ? std::optional(std::string(line)) : std::nullopt;
   };
+  rules.begins_record = [](std::string_view line) { return line.starts_with("NVRM"); };
   const auto out = redact(recording, rules);
   EXPECT_EQ(file_of(out, "/proc/cmdline"), "kept\n");
   EXPECT_EQ(std::get<std::vector<std::string>>(out.directories.at("/opt")),

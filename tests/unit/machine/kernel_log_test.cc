@@ -29,11 +29,93 @@ TEST(Xid, AnSwitchsEventIsNone) {
 TEST(Xid, BrokenLinesAreNone) {
   for (const char* line :
        {"NVRM: Xid (", "NVRM: Xid (PCI:0000:17:00)", "NVRM: Xid (): x",
-        "NVRM: Xid (PCI:0000:17:00): ", "NVRM: Xid (PCI:0000:17:00): 999999999", "Xid"})
+        "NVRM: Xid (PCI:0000:17:00): ", "NVRM: Xid (PCI:0000:17:00): 999999999", "Xid",
+        "NVRM: Xid (garbage): 13, x", "NVRM: Xid (PCI:[4242]: segfault at 0 ip 0",
+        "a NVRM: Xid (PCI:0000:17:00): 79, x", "NVRM: Xid (PCI:0000:17:00 x): 79, y",
+        "NVRM: Xid (PCI:0000:17:00): 79x, y"})
     EXPECT_FALSE(parse_xid(line)) << line;
-  const auto nowhere = parse_xid("NVRM: Xid (garbage): 13, x");
-  ASSERT_TRUE(nowhere);
-  EXPECT_EQ(nowhere->pci, std::nullopt);
+}
+
+TEST(LogMessage, TheWriterAndTheTextOfEachForm) {
+  struct Form {
+    const char *line, *writer, *text;
+  };
+  for (const auto& [line, writer, text] : {
+           Form{"NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62)", "NVRM",
+                "RmInitAdapter failed! (0x62)"},
+           Form{"NVRM: GPU0 _kgspBootGspRm: x", "NVRM", "_kgspBootGspRm: x"},
+           Form{"NVRM kgspInitRm_IMPL: missing", "NVRM", "kgspInitRm_IMPL: missing"},
+           Form{"nvidia 0000:17:00.0: probe with driver nvidia failed", "nvidia",
+                "probe with driver nvidia failed"},
+           Form{"nvidia: probe of 0000:17:00.0 failed", "nvidia", "probe of 0000:17:00.0 failed"},
+           Form{"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 1", "nvidia-nvswitch3",
+                "SXid (PCI:0000:c1:00.0): 1"},
+           Form{"amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", "amdgpu", "GPU reset begin!"},
+           Form{"amdgpu 0000:03:00.0: amdgpu: {1}[Hardware Error]: socket: 0", "amdgpu",
+                "socket: 0"},
+           Form{"amdgpu 0000:26:00.0: {1}uncorrectable", "amdgpu", "uncorrectable"},
+           Form{"amdgpu 0000:03:00.0: [drm:f [amdgpu]] *ERROR* IB test", "amdgpu", "IB test"},
+           Form{"[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring", "amdgpu", "ring"},
+           Form{"[drm:psp_sw_init] *ERROR* Failed", "drm", "Failed"},
+           Form{"[drm] Initialized xe 1.1.0 for 0000:03:00.0", "drm",
+                "Initialized xe 1.1.0 for 0000:03:00.0"},
+           Form{"kfd kfd: amdgpu: skipped device", "amdgpu", "skipped device"},
+           Form{"xe 0000:03:00.0: [drm] *ERROR* Tile0: GT0: reset failed (-5)", "xe",
+                "reset failed (-5)"},
+           Form{"pcieport 0000:de:01.0: pciehp: Slot(7): Link Down", "pcieport",
+                "pciehp: Slot(7): Link Down"},
+           Form{"pciehp 0000:de:01.0:pcie004: Slot(7): Link Down", "pciehp", "Slot(7): Link Down"},
+           Form{"{3}[Hardware Error]: event severity: fatal", "[Hardware Error]",
+                " event severity: fatal"},
+           Form{"ACPI: PM: Waking up", "ACPI", "PM: Waking up"},
+           Form{"INFO: task a:1 blocked", "kernel", "INFO: task a:1 blocked"},
+       }) {
+    const auto message = parse_message(line);
+    ASSERT_TRUE(message) << line;
+    EXPECT_EQ(message->writer, writer) << line;
+    EXPECT_EQ(message->text, text) << line;
+  }
+}
+
+TEST(LogMessage, WhatAUserBeginsIsNone) {
+  for (const char* line :
+       {"tmpfs: Unknown parameter 'NVRM: x'", "NVRM: Xid (PCI:[4242]",
+        "xe 0000:03:00.0[1]: segfault", "a NVRM: x", " NVRM: x", "[drm:x",
+        "usb 1-1: Product: NVRM: x", "", ":", "NVRM Xid[1]: x", "systemd[1]: NVRM: x"})
+    EXPECT_FALSE(parse_message(line) && parse_xid(line)) << line;
+  EXPECT_FALSE(parse_message("tmpfs: Unknown parameter 'NVRM: x'"));
+  EXPECT_FALSE(parse_message("xe 0000:03:00.0[1]: segfault at 0"));
+  EXPECT_TRUE(
+      parse_kernel_log("1.5 NVRM: Xid (PCI:0000:17:00): 79, IN=lo OUT= MAC=\n").xids.empty());
+}
+
+TEST(LogMessage, PatternsBeginWhereTheMessageDoes) {
+  EXPECT_TRUE(says("amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=1",
+                   "amdgpu: ring * timeout, signaled seq="));
+  EXPECT_TRUE(says("[drm] GPU HANG: ecode 9:0", "i915: GPU HANG: ecode "));
+  EXPECT_FALSE(says("[drm] GPU HANG: ecode[12] context reset", "i915: GPU HANG: ecode "));
+  EXPECT_FALSE(says("nouveau 0000:03:00.0: GPU reset begin!", "amdgpu: GPU reset begin"));
+  EXPECT_FALSE(says("amdgpu 0000:03:00.0: x GPU reset begin!", "amdgpu: GPU reset begin"));
+  EXPECT_FALSE(says("amdgpu 0000:03:00.0: ring a b timeout, signaled seq=",
+                    "amdgpu: ring * timeout, signaled seq="));
+  EXPECT_TRUE(says("NVRM: nvCheckFailedNoLog: x [NV_ERR_RESET_REQUIRED] y",
+                   "NVRM: ...[NV_ERR_RESET_REQUIRED]"));
+}
+
+TEST(KernelLog, FurtherLinesAreBelievedWithTheirRecord) {
+  const auto log = parse_kernel_log(
+      "1.5 tmpfs: Unknown parameter 'x\n"
+      "1.5 NVRM: Xid (PCI:0000:17:00): 95, pid=1'\n"
+      "1.500001 NVRM: Xid (PCI:0000:17:00): 62, pid=1\n"
+      "2.5 NVRM: The NVIDIA GPU 0000:17:00.0 (PCI ID: 10de:1db5)\n"
+      "2.5                NVRM: installed in this system is not supported by open\n"
+      "3.5 xe 0000:03:00.0: [drm] *ERROR* CRITICAL: Xe has declared device 0000:03:00.0 as "
+      "wedged.\n"
+      "3.5                IOCTLs and executions are blocked.\n");
+  ASSERT_EQ(log.xids.size(), 1u);
+  EXPECT_EQ(log.xids[0].code, 62);
+  ASSERT_EQ(log.lines.size(), 4u);
+  EXPECT_EQ(log.lines[2].text, "NVRM: installed in this system is not supported by open");
 }
 
 TEST(KernelLog, KeepsWhatIsAboutGpus) {
@@ -147,7 +229,7 @@ TEST(KernelLog, WhatIsAlikeButForNumbersIsOneKind) {
 TEST(KernelLog, MillionsOfLinesOfManyKindsStayBounded) {
   KernelLogReader reader;
   for (int i = 0; i < 1'000'000; ++i) {
-    std::string name = "nvidia ";
+    std::string name = "nvidia: ";
     for (int n = i % 50'000, letter = 0; letter < 4; ++letter, n /= 16)
       name += static_cast<char>('g' + n % 16);
     reader.line("1.0 " + name + " said something");
