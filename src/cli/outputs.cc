@@ -1,15 +1,17 @@
 // Where results go: files, standard output, the terminal.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "base/descriptor.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -19,6 +21,10 @@
 
 namespace gpuready::cli {
 namespace {
+
+// How long a pipe's reader may leave it full. Standard output waits: a pager reads when its user
+// turns the page.
+constexpr std::chrono::milliseconds kReaderPatience{10'000};
 
 Result<void> write_all(int descriptor, std::string_view text, std::string_view name) {
   while (!text.empty()) {
@@ -66,8 +72,10 @@ bool is_stdout(const std::string& path) { return descriptor_named_by(path) == ST
 // What stands there already and is nobody's report: a model or a recording, given by mistake.
 std::string_view precious(const std::string& path) {
   std::array<char, 4> start{};
-  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
-  const std::string_view magic(start.data(), start.size());
+  // Not to wait, if it has become a pipe meanwhile.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const auto size = file ? ::read(file.get(), start.data(), start.size()) : 0;
+  const std::string_view magic(start.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   if (magic == "GGUF") return "a GGUF file";
   if (magic == kZstdMagic) return "a recording";
   return {};
@@ -109,6 +117,8 @@ std::string wrong_with(const std::string& path) {
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return fmt::format("cannot write in {}: {}", folder, std::strerror(errno));
+  // Links and files of other users.
+  if (const auto target = live_storage().target(path, true); !target) return target.error().message;
   return {};
 }
 
@@ -223,7 +233,7 @@ Result<void> write_file(const std::string& path, std::string_view content, Stora
   if (const auto descriptor = descriptor_named_by(path))
     return write_all(*descriptor, content, path == "-" ? "standard output" : path);
   if (const auto there = storage.status(path); there && there->kind != FileKind::regular) {
-    const auto written = storage.append(path, content);
+    const auto written = storage.append(path, content, kReaderPatience);
     if (written || written.error().code == 0) return written;
     return fail_errno("cannot write to " + path, written.error().code);
   }

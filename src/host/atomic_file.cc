@@ -1,7 +1,5 @@
 #include "host/atomic_file.h"
 
-#include "base/paths.h"
-
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +10,7 @@ namespace gpuready {
 namespace {
 
 constexpr int kNamesTried = 10'000;
+constexpr std::uint32_t kPermissions = 0777;  // what a new file takes over from an old one
 
 }  // namespace
 
@@ -22,7 +21,7 @@ struct AtomicFile::State {
   State& operator=(const State&) = delete;
   ~State() {
     file.reset();
-    if (!temporary.empty()) (void)storage.unlink(temporary);
+    if (!temporary.empty()) (void)target.folder->unlink(temporary);
   }
 
   Result<void> open();
@@ -44,15 +43,15 @@ struct AtomicFile::State {
  public:
   Storage& storage;
   WriteOptions options;
-  std::string path, target, folder;  // as it was asked for; with links followed; of the target
-  std::optional<FileStatus> old;
+  std::string path;  // as it was asked for
+  Storage::Target target;
   std::unique_ptr<Storage::File> file;
   std::string temporary;  // while the new file has such a name
 };
 
 template <class Take>
 Result<void> AtomicFile::State::take_temporary_name(Take take) {
-  const std::string stem = folder + "/.gpuready-" + std::to_string(getpid()) + "-";
+  const std::string stem = ".gpuready-" + std::to_string(getpid()) + "-";
   Result<void> taken;
   for (int i = 0; i < kNamesTried; ++i) {
     const std::string name = stem + std::to_string(i) + ".tmp";
@@ -64,28 +63,23 @@ Result<void> AtomicFile::State::take_temporary_name(Take take) {
 }
 
 Result<void> AtomicFile::State::open() {
-  const auto found = storage.status(path);
-  if (!found && found.error().kind != ErrorKind::not_found) return cannot_write(found.error());
-  target = path;
-  if (found) {
-    if (found->kind != FileKind::regular)
-      return fail(ErrorKind::bad_input, path + ": not a regular file, so it is not written over");
-    if (options.on_existing == OnExisting::fail) return fail_errno("cannot write " + path, EEXIST);
-    old = *found;
-    const auto real = storage.real_path(path);
-    if (!real) return cannot_write(real.error());
-    target = *real;
-  }
-  folder = folder_of(target);
+  auto found = storage.target(path, options.follow_link);
+  if (!found) return cannot_write(found.error());
+  target = std::move(*found);
+  const auto& old = target.old;
+  if (old && old->kind != FileKind::regular && (old->kind != FileKind::link || options.follow_link))
+    return fail(ErrorKind::bad_input, path + ": not a regular file, so it is not written over");
+  if (old && options.on_existing == OnExisting::fail)
+    return fail_errno("cannot write " + path, EEXIST);
   const std::uint32_t mode = old || options.private_to_user ? 0600 : 0666;
-  auto unnamed = storage.create_unnamed(folder, mode);
+  auto unnamed = target.folder->create_unnamed(mode);
   if (unnamed) {
     file = std::move(*unnamed);
     return {};
   }
   if (unnamed.error().code != EOPNOTSUPP) return cannot_write(unnamed.error());
   const auto created = take_temporary_name([&](const std::string& name) -> Result<void> {
-    file = TRY(storage.create(name, mode));
+    file = TRY(target.folder->create(name, mode));
     return {};
   });
   if (!created) return cannot_write(created.error());
@@ -96,19 +90,19 @@ Result<void> AtomicFile::State::commit() {
   Result<void> done;
   if (options.mode)
     done = file->set_mode(*options.mode);
-  else if (old && !options.private_to_user)
-    done = file->set_mode(old->mode);
+  else if (target.old && !options.private_to_user)
+    done = file->set_mode(target.old->mode & kPermissions);
   if (done) done = file->sync();
   if (done) done = temporary.empty() ? publish_unnamed() : publish_named();
   if (!done) return cannot_write(done.error());
-  const auto synced = storage.sync_folder(folder);
+  const auto synced = target.folder->sync();
   if (synced || synced.error().code == 0) return synced;
   return fail_errno(path + " is written, but a loss of power may undo that", synced.error().code);
 }
 
 Result<void> AtomicFile::State::publish_unnamed() {
-  if (!old) {
-    const auto linked = file->link(target);
+  if (!target.old) {
+    const auto linked = file->link(target.name);
     if (linked || options.on_existing == OnExisting::fail || linked.error().code != EEXIST)
       return linked;
   }
@@ -121,17 +115,16 @@ Result<void> AtomicFile::State::publish_named() {
   const auto renamed = rename_to_target(options.on_existing);
   if (renamed || options.on_existing == OnExisting::replace || renamed.error().code != EOPNOTSUPP)
     return renamed;
-  const auto linked = storage.link(temporary, target);
-  if (linked && storage.unlink(temporary)) temporary.clear();
+  const auto linked = target.folder->link(temporary, target.name);
+  if (linked && target.folder->unlink(temporary)) temporary.clear();
   if (linked || linked.error().code != EOPNOTSUPP) return linked;
-  const auto taken = storage.status(target);
-  if (taken) return fail_errno(target, EEXIST);
-  if (taken.error().kind != ErrorKind::not_found) return std::unexpected(taken.error());
+  const auto taken = TRY(storage.target(path, options.follow_link));
+  if (taken.old) return fail_errno(path, EEXIST);
   return rename_to_target(OnExisting::replace);
 }
 
 Result<void> AtomicFile::State::rename_to_target(OnExisting existing) {
-  TRY(storage.rename(temporary, target, existing));
+  TRY(target.folder->rename(temporary, target.name, existing));
   temporary.clear();
   return {};
 }

@@ -22,14 +22,17 @@ struct WriteOptions {
   bool private_to_user = false;
   // This mode, whatever the umask and an old file say.
   std::optional<std::uint32_t> mode = {};
+  // Else a symbolic link at the end of the path is replaced.
+  bool follow_link = true;
 };
 
 // Writes a temporary file in the same folder, syncs it and gives it the name `path`. On any failure
 // the old file is untouched and the temporary one gone. It has no name while it is written, so that
 // it is gone with a process that is killed, too; but for the moment of replacing an old file, and
-// on filesystems without such files, it is `.gpuready-PID-N.tmp`. A symbolic link is followed;
-// anything that is no regular file (a device, a folder) is refused, since renaming would replace
-// it.
+// on filesystems without such files, it is `.gpuready-PID-N.tmp`. The folder is held from the first
+// call to the last. Refused are: what is no regular file (a device, a folder), since renaming would
+// replace it; a link that another user may have made; another user's file in a folder that others
+// may change.
 Result<void> write_file_atomically(const std::string& path, std::string_view bytes,
                                    WriteOptions options = {}, Storage& storage = live_storage());
 

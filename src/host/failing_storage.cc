@@ -35,9 +35,9 @@ class FailingStorage::FailingFile final : public Storage::File {
     TRY(storage_.enter(StorageCall::sync, path_));
     return file_->sync();
   }
-  Result<void> link(const std::string& path) override {
-    TRY(storage_.enter(StorageCall::link, path));
-    return file_->link(path);
+  Result<void> link(const std::string& name) override {
+    TRY(storage_.enter(StorageCall::link, name));
+    return file_->link(name);
   }
 
  private:
@@ -100,9 +100,10 @@ Result<void> FailingStorage::write_attribute(const std::string& path, std::strin
   TRY(enter(StorageCall::write_attribute, path));
   return inner_.write_attribute(path, bytes);
 }
-Result<void> FailingStorage::append(const std::string& path, std::string_view bytes) {
+Result<void> FailingStorage::append(const std::string& path, std::string_view bytes,
+                                    std::chrono::milliseconds patience) {
   TRY(enter(StorageCall::append, path));
-  return inner_.append(path, bytes);
+  return inner_.append(path, bytes, patience);
 }
 Result<FileStatus> FailingStorage::status(const std::string& path) {
   TRY(enter(StorageCall::status, path));

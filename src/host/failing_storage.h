@@ -65,7 +65,8 @@ class FailingStorage final : public Storage {
   Result<void> make_folder(const std::string& path, std::uint32_t mode) override;
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
   Result<void> write_attribute(const std::string& path, std::string_view bytes) override;
-  Result<void> append(const std::string& path, std::string_view bytes) override;
+  Result<void> append(const std::string& path, std::string_view bytes,
+                      std::chrono::milliseconds patience) override;
   Result<FileStatus> status(const std::string& path) override;
   Result<std::string> real_path(const std::string& path) override;
   Result<FileSystemSpace> space(const std::string& folder) override;

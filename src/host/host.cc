@@ -4,6 +4,21 @@
 
 namespace gpuready {
 
+namespace {
+bool is_root(Host& host) {
+  const auto identity = host.identity();
+  return identity && identity->effective_uid == 0;
+}
+}  // namespace
+
+Result<std::string> Host::read_believed(const std::string& path, std::size_t limit_bytes) {
+  return is_root(*this) ? read_own_file(path, limit_bytes) : read_file(path, limit_bytes);
+}
+
+Result<void> Host::check_believed(const std::string& path) {
+  return is_root(*this) ? check_own(path) : Result<void>{};
+}
+
 std::optional<std::string> Host::read_text(const std::string& path) {
   const auto content = read_file(path);
   if (!content) return std::nullopt;

@@ -57,6 +57,15 @@ class Host {
   // ENODEV when the device goes away; that is an Error like any other.
   virtual Result<std::string> read_file(const std::string& path,
                                         std::size_t limit_bytes = 1u << 20) = 0;
+  // What an earlier run wrote and this one believes. On a live host `no_permission` unless root or
+  // the effective user owns the file and its folder, and nobody else may write to either
+  // (host/trusted_path.h). Other hosts believe what they hold.
+  virtual Result<std::string> read_own_file(const std::string& path,
+                                            std::size_t limit_bytes = 1u << 20) {
+    return read_file(path, limit_bytes);
+  }
+  // The same for a folder, or a file that is read otherwise. "FOLDER/" follows a link at its end.
+  virtual Result<void> check_own(const std::string&) { return {}; }
   virtual Result<std::string> read_link(const std::string& path) = 0;  // the link's own text
   virtual Result<std::string> real_path(const std::string& path) = 0;  // every link resolved
   virtual Result<std::vector<std::string>> list_directory(const std::string& path) = 0;  // sorted
@@ -81,6 +90,9 @@ class Host {
   virtual std::vector<ProbeDocument> probe(const std::vector<ProbeRequest>& requests) = 0;
 
   // Conveniences over the above.
+  // For what an ordinary user may take from others on purpose: root alone wants it to be its own.
+  Result<std::string> read_believed(const std::string& path, std::size_t limit_bytes = 1u << 20);
+  Result<void> check_believed(const std::string& path);
   bool exists(const std::string& path) { return status(path).has_value(); }
   std::optional<std::string> read_text(const std::string& path);   // trimmed; nothing on error
   std::optional<std::int64_t> read_int(const std::string& path);   // decimal

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -15,9 +14,11 @@
 
 #include "base/descriptor.h"
 #include "host/driver_answers.h"
+#include "host/file_status.h"
 #include "host/host.h"
 #include "host/kernel_log.h"
 #include "host/probe_children.h"
+#include "host/trusted_path.h"
 
 namespace gpuready {
 namespace {
@@ -34,23 +35,6 @@ int open_retrying(const std::string& path, int flags) {
 
 // An embedded NUL would make open() see another name than the one reported.
 bool usable(const std::string& path) { return path.find('\0') == std::string::npos; }
-
-FileKind kind_of(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return FileKind::regular;
-    case S_IFDIR:
-      return FileKind::directory;
-    case S_IFLNK:
-      return FileKind::link;
-    case S_IFCHR:
-      return FileKind::character_device;
-    case S_IFBLK:
-      return FileKind::block_device;
-    default:
-      return FileKind::other;
-  }
-}
 
 std::unexpected<Error> too_large(const std::string& path, std::size_t limit_bytes) {
   return fail(ErrorKind::too_large,
@@ -70,7 +54,17 @@ class LiveHost final : public Host {
   Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) override {
     if (!usable(path)) return fail_errno(path, ENOENT);
     if (const auto* answer = driver_.find(path)) return limited(*answer, path, limit_bytes);
-    const Descriptor file(open_retrying(path, O_RDONLY));
+    return read_open_file(Descriptor(open_retrying(path, O_RDONLY)), path, limit_bytes);
+  }
+
+  Result<std::string> read_own_file(const std::string& path, std::size_t limit_bytes) override {
+    return read_open_file(TRY(open_own_file(path)), path, limit_bytes);
+  }
+
+  Result<void> check_own(const std::string& path) override { return check_own_file(path); }
+
+  static Result<std::string> read_open_file(const Descriptor& file, const std::string& path,
+                                            std::size_t limit_bytes) {
     if (file.get() < 0) return fail_errno(path, errno);
     struct stat facts{};
     if (fstat(file.get(), &facts) != 0) return fail_errno(path, errno);
@@ -126,15 +120,7 @@ class LiveHost final : public Host {
     if (!usable(path)) return fail_errno(path, ENOENT);
     struct stat facts{};
     if (stat(path.c_str(), &facts) != 0) return fail_errno(path, errno);
-    FileStatus out;
-    out.kind = kind_of(facts.st_mode);
-    out.mode = facts.st_mode & 07777;
-    out.uid = facts.st_uid;
-    out.gid = facts.st_gid;
-    out.device_major = major(facts.st_rdev);
-    out.device_minor = minor(facts.st_rdev);
-    out.size_bytes = static_cast<std::uint64_t>(facts.st_size);
-    return out;
+    return to_file_status(facts);
   }
 
   Result<void> may_open(const std::string& path) override {

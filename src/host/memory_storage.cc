@@ -8,8 +8,8 @@
 namespace gpuready {
 class MemoryStorage::MemoryFile final : public Storage::File {
  public:
-  MemoryFile(MemoryStorage& storage, std::shared_ptr<Node> node)
-      : storage_(storage), node_(std::move(node)) {}
+  MemoryFile(MemoryStorage& storage, std::shared_ptr<Node> node, std::string folder)
+      : storage_(storage), node_(std::move(node)), folder_(std::move(folder)) {}
 
   Result<void> write(std::string_view bytes) override {
     const auto left = storage_.capacity_ - std::min(storage_.capacity_, storage_.used_bytes());
@@ -25,7 +25,8 @@ class MemoryStorage::MemoryFile final : public Storage::File {
     node_->synced = node_->content;
     return {};
   }
-  Result<void> link(const std::string& path) override {
+  Result<void> link(const std::string& name) override {
+    const std::string path = (folder_ == "/" ? "" : folder_) + "/" + name;
     TRY(storage_.free_name(path));
     storage_.nodes_[path] = node_;
     return {};
@@ -34,6 +35,7 @@ class MemoryStorage::MemoryFile final : public Storage::File {
  private:
   MemoryStorage& storage_;
   std::shared_ptr<Node> node_;
+  std::string folder_;
 };
 
 class MemoryStorage::MemoryLock final : public Storage::Lock {
@@ -103,14 +105,14 @@ Result<std::unique_ptr<Storage::File>> MemoryStorage::create(const std::string& 
                                                              std::uint32_t mode) {
   TRY(free_name(path));
   nodes_[path] = std::make_shared<Node>(Node{FileKind::regular, mode, {}, {}});
-  return std::make_unique<MemoryFile>(*this, nodes_[path]);
+  return std::make_unique<MemoryFile>(*this, nodes_[path], folder_of(path));
 }
 
 Result<std::unique_ptr<Storage::File>> MemoryStorage::create_unnamed(const std::string& folder,
                                                                      std::uint32_t mode) {
   TRY(existing(folder));
   return std::make_unique<MemoryFile>(
-      *this, std::make_shared<Node>(Node{FileKind::regular, mode, {}, {}}));
+      *this, std::make_shared<Node>(Node{FileKind::regular, mode, {}, {}}), folder);
 }
 
 Result<void> MemoryStorage::link(const std::string& from, const std::string& to) {
@@ -183,7 +185,8 @@ Result<void> MemoryStorage::write_attribute(const std::string& path, std::string
   return {};
 }
 
-Result<void> MemoryStorage::append(const std::string& path, std::string_view bytes) {
+Result<void> MemoryStorage::append(const std::string& path, std::string_view bytes,
+                                   std::chrono::milliseconds) {
   TRY(existing(path))->content += bytes;
   return {};
 }

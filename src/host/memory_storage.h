@@ -39,7 +39,8 @@ class MemoryStorage final : public Storage {
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
   // What is no regular file holds what was written to it last.
   Result<void> write_attribute(const std::string& path, std::string_view bytes) override;
-  Result<void> append(const std::string& path, std::string_view bytes) override;
+  Result<void> append(const std::string& path, std::string_view bytes,
+                      std::chrono::milliseconds patience) override;
   Result<FileStatus> status(const std::string& path) override;
   Result<std::string> real_path(const std::string& path) override;
   Result<FileSystemSpace> space(const std::string& folder) override;

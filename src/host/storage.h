@@ -3,12 +3,17 @@
 // chosen call. Reading is Host's; here stands only what a writer must know of the place it writes
 // to.
 //
+// No call on this machine follows a symbolic link that another user may have made
+// (host/trusted_path.h).
+//
 // Every error carries the errno in `code` and names the path: EEXIST where a name is taken,
 // EOPNOTSUPP where a filesystem cannot do what is asked.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,8 +33,27 @@ class Storage {
     virtual Result<void> write(std::string_view bytes) = 0;  // all of them, after what was written
     virtual Result<void> set_mode(std::uint32_t mode) = 0;   // 07777; the umask does not count
     virtual Result<void> sync() = 0;                         // fsync(2)
-    // Gives a file without a name its name. EEXIST when that is taken.
-    virtual Result<void> link(const std::string& path) = 0;
+    // Gives a file without a name its name, in the folder where it was made. EEXIST when that is
+    // taken.
+    virtual Result<void> link(const std::string& name) = 0;
+  };
+  // A folder that is held: what is done in it happens there, wherever its path leads by then. Names
+  // are without slashes.
+  class Folder {
+   public:
+    virtual ~Folder() = default;
+    virtual Result<std::unique_ptr<File>> create(const std::string& name, std::uint32_t mode) = 0;
+    virtual Result<std::unique_ptr<File>> create_unnamed(std::uint32_t mode) = 0;
+    virtual Result<void> link(const std::string& from, const std::string& to) = 0;
+    virtual Result<void> rename(const std::string& from, const std::string& to, OnExisting) = 0;
+    virtual Result<void> unlink(const std::string& name) = 0;
+    virtual Result<void> sync() = 0;
+  };
+  // Where a file is to be written.
+  struct Target {
+    std::unique_ptr<Folder> folder;
+    std::string name;
+    std::optional<FileStatus> old;  // what has this name
   };
   // Held until it is destroyed, or the process ends.
   class Lock {
@@ -38,6 +62,11 @@ class Storage {
   };
 
   virtual ~Storage() = default;
+
+  // `follow_link`: a symbolic link at the end stands for what it leads to; else for itself.
+  // `no_permission` where a link that others may have made is in the way, or where the old file is
+  // another user's and not safe to replace.
+  virtual Result<Target> target(const std::string& path, bool follow_link);
 
   // The process's umask takes its bits from `mode`. EEXIST when the name is taken.
   virtual Result<std::unique_ptr<File>> create(const std::string& path, std::uint32_t mode) = 0;
@@ -62,8 +91,10 @@ class Storage {
   // One write(2) to what exists: an attribute in sysfs or procfs, a device. Nothing is truncated,
   // and the kernel's errno is the error; EIO when it took less than all.
   virtual Result<void> write_attribute(const std::string& path, std::string_view bytes) = 0;
-  // To the end of what exists: a pipe, a terminal, a device.
-  virtual Result<void> append(const std::string& path, std::string_view bytes) = 0;
+  // To a pipe, a terminal or a character device that exists, and is a standard one or nobody
+  // else's. `timed_out` when nothing reads from the pipe for as long as `patience`.
+  virtual Result<void> append(const std::string& path, std::string_view bytes,
+                              std::chrono::milliseconds patience) = 0;
 
   virtual Result<FileStatus> status(const std::string& path) = 0;      // of the link's target
   virtual Result<std::string> real_path(const std::string& path) = 0;  // every link resolved

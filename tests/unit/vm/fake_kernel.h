@@ -236,8 +236,9 @@ class FakeKernel : public Host, public Storage {
     return disk.make_folder(path, mode);
   }
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override { return disk.lock(path); }
-  Result<void> append(const std::string& path, std::string_view bytes) override {
-    return disk.append(path, bytes);
+  Result<void> append(const std::string& path, std::string_view bytes,
+                      std::chrono::milliseconds patience) override {
+    return disk.append(path, bytes, patience);
   }
   Result<void> write_attribute(const std::string& path, std::string_view bytes) override;
 
