@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "value/read_fields.h"
 #include "value/write_fields.h"
+#include "vm/known_steps.h"
 #include "vm/plan_fields.h"
 
 namespace gpuready::vm {
@@ -112,6 +113,20 @@ Result<Operation> parse_operation(std::string_view text, std::string_view name) 
   return out;
 }
 
+namespace {
+
+Result<Operation> read_operation(Host& host, const std::string& path) {
+  auto operation = TRY(parse_operation(TRY(host.read_own_file(path, kMostBytes)), path));
+  if (const auto known = check_known_steps(operation.plan); !known)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: {}. Nothing of it is carried out. See that its devices are as "
+                            "they should be, then remove the file",
+                            printable(path), known.error().message));
+  return operation;
+}
+
+}  // namespace
+
 Result<std::vector<Claim>> read_journal(Host& host, const std::string& folder) {
   std::vector<Claim> claims;
   const auto names = host.list_directory(folder);
@@ -120,6 +135,9 @@ Result<std::vector<Claim>> read_journal(Host& host, const std::string& folder) {
       return claims;
     return std::unexpected(names.error());
   }
+  if (const auto own = host.check_own(folder + "/"); !own)
+    return fail(ErrorKind::bad_input, "the journal of what is attached: " + own.error().message,
+                own.error().code);
   std::map<unsigned, Claim> by_id;
   for (const auto& name : *names) {
     const auto parsed = parse_name(name);
@@ -127,9 +145,7 @@ Result<std::vector<Claim>> read_journal(Host& host, const std::string& folder) {
     auto& claim = by_id[parsed->id];
     claim.id = parsed->id;
     const std::string path = folder + "/" + name;
-    const auto text = host.read_file(path, kMostBytes);
-    auto operation =
-        text ? parse_operation(*text, path) : Result<Operation>(std::unexpected(text.error()));
+    auto operation = read_operation(host, path);
     if (!operation) {
       claim.problem = operation.error().message;
       continue;

@@ -27,6 +27,8 @@ Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
     return fail(made.error().kind,
                 "nothing was done, because no journal can be kept: " + made.error().message,
                 made.error().code);
+  // Root carries out what stands in the journal.
+  TRY(hands.host.check_own(hands.folder + "/"));
   auto lock = hands.storage.lock(hands.folder + "/lock");
   if (!lock && lock.error().kind == ErrorKind::busy)
     return fail(ErrorKind::busy,

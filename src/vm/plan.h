@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -74,6 +76,9 @@ Plan plan_attach(const Inventory& inventory, const AttachRequest& request);
 
 // The way back from what `attached` did.
 Plan plan_detach(const Plan& attached, const Inventory& inventory);
+
+// All that gpuready uses, the best first.
+std::span<const std::string_view> reset_methods();
 
 // The reset methods, the best first; "" when there is none. `alone`: no other function shares its
 // bus, so that the bus can be reset.

@@ -312,6 +312,8 @@ class AttachPlanner {
 
 }  // namespace
 
+std::span<const std::string_view> reset_methods() { return kResets; }
+
 std::string best_resets(const PciFunction& function, const Inventory& inventory) {
   return best_resets(
       function.reset_methods, std::ranges::none_of(inventory.devices, [&](const Device& other) {
@@ -323,7 +325,7 @@ std::string best_resets(const PciFunction& function, const Inventory& inventory)
 
 std::string best_resets(const std::vector<std::string>& methods, bool alone) {
   std::vector<std::string> best;
-  for (const auto method : kResets) {
+  for (const auto method : reset_methods()) {
     if (method == "bus" && !alone) continue;  // it would reset the others, too
     if (std::ranges::find(methods, method) != methods.end()) best.emplace_back(method);
   }

@@ -18,7 +18,8 @@ std::string list_of(const std::string& folder) { return folder + "/" + std::stri
 
 Result<DriverBundle> open_bundle(Host& host, const std::string& folder) {
   const auto path = list_of(folder);
-  const auto text = host.read_file(path, kBundleFileMaxBytes);
+  const auto text = host.read_believed(path, kBundleFileMaxBytes);
+  if (!text && text.error().kind == ErrorKind::no_permission) return std::unexpected(text.error());
   if (!text)
     return fail(
         text.error().kind == ErrorKind::not_found ? ErrorKind::bad_input : text.error().kind,
