@@ -113,8 +113,9 @@ class Installer {
     outcome_.end = InstallEnd::refused;
     TRY(check_version());
     outcome_.end = InstallEnd::failed;
-    const auto missing = TRY(find_missing());
-    if (TRY(is_current())) {
+    const bool unchanged = TRY(is_current());
+    const auto missing = TRY(find_missing(unchanged));
+    if (unchanged) {
       if (options_.always_test && !options_.dry_run) TRY(test(*outcome_.installed));
       if (!options_.dry_run) tell_programs(renew_info());
       outcome_.end = InstallEnd::unchanged;
@@ -143,14 +144,15 @@ class Installer {
     return {};
   }
 
-  Result<std::vector<const PackedFile*>> find_missing() {
+  // Where a version changes, each object is hashed before it becomes a part of the new one.
+  Result<std::vector<const PackedFile*>> find_missing(bool unchanged) {
     std::vector<const PackedFile*> missing;
     std::set<std::string> counted;
     for (const auto& file : variant_->files) {
       ++outcome_.files;
       if (file.link) continue;
       outcome_.content_bytes += file.size_bytes;
-      if (store_.has(file)) {
+      if (unchanged || store_.has(file)) {
         ++outcome_.reused_files;
         continue;
       }
@@ -172,8 +174,9 @@ class Installer {
     if (const auto added = store_.added(*previous_, *variant_); !added || !added->empty())
       return false;
     // One that `verify` has found damaged is gone from the objects.
-    if (!std::ranges::all_of(variant_->files,
-                             [&](const auto& file) { return file.link || store_.has(file); }))
+    if (!std::ranges::all_of(variant_->files, [&](const auto& file) {
+          return file.link || host_.exists(store_.object_path(file));
+        }))
       return false;
     outcome_.installed = *now;
     return true;

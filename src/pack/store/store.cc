@@ -47,8 +47,7 @@ Result<T> or_damage(Result<T> result) {
 }
 
 template <class T>
-Result<T> read_record(Host& host, const std::string& path) {
-  const auto text = TRY(host.read_file(path, kMostManifestBytes));
+Result<T> parse_record(const std::string& text, const std::string& path) {
   return value::read_document<T>(TRY(parse_json(text, path)), path);
 }
 
@@ -92,6 +91,16 @@ Result<void> Store::check_ours() const {
                   root_, join(foreign, " and ")));
 }
 
+// Whoever else may write there could choose what is removed, and what programs load.
+Result<void> Store::check_owner() const {
+  TRY(host_.check_own(root_ + "/"));
+  for (const char* name : {"/objects", "/generations", "/state.json"})
+    if (const auto own = host_.check_own(root_ + name);
+        !own && own.error().kind != ErrorKind::not_found)
+      return own;
+  return {};
+}
+
 Result<std::unique_ptr<Storage::Lock>> Store::open(const LockWait& wait) {
   TRY(check_ours());
   const auto until = deadline_in(wait.limit);
@@ -103,6 +112,7 @@ Result<std::unique_ptr<Storage::Lock>> Store::open(const LockWait& wait) {
                               "write to with --to",
                               root_, made.error().message),
                   made.error().code);
+    TRY(check_owner());
     return storage_.lock(root_ + "/lock");  // before all else: it says whose folder this is
   };
   const auto is_busy = [](const auto& result) {
@@ -128,7 +138,10 @@ bool Store::exists() const { return host_.exists(root_ + "/generations"); }
 bool Store::remembers() const { return host_.exists(root_ + "/state.json"); }
 
 Result<StoreState> Store::state() const {
-  auto state = read_record<StoreState>(host_, root_ + "/state.json");
+  const auto path = root_ + "/state.json";
+  const auto text = host_.read_believed(path, kMostManifestBytes);
+  auto state = text ? parse_record<StoreState>(*text, path)
+                    : Result<StoreState>(std::unexpected(text.error()));
   if (!state && state.error().kind == ErrorKind::not_found) return StoreState{};
   if (state && state->highest_version && !parse_version(*state->highest_version))
     state = fail(ErrorKind::bad_input,
@@ -148,6 +161,9 @@ Result<void> Store::write_state(const StoreState& state) {
 }
 
 Result<std::optional<std::uint64_t>> Store::current() const {
+  if (const auto believed = host_.check_believed(root_ + "/");
+      !believed && believed.error().kind != ErrorKind::not_found)
+    return std::unexpected(believed.error());
   const auto link = host_.read_link(current_path());
   if (!link && link.error().kind == ErrorKind::not_found) return std::nullopt;
   if (!link) return std::unexpected(link.error());
@@ -172,7 +188,10 @@ Result<std::vector<std::uint64_t>> Store::numbers() const {
 }
 
 Result<Installed> Store::installed(std::uint64_t number) const {
-  return or_damage(read_record<Installed>(host_, own_path(number) + "installed.json"));
+  const auto path = own_path(number) + "installed.json";
+  const auto text = host_.read_believed(path, kMostManifestBytes);
+  if (!text) return as_damage(text.error());
+  return or_damage(parse_record<Installed>(*text, path));
 }
 
 Result<std::vector<Installed>> Store::installed() const {
@@ -184,7 +203,7 @@ Result<std::vector<Installed>> Store::installed() const {
 
 Result<std::string> Store::manifest_of(std::uint64_t number) const {
   return or_damage(
-      host_.read_file(own_path(number) + std::string(kManifestName), kMostManifestBytes));
+      host_.read_believed(own_path(number) + std::string(kManifestName), kMostManifestBytes));
 }
 Result<Manifest> Store::parsed_manifest(std::uint64_t number) const {
   return or_damage(
@@ -192,8 +211,11 @@ Result<Manifest> Store::parsed_manifest(std::uint64_t number) const {
 }
 
 bool Store::has(const PackedFile& file) const {
-  const auto status = host_.status(object_path(file));
-  return status && status->kind == FileKind::regular && status->size_bytes == file.size_bytes;
+  const auto path = object_path(file);
+  const auto status = host_.status(path);
+  if (!status || status->size_bytes != file.size_bytes || !host_.check_own(path)) return false;
+  const auto mapped = MappedFile::open(path);
+  return mapped && to_hex(sha256(mapped->bytes())) == file.sha256;
 }
 
 Result<AtomicFile> Store::new_object(const PackedFile& file) {
@@ -238,7 +260,7 @@ Result<void> Store::complete(const Installed& installed, const std::string& mani
 }
 
 Result<std::string> Store::info_of(std::uint64_t number) const {
-  return host_.read_file(own_path(number) + kInfoName);
+  return host_.read_believed(own_path(number) + kInfoName);
 }
 Result<void> Store::write_info(std::uint64_t number, const std::string& info) {
   return write_file_atomically(own_path(number) + kInfoName, info, kStoreFile, storage_);
@@ -253,6 +275,7 @@ Result<void> Store::activate(std::uint64_t number) {
 }
 
 Result<void> Store::remove_generation(std::uint64_t number) {
+  TRY(host_.check_own(generation_path(number)));
   // What says that it is whole goes first.
   TRY(remove_tree(host_, storage_, fmt::format("{}/{}", generation_path(number), kOwn)));
   return remove_tree(host_, storage_, generation_path(number));
@@ -318,8 +341,11 @@ std::vector<Store::Damage> Store::damaged(std::uint64_t number, const Variant& v
         wrong.push_back({&file, path + ": the link is missing or leads elsewhere"});
       continue;
     }
+    const auto believed = host_.check_believed(path);
     const auto mapped = MappedFile::open(path);
-    if (!mapped)
+    if (mapped && !believed)
+      wrong.push_back({&file, believed.error().message});
+    else if (!mapped)
       wrong.push_back({&file, mapped.error().message});
     else if (to_hex(sha256(mapped->bytes())) != file.sha256)
       wrong.push_back({&file, path + ": its content was changed"});

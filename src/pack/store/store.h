@@ -10,6 +10,9 @@
 //
 // `current` changes by one rename, after all that it leads to was written and synced. So whatever
 // fails, and whenever the process dies, it leads to a whole version: the old one or the new one.
+//
+// A store is changed only where its folders and state.json are no links, belong to root or the
+// effective user, and nobody else may write to them.
 #pragma once
 
 #include <atomic>
@@ -64,7 +67,7 @@ inline constexpr std::chrono::minutes kUsualLockWait{5};
 
 // Readable by all and writable by the owner alone, whatever the umask is: programs of any user read
 // what is installed, and whoever could write there would choose what they load.
-inline constexpr WriteOptions kStoreFile{.mode = 0644};
+inline constexpr WriteOptions kStoreFile{.mode = 0644, .follow_link = false};
 
 // A file that gpuready wrote into a store and that is missing or not readable as such any more: an
 // error of this kind is no mistake of the caller's.
@@ -104,7 +107,7 @@ class Store {
   Result<std::string> manifest_of(std::uint64_t number) const;  // its text
   Result<Manifest> parsed_manifest(std::uint64_t number) const;
 
-  bool has(const PackedFile& file) const;  // by name and size
+  bool has(const PackedFile& file) const;  // by name and hash
   Result<AtomicFile> new_object(const PackedFile& file);
 
   // The variant's files, all of which are objects, in a new generation. Nothing leads to it yet.
@@ -140,6 +143,7 @@ class Store {
 
  private:
   Result<void> check_ours() const;
+  Result<void> check_owner() const;
   Result<void> look_for_added(const std::string& folder, const std::string& inside,
                               const VariantNames& names, std::vector<std::string>& found) const;
   std::string own_path(std::uint64_t number) const;    // "<generation>/.gpuready/"
