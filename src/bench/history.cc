@@ -53,7 +53,7 @@ void add_steps(Series& series) {
 // Of a run that was read before: its file is there, and its text was not cut or overwritten.
 // Reading each of them as a run would make the index worthless.
 bool looks_whole(Host& host, const std::string& file) {
-  const auto text = host.read_file(file, kMaxRunBytes);
+  const auto text = host.read_believed(file, kMaxRunBytes);
   if (!text) return false;
   const auto body = trim(*text);
   return body.starts_with('{') && body.ends_with('}') && !contains(body, std::string_view("\0", 1));
@@ -96,7 +96,7 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
   History history;
   std::string old;
   if (host.exists(path)) {
-    auto text = host.read_file(path, kMaxDatabaseBytes);
+    auto text = host.read_believed(path, kMaxDatabaseBytes);
     if (text)
       old = std::move(*text);
     else if (is_of_the_place(text.error()))
@@ -116,7 +116,7 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
       ++renamed;
     }
     if (!known.contains(id) || !looks_whole(host, file)) {
-      auto run = read_run_file(host, file);
+      auto run = read_own_run_file(host, file);
       if (!run) {
         history.notes.push_back(left_out(file, run.error().message));
         continue;

@@ -43,6 +43,13 @@ Result<std::vector<RunFile>> run_files(Host& host, const std::string& folder) {
   return files;
 }
 
+// Of the folder of results, where runs are found by tag: root takes them from no folder and no file
+// that others may change.
+Result<std::vector<RunFile>> own_run_files(Host& host, const std::string& folder) {
+  TRY(host.check_believed(folder + "/"));
+  return run_files(host, folder);
+}
+
 std::string known_tags(const std::vector<RunFile>& files) {
   std::set<std::string> tags;
   for (const auto& file : files) tags.insert(file.tag);
@@ -71,14 +78,16 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
   const bool is_path = contains(name, "/") || name.ends_with(kEnding);
   if (is_path)
     if (auto runs = TRY(runs_at(host, name)); !runs.empty()) return runs;
-  const auto files = run_files(host, folder);
+  const auto files = own_run_files(host, folder);
+  if (!files && files.error().kind == ErrorKind::no_permission)
+    return std::unexpected(files.error());
   std::string wanted = name;
   if (name == "latest") wanted = host.read_text(folder + "/latest").value_or(name);
   std::vector<RunRecord> runs;
   if (files)
     for (const auto& file : *files)
       if (file.tag == wanted || file.id == wanted)
-        runs.push_back(TRY(read_run_file(host, file.path)));
+        runs.push_back(TRY(read_own_run_file(host, file.path)));
   if (runs.empty() && !is_path) runs = TRY(runs_at(host, name));
   if (!runs.empty()) return runs;
   const auto tags = files ? known_tags(*files) : "";
@@ -104,6 +113,11 @@ Result<RunRecord> read_run_file(Host& host, const std::string& path) {
   return run;
 }
 
+Result<RunRecord> read_own_run_file(Host& host, const std::string& path) {
+  TRY(host.check_believed(path));
+  return read_run_file(host, path);
+}
+
 std::string tag_in_name(const std::string& path) {
   const auto file = run_file("", std::string(base_name(path)));
   return file ? file->tag : "";
@@ -112,7 +126,7 @@ std::string tag_in_name(const std::string& path) {
 Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host,
                                                                       const std::string& folder) {
   std::vector<std::pair<std::string, std::string>> found;
-  for (const auto& file : TRY(run_files(host, folder))) found.emplace_back(file.id, file.path);
+  for (const auto& file : TRY(own_run_files(host, folder))) found.emplace_back(file.id, file.path);
   return found;
 }
 
@@ -120,8 +134,8 @@ Result<std::vector<RunRecord>> runs_of_tag(Host& host, const std::string& folder
                                            std::string_view tag) {
   std::vector<RunRecord> runs;
   if (!host.exists(folder)) return runs;
-  for (const auto& file : TRY(run_files(host, folder)))
-    if (file.tag == tag) runs.push_back(TRY(read_run_file(host, file.path)));
+  for (const auto& file : TRY(own_run_files(host, folder)))
+    if (file.tag == tag) runs.push_back(TRY(read_own_run_file(host, file.path)));
   return runs;
 }
 
@@ -168,9 +182,9 @@ std::string work_text(const Workload& workload) {
 Result<void> check_same_work(Host& host, const std::string& folder, std::string_view tag,
                              const Workload& workload) {
   if (!host.exists(folder)) return {};
-  for (const auto& file : TRY(run_files(host, folder))) {
+  for (const auto& file : TRY(own_run_files(host, folder))) {
     if (file.tag != tag) continue;
-    const auto other = TRY(read_run_file(host, file.path)).workload;
+    const auto other = TRY(read_own_run_file(host, file.path)).workload;
     if (work_text(other) == work_text(workload)) continue;
     return fail(
         ErrorKind::bad_input,

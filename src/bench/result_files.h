@@ -61,6 +61,8 @@ Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host
 // Its tag is the one of its file's name, whatever it says of itself: who renames the file gives the
 // run another tag.
 Result<RunRecord> read_run_file(Host& host, const std::string& path);
+// The same of the folder of results: root believes only its own.
+Result<RunRecord> read_own_run_file(Host& host, const std::string& path);
 std::string tag_in_name(const std::string& path);  // empty: it is not called <id>__<tag>.json
 
 }  // namespace gpuready::bench
