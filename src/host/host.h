@@ -59,7 +59,7 @@ class Host {
                                         std::size_t limit_bytes = 1u << 20) = 0;
   // What an earlier run wrote and this one believes. On a live host `no_permission` unless root or
   // the effective user owns the file and its folder, and nobody else may write to either
-  // (host/trusted_path.h). Other hosts believe what they hold.
+  // (jobs/trusted_path.h). Other hosts believe what they hold.
   virtual Result<std::string> read_own_file(const std::string& path,
                                             std::size_t limit_bytes = 1u << 20) {
     return read_file(path, limit_bytes);

@@ -18,7 +18,7 @@
 #include "host/host.h"
 #include "host/kernel_log.h"
 #include "host/probe_children.h"
-#include "host/trusted_path.h"
+#include "jobs/trusted_path.h"
 
 namespace gpuready {
 namespace {

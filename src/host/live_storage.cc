@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "host/file_status.h"
 #include "host/storage.h"
-#include "host/trusted_path.h"
+#include "jobs/trusted_path.h"
 
 namespace gpuready {
 namespace {

@@ -4,7 +4,7 @@
 // to.
 //
 // No call on this machine follows a symbolic link that another user may have made
-// (host/trusted_path.h).
+// (jobs/trusted_path.h).
 //
 // Every error carries the errno in `code` and names the path: EEXIST where a name is taken,
 // EOPNOTSUPP where a filesystem cannot do what is asked.

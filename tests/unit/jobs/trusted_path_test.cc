@@ -1,7 +1,7 @@
 // What other users of a host may do to the files of root, with real users and files. The rule: a
 // link is followed, and a file believed or replaced, only where nobody but root and the effective
 // user decides what it is.
-#include "host/trusted_path.h"
+#include "jobs/trusted_path.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
