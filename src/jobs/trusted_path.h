@@ -34,7 +34,7 @@ struct PathEnd {
   std::string name;                 // in it; "." for the folder itself
   std::optional<struct stat> file;  // what has that name, if anything; a link if it was kept
   bool fixed = false;               // nobody else can put another file in its place
-  std::string exposed;              // why not: the first folder, link or file that others can change
+  std::string exposed;  // why not: the first folder, link or file that others can change
 
   std::string path() const { return folder.path + "/" + name; }
 };
@@ -53,8 +53,8 @@ Result<void> check_own_file(const std::string& path);
 // The same for a file, which is opened for reading.
 Result<Descriptor> open_own_file(const std::string& path);
 
-// An error (no_permission) unless nobody but trusted users can change what `path` leads to: the file,
-// its folders, and the links on the way. It names the first of these that others can change.
+// An error (no_permission) unless nobody but trusted users can change what `path` leads to: the
+// file, its folders, and the links on the way. It names the first of these that others can change.
 Result<void> check_only_ours(const std::string& path);
 
 // An error where others own what `end` names or may put something else there, so that a file

@@ -32,7 +32,7 @@ class Folder {
     ::chmod(file.c_str(), 0755);
     return file;
   }
-  std::string path = GPUREADY_BINARY_DIR "/programXXXXXX";
+  std::string path = std::string(GPUREADY_BINARY_DIR) + "/programXXXXXX";
 };
 
 // Sets PATH for as long as it lives.

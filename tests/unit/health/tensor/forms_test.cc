@@ -130,7 +130,9 @@ TEST(TensorForms, AnOldDriverGetsTheFormsThatItCompiles) {
       EXPECT_EQ(names.contains("gpuready_tensor_fp16_m16n8k8"), has(75, 65) && !has(80, 70));
       EXPECT_EQ(names.contains("gpuready_tensor_fp16_m8n8k4"), has(70, 64) && !has(75, 65));
       EXPECT_EQ(forms.empty(), !has(70, 64));
-      if (has(80, 70)) EXPECT_EQ(forms.front()->type, TensorType::bf16) << "the burn's";
+      if (has(80, 70)) {
+        EXPECT_EQ(forms.front()->type, TensorType::bf16) << "the burn's";
+      }
     }
 }
 
