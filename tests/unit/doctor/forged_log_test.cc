@@ -28,7 +28,8 @@ struct Named {
 const std::vector<Named>& machines() {
   static const std::vector<Named> all = [] {
     std::vector<Named> out;
-    for (const auto& folder : fs::directory_iterator(GPUREADY_SOURCE_DIR "/tests/machines")) {
+    for (const auto& folder :
+         fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
       const auto script = folder.path() / "machine.json";
       if (!fs::exists(script)) continue;
       auto recording = load_recording(script.string());
