@@ -28,6 +28,8 @@ int run_record(const RecordOptions& options) {
   Recording recording;
   recording.tool_version = GPUREADY_VERSION;
   recording.created_utc = format_utc(std::time(nullptr));
+  if (options.redact && !options.description.empty())
+    complain("a redacted recording holds no free text: the description is left out");
   recording.description = options.description;
   // What is recorded is what is read: the same steps as every other command, noted on the way.
   const auto host = make_recording_host(*live, recording);
@@ -59,11 +61,12 @@ void declare_record(CommandSpec& command) {
        .files = Files::written},
       {.name = "--redact",
        .value = &options->redact,
-       .help = "Keep only what some rule reads, and replace serials, UUIDs, addresses, names and "
-               "tokens, each by the same substitute everywhere"},
+       .help = "Keep only what rules read: fixed words, numbers and PCI addresses. Names that "
+               "something "
+               "joins become substitutes; everything else goes"},
       {.name = "--description",
        .value = &options->description,
-       .help = "A line about this machine, kept in the recording"},
+       .help = "A line about this machine, kept in the recording unless it is redacted"},
       timeout_option(options->globals),
       {.name = "--quiet,-q",
        .value = &options->globals.quiet,

@@ -69,19 +69,26 @@ Result<Recording> recording_from_script(std::string_view text, std::string_view 
 // recording tells much about a machine.
 Result<void> save_recording(const Recording& recording, const std::string& path,
                             Storage& storage = live_storage());
-// What of a recording some rule reads, so that a redacted one keeps nothing else. The areas that
-// read know it (machine/redaction.h). A function that is missing keeps everything.
+class Redactor;
+// What of a recording some rule reads: a redacted one keeps nothing else. The areas that read know
+// it (machine/redaction.h). Without them no word is known and every file is removed.
 struct RedactionRules {
-  std::function<std::string(const std::string& path, std::string content)> file;
+  // Words of patterns, paths and messages, the same on every machine; words of products' names.
+  std::function<bool(std::string_view word)> is_fixed_word, is_model_word;
+  // What stays of a file's content; nothing: the file is removed.
+  std::function<std::optional<std::string>(const std::string& path, const std::string& content,
+                                           Redactor&)>
+      file;
   std::function<bool(std::string_view folder, std::string_view name)> listed;
-  // Nothing: the line is left out.
-  std::function<std::optional<std::string>(std::string_view text)> kernel_log_line;
-  // Whether a record that begins with this line is believed: without its first line, the rest of
-  // another would look like one.
-  std::function<bool(std::string_view text)> begins_record;
+  // Whether a line of the kernel log is read, and whether a record that begins with it is believed:
+  // without its first line, the rest of another record would look like one.
+  std::function<bool(std::string_view text)> kernel_log_line, begins_record;
+  // Parts of a cgroup's path that tell the container's runtime; with "/" before, where a part
+  // begins.
+  std::vector<std::string_view> group_markers;
 };
-// Leaves out what no rule reads, then replaces what identifies a machine, its users and its place
-// (pseudonyms.h): the same secret becomes the same substitute everywhere, so joins still hold.
+// Keeps what the rules say that somebody reads, and of that what names nobody (redactor.h). The
+// same name becomes the same substitute everywhere, so what could be joined still can.
 Recording redact(Recording recording, const RedactionRules& rules);
 
 std::unique_ptr<Host> make_recorded_host(Recording recording);

@@ -7,13 +7,9 @@ namespace {
 
 constexpr std::string_view kCredentialWords[] = {"key",    "token",      "secret", "password",
                                                  "passwd", "credential", "cookie"};
-// "key" alone is too much for a text: the kernel's "key: value".
-constexpr std::string_view kAssignedWords[] = {
-    "token",      "secret",      "password",    "passwd", "passphrase",
-    "credential", "cookie",      "api_key",     "apikey", "api-key",
-    "access_key", "private_key", "license_key", ".key",   "pwd"};
 constexpr std::string_view kSerialWords[] = {"serial", "unique_id", "uniqueid", "asset_tag"};
 constexpr std::string_view kProcessWords[] = {"processname", "process_name", "cmdline"};
+constexpr std::string_view kProductWords[] = {"name", "model", "product"};
 constexpr std::string_view kUuidWords[] = {"uuid", "boot_id", "machine-id", "machine_id"};
 
 template <std::size_t N>
@@ -27,7 +23,6 @@ bool holds_any(std::string_view name, const std::string_view (&words)[N]) {
 }  // namespace
 
 bool names_a_credential(std::string_view variable) { return holds_any(variable, kCredentialWords); }
-bool assigns_a_credential(std::string_view word) { return holds_any(word, kAssignedWords); }
 bool names_a_process(std::string_view name) { return holds_any(name, kProcessWords); }
 bool is_driver_process(std::string_view process) {
   constexpr std::string_view kMps = "nvidia-cuda-mps-";
@@ -35,6 +30,7 @@ bool is_driver_process(std::string_view process) {
   return rest == "server" || rest == "control";
 }
 bool names_a_serial(std::string_view name) { return holds_any(name, kSerialWords); }
+bool names_a_product(std::string_view name) { return holds_any(name, kProductWords); }
 bool names_a_uuid(std::string_view name) { return holds_any(name, kUuidWords); }
 
 }  // namespace gpuready

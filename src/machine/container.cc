@@ -83,6 +83,12 @@ void read_cpu_v1(Host& host, const std::string& path, Container& container) {
 }
 }  // namespace
 
+std::vector<std::string_view> cgroup_markers() {
+  std::vector<std::string_view> parts{"slurm"};  // by which gpu_use.cc knows a job
+  for (const auto& marker : kPathMarkers) parts.push_back(marker.part);
+  return parts;
+}
+
 CgroupPaths parse_cgroup_paths(std::string_view text) {
   CgroupPaths out;
   for (const auto line : lines(text)) {

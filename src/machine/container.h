@@ -16,6 +16,9 @@ struct CgroupPaths {                       // from /proc/self/cgroup
 };
 CgroupPaths parse_cgroup_paths(std::string_view text);
 
+// Parts of a path that some rule knows a runtime or a job by; with "/" before, where a part begins.
+std::vector<std::string_view> cgroup_markers();
+
 // memory.max, memory.limit_in_bytes: nothing for "max" and for version 1's "no limit", which is the
 // greatest signed 64-bit number rounded down to a page.
 std::optional<std::uint64_t> parse_memory_limit(std::string_view text);

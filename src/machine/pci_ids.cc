@@ -59,8 +59,10 @@ std::optional<std::string_view> find_pci_name(std::string_view ids, std::uint16_
   return std::nullopt;
 }
 
+std::string_view pci_ids_text() { return {gpuready_pci_ids_begin, gpuready_pci_ids_end}; }
+
 std::optional<std::string_view> pci_device_name(std::uint16_t vendor, std::uint16_t device) {
-  return find_pci_name({gpuready_pci_ids_begin, gpuready_pci_ids_end}, vendor, device);
+  return find_pci_name(pci_ids_text(), vendor, device);
 }
 
 std::string display_name(std::uint16_t vendor, std::uint16_t device,

@@ -11,6 +11,7 @@ namespace gpuready {
 
 // "GH100 [H100 SXM5 80GB]"; nothing for a device newer than the list.
 std::optional<std::string_view> pci_device_name(std::uint16_t vendor, std::uint16_t device);
+std::string_view pci_ids_text();  // the list, as below
 // The same in a given list: a line a device, "10de2330 Name", in rising order, lower case.
 std::optional<std::string_view> find_pci_name(std::string_view ids, std::uint16_t vendor,
                                               std::uint16_t device);

@@ -1,24 +1,102 @@
+// What of a machine's files and log is read, and by which words. Whatever is not named here goes.
 #include "machine/redaction.h"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "host/secret_forms.h"
+#include "host/redactor.h"
+#include "machine/container.h"
 #include "machine/kernel_log.h"
 #include "machine/loader_cache.h"
 #include "machine/nvidia_parse.h"
+#include "machine/pci_ids.h"
 #include "machine/toolkits.h"
+
+extern "C" {
+extern const char gpuready_fixed_words_begin[];
+extern const char gpuready_fixed_words_end[];
+}
 
 namespace gpuready {
 namespace {
+
+using Kind = Redactor::Kind;
 
 template <std::size_t N>
 bool starts_with_any(std::string_view text, const std::string_view (&starts)[N]) {
   return std::any_of(std::begin(starts), std::end(starts),
                      [&](std::string_view start) { return text.starts_with(start); });
 }
+template <std::size_t N>
+bool one_of(std::string_view text, const std::string_view (&words)[N]) {
+  return std::find(std::begin(words), std::end(words), text) != std::end(words);
+}
+
+// ---- words
+
+// What systems, kernels and folders are called, on very many machines. With the literals of the
+// sources that read a machine (fixed_words.awk) these are all words that are ever shown.
+constexpr std::string_view kCommonWords =
+    "Linux GNU Debian debian Ubuntu ubuntu LTS Fedora fedora Red Hat Enterprise rhel CentOS centos "
+    "Stream Rocky rocky AlmaLinux almalinux Amazon amzn Oracle ol SUSE openSUSE sles suse opensuse "
+    "Leap Tumbleweed Arch arch Alpine alpine NixOS nixos Azure azurelinux mariner Flatcar flatcar "
+    "Bottlerocket Talos Gentoo gentoo bookworm trixie bullseye sid Jammy jammy Noble noble Focal "
+    "focal "
+    "generic amd64 arm64 x86 x86_64 aarch64 cloud aws azure gcp oracle lowlatency realtime server "
+    "default desktop kernel microsoft standard WSL2 tegra l4t pve rt hwe "
+    "usr bin sbin lib lib64 lib32 libexec local share include etc opt home root var run tmp srv "
+    "mnt "
+    "src targets stubs compat extras x86_64-linux sbsa-linux aarch64-linux x86_64-linux-gnu "
+    "aarch64-linux-gnu nv_dispi nvlt nvmd iigd_dch u "
+    "AMD EPYC Ryzen Threadripper Intel Xeon Core Ultra Graphics Processor CPU Neoverse Grace "
+    "NVIDIA GeForce GTX RTX TITAN Titan Tesla Quadro GPU Ada Generation Laptop Super SUPER PCIe "
+    "NVL "
+    "MIG Orin Xavier Thor Nano Jetson AGX NX Developer Kit HGX DGX Instinct Radeon OAM Arc Max "
+    "Flex Pro "
+    "llvmpipe LLVM bits KVM Standard PC VirtualBox Virtual Machine Compute Engine Google metal "
+    "GT0 GT1 GT2 GT3 D0 D3hot D3cold CUDA compilation tools release nvcc driver Copyright "
+    "TensileLibrary_lazy_ "
+    "TensileLibrary_ Tile SUBSYSTEM DEVICE gsp psp edge junction mem vddgfx PPT";
+
+std::unordered_set<std::string_view> words_of(std::string_view text, std::string_view separators) {
+  const auto words = split(text, separators);
+  return {words.begin(), words.end()};
+}
+
+bool is_fixed_word(std::string_view word) {
+  static const auto words = [] {
+    auto all = words_of({gpuready_fixed_words_begin, gpuready_fixed_words_end}, "\n");
+    all.merge(words_of(kCommonWords, " "));
+    return all;
+  }();
+  return words.contains(word);
+}
+
+bool is_model_word(std::string_view word) {
+  static const auto words = words_of(pci_ids_text(), " \n[]()/,-");
+  return words.contains(word);
+}
 
 // ---- files
+
+using Kept = std::optional<std::string>;
+
+std::string as_text(std::string_view content, Redactor& redactor) { return redactor.text(content); }
+std::string as_attribute(std::string_view content, Redactor& redactor) {
+  return redactor.text(content, Kind::attribute);
+}
+std::string as_model(std::string_view content, Redactor& redactor) {
+  return redactor.text(content, Kind::model);
+}
+std::string as_it_is(std::string_view content, Redactor&) { return std::string(content); }
+std::string as_name(std::string_view content, Redactor& redactor) {
+  return redactor.name(trim(content));
+}
+std::string as_path(std::string_view content, Redactor& redactor) {
+  return redactor.path(trim(content));
+}
 
 // Parameters of the kernel's command line that say something about GPUs: up to "=", or up to the
 // first "." of a module's. Everything else goes: root devices, addresses, keys, a sandbox's own.
@@ -35,119 +113,211 @@ constexpr std::string_view kModules[] = {
     "vfio",       "vfio-pci",   "vfio_pci",       "vfio_iommu_type1",
     "ast",        "simpledrm"};
 
-template <std::size_t N>
-bool one_of(std::string_view text, const std::string_view (&words)[N]) {
-  return std::find(std::begin(words), std::end(words), text) != std::end(words);
-}
-
-std::string kept_parameters(std::string_view command_line) {
+std::string kept_parameters(std::string_view command_line, Redactor& redactor) {
   std::string kept;
   for (const auto word : split(command_line, " \t\n")) {
     const auto name = word.substr(0, word.find('='));
-    if (one_of(name, kParameters) || one_of(name.substr(0, name.find('.')), kModules))
-      kept.append(word).push_back(' ');
+    if (one_of(name, kParameters)) {
+      kept += std::string(name) + redactor.text(word.substr(name.size())) + ' ';
+    } else if (const auto module = name.substr(0, name.find('.')); one_of(module, kModules)) {
+      kept += std::string(module) + redactor.text(word.substr(module.size())) + ' ';
+    }
   }
   return kept + "...\n";
 }
 
 // Lines that begin with one of these, up to white space, ":" or "=".
 template <std::size_t N>
-std::string kept_lines(std::string_view text, const std::string_view (&keys)[N]) {
+std::string kept_lines(std::string_view text, const std::string_view (&keys)[N],
+                       Redactor& redactor) {
   std::string kept;
-  for (const auto line : lines(text))
-    if (one_of(trim(line.substr(0, line.find_first_of(":="))), keys)) kept.append(line) += '\n';
+  for (const auto line : lines(text)) {
+    const auto key = line.substr(0, line.find_first_of(":="));
+    if (one_of(trim(key), keys))
+      kept += std::string(key) + redactor.text(line.substr(key.size()), Kind::model) + '\n';
+  }
   return kept;
 }
-constexpr std::string_view kReleaseKeys[] = {
-    "NAME", "PRETTY_NAME", "ID", "ID_LIKE", "VERSION", "VERSION_ID", "VERSION_CODENAME"};
-std::string kept_release(std::string_view text) { return kept_lines(text, kReleaseKeys); }
-
+constexpr std::string_view kReleaseKeys[] = {"NAME", "PRETTY_NAME", "ID", "ID_LIKE", "VERSION_ID"};
+std::string kept_release(std::string_view text, Redactor& redactor) {
+  return kept_lines(text, kReleaseKeys, redactor);
+}
 constexpr std::string_view kProcessorKeys[] = {"model name", "Model", "Hardware", "cpu model"};
-std::string kept_processor(std::string_view text) { return kept_lines(text, kProcessorKeys); }
+std::string kept_processor(std::string_view text, Redactor& redactor) {
+  return kept_lines(text, kProcessorKeys, redactor);
+}
 
-std::string kept_libraries(std::string_view cache) {
+std::string kept_libraries(std::string_view cache, Redactor& redactor) {
   auto entries = parse_loader_cache(cache);
   if (!entries) return {};
+  std::vector<LoaderCacheEntry> kept;
+  std::vector<std::string> paths;
   std::erase_if(*entries, [](const LoaderCacheEntry& entry) {
     return std::find(std::begin(kNvidiaLibraries), std::end(kNvidiaLibraries), entry.name) ==
            std::end(kNvidiaLibraries);
   });
-  return make_loader_cache(*entries);
+  for (const auto& entry : *entries) paths.push_back(redactor.path(entry.path));
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    kept.push_back({(*entries)[i].name, paths[i], (*entries)[i].flags});
+  return make_loader_cache(kept);
+}
+
+// Folders; no comments.
+std::string kept_folders(std::string_view text, Redactor& redactor) {
+  std::string kept;
+  for (const auto line : lines(text))
+    if (const auto folder = trim(line.substr(0, line.find('#'))); folder.starts_with('/'))
+      kept += redactor.path(folder) + '\n';
+  return kept;
 }
 
 // Which daemon a pid file led to.
-std::string kept_command(std::string_view name) {
-  return name.starts_with("nv-") || name.starts_with("nvidia-") ? std::string(name) : "other\n";
+std::string kept_command(std::string_view name, Redactor&) {
+  constexpr std::string_view kDaemons[] = {"nv-fabricmanage", "nvidia-persiste", "nv-hostengine",
+                                           "nvidia-cuda-mps", "nvidia-smi"};
+  return one_of(trim(name), kDaemons) ? std::string(name) : "other\n";
 }
 
 // Whether device nodes may be opened: the mounts at and above /dev, without what is mounted. Which
 // disk the root filesystem is on: its number.
-std::string kept_mounts(std::string_view text) {
+std::string kept_mounts(std::string_view text, Redactor& redactor) {
   std::string kept;
   for (const auto line : lines(text)) {
     const auto fields = split(line, " ");
-    if (fields.size() < 6 || (fields[4] != "/" && !fields[4].starts_with("/dev"))) continue;
-    const std::string disk(fields[4] == "/" ? fields[2] : "0:0");
-    kept += "0 0 " + disk + " / " + std::string(fields[4]) + " " + std::string(fields[5]) + "\n";
+    if (fields.size() < 6) continue;
+    const bool root = fields[4] == "/";
+    if (!root && fields[4] != "/dev" && !fields[4].starts_with("/dev/")) continue;
+    kept += "0 0 " + (root ? redactor.text(fields[2], Kind::attribute) : "0:0") + " / " +
+            redactor.path(fields[4]) + " " + redactor.text(fields[5]) + "\n";
   }
   return kept;
 }
 
 // Partitions and files that memory is moved to.
-std::string kept_swaps(std::string_view text) {
+std::string kept_swaps(std::string_view text, Redactor& redactor) {
   std::string kept;
-  for (const auto line : lines(text))
-    if (line.starts_with("/dev/")) kept.append(line).push_back('\n');
+  for (const auto line : lines(text)) {
+    if (line.starts_with("Filename")) kept += "Filename\n";
+    if (line.starts_with("/dev/"))
+      kept += redactor.path(line.substr(0, line.find_first_of(" \t"))) + " partition\n";
+  }
   return kept;
 }
 
 // Which VFIO driver is made for which device.
-std::string kept_aliases(std::string_view text) {
+std::string kept_aliases(std::string_view text, Redactor& redactor) {
+  std::string kept;
+  for (const auto line : lines(text)) {
+    const auto words = split(line, " ");
+    if (line.starts_with("alias vfio_pci:") && words.size() == 3)
+      kept += "alias " + std::string(words[1]) + " " +
+              (words[2].ends_with("vfio_pci") ? std::string(words[2]) : redactor.text(words[2])) +
+              "\n";
+  }
+  return kept;
+}
+std::string kept_builtin(std::string_view text, Redactor&) {
   std::string kept;
   for (const auto line : lines(text))
-    if (line.starts_with("alias vfio_pci:")) kept.append(line).push_back('\n');
+    if (line.starts_with("kernel/drivers/vfio/")) kept.append(line) += '\n';
   return kept;
 }
 
-std::string kept_builtin(std::string_view text) {
+std::string kept_cuda_version(std::string_view text, Redactor&) {
+  const auto version = parse_cuda_version_json(text);
+  return version ? R"({"cuda": {"version": ")" + *version + "\"}}\n" : "{}\n";
+}
+
+// The host's own namespace maps every id to itself; which ids another one has, nothing asks.
+std::string kept_ids(std::string_view text, Redactor&) {
+  return split(text, " \t\n") == std::vector<std::string_view>{"0", "0", "4294967295"}
+             ? std::string(text)
+             : "0 1 1\n";
+}
+
+std::string kept_groups(std::string_view text, Redactor& redactor) {
   std::string kept;
-  for (const auto line : lines(text))
-    if (contains(line, "/vfio/")) kept.append(line).push_back('\n');
+  for (const auto line : lines(text)) {
+    const auto path = line.find(":/");
+    if (path == line.npos) continue;
+    kept +=
+        redactor.text(line.substr(0, path)) + ":" + redactor.group(line.substr(path + 1)) + '\n';
+  }
   return kept;
 }
 
 // The majors of GPU drivers.
-std::string kept_devices(std::string_view text) {
+std::string kept_devices(std::string_view text, Redactor& redactor) {
   std::string kept;
   for (const auto line : lines(text))
     if (contains(line, "nvidia") || line.ends_with(" kfd") || line.ends_with(" drm"))
-      kept.append(line).push_back('\n');
+      kept += redactor.text(line) + '\n';
   return "Character devices:\n" + kept;
+}
+
+// Of KFD's topology: the id of a board stays joined with that in its device's folder.
+std::string kept_properties(std::string_view text, Redactor& redactor) {
+  constexpr std::string_view kId = "unique_id ";
+  std::string kept;
+  for (const auto line : lines(text)) {
+    const auto id = after_prefix(line, kId);
+    const auto number = id ? parse_uint(*id) : std::nullopt;
+    kept += (number ? std::string(kId) + std::to_string(redactor.id(*number))
+                    : as_attribute(line, redactor)) +
+            '\n';
+  }
+  return kept;
 }
 
 struct FileRule {
   std::string_view start, end;  // of the path
-  std::string (*keep)(std::string_view content);
+  std::string (*keep)(std::string_view content, Redactor& redactor);
 };
+// The first that fits. A file that none fits is removed.
 constexpr FileRule kFileRules[] = {
     {"/proc/cmdline", "", kept_parameters},
     {"/etc/os-release", "", kept_release},
     {"/proc/cpuinfo", "", kept_processor},
     {"/etc/ld.so.cache", "", kept_libraries},
+    {"/etc/ld.so.conf", ".conf", kept_folders},
     {"/proc/", "/comm", kept_command},
     {"/proc/self/mountinfo", "", kept_mounts},
+    {"/proc/self/uid_map", "", kept_ids},
+    {"/proc/self/cgroup", "", kept_groups},
     {"/proc/swaps", "", kept_swaps},
     {"/proc/devices", "", kept_devices},
     {"/lib/modules/", "/modules.alias", kept_aliases},
     {"/lib/modules/", "/modules.builtin", kept_builtin},
+    {"/proc/device-tree/", "", as_model},
+    {"/sys/class/dmi/id/", "", as_model},
+    {"/sys/", "/product_name", as_model},
+    {"/proc/driver/nvidia/gpus/", "/information", as_model},
+    {"/proc/driver/nvidia/params", "", as_text},
+    {"/sys/", "/properties", kept_properties},
+    {"/sys/", "/gpu_metrics", as_it_is},
+    {"/sys/firmware/efi/efivars/SecureBoot-", "", as_it_is},
+    {"/sys/", "/dm/name", as_name},
+    {"/sys/", "/backing_file", as_path},
+    {"/sys/", "/backing_dev", as_path},
+    {"/sys/", "", as_attribute},
+    {"/proc/", "", as_attribute},
+    {"/run/", ".pid", as_attribute},
+    {"/run/systemd/container", "", as_text},
+    {"/etc/nv_tegra_release", "", as_attribute},
+    {"/", "/version.json", kept_cuda_version},
+    {"/", "/version.txt", as_text},
+    {"/", "/.info/version", as_text},
 };
 
-std::string kept_of_file(const std::string& path, std::string content) {
+// The kernel's folders have rules for what is below them; other rules name a file.
+bool fits(const FileRule& rule, std::string_view path) {
+  return path.starts_with(rule.start) && path.ends_with(rule.end);
+}
+
+Kept kept_of_file(const std::string& path, const std::string& content, Redactor& redactor) {
   for (const auto& rule : kFileRules)
-    if (rule.end.empty() ? path == rule.start
-                         : path.starts_with(rule.start) && path.ends_with(rule.end))
-      return rule.keep(content);
-  return content;
+    if (fits(rule, path)) return rule.keep(content, redactor);
+  return std::nullopt;
 }
 
 // ---- listings
@@ -162,8 +332,7 @@ constexpr std::string_view kToolkits[] = {"cuda", "rocm"};
 bool is_listed(std::string_view folder, std::string_view name) {
   if (starts_with_any(folder, kKernelFolders)) return true;
   if (folder.starts_with("/dev")) return starts_with_any(name, kNodes);
-  if (folder == "/usr/local" || folder == "/opt")
-    return starts_with_any(name, kToolkits) && is_ordinary_component(name);
+  if (folder == "/usr/local" || folder == "/opt") return starts_with_any(name, kToolkits);
   if (folder == "/usr/lib/wsl/drivers") return contains(name, ".inf_");  // of Windows' drivers
   if (folder.ends_with("/icd.d")) return name.ends_with(".json");
   if (folder.ends_with("/ld.so.conf.d")) return name.ends_with(".conf");
@@ -171,63 +340,18 @@ bool is_listed(std::string_view folder, std::string_view name) {
   return !pick_libraries(std::string(folder), {std::string(name)}).empty();
 }
 
-// ---- the kernel's log
-
-// How lines begin that drivers, buses and the kernel itself write about a GPU. A line that only
-// mentions one (of an audit, of the killer of processes, of a file server) begins otherwise.
-constexpr std::string_view kSpeakers[] = {"NVRM",
-                                          "nvidia",
-                                          "NVSwitch",
-                                          "nvswitch",
-                                          "nouveau",
-                                          "amdgpu",
-                                          "radeon",
-                                          "[drm",
-                                          "drm",
-                                          "kfd",
-                                          "amdkfd",
-                                          "i915",
-                                          "xe ",
-                                          "vfio",
-                                          "pci ",
-                                          "pcieport",
-                                          "pcie",
-                                          "AER:",
-                                          "DMAR",
-                                          "AMD-Vi",
-                                          "iommu",
-                                          "arm-smmu",
-                                          "PM:",
-                                          "Lockdown:",
-                                          "PKCS#7",
-                                          "Loading of ",
-                                          "Secure boot",
-                                          "secureboot",
-                                          "INFO: task ",
-                                          "systemd-modules-load",
-                                          "modprobe",
-                                          "misc dxg",
-                                          "dxgk",
-                                          "hv_vmbus: registering driver dxgkrnl",
-                                          "nvgpu",
-                                          "tegra",
-                                          "[Hardware Error]",
-                                          "IOCTLs and executions are blocked",
-                                          "{"};
-// Lines of which only the beginning is read.
-constexpr std::string_view kCutAfter[] = {"systemd[1]: Reload"};
-
-std::optional<std::string> kept_of_log_line(std::string_view text) {
-  for (const auto start : kCutAfter)
-    if (text.starts_with(start)) return std::string(start) + "ing";
-  if (!is_about_gpus(trim(text)) || !starts_with_any(trim(text), kSpeakers)) return std::nullopt;
-  return std::string(text);
-}
+bool is_log_line_read(std::string_view text) { return is_about_gpus(trim(text)); }
 
 }  // namespace
 
 const RedactionRules& redaction_rules() {
-  static const RedactionRules rules{kept_of_file, is_listed, kept_of_log_line, begins_record};
+  static const RedactionRules rules{.is_fixed_word = is_fixed_word,
+                                    .is_model_word = is_model_word,
+                                    .file = kept_of_file,
+                                    .listed = is_listed,
+                                    .kernel_log_line = is_log_line_read,
+                                    .begins_record = begins_record,
+                                    .group_markers = cgroup_markers()};
   return rules;
 }
 
