@@ -39,10 +39,10 @@ bool is_trusted(uid_t owner) {
          (owner == kOverflowUser && shows_others_as_overflow_user());
 }
 
-// Write permission of the group counts, unless it is root's, or an ordinary user's own primary
-// group: with private groups and umask 002 all of a user's folders are like that.
+// Write permission of the group counts, unless an ordinary user's own primary group has it: with
+// private groups and umask 002 all of a user's folders are like that.
 bool others_may_write(const struct stat& facts) {
-  const bool own_group = facts.st_gid == 0 || (::geteuid() != 0 && facts.st_gid == ::getegid());
+  const bool own_group = ::geteuid() != 0 && facts.st_gid == ::getegid();
   return !is_trusted(facts.st_uid) || (facts.st_mode & S_IWOTH) != 0 ||
          ((facts.st_mode & S_IWGRP) != 0 && !own_group);
 }

@@ -49,6 +49,7 @@ bool is_known_write(const Action& action) {
 }
 
 bool is_known_command(const std::vector<std::string>& command) {
+  if (command.size() == 2 && command[0] == "modprobe") return is_vfio(command[1]);
   if (command.size() == 3 && command[0] == "systemctl")
     return (command[1] == "start" || command[1] == "stop" || command[1] == "restart") &&
            std::ranges::find(holding_services(), command[2], &HoldingService::unit) !=

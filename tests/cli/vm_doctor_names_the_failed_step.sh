@@ -20,7 +20,7 @@ expect_exit 1 "$GPUREADY" vm doctor 17:00.0 --replay "$MACHINES/base-h100x1/mach
 expect_in "iommu-off" "$out"
 expect_exit 3 "$GPUREADY" vm doctor 99:00.0 --replay "$MACHINES/base-h100x1/machine.json"
 # A log is data: nothing of it reaches the terminal as a command.
-expect_exit 1 "$GPUREADY" vm doctor --console "$consoles/hostile.log"
+expect_exit 4 "$GPUREADY" vm doctor --console "$consoles/hostile.log"
 [ "$(tr -cd '\033\001-\010' <stdout.txt | wc -c)" -eq 0 ] || die "control characters"
 # A console tells of a guest alone.
 expect_exit 2 "$GPUREADY" vm doctor 17:00.0 --console "$consoles/guest-ready.log"

@@ -15,8 +15,8 @@ READ = re.compile(r'\b(?:getenv|environment|value_of)\(')
 LITERAL_READ = re.compile(r'\b(?:getenv|environment)\(\s*"(\w+)"')
 OURS = re.compile(r'"((?:GPUREADY|BITNET|RUNPOD)_[A-Z0-9_]+)"')
 CAPITALS = re.compile(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|LANG)"')
-# Names of codes in such files.
-NOT_VARIABLES = re.compile(r"VK_(SUCCESS|ERROR_\w+)")
+# Names of codes in such files, and the beginning that variables share.
+NOT_VARIABLES = re.compile(r"VK_(SUCCESS|ERROR_\w+)|GPUREADY_LIB")
 
 
 def variables_of_source():

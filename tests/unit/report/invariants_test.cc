@@ -107,7 +107,9 @@ void expect_requirement(const Machine& machine, const std::string& command) {
     EXPECT_NE(report_of(command, machine, have).exit, Exit::required_absent) << have;
   }
   const Report more = report_of(command, machine, have + 1);
-  const bool unhealthy = asked_nothing.exit == Exit::unhealthy;
+  // A GPU that only draws is at fault once compute is asked of it.
+  const bool unhealthy = asked_nothing.exit == Exit::unhealthy ||
+                         (more.findings && std::ranges::any_of(*more.findings, is_error));
   EXPECT_EQ(more.exit, unhealthy ? Exit::unhealthy : Exit::required_absent) << *more.conclusion;
   EXPECT_FALSE(more.conclusion->starts_with("Nothing is wrong")) << *more.conclusion;
 }

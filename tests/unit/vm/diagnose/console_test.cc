@@ -157,7 +157,8 @@ TEST(VmConsole, EveryPatternIsFoundInItsLine) {
   for (const auto& row : console_causes())
     for (const auto pattern : row.lines) {
       std::string line;
-      for (const char c : pattern) line += c == '*' ? "\x1b[1m any \x1b[0m" : std::string(1, c);
+      for (const char c : std::string(pattern) + "x")
+        line += c == '*' ? "\x1b[1m any \x1b[0m" : std::string(1, c);
       const std::string cut = line.substr(0, 3) + "\x1b[m" + line.substr(3);  // within a word
       for (const auto& text :
            {line, "[    1.5] x: " + line + " y", "\x1b[31m" + line + "\r", cut}) {
