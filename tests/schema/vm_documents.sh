@@ -27,7 +27,7 @@ for cuda in 12.4 99.0; do
   "$GPUREADY" vm compat --image-cuda $cuda --bundle "$work/bundle" --rootfs "$work/root" --gpu 10de:2330 \
     --json="$1/vm-compat.$cuda.json" >/dev/null || [ $? -eq 1 ] || [ $? -eq 4 ]
 done
-for log in guest-ready guest-bar-too-large hypeman-insmod-fails hostile; do
+for log in guest-ready guest-bar-too-large hypeman-insmod-fails linux-off-the-bus; do
   "$GPUREADY" vm doctor --console "$SOURCE/tests/consoles/$log.log" --json="$1/vm-doctor.$log.json" >/dev/null ||
     [ $? -eq 1 ]
 done
