@@ -341,7 +341,7 @@ def main():
     shutil.copy(GPUREADY, program)
     GPUREADY = str(program)
     GGUF, RESULTS = own / "model.gguf", own / "results"
-    BENCH = ["bench", "run", "--device", "cpu", "--adapters", "gpuready,torch_eager", "--task", "copy", "--m", "8", "--n", "8",
+    BENCH = ["bench", "run", "--device", "cpu", "--adapters", "gpuready,torch_eager", "--task", "gemm", "--m", "64", "--n", "64", "--k", "64",
              "--repeats", "1", "--iters", "1", "--warmup", "0", "--max-seconds", "0.05", "--no-check"]
     tests = Path(__file__).resolve().parent.parent / "cli"
     subprocess.run([sys.executable, tests / "gguf.py", GGUF, "tq2"], check=True)
