@@ -69,15 +69,17 @@ std::optional<int> descriptor_named_by(std::string_view path) {
 }
 bool is_stdout(const std::string& path) { return descriptor_named_by(path) == STDOUT_FILENO; }
 
-// What stands there already and is nobody's report: a model or a recording, given by mistake.
+// What stands there already and is nobody's report: a model, a recording, or the description of a
+// machine, on which others may build ("extends").
 std::string_view precious(const std::string& path) {
-  std::array<char, 4> start{};
+  std::array<char, 200> start{};
   // Not to wait, if it has become a pipe meanwhile.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   const auto size = file ? ::read(file.get(), start.data(), start.size()) : 0;
   const std::string_view magic(start.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  if (magic == "GGUF") return "a GGUF file";
-  if (magic == kZstdMagic) return "a recording";
+  if (magic.starts_with("GGUF")) return "a GGUF file";
+  if (magic.starts_with(kZstdMagic)) return "a recording";
+  if (contains(magic, "\"gpuready.machine-script\"")) return "the description of a machine";
   return {};
 }
 
@@ -86,7 +88,10 @@ bool is_one_file(const std::string& a, const std::string& b) {
   struct stat there{};
   std::error_code lost;
   if (::stat(a.c_str(), &there) == 0) return S_ISREG(there.st_mode) && same_file(a, b);
-  return std::filesystem::weakly_canonical(a, lost) == std::filesystem::weakly_canonical(b, lost);
+  const auto place = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, lost), lost);
+  };
+  return place(a) == place(b);
 }
 
 // Whether `path` is `input`, or lies in that folder, by whatever links. "/" is no such folder: who
@@ -196,8 +201,8 @@ std::optional<Error> check_files(const CommandSpec& command) {
       const auto refuse = [&](const std::string& why) {
         return Error{ErrorKind::bad_input, fmt::format("{} {}: {}", name, path, why)};
       };
-      if (path != "-" &&
-          std::ranges::any_of(inputs, [&](const auto& input) { return is_read(path, input); }))
+      const std::string where = path == "-" ? "/dev/stdout" : path;
+      if (std::ranges::any_of(inputs, [&](const auto& input) { return is_read(where, input); }))
         return refuse("the command itself reads it; write to another file");
       for (const auto& [other, taken] : outputs)
         if (!is_stdout(path) && is_one_file(path, taken))

@@ -79,7 +79,8 @@ std::string_view pci_name_in_head(std::string_view text) {
   const auto name = text.substr(space + 1, text.find(": ", space) - space - 1);
   const auto size = name.size();
   const bool is_address = size >= 12 && size <= 16 && name[size - 2] == '.' &&
-                          name[size - 5] == ':' && name[size - 8] == ':';
+                          name[size - 5] == ':' && name[size - 8] == ':' &&
+                          name.find_first_not_of("0123456789abcdef:.") == name.npos;
   return is_address ? name : std::string_view{};
 }
 

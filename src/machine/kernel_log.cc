@@ -169,7 +169,8 @@ std::optional<LogMessage> of_device(std::string_view line) {
   if (space == line.npos || !is_name(line.substr(0, space))) return std::nullopt;
   auto rest = line.substr(space + 1);
   const auto length = address_length(rest);
-  if (length == 0) return std::nullopt;
+  if (length == 0 || rest[length - 2] != '.')
+    return std::nullopt;  // a device's name has a function
   rest.remove_prefix(length);
   // Slots' services are devices of their own: "0000:00:1c.0:pcie004".
   if (rest.starts_with(":pcie")) rest.remove_prefix(std::min(rest.find(": "), rest.size()));
@@ -206,9 +207,41 @@ std::optional<LogMessage> of_nvrm(std::string_view line) {
   return LogMessage{"NVRM", rest};
 }
 
-// What netfilter logs begins as somebody chose, up to 127 characters, and goes on like this.
+constexpr std::size_t kMostOfName = 15;  // of a process: TASK_COMM_LEN without its end
+
+// What netfilter logs begins as somebody chose, up to 127 characters, and goes on like this. A
+// process's name, which drivers quote, is too short for it.
 bool is_of_netfilter(std::string_view line) {
-  return contains(line, "IN=") && contains(line, " OUT=");
+  const auto in = line.find("IN=");
+  if (in == line.npos) return false;
+  line.remove_prefix(in);
+  const auto out = line.find(" OUT=");
+  if (out == line.npos) return false;
+  line.remove_prefix(out);
+  constexpr std::string_view kNext[] = {" MACSRC=", " ARP HTYPE=", " INCOMPLETE ["};
+  return (contains(line, " SRC=") && contains(line, " DST=")) ||
+         std::ranges::any_of(kNext, [&](auto next) { return contains(line, next); });
+}
+
+// "NAME[PID]: segfault at 0 ip ... in FILE[...]", "NAME(PID): ", "NAME: page allocation failure:
+// ...": what the kernel says of a process begins with the process's name, and may go on with names
+// of files and groups of any length. So a name that looks like a driver's proves nothing.
+bool is_of_process(std::string_view line) {
+  constexpr std::string_view kBehindName[] = {": page allocation failure", " invoked oom-killer",
+                                              ": vmalloc error", ": attempt to access beyond"};
+  constexpr std::pair<std::string_view, std::string_view> kPid[] = {
+      {"[", "]: "},
+      {"[", "] "},
+      {" (", ") used greatest stack"},
+      {"/", ": potentially unexpected"}};
+  for (std::size_t at = 1; at <= kMostOfName && at < line.size(); ++at) {
+    const auto rest = line.substr(at);
+    for (const auto& [open, close] : kPid)
+      if (auto behind = rest; take_numbered(behind, open, close)) return true;
+    for (const auto words : kBehindName)
+      if (rest.starts_with(words)) return true;
+  }
+  return false;
 }
 
 bool fits(std::string_view text, std::string_view pattern) {
@@ -245,7 +278,9 @@ std::optional<LogMessage> parse_message(std::string_view line) {
   return of_writer(line);
 }
 
-bool begins_record(std::string_view line) { return parse_message(line) && !is_of_netfilter(line); }
+bool begins_record(std::string_view line) {
+  return !is_of_process(line) && parse_message(line) && !is_of_netfilter(line);
+}
 
 bool says(const LogMessage& message, std::string_view pattern) {
   const auto colon = pattern.find(": ");

@@ -13,6 +13,14 @@ cp machine.tar.zst same.tar.zst
 ln -sf machine.tar.zst link.json
 expect_exit 2 "$GPUREADY" detect --replay machine.tar.zst --json=link.json
 cmp machine.tar.zst same.tar.zst || die "the recording was replaced"
+# Nor of a machine on which the one that is read builds, nor of one that is standard output.
+printf '{"schema": "gpuready.machine-script", "schema_version": 1, "description": "x", "source": "y", "extends": "%s"}\n' "$machine" >base.json
+sed "s|$machine|base.json|" base.json >top.json
+cp base.json same.json
+expect_exit 2 "$GPUREADY" doctor --replay top.json --html base.json
+expect_in "the description of a machine" "$err"
+"$GPUREADY" doctor --replay base.json --json >>base.json 2>stderr.txt && die "standard output was what is read"
+cmp base.json same.json || die "the machine was changed"
 # What cannot be written is told before any work, and a report that is lost at the end is shown all the same.
 expect_exit 2 "$GPUREADY" doctor --replay "$machine" --html no-such-folder/x.html
 expect_in "cannot write in no-such-folder" "$err"
@@ -35,6 +43,8 @@ cmp out.gguf again.gguf || die "a message is in the file"
 rm -f shared
 expect_exit 2 "$GPUREADY" doctor --fake none --html shared --md shared
 expect_in "--html is written there" "$err"
+expect_exit 2 "$GPUREADY" doctor --fake none --html shared --md "$PWD/../$(basename "$PWD")/shared"
+expect_exit 2 "$GPUREADY" doctor --fake none --html ./shared --json=shared
 [ ! -e shared ] || die "wrote one of two reports"
 : >shared; ln -f shared other
 expect_exit 2 "$GPUREADY" doctor --fake none --html shared --md other

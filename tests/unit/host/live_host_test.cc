@@ -178,6 +178,9 @@ TEST(KernelLog, ADeviceIsNamedByTheRecordItself) {
   EXPECT_EQ(kmsg({head + " SUBSYSTEM=pci\n DEVICE=+pci:0000:04:00.0\n"}), "");
   EXPECT_EQ(kmsg({head + " SUBSYSTEM=pci\n DEVICE=+pci:0000:03:00.0\n"}),
             "0.000005 xe 0000:03:00.0: page allocation failure\n");
+  // NVIDIA's driver names the GPU in its text, and no device.
+  EXPECT_EQ(kmsg({"3,1,5,-;NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0x55:2477)\n"}),
+            "0.000005 NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0x55:2477)\n");
   EXPECT_EQ(kmsg({"3,1,5,-;xe 0000:03:00.0: a\\x0a DEVICE=+pci:0000:03:00.0\n"}), "")
       << "text is no dictionary";
 }

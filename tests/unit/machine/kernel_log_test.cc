@@ -86,7 +86,12 @@ TEST(LogMessage, WhatAUserBeginsIsNone) {
   EXPECT_FALSE(parse_message("tmpfs: Unknown parameter 'NVRM: x'"));
   EXPECT_FALSE(parse_message("xe 0000:03:00.0[1]: segfault at 0"));
   EXPECT_TRUE(
-      parse_kernel_log("1.5 NVRM: Xid (PCI:0000:17:00): 79, IN=lo OUT= MAC=\n").xids.empty());
+      parse_kernel_log("1.5 NVRM: Xid (PCI:0000:17:00): 79, IN=lo OUT= MAC= SRC=::1 DST=::1\n")
+          .xids.empty());
+  // A process's name is too short to be the rest of a packet.
+  EXPECT_EQ(parse_kernel_log("1.5 NVRM: Xid (PCI:0000:17:00): 62, pid=7, name=IN= OUT= SRC=, a\n")
+                .xids.size(),
+            1u);
 }
 
 TEST(LogMessage, PatternsBeginWhereTheMessageDoes) {
