@@ -34,8 +34,8 @@ OpenFiles open_files_from(const ProbeDocument& document) {
   const auto& summary = document.value("processes()");
   if (const auto& refused = member(summary, "refused");
       refused.is_number_unsigned() && refused.get<std::uint64_t>() > 0)
-    out.unseen = fmt::format("open files of {} processes: not permitted; run this as root",
-                             refused.get<std::uint64_t>());
+    out.unseen = fmt::format("open files of {} {}: not permitted; run this as root",
+                             refused.get<std::uint64_t>(), refused == 1u ? "process" : "processes");
   return out;
 }
 

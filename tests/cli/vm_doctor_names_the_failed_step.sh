@@ -18,6 +18,11 @@ expect_exit 0 "$GPUREADY" vm doctor --replay "$MACHINES/vm-host-h100/machine.jso
 expect_in "iommu=pt" "$out"
 expect_exit 1 "$GPUREADY" vm doctor 17:00.0 --replay "$MACHINES/base-h100x1/machine.json"
 expect_in "iommu-off" "$out"
+# Quiet output leaves out notes and keeps the cure of what is wrong.
+expect_exit 0 "$GPUREADY" vm doctor --quiet --replay "$MACHINES/vm-host-h100/machine.json"
+expect_not_in "iommu-translates-all" "$out"
+expect_exit 1 "$GPUREADY" vm doctor --quiet 17:00.0 --replay "$MACHINES/base-h100x1/machine.json"
+expect_in "Cure: " "$out"
 expect_exit 3 "$GPUREADY" vm doctor 99:00.0 --replay "$MACHINES/base-h100x1/machine.json"
 # A log is data: nothing of it reaches the terminal as a command.
 expect_exit 4 "$GPUREADY" vm doctor --console "$consoles/hostile.log"

@@ -40,12 +40,11 @@ std::uint64_t at_least_one(double value) {
   return static_cast<std::uint64_t>(std::clamp(value, 1.0, 1e6));
 }
 
-// As much as was asked for, then until two means in a row agree with the one before within 1%.
+// As much as was asked for, then until it is steady.
 Result<double> warm_up(const Request& request, NativeStack& stack, Timing& timing) {
   const auto began = Clock::now();
   std::uint64_t count = 1;
-  std::optional<double> last;
-  int agreed = 0;
+  Steadiness steadiness;
   while (true) {
     const auto samples = TRY(stack.block(timing.iterations_per_sample, count));
     timing.warmup_iterations += timing.iterations_per_sample * (count + 1);
@@ -53,9 +52,7 @@ Result<double> warm_up(const Request& request, NativeStack& stack, Timing& timin
     timing.iterations_per_sample = at_least_one(std::ceil(stack.facts.least_sample_ms / mean));
     const double sample_ms = mean * static_cast<double>(timing.iterations_per_sample);
     count = std::min<std::uint64_t>(10, at_least_one(250 / sample_ms));
-    agreed = last && std::abs(mean - *last) <= 0.01 * *last ? agreed + 1 : 0;
-    last = mean;
-    timing.steady = agreed >= 2;
+    timing.steady = steadiness.after(mean);
     if (timing.warmup_iterations >= request.warmup &&
         (timing.steady || elapsed_ms(began) > request.max_seconds * 500))
       return mean;

@@ -2,6 +2,7 @@
 // adapter does.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -44,6 +45,20 @@ Result<std::unique_ptr<NativeStack>> open_dense_stack(const Request& request, bo
 // The task ternary by our ternary kernels on the CPU, CUDA or Vulkan: activations are quantised to
 // int8 in each iteration, weights are packed before.
 Result<std::unique_ptr<NativeStack>> open_ternary_stack(const Request& request);
+
+// A warm-up has ended when two means in a row are within 1% of the one before them.
+class Steadiness {
+ public:
+  bool after(double mean) {
+    agreed_ = last_ && std::abs(mean - *last_) <= 0.01 * *last_ ? agreed_ + 1 : 0;
+    last_ = mean;
+    return agreed_ >= 2;
+  }
+
+ private:
+  std::optional<double> last_;
+  int agreed_ = 0;
+};
 
 // The answer that is printed, and its exit code: the contract's. Never fails.
 struct NativeAnswer {

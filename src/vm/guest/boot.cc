@@ -23,7 +23,6 @@
 #include "vm/guest/inject.h"
 #include "vm/guest/load_modules.h"
 #include "vm/guest/nodes.h"
-#include "vm/guest/root_folder.h"
 
 namespace gpuready::vm {
 namespace {
@@ -182,7 +181,8 @@ bool enter_root(Steps& steps) {
   return moved;
 }
 
-// What the container's root starts with.
+}  // namespace
+
 std::vector<std::string> command_of(const GuestConfig& config,
                                     const std::vector<std::string>& given, const RootFolder& root) {
   if (!given.empty()) return given;
@@ -191,8 +191,6 @@ std::vector<std::string> command_of(const GuestConfig& config,
     if (root.kind(path, true) == EntryKind::file) return {path};
   return {};
 }
-
-}  // namespace
 
 int run_in_root(const std::string& root, const std::string& program,
                 const std::vector<std::string>& args) {

@@ -6,18 +6,18 @@
 
 #include "base/result.h"
 #include "vm/guest/config.h"
+#include "vm/guest/root_folder.h"
 #include "vm/guest/steps.h"
 
 namespace gpuready::vm {
 
-// Reads /proc and makes the nodes of NVIDIA's driver in `root`; one step for all.
-struct GuestPlace {
-  std::string bundle = "/usr/lib/nvidia";                      // what `vm initrd` wrote
-  std::string modules = "/lib/modules/%r/kernel/drivers/gpu";  // %r: the kernel release
-};
-
 // As process 1. Does not return unless nothing can be started.
 int run_as_init(const std::vector<std::string>& command);
+
+// What the container's root starts with: the command that was given, the configured init, or the
+// first of the usual programs that is there. Empty where there is none.
+std::vector<std::string> command_of(const GuestConfig& config,
+                                    const std::vector<std::string>& given, const RootFolder& root);
 
 // For an init that is somebody else's: modules, nodes and libraries into a root that is mounted.
 struct PrepareOptions {

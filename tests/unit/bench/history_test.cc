@@ -150,7 +150,8 @@ TEST_F(BenchHistoryFiles, ARunIsKnownByTheNameOfItsFile) {
 
 TEST_F(BenchHistoryFiles, ADamagedRunIsLeftOutAndToldWithAnIndexAndWithout) {
   for (const std::string& damage :
-       {std::string(), std::string("{\"schema\": \"gpu"), std::string(100, '\0')})
+       {std::string(), std::string("{\"schema\": \"gpu"), std::string(100, '\0'),
+        std::string("overwritten}"), std::string("{\0}", 3)})
     for (const bool index : {true, false}) {
       for (std::size_t i = 0; i < 3; ++i) {
         std::filesystem::remove(folder_ + fmt::format("/r{:02}__test.json", i));

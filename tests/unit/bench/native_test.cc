@@ -110,6 +110,19 @@ TEST(NativeStack, TernaryProductsAreExactInEveryDtype) {
   }
 }
 
+TEST(NativeStack, IsSteadyAfterTwoMeansThatAgree) {
+  const auto steady_after = [](const std::vector<double>& means) {
+    Steadiness steadiness;
+    std::size_t count = 0;
+    while (count < means.size() && !steadiness.after(means[count])) ++count;
+    return count + 1;
+  };
+  EXPECT_EQ(steady_after({100, 100, 100, 100}), 3u);
+  EXPECT_EQ(steady_after({100, 101, 100.5, 99}), 3u);
+  EXPECT_EQ(steady_after({100, 100, 98, 98, 98}), 5u);  // in a row
+  EXPECT_EQ(steady_after({100, 102, 104, 106}), 5u);    // never
+}
+
 TEST(NativeStack, SaysWhatItCannotDo) {
   Request request;
   request.dtype = Dtype::bf16;

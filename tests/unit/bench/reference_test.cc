@@ -204,6 +204,15 @@ TEST(Reference, AcceptsRoundingOfTheDtypeAndNoCoarser) {
   EXPECT_NE(other_work(request, expected, digest(11)), std::nullopt);
 }
 
+// Roundings move a digest by as much as they were seen to, and by a fifth more.
+TEST(Reference, AcceptsAFifthMoreThanTheRoundingsOfTheWorkload) {
+  const std::vector<ExpectedDigest> expected = {{.name = "y0", .value = 100, .fused = 101}};
+  for (const double accepted : {98.81, 101.19})
+    EXPECT_EQ(other_work({}, expected, std::vector{accepted}), std::nullopt) << accepted;
+  for (const double refused : {98.79, 101.21})
+    EXPECT_NE(other_work({}, expected, std::vector{refused}), std::nullopt) << refused;
+}
+
 TEST(Reference, WantsAllNumbers) {
   const Request request = small(Task::gemm);
   const auto expected = reference_digests(request, 1);

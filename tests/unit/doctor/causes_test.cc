@@ -193,6 +193,33 @@ TEST(Causes, NvlinksOfABridgedPairMayBePartlyUnused) {
   EXPECT_EQ(findings[0].gpus, std::vector<int>{1});
 }
 
+TEST(Causes, NvlinksAreComparedWithThePeersAtTheirOtherEnds) {
+  auto machine = healthy(4);  // two pairs; the second is bridged by more links
+  for (auto& gpu : machine.gpus)
+    for (int link = 0; link < 6; ++link) {
+      gpu.nvlinks.push_back(link_at(link, gpu.index > 1 || link < 4));
+      if (*gpu.nvlinks.back().up) gpu.nvlinks.back().remote = address(0x10 + (gpu.index ^ 1));
+    }
+  EXPECT_EQ(ids(diagnose(machine)), Ids{});
+  machine.gpus[2].nvlinks[5].up = false;
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"nvlink-down"});
+  EXPECT_EQ(findings[0].gpus, std::vector<int>{2});
+}
+
+TEST(Causes, ARejectedModuleIsBlamedForTheGpusWithoutADriver) {
+  auto machine = healthy(2);
+  machine.nvidia.module_loaded = machine.nvidia.uvm_loaded = false;
+  machine.pci[0].driver = "vfio-pci";
+  machine.pci[1].driver.reset();
+  for (int i = 0; i < 2; ++i) drop_from_nvml(machine, i);
+  log(machine, "Loading of unsigned module is rejected");
+  std::vector<int> blamed;
+  for (const auto& finding : diagnose(machine))
+    if (finding.id == "module-rejected") blamed = finding.gpus;
+  EXPECT_EQ(blamed, std::vector<int>{1});
+}
+
 TEST(Causes, ForwardCompatibilityIsNoMismatch) {
   auto machine = healthy();
   auto& cuda = machine.nvidia.libraries[0];
@@ -223,6 +250,25 @@ TEST(Causes, ChosenGpusAreInfoAndAWrongNameIsAWarning) {
   findings = diagnose(machine);
   ASSERT_EQ(ids(findings), Ids{"hidden-by-variable"});
   EXPECT_EQ(findings[0].severity, Severity::warning);
+}
+
+// ROCm counts from 0 and ends at the first entry that it does not know.
+TEST(Causes, RocmEndsAtANumberThatNoGpuHas) {
+  auto machine = healthy(2);
+  machine.nvidia = {};
+  for (auto& gpu : machine.gpus) {
+    gpu.vendor = Vendor::amd;
+    gpu.driver = "amdgpu";
+  }
+  const auto title = [&](const char* variable) {
+    machine.visibility.rocr_visible_devices = variable;
+    for (const auto& finding : diagnose(machine))
+      if (finding.id == "hidden-by-variable") return finding.title;
+    return std::string();
+  };
+  EXPECT_EQ(title("0,1"), "");
+  EXPECT_EQ(title("1,2"), "ROCR_VISIBLE_DEVICES shows 1 of 2 AMD GPUs");
+  EXPECT_EQ(title("2,0"), "ROCR_VISIBLE_DEVICES hides every AMD GPU");
 }
 
 TEST(Causes, XidOfAnApplicationIsInfoAndARepeatIsCounted) {

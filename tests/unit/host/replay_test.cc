@@ -100,6 +100,13 @@ TEST(ScriptedHost, ReadLimitHolds) {
   EXPECT_EQ(host->read_file("/a", 4).error().kind, ErrorKind::too_large);
 }
 
+TEST(ScriptedHost, TextOfAnEmptyFileIsNothing) {
+  auto host = scripted(R"("files":{"/a":" x\n","/blank":" \n","/empty":""})");
+  EXPECT_EQ(host->read_text("/a"), "x");
+  for (const char* path : {"/blank", "/empty", "/none"})
+    EXPECT_EQ(host->read_text(path), std::nullopt) << path;
+}
+
 TEST(RecordedHost, NeverAskedIsNotAbsent) {
   Recording recording;
   recording.files["/a"] = "x";

@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include "host/folders.h"
+#include "host/memory_storage.h"
 #include "unit/host/storage_walk.h"
 
 namespace gpuready {
@@ -149,6 +151,15 @@ TEST(MemoryStorage, ForgetsWhatWasNotSynced) {
   EXPECT_EQ(names_lost.content("/a"), std::nullopt);
   storage.lose_power(MemoryStorage::Names::all);
   EXPECT_EQ(storage.content("/a"), "kept");
+}
+
+// A folder's name is in the folder above it, so that one is synced, also where it is the root.
+TEST(Folders, OutliveALossOfPower) {
+  MemoryStorage storage;
+  ASSERT_TRUE(make_folders("/state/claims/new", storage, 0700));
+  storage.lose_power(MemoryStorage::Names::synced);
+  for (const char* folder : {"/state", "/state/claims", "/state/claims/new"})
+    EXPECT_TRUE(storage.status(folder)) << folder;
 }
 
 }  // namespace

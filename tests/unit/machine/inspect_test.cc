@@ -191,6 +191,21 @@ TEST(Inspect, ASuspendedGpuIsNotWoken) {
     EXPECT_EQ(path.find("17:00.0/current_link"), std::string::npos) << path;
 }
 
+// A vendor's library wakes that vendor's GPUs; Vulkan's loader wakes all.
+TEST(Inspect, OnlyAProbeThatTouchesTheSuspendedGpuIsHeldBack) {
+  for (const char* vendor : {"0x1002", "0x8086"}) {
+    std::string machine = two_gpus("suspended", "active");
+    machine.replace(machine.find("0x10de"), 6, vendor);
+    Watched host(scripted(machine));
+    inspect(host, full());
+    ASSERT_NE(host.request("nvml"), nullptr) << vendor;
+    EXPECT_EQ(host.request("nvml")->args, std::vector<std::string>{"--full"}) << vendor;
+    EXPECT_NE(host.request("cuda"), nullptr) << vendor;
+    EXPECT_EQ(host.request("rocm"), nullptr) << vendor;
+    EXPECT_EQ(host.request("vulkan"), nullptr) << vendor;
+  }
+}
+
 TEST(Inspect, WhenAllAreSuspendedNothingIsAsked) {
   Watched host(scripted(two_gpus("suspended", "suspended")));
   inspect(host, full());

@@ -76,6 +76,19 @@ TEST(PackManifest, NumbersThatCannotBeAreRefused) {
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].files[0].sha256.reset(); }), "");
 }
 
+TEST(PackManifest, FramesThatOverlapOrAreEmptyAreRefused) {
+  const auto with_frame = [](std::uint64_t offset, std::uint64_t bytes) {
+    return refusal([&](Manifest& m) {
+      m.variants[0].files.push_back({"lib/y.so", std::nullopt, 1, kHash, false, offset, bytes});
+    });
+  };
+  EXPECT_EQ(with_frame(90, 110), "");  // between the first frame's end and the archive's
+  for (const auto& [offset, bytes] : {std::pair{0, 90}, {10, 10}, {89, 10}, {90, 0}})
+    EXPECT_NE(with_frame(offset, bytes), "") << offset << " " << bytes;
+  EXPECT_NE(with_frame(90, 111), "");
+  EXPECT_NE(with_frame(200, 1), "");
+}
+
 TEST(PackManifest, DuplicatesAndGapsAreRefused) {
   EXPECT_NE(refusal([](Manifest& m) { m.variants.push_back(m.variants[0]); }), "");
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].files.push_back(m.variants[0].files[0]); }),

@@ -98,6 +98,7 @@ TEST(Terminal, QuietTellsTheConclusionAndProblemsOnly) {
   EXPECT_TRUE(contains(ill, "GPU 3"));
   EXPECT_TRUE(contains(ill, "nvidia-smi --gpu-reset"));
   EXPECT_FALSE(contains(ill, "GPU 1:")) << ill;
+  EXPECT_TRUE(contains(ill, "Cure: ")) << ill;
 }
 
 TEST(Terminal, NoFindingsSaysWhatWasLookedAt) {

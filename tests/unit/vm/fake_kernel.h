@@ -64,6 +64,7 @@ class FakeKernel : public Host, public Storage {
   std::set<std::string> forbidden;  // folders that this user may not list
   std::set<std::string> drivers, services;
   std::map<std::string, std::vector<std::string>> open;  // pid -> device files
+  unsigned refused = 0;                                  // processes that cannot be read
   // What a service holds open while it runs.
   struct Holder {
     std::string pid;
@@ -206,6 +207,7 @@ class FakeKernel : public Host, public Storage {
           call.value = paths;
           document.calls["open(" + pid + ")"] = call;
         }
+        document.calls["processes()"].value = Json{{"count", 100}, {"refused", refused}};
       }
       documents.push_back(std::move(document));
     }

@@ -151,5 +151,38 @@ TEST(VmOpenFiles, HostileDocuments) {
   EXPECT_TRUE(open_files_from(document).unseen.has_value());
 }
 
+TEST(VmOpenFiles, OneProcessThatCannotBeReadIsReported) {
+  ProbeDocument document;
+  document.outcome = ProbeOutcome::completed;
+  const auto unseen = [&](unsigned refused) {
+    document.calls["processes()"].value = Json{{"count", 9}, {"refused", refused}};
+    return open_files_from(document).unseen.value_or("");
+  };
+  EXPECT_EQ(unseen(0), "");
+  EXPECT_TRUE(unseen(1).starts_with("open files of 1 process: not permitted")) << unseen(1);
+  EXPECT_TRUE(unseen(2).starts_with("open files of 2 processes: not permitted")) << unseen(2);
+}
+
+// By an open file and by what the driver says of it: it is one user.
+TEST(VmInventory, AProcessIsListedOnce) {
+  const auto host = scripted(R"json("files":{
+      "/proc/self/mountinfo":"", "/proc/swaps":"Filename\n", "/proc/77/comm":"train\n",
+      "/sys/bus/pci/devices/0000:01:00.0/class":"0x030200\n",
+      "/sys/bus/pci/devices/0000:01:00.0/vendor":"0x1002\n",
+      "/sys/bus/pci/devices/0000:01:00.0/device":"0x74a1\n",
+      "/sys/bus/pci/devices/0000:01:00.0/drm/renderD128/dev":"226:128\n",
+      "/sys/bus/pci/devices/0000:01:00.0/drm/card0/dev":"226:0\n"},
+     "probes":{"open-files":{"probe":"open-files","version":1,"outcome":"completed",
+      "calls":{"open(77)":{"code":0,"value":["/dev/dri/card0","/dev/dri/renderD128"]}}}})json");
+  auto machine = inspect(*host, {.libraries = false});
+  ASSERT_EQ(machine.gpus.size(), 1u);
+  for (const std::uint32_t pid : {77, 78}) machine.gpus[0].processes.emplace_back().pid = pid;
+  std::vector<std::string> uses;
+  const auto inventory = read_inventory(*host, machine, {});
+  for (const auto& use : at(inventory, "01:00.0").uses) uses.push_back(use.what);
+  EXPECT_EQ(uses, (std::vector<std::string>{"process 77 (train) holds /dev/dri/card0 open",
+                                            "process 78 computes or draws on it"}));
+}
+
 }  // namespace
 }  // namespace gpuready::vm

@@ -136,6 +136,18 @@ TEST(VmOperations, AnOpenDeviceIsRefusedAndNothingIsTouched) {
   EXPECT_TRUE(kernel.commands.empty());
 }
 
+// What cannot be read may hold the device open: that is no proof.
+TEST(VmOperations, AProcessThatCannotBeReadPreventsAnUnbind) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.refused = 1;
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->outcome.error);
+  EXPECT_EQ(done->outcome.error->kind, ErrorKind::no_permission);
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
 // Somebody opens it between the plan and the unbind: nothing is unbound, all is taken back.
 TEST(VmOperations, IdlenessIsProvenAgainBeforeUnbinding) {
   FakeKernel kernel;

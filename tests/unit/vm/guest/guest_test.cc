@@ -5,6 +5,7 @@
 
 #include "machine/loader_cache.h"
 #include "unit/vm/driver_folder.h"
+#include "vm/guest/boot.h"
 #include "vm/guest/config.h"
 #include "vm/guest/inject.h"
 #include "vm/guest/load_modules.h"
@@ -14,6 +15,26 @@
 
 namespace gpuready::vm {
 namespace {
+
+// A folder or a broken link is no program, and a link to one within the root is.
+TEST(GuestBoot, TheFirstProgramThatIsThereIsStarted) {
+  TestFolder folder;
+  std::filesystem::create_directories(folder.path("root/sbin/init"));
+  const auto started = [&](const std::string& init, const std::vector<std::string>& given) {
+    GuestConfig config;
+    config.init = init;
+    return command_of(config, given, *RootFolder::open(folder.path("root")));
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(started("", {}), Words{});
+  folder.write("root/bin/sh", "");
+  EXPECT_EQ(started("", {}), Words{"/bin/sh"});
+  std::filesystem::create_directories(folder.path("root/etc"));
+  std::filesystem::create_symlink("/bin/sh", folder.path("root/etc/init"));
+  EXPECT_EQ(started("", {}), Words{"/etc/init"});
+  EXPECT_EQ(started("/opt/init", {}), Words{"/opt/init"});
+  EXPECT_EQ(started("/opt/init", {"/bin/sh", "-c"}), (Words{"/bin/sh", "-c"}));
+}
 
 // ---- device nodes
 
