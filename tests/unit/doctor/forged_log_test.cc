@@ -166,6 +166,17 @@ Recording with_lines(Recording recording, const std::array<std::string, 3>& adde
   return recording;
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FORGED_LOG_SANITIZED
+#endif
+#endif
+#ifdef FORGED_LOG_SANITIZED
+constexpr std::size_t kStep = 8;  // of machines, since each takes that much longer
+#else
+constexpr std::size_t kStep = 1;
+#endif
+
 // A third of the lines each at the start, in the middle and at the end of each machine's log;
 // which one is where changes from machine to machine.
 void expect_no_change(const std::vector<std::string>& texts, const std::string& first = {}) {
@@ -175,7 +186,8 @@ void expect_no_change(const std::vector<std::string>& texts, const std::string& 
     for (std::size_t k = i; k < texts.size(); k += blocks.size()) part.push_back(texts[k]);
     blocks[i] = block(part, 77.5 + static_cast<double>(i), first);
   }
-  for (const auto& [name, recording] : machines()) {
+  for (std::size_t i = 0; i < machines().size(); i += kStep) {
+    const auto& [name, recording] = machines()[i];
     if (!log_of(recording)) continue;  // nothing of it can be read
     ASSERT_EQ(all_of(with_lines(recording, blocks)), all_of(recording)) << name;
     std::ranges::rotate(blocks, blocks.begin() + 1);
