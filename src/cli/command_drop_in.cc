@@ -50,6 +50,12 @@ bool any_failed(const std::vector<Verdict>& verdicts) {
       verdicts, [](const Verdict& verdict) { return verdict.status == VerdictStatus::failed; });
 }
 
+void write_result(const GpuTestResult& result) {
+  const std::string text = gpu_test_text(result);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 int run_gpu_test(GpuTestOptions options) {
   const auto start = Clock::now();
   auto host = open_host(options.globals);
@@ -58,7 +64,12 @@ int run_gpu_test(GpuTestOptions options) {
   if (!timeout_s) return complain(timeout_s.error());
   if (!options.globals.timeout_s) options.globals.timeout_s = *timeout_s / 3;
   const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
-  if (!machine) return complain(machine.error());
+  if (!machine) {
+    const auto identity = (*host)->identity();  // the caller reads standard output only
+    write_result(gpu_test_without_answer(identity ? identity->kernel_release : "",
+                                         machine.error().message));
+    return complain(machine.error());
+  }
 
   PlanOptions tests;
   tests.tests = {"memory"};
@@ -73,9 +84,7 @@ int run_gpu_test(GpuTestOptions options) {
         WorkerLimits::within(milliseconds(*timeout_s * 1e3 - kTimeToAnswerMs - elapsed_ms(start))));
 
   const auto result = gpu_test_result(*machine, verdicts, trusts_named_libraries(**host));
-  const std::string text = gpu_test_text(result);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  write_result(result);
   if (interrupted() && !any_failed(verdicts)) {
     complain("interrupted");
     return static_cast<int>(Exit::interrupted);

@@ -135,4 +135,12 @@ GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>
   return result;
 }
 
+GpuTestResult gpu_test_without_answer(std::string kernel_release, std::string why) {
+  GpuTestResult result;
+  result.kernel_release = std::move(kernel_release);
+  result.cuda_failure = {kCudaUnknown, why};
+  result.nvml_failure = std::move(why);
+  return result;
+}
+
 }  // namespace gpuready::cli

@@ -18,4 +18,7 @@ namespace gpuready::cli {
 GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>& verdicts,
                               bool trust_named_libraries = false);
 
+// Where the machine could not be looked at.
+GpuTestResult gpu_test_without_answer(std::string kernel_release, std::string why);
+
 }  // namespace gpuready::cli

@@ -11,6 +11,7 @@
 #include "host/machine_id.h"
 #include "host/recording.h"
 #include "machine/fake.h"
+#include "machine/named_libraries.h"
 
 namespace gpuready::cli {
 void add_output(CommandSpec& command, Globals& globals) {
@@ -93,6 +94,9 @@ Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options) {
   const auto fakes = choose_fakes(host, globals.fake, true);
   if (!fakes) return std::unexpected(fakes.error());
+  if (fakes->empty() && (options.full || options.libraries))
+    if (const auto there = check_named_libraries(host); !there)
+      return std::unexpected(there.error());
   options.fakes = *fakes;
   options.is_gpuready = true;
   if (globals.timeout_s)

@@ -98,6 +98,10 @@ std::vector<Match> blind(const Facts& facts) {
     if (group.items.size() > 1) *match.title += fmt::format(" and {} more", group.items.size() - 1);
     *match.title += " could not be read";
     if (log) match.title = "The kernel log could not be read";
+    if (first.starts_with("GPUREADY_")) {
+      match.title = "The library that " + quote(first) + " names cannot be loaded";
+      match.cure = "Let the variable name a library that the loader takes, or unset it.";
+    }
     if (first == kPciBus && machine.gpus.empty()) {
       match.id = "pci-bus-unreadable";
       match.severity = Severity::warning;

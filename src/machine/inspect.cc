@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "base/rocm_libraries.h"
 #include "base/text.h"
 #include "machine/named_libraries.h"
 #include "machine/sources.h"
@@ -43,11 +44,12 @@ struct Probe {
   const char* title;  // as Unseen calls it
   Apply apply;
   bool nvidia, amd;  // starting it wakes the GPUs of these vendors; both: of every vendor
+  const char* variable = nullptr;  // names its library in place of the system's
 };
-constexpr Probe kNvml{"nvml", "NVML", apply_nvml, true, false};
-constexpr Probe kCuda{"cuda", "CUDA driver", apply_cuda, true, false};
-constexpr Probe kVulkan{"vulkan", "Vulkan", apply_vulkan, true, true};
-constexpr Probe kRocm{"rocm", "ROCm", apply_rocm, false, true};
+constexpr Probe kNvml{"nvml", "NVML", apply_nvml, true, false, "GPUREADY_LIBNVML"};
+constexpr Probe kCuda{"cuda", "CUDA driver", apply_cuda, true, false, "GPUREADY_LIBCUDA"};
+constexpr Probe kVulkan{"vulkan", "Vulkan", apply_vulkan, true, true, "GPUREADY_VULKAN_LIBRARY"};
+constexpr Probe kRocm{"rocm", "ROCm", apply_rocm, false, true, kHipLibraryVariable};
 constexpr Probe kMetal{"metal", "Metal", apply_metal, false, false};
 
 constexpr const char* kFullFlag = "--full";  // of the NVML probe
@@ -75,12 +77,16 @@ bool has_gpu_of(const Machine& machine, Vendor vendor) {
                      [&](const Gpu& gpu) { return gpu.vendor == vendor; });
 }
 
+bool is_named(const Machine& machine, const Probe& probe) {
+  return probe.variable && machine.named_libraries.contains(probe.variable);
+}
+
 // Without any sign of NVIDIA no child is started for it. A library is a sign: some sandboxes hide
-// /sys and still hand in the driver. So is a variable that names one.
-bool nvidia_is_plausible(Host& host, const Machine& machine) {
+// /sys and still hand in the driver.
+bool nvidia_is_plausible(const Machine& machine) {
   return has_gpu_of(machine, Vendor::nvidia) || machine.nvidia.module_loaded ||
          !machine.nvidia.libraries.empty() || machine.system.wsl2 ||
-         machine.system.jetson_release || host.environment("GPUREADY_LIBNVML");
+         machine.system.jetson_release || is_named(machine, kNvml);
 }
 
 bool amd_is_plausible(const Machine& machine) {
@@ -91,12 +97,12 @@ std::vector<Probe> choose_probes(Host& host, const Machine& machine,
                                  const InspectOptions& options) {
   std::vector<Probe> probes;
   if (!options.libraries && !options.full) return probes;
-  const bool nvidia = nvidia_is_plausible(host, machine);
+  const bool nvidia = nvidia_is_plausible(machine);
   if (nvidia) probes.push_back(kNvml);
   if (runs_darwin(host)) probes.push_back(kMetal);
   if (!options.full) return probes;
-  if (nvidia) probes.push_back(kCuda);
-  if (amd_is_plausible(machine)) probes.push_back(kRocm);
+  if (nvidia || is_named(machine, kCuda)) probes.push_back(kCuda);
+  if (amd_is_plausible(machine) || is_named(machine, kRocm)) probes.push_back(kRocm);
   probes.push_back(kVulkan);
   return probes;
 }
@@ -176,6 +182,8 @@ void ask_probes(Host& host, Machine& machine, const InspectOptions& options, Tim
       note_unseen(machine, asked[i].title, {ErrorKind::not_recorded, "", 0});
     else
       asked[i].apply(documents[i], machine);
+    if (is_named(machine, asked[i]) && documents[i].outcome == ProbeOutcome::no_library)
+      note_unseen(machine, asked[i].variable, {ErrorKind::io, documents[i].library_error, 0});
   }
 }
 

@@ -37,6 +37,17 @@ std::map<std::string, std::string> named_libraries(Host& host, bool is_gpuready)
   return named;
 }
 
+Result<void> check_named_libraries(Host& host) {
+  if (host.kind() != HostKind::live) return {};
+  for (const auto& [variable, path] : named_libraries(host, true))
+    if (const auto there = host.status(path); contains(path, "/") && !there)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}={}: {}", variable, path,
+                              there.error().kind == ErrorKind::not_found ? "no such file"
+                                                                         : there.error().message));
+  return {};
+}
+
 std::string named_libraries_text(const std::map<std::string, std::string>& named) {
   std::string text;
   for (const auto& [variable, path] : named)

@@ -13,6 +13,10 @@ namespace gpuready {
 // variable names another program; a program that uses the library may need one.
 std::map<std::string, std::string> named_libraries(Host& host, bool is_gpuready);
 
+// On a live host: an error that names the variable whose file is not there. A name without a folder
+// is the loader's to find.
+Result<void> check_named_libraries(Host& host);
+
 // "GPUREADY_LIBCUDA=/opt/x/libcuda.so, GPUREADY_LIBNVML=..."
 std::string named_libraries_text(const std::map<std::string, std::string>& named);
 

@@ -232,7 +232,9 @@ void conclude(Report& report, const Requirements& requirements) {
   MachineTally counts = tally_of(report, requirements);
   report.by_named_libraries =
       !report.machine.named_libraries.empty() && !requirements.trust_named_libraries;
-  counts.named_libraries = report.by_named_libraries && report.command != "detect";
+  // None of them answers for the CPU.
+  const bool cpu_only = requirements.devices == std::vector<std::string>{"cpu"};
+  counts.named_libraries = report.by_named_libraries && report.command != "detect" && !cpu_only;
   report.exit = exit_of(counts);
   std::string text = report.command == "doctor"   ? conclude_doctor(report, counts)
                      : report.command == "detect" ? conclude_detect(report, counts)

@@ -49,7 +49,7 @@ constexpr Rule<MachineTally> kMachine[] = {
     {[](const MachineTally& t) { return t.gpus == 0 && t.bus_unread; }, Exit::unknown},
     {[](const MachineTally& t) { return t.unknown || (t.tested && t.ready < t.gpus); },
      Exit::unknown},
-    {[](const MachineTally& t) { return t.named_libraries && t.gpus > 0; }, Exit::unknown},
+    {[](const MachineTally& t) { return t.named_libraries; }, Exit::unknown},
 };
 
 constexpr Rule<Rows> kSelfTest[] = {

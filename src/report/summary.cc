@@ -153,8 +153,8 @@ Summary summarize(const Report& report) {
                                 join(machine.fakes, ", "));
   if (!machine.named_libraries.empty())
     summary.faked = fmt::format(
-        "NOT THE SYSTEM'S DRIVER ({}): variables name what answered, so this says nothing about "
-        "the driver that programs use.",
+        "NOT THE SYSTEM'S DRIVER ({}): variables name libraries in place of the system's, so this "
+        "says nothing about the driver that programs use.",
         named_libraries_text(machine.named_libraries));
   const bool real = std::any_of(machine.gpus.begin(), machine.gpus.end(),
                                 [](const Gpu& gpu) { return !gpu.faked; });

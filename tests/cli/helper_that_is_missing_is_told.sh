@@ -1,2 +1,3 @@
 . "$LIB"
-expect_exit 0 env GPUREADY_HELPER=/nonexistent/helper "$GPUREADY" detect --json=out.json
+expect_exit 2 env GPUREADY_HELPER=/nonexistent/helper "$GPUREADY" detect --json=out.json
+expect_in "GPUREADY_HELPER=/nonexistent/helper: no such file" "$err"

@@ -20,6 +20,21 @@ expect_in "Not the system's driver: GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA, GPUREADY
 "$GPUREADY" check --json=- >check.json 2>/dev/null </dev/null || true
 expect_in "GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA" "$(jq -r .conclusion check.json)"
 expect_not_in "ready for work" "$(jq -r .conclusion check.json)"
+# Without a GPU nothing is proven either, but the CPU is not theirs.
+echo no library >x.so
+for command in check doctor "check --device vulkan"; do
+  expect_exit 4 env -u GPUREADY_LIBNVML GPUREADY_LIBCUDA=./x.so "$GPUREADY" $command
+  expect_in "GPUREADY_LIBCUDA: ./x.so: " "$out"  # the loader's words
+done
+expect_exit 0 env -u GPUREADY_LIBNVML GPUREADY_LIBCUDA=./x.so "$GPUREADY" check --device cpu
+# A file that is not there is bad input.
+for variable in HELPER LIBNVML LIBCUDA LIBNCCL HIP_LIBRARY VULKAN_LIBRARY; do
+  for command in check doctor test gpu-test; do
+    expect_exit 2 env GPUREADY_$variable=/no/such.so "$GPUREADY" $command
+    expect_in "GPUREADY_$variable=/no/such.so: no such file" "$err"
+  done
+  expect_in "Failed to initialize NVML: GPUREADY_$variable=/no/such.so: no such file" "$out"
+done
 # Strict: no command goes on.
 for command in check detect doctor test gpu-test; do
   GPUREADY_STRICT=1 GPUREADY_TRUST_NAMED_LIBRARIES=1 expect_exit 2 "$GPUREADY" $command
