@@ -66,8 +66,8 @@ int run_gpu_test(GpuTestOptions options) {
   const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
   if (!machine) {
     const auto identity = (*host)->identity();  // the caller reads standard output only
-    write_result(gpu_test_without_answer(identity ? identity->kernel_release : "",
-                                         machine.error().message));
+    write_result(
+        gpu_test_without_answer(identity ? identity->kernel_release : "", machine.error().message));
     return complain(machine.error());
   }
 

@@ -10,6 +10,7 @@
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
 #include "doctor/diagnose.h"
+#include "machine/gpu_use.h"
 #include "report/exit_rules.h"
 #include "report/vm/doctor_report.h"
 #include "vm/diagnose/host.h"
@@ -66,7 +67,10 @@ Result<VmDoctorReport> of_host(Host& host, const Machine& machine,
       return fail(ErrorKind::not_found, address.text() + ": there is no such PCI device");
   report.devices = asked.size();
   const auto settings = vm::read_host_settings(host, state, asked);
-  report.findings = vm::diagnose_host({machine, state, std::move(asked), settings});
+  // Without sysfs a host lacks everything that is looked for there.
+  report.bus_unread = state.inventory.bus_unread;
+  if (!report.bus_unread)
+    report.findings = vm::diagnose_host({machine, state, std::move(asked), settings});
   report.unseen = std::move(state.inventory.unseen);
   for (const auto& unseen : machine.unseen)
     if (unseen.what == "kernel log") report.unseen.push_back(unseen.what + ": " + unseen.why);
@@ -77,6 +81,7 @@ Result<VmDoctorReport> of_guest(Host& host, const Globals& globals) {
   VmDoctorReport report{.side = "guest"};
   const auto machine = TRY(inspect_as_asked(host, globals, {.full = true}));
   report.findings = diagnose(machine);
+  if (machine.gpus.empty()) report.bus_unread = why_bus_unread(machine);
   for (const auto& unseen : machine.unseen)
     report.unseen.push_back(unseen.what + ": " + unseen.why);
   return report;
@@ -138,7 +143,8 @@ void declare_vm_doctor(CommandSpec& command) {
   command.footer =
       "Exit codes: 0 nothing is wrong; 1 an error was found; 2 wrong usage, or a file cannot be "
       "read;\n"
-      "3 a device is not here; 4 the console does not tell whether a GPU is ready.";
+      "3 a device is not here; 4 the PCI bus cannot be read, or the console does not tell whether "
+      "a GPU is ready.";
 }
 
 }  // namespace gpuready::cli

@@ -8,6 +8,7 @@
 #include "cli/deliver_report.h"
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
+#include "report/exit_rules.h"
 #include "report/vm/devices_report.h"
 #include "vm/readiness.h"
 
@@ -25,6 +26,7 @@ int finish(const char* command, const VmDevices& devices, Clock::time_point star
            const Globals& globals) {
   Envelope envelope = begin_vm_envelope(command, globals);
   envelope.conclusion = conclusion(devices);
+  envelope.exit = exit_of(devices);
   return deliver_report(envelope, devices, start, globals);
 }
 
@@ -90,7 +92,9 @@ void declare_vm_list(CommandSpec& command) {
                 .value = &options->all,
                 .help = "Every PCI function but bridges, not GPUs and NVSwitches alone"}});
   add_vm_output(command, options->globals);
-  command.footer = "Exit codes: 0 the devices were listed; 2 wrong usage or bad input.";
+  command.footer =
+      "Exit codes: 0 the devices were listed; 2 wrong usage or bad input;\n"
+      "4 the PCI bus cannot be read.";
 }
 
 void declare_vm_show(CommandSpec& command) {
@@ -107,7 +111,8 @@ void declare_vm_show(CommandSpec& command) {
                 .type = "NAME"}});
   add_vm_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 the devices were shown; 2 wrong usage or bad input; 3 one is not here.";
+      "Exit codes: 0 the devices were shown; 2 wrong usage or bad input; 3 one is not here;\n"
+      "4 the PCI bus cannot be read.";
 }
 
 }  // namespace gpuready::cli

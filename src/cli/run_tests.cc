@@ -22,6 +22,7 @@
 #include "health/throttle.h"
 #include "host/network.h"
 #include "host/xid_listener.h"
+#include "machine/gpu_use.h"
 #include "machine/kernel_drivers.h"
 #include "machine/named_libraries.h"
 #include "report/conclude.h"
@@ -61,7 +62,10 @@ void note_absence(Report& report) {
     instead = " The host is tested instead, by its CPU; that proves nothing about a GPU.";
   else if (tested_by("vulkan"))
     instead = " What is tested in software proves nothing about a GPU.";
-  report.notes.push_back(fmt::format("No GPU here: {}.{}{}", why, software, instead));
+  const std::string absent =
+      why_bus_unread(machine) ? "" : fmt::format("No GPU here: {}.", why);  // else concluded
+  const std::string note = absent + software + std::string(instead);
+  if (!note.empty()) report.notes.emplace_back(trim(note));
 }
 
 // The fitness checks of the host; the GPU's are the workers' verdicts.

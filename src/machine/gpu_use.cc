@@ -275,4 +275,10 @@ bool link_is_virtual(const Machine& machine, const Gpu& gpu) {
 
 bool is_given(GpuUse use) { return use == GpuUse::usable || use == GpuUse::unusable; }
 
+std::optional<std::string> why_bus_unread(const Machine& machine) {
+  const auto bus = std::ranges::find(machine.unseen, "/sys/bus/pci/devices", &Unseen::what);
+  if (bus == machine.unseen.end()) return std::nullopt;
+  return fmt::format("the PCI bus cannot be read ({})", bus->why);
+}
+
 }  // namespace gpuready

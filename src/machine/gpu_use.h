@@ -2,6 +2,7 @@
 // "found", for --require-gpu and for what is tested. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,10 @@ inline constexpr std::string_view kRocmCount = "hipGetDeviceCount()";
 // What is seen of its PCI Express link may be what a virtual machine shows: its ports claim other
 // widths and speeds than the GPU's real one has.
 bool link_is_virtual(const Machine& machine, const Gpu& gpu);
+
+// "the PCI bus cannot be read (/sys is not mounted, or is empty)": none found does not mean then
+// that none is here. Nothing where it was read.
+std::optional<std::string> why_bus_unread(const Machine& machine);
 
 // A GPU that this environment was given, usable or not. The others are neither counted nor tested,
 // and that they are there is no error.

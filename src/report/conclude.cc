@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
+#include "machine/gpu_use.h"
 #include "machine/kernel_drivers.h"
 #include "machine/named_libraries.h"
 #include "report/exit_rules.h"
@@ -19,8 +20,6 @@ namespace gpuready {
 namespace {
 
 constexpr const char* kIgnored = "--ignore";
-constexpr const char* kBusUnread =
-    "Not known: the PCI bus cannot be read, so a GPU may be here unseen.";
 
 // The most severe of the finding and of what is folded under it. Too few GPUs are no fault.
 Severity worst(const Finding& finding) {
@@ -46,10 +45,9 @@ std::string share_of(const Gpu& gpu) {
   return text;
 }
 
-// Then none found does not mean that none is here.
-bool bus_unread(const Machine& machine) {
-  return std::any_of(machine.unseen.begin(), machine.unseen.end(),
-                     [](const Unseen& unseen) { return unseen.what == "/sys/bus/pci/devices"; });
+std::string cannot_tell(const Machine& machine) {
+  return fmt::format("Cannot tell whether this machine has a GPU: {}.",
+                     why_bus_unread(machine).value_or(""));
 }
 
 MachineTally tally_of(const Report& report, const Requirements& requirements) {
@@ -58,7 +56,7 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
   tally.tested = report.verdicts && requirements.test_gpus;
   // Devices that were named, and of which nothing is known.
   tally.unknown = tally.tested && !requirements.devices.empty() && report.verdicts->empty();
-  tally.bus_unread = report.machine.fakes.empty() && bus_unread(report.machine);
+  tally.bus_unread = report.machine.fakes.empty() && why_bus_unread(report.machine).has_value();
   const auto access = usability(report);
   for (std::size_t i = 0; i < access.size(); ++i) {
     const Gpu& gpu = report.machine.gpus[i];
@@ -135,7 +133,7 @@ std::string sentence(std::string text, const std::string& problem) {
 std::string conclude_check(const Report& report, const MachineTally& tally) {
   if (!report.machine.fakes.empty()) return "Faked GPUs: nothing can be proven on them.";
   const std::string problem = first_problem(report);
-  if (tally.gpus == 0 && bus_unread(report.machine)) return kBusUnread;
+  if (tally.gpus == 0 && tally.bus_unread) return cannot_tell(report.machine);
   if (tally.gpus == 0) {
     const bool passed =
         report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
@@ -158,7 +156,7 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
 }
 
 std::string conclude_doctor(const Report& report, const MachineTally& tally) {
-  if (tally.gpus == 0 && tally.errors == 0 && bus_unread(report.machine)) return kBusUnread;
+  if (tally.gpus == 0 && tally.errors == 0 && tally.bus_unread) return cannot_tell(report.machine);
   if (tally.errors + tally.warnings > 0 || tally.failed)
     return sentence(
         fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
@@ -173,7 +171,7 @@ std::string conclude_detect(const Report& report, const MachineTally& tally) {
   if (!report.machine.fakes.empty())
     return sentence(
         "Faked, on request: " + fmt::format("{}", fmt::join(report.machine.fakes, ", ")), {});
-  if (tally.gpus == 0 && bus_unread(report.machine)) return kBusUnread;
+  if (tally.gpus == 0 && tally.bus_unread) return cannot_tell(report.machine);
   if (tally.gpus == 0 && !report.machine.system.wsl2 && has_gpu_partition(report.machine))
     return "No usable GPU found. Hyper-V gives this machine a GPU partition; `gpuready doctor` "
            "says "

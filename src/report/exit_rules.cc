@@ -178,11 +178,16 @@ constexpr Rule<CompatReport> kCompat[] = {
      Exit::unknown},
 };
 
+constexpr Rule<VmDevices> kVmDevices[] = {
+    {[](const VmDevices& d) { return d.inventory.bus_unread.has_value(); }, Exit::unknown},
+};
+
 constexpr Rule<VmDoctorReport> kVmDoctor[] = {
     {[](const VmDoctorReport& r) {
        return any(r.findings, [](const Finding& f) { return f.severity == Severity::error; });
      },
      Exit::unhealthy},
+    {[](const VmDoctorReport& r) { return r.bus_unread.has_value(); }, Exit::unknown},
     {[](const VmDoctorReport& r) {
        return r.console && r.console->state == vm::ConsoleState::unknown;
      },
@@ -261,6 +266,7 @@ constexpr Rule<Built> kBuilt[] = {
 
 }  // namespace
 
+Exit exit_of(const VmDevices& devices) { return first_that_holds(kVmDevices, devices); }
 Exit exit_of(const VmTally& tally) { return first_that_holds(kVm, tally); }
 Exit exit_of(const MachineTally& tally) { return first_that_holds(kMachine, tally); }
 Exit exit_of(std::span<const SelfTestRow> rows) { return first_that_holds(kSelfTest, rows); }

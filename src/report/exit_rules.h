@@ -15,6 +15,7 @@
 #include "report/pack/env_report.h"
 #include "report/pack/explain_report.h"
 #include "report/selftest_report.h"
+#include "report/vm/devices_report.h"
 #include "report/vm/doctor_report.h"
 #include "report/vm/drivers_report.h"
 #include "report/vm/fetch_report.h"
@@ -50,6 +51,8 @@ struct MachineTally {
   std::string not_judged = {};                 // parts of tests: "fp8 e4m3 mma (GPU 0)"
 };
 Exit exit_of(const MachineTally& tally);
+
+Exit exit_of(const VmDevices& devices);
 
 Exit exit_of(std::span<const SelfTestRow> rows);
 

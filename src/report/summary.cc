@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "health/plan/survey.h"
+#include "machine/gpu_use.h"
 #include "machine/named_libraries.h"
 #include "report/conclude.h"
 #include "report/readiness.h"
@@ -107,9 +108,6 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
 bool says_no_gpu(const std::string& text) { return to_lower(text.substr(0, 6)) == "no gpu"; }
 
 std::string why_no_gpu(const Machine& machine) {
-  for (const Unseen& unseen : machine.unseen)
-    if (contains(unseen.what, "/sys/bus/pci") || contains(unseen.what, "PCI"))
-      return fmt::format("the PCI bus could not be read ({})", unseen.why);
   const auto displays = machine.pci.size();
   std::string text = displays == 0 ? "the PCI bus holds no display controller and no accelerator"
                      : displays == 1
@@ -159,7 +157,7 @@ Summary summarize(const Report& report) {
   const bool real = std::any_of(machine.gpus.begin(), machine.gpus.end(),
                                 [](const Gpu& gpu) { return !gpu.faked; });
   const bool told = std::any_of(report.notes.begin(), report.notes.end(), says_no_gpu);
-  if (!real && machine.fakes.empty() && !told)
+  if (!real && machine.fakes.empty() && !told && !why_bus_unread(machine))
     summary.no_gpu = fmt::format("No GPU in this machine: {}.", why_no_gpu(machine));
   // A host that passed is no GPU that is ready: nothing green then.
   summary.tone = report.exit == Exit::ok && !real ? Tone::neutral : tone_of(report.exit);

@@ -97,6 +97,7 @@ struct Inventory {
   std::vector<Device> devices;            // by address
   std::vector<MediatedDevice> instances;  // by UUID
   std::vector<std::string> unseen;        // what could not be read, and why
+  std::optional<std::string> bus_unread;  // why: then devices may be here unseen
 
   const Device* find(const PciAddress& address) const;
   Device* find(const PciAddress& address);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "machine/gpu_use.h"
 #include "machine/pci_addresses.h"
 #include "machine/pci_files.h"
 #include "vm/host_facts.h"
@@ -54,6 +55,7 @@ class Reader {
     const auto names = host_.list_directory(kDevices);
     if (!names) {
       out_.unseen.push_back(printable(names.error().message));
+      out_.bus_unread = why_bus_unread(machine_);
       return;
     }
     for (const auto& name : *names)

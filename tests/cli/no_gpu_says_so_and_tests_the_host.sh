@@ -3,3 +3,16 @@
 expect_exit 0 "$GPUREADY" check --timeout 20
 expect_in "No GPU" "$out"
 expect_in "the host" "$out"
+# Without /sys it cannot be told.
+unseen=$MACHINES/sys-not-mounted/machine.json
+for command in doctor detect check; do
+  expect_exit 4 "$GPUREADY" $command --replay "$unseen"
+  flat=$(tr -s '\n ' ' ' <<<"$out")
+  expect_in "Cannot tell whether this machine has a GPU: the PCI bus cannot be read (/sys is not mounted, or is empty)." "$flat"
+  expect_not_in "No GPU" "$flat"
+done
+for command in "vm list" "vm doctor" "vm doctor --side=host"; do
+  expect_exit 4 "$GPUREADY" $command --replay "$unseen"
+  expect_in "Cannot tell whether a device is here: the PCI bus cannot be read" "$(tr -s '\n ' ' ' <<<"$out")"
+  expect_not_in "IOMMU is off" "$out"
+done

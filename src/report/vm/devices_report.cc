@@ -192,6 +192,8 @@ std::string conclusion(const VmDevices& devices) {
   const auto is_ready = [](const auto* one) { return one->around.readiness == Readiness::ready; };
   const auto ready =
       std::ranges::count_if(all, is_ready) + std::ranges::count_if(instances, is_ready);
+  if (all.empty() && instances.empty() && devices.inventory.bus_unread)
+    return fmt::format("Cannot tell whether a device is here: {}.", *devices.inventory.bus_unread);
   if (all.empty() && instances.empty())
     return "No device that could be given to a virtual machine is here.";
   return fmt::format("{} of {} can be given to a virtual machine.", ready,

@@ -64,6 +64,8 @@ Json console_json(const vm::ConsoleReport& console) {
 
 std::string conclusion(const VmDoctorReport& report) {
   if (report.console) return of_console(report);
+  if (report.bus_unread)
+    return fmt::format("Cannot tell whether a device is here: {}.", *report.bus_unread);
   const auto errors = count(report, Severity::error), warnings = count(report, Severity::warning);
   if (report.side == "host" && report.devices == 0 && errors == 0)
     return "No device that could be given to a virtual machine is here.";

@@ -16,6 +16,7 @@ struct VmDoctorReport {
   std::size_t devices = 0;  // of a host: that were asked about
   std::vector<Finding> findings = {};
   std::vector<std::string> unseen = {};
+  std::optional<std::string> bus_unread = {};     // why: nothing is known of the devices then
   std::optional<vm::ConsoleReport> console = {};  // its findings stand in `findings`
 };
 
