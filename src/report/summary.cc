@@ -157,7 +157,7 @@ Summary summarize(const Report& report) {
   const bool real = std::any_of(machine.gpus.begin(), machine.gpus.end(),
                                 [](const Gpu& gpu) { return !gpu.faked; });
   const bool told = std::any_of(report.notes.begin(), report.notes.end(), says_no_gpu);
-  if (!real && machine.fakes.empty() && !told && !why_bus_unread(machine))
+  if (!real && machine.fakes.empty() && !told && summary.errors == 0 && !why_bus_unread(machine))
     summary.no_gpu = fmt::format("No GPU in this machine: {}.", why_no_gpu(machine));
   // A host that passed is no GPU that is ready: nothing green then.
   summary.tone = report.exit == Exit::ok && !real ? Tone::neutral : tone_of(report.exit);

@@ -16,3 +16,8 @@ for command in "vm list" "vm doctor" "vm doctor --side=host"; do
   expect_in "Cannot tell whether a device is here: the PCI bus cannot be read" "$(tr -s '\n ' ' ' <<<"$out")"
   expect_not_in "IOMMU is off" "$out"
 done
+# A GPU that was passed and cannot be used is the error, not its absence.
+for machine in hyperv-partition-permission hyperv-partition-without-driver wsl-blocked; do
+  expect_exit 1 "$GPUREADY" doctor --replay $MACHINES/$machine/machine.json
+  expect_not_in "No GPU in this machine" "$(tr -s '\n ' ' ' <<<"$out")"
+done
