@@ -168,11 +168,11 @@ Recording with_lines(Recording recording, const std::array<std::string, 3>& adde
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define FORGED_LOG_SANITIZED
+#define FORGED_LOG_IS_SLOW
 #endif
 #endif
-#ifdef FORGED_LOG_SANITIZED
-constexpr std::size_t kStep = 8;  // of machines, since each takes that much longer
+#if defined(FORGED_LOG_IS_SLOW) || defined(__aarch64__)  // sanitizers, an emulator
+constexpr std::size_t kStep = 16;                        // of machines
 #else
 constexpr std::size_t kStep = 1;
 #endif
