@@ -37,6 +37,7 @@ int run_record(const RecordOptions& options) {
   if (!machine) return complain(machine.error());
   vm::read_inventory(*host, *machine);
   if (options.redact) recording = redact(std::move(recording), redaction_rules());
+  if (const auto read = refuse_what_was_read(options.file)) return complain(*read);
   if (const auto saved = save_recording(recording, options.file); !saved)
     return complain(saved.error());
   struct stat status{};

@@ -85,6 +85,9 @@ void add_output(CommandSpec& command, Globals& globals);
 Result<void> write_file(const std::string& path, std::string_view content,
                         Storage& storage = live_storage());
 
+// Where `path` is a file of this machine that the command has read, such as /etc/os-release.
+std::optional<Error> refuse_what_was_read(const std::string& path);
+
 // "gpuready: <message>" to standard error.
 void complain(std::string_view message);
 int complain(const Error& error, Exit exit = Exit::usage);

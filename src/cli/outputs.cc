@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "host/atomic_file.h"
+#include "host/files_read.h"
 #include "host/recording_archive.h"
 #include "report/exit_rules.h"
 
@@ -242,7 +243,16 @@ Result<void> write_file(const std::string& path, std::string_view content, Stora
     if (written || written.error().code == 0) return written;
     return fail_errno("cannot write to " + path, written.error().code);
   }
+  if (const auto read = refuse_what_was_read(path)) return std::unexpected(*read);
   return write_file_atomically(path, content, {}, storage);
+}
+
+std::optional<Error> refuse_what_was_read(const std::string& path) {
+  struct stat there{};
+  if (::stat(path.c_str(), &there) != 0 || !FilesRead::of_process().contains(there)) return {};
+  return Error{
+      ErrorKind::bad_input,
+      path + ": the command itself has read it, so it is not replaced; write to another file"};
 }
 
 int deliver(const Delivery& delivery, const Globals& globals) {

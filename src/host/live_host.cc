@@ -15,6 +15,7 @@
 #include "base/descriptor.h"
 #include "host/driver_answers.h"
 #include "host/file_status.h"
+#include "host/files_read.h"
 #include "host/host.h"
 #include "host/kernel_log.h"
 #include "host/probe_children.h"
@@ -54,7 +55,10 @@ class LiveHost final : public Host {
   Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) override {
     if (!usable(path)) return fail_errno(path, ENOENT);
     if (const auto* answer = driver_.find(path)) return limited(*answer, path, limit_bytes);
-    return read_open_file(Descriptor(open_retrying(path, O_RDONLY)), path, limit_bytes);
+    const Descriptor file(open_retrying(path, O_RDONLY));
+    struct stat facts{};
+    if (file && fstat(file.get(), &facts) == 0) FilesRead::of_process().add(facts);
+    return read_open_file(file, path, limit_bytes);
   }
 
   Result<std::string> read_own_file(const std::string& path, std::size_t limit_bytes) override {

@@ -21,6 +21,15 @@ expect_exit 2 "$GPUREADY" doctor --replay top.json --html base.json
 expect_in "the description of a machine" "$err"
 "$GPUREADY" doctor --replay base.json --json >>base.json 2>stderr.txt && die "standard output was what is read"
 cmp base.json same.json || die "the machine was changed"
+# Nor of a file of this machine that the command has read.
+if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
+  for words in "detect --no-libraries --html" "record"; do
+    # shellcheck disable=SC2016,SC2086
+    unshare -m bash -c 'cp /etc/os-release mine && mount --bind mine "$(realpath /etc/os-release)" && cp mine before &&
+      ! "$0" "$@" "$(realpath /etc/os-release)" >/dev/null 2>err.txt; cmp mine before && grep -q "has read it" err.txt' \
+      "$GPUREADY" $words || die "$words: a file of the system was replaced: $(cat err.txt)"
+  done
+fi
 # What cannot be written is told before any work, and a report that is lost at the end is shown all the same.
 expect_exit 2 "$GPUREADY" doctor --replay "$machine" --html no-such-folder/x.html
 expect_in "cannot write in no-such-folder" "$err"
