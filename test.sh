@@ -47,15 +47,17 @@ fi
 
 if [ -n "$aarch64$full" ]; then
   step "aarch64, cross-compiled, in an emulator"
-  quick=(gpuready test_base test_host test_machine test_doctor)  # kernels: the test ternary_arm
+  quick=(gpuready test_base test_host)  # kernels: the test ternary_arm
+  # qemu's -L shows its own folder as "/", so paths that are walked from the root lead elsewhere.
+  walks='AtomicFile|SharedHost|StorageContract|LiveStorage|RecordingFile'
   [ -z "$aarch64" ] || quick=()
   if scripts/aarch64.sh "${quick[@]}"; then
     STRIP=aarch64-linux-gnu-strip scripts/check_binary.sh build/aarch64/src/gpuready
     if [ -n "$aarch64" ]; then
-      tests build/aarch64
+      tests build/aarch64 -E "$walks"
       tests build/release -L aarch64  # a release holds both
     else
-      tests build/aarch64 -E test_ternary
+      tests build/aarch64 -E "NOT_BUILT|$walks"  # what this leaves out
     fi
   else
     [ $? = 77 ] && echo "SKIPPED: the tests for aarch64" >&2 || exit 1
