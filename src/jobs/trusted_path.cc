@@ -87,7 +87,7 @@ std::unexpected<Error> untrusted_link(const std::string& link, const HeldFolder&
                                       const struct stat& facts) {
   std::string why = "belongs to user " + std::to_string(facts.st_uid);
   if (is_trusted(facts.st_uid))
-    why = "stands in a folder that other users may change (" + owner_and_mode(folder.facts) + ")";
+    why = "is in a folder that other users may change (" + owner_and_mode(folder.facts) + ")";
   return fail(ErrorKind::no_permission, printable(link) + ": this symbolic link " + why +
                                             ", so it is not followed. Name the place that it "
                                             "leads to, or one in a folder of your own");
@@ -251,7 +251,7 @@ Result<void> refuse_foreign(const PathEnd& end, const std::string& path) {
   if (!end.file || is_trusted(end.file->st_uid) || !end.folder.others_may_write()) return {};
   return fail(ErrorKind::no_permission,
               printable(path) + " belongs to another user (" + owner_and_mode(*end.file) +
-                  ") and stands in a folder that others may change, so it is not replaced. Remove "
+                  ") and is in a folder that others may change, so it is not replaced. Remove "
                   "it, or name another file");
 }
 
