@@ -83,6 +83,8 @@ struct RedactionRules {
   // Whether a line of the kernel log is read, and whether a record that begins with it is believed:
   // without its first line, the rest of another record would look like one.
   std::function<bool(std::string_view text)> kernel_log_line, begins_record;
+  // Whether some rule reads the number that begins here; other numbers of a text go.
+  std::function<bool(std::string_view line, std::size_t at)> reads_number;
   // Parts of a cgroup's path that tell the container's runtime; with "/" before, where a part
   // begins.
   std::vector<std::string_view> group_markers;

@@ -22,6 +22,12 @@ class Rewriter {
     out.created_utc = in.created_utc;
     out.closed_world = in.closed_world;
     out.redacted = true;
+    for (const auto& [folder, names] : in.directories)
+      if (const auto* listed = std::get_if<std::vector<std::string>>(&names);
+          listed != nullptr && folder.starts_with("/sys/"))
+        for (const auto& name : *listed) redactor_.note_address(name);
+    for (const auto& [key, document] : in.probes)
+      for (const auto& [name, call] : document.calls) note_addresses(call.value);
     // First those that name GPUs: a variable may give the beginning of a UUID.
     for (auto& [key, content] : in.probes) probe(key, content, out);
     for (const auto& [path, content] : in.files)
@@ -105,7 +111,7 @@ class Rewriter {
   void variable(const std::string& name, const std::optional<std::string>& from, Recording& out) {
     if (names_a_credential(name)) return;
     std::optional<std::string> to;
-    if (from) to = contains(*from, "/") ? redactor_.paths(*from) : text(*from);
+    if (from) to = redactor_.value(*from);
     out.environment.emplace(name, std::move(to));
   }
 
@@ -176,8 +182,15 @@ class Rewriter {
     const bool plain = symbol.size() <= 64 && std::ranges::all_of(symbol, [](char c) {
                          return is_letter(c) || is_digit(c) || c == '_' || c == '-';
                        });
-    return (plain && open < call.size() ? std::string(symbol) : text(symbol)) +
+    return (plain && open < call.size() ? std::string(symbol)
+                                        : redactor_.text(symbol, Redactor::Kind::setting)) +
            redactor_.text(call.substr(open), Redactor::Kind::call);
+  }
+
+  void note_addresses(const Json& from) {
+    if (from.is_string()) redactor_.note_address(from.get<std::string>());
+    if (from.is_structured())
+      for (const auto& part : from) note_addresses(part);
   }
 
   Json json(std::string_view name, const Json& from) {
@@ -200,8 +213,8 @@ class Rewriter {
     if (names_a_process(name) && !from.starts_with('/'))
       return is_driver_process(from) ? from : redactor_.name(from);
     if (names_a_serial(name)) return redactor_.name(from);
-    return redactor_.text(from,
-                          names_a_product(name) ? Redactor::Kind::model : Redactor::Kind::prose);
+    return redactor_.answer(from,
+                            names_a_product(name) ? Redactor::Kind::model : Redactor::Kind::prose);
   }
 
   // Sixteen numbers, signed or not, where the name says that they are a UUID.

@@ -112,6 +112,10 @@ std::uint64_t Redactor::id(std::uint64_t number) {
   return ids_.try_emplace(number, ids_.size() + 1).first->second;
 }
 
+void Redactor::note_address(std::string_view address) {
+  if (is_full_address(address)) domains_.insert(domain_of(address));
+}
+
 // The counter's digits stand first, lowest first: a prefix of a UUID is itself a name for a GPU
 // (CUDA_VISIBLE_DEVICES=GPU-8932f9), and so keeps naming the same one.
 std::string Redactor::uuid_digits(const std::string& digits) {
@@ -355,16 +359,16 @@ bool Redactor::is_model(std::string_view word) const {
 // A relative path is shown whole or not at all; of a firmware's file, whose it is and for what.
 std::string Redactor::relative(std::string_view path, Kind kind) {
   std::string out;
+  const bool firmware = path.ends_with(".bin") && is_fixed(path.substr(0, path.find('/')));
   for (auto rest = path;;) {
     const auto slash = rest.find('/');
     const auto part = rest.substr(0, slash);
     auto kept = part.empty() || part == ".." || part == "." ? std::string(part) : word(part, kind);
     if (kept.ends_with(kHidden)) {
-      const auto first = path.substr(0, path.find('/'));
-      if (!part.ends_with(".bin") || !is_fixed(first))
-        return beginning(path) + std::string(kHidden);
+      if (!firmware) return beginning(path) + std::string(kHidden);
       const auto use = part.substr(0, part.find('_'));
-      return out + (is_fixed(use) ? std::string(use) + "_" : "") + "*.bin";
+      if (slash == rest.npos) return out + (is_fixed(use) ? std::string(use) + "_" : "") + "*.bin";
+      kept = kHidden;
     }
     out += kept;
     if (slash == rest.npos) return out;
@@ -373,8 +377,24 @@ std::string Redactor::relative(std::string_view path, Kind kind) {
   }
 }
 
-std::string Redactor::word(std::string_view word, Kind kind) {
-  if (is_substitute(word) || is_fixed(word) || is_pci_form(word)) return std::string(word);
+// Numbers of a text come from anybody: digits that look like an address, a date or an account are
+// one. Where rules read a number its form says enough.
+std::string Redactor::numbered(std::string_view word, Kind kind, bool is_read) const {
+  const bool address = is_pci_form(word);
+  if (kind == Kind::prose && !is_read) {
+    const bool known = address && is_full_address(word) && domains_.contains(domain_of(word));
+    return known ? std::string(word) : std::string();
+  }
+  if (address || is_version_form(word) || is_number_form(word)) return std::string(word);
+  constexpr std::size_t kRequesterDigits = 4;  // "id=00e0": bus, device and function
+  const bool requester =
+      is_read && word.size() == kRequesterDigits && std::ranges::all_of(word, is_hex);
+  return requester ? std::string(word) : std::string();
+}
+
+std::string Redactor::word(std::string_view word, Kind kind, bool is_read) {
+  if (is_substitute(word) || is_fixed(word)) return std::string(word);
+  if (auto number = numbered(word, kind, is_read); !number.empty()) return number;
   // A MIG instance in an Xid: "GPU-I:01"
   for (const std::string_view instance : {"GPU-I:", "GPU-CI:"})
     if (const auto number = after_prefix(word, instance);
@@ -387,13 +407,13 @@ std::string Redactor::word(std::string_view word, Kind kind) {
         next == word.npos ? std::string() : ":" + this->word(word.substr(next + 1), kind);
     return path(word.substr(0, next)) + rest;
   }
-  if (word.size() == 1 || word.find_first_not_of("@%~/\\.:+-_") == word.npos)
+  if ((word.size() == 1 && !is_digit(word[0])) ||
+      word.find_first_not_of("@%~/\\.:+-_") == word.npos)
     return std::string(word);
   if (contains(word, "/")) return relative(word, kind);
-  if (is_version_form(word) || is_number_form(word)) return std::string(word);
   // "GPU6", "Tile0"; "mig0" in a call
   if (const auto stem = word.substr(0, word.find_last_not_of("0123456789") + 1);
-      word.size() - stem.size() <= 2 &&
+      word.size() - stem.size() <= 2 && (kind != Kind::prose || is_read) &&
       (kind == Kind::call || (!stem.empty() && is_upper(stem[0]))) && is_fixed(stem))
     return std::string(word);
   constexpr std::size_t kMostOfCall = 10;  // process ids
@@ -414,6 +434,24 @@ std::string Redactor::word(std::string_view word, Kind kind) {
   return beginning(word) + std::string(kHidden);
 }
 
+std::string Redactor::answer(std::string_view answer, Kind kind) {
+  const bool number = is_pci_form(answer) || is_version_form(answer) || is_number_form(answer);
+  return number ? std::string(answer) : text(answer, kind);
+}
+
+std::string Redactor::value(std::string_view value) {
+  if (contains(value, "/") && uuids(value).empty()) return paths(value);
+  std::string out;
+  for (;;) {
+    const auto end = std::min(value.find(','), value.size());
+    const auto part = value.substr(0, end);
+    out += text(part, is_small_form(part) ? Kind::setting : Kind::prose);
+    if (end == value.size()) return out;
+    out += ',';
+    value.remove_prefix(end + 1);
+  }
+}
+
 // A line of the kernel's files that is numbers, or numbers and what they count: only there may a
 // number have any length.
 Redactor::Kind Redactor::kind_of(std::string_view line, Kind kind) const {
@@ -426,7 +464,8 @@ Redactor::Kind Redactor::kind_of(std::string_view line, Kind kind) const {
   for (const auto part : split(line, " \t\n:,()=")) {
     const bool number = is_decimal(part) || is_number_form(part) || is_long_hex(part) ||
                         is_modalias_form(part) || part == "kB";
-    if (!number && (!first || names_a_serial(part) || one_of(part, kOfPeople))) return Kind::prose;
+    if (!number && (!first || names_a_serial(part) || one_of(part, kOfPeople)))
+      return Kind::setting;
     if (!number && !is_fixed(part)) kind = Kind::count;
     first = false;
   }
@@ -446,7 +485,8 @@ std::string Redactor::text(std::string_view text, Kind kind) {
 std::string Redactor::line(std::string_view text, Kind kind) {
   constexpr std::string_view kStops = ".:+-%_";
   std::string out;
-  const bool worded = kind == Kind::prose || kind == Kind::model;
+  const auto whole_line = text;
+  const bool worded = kind == Kind::prose || kind == Kind::setting || kind == Kind::model;
   bool of_people = false;  // the number that comes next
   while (!text.empty()) {
     if (!is_word_letter(text.front())) {
@@ -465,7 +505,11 @@ std::string Redactor::line(std::string_view text, Kind kind) {
     out += whole.substr(0, first);
     if (!inner.empty()) {
       const auto plain = is_number_form(inner) || is_decimal(inner);
-      const auto kept = of_people && plain && worded ? std::string(kHidden) : word(inner, kind);
+      const auto at = static_cast<std::size_t>(inner.data() - whole_line.data());
+      const bool is_read =
+          kind == Kind::prose && rules_.reads_number && rules_.reads_number(whole_line, at);
+      const bool hides = of_people && plain && worded && !is_read;
+      const auto kept = hides ? std::string(kHidden) : word(inner, kind, is_read);
       out += kept;
       of_people = (kept.ends_with(kHidden) && worded) || one_of(kept, kOfPeople);
     }

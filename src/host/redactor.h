@@ -1,12 +1,13 @@
 // Keeps of a text what is known to name nobody, and nothing else: the fixed words of the rules that
-// read it, numbers, versions and PCI addresses. UUIDs, and the names in paths that must still lead
-// somewhere, become substitutes: one name the same one everywhere. Every other word becomes "*".
-// What was redacted before stays as it is.
+// read it, the numbers that they read, and PCI addresses. UUIDs, and the names in paths that must
+// still lead somewhere, become substitutes: one name the same one everywhere. Every other word
+// becomes "*". What was redacted before stays as it is.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,7 +22,8 @@ class Redactor {
   explicit Redactor(const RedactionRules& rules) : rules_(rules) {}
 
   enum class Kind {
-    prose,      // numbers of few digits
+    prose,      // numbers that a rule reads
+    setting,    // numbers of few digits, versions
     count,      // the same, whatever is counted
     attribute,  // of the kernel's files: any number
     call,       // the arguments of a library's call
@@ -38,13 +40,20 @@ class Redactor {
   std::string release(std::string_view kernel);  // "6.8.0-45-generic"
   std::string name(std::string_view name);       // of anything: "redacted-7"
   UuidBytes uuid(const UuidBytes& bytes);
+  // An answer of a library: one number, version or address, or a text.
+  std::string answer(std::string_view answer, Kind kind);
+  // The value of a variable: small numbers, versions and names of GPUs with "," between, or paths.
+  std::string value(std::string_view value);
+  // Notes the domain of a PCI address of the machine: one of another domain goes.
+  void note_address(std::string_view address);
   // Of a board, written in decimal here and in hexadecimal there.
   std::uint64_t id(std::uint64_t number);
 
  private:
   Kind kind_of(std::string_view line, Kind kind) const;
   std::string line(std::string_view line, Kind kind);
-  std::string word(std::string_view word, Kind kind);  // empty: must not be shown
+  std::string word(std::string_view word, Kind kind, bool is_read = false);
+  std::string numbered(std::string_view word, Kind kind, bool is_read) const;  // empty: none
   std::string relative(std::string_view path, Kind kind);
   std::string beginning(std::string_view word) const;
   std::string uuids(std::string_view word);
@@ -59,6 +68,7 @@ class Redactor {
   std::unordered_map<std::string, std::string> names_;
   std::map<std::string, std::string> uuids_;
   std::unordered_map<std::uint64_t, std::uint64_t> ids_;
+  std::set<std::uint64_t> domains_{0};
 };
 
 }  // namespace gpuready

@@ -32,28 +32,52 @@ bool has_unit(std::string_view word) {
          all(word.substr(unit), is_letter);
 }
 
+std::string_view without_prefix(std::string_view address) {
+  for (const std::string_view prefix : {"+pci:", "PCI:", "pci:", "pci"})
+    if (const auto rest = after_prefix(address, prefix)) return *rest;
+  return address;
+}
+
 }  // namespace
 
 bool is_decimal(std::string_view word) { return all(word, is_digit); }
 
 bool is_pci_form(std::string_view word) {
-  for (const std::string_view prefix : {"+pci:", "PCI:", "pci:", "pci"})
-    if (const auto rest = after_prefix(word, prefix)) {
-      word = *rest;
-      break;
-    }
-  if (const auto dot = word.find('.'); dot != word.npos) {
-    if (!is_hex_of(word.substr(dot + 1), 1)) return false;
-    word = word.substr(0, dot);
-    if (word.size() == 5)
-      return word[2] == ':' && all(word.substr(0, 2), is_hex) && is_hex_of(word.substr(3), 2);
-  }
-  const auto colon = word.find(':');
-  if (colon == word.npos || colon < 4 || colon > 8 || !all(word.substr(0, colon), is_hex))
+  const bool is_bus = word.starts_with("pci");
+  const auto address = without_prefix(word);
+  const auto parts = split(address, ":");
+  if (parts.size() < 2 || parts.size() > 3 || address.back() == ':') return false;
+  const auto domain = parts.size() == 3 || is_bus ? parts.front() : std::string_view();
+  if (!domain.empty() && (domain.size() < 4 || domain.size() > 8 || !all(domain, is_hex)))
     return false;
-  const auto rest = word.substr(colon + 1);
-  return is_hex_of(rest, 2) || (rest.size() == 5 && rest[2] == ':' &&
-                                is_hex_of(rest.substr(0, 2), 2) && is_hex_of(rest.substr(3), 2));
+  if (domain.size() + 1 + parts.back().size() == address.size() && !domain.empty())
+    return is_hex_of(parts.back(), 2);  // "pci0000:16"
+  if (!is_hex_of(parts[parts.size() - 2], 2)) return false;
+  // A device of a bus has five bits, its function three.
+  const auto device = parts.back();
+  const bool plain = !domain.empty() && is_hex_of(device, 2);
+  const bool function = device.size() == 4 && device[2] == '.' && is_hex(device[0]) &&
+                        is_hex(device[1]) && device[3] >= '0' && device[3] <= '7';
+  return (plain || function) && device[0] <= '1';
+}
+
+bool is_full_address(std::string_view word) {
+  return is_pci_form(word) && std::ranges::count(without_prefix(word), ':') == 2;
+}
+
+std::uint64_t domain_of(std::string_view address) {
+  const auto rest = without_prefix(address);
+  return parse_uint(rest.substr(0, rest.find(':')), 16).value_or(0);
+}
+
+bool is_small_form(std::string_view word) {
+  constexpr std::size_t kMostDigits = 2, kMostParts = 3;
+  if (word.starts_with('-')) word.remove_prefix(1);
+  const auto parts = split(word, ".");
+  if (parts.size() == 1) return word.size() <= kMostDigits + 1 && is_decimal(word);
+  return parts.size() <= kMostParts && !word.ends_with('.') &&
+         std::ranges::all_of(
+             parts, [](auto part) { return part.size() <= kMostDigits && is_decimal(part); });
 }
 
 bool is_version_form(std::string_view word) {

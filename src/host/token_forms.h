@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace gpuready {
@@ -17,6 +18,11 @@ inline bool is_hex(char c) {
 
 // "0000:17:00.0", "00000000:17:00", "17:00.0", "pci0000:16"; with "PCI:", "pci:" or "+pci:" before.
 bool is_pci_form(std::string_view word);
+// Such an address with domain, bus and device, and its domain.
+bool is_full_address(std::string_view word);
+std::uint64_t domain_of(std::string_view address);
+// What selects a GPU or overrides a version: "-1", "12", "0.1", "10.3.0".
+bool is_small_form(std::string_view word);
 // "12.4", "580.159.04", "V12.4.131" and a VBIOS's "96.00.A5.00.01", but not an IPv4 address.
 bool is_version_form(std::string_view word);
 // At most five digits, or hexadecimal after "0x" and shorter than any GUID or MAC address: "110",

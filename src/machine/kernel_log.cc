@@ -258,7 +258,53 @@ bool fits(std::string_view text, std::string_view pattern) {
   }
   return true;
 }
+// The numbers of messages that rules read, by what stands around them.
+struct ReadNumber {
+  std::string_view start;   // of the message
+  std::string_view before;  // the first of it, directly before the number; empty: anything
+  std::string_view after = {};
+};
+constexpr ReadNumber kReadNumbers[] = {
+    {"Xid (", "): "},
+    {"Xid (", "caused by previous Xid "},
+    {"Xid (", "changed from "},  // the recovery action
+    {"Xid (", ") to "},
+    {"SXid (PCI:", "): "},
+    {"SXid (PCI:", ", Link "},
+    {"loading NVIDIA UNIX ", "  "},
+    {"RmInitAdapter failed! ", "("},
+    {"", "the version "},  // of an API mismatch
+    {"skipped device ", "skipped device "},
+    {"AER: ", " id="},
+    {"probe ", "failed with error -"},
+    {"Direct firmware load for ", "failed with error -"},
+    {"sw_init of IP block", "failed -"},
+    {"hw_init of IP block", "failed -"},
+    {"", "", " uncorrectable hardware errors detected"},
+    {"", "", " new uncorrectable hardware errors detected"},
+    {"[", "Request device ["},
+    {"Event logged [IO_PAGE_FAULT ", "[IO_PAGE_FAULT device="},
+    {"AMD-Vi: Event logged [IO_PAGE_FAULT ", "[IO_PAGE_FAULT device="},
+    {"BAR ", "BAR "},
+    {"BAR ", "[mem size "},
+};
 }  // namespace
+
+bool reads_number(std::string_view line, std::size_t at) {
+  const auto message = parse_message(line);
+  if (!message) return false;
+  const auto head = line.size() - message->text.size();
+  if (at < head) return true;  // the driver's tags: "GPU0", "{3}"
+  const auto number = line.find_first_not_of("0123456789abcdefABCDEFx:.", at);
+  const auto before = line.substr(head, at - head);
+  const auto after = line.substr(std::min(number, line.size()));
+  return std::ranges::any_of(kReadNumbers, [&](const ReadNumber& read) {
+    return before.starts_with(read.start) && before.ends_with(read.before) &&
+           before.find(read.before) + read.before.size() ==
+               (read.before.empty() ? 0 : before.size()) &&
+           after.starts_with(read.after);
+  });
+}
 
 std::optional<LogMessage> parse_message(std::string_view line) {
   if (const auto message = of_nvrm(line)) return message;

@@ -33,6 +33,10 @@ bool begins_record(std::string_view line);
 bool says(const LogMessage& message, std::string_view pattern);
 bool says(std::string_view line, std::string_view pattern);
 
+// Whether a rule reads the number that begins at `at`: every other number of a line may be
+// anybody's.
+bool reads_number(std::string_view line, std::size_t at);
+
 // Reads a log line by line, in memory that does not grow with the log: of lines that differ in
 // numbers alone it keeps the first and the last few, and counts those between.
 class KernelLogReader {

@@ -83,7 +83,9 @@ bool is_model_word(std::string_view word) {
 
 using Kept = std::optional<std::string>;
 
-std::string as_text(std::string_view content, Redactor& redactor) { return redactor.text(content); }
+std::string as_text(std::string_view content, Redactor& redactor) {
+  return redactor.text(content, Kind::setting);
+}
 std::string as_attribute(std::string_view content, Redactor& redactor) {
   return redactor.text(content, Kind::attribute);
 }
@@ -118,9 +120,9 @@ std::string kept_parameters(std::string_view command_line, Redactor& redactor) {
   for (const auto word : split(command_line, " \t\n")) {
     const auto name = word.substr(0, word.find('='));
     if (one_of(name, kParameters)) {
-      kept += std::string(name) + redactor.text(word.substr(name.size())) + ' ';
+      kept += std::string(name) + redactor.text(word.substr(name.size()), Kind::setting) + ' ';
     } else if (const auto module = name.substr(0, name.find('.')); one_of(module, kModules)) {
-      kept += std::string(module) + redactor.text(word.substr(module.size())) + ' ';
+      kept += std::string(module) + redactor.text(word.substr(module.size()), Kind::setting) + ' ';
     }
   }
   return kept + "...\n";
@@ -211,7 +213,8 @@ std::string kept_aliases(std::string_view text, Redactor& redactor) {
     const auto words = split(line, " ");
     if (line.starts_with("alias vfio_pci:") && words.size() == 3)
       kept += "alias " + std::string(words[1]) + " " +
-              (words[2].ends_with("vfio_pci") ? std::string(words[2]) : redactor.text(words[2])) +
+              (words[2].ends_with("vfio_pci") ? std::string(words[2])
+                                              : redactor.text(words[2], Kind::setting)) +
               "\n";
   }
   return kept;
@@ -240,8 +243,8 @@ std::string kept_groups(std::string_view text, Redactor& redactor) {
   for (const auto line : lines(text)) {
     const auto path = line.find(":/");
     if (path == line.npos) continue;
-    kept +=
-        redactor.text(line.substr(0, path)) + ":" + redactor.group(line.substr(path + 1)) + '\n';
+    kept += redactor.text(line.substr(0, path), Kind::setting) + ":" +
+            redactor.group(line.substr(path + 1)) + '\n';
   }
   return kept;
 }
@@ -251,7 +254,7 @@ std::string kept_devices(std::string_view text, Redactor& redactor) {
   std::string kept;
   for (const auto line : lines(text))
     if (contains(line, "nvidia") || line.ends_with(" kfd") || line.ends_with(" drm"))
-      kept += redactor.text(line) + '\n';
+      kept += redactor.text(line, Kind::setting) + '\n';
   return "Character devices:\n" + kept;
 }
 
@@ -351,6 +354,7 @@ const RedactionRules& redaction_rules() {
                                     .listed = is_listed,
                                     .kernel_log_line = is_log_line_read,
                                     .begins_record = begins_record,
+                                    .reads_number = reads_number,
                                     .group_markers = cgroup_markers()};
   return rules;
 }

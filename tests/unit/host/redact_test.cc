@@ -21,6 +21,9 @@ RedactionRules rules_of(std::string_view words) {
   rules.file = [](const std::string&, const std::string& content, Redactor& redactor) {
     return std::optional(redactor.text(content));
   };
+  rules.reads_number = [](std::string_view line, std::size_t at) {
+    return line.substr(0, at).ends_with("): ");
+  };
   rules.group_markers = {"slurm", "kubepods", "/docker", "docker-", "/lxc"};
   return rules;
 }
@@ -88,7 +91,7 @@ TEST(Redact, AmdUniqueIdJoinsHexAndDecimal) {
 struct Case {
   const char *text, *want;
 };
-TEST(Redact, OfALineOnlyFixedWordsNumbersAndAddressesStay) {
+TEST(Redact, OfALineOnlyFixedWordsReadNumbersAndAddressesStay) {
   for (const auto& [text, want] : std::initializer_list<Case>{
            {"NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.",
             "NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus."},
@@ -96,19 +99,22 @@ TEST(Redact, OfALineOnlyFixedWordsNumbersAndAddressesStay) {
             "NVRM: Xid (PCI:0000:17:00): 31, pid=*, name=*, x"},
            {"task trainer:5121 blocked", "task * blocked"},
            {"in trainer [7194] reset", "in * [*] reset"},
-           {"trainer[7194]: error 5", "*[*]: error 5"},
-           {"nvidia 0000:b3:00.0: error -110", "nvidia 0000:b3:00.0: error -110"},
+           {"trainer[7194]: error 5", "*[*]: error *"},
+           {"nvidia 0000:b3:00.0: error -110", "nvidia 0000:b3:00.0: error -*"},
            {"reset of qrack7-h200 failed", "reset * * failed"},
            {"nvidia-acme reset", "nvidia-* reset"},
            {"gpu-10-77-3-5 node-203.0.113.55", "* *"},
            {"10.77.1.5 2001:db8:77:1::42 fe80::1%eth0", "* * *"},
            {"3c:ec:ef:77:34:56 3c-ec-ef-77-34-57 0c42:a103:0077:1234 3cec.ef77.3456", "* * * *"},
-           {"0x0002c9030077abcd 0x3cecef773456, 0x62 0x2000000000", "* *, 0x62 0x2000000000"},
-           {"1650923077345 771234, 77123", "* *, 77123"},
-           {"580.159.04 12.4 V12.4.131 96.00.A5.00.01 6.3.0-39",
-            "580.159.04 12.4 V12.4.131 96.00.A5.00.01 6.3.0-39"},
+           {"0x0002c9030077abcd 0x3cecef773456, 0x62 0x2000000000", "* *, * *"},
+           {"1650923077345 771234, 77123", "* *, *"},
+           {"580.159.04 12.4 V12.4.131 96.00.A5.00.01 6.3.0-39", "* * * * *"},
            {"https://a:pw@host/x?token=X a@b ~carol ..\\share", "*?*=X * * ..*"},
            {"/home/carol/lib carol/job ../carol", "/home/redacted-1/lib * *"},
+           {"ring 0000:17:1f.7 0001:17:00.0 17:00.0 dead:be:ef.7 fe80:00:1a 0000:17",
+            "ring 0000:17:1f.7 * * * * *"},
+           {"task 4111 1111 1 1111 192.168.77/24 12.03.1984 12/03/1984 555-0134 x16 GPU7",
+            "task * * * * * * * * * *"},
            {"\xc3\xa9ric \x01\x02", "* *"},
            {"", ""},
            {"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
@@ -205,11 +211,12 @@ TEST(Redact, TheGuidOfEfiVariablesIsNoSecret) {
 
 TEST(TokenForms, PciAddresses) {
   for (const char* word : {"0000:17:00.0", "00000000:17:00.0", "0000:17:00", "PCI:0000:17:00",
-                           "17:00.0", "+pci:0000:17:00.0", "pci0000:16"})
+                           "17:00.0", "+pci:0000:17:00.0", "pci0000:16", "8a3f:00:1f.7"})
     EXPECT_TRUE(is_pci_form(word)) << word;
   for (const char* word :
-       {"17:00", "3c:ec:ef:77:34:56", "0000:17", "fe80:17:00.00", "dead:beef", "a:b:c.d", ""})
-    EXPECT_EQ(is_pci_form(word), std::string_view(word) == "0000:17") << word;
+       {"17:00", "3c:ec:ef:77:34:56", "0000:17", "fe80:17:00.00", "dead:beef", "a:b:c.d", "",
+        "dead:be:ef.7", "0000:17:20.0", "0000:17:00.8", "17:00.0:", "pci", "pci:", "0000:17:"})
+    EXPECT_FALSE(is_pci_form(word)) << word;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Nothing that identifies a machine, its users or its place outlives `record --redact`: the secrets
 // of planted_secrets.json stand in every place that a recording has, and in none of its bytes
-// after.
+// after. Texts of digits stand where a text can be anybody's: not in the kernel's numbers nor in
+// the arguments of calls.
 #include "machine/redaction.h"
 
 #include <archive.h>
@@ -84,8 +85,11 @@ constexpr std::pair<std::string_view, std::string_view> kAround[] = {
 };
 
 void plant(const Json& secrets, Recording& recording) {
-  std::string all;
-  for (const auto& kind : secrets["kinds"]) all += kind["text"].get<std::string>() + "\n";
+  std::string all, worded;
+  for (const auto& kind : secrets["kinds"]) {
+    all += kind["text"].get<std::string>() + "\n";
+    if (!kind.contains("digits")) worded += kind["text"].get<std::string>() + "\n";
+  }
   const std::string process = secrets["process"], library = secrets["library"];
 
   for (const auto& [path, content] : secrets["files"].items())
@@ -96,7 +100,8 @@ void plant(const Json& secrets, Recording& recording) {
   recording.files["/etc/os-release"] = "NAME=\"Debian\"\n";
   recording.files["/proc/cmdline"] = "iommu=pt quiet\n";
   for (auto& [path, content] : recording.files)
-    if (auto* text = std::get_if<std::string>(&content)) *text += "\n" + all;
+    if (auto* text = std::get_if<std::string>(&content))
+      *text += "\n" + (path.starts_with("/proc/self/") || path == "/proc/cmdline" ? all : worded);
   recording.files["/etc/ld.so.cache"] =
       make_loader_cache({{"libcuda.so.1", "/home/aliceq/lib/libcuda.so.1", 0x0303},
                          {library, "/usr/lib/x.so", 0x0303}});
@@ -139,8 +144,9 @@ void plant(const Json& secrets, Recording& recording) {
     int number = 0;
     for (const auto& kind : secrets["kinds"]) {
       document.calls["planted(" + std::to_string(number++) + ")"].value = kind["text"];
-      document.calls["planted(" + kind["text"].get<std::string>() + ")"].value = {
-          {"inner", {kind["text"]}}};
+      if (!kind.contains("digits"))
+        document.calls["planted(" + kind["text"].get<std::string>() + ")"].value = {
+            {"inner", {kind["text"]}}};
     }
     document.calls["nvmlSystemGetProcessName(4711)"].value = process;
     document.calls["login()"].value = {{"password", "hunter98"}};
