@@ -1,31 +1,12 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
-#include "base/sha256.h"
 #include "base/units.h"
-#include "host/base64.h"
 #include "report/html_curves.h"
 #include "report/html_parts.h"
 
 namespace gpuready {
 namespace {
-
-std::string head(const Report& report, const Summary& summary) {
-  // The policy forbids every request, and every script but ours, which is named by its hash: what
-  // is shown is in the file.
-  const Sha256 script = sha256(kHtmlScript);
-  return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action "
-      "'none'\">\n"
-      "<title>{} \u00b7 gpuready{}{}</title>\n<style>{}</style>\n</head>\n",
-      base64_encode({reinterpret_cast<const char*>(script.data()), script.size()}),
-      escape_html(summary.conclusion), report.machine.system.host_name.empty() ? "" : " \u00b7 ",
-      escape_html(report.machine.system.host_name), kHtmlStyle);
-}
 
 std::string chips(const Report& report) {
   std::vector<std::string> parts;
@@ -92,12 +73,15 @@ std::string raw_json(const Report& report) {
 
 std::string render_html(const Report& report) {
   const Summary summary = summarize(report);
-  std::string out = head(report, summary);
+  const std::string& host = report.machine.system.host_name;
+  std::string out = html_head(fmt::format("{} \u00b7 gpuready{}{}", summary.conclusion,
+                                          host.empty() ? "" : " \u00b7 ", host),
+                              kHtmlScript);
   out += fmt::format(
       "<body>\n<div class=\"top\"><span class=\"brand\">gpu<i>ready</i></span><span>{}</span>"
       "<span class=\"meta\">{}{}{}</span></div>\n<main>\n",
-      escape_html(report.command), escape_html(report.machine.system.host_name),
-      report.machine.system.host_name.empty() ? "" : " \u00b7 ", escape_html(report.created_utc));
+      escape_html(report.command), escape_html(host), host.empty() ? "" : " \u00b7 ",
+      escape_html(report.created_utc));
   out += hero(report, summary);
   out += html_gpu_cards(report, summary);
   out += html_findings(report);

@@ -55,8 +55,9 @@ font-size:13px}.meter-text span{color:var(--soft)}
 .meter-text span::first-letter{text-transform:uppercase}
 .meter-text b{font-weight:600;font-variant-numeric:tabular-nums}
 .bar{position:relative;height:8px;background:var(--track);border-radius:4px;margin-top:3px}
-.fill{height:100%;background:var(--tone);border-radius:4px}
-.mark{position:absolute;top:-3px;bottom:-3px;width:2px;background:var(--text)}
+.fill{display:block;height:100%;background:var(--tone);border-radius:4px}
+.limit{position:absolute;inset:-3px 0;display:flex}.limit>*{flex:none;height:auto}.mark{width:2px;background:var(--text)}
+.plot{width:100%;max-width:640px}
 .id{color:var(--soft);font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;
 overflow-wrap:anywhere;margin-bottom:0}
 .finding{border-left:5px solid var(--tone);margin-bottom:14px}.finding .id{margin-top:2px}

@@ -68,9 +68,9 @@ std::string distributions(const RunRecord& run, const Ranking& ranking) {
   const double bottom = kRow * static_cast<double>(ranking.ranked.size());
   const double height = bottom + kAxis;
   std::string svg = fmt::format(
-      "<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"Distributions of samples\" "
-      "style=\"width:100%;max-width:{}px\">",
-      kWidth, height, kWidth);
+      "<svg class=\"plot\" viewBox=\"0 0 {} {:.0f}\" role=\"img\" "
+      "aria-label=\"Distributions of samples\">",
+      kWidth, height);
   for (const double tick : ticks(low, high, 5))
     svg += svg_line(x(tick), 0, x(tick), bottom + 4, 0.2) +
            svg_text(x(tick), bottom + 16, "middle", value_text(Kpi::p50, tick));
@@ -176,10 +176,9 @@ std::string curve(const Series& series) {
             x(i), kTop, kBottom, step.gain_percent > 0 ? "good" : "bad");
   }
   return fmt::format(
-      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} from run to run\" "
-      "style=\"width:100%;max-width:{}px\"><path d=\"{}\" fill=\"none\" "
-      "stroke=\"var(--c0)\" stroke-width=\"1.5\"/>{}{}</svg>\n",
-      kWidth, kHeight, to_string(series.kpi), kWidth, line, dots, axes);
+      "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} from run to run\">"
+      "<path d=\"{}\" fill=\"none\" stroke=\"var(--c0)\" stroke-width=\"1.5\"/>{}{}</svg>\n",
+      kWidth, kHeight, to_string(series.kpi), line, dots, axes);
 }
 
 std::string history_section(const History& history) {
@@ -203,18 +202,13 @@ std::string history_section(const History& history) {
 
 std::string render_html(const BenchReport& report) {
   const auto conclusion = conclusion_of(report);
-  std::string out = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<div class=\"top\">"
-      "<span class=\"brand\">gpu<i>ready</i></span><span>bench report</span>"
-      "<span class=\"meta\">{}</span></div>\n<main>\n"
-      "<section class=\"card hero neutral\"><div><h1>{}</h1></div></section>\n",
-      escape_html(conclusion), kHtmlStyle, escape_html(report.created_utc),
-      escape_html(conclusion));
+  std::string out = html_head(conclusion) +
+                    fmt::format(
+                        "<body>\n<div class=\"top\">"
+                        "<span class=\"brand\">gpu<i>ready</i></span><span>bench report</span>"
+                        "<span class=\"meta\">{}</span></div>\n<main>\n"
+                        "<section class=\"card hero neutral\"><div><h1>{}</h1></div></section>\n",
+                        escape_html(report.created_utc), escape_html(conclusion));
   for (const auto& run : report.runs) {
     const auto ranking = ranking_of(run);
     out += fmt::format("<section><h2>{} \u00b7 {}</h2>\n<div class=\"card\">{}{}</div>\n",

@@ -25,7 +25,11 @@ TEST(BenchRankingText, OtherWorkIsShownAndNotRanked) {
   report.runs = {imported_run()};
   const auto terminal = render_terminal(report, TerminalStyle());
   EXPECT_TRUE(contains(terminal, "10.0 ns (mean)")) << terminal;
-  for (const auto& text : {terminal, render_markdown(report), render_html(report)}) {
+  const auto page = render_html(report);
+  EXPECT_TRUE(contains(page, "style-src 'sha256-"));
+  for (const char* refused : {"unsafe", " style=", "<script"})
+    EXPECT_FALSE(contains(page, refused)) << refused;
+  for (const auto& text : {terminal, render_markdown(report), page}) {
     EXPECT_TRUE(contains(text, "slow work")) << text;
     EXPECT_FALSE(contains(text, "fastest")) << text;
     EXPECT_TRUE(contains(text, "none is ranked")) << text;

@@ -114,16 +114,22 @@ TEST(Html, HostileTextNeverBecomesMarkup) {
   EXPECT_TRUE(contains(text, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
 }
 
-// The policy names our script by its hash (Content Security Policy Level 2, 4.2.4), as a browser
-// computes it: of all that stands between the tags.
-TEST(Html, ThePolicyAllowsOurScriptAlone) {
+// The policy names our script and our style by their hashes (Content Security Policy Level 2,
+// 4.2.4), as a browser computes them: of all that stands between the tags.
+std::string policy_source(std::string_view page, const std::string& tag) {
+  const auto open = "<" + tag + ">";
+  const auto begin = page.find(open) + open.size(), end = page.find("</" + tag + ">");
+  const Sha256 sum = sha256(page.substr(begin, end - begin));
+  return tag + "-src 'sha256-" +
+         base64_encode({reinterpret_cast<const char*>(sum.data()), sum.size()}) + "';";
+}
+TEST(Html, ThePolicyAllowsOurScriptAndStyleAlone) {
   for (const auto& [name, report] : samples::all()) {
     const std::string text = render_html(report);
-    const auto begin = text.find("<script>") + 8, end = text.find("</script>");
-    const Sha256 sum = sha256(std::string_view(text).substr(begin, end - begin));
-    const auto hash = base64_encode({reinterpret_cast<const char*>(sum.data()), sum.size()});
-    EXPECT_TRUE(contains(text, "script-src 'sha256-" + hash + "';")) << name;
-    EXPECT_FALSE(contains(text, "script-src 'unsafe-inline'")) << name;
+    for (const char* tag : {"script", "style"})
+      EXPECT_TRUE(contains(text, policy_source(text, tag))) << name << " " << tag;
+    for (const char* refused : {"unsafe", " style=", " onclick=", " onload="})
+      EXPECT_FALSE(contains(text, refused)) << name << " " << refused;
   }
 }
 
@@ -162,8 +168,8 @@ TEST(Html, TagsAreClosedInOrder) {
 TEST(Html, ThresholdAndFailureShowInTheBars) {
   const std::string text = render_html(samples::eight());
   EXPECT_TRUE(contains(text, "61% of copy rate"));
-  EXPECT_EQ(count(text, "<div class=\"fill bad\" style=\"width:61.0%\">"), 1u);
-  EXPECT_EQ(count(text, "class=\"mark\" style=\"left:90.0%\""), 14u);
+  EXPECT_EQ(count(text, "<svg class=\"fill bad\" width=\"61.0%\">"), 1u);
+  EXPECT_EQ(count(text, "class=\"limit\"><svg width=\"90.0%\">"), 14u);
 }
 
 TEST(Html, TopologyDrawsBundlesAndTheNarrowLink) {
