@@ -1,8 +1,11 @@
 #include "base/json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
+#include "base/deceptive.h"
 #include "base/json_scanner.h"
 #include "base/text.h"
 
@@ -187,12 +190,40 @@ std::optional<bool> get_bool(const Json& doc, std::string_view key) {
   return value.get<bool>();
 }
 
+namespace {
+// JSON may go to a terminal: what could deceive there is escaped, and reads back as it was.
+std::string escaped(const std::string& json) {
+  std::string out;
+  out.reserve(json.size());
+  for (std::size_t i = 0; i < json.size();) {
+    const auto lead = static_cast<unsigned char>(json[i]);
+    if (lead < 0x7F) {
+      out += json[i++];
+      continue;
+    }
+    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+    char32_t code = length == 1 ? lead : lead & (0x7Fu >> length);
+    for (std::size_t k = 1; k < length; ++k)
+      code = code << 6 | (static_cast<unsigned char>(json[i + k]) & 0x3Fu);
+    const auto unit = [&](std::uint32_t half) { out += fmt::format("\\u{:04x}", half); };
+    if (!is_deceptive(code))
+      out.append(json, i, length);
+    else if (code < 0x10000)
+      unit(code);
+    else
+      unit(0xD7C0 + (code >> 10)), unit(0xDC00 + (code & 0x3FF));
+    i += length;
+  }
+  return out;
+}
+}  // namespace
+
 std::string dump(const Json& doc) {
-  return doc.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return escaped(doc.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 std::string dump_line(const Json& doc) {
-  return doc.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return escaped(doc.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace gpuready

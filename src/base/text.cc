@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cmath>
 
+#include "base/deceptive.h"
+
 namespace gpuready {
 namespace {
 constexpr std::string_view kBlank{" \t\n\r\v\f\0", 7};
@@ -29,10 +31,34 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   if (lead == 0xED && second > 0x9F) return 0;  // surrogates
   if (lead == 0xF0 && second < 0x90) return 0;  // overlong
   if (lead == 0xF4 && second > 0x8F) return 0;  // beyond U+10FFFF
-  if (lead == 0xC2 && second < 0xA0) return 0;  // C1 control characters
   return length;
 }
+
+struct Range {
+  char32_t first, last;
+};
+// Invisible, or turning the direction of what follows: they could make a line read as another
+// (Unicode's Bidi_Control, fillers, zero-width joiners, separators, tags and notes).
+constexpr Range kDeceptive[] = {
+    {0x7F, 0x9F},       {0xAD, 0xAD},      {0x34F, 0x34F},   {0x61C, 0x61C},   {0x115F, 0x1160},
+    {0x17B4, 0x17B5},   {0x180E, 0x180E},  {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
+    {0x2800, 0x2800},   {0x3164, 0x3164},  {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF9, 0xFFFB},
+    {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+
+// Of a whole character.
+char32_t code_of(std::string_view character) {
+  constexpr unsigned char kLeadBits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  char32_t code = static_cast<unsigned char>(character[0]) & kLeadBits[character.size()];
+  for (const char c : character.substr(1))
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
+  return code;
+}
 }  // namespace
+
+bool is_deceptive(char32_t code) {
+  return std::ranges::any_of(
+      kDeceptive, [&](const Range& range) { return range.first <= code && code <= range.last; });
+}
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kBlank);
@@ -132,7 +158,8 @@ std::string printable(std::string_view text) {
       out += c;
       ++i;
     } else if (const auto length = utf8_length(text, i); length > 0) {
-      out += text.substr(i, length);
+      const auto character = text.substr(i, length);
+      out += is_deceptive(code_of(character)) ? "?" : character;
       i += length;
     } else {
       out += '?';

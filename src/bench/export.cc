@@ -13,14 +13,15 @@ namespace {
 // A spreadsheet runs a cell of text that begins so as a formula; behind an apostrophe it does not.
 // The last four are the wide forms of East Asian keyboards. Figures go another way, so that they
 // stay figures.
-constexpr std::string_view kFormulas[] = {"=",  "+",      "-",      "@",      "\t",    "\r",
+constexpr std::string_view kFormulas[] = {"=",  "+",      "-",      "@",      "\t",
                                           "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
 
-std::string field(std::string_view given) {
+std::string field(std::string_view name) {
+  const std::string given = printable(name);
   const bool formula =
       std::ranges::any_of(kFormulas, [&](auto begin) { return given.starts_with(begin); });
-  const std::string text = (formula ? "'" : "") + std::string(given);
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  const std::string text = (formula ? "'" : "") + given;
+  if (text.find_first_of(",\"\n") == text.npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';

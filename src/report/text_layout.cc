@@ -26,12 +26,6 @@ constexpr std::array kWide{
     Range{0xFE30, 0xFE6F},   Range{0xFF00, 0xFF60},   Range{0xFFE0, 0xFFE6},
     Range{0x1F300, 0x1F64F}, Range{0x1F680, 0x1F6FF}, Range{0x1F900, 0x1FAFF},
     Range{0x20000, 0x3FFFD}};
-// Invisible, or turning the direction of what follows: they could make a line read as another.
-constexpr std::array kDeceptive{
-    Range{0xAD, 0xAD},     Range{0x61C, 0x61C},   Range{0x180E, 0x180E},
-    Range{0x200B, 0x200F}, Range{0x2028, 0x202E}, Range{0x2060, 0x206F},
-    Range{0xFEFF, 0xFEFF}, Range{0xFFF9, 0xFFFB}, Range{0xE0000, 0xE0FFF}};
-
 template <std::size_t N>
 bool within(const std::array<Range, N>& ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(),
@@ -75,19 +69,8 @@ std::size_t bytes_that_fit(std::string_view text, std::size_t columns) {
 }  // namespace
 
 std::string one_line(std::string_view text) {
-  const std::string clean = printable(text);
-  std::string out;
-  out.reserve(clean.size());
-  for (std::size_t at = 0; at < clean.size();) {
-    const Character c = character_at(clean, at);
-    if (c.code == '\n' || c.code == '\t')
-      out += ' ';
-    else if (within(kDeceptive, c.code))
-      out += '?';
-    else
-      out += clean.substr(at, c.length);
-    at += c.length;
-  }
+  std::string out = printable(text);
+  std::ranges::replace_if(out, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return out;
 }
 

@@ -213,6 +213,13 @@ TEST(JsonWrites, AbsentIsAbsent) {
   EXPECT_EQ(dump_line(doc), R"({"zero":0})");
 }
 
+// What `--json -` shows on a terminal: no control, no direction, and the same text when it is read.
+TEST(Json, DeceptiveCharactersAreEscapedAndReadBack) {
+  const Json doc{{"s", "a\u009b\u202e\u200b\x7f\x1b\U000e0041\u00e9"}};
+  EXPECT_EQ(dump_line(doc), "{\"s\":\"a\\u009b\\u202e\\u200b\\u007f\\u001b\\udb40\\udc41\u00e9\"}");
+  EXPECT_EQ(*parse_json(dump_line(doc), "t"), doc);
+}
+
 TEST(JsonWrites, NothingThatIsNoNumberOrText) {
   EXPECT_EQ(number(std::numeric_limits<double>::quiet_NaN()), std::nullopt);
   EXPECT_EQ(number(std::numeric_limits<double>::infinity()), std::nullopt);

@@ -62,7 +62,10 @@ TEST(Text, PrintableKeepsTextAndHidesControl) {
   EXPECT_EQ(printable("\xc3"), "?");
   EXPECT_EQ(printable("\xed\xa0\x80"), "???");  // a surrogate
   EXPECT_EQ(printable("\xc0\xaf"), "??");       // overlong
-  EXPECT_EQ(printable("\xc2\x9b"), "??");       // C1: a terminal's CSI
+  EXPECT_EQ(printable("\xc2\x9b"), "?");        // C1: a terminal's CSI
+  // Directions, joiners, fillers and tags change how a line reads, and show nothing.
+  EXPECT_EQ(printable("a\u202eb\u200bc\u2066d\ufeffe\U000e0041f\u3164g\u2028h"), "a?b?c?d?e?f?g?h");
+  EXPECT_EQ(printable("\u4e2d\U0001f600"), "\u4e2d\U0001f600");
 }
 
 TEST(Versions, AreComparedNumberByNumber) {

@@ -50,7 +50,7 @@ TEST(BenchExport, CsvHasARowForEachRepeat) {
 
 // Texts of others (a stack's reason, its name, a commit) are no formulas; figures stay figures.
 TEST(BenchExport, NoCellIsAFormula) {
-  for (const std::string begin : {"=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"}) {
+  for (const std::string begin : {"=", "+", "-", "@", "\t", "\n", "\uff1d"}) {
     RunRecord run = three_stacks();
     run.tag = begin + "HYPERLINK(\"http://x\",A1)";
     run.stacks[0].repeats[0].conditions.gpu_celsius = -5;
@@ -60,6 +60,14 @@ TEST(BenchExport, NoCellIsAFormula) {
     EXPECT_FALSE(contains(csv, "," + begin + "1")) << begin;
     EXPECT_TRUE(contains(csv, ",-5,")) << "a figure: " << csv;
   }
+}
+
+// Before a formula, too, where a spreadsheet would drop what nobody sees.
+TEST(BenchExport, NoCellHoldsControlsOrDirections) {
+  RunRecord run = three_stacks();
+  run.tag = "\r=1+1\x1b[31m\u202e\u200b";
+  const std::string csv = to_csv(std::span(&run, 1));
+  EXPECT_TRUE(contains(csv, ",?=1+1?[31m??,")) << csv;
 }
 
 TEST(BenchExport, P95OfFewSamplesIsMarked) {
