@@ -30,6 +30,7 @@ constexpr std::array kStates{
     StateWords{GpuState::found, "found", "found", Tone::neutral},
     StateWords{GpuState::hidden, "hidden", "hidden", Tone::neutral},
     StateWords{GpuState::not_ours, "not ours", "not_ours", Tone::neutral},
+    StateWords{GpuState::display_only, "display only", "display_only", Tone::neutral},
     StateWords{GpuState::not_proven, "not proven", "not_proven", Tone::warn},
     StateWords{GpuState::faked, "faked", "faked", Tone::warn},
 };
@@ -45,6 +46,10 @@ std::string_view to_text(GpuState state) { return words(state).text; }
 std::string_view to_label(GpuState state) { return words(state).label; }
 bool is_ready(GpuState state) {
   return state == GpuState::ready || state == GpuState::attention || state == GpuState::in_part;
+}
+bool is_set_apart(GpuState state) {
+  return state == GpuState::hidden || state == GpuState::not_ours ||
+         state == GpuState::display_only;
 }
 Tone tone_of(GpuState state) { return words(state).tone; }
 
