@@ -66,7 +66,7 @@ Tone tone_of(Severity severity) {
 
 Tone tone_of(Exit exit) {
   if (exit == Exit::ok) return Tone::good;
-  return exit == Exit::unknown ? Tone::warn : Tone::bad;
+  return exit == Exit::unknown || exit == Exit::interrupted ? Tone::warn : Tone::bad;
 }
 
 std::string status_text(VerdictStatus status) {
