@@ -27,8 +27,7 @@ int run_doctor(const DoctorOptions& options) {
   auto machine = inspect_as_asked(**host, options.globals, {.full = true});
   if (!machine) return complain(machine.error());
   Report report = begin_report("doctor", std::move(*machine));
-  report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu,
-                                              .compute_asked = !options.globals.devices.empty()});
+  report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu});
   if (options.baseline) {
     const auto earlier = inspect_recording(*options.baseline);
     if (!earlier) return complain(earlier.error());

@@ -3,11 +3,13 @@
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
 #include <type_traits>
 
+#include "base/closest.h"
 #include "base/text.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
@@ -148,17 +150,38 @@ void add(CLI::App& app, const Option& option) {
   added->required(option.required);
 }
 
-void declare(CLI::App& app, const CommandEntry& entry, int& exit_code) {
+// A word after an option whose value stands after "=", and how it would have to be written there.
+struct StrayWord {
+  std::string word, meant;
+  bool certain = false;  // it can be nothing else: a report that is not there yet
+};
+
+std::string not_expected(const StrayWord& stray) {
+  return fmt::format("{} was not expected; did you mean {}?", stray.word, stray.meant);
+}
+
+std::optional<StrayWord> stray_word(const Option& option, const std::string& name,
+                                    const std::string& word) {
+  const bool is_json = word.ends_with(".json"), exists = ::access(word.c_str(), F_OK) == 0;
+  const bool is_file = option.files != Files::none;
+  if (is_file && exists && !is_json) return std::nullopt;  // the command's own input
+  return StrayWord{word, name + "=" + word,
+                   is_file && is_json && !exists && !contains(word, "://")};
+}
+
+void declare(CLI::App& app, const CommandEntry& entry, const std::optional<StrayWord>& stray,
+             int& exit_code) {
   CommandSpec command;
   entry.declare(command);
   for (const Option& option : command.options) add(app, option);
   if (!command.footer.empty()) app.footer(command.footer);
   app.require_subcommand(command.subcommands.empty() ? 0 : 1);
   for (const CommandEntry& sub : command.subcommands)
-    declare(*app.add_subcommand(sub.name, sub.summary), sub, exit_code);
+    declare(*app.add_subcommand(sub.name, sub.summary), sub, stray, exit_code);
   if (!command.run) return;
-  app.callback([command = std::move(command), &exit_code] {
-    const auto bad = check_files(command);
+  app.callback([command = std::move(command), &stray, &exit_code] {
+    auto bad = check_files(command);
+    if (stray && stray->certain) bad = Error{ErrorKind::bad_input, not_expected(*stray)};
     end_at_interrupts();
     exit_code = bad ? complain(*bad) : command.run();
   });
@@ -199,11 +222,11 @@ std::pair<CommandSpec, std::size_t> command_of(std::span<const CommandEntry> com
 }
 
 // A value that may be left out is written into its word, so that the library takes none from the
-// next; of these only "-" is one, where it says what no value says. Gives the first such option and
-// the word after it, as it would have to be written, for who meant a value.
-std::string close_optional_values(std::span<const CommandEntry> commands,
-                                  std::vector<std::string>& args) {
-  std::string meant;
+// next; of these only "-" is one, where it says what no value says. Gives the first word that may
+// have been meant as a value.
+std::optional<StrayWord> close_optional_values(std::span<const CommandEntry> commands,
+                                               std::vector<std::string>& args) {
+  std::optional<StrayWord> stray;
   const auto [spec, used] = command_of(commands, args);
   for (std::size_t i = used; i < args.size() && args[i] != "--"; ++i) {
     const Option* option = find_option(spec, args[i]);
@@ -214,11 +237,11 @@ std::string close_optional_values(std::span<const CommandEntry> commands,
     const bool follows = i + 1 < args.size();
     if (follows && args[i + 1] == "-" && option->if_bare == args[i + 1])
       args.erase(args.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    else if (follows && meant.empty() && !args[i + 1].starts_with('-'))
-      meant = args[i] + "=" + args[i + 1];
+    else if (follows && !stray && !args[i + 1].starts_with('-'))
+      stray = stray_word(*option, args[i], args[i + 1]);
     args[i] += std::string("=") + option->if_bare;
   }
-  return meant;
+  return stray;
 }
 
 // "help doctor" is "doctor --help", and "version" is "--version".
@@ -262,9 +285,8 @@ std::vector<std::string> options_of(const CLI::App& app) {
 
 std::string no_such(std::string_view what, const std::string& word,
                     const std::vector<std::string>& words) {
-  const auto meant = closest(word.substr(0, word.find('=')), words);
   return fmt::format("there is no such {}: {}{}", what, word,
-                     meant ? fmt::format("; did you mean {}?", *meant) : "");
+                     did_you_mean(word.substr(0, word.find('=')), words));
 }
 
 // The command whose words are left over: the innermost that was named.
@@ -274,8 +296,9 @@ const CLI::App& innermost(const CLI::App& app) {
 }
 
 // As CLI11 has it, but what is missing may only have been misspelt, and what is left over may be
-// `meant` otherwise.
-std::string failure(const CLI::App* app, const CLI::Error& error, const std::string& meant) {
+// there because of a stray word.
+std::string failure(const CLI::App* app, const CLI::Error& error,
+                    const std::optional<StrayWord>& stray) {
   const auto rest = app->remaining(true);
   const CLI::App& inner = innermost(*app);
   std::string text = error.what();
@@ -283,14 +306,14 @@ std::string failure(const CLI::App* app, const CLI::Error& error, const std::str
   const int code = error.get_exit_code();
   const bool left_over = code == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
                          code == static_cast<int>(CLI::ExitCodes::RequiredError);
-  if (left_over && !rest.empty()) {
-    const std::string& word = rest.front();
+  if (left_over) {
+    const std::string word = rest.empty() ? "" : rest.front();
     if (word.starts_with("-"))
       text = no_such("option", word, options_of(inner));
-    else if (inner.get_require_subcommand_min() > 0)
+    else if (!word.empty() && inner.get_require_subcommand_min() > 0)
       text = no_such("subcommand", word, subcommands_of(inner));
-    else if (!meant.empty())
-      text = fmt::format("{} was not expected; did you mean {}?", word, meant);
+    else if (stray && (stray->certain || !word.empty()))
+      text = not_expected(*stray);
   }
   return fmt::format("gpuready: {}\ngpuready: run with --help for more information\n",
                      printable(text));
@@ -312,6 +335,7 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
     return complain(Error{ErrorKind::bad_input, "an argument is empty (\"" + printable(*empty) +
                                                     "\"): is a variable not set?"});
   int exit_code = 0;
+  std::optional<StrayWord> stray;
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
   app.set_version_flag("--version,-V", "gpuready " GPUREADY_VERSION GPUREADY_LEFT_OUT);
   app.require_subcommand(1);
@@ -321,11 +345,12 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
   put_command_first(commands, usual, args);
   for (const CommandEntry& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    if (args.front() == command.name) declare(*sub, command, exit_code);  // all cost half a ms
+    if (args.front() == command.name)
+      declare(*sub, command, stray, exit_code);  // all cost half a ms
   }
-  const std::string meant = close_optional_values(commands, args);
+  stray = close_optional_values(commands, args);
   app.failure_message(
-      [&](const CLI::App* at, const CLI::Error& error) { return failure(at, error, meant); });
+      [&](const CLI::App* at, const CLI::Error& error) { return failure(at, error, stray); });
   std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
   try {
     app.parse(reversed);

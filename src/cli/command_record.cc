@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "host/recording.h"
+#include "machine/named_libraries.h"
 #include "machine/redaction.h"
 #include "vm/inventory.h"
 
@@ -42,6 +43,9 @@ int run_record(const RecordOptions& options) {
     return complain(saved.error());
   struct stat status{};
   const std::uint64_t size = ::stat(options.file.c_str(), &status) == 0 ? status.st_size : 0;
+  if (const auto& named = machine->named_libraries; !named.empty())
+    complain(
+        fmt::format("recorded through {}, not the system's driver", named_libraries_text(named)));
   if (!options.globals.quiet)
     complain(fmt::format("recorded {} GPUs, {} files and {} probes into {} ({}){}",
                          machine->gpus.size(), recording.files.size(), recording.probes.size(),

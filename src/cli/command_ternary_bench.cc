@@ -52,9 +52,11 @@ int run_ternary_bench(TernaryBenchOptions& options) {
     } else {
       if (chosen.cpu) rows = bench_cpu(chosen.tiers, asked);
       // After the CPU's: neither is to disturb the other.
-      if (chosen.gpus && !interrupted()) {
+      if (chosen.gpus) {
         progress.show("the GPUs");
-        const GpuOutcome outcome = GpuChild("bench", chosen, more).finish();
+        GpuOutcome outcome;
+        outcome.reason = kInterrupted;
+        if (!interrupted()) outcome = GpuChild("bench", chosen, more).finish();
         auto theirs = outcome.document ? read_bench_rows(*outcome.document) : std::nullopt;
         if (!theirs) {
           BenchRow lost;

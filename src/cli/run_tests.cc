@@ -17,6 +17,7 @@
 #include "health/aftermath.h"
 #include "health/clocks.h"
 #include "health/fitness/fitness.h"
+#include "health/plan/survey.h"
 #include "health/samples.h"
 #include "health/siblings.h"
 #include "health/throttle.h"
@@ -150,6 +151,15 @@ PlanOptions plan_options(const TestCommand& options, const Machine& machine,
   return plan;
 }
 
+// Of a GPU that is for display only: another that --device names says nothing about it.
+bool asks_for_compute(const TestCommand& options, const Report& report) {
+  const auto& names = options.globals.devices;
+  if (names.empty()) return report.command == "test" || options.fitness;
+  return std::ranges::any_of(report.machine.gpus, [&](const Gpu& gpu) {
+    return names_gpu(names, gpu) && access_to(report.machine, gpu).use == GpuUse::display_only;
+  });
+}
+
 }  // namespace
 
 int run_tests(std::string command, const TestCommand& options) {
@@ -168,10 +178,8 @@ int run_tests(std::string command, const TestCommand& options) {
     return complain(*unknown);
 
   Report report = begin_report(std::move(command), std::move(*machine));
-  report.findings =
-      diagnose(report.machine, {.expected_gpus = options.require_gpu,
-                                .compute_asked = report.command == "test" || options.fitness ||
-                                                 !options.globals.devices.empty()});
+  report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu,
+                                              .compute_asked = asks_for_compute(options, report)});
   if (options.baseline) {
     const auto earlier = inspect_recording(*options.baseline);
     if (!earlier) return complain(earlier.error());

@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "jobs/helper.h"
 #include "jobs/lifeline.h"
+#include "ternary_device/verify.h"
 
 namespace gpuready::cli {
 
@@ -98,10 +99,6 @@ GpuOutcome GpuChild::finish() {
   }
   while (!child_->finished()) poll_jobs({&*child_}, Deadline::max(), {.cancel = &interrupted()});
   const JobOutcome& result = child_->outcome();
-  if (result.end == JobEnd::cancelled) {
-    outcome.reason = "it was interrupted";
-    return outcome;
-  }
   if (result.end == JobEnd::timed_out || result.end == JobEnd::hung) {
     outcome.timed_out = true;
     outcome.reason = fmt::format("the GPUs did not answer within {} s", timeout_s_);
@@ -117,9 +114,12 @@ GpuOutcome GpuChild::finish() {
         fmt::format("the process that used the GPUs was ended by {}", strsignal(result.signal));
     return outcome;
   }
+  // One that was cancelled tells what it knew by then, if its driver let it.
   auto document = parse_json(result.out, "what the process for the GPUs wrote");
   if (document)
     outcome.document = std::move(*document);
+  else if (result.end == JobEnd::cancelled)
+    outcome.reason = ternary::kInterrupted;
   else
     outcome.reason = fmt::format("the process that used the GPUs ended with code {}: {}",
                                  result.exit_code, printable(trim(result.err)));

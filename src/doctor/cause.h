@@ -74,6 +74,8 @@ struct Cause {
   Backing backing = Backing::driven;
   std::vector<std::string_view> explains;  // ids; "xid-79" for one Xid, "xid-*" for any
   std::vector<Match> (*match)(const Facts&) = nullptr;
+  // The ids of its findings, where Match::id sets them; "xid-N" for any Xid. Else `id`.
+  std::vector<std::string_view> finding_ids = {};
 };
 
 const std::vector<Cause>& causes();

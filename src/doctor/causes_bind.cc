@@ -25,16 +25,16 @@ bool is_nouveau(Vendor vendor, std::string_view driver) {
 }
 
 // Nobody asked this GPU to compute: what its present driver does is all that is wanted of it.
-bool only_draws(const Facts& facts, const PciDevice& device) {
+bool is_display_only(const Facts& facts, const PciDevice& device) {
   return !facts.options.compute_asked && !facts.options.expected_gpus &&
-         gpuready::only_draws(facts.machine, device);
+         gpuready::is_display_only(facts.machine, device);
 }
 
-void tell_as_drawing(const PciDevice& device, Match& match) {
+void report_display_only(const PciDevice& device, Match& match) {
   match.severity = Severity::info;
   match.standing = Standing::chosen;
-  match.title = fmt::format("{} draws the picture with the GPU, and offers no compute",
-                            quote(*device.driver));
+  match.title =
+      fmt::format("The GPU is for display only: {} offers no compute", quote(*device.driver));
   match.command = "";
 }
 
@@ -66,13 +66,13 @@ std::vector<Match> nouveau(const Facts& facts) {
           "takes the picture from the display where NVIDIA's driver does not start.";
       match.command = "{do:rebuild-initramfs}";
     }
-    if (only_draws(facts, device)) {
-      tell_as_drawing(device, match);
+    if (is_display_only(facts, device)) {
+      report_display_only(device, match);
       match.explanation =
           "nouveau, the kernel's own driver, serves displays and offers no CUDA; "
           "nothing that uses CUDA was found here.";
       match.cure =
-          "Nothing is needed for a picture. To compute with it, install NVIDIA's "
+          "Nothing to do for displays. To compute with it, install NVIDIA's "
           "driver in a branch that supports this GPU, and reboot.";
     }
     if (const auto& command_line = machine.system.kernel_command_line;
@@ -131,9 +131,9 @@ std::vector<Match> wrong_driver(const Facts& facts) {
         match.explanation = std::string(holder.explanation);
         if (!match.cure || driver == "radeon") match.cure = std::string(holder.cure);
       }
-    if (only_draws(facts, device)) {
-      tell_as_drawing(device, match);
-      match.cure = "Nothing is needed for a picture. To compute with it: " +
+    if (is_display_only(facts, device)) {
+      report_display_only(device, match);
+      match.cure = "Nothing to do for displays. To compute with it: " +
                    match.cure.value_or("install the vendor's driver.");
     }
     match.values.emplace_back("holder", driver);

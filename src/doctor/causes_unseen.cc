@@ -142,7 +142,8 @@ std::vector<Cause> unseen_causes() {
        .cure = "Run it as root, outside a container where possible.",
        .command = {},
        .explains = {},
-       .match = blind},
+       .match = blind,
+       .finding_ids = {"unseen", "kernel-log-unreadable", "pci-bus-unreadable"}},
   };
 }
 

@@ -213,6 +213,16 @@ std::vector<Told> run_table(const Machine& machine, const DiagnoseOptions& optio
 
 }  // namespace
 
+std::vector<std::string> finding_ids() {
+  std::vector<std::string> ids;
+  for (const auto& cause : doctor::causes()) {
+    if (cause.finding_ids.empty()) ids.emplace_back(cause.id);
+    ids.insert(ids.end(), cause.finding_ids.begin(), cause.finding_ids.end());
+  }
+  for (const auto& row : doctor::change_rows()) ids.emplace_back(row.id);
+  return ids;
+}
+
 bool blames(const Finding& finding, const Gpu& gpu) {
   if (finding.id == kExpectedGpuCount) return false;
   const auto in = [](const auto& list, const auto& item) {

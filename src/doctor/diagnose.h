@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,12 +17,15 @@ inline constexpr std::string_view kExpectedGpuCount = "expected-gpu-count";
 
 struct DiagnoseOptions {
   std::optional<int> expected_gpus;  // --require-gpu=N; 1 for a bare --require-gpu
-  bool compute_asked = false;        // by a test, or by naming a GPU: drawing is then not enough
+  bool compute_asked = false;        // by a test, or by naming a GPU: displays are then not enough
 };
 
 // Root causes, most severe first; what a cause explains is folded under it. Empty on a healthy
 // machine.
 std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& options = {});
+
+// Of all that the functions here can find, as docs/findings.md lists them; "xid-N" for any Xid.
+std::vector<std::string> finding_ids();
 
 // An error that concerns this GPU, here or folded under it. One about the whole machine blames no
 // GPU: those that it keeps from work say so themselves (access_to in machine/gpu_use.h).

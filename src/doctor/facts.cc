@@ -161,7 +161,8 @@ bool in_slurm_job(const Machine& machine) {
 }
 
 bool not_given(const Machine& machine, const Gpu& gpu) {
-  return access_to(machine, gpu).use == GpuUse::not_ours;
+  const auto use = access_to(machine, gpu).use;
+  return use == GpuUse::not_ours || use == GpuUse::display_only;
 }
 
 bool not_given(const Machine& machine, const PciAddress& address) {

@@ -9,6 +9,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "health/siblings.h"
 
 namespace gpuready {
 namespace {
@@ -156,7 +157,7 @@ Finding finding_of(const std::vector<int>& gpus, const std::vector<Slow>& slow) 
   const Slow& worst = *std::ranges::min_element(slow, {}, &Slow::share);
   const std::string value = format_value(worst.metric->value, worst.metric->unit);
   Finding finding;
-  finding.id = "slower-than-siblings";
+  finding.id = kSlowerThanSiblings;
   finding.severity = Severity::warning;
   finding.title = fmt::format("{} {} slower than {} siblings: {} of {}", name_of(gpus),
                               gpus.size() == 1 ? "is" : "are", gpus.size() == 1 ? "its" : "their",

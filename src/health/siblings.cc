@@ -49,7 +49,7 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
                                         [](auto& a, auto& b) { return a.second < b.second; });
     const bool majority = 2 * most.second > votes.size();
     Finding finding;
-    finding.id = "differs-from-siblings";
+    finding.id = kDiffersFromSiblings;
     finding.severity = majority ? Severity::error : Severity::warning;
     finding.title = fmt::format("GPUs of the same model compute different {}", name);
     finding.explanation =

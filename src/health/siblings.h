@@ -2,6 +2,7 @@
 // and whose results differ. Pure.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "gpuready/finding.h"
@@ -9,6 +10,9 @@
 #include "gpuready/verdict.h"
 
 namespace gpuready {
+
+inline constexpr std::string_view kDiffersFromSiblings = "differs-from-siblings";
+inline constexpr std::string_view kSlowerThanSiblings = "slower-than-siblings";
 
 // Takes the verdicts of all tests.
 // - Rates: find_slower_siblings() (sibling_rates.h).

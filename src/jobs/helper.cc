@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string_view>
 
 namespace gpuready {
@@ -29,6 +32,22 @@ std::string beside_library() {
 }
 
 bool g_is_own_helper = false;
+
+// The file that this code was mapped from. Not /proc/self/exe where the loader was told to start
+// the program ("ld-linux-x86-64.so.2 ./gpuready"): that is the loader then.
+std::string own_file() {
+  const auto here = reinterpret_cast<std::uintptr_t>(&helper_path);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %n", &begin, &end,
+                    &path) != 2)
+      continue;
+    if (here >= begin && here < end) return line.substr(static_cast<std::size_t>(path));
+  }
+  return {};
+}
 
 // Of every child that may load a vendor's library.
 const std::pair<std::string, std::optional<std::string>> kVendorVariables[] = {
@@ -65,7 +84,11 @@ std::string helper_path() {
     constexpr std::string_view kDeleted = " (deleted)";
     const bool deleted = self.ends_with(kDeleted);
     if (deleted) self.remove_suffix(kDeleted.size());
-    if (g_is_own_helper) return deleted ? "/proc/self/exe" : std::string(self);
+    if (g_is_own_helper) {
+      const std::string own = deleted ? "" : own_file();
+      if (!own.empty() && own != self && executable(own)) return own;
+      return deleted ? "/proc/self/exe" : std::string(self);
+    }
     // Another program: what its file is called says nothing, and it never starts itself.
     const std::string beside = std::string(self.substr(0, self.rfind('/') + 1)) + "gpuready";
     if (beside != self && executable(beside)) return beside;

@@ -111,10 +111,9 @@ Answer of_the_bus(const Machine& machine, const Gpu& gpu) {
   if (is_spare(machine, *device))
     return not_ours(source, "not used: the processor's own graphics, without a driver");
   if (!device->driver) return unusable(source, "no kernel driver is bound to it");
-  if (only_draws(machine, *device))
-    return not_ours(source, fmt::format("not used: {} draws the picture with it, and nothing here "
-                                        "computes",
-                                        printable(*device->driver)));
+  if (is_display_only(machine, *device))
+    return GpuAccess{GpuUse::display_only, source,
+                     fmt::format("its driver, {}, offers no compute", printable(*device->driver))};
   if (passes_through(*device->driver))
     return not_ours(source, fmt::format("set aside for virtual machines: {} holds it",
                                         printable(*device->driver)));
@@ -234,7 +233,8 @@ constexpr Answer (*kQuestions[])(const Machine&, const Gpu&) = {
 }  // namespace
 
 std::string_view to_string(GpuUse use) {
-  constexpr std::string_view kNames[] = {"usable", "unusable", "hidden", "not_ours", "faked"};
+  constexpr std::string_view kNames[] = {"usable",   "unusable",     "hidden",
+                                         "not_ours", "display_only", "faked"};
   return kNames[static_cast<std::size_t>(use)];
 }
 

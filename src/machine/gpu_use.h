@@ -11,11 +11,12 @@
 namespace gpuready {
 
 enum class GpuUse {
-  usable,    // nothing that was read speaks against it
-  unusable,  // it is here, and no program can use it
-  hidden,    // CUDA_VISIBLE_DEVICES gives this environment other GPUs
-  not_ours,  // on the bus, and not given to this container or job, or set aside on purpose
-  faked,     // it exists nowhere
+  usable,        // nothing that was read speaks against it
+  unusable,      // it is here, and no program can use it
+  hidden,        // CUDA_VISIBLE_DEVICES gives this environment other GPUs
+  not_ours,      // on the bus, and not given to this container or job, or set aside on purpose
+  display_only,  // its driver serves displays, and nothing here asks it to compute
+  faked,         // it exists nowhere
 };
 std::string_view to_string(GpuUse use);  // "usable", "not_ours", ...
 

@@ -137,7 +137,7 @@ DrivesDisplay drives_display(const Machine& machine, const PciDevice& device) {
   return draws && !another ? DrivesDisplay::maybe : DrivesDisplay::no;
 }
 
-bool only_draws(const Machine& machine, const PciDevice& device) {
+bool is_display_only(const Machine& machine, const PciDevice& device) {
   if (!device.driver || !unbound(device) || passes_through(*device.driver)) return false;
   if (machine.container.runtime || contains(machine.container.cgroup_path.value_or(""), "slurm") ||
       is_server(machine.system))

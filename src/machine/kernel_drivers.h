@@ -33,8 +33,8 @@ bool has_gpu_partition(const Machine& machine);
 // Whether a display shows what this GPU draws: one that loses its driver goes dark.
 enum class DrivesDisplay { no, maybe, yes };
 DrivesDisplay drives_display(const Machine& machine, const PciDevice& device);
-// A desktop's or laptop's GPU that its present driver lets draw, where nothing on the machine
-// computes: no library, toolkit or module of its vendor, no container or job.
-bool only_draws(const Machine& machine, const PciDevice& device);
+// A desktop's or laptop's GPU under a driver for displays, where nothing on the machine computes:
+// no library, toolkit or module of its vendor, no container or job.
+bool is_display_only(const Machine& machine, const PciDevice& device);
 
 }  // namespace gpuready

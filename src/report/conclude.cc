@@ -64,6 +64,7 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
     const bool named = !requirements.devices.empty();
     if (use == GpuUse::faked || (named && !names_gpu(requirements.devices, gpu))) continue;
     tally.hidden += use == GpuUse::hidden;
+    tally.display_only += use == GpuUse::display_only;
     tally.not_ours += use == GpuUse::not_ours && access[i].source != kIgnored;
     const bool asked_for = use == GpuUse::hidden && names_this_gpu(requirements.devices, gpu);
     if (!is_given(use) && !asked_for) continue;
@@ -125,6 +126,10 @@ std::string first_problem(const Report& report) {
   return {};
 }
 
+std::string_view no_gpu(const MachineTally& tally) {
+  return tally.display_only > 0 ? "No GPU for compute" : "No GPU";
+}
+
 std::string sentence(std::string text, const std::string& problem) {
   if (!problem.empty()) text += ": " + problem;
   return text.ends_with('.') ? text : text + ".";
@@ -137,9 +142,9 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
   if (tally.gpus == 0) {
     const bool passed =
         report.verdicts && !report.verdicts->empty() && !tally.failed && !tally.unknown;
-    if (!passed) return sentence("No GPU here", problem);
+    if (!passed) return sentence(fmt::format("{} here", no_gpu(tally)), problem);
     // The host, or a software device such as llvmpipe.
-    return sentence(fmt::format("No GPU here; {} was tested instead and passed",
+    return sentence(fmt::format("{} here; {} was tested instead and passed", no_gpu(tally),
                                 report.verdicts->front().subject),
                     problem);
   }
@@ -162,7 +167,8 @@ std::string conclude_doctor(const Report& report, const MachineTally& tally) {
         fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
         first_problem(report));
   if (report.exit == Exit::required_absent) return "Fewer GPUs are usable here than required.";
-  if (tally.gpus == 0) return "No GPU in this machine, and no error was found.";
+  if (tally.gpus == 0)
+    return fmt::format("{} in this machine, and no error was found.", no_gpu(tally));
   return fmt::format("Nothing is wrong with the {} here.",
                      tally.gpus == 1 ? "GPU" : count(tally.gpus, "GPU"));
 }
@@ -176,7 +182,7 @@ std::string conclude_detect(const Report& report, const MachineTally& tally) {
     return "No usable GPU found. Hyper-V gives this machine a GPU partition; `gpuready doctor` "
            "says "
            "what it lacks.";
-  if (tally.gpus == 0) return "No GPU found.";
+  if (tally.gpus == 0) return fmt::format("{} found.", no_gpu(tally));
   if (tally.usable == tally.gpus) return count(tally.gpus, "GPU") + " found.";
   return fmt::format("{} found, {} usable. {}; `gpuready doctor` names the cause.",
                      count(tally.gpus, "GPU"), tally.usable, tally.unusable);
@@ -191,7 +197,14 @@ std::string others(const Report& report, const MachineTally& tally) {
   };
   const auto& container = report.machine.container;
   const bool job = contains(container.cgroup_path.value_or(""), "slurm");
-  return told(tally.not_ours, container.runtime ? "not this container's"
+  const std::string display =
+      tally.display_only == 0
+          ? ""
+          : fmt::format(" {} {} for display only.",
+                        count(tally.display_only, tally.gpus > 0 ? "more GPU" : "GPU"),
+                        tally.display_only == 1 ? "is" : "are");
+  return display +
+         told(tally.not_ours, container.runtime ? "not this container's"
                               : job             ? "not this job's"
                                                 : "set aside, or not used") +
          told(tally.hidden, "hidden by CUDA_VISIBLE_DEVICES");
@@ -208,7 +221,8 @@ std::vector<GpuAccess> usability(const Report& report) {
     const auto because = [&](std::string source, std::string reason) {
       access = {GpuUse::unusable, std::move(source), std::move(reason)};
     };
-    if (access.use == GpuUse::usable || access.use == GpuUse::unusable)
+    // Displays are no excuse for a fault, nor where compute was asked for.
+    if (is_given(access.use) || access.use == GpuUse::display_only)
       if (const auto it = std::ranges::find_if(
               findings, [&](const Finding& finding) { return blames(finding, gpu); });
           it != findings.end())

@@ -38,6 +38,7 @@ struct MachineTally {
   int usable = 0;                              // of these
   int ready = 0;                               // of these: all that was to be tested passed
   int hidden = 0, not_ours = 0;                // on the bus, and not counted in `gpus`
+  int display_only = 0;                        // likewise
   int errors = 0, warnings = 0;                // findings
   std::optional<int> required = std::nullopt;  // --require-gpu
   bool tested = false;                         // tests of GPUs were to be run

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "base/closest.h"
 #include "base/text.h"
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
+#include "health/siblings.h"
 #include "machine/gpu_use.h"
 
 namespace gpuready {
@@ -42,6 +44,17 @@ std::optional<Finding> part_of(const IgnoreRule& rule, const Machine& machine, F
   return part;
 }
 
+// What no finding is called can never be ignored: a slip of the pen would go unnoticed.
+Result<void> check_id(const std::string& id) {
+  auto known = finding_ids();
+  known.emplace_back(kDiffersFromSiblings);
+  known.emplace_back(kSlowerThanSiblings);
+  const auto xid = after_prefix(id, "xid-");
+  if ((xid && parse_uint(*xid)) || std::ranges::find(known, id) != known.end()) return {};
+  return fail(ErrorKind::bad_input,
+              fmt::format("--ignore: there is no finding {}{}", id, did_you_mean(id, known)));
+}
+
 }  // namespace
 
 Result<std::vector<IgnoreRule>> parse_ignore_rules(const std::vector<std::string>& texts) {
@@ -58,6 +71,7 @@ Result<std::vector<IgnoreRule>> parse_ignore_rules(const std::vector<std::string
                   fmt::format("--ignore {}: give the id of a finding, or ID@DEVICE with an index, "
                               "PCI address or UUID",
                               printable(text)));
+    TRY(check_id(rule.id));
     rules.push_back(std::move(rule));
   }
   return rules;

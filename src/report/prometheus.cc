@@ -130,7 +130,8 @@ void add_gpus(const Report& report, const Summary& summary, Exposition& out) {
     info.emplace_back("faked", gpu.faked ? "true" : "false");
     out.add("gpuready_gpu_info", "gauge", "What the GPU is.", std::move(info), 1);
     const bool ready = is_ready(row.state);
-    if (report.verdicts)  // where nothing was to be tested, 0 would be a false alarm
+    // Where nothing was to be tested, 0 would be a false alarm.
+    if (report.verdicts && !is_set_apart(row.state))
       metrics.gauge("gpuready_gpu_ready",
                     "1 when a test has passed on the GPU and nothing speaks against it; else 0.",
                     std::optional(ready));

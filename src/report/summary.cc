@@ -43,6 +43,7 @@ GpuState state_of(const Report& report, const Summary& summary, const GpuSummary
   if (use == GpuUse::faked) return GpuState::faked;
   if (use == GpuUse::unusable) return GpuState::not_ready;
   if (use == GpuUse::not_ours) return GpuState::not_ours;
+  if (use == GpuUse::display_only) return GpuState::display_only;
   if (use == GpuUse::hidden && gpu.tests.empty()) return GpuState::hidden;
   if (any_test(gpu, summary, {timed_out, inconclusive})) return GpuState::unknown;
   for (const std::size_t index : gpu.tests)
@@ -159,8 +160,11 @@ Summary summarize(const Report& report) {
   const bool told = std::any_of(report.notes.begin(), report.notes.end(), says_no_gpu);
   if (!real && machine.fakes.empty() && !told && summary.errors == 0 && !why_bus_unread(machine))
     summary.no_gpu = fmt::format("No GPU in this machine: {}.", why_no_gpu(machine));
-  // A host that passed is no GPU that is ready: nothing green then.
-  summary.tone = report.exit == Exit::ok && !real ? Tone::neutral : tone_of(report.exit);
+  // Nothing is green because the host passed, or because a GPU drives a display.
+  const bool computes = std::ranges::any_of(access, [](const GpuAccess& each) {
+    return each.use != GpuUse::faked && each.use != GpuUse::display_only;
+  });
+  summary.tone = report.exit == Exit::ok && !computes ? Tone::neutral : tone_of(report.exit);
   return summary;
 }
 

@@ -14,25 +14,27 @@ namespace gpuready {
 enum class Tone { good, warn, bad, neutral };
 
 enum class GpuState {
-  ready,       // a test passed on it and nothing speaks against it
-  attention,   // ready, but with a warning
-  in_part,     // its MIG instances here are ready; nothing is known of the rest
-  not_ready,   // unusable, failed, or an error is known
-  unknown,     // a test timed out or was inconclusive
-  not_tested,  // a test was asked for and did not happen
-  in_use,      // not tested, because others use it
-  suspended,   // asleep, and left so
-  no_problem,  // diagnosed without a finding; nothing was tested
-  warned,      // diagnosed with a warning; nothing was tested
-  found,       // detected; nothing more was asked
-  hidden,      // CUDA_VISIBLE_DEVICES gives this environment other GPUs
-  not_ours,    // on the host's bus, and not given to this container or job
-  not_proven,  // it passed, through a library that a variable names
+  ready,         // a test passed on it and nothing speaks against it
+  attention,     // ready, but with a warning
+  in_part,       // its MIG instances here are ready; nothing is known of the rest
+  not_ready,     // unusable, failed, or an error is known
+  unknown,       // a test timed out or was inconclusive
+  not_tested,    // a test was asked for and did not happen
+  in_use,        // not tested, because others use it
+  suspended,     // asleep, and left so
+  no_problem,    // diagnosed without a finding; nothing was tested
+  warned,        // diagnosed with a warning; nothing was tested
+  found,         // detected; nothing more was asked
+  hidden,        // CUDA_VISIBLE_DEVICES gives this environment other GPUs
+  not_ours,      // on the host's bus, and not given to this container or job
+  display_only,  // it serves displays, and nothing here asks it to compute
+  not_proven,    // it passed, through a library that a variable names
   faked,
 };
 std::string_view to_text(GpuState state);   // for people: "ready", "not ready", ...
 std::string_view to_label(GpuState state);  // for machines: "ready", "not_ready", ...
 bool is_ready(GpuState state);              // work can be given to it: ready, attention, in_part
+bool is_set_apart(GpuState state);  // neither tested nor counted: hidden, not_ours, display_only
 Tone tone_of(GpuState state);
 Tone tone_of(VerdictStatus status);
 Tone tone_of(Severity severity);
@@ -88,7 +90,7 @@ struct Summary {
   std::optional<std::string> faked;
   std::optional<std::string> no_gpu;  // "No GPU in this machine: ..." unless already told
   std::string conclusion;
-  Tone tone = Tone::neutral;  // of the conclusion; never good where no GPU was proven
+  Tone tone = Tone::neutral;  // of the conclusion; never good where no GPU can compute
   std::vector<GpuSummary> gpus;
   std::vector<TestSummary> tests;
   std::vector<std::string> test_names;  // of the tests that there are, in their order

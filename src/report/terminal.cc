@@ -89,8 +89,8 @@ namespace {
 void write_reasons(const Summary& summary, TerminalText& out) {
   std::vector<std::pair<std::string, std::string>> reasons;  // reason -> "GPU 2, GPU 3"
   for (const GpuSummary& row : summary.gpus) {
-    const bool apart = row.state == GpuState::not_ours || row.state == GpuState::hidden;
-    if (row.reason.empty() || (row.state != GpuState::not_ready && !apart)) continue;
+    const bool told = row.state == GpuState::not_ready || is_set_apart(row.state);
+    if (row.reason.empty() || !told) continue;
     const std::string name = fmt::format("GPU {}", row.gpu->index);
     const auto known =
         std::ranges::find(reasons, row.reason, &decltype(reasons)::value_type::first);

@@ -30,6 +30,7 @@ constexpr std::array kStates{
     StateWords{GpuState::found, "found", "found", Tone::neutral},
     StateWords{GpuState::hidden, "hidden", "hidden", Tone::neutral},
     StateWords{GpuState::not_ours, "not ours", "not_ours", Tone::neutral},
+    StateWords{GpuState::display_only, "display only", "display_only", Tone::neutral},
     StateWords{GpuState::not_proven, "not proven", "not_proven", Tone::warn},
     StateWords{GpuState::faked, "faked", "faked", Tone::warn},
 };
@@ -46,6 +47,10 @@ std::string_view to_label(GpuState state) { return words(state).label; }
 bool is_ready(GpuState state) {
   return state == GpuState::ready || state == GpuState::attention || state == GpuState::in_part;
 }
+bool is_set_apart(GpuState state) {
+  return state == GpuState::hidden || state == GpuState::not_ours ||
+         state == GpuState::display_only;
+}
 Tone tone_of(GpuState state) { return words(state).tone; }
 
 Tone tone_of(VerdictStatus status) {
@@ -61,7 +66,7 @@ Tone tone_of(Severity severity) {
 
 Tone tone_of(Exit exit) {
   if (exit == Exit::ok) return Tone::good;
-  return exit == Exit::unknown ? Tone::warn : Tone::bad;
+  return exit == Exit::unknown || exit == Exit::interrupted ? Tone::warn : Tone::bad;
 }
 
 std::string status_text(VerdictStatus status) {

@@ -51,7 +51,8 @@ struct BenchOptions {
   unsigned threads = 0;            // of the CPU's tiers; 0: as many as this process may use
   double budget_s = 0.12;          // for each row
   std::function<void(std::string_view)> progress = [](std::string_view) {};
-  const std::atomic<bool>* stop = nullptr;
+  const std::atomic<bool>* stop = nullptr;  // ends early; the reason of what is left: kInterrupted
+  bool stopped() const { return stop != nullptr && stop->load(); }
 };
 std::span<const BenchShape> default_bench_shapes();
 

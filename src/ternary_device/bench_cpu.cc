@@ -66,7 +66,7 @@ void measure(std::vector<Candidate>& candidates, const BenchOptions& options) {
   const auto start = Clock::now();
   const double budget_us = options.budget_s * 1e6 * static_cast<double>(candidates.size());
   for (int round = 0; round < 3 || us_since(start) < budget_us; ++round) {
-    if (options.stop != nullptr && options.stop->load()) return;
+    if (options.stopped()) return;
     for (Candidate& candidate : candidates) {
       if (candidate.row.status == CheckStatus::failed) continue;
       // Some in a row: the first finds what the candidate before has left in the caches.
@@ -153,7 +153,16 @@ std::vector<BenchRow> bench_cpu(std::span<const Tier> wanted, const BenchOptions
   const auto shapes =
       options.shapes.empty() ? default_bench_shapes() : std::span<const BenchShape>(options.shapes);
   for (const BenchShape& shape : shapes) {
-    if (options.stop != nullptr && options.stop->load()) break;
+    if (options.stopped()) {
+      for (const CpuEngine& engine : engines) {
+        BenchRow row;
+        row.subject = "cpu/" + std::string(to_string(engine.tier()));
+        row.shape = shape;
+        row.reason = kInterrupted;
+        rows.push_back(std::move(row));
+      }
+      continue;
+    }
     options.progress("M " + std::to_string(shape.m) + ", N " + std::to_string(shape.n) + ", K " +
                      std::to_string(shape.k));
     Numbers numbers(3);
@@ -214,6 +223,8 @@ std::vector<BenchRow> bench_cpu(std::span<const Tier> wanted, const BenchOptions
         candidates[i].row.read_bytes_per_s = static_cast<double>(words * 8) / least_us * 1e6;
       if (candidates[i].row.status == CheckStatus::failed)
         candidates[i].row.reason = "the product failed";
+      if (candidates[i].row.status == CheckStatus::not_tested)
+        candidates[i].row.reason = kInterrupted;
       rows.push_back(std::move(candidates[i].row));
     }
   }

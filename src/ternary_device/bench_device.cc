@@ -141,7 +141,6 @@ std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options) 
   std::optional<double> reading;
   if (stream) reading = read_rate(device, stream->id(), options.budget_s);
   for (const BenchShape& shape : shapes) {
-    if (options.stop != nullptr && options.stop->load()) break;
     BenchRow row;
     row.subject = subject;
     row.device = device.info().name;
@@ -149,6 +148,11 @@ std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options) 
     row.shape = shape;
     row.timed = Timed::device;
     row.read_bytes_per_s = reading;
+    if (options.stopped()) {
+      row.reason = kInterrupted;
+      rows.push_back(std::move(row));
+      continue;
+    }
     const auto refused = [&](const std::string& reason) {
       row.status = CheckStatus::failed;
       row.reason = reason;

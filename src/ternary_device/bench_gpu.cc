@@ -53,12 +53,16 @@ std::vector<BenchRow> bench_calls(Backend& backend, const BenchOptions& options)
   const auto shapes =
       options.shapes.empty() ? default_bench_shapes() : std::span<const BenchShape>(options.shapes);
   for (const BenchShape& shape : shapes) {
-    if (options.stop != nullptr && options.stop->load()) break;
     BenchRow row;
     row.subject = backend.info().id;
     row.device = backend.info().name;
     row.form = to_string(Form::two_bit);
     row.shape = shape;
+    if (options.stopped()) {
+      row.reason = kInterrupted;
+      rows.push_back(std::move(row));
+      continue;
+    }
     const Operands made = operands(shape);
     const auto y = Activations::from_int8(made.y, shape.m, shape.k);
     const auto packed = PackedWeights::pack(made.codes);
@@ -91,8 +95,8 @@ std::vector<BenchRow> bench_gpus(std::span<const Target> targets, const BenchOpt
       row.reason = reason;
       rows.push_back(std::move(row));
     };
-    if (!subject.open) {
-      missing(subject.reason);
+    if (!subject.open || options.stopped()) {
+      missing(subject.open ? std::string(kInterrupted) : subject.reason);
       continue;
     }
     const std::size_t colon = subject.name.find(':');

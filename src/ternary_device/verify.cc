@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -25,12 +26,16 @@ void for_each_alive(Runs& runs, Step step) {
     if (run->alive()) step(*run);
 }
 
-void small_checks(Runs& runs, const VerifyOptions& options) {
+using Ended = std::set<std::string_view>;  // checks of which no part is missing
+
+void small_checks(Runs& runs, const VerifyOptions& options, Ended& ended) {
   options.progress("packing");
   std::uint64_t seed = options.seed * 7919;
   for (std::int64_t k = 1; k <= (options.thorough ? 300 : 140) && !stopped(options); ++k, ++seed)
     for_each_alive(runs, [&](SubjectRun& run) { run.packing(k % 35 + 1, k, seed); });
+  if (stopped(options)) return;
   for_each_alive(runs, [&](SubjectRun& run) { run.packing(70, 385, seed); });
+  ended.insert("packing");
   options.progress("activations that are quantised");
   const std::vector<ProblemSpec> specs = {{1, 17, 1},   {1, 33, 127}, {2, 16, 128},
                                           {3, 5, 129},  {4, 40, 300}, {7, 19, 64},
@@ -40,6 +45,7 @@ void small_checks(Runs& runs, const VerifyOptions& options) {
       if (stopped(options)) return;
       for_each_alive(runs, [&](SubjectRun& run) { run.values(spec, type, ++seed); });
     }
+  ended.insert("values");
   options.progress("bias, residual and f16");
   for (const std::int64_t group : {0, 32, 128})
     for (const ProblemSpec& spec :
@@ -49,6 +55,7 @@ void small_checks(Runs& runs, const VerifyOptions& options) {
       for_each_alive(runs, [&](SubjectRun& run) { run.epilogue(spec, group, seed); });
       ++seed;
     }
+  ended.insert("epilogue");
   options.progress("quantised weights");
   for (const FloatType type : {FloatType::f32, FloatType::f16, FloatType::bf16})
     for (const Shape shape : {Shape{4, 512}, Shape{32, 1536}, Shape{3, 256}}) {
@@ -64,6 +71,7 @@ void small_checks(Runs& runs, const VerifyOptions& options) {
       for_each_alive(runs, [&](SubjectRun& run) { run.absmean(shape, type, seed); });
       ++seed;
     }
+  ended.insert("quantise");
   options.progress("accuracy and refusals");
   for (const Shape shape : {Shape{64, 4096}, Shape{96, 2560}, Shape{40, 300}}) {
     if (stopped(options)) return;
@@ -72,9 +80,10 @@ void small_checks(Runs& runs, const VerifyOptions& options) {
     seed += 2;
   }
   for_each_alive(runs, [&](SubjectRun& run) { run.refusals(); });
+  ended.insert({"accuracy", "refusals"});
 }
 
-void against_the_cpu(Runs& runs, const VerifyOptions& options) {
+void against_the_cpu(Runs& runs, const VerifyOptions& options, Ended& ended) {
   const auto is_device = [](const auto& run) {
     return run->backend().info().kind != BackendKind::cpu;
   };
@@ -94,6 +103,7 @@ void against_the_cpu(Runs& runs, const VerifyOptions& options) {
       if (run->alive() && is_device(run))
         run->against(**cpu, large.shape, large.rows, options.seed + 5);
   }
+  ended.insert("cpu");
 }
 
 CheckStatus worse(CheckStatus a, CheckStatus b) {
@@ -178,6 +188,7 @@ VerifyReport verify(std::span<const Subject> subjects, const VerifyOptions& opti
   report.seed = options.seed;
   report.thorough = options.thorough;
   Runs runs;
+  Ended ended;
   for (const Subject& subject : subjects) {
     std::string reason = subject.reason;
     if (subject.open) {
@@ -196,7 +207,7 @@ VerifyReport verify(std::span<const Subject> subjects, const VerifyOptions& opti
     report.subjects.push_back(std::move(result));
   }
   if (!runs.empty()) {
-    small_checks(runs, options);
+    small_checks(runs, options, ended);
     const auto list = problem_list(options.thorough);
     std::uint64_t seed = options.seed * 1'000'003;
     for (const ProblemSpec& spec : list) {
@@ -217,16 +228,18 @@ VerifyReport verify(std::span<const Subject> subjects, const VerifyOptions& opti
       for_each_alive(runs, [&](SubjectRun& run) { run.products(*packed); });
       ++report.problems;
     }
-    if (!stopped(options)) against_the_cpu(runs, options);
+    if (report.problems == list.size()) ended.insert({"int32", "f32", "bf16"});
+    if (!stopped(options)) against_the_cpu(runs, options, ended);
   }
   std::vector<SubjectResult> tested;
   for (const auto& run : runs) {
     tested.push_back(run->summary());
     for (CheckResult& check : run->results()) {
       // Half of a list that was not ended says nothing about the rest.
-      if (stopped(options) && check.status == CheckStatus::passed) {
+      const bool told = check.status == CheckStatus::failed || !run->alive();
+      if (stopped(options) && !told && !ended.contains(check.check)) {
         check.status = CheckStatus::not_tested;
-        check.reason = "it was interrupted";
+        check.reason = kInterrupted;
       }
       report.checks.push_back(std::move(check));
     }

@@ -24,6 +24,8 @@ enum class CheckStatus {
   timed_out,
 };
 std::string_view to_string(CheckStatus status);
+// The reason of what an interrupt left untested, or tested in part.
+inline constexpr std::string_view kInterrupted = "it was interrupted";
 
 // What is verified: one tier of the CPU, or one device.
 struct Subject {
@@ -51,6 +53,7 @@ std::vector<Subject> gpu_subjects(std::span<const Target> targets = {});
 inline constexpr std::string_view kChecks[] = {"packing",  "int32",  "f32",      "bf16",
                                                "epilogue", "values", "quantise", "accuracy",
                                                "refusals", "cpu"};
+inline constexpr std::string_view kFileCheck = "file";  // the one of verify_file()
 inline constexpr double kMostNmse = 5e-4;
 
 struct CheckResult {

@@ -129,7 +129,7 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
     if (backend) {
       tried.push_back({&subject, std::move(*backend), {}, {}, {}});
       tried.back().check.subject = subject.name;
-      tried.back().check.check = "file";
+      tried.back().check.check = kFileCheck;
       tried.back().device = tried.back().backend->info().name;
       continue;
     }
@@ -145,7 +145,7 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
     TensorResult tensor;
     tensor.name = input.name;
     if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
-      wrong(tensor, CheckStatus::not_tested, "it was interrupted");
+      wrong(tensor, CheckStatus::not_tested, std::string(kInterrupted));
       report.tensors.push_back(std::move(tensor));
       continue;
     }
@@ -186,7 +186,7 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
     for (std::int64_t row = 0; row < codes->shape.rows; row += step) {
       if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
         if (tensor.status == CheckStatus::passed)
-          wrong(tensor, CheckStatus::not_tested, "it was interrupted");
+          wrong(tensor, CheckStatus::not_tested, std::string(kInterrupted));
         break;
       }
       Problem problem;
@@ -229,11 +229,16 @@ VerifyReport verify_file(std::span<const Subject> subjects, std::span<const Tens
     }
     report.tensors.push_back(std::move(tensor));
   }
+  const bool interrupted = std::ranges::any_of(
+      report.tensors, [](const TensorResult& tensor) { return tensor.reason == kInterrupted; });
   for (Tried& one : tried) {
     one.check.status = one.check.wrong > 0   ? CheckStatus::failed
                        : one.check.cases > 0 ? CheckStatus::passed
                                              : CheckStatus::not_tested;
-    if (one.unsupported > 0 && one.check.wrong == 0) {
+    if (interrupted && one.check.wrong == 0) {
+      one.check.status = CheckStatus::not_tested;
+      one.check.reason = kInterrupted;
+    } else if (one.unsupported > 0 && one.check.wrong == 0) {
       one.check.status = CheckStatus::not_tested;
       one.check.reason = std::to_string(one.unsupported) +
                          " of the tensors have scales by group, which it does not multiply";

@@ -22,6 +22,10 @@ passes "a command of its own" copy/gpu_test gpu-test
 passes "another name" other/worker.check gpu-test
 passes "another name, called gpu_test" bash -c 'exec -a gpu_test other/worker.check'
 passes "called gpuready" bash -c 'exec -a gpuready copy/gpu_test gpu-test'
+loader=$(readelf -p .interp copy/gpu_test | grep -o '/[^ ]*')
+passes "started through the loader" "$loader" copy/gpu_test
+passes "started through the loader, another name" "$loader" ./other/worker.check gpu-test
+(cd other && passes "started through the loader, from its folder" "$loader" ./gpu_test)
 passes "an empty name" bash -c 'exec -a "" copy/gpu_test gpu-test'
 for moved in "rm copy/gpu_test" "mv copy/gpu_test copy/gone" "cp other/worker.check copy/new && mv copy/new copy/gpu_test"; do
   [ -e copy/gpu_test ] || cp "$GPUREADY" copy/gpu_test

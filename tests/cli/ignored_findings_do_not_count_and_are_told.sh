@@ -15,3 +15,7 @@ expect_exit 0 "$GPUREADY" doctor --replay "$link" --ignore pcie-link-degraded@00
 expect_in "Nothing is wrong" "$out"
 expect_exit 2 "$GPUREADY" doctor --replay "$one" --ignore "No such id"
 expect_in "give the id of a finding" "$err"
+for command in doctor check test; do
+  expect_exit 2 "$GPUREADY" $command --replay "$one" --ignore driver-not-bond@7
+  expect_in "there is no finding driver-not-bond; did you mean driver-not-bound?" "$err"
+done

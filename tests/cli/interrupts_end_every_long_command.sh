@@ -42,7 +42,7 @@ export FAKE_NVML= FAKE_CUDA="hang=cuMemAlloc_v2"
 # A fault was found by then; the GPU that hangs is not known to have one.
 for command in "check --busy" "test --busy --only memory"; do
   # shellcheck disable=SC2086
-  want=1 ends 'asked __worker' "$GPUREADY" $command --ignore gpu-busy
+  want=1 ends 'asked __worker' "$GPUREADY" $command
 done
 ends 'asked __worker' "$GPUREADY" selftest --busy --device 0
 ends 'asked __worker' "$GPUREADY" gpu-test
@@ -51,10 +51,21 @@ for command in verify bench; do ends 'asked "ternary $command"' "$GPUREADY" tern
 # A part that was measured is told, and is not the whole.
 shapes=16x64x256,4096x4096x8192,4096x4096x8192
 ends 'sleep 1' "$GPUREADY" ternary bench --device cpu --shape $shapes --json=rows.json
-jq -e '.exit_code == 130 and any(.rows[]; .status == "passed")' rows.json >/dev/null || die "$(cat rows.json)"
-ends 'sleep 1' "$GPUREADY" ternary verify --device cpu --thorough
+jq -e '.exit_code == 130 and any(.rows[]; .status == "passed") and
+  all(.rows[]; .status == "passed" or .reason == "it was interrupted")' rows.json >/dev/null || die "$(cat rows.json)"
+# What is left out is told in one line; what had ended stays.
+one_line() {
+  [ "$(grep -c "^  \[!\] Interrupted; $1: " out.txt)" = 1 ] || die "not in one line: $(cat out.txt)"
+  ! grep -q "it was interrupted\|not reached\|: *$" out.txt || die "line by line: $(cat out.txt)"
+}
+one_line "not timed"
+ends 'sleep 1' "$GPUREADY" ternary verify --device cpu --thorough --json=verify.json
+one_line "not finished"
+jq -e '(.conclusion | startswith("Interrupted. By then ")) and any(.checks[]; .status == "passed") and
+  all(.checks[]; .status == "passed" or .reason == "it was interrupted")' verify.json >/dev/null || die "$(cat verify.json)"
 unset GPUREADY_LIBNVML GPUREADY_LIBCUDA
 ends 'sleep 1' "$GPUREADY" test --device cpu --only memory --duration 60
+grep -q '^\[!\] Interrupted' out.txt || die "not told as unfinished: $(cat out.txt)"
 ends 'sleep 1' "$GPUREADY" selftest --device cpu --trials 1000000
 
 # Commands of others.

@@ -48,8 +48,27 @@ expect_exit 4 "$GPUREADY" pack list --json no-such-package
 expect_in "no-such-package" "$err"
 expect_exit 2 "$GPUREADY" pack build --json other.toml
 expect_in "other.toml" "$err"
-expect_exit 2 "$GPUREADY" ternary inspect --json out.json model.gguf
-expect_in "did you mean --json=out.json?" "$err"
+rm out.json
+# A report that is not there yet can be none of these, wherever the command takes a file, a device or a name.
+for command in "ternary inspect" "ternary verify" "ternary convert" "pack inspect" "pack explain --gpu 8.6" \
+  "pack select" "pack install" "pack list" "pack build" "bench compare" "vm show" "vm doctor"; do
+  for file in "" model.gguf "model.gguf more"; do
+    # shellcheck disable=SC2086
+    stray --json=out.json $command --json out.json $file
+    expect_in "out.json was not expected" "$err"
+  done
+done
+[ ! -e out.json ] || die "a stray word was written to"
+# One that is there may be meant, until there is one word too many.
+echo '{}' >out.json
+stray --json=out.json ternary inspect --json out.json model.gguf
+expect_exit 2 "$GPUREADY" ternary inspect --json model.gguf other.gguf
+expect_not_in "--json=model.gguf" "$err"
+expect_exit 2 "$GPUREADY" ternary inspect --json out.json
+expect_not_in "not expected" "$err"
+rm out.json
+expect_exit 2 "$GPUREADY" ternary inspect -- out.json
+expect_not_in "not expected" "$err"
 # A value of another option, or what stands after "--", is left as it is.
 expect_exit 0 "$GPUREADY" record r.tar.zst -q --description --json
 expect_exit 2 "$GPUREADY" ternary inspect -- --json

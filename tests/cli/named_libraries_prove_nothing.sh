@@ -20,6 +20,14 @@ expect_in "Not the system's driver: GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA, GPUREADY
 "$GPUREADY" check --json=- >check.json 2>/dev/null </dev/null || true
 expect_in "GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA" "$(jq -r .conclusion check.json)"
 expect_not_in "ready for work" "$(jq -r .conclusion check.json)"
+for quiet in "" -q; do
+  rm -f named.tar.zst
+  # shellcheck disable=SC2086
+  expect_exit 0 "$GPUREADY" record named.tar.zst $quiet
+  expect_in "recorded through GPUREADY_LIBCUDA=$GPUREADY_LIBCUDA, GPUREADY_LIBNVML=$GPUREADY_LIBNVML, not the system's driver" "$err"
+done
+expect_exit 0 env -u GPUREADY_LIBCUDA -u GPUREADY_LIBNVML "$GPUREADY" record plain.tar.zst
+expect_not_in "through" "$err"
 # Without a GPU nothing is proven either, but the CPU is not theirs.
 echo no library >x.so
 for command in check doctor "check --device vulkan"; do

@@ -211,10 +211,10 @@ Survey survey_devices(const Machine& machine, const SurveyOptions& options) {
     if (!options.devices.empty() && !names_gpu(options.devices, gpu)) continue;
     if (std::ranges::find(options.leave_out, gpu.index) != options.leave_out.end()) continue;
     const GpuAccess access = access_to(machine, gpu);
-    const bool another = access.use == GpuUse::hidden || access.use == GpuUse::not_ours;
-    if (another && !names_this_gpu(options.devices, gpu)) continue;
+    const bool apart = access.use == GpuUse::not_ours || access.use == GpuUse::display_only;
+    if ((apart || access.use == GpuUse::hidden) && !names_this_gpu(options.devices, gpu)) continue;
     const std::string subject = fmt::format("GPU {}", gpu.index);
-    if (access.use == GpuUse::not_ours) {
+    if (apart) {
       survey.refused.push_back({subject, &gpu, {VerdictStatus::not_tested, access.reason}});
       continue;
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "report/terminal_text.h"
 
 namespace gpuready {
@@ -22,6 +23,31 @@ std::string time_text(double us) {
 std::string operations_text(double per_s) {
   return per_s < 1e12 ? fmt::format("{:.0f} G", per_s * 1e-9)
                       : fmt::format("{:.1f} T", per_s * 1e-12);
+}
+
+bool timed(const BenchRow& row) { return row.status == CheckStatus::passed; }
+
+bool was_interrupted(const BenchRow& row) { return row.reason == kInterrupted; }
+
+std::string shape_text(const BenchShape& shape) {
+  return fmt::format("M {}, N {}, K {}", shape.m, shape.n, shape.k);
+}
+
+// "M 1, N 2560, K 2560 in part; M 512, N 2560, K 2560; the GPUs": what an interrupt left untimed.
+std::string left_out(std::span<const BenchRow> rows, std::span<const BenchShape> shapes) {
+  std::vector<std::string> parts;
+  for (const BenchShape& shape : shapes) {
+    std::size_t all = 0, untimed = 0;
+    for (const BenchRow& row : rows) {
+      all += row.shape == shape;
+      untimed += row.shape == shape && was_interrupted(row);
+    }
+    if (untimed > 0) parts.push_back(shape_text(shape) + (untimed < all ? " in part" : ""));
+  }
+  for (const BenchRow& row : rows)
+    if (was_interrupted(row) && row.shape.n == 0)
+      parts.push_back(row.subject == "gpu" ? "the GPUs" : row.subject);
+  return join(parts, "; ");
 }
 
 }  // namespace
@@ -122,15 +148,18 @@ std::string render_terminal(std::span<const BenchRow> rows, const TerminalStyle&
            {operations_text(row.operations_per_s())}});
     }
     if (table.rows.empty()) continue;
-    out.heading(fmt::format("M {}, N {}, K {}", shape.m, shape.n, shape.k));
+    out.heading(shape_text(shape));
     out.table(2, table);
     out.blank();
   }
   for (const BenchRow& row : rows)
-    if (row.status != CheckStatus::passed && (!style.quiet || row.status == CheckStatus::failed))
+    if (row.status != CheckStatus::passed && !was_interrupted(row) &&
+        (!style.quiet || row.status == CheckStatus::failed))
       out.paragraph(2, {out.mark(Tone::neutral) + " ", Ink::dim},
                     fmt::format("{}: {}", row.subject, row.reason));
-  if (!style.quiet && !shapes.empty())
+  if (const std::string rest = left_out(rows, shapes); !rest.empty())
+    out.paragraph(2, {out.mark(Tone::warn) + " ", Ink::warn}, "Interrupted; not timed: " + rest);
+  if (!style.quiet && std::ranges::any_of(rows, timed))
     out.paragraph(
         2, {""},
         "GB/s are of packed weights. Of reading: on a CPU, of reading as many bytes "

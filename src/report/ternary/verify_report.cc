@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "report/exit_rules.h"
 #include "report/terminal_text.h"
@@ -12,6 +13,35 @@ namespace gpuready {
 namespace {
 
 using namespace ternary;
+
+bool was_interrupted(const auto& result) { return result.reason == kInterrupted; }
+
+// "int32, f32 and bf16; 3 of 12 tensors; the GPUs": what an interrupt left out. Empty: nothing.
+std::string left_out(const VerifyReport& report) {
+  std::vector<std::string> parts;
+  for (const CheckResult& check : report.checks)
+    if (was_interrupted(check) && check.check != kFileCheck &&
+        std::ranges::find(parts, check.check) == parts.end())
+      parts.push_back(check.check);
+  if (const auto tensors = std::ranges::count_if(report.tensors, was_interrupted<TensorResult>))
+    parts.push_back(fmt::format("{} of {} tensors", tensors, report.tensors.size()));
+  for (const SubjectResult& subject : report.subjects)
+    if (was_interrupted(subject))
+      parts.push_back(subject.name == "gpu" ? "the GPUs" : subject.name);
+  return join(parts, ", ");
+}
+
+std::string known_by_then(const VerifyReport& report) {
+  if (!report.tensors.empty())
+    return fmt::format(
+        "By then {} of {} ternary tensors were verified, and nothing was wrong.",
+        std::ranges::count(report.tensors, CheckStatus::passed, &TensorResult::status),
+        report.tensors.size());
+  const auto ended = std::ranges::count(report.checks, CheckStatus::passed, &CheckResult::status);
+  return ended == 0 ? "By then no check had ended."
+                    : fmt::format("By then {} of {} checks had ended, and nothing was wrong.",
+                                  ended, report.checks.size());
+}
 
 std::string conclusion(const VerifyReport& report) {
   std::uint64_t cases = 0, elements = 0, passed = 0, failed = 0, missing = 0, asked = 0;
@@ -34,6 +64,7 @@ std::string conclusion(const VerifyReport& report) {
   if (exit_of(report) == Exit::unhealthy)
     return fmt::format("{} of {} tested tiers and devices give wrong results or errors.", failed,
                        passed + failed);
+  if (!left_out(report).empty()) return known_by_then(report);
   const auto unsupported =
       std::count_if(report.tensors.begin(), report.tensors.end(),
                     [](const auto& t) { return t.status == CheckStatus::not_supported; });
@@ -114,7 +145,9 @@ void subject_table(TerminalText& out, const VerifyReport& report) {
       ms += check.duration_ms;
       if (check.nmse) nmse = check.nmse;
     }
-    const Tone tone = tone_of(subject.status);
+    // Of a device that is here all was to be tested.
+    const bool ended = subject.status != CheckStatus::not_tested;
+    const Tone tone = ended ? tone_of(subject.status) : Tone::warn;
     table.rows.push_back({{out.mark(tone), ink_of(tone)},
                           {label_of(subject.name, subject.device)},
                           {fmt::format("{} of {}", passed, checks)},
@@ -135,6 +168,7 @@ void tensor_table(TerminalText& out, const VerifyReport& report) {
                    {"Columns", Align::right},
                    {"Result"}};
   for (const TensorResult& tensor : report.tensors) {
+    if (was_interrupted(tensor)) continue;
     const Tone tone = tone_of(tensor.status);
     table.rows.push_back({{out.mark(tone), ink_of(tone)},
                           {tensor.name},
@@ -143,7 +177,7 @@ void tensor_table(TerminalText& out, const VerifyReport& report) {
                           {std::to_string(tensor.shape.cols)},
                           {words(tensor.status)}});
   }
-  out.table(2, table);
+  if (!table.rows.empty()) out.table(2, table);
 }
 
 }  // namespace
@@ -180,13 +214,16 @@ std::string render_terminal(const VerifyReport& report, const TerminalStyle& sty
         fmt::format("{}: {}{}{}", what, words(status), reason.empty() ? "" : ": ", reason));
   };
   for (const CheckResult& check : report.checks)
-    if (check.status != CheckStatus::passed || !check.reason.empty())
+    if (!was_interrupted(check) && (check.status != CheckStatus::passed || !check.reason.empty()))
       note(check.status, check.subject + ", " + check.check, check.reason);
   for (const TensorResult& tensor : report.tensors)
-    if (tensor.status != CheckStatus::passed) note(tensor.status, tensor.name, tensor.reason);
+    if (!was_interrupted(tensor) && tensor.status != CheckStatus::passed)
+      note(tensor.status, tensor.name, tensor.reason);
   for (const SubjectResult& subject : report.subjects)
-    if (subject.device.empty() && (!style.quiet || subject.asked))
+    if (subject.device.empty() && !was_interrupted(subject) && (!style.quiet || subject.asked))
       note(subject.status, subject.name, subject.reason);
+  if (const std::string rest = left_out(report); !rest.empty())
+    out.paragraph(2, {out.mark(Tone::warn) + " ", Ink::warn}, "Interrupted; not finished: " + rest);
   out.blank();
   out.paragraph(0, {""}, conclusion(report), Ink::bold);
   return out.take();

@@ -2,19 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 namespace gpuready::cli {
 namespace {
-
-TEST(Words, TheOneThatWasMeantIsFound) {
-  const std::vector<std::string> words = {"check", "test", "detect", "doctor", "--require-gpu"};
-  EXPECT_EQ(closest("chekc", words), "check");
-  EXPECT_EQ(closest("detct", words), "detect");
-  EXPECT_EQ(closest("--require-gpus", words), "--require-gpu");
-  EXPECT_FALSE(closest("frobnicate", words));
-  EXPECT_FALSE(closest("x", words));
-}
 
 TEST(Words, TimesHaveUnits) {
   EXPECT_DOUBLE_EQ(*parse_seconds("90"), 90);

@@ -1,4 +1,4 @@
-// No cure takes the picture from a display unsaid, and a GPU that only draws is healthy.
+// No cure takes the picture from a display unsaid, and a display-only GPU is healthy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ TEST(Displays, WhatDrivesOneFollowsFromOutputsConsoleAndClass) {
   EXPECT_EQ(drives_display(machine, machine.pci[1]), DrivesDisplay::no);
 }
 
-TEST(Displays, GpuThatOnlyDrawsIsHealthyUntilComputeIsAskedFor) {
+TEST(Displays, DisplayOnlyGpuIsHealthyUntilComputeIsAskedFor) {
   for (const char* name :
        {"healthy-nouveau-desktop", "healthy-nouveau-laptop", "healthy-radeon-desktop"}) {
     const auto machine = machine_of(name);
@@ -131,7 +131,7 @@ TEST(Displays, GpuThatOnlyDrawsIsHealthyUntilComputeIsAskedFor) {
     EXPECT_EQ(severity({}), Severity::info) << name;
     EXPECT_EQ(severity({.expected_gpus = {}, .compute_asked = true}), Severity::error) << name;
     EXPECT_EQ(severity({.expected_gpus = 1}), Severity::error) << name;
-    EXPECT_EQ(access_to(machine, machine.gpus.back()).use, GpuUse::not_ours) << name;
+    EXPECT_EQ(access_to(machine, machine.gpus.back()).use, GpuUse::display_only) << name;
   }
 }
 

@@ -21,7 +21,7 @@ Report two_gpus() {
   }
   report.machine.gpus[1].excluded = true;
   Finding finding;
-  finding.id = "no-driver";
+  finding.id = "driver-not-bound";
   finding.title = "No driver is bound";
   finding.gpus = {1};
   finding.pci = {*report.machine.gpus[1].pci};
@@ -32,7 +32,8 @@ Report two_gpus() {
 std::vector<IgnoreRule> rules(const std::string& text) { return *parse_ignore_rules({text}); }
 
 TEST(Ignore, WhatIsNamedDoesNotCountAndStaysInTheDocument) {
-  for (const char* rule : {"no-driver", "no-driver@1", "no-driver@0000:11:00.0"}) {
+  for (const char* rule :
+       {"driver-not-bound", "driver-not-bound@1", "driver-not-bound@0000:11:00.0"}) {
     Report report = two_gpus();
     conclude(report, {});
     EXPECT_EQ(report.exit, Exit::unhealthy);
@@ -43,7 +44,7 @@ TEST(Ignore, WhatIsNamedDoesNotCountAndStaysInTheDocument) {
     EXPECT_EQ(report.exit, Exit::ok) << rule << report.conclusion.value_or("");
     EXPECT_TRUE(report.findings->empty());
     ASSERT_EQ(report.ignored.size(), 1u);
-    EXPECT_EQ(to_json(report)["ignored"][0]["id"], "no-driver");
+    EXPECT_EQ(to_json(report)["ignored"][0]["id"], "driver-not-bound");
     ASSERT_EQ(report.notes.size(), 1u);
     EXPECT_EQ(report.notes[0],
               std::string("Ignored, as asked by --ignore ") + rule + ": No driver is bound.");
@@ -56,14 +57,14 @@ TEST(Ignore, OfAFindingAboutSeveralGpusTheOthersPartStays) {
   Report report = two_gpus();
   report.findings->front().gpus = {0, 1};
   report.findings->front().pci.clear();
-  ignore_findings(rules("no-driver@1"), report);
+  ignore_findings(rules("driver-not-bound@1"), report);
   ASSERT_EQ(report.findings->size(), 1u);
   EXPECT_EQ(report.findings->front().gpus, std::vector<int>{0});
   EXPECT_EQ(report.ignored.at(0).gpus, std::vector<int>{1});
 }
 
 TEST(Ignore, ARuleThatFitsNothingIsTold) {
-  for (const char* rule : {"no-driver@0", "pcie-link-degraded"}) {
+  for (const char* rule : {"driver-not-bound@0", "pcie-link-degraded"}) {
     Report report = two_gpus();
     ignore_findings(rules(rule), report);
     note_ignored(rules(rule), report);
@@ -74,8 +75,24 @@ TEST(Ignore, ARuleThatFitsNothingIsTold) {
 }
 
 TEST(Ignore, WhatIsNoRuleIsRefused) {
-  for (const char* text : {"", "@0", "no-driver@", "No driver"})
+  for (const char* text : {"", "@0", "driver-not-bound@", "No driver"})
     EXPECT_FALSE(parse_ignore_rules({text})) << text;
+}
+
+TEST(Ignore, AnIdThatNoFindingHasIsRefusedAndTheNearestNamed) {
+  for (const char* id : {"xid-79", "unseen", "pci-bus-unreadable", "slower-than-siblings",
+                         "differs-from-siblings", "gpu-lost", "nouveau-bound"})
+    EXPECT_TRUE(parse_ignore_rules({id})) << id;
+  for (const auto& [id, hint] : {std::pair{"nouvau-bound", "; did you mean nouveau-bound?"},
+                                 {"slower-then-siblings", "; did you mean slower-than-siblings?"},
+                                 {"xid-", "; did you mean xid-N?"},
+                                 {"frobnicate", ""}}) {
+    const auto rule = parse_ignore_rules({id + std::string("@0")});
+    ASSERT_FALSE(rule) << id;
+    EXPECT_TRUE(contains(rule.error().message, "no finding " + std::string(id)))
+        << rule.error().message;
+    EXPECT_TRUE(rule.error().message.ends_with(id + std::string(hint))) << rule.error().message;
+  }
 }
 
 }  // namespace

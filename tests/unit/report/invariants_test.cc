@@ -107,7 +107,7 @@ void expect_requirement(const Machine& machine, const std::string& command) {
     EXPECT_NE(report_of(command, machine, have).exit, Exit::required_absent) << have;
   }
   const Report more = report_of(command, machine, have + 1);
-  // A GPU that only draws is at fault once compute is asked of it.
+  // A display-only GPU is at fault once compute is asked of it.
   const bool unhealthy = asked_nothing.exit == Exit::unhealthy ||
                          (more.findings && std::ranges::any_of(*more.findings, is_error));
   EXPECT_EQ(more.exit, unhealthy ? Exit::unhealthy : Exit::required_absent) << *more.conclusion;

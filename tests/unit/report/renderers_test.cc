@@ -8,7 +8,9 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "doctor/diagnose.h"
 #include "host/base64.h"
+#include "report/conclude.h"
 #include "report/report.h"
 #include "report/summary.h"
 #include "samples.h"
@@ -51,6 +53,32 @@ TEST(Renderers, EachTellsTheConclusionAndThatItIsFaked) {
     EXPECT_TRUE(contains(text, *report.conclusion)) << text;
   }
   EXPECT_TRUE(contains(render_prometheus(report), "faked=\"cuda\""));
+}
+
+TEST(Renderers, DisplayOnlyGpuIsNeitherReadyNorAtFault) {
+  const Report report = samples::desktop();
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(report.conclusion, "No GPU for compute here. 1 GPU is for display only.");
+  EXPECT_EQ(summarize(report).tone, Tone::neutral);
+  for (const std::string& text :
+       {render_terminal(report, {}), render_markdown(report), render_html(report)}) {
+    EXPECT_TRUE(contains(text, "display only")) << text;
+    EXPECT_TRUE(contains(text, "Its driver, nouveau, offers no compute.")) << text;
+  }
+  const Json status = to_json(report).at("gpu_status").at(0);
+  EXPECT_EQ(status.at("status"), "display_only");
+  const std::string metrics = render_prometheus(report);
+  EXPECT_TRUE(contains(metrics, "status=\"display_only\"} 1\n")) << metrics;
+  EXPECT_FALSE(contains(metrics, "gpuready_gpu_ready")) << "0 would be a false alarm";
+}
+
+TEST(Renderers, DisplayOnlyGpuIsNotReadyOnceComputeIsRequired) {
+  Report report = samples::desktop();
+  report.findings = diagnose(report.machine, {.expected_gpus = 1});
+  conclude(report, {.required_gpus = 1});
+  EXPECT_EQ(report.exit, Exit::unhealthy);
+  EXPECT_EQ(to_json(report).at("gpu_status").at(0).at("status"), "not_ready");
+  EXPECT_TRUE(contains(*report.conclusion, "nouveau holds the GPU")) << *report.conclusion;
 }
 
 TEST(Renderers, AgreeOnTheStatusOfEveryGpu) {

@@ -13,6 +13,7 @@ Report empty();     // nothing is known and nothing was done
 Report healthy();   // `check` on two H200s behind NVSwitch
 Report eight();     // `check` on eight GPUs in two NUMA nodes: one failed, one slow, one hung
 Report no_gpu();    // `check` on a virtual machine: the host was tested, llvmpipe is there
+Report desktop();   // `check` on a desktop whose GPU only drives its display
 Report faked();     // --fake cuda
 Report detect();    // `detect --full` on the eight
 Report hostile();   // strings that would break a renderer which does not escape

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "doctor/diagnose.h"
+#include "report/conclude.h"
 
 namespace gpuready::samples {
 namespace {
@@ -278,6 +280,31 @@ Report no_gpu() {
   return report;
 }
 
+Report desktop() {
+  Report report = start("check");
+  report.machine = {};
+  report.machine.source = "live";
+  report.machine.system.chassis_type = 3;
+  PciDevice device;
+  device.address = PciAddress{0, 1, 0, 0};
+  device.vendor_id = 0x10de;
+  device.device_id = 0x1b80;
+  device.class_code = 0x030000;
+  device.driver = "nouveau";
+  device.display_connected = device.is_gpu = true;
+  Gpu gpu;
+  gpu.vendor = Vendor::nvidia;
+  gpu.pci = device.address;
+  gpu.name = "NVIDIA GeForce GTX 1080";
+  gpu.driver = device.driver;
+  report.machine.pci = {device};
+  report.machine.gpus = {gpu};
+  report.findings = diagnose(report.machine);
+  report.verdicts.emplace();
+  conclude(report, {});
+  return report;
+}
+
 Report faked() {
   Report report = start("check");
   report.machine.fakes = {"cuda"};
@@ -375,9 +402,10 @@ Report hostile() {
 
 std::vector<std::pair<std::string, Report>> all() {
   std::vector<std::pair<std::string, Report>> out{
-      {"empty", empty()},     {"healthy", healthy()}, {"eight", eight()},      {"no_gpu", no_gpu()},
-      {"faked", faked()},     {"detect", detect()},   {"hostile", hostile()},  {"filled", filled()},
-      {"one_gpu", one_gpu()}, {"full", full()},       {"injected", injected()}};
+      {"empty", empty()},     {"healthy", healthy()},   {"eight", eight()},
+      {"no_gpu", no_gpu()},   {"faked", faked()},       {"detect", detect()},
+      {"hostile", hostile()}, {"filled", filled()},     {"one_gpu", one_gpu()},
+      {"full", full()},       {"injected", injected()}, {"desktop", desktop()}};
   Report doctor = healthy();
   doctor.command = "doctor";
   doctor.verdicts.reset();

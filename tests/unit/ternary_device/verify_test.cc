@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "fake_gpu.h"
 #include "ternary/floats.h"
@@ -446,6 +447,8 @@ TEST(VerifySuite, not_tested_is_never_passed) {
   options.stop = &stop;
   report = verify(std::vector{fake(std::make_shared<FakeGpuControl>())}, options);
   EXPECT_EQ(exit_of(report), Exit::unknown);
+  for (const CheckResult& check : report.checks)
+    EXPECT_EQ(check.reason, kInterrupted) << check.check;
 
   report = {};
   report.subjects.push_back({"a", "CPU", {}, CheckStatus::passed, "", false});
@@ -455,6 +458,22 @@ TEST(VerifySuite, not_tested_is_never_passed) {
   EXPECT_EQ(exit_of(report), Exit::unknown);
   report.subjects[1].status = CheckStatus::failed;
   EXPECT_EQ(exit_of(report), Exit::unhealthy);
+}
+
+TEST(VerifySuite, an_interrupt_leaves_what_had_ended_and_nothing_else) {
+  std::atomic<bool> stop = false;
+  VerifyOptions options;
+  options.stop = &stop;
+  options.progress = [&](std::string_view step) { stop = stop || step == "quantised weights"; };
+  const VerifyReport report =
+      verify(std::vector{fake(std::make_shared<FakeGpuControl>())}, options);
+  std::set<std::string> ended;
+  for (const CheckResult& check : report.checks)
+    if (check.status == CheckStatus::passed)
+      ended.insert(check.check);
+    else
+      EXPECT_EQ(check.reason, kInterrupted) << check.check;
+  EXPECT_EQ(ended, (std::set<std::string>{"packing", "values", "epilogue"}));
 }
 
 TEST(VerifySuite, every_tier_of_this_cpu_passes_the_whole_list) {
