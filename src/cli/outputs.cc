@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/descriptor.h"
+#include "base/descriptor_path.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -57,18 +58,13 @@ TerminalStyle style_of(const Globals& globals) {
   return style;
 }
 
-// The number of the open descriptor that a path names. Such a path is not opened anew: sockets
-// cannot be, and a file would be written from its start.
-std::optional<int> descriptor_named_by(std::string_view path) {
+// The number of the open descriptor that an output's path names.
+std::optional<int> output_descriptor(std::string_view path) {
   if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
-  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"})
-    if (const auto name = after_prefix(path, folder))
-      if (const auto number = parse_uint(*name); number && *number <= INT_MAX)
-        return static_cast<int>(*number);
-  return std::nullopt;
+  return descriptor_named_by(path);
 }
-bool is_stdout(const std::string& path) { return descriptor_named_by(path) == STDOUT_FILENO; }
+bool is_stdout(const std::string& path) { return output_descriptor(path) == STDOUT_FILENO; }
 
 // What stands there already and is nobody's report: a model, a recording, or the description of a
 // machine, on which others may build ("extends").
@@ -114,7 +110,7 @@ std::string wrong_with(const std::string& path) {
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) return "it is a folder";
   if (exists && !S_ISREG(there.st_mode)) return {};  // a pipe or device
-  if (const auto descriptor = descriptor_named_by(path))
+  if (const auto descriptor = output_descriptor(path))
     return exists ? "" : fmt::format("descriptor {} is not open", *descriptor);
   if (exists)
     if (const auto what = precious(path); !what.empty())
@@ -236,7 +232,7 @@ int complain(const Error& error, Exit exit) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view content, Storage& storage) {
-  if (const auto descriptor = descriptor_named_by(path))
+  if (const auto descriptor = output_descriptor(path))
     return write_all(*descriptor, content, path == "-" ? "standard output" : path);
   if (const auto there = storage.status(path); there && there->kind != FileKind::regular) {
     const auto written = storage.append(path, content, kReaderPatience);

@@ -2,8 +2,10 @@
 // Nodes: machine/gpu_nodes.h. Cgroup device rules answer EPERM where file permissions answer
 // EACCES. Static and dynamic majors: Linux, Documentation/admin-guide/devices.txt.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "doctor/commands.h"
@@ -126,6 +128,38 @@ std::vector<Match> nodes_missing(const Facts& facts) {
   return matches;
 }
 
+// Groups below 100 are the distribution's own (root, disk, wheel, sudo), with rights beyond GPUs;
+// video alone is for them. Debian's base-passwd, Fedora's setup.
+bool is_for_gpus(const DeviceNode& node) {
+  constexpr std::uint32_t kFirstOther = 100, kDebiansVideo = 44, kFedorasVideo = 39;
+  constexpr std::uint32_t kGroupMay = 0060;
+  const auto gid = node.gid.value_or(0);
+  return (node.mode.value_or(0) & kGroupMay) == kGroupMay &&
+         (gid >= kFirstOther || gid == kDebiansVideo || gid == kFedorasVideo);
+}
+
+// Membership of the group that owns the nodes, and of no other.
+void let_user_in(const Trouble& found, Vendor vendor, Match& match) {
+  std::set<std::uint32_t> groups;
+  for (const auto& access : found.nodes) groups.insert(access.node->gid.value_or(0));
+  const auto numbers = fmt::format("{}", fmt::join(groups, ","));
+  const auto other = std::ranges::find_if(
+      found.nodes, [](const NodeAccess& access) { return !is_for_gpus(*access.node); });
+  if (other == found.nodes.end()) {
+    match.cure = fmt::format("Add the user to the nodes' group ({}), then log in again.", numbers);
+    match.command = fmt::format("usermod -aG {} \"$USER\"", numbers);
+    return;
+  }
+  match.cure = fmt::format(
+      "Give the nodes to a group of GPU users, and add the user to it; group {}, which has {} now, "
+      "would give no access or other rights, too. {}",
+      other->node->gid.value_or(0), other->path,
+      vendor == Vendor::nvidia
+          ? "The nvidia module's options NVreg_DeviceFileGID and NVreg_DeviceFileMode=0660 do it."
+          : "A rule of udev does it: KERNEL==\"kfd|renderD*\", GROUP=\"render\", MODE=\"0660\".");
+  match.command = "";
+}
+
 std::vector<Match> node_permission(const Facts& facts) {
   const auto& machine = facts.machine;
   std::vector<Match> matches;
@@ -137,11 +171,10 @@ std::vector<Match> node_permission(const Facts& facts) {
     match.explanation =
         "The nodes exist, and their file permissions refuse this user. " + needed_by(found->nodes);
     match.values.emplace_back("gid", std::to_string(first.gid.value_or(0)));
-    if (ways.vendor == Vendor::nvidia)
-      match.cure =
-          "Add the user to the nodes' group (often video or render), or set the module's "
-          "NVreg_DeviceFileMode back to 0666.";
-    if (in_container(machine)) cure_in_container(match, machine, Ask::node_group);
+    if (in_container(machine))
+      cure_in_container(match, machine, Ask::node_group);
+    else
+      let_user_in(*found, ways.vendor, match);
     explain_refusal(machine, first, match);
     for (const auto& access : found->nodes)
       if (match.evidence.size() < kQuotedNodes)
@@ -261,8 +294,8 @@ std::vector<Cause> access_causes() {
        .severity = Severity::error,
        .title = "This user may not open the GPU's device nodes",
        .explanation = "The nodes exist, and their file permissions refuse this user.",
-       .cure = "Add the user to the nodes' group (often video or render), then log in again.",
-       .command = "usermod -aG video,render \"$USER\"",
+       .cure = "Add the user to the nodes' group, then log in again.",
+       .command = "usermod -aG {gid} \"$USER\"",
        .explains = kClosed,
        .match = node_permission},
       {.id = "cgroup-revoked",

@@ -32,9 +32,6 @@ std::vector<Match> mismatch(const Facts& facts) {
   if (const auto* status = failed_start(nvidia.cuda_start, {803}))
     match.evidence.push_back(evidence(*status));
   const bool starts = nvidia.nvml_start && nvidia.nvml_start->ok();
-  if (!starts)
-    for (const auto& hit : log_hits(facts.machine, {"NVRM: API mismatch: "}))
-      if (match.evidence.size() < 3) match.evidence.push_back(evidence("kernel log", hit.text));
   // Without a driver's word: the versions themselves. A forward-compatible libcuda is meant to
   // differ.
   std::optional<std::string> user;
@@ -49,6 +46,9 @@ std::vector<Match> mismatch(const Facts& facts) {
     match.evidence.push_back(evidence(file.name, "-> " + path));
   }
   if (match.evidence.empty()) return {};
+  if (!starts)  // the driver's own word, which proves nothing alone
+    for (const auto& hit : log_hits(facts.machine, {"NVRM: API mismatch: "}))
+      if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
   if (nvidia.module_version) {
     match.evidence.push_back(evidence("/proc/driver/nvidia/version", *nvidia.module_version));
     if (user)

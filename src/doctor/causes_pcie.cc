@@ -161,24 +161,6 @@ std::vector<Match> lesser(const Facts& facts) {
   return matches;
 }
 
-// "DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr ...", which leaves out the domain;
-// "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:17:00.0 ...", or with the driver's name in
-// front.
-std::optional<PciAddress> refused_by_iommu(std::string_view text) {
-  if (!says_any(text, {"DMAR: [", "AMD-Vi: Event logged [IO_PAGE_FAULT ",
-                       "*: AMD-Vi: Event logged [IO_PAGE_FAULT "}))
-    return std::nullopt;
-  constexpr std::string_view kIntel = "Request device [", kAmd = "[IO_PAGE_FAULT device=";
-  for (const auto before : {kIntel, kAmd}) {
-    const auto at = text.find(before);
-    if (at == text.npos) continue;
-    const auto rest = text.substr(at + before.size());
-    const std::string word(rest.substr(0, rest.find_first_of("] ")));
-    return parse_pci_address(std::ranges::count(word, ':') == 1 ? "0000:" + word : word);
-  }
-  return pci_address_in(text);
-}
-
 std::vector<Match> iommu_faults(const Facts& facts) {
   const auto& machine = facts.machine;
   const auto& lines = machine.kernel_log.lines;

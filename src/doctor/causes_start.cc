@@ -15,11 +15,17 @@
 namespace gpuready::doctor {
 namespace {
 
-// Lines about one function of the bus, newest last.
+// Lines about one function of the bus, newest last; none of another vendor's driver.
 std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address,
                             std::initializer_list<std::string_view> any) {
   auto hits = log_hits(machine, any);
-  std::erase_if(hits, [&](const LogHit& hit) { return hit.pci != address; });
+  const auto* device = pci_device(machine, address);
+  std::erase_if(hits, [&](const LogHit& hit) {
+    const auto message = parse_message(hit.text);
+    const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
+    const bool anothers = vendor && device && *vendor != vendor_of(*device);
+    return hit.pci != address || anothers;
+  });
   return hits;
 }
 

@@ -11,6 +11,7 @@
 #include "doctor/compare.h"
 #include "doctor/facts.h"
 #include "machine/kernel_drivers.h"
+#include "machine/kernel_log.h"
 #include "machine/pci_addresses.h"
 
 namespace gpuready {
@@ -52,15 +53,31 @@ std::optional<std::string> nonempty(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(std::string(text));
 }
 
+// The vendors whose drivers wrote the lines that are quoted.
+std::set<Vendor> writers_of(const Match& match) {
+  std::set<Vendor> vendors;
+  for (const auto& item : match.evidence)
+    if (const auto message = parse_message(item.quote))
+      if (const auto vendor = vendor_of_writer(message->writer)) vendors.insert(*vendor);
+  return vendors;
+}
+
 bool is_backed(const Machine& machine, Backing backing, const Match& match) {
   const auto on_bus = [&](const PciAddress& address) {
     return std::ranges::any_of(
         machine.pci, [&](const PciDevice& device) { return same_slot(device.address, address); });
   };
   const auto runs = [&](const PciAddress& address) { return doctor::runs_now(machine, address); };
+  // A driver says nothing of a machine that has neither it nor a GPU for it.
+  const auto writers = writers_of(match);
+  if (!std::ranges::all_of(writers, [&](Vendor vendor) {
+        return module_loaded(machine, vendor) || doctor::any_gpu(machine, vendor);
+      }))
+    return false;
   switch (backing) {
     case Backing::driven:
       return std::ranges::any_of(doctor::kDrivenVendors, [&](Vendor vendor) {
+        if (!writers.empty() && !writers.contains(vendor)) return false;
         const auto of_vendor = [&](const PciAddress& address) {
           const auto* device = doctor::pci_device(machine, address);
           return device == nullptr || vendor_of(*device) == vendor;

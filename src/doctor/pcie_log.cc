@@ -129,4 +129,21 @@ LinkErrorsByPlace logged_link_errors(const Machine& machine) {
   return all;
 }
 
+std::optional<PciAddress> refused_by_iommu(std::string_view text) {
+  if (!says_any(text, {"DMAR: [", "AMD-Vi: Event logged [IO_PAGE_FAULT ",
+                       "*: AMD-Vi: Event logged [IO_PAGE_FAULT ",
+                       "kernel: arm-smmu-v3 *: event: * client: "}))
+    return std::nullopt;
+  constexpr std::string_view kIntel = "Request device [",
+                             kAmd = "[IO_PAGE_FAULT device=", kArm = " client: ";
+  for (const auto before : {kIntel, kAmd, kArm}) {
+    const auto at = text.find(before);
+    if (at == text.npos) continue;
+    const auto rest = text.substr(at + before.size());
+    const std::string word(rest.substr(0, rest.find_first_of("] ")));
+    return parse_pci_address(std::ranges::count(word, ':') == 1 ? "0000:" + word : word);
+  }
+  return pci_address_in(text);
+}
+
 }  // namespace gpuready::doctor

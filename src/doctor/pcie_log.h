@@ -28,4 +28,10 @@ struct LinkErrors {
 using LinkErrorsByPlace = std::map<std::pair<PciAddress, Gravity>, LinkErrors>;
 LinkErrorsByPlace logged_link_errors(const Machine& machine);
 
+// The device whose access the IOMMU refused.
+// "DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr ...", which leaves out the domain;
+// "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:17:00.0 ...", or with the driver's name in
+// front; "arm-smmu-v3 arm-smmu-v3.1.auto: event: F_TRANSLATION client: 0000:17:00.0 sid: ...".
+std::optional<PciAddress> refused_by_iommu(std::string_view text);
+
 }  // namespace gpuready::doctor

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "base/descriptor_path.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -42,9 +43,17 @@ FileEnd end_of(std::string text, std::size_t most_bytes) {
 }
 
 Result<FileEnd> read_file_end(const std::string& path, std::size_t most_bytes) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const auto open_one = path == "/dev/stdin" ? STDIN_FILENO : descriptor_named_by(path);
+  const Descriptor file(open_one
+                            ? ::fcntl(*open_one, F_DUPFD_CLOEXEC, 0)
+                            : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   struct stat facts{};
   if (!file || fstat(file.get(), &facts) != 0) return fail_errno(path, errno);
+  if (!open_one && !S_ISREG(facts.st_mode))
+    return fail(ErrorKind::unsupported,
+                printable(path) +
+                    ": not a regular file, so it is not read; a pipe or a device is read as "
+                    "standard input, /dev/stdin");
   FileEnd end;
   const std::size_t room = most_bytes + most_bytes / 4;
   end.text.reserve(room + kPieceBytes);  // growing would take three times as much for a moment

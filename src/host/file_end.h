@@ -15,8 +15,9 @@ struct FileEnd {
 
 FileEnd end_of(std::string text, std::size_t most_bytes);
 
-// At most the last `most_bytes`; little more memory is used. A pipe is read to its end, a device
-// for at most 1 GiB (then too_large).
+// At most the last `most_bytes`; little more memory is used. A pipe or a device is read only where
+// the path names an open descriptor (/dev/stdin, /dev/fd/N): a pipe to its end, a device for at
+// most 1 GiB (then too_large).
 Result<FileEnd> read_file_end(const std::string& path, std::size_t most_bytes);
 
 }  // namespace gpuready

@@ -45,13 +45,53 @@ std::size_t caller_length(std::string_view line) {
   return close + 1 < line.size() && line[close + 1] == ' ' ? close + 2 : close + 1;
 }
 
-void append_lines(std::string_view time, std::string_view text, std::string& log) {
-  for (const auto line : lines(text)) {
+// A record's line break is a new line only where the writer names itself again, as drivers do in
+// messages of several lines. Elsewhere it may stand in a name that a user chose.
+void append_record(std::string_view time, std::string_view text, std::string& log) {
+  const auto head = writer_of_message(text);
+  const auto begin_line = [&] {
     log += time;
     log += ' ';
+  };
+  begin_line();
+  bool first = true;
+  for (const auto line : lines(text)) {
+    const bool named = !head.empty() && trim(line).starts_with(head);
+    if (!first && !named) log += ' ';
+    if (!first && named) {
+      log += '\n';
+      begin_line();
+    }
     log += line;
-    log += '\n';
+    first = false;
   }
+  log += '\n';
+}
+
+struct SyslogLine {
+  std::uint64_t priority = 0;
+  std::string_view head, time, text;  // head: all before the text
+};
+
+// "<6>[   12.345678][  T291] text"
+std::optional<SyslogLine> parse_syslog_line(std::string_view line) {
+  SyslogLine out;
+  auto rest = line;
+  if (rest.starts_with('<')) {
+    const auto close = std::min(rest.find('>'), rest.size() - 1);
+    out.priority = parse_uint(rest.substr(1, close - 1)).value_or(0);
+    rest.remove_prefix(close + 1);
+  }
+  const auto close = rest.find(']');
+  if (!rest.starts_with('[') || close == rest.npos) return std::nullopt;
+  out.time = trim(rest.substr(1, close - 1));
+  if (!parse_double(out.time)) return std::nullopt;
+  rest.remove_prefix(close + 1);
+  if (rest.starts_with(' ')) rest.remove_prefix(1);
+  rest.remove_prefix(caller_length(rest));
+  out.text = rest;
+  out.head = line.substr(0, line.size() - rest.size());
+  return out;
 }
 
 // The kernel's own messages have facility 0. What programs write to /dev/kmsg gets another one,
@@ -65,10 +105,12 @@ std::string_view last_time(std::string_view log) {
 }
 
 // Lines with one time are one record, so records of one microsecond get further digits.
-std::string time_of_record(std::uint64_t us, std::string_view log) {
-  const auto time = fmt::format("{}.{:06}", us / 1'000'000, us % 1'000'000);
+std::string unused_time(std::string_view time, std::string_view log) {
+  constexpr std::size_t kDigits = 3;
   const auto last = last_time(log);
-  if (!last.starts_with(time)) return time;
+  const bool used =
+      last == time || (last.starts_with(time) && last.size() == time.size() + kDigits);
+  if (!used) return std::string(time);
   return fmt::format("{}{:03}", time, parse_uint(last.substr(time.size())).value_or(0) + 1);
 }
 
@@ -116,11 +158,22 @@ int read_kmsg(std::string& log) {
 int read_syslog(std::string& log) {
   const int size = klogctl(kSyslogActionSizeBuffer, nullptr, 0);
   if (size < 0) return errno;
-  std::string text(std::min(static_cast<std::size_t>(size), kLogMaxBytes), '\0');
-  const int got = klogctl(kSyslogActionReadAll, text.data(), static_cast<int>(text.size()));
+  std::string text;
+  const auto read_last = [](std::size_t room, std::string& into) {
+    into.resize(std::min(room, kLogMaxBytes));
+    const int got = klogctl(kSyslogActionReadAll, into.data(), static_cast<int>(into.size()));
+    into.resize(static_cast<std::size_t>(std::max(got, 0)));
+    return got;
+  };
+  const int got = read_last(static_cast<std::size_t>(size), text);
   if (got < 0) return errno;
-  text.resize(static_cast<std::size_t>(got));
-  log = kernel_log_from_syslog(text);
+  bool known = true;
+  log = kernel_log_from_syslog(text, [&](std::size_t offset) {
+    const auto next = known ? next_record(text, offset, read_last) : std::nullopt;
+    known = next.has_value();
+    return next.value_or(text.size());
+  });
+  if (!known) return EBUSY;
   return log.empty() && got > 0 ? ENODATA : 0;  // printk.time is off
 }
 
@@ -139,29 +192,73 @@ void append_kmsg_record(std::string_view record, std::string& log) {
   if (text.empty() || !names_its_device(text, rest.substr(end))) return;
   // Kernels before 4.10 give what continues a message as records of their own.
   const bool continues = fields.size() > 3 && fields[3].starts_with('+') && !log.empty();
-  const std::string time(continues ? last_time(log) : time_of_record(*us, log));
-  append_lines(time, unescaped(text), log);
+  const auto own_time = fmt::format("{}.{:06}", *us / 1'000'000, *us % 1'000'000);
+  const std::string time(continues ? last_time(log) : unused_time(own_time, log));
+  append_record(time, unescaped(text), log);
 }
 
-std::string kernel_log_from_syslog(std::string_view text) {
+std::string_view writer_of_message(std::string_view text) {
+  const auto colon = text.find(": ");
+  return colon == text.npos ? std::string_view{} : text.substr(0, colon + 2);
+}
+
+std::string kernel_log_from_syslog(std::string_view text,
+                                   const std::function<std::size_t(std::size_t)>& next_record) {
   std::string log;
-  log.reserve(text.size());
-  for (auto line : lines(text)) {
-    if (line.starts_with('<')) {
-      const auto close = std::min(line.find('>'), line.size() - 1);
-      if (!is_kernels(parse_uint(line.substr(1, close - 1)).value_or(0))) continue;
-      line.remove_prefix(close + 1);
+  std::optional<std::string> record;
+  std::string_view head, time;  // of the record that is being read
+  const auto end_record = [&] {
+    if (record && !record->empty()) append_record(unused_time(time, log), *record, log);
+    record.reset();
+  };
+  std::size_t next = 0;
+  for (const auto line : lines(text)) {
+    const auto parsed = parse_syslog_line(line);
+    if (!parsed) continue;
+    const auto offset = static_cast<std::size_t>(line.data() - text.data());
+    bool begins = parsed->head != head || parse_double(parsed->time).value_or(0) == 0;
+    if (!begins) {
+      if (offset > next) next = next_record(offset);
+      begins = offset == next;
     }
-    const auto close = line.find(']');
-    if (!line.starts_with('[') || close == line.npos) continue;
-    const auto time = trim(line.substr(1, close - 1));
-    if (!parse_double(time)) continue;
-    line.remove_prefix(close + 1);
-    if (line.starts_with(' ')) line.remove_prefix(1);
-    line.remove_prefix(caller_length(line));
-    append_lines(time, line, log);
+    if (!begins) {
+      if (record) record->append(1, '\n').append(parsed->text);
+      continue;
+    }
+    end_record();
+    head = parsed->head;
+    time = parsed->time;
+    if (is_kernels(parsed->priority)) record = parsed->text;
   }
+  end_record();
   return log;
+}
+
+std::optional<std::size_t> next_record(std::string_view text, std::size_t offset,
+                                       const ReadLastRecords& read_last) {
+  constexpr int kMostReads = 20;
+  const auto last_line = text.substr(text.rfind('\n', text.size() - 2) + 1);  // npos + 1 is 0
+  std::string got;
+  // How much of `got` the kernel wrote after the text.
+  const auto since = [&]() -> std::optional<std::size_t> {
+    const auto last = got.rfind(last_line);
+    if (last == got.npos) return std::nullopt;
+    return got.size() - last - last_line.size();
+  };
+  std::size_t added = 0;
+  for (int reads = 0; reads < kMostReads; ++reads) {
+    if (read_last(text.size() - offset + added, got) < 0) return std::nullopt;
+    auto now = since();
+    const auto of_text = now ? got.size() - *now : 0;
+    if (!now) {  // the text's last record has no room, or new ones took it
+      if (read_last(2 * text.size() + added, got) < 0) return std::nullopt;
+      now = since();
+    }
+    if (!now) return std::nullopt;
+    if (*now == added) return text.size() - of_text;
+    added = *now;
+  }
+  return std::nullopt;
 }
 
 Result<std::string> read_kernel_log() {

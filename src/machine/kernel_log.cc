@@ -1,8 +1,10 @@
 #include "machine/kernel_log.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
+#include "host/kernel_log.h"
 #include "machine/sources.h"
 
 namespace gpuready {
@@ -61,7 +63,7 @@ Parsed split_time(std::string_view line) {
   const auto space = line.find(' ');
   if (space == line.npos) return {line, {}, std::nullopt};
   const auto time = line.substr(0, space);
-  if (const auto seconds = parse_double(time)) return {trim(line.substr(space + 1)), time, seconds};
+  if (const auto seconds = parse_double(time)) return {line.substr(space + 1), time, seconds};
   return {line, {}, std::nullopt};
 }
 
@@ -324,6 +326,16 @@ std::optional<LogMessage> parse_message(std::string_view line) {
   return of_writer(line);
 }
 
+std::optional<Vendor> vendor_of_writer(std::string_view writer) {
+  constexpr std::pair<std::string_view, Vendor> kOfVendors[] = {
+      {"NVRM", Vendor::nvidia}, {"nvidia", Vendor::nvidia}, {"nvgpu", Vendor::nvidia},
+      {"amdgpu", Vendor::amd},  {"amdkfd", Vendor::amd},    {"kfd", Vendor::amd},
+      {"radeon", Vendor::amd},  {"i915", Vendor::intel},    {"xe", Vendor::intel}};
+  for (const auto& [name, vendor] : kOfVendors)
+    if (vendor == Vendor::nvidia ? writer.starts_with(name) : writer == name) return vendor;
+  return std::nullopt;
+}
+
 bool begins_record(std::string_view line) {
   return !is_of_process(line) && parse_message(line) && !is_of_netfilter(line);
 }
@@ -400,30 +412,54 @@ std::string kind_of_line(std::string_view text) {
   return kind;
 }
 
+namespace {
+// A name is too short to make a message of its writer and the ", text" that follows the name.
+bool is_rest_of_xid(std::string_view line, std::string_view writer) {
+  return !line.starts_with(writer) || line.size() <= kMostOfName || line.find(", ") < kMostOfName;
+}
+}  // namespace
+
 KernelLogReader::KernelLogReader() : lines_(kKernelLogKeep), xids_(kKernelLogKeep) {}
 
 void KernelLogReader::line(std::string_view line) {
   const auto parsed = split_time(line.substr(0, kLineMax));
+  const auto text = trim(parsed.text);
   // Logs without times say 0 everywhere, and the kernel's own first lines do.
   const bool continues = parsed.time == record_ && parsed.seconds.value_or(0) > 0;
+  if (continues && xid_ && is_rest_of_xid(text, writer_)) {
+    xid_->text += printable(' ' + std::string(text)).substr(0, kLineMax - xid_->text.size());
+    return;
+  }
   if (!continues) {
+    if (xid_) keep(*std::exchange(xid_, std::nullopt));
     record_ = parsed.time;
+    writer_ = writer_of_message(text);
     believed_ = begins_record(parsed.text);
   }
-  if (!believed_ || !is_about_gpus(parsed.text)) return;
-  LogLine kept{printable(parsed.text), parsed.seconds};
-  if (auto xid = parse_xid(kept.text)) {
-    xid->seconds = parsed.seconds;
+  const bool by_writer = !continues || (!writer_.empty() && text.starts_with(writer_));
+  if (!believed_ || !by_writer || !is_about_gpus(text)) return;
+  if (xid_) keep(*std::exchange(xid_, std::nullopt));
+  LogLine kept{printable(text), parsed.seconds};
+  if (parse_xid(kept.text))
+    xid_ = std::move(kept);
+  else
+    keep(std::move(kept));
+}
+
+void KernelLogReader::keep(LogLine line) {
+  if (auto xid = parse_xid(line.text)) {
+    xid->seconds = line.seconds;
     // NVLink 5's events say in their text how grave they are.
     const auto kind = std::to_string(xid->code) + (xid->pci ? xid->pci->text() : "") +
-                      (contains(kept.text, "Nonfatal") ? "n" : "");
+                      (contains(line.text, "Nonfatal") ? "n" : "");
     xids_.add(kind, std::move(*xid));
   }
-  const auto kind = kind_of_line(kept.text);
-  lines_.add(kind, std::move(kept));
+  const auto kind = kind_of_line(line.text);
+  lines_.add(kind, std::move(line));
 }
 
 KernelLog KernelLogReader::take() {
+  if (xid_) keep(*std::exchange(xid_, std::nullopt));
   KernelLog log;
   log.readable = true;
   log.lines = lines_.take();

@@ -25,6 +25,8 @@ struct LogMessage {
 };
 // Nothing where the line does not begin as one of a driver, a bus or the kernel does.
 std::optional<LogMessage> parse_message(std::string_view line);
+// Whose driver it is; nothing for the kernel, buses and what drivers of several vendors share.
+std::optional<Vendor> vendor_of_writer(std::string_view writer);
 // Whether a record that begins with this line is believed, with the lines that follow it.
 bool begins_record(std::string_view line);
 // Whether a line is a message that begins so: "amdgpu: ring * timeout, signaled seq=". "*" is any
@@ -44,13 +46,17 @@ class KernelLogReader {
   KernelLogReader();
   // "<seconds> text", as Host::kernel_log() gives it, oldest first. What follows the first line of
   // a record, at the same time, is believed only if that line is a driver's, the bus's or the
-  // kernel's own.
+  // kernel's own, and only if it begins with the same writer. An Xid has one line: what follows is
+  // the rest of it, behind a line break in the process's name.
   void line(std::string_view line);
   KernelLog take();
 
  private:
-  std::string record_;  // the time of the record that is being read
+  void keep(LogLine line);
+
+  std::string record_, writer_;  // the time and the writer of the record that is being read
   bool believed_ = false;
+  std::optional<LogLine> xid_;  // whose rest may follow
   FirstAndLast<LogLine> lines_;
   FirstAndLast<XidEvent> xids_;
 };

@@ -74,7 +74,11 @@ void check_probe(std::string_view text) {
 void check_log(std::string_view text) {
   std::string log;
   append_kmsg_record(text, log);
-  kernel_log_from_syslog(text);
+  const auto with = [&](std::size_t records) {
+    return kernel_log_from_syslog(text, [&](std::size_t offset) { return offset + records; });
+  };
+  with(0);
+  with(1);
 }
 
 }  // namespace

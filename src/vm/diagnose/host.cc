@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <span>
 
 #include "base/text.h"
 #include "doctor/compare.h"
 #include "doctor/facts.h"
+#include "doctor/pcie_log.h"
 #include "machine/pci_addresses.h"
 #include "vm/diagnose/bar_lines.h"
-#include "vm/diagnose/console_causes.h"
 #include "vm/readiness.h"
 
 namespace gpuready::vm {
@@ -70,31 +68,26 @@ std::optional<std::string> parameter(const HostView& view, std::string_view name
   return found;
 }
 
-// IOMMUs have the address without its domain, too: "device [17:00.0]", "device=17:00.0".
-bool names(std::string_view line, const PciAddress& address) {
-  const auto whole = address.text();
-  for (const std::string_view text : {std::string_view(whole), std::string_view(whole).substr(5)}) {
-    const auto at = line.find(text);
-    if (at == line.npos) continue;
-    constexpr std::string_view kOfAddress = "0123456789abcdefABCDEF:.";
-    const bool begins = at == 0 || kOfAddress.find(line[at - 1]) == kOfAddress.npos;
-    const auto end = at + text.size();
-    const bool ends =
-        end == line.size() || std::isxdigit(static_cast<unsigned char>(line[end])) == 0;
-    if (begins && ends) return true;
-  }
-  return false;
-}
-
-// Lines of the kernel log that fit one of these and name one of the devices.
-HostMatches log_lines(const HostView& view, std::span<const std::string_view> patterns) {
+// The first line of the kernel log about each device that fits one of these (machine/kernel_log.h).
+HostMatches log_lines(const HostView& view, std::initializer_list<std::string_view> patterns) {
+  const auto hits = doctor::log_hits(view.machine, patterns);
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
-    for (const auto& line : view.machine.kernel_log.lines)
-      if (names(line.text, device.function.address) &&
-          std::ranges::any_of(patterns, [&](auto pattern) { return fits(line.text, pattern); }))
-        return doctor::evidence("kernel log", line.text);
+    for (const auto& hit : hits)
+      if (hit.pci == device.function.address) return doctor::evidence("kernel log", hit.text);
     return std::nullopt;
   });
+}
+
+// What is told of a device whose driver runs it now is past.
+HostMatches of_silent_devices(const HostView& view,
+                              std::initializer_list<std::string_view> patterns) {
+  auto matches = log_lines(view, patterns);
+  std::erase_if(matches, [&](const HostMatch& match) {
+    return std::ranges::all_of(match.pci, [&](const PciAddress& address) {
+      return doctor::runs_now(view.machine, address);
+    });
+  });
+  return matches;
 }
 
 HostMatches iommu_off(const HostView& view) {
@@ -207,12 +200,10 @@ HostMatches unsafe_interrupts(const HostView& view) {
 // The log's line stays where they were allowed since.
 HostMatches no_interrupt_remapping(const HostView& view) {
   if (view.settings.unsafe_interrupts.value_or(false)) return {};
-  HostMatch match;
-  for (const auto& line : view.machine.kernel_log.lines)
-    if (contains(line.text, "No interrupt remapping support") && match.evidence.empty())
-      match.evidence.push_back(doctor::evidence("kernel log", line.text));
-  if (match.evidence.empty()) return {};
-  return {match};
+  const auto hits = doctor::log_hits(
+      view.machine, {"vfio_iommu_type1_attach_group: No interrupt remapping support"});
+  if (hits.empty()) return {};
+  return {HostMatch{.evidence = {doctor::evidence("kernel log", hits.front().text)}}};
 }
 
 HostMatches bar_unassigned(const HostView& view) {
@@ -227,7 +218,8 @@ HostMatches bar_unassigned(const HostView& view) {
   // counts.
   std::map<std::pair<PciAddress, int>, const LogLine*> failed;
   for (const auto& line : view.machine.kernel_log.lines) {
-    const auto bar = parse_bar_line(line.text);
+    const auto bar =
+        doctor::says_any(line.text, {"*: BAR "}) ? parse_bar_line(line.text) : std::nullopt;
     if (!bar || std::ranges::find(view.devices, bar->device) == view.devices.end()) continue;
     if (bar->assigned)
       failed.erase({bar->device, bar->bar});
@@ -250,7 +242,14 @@ HostMatches bar_unassigned(const HostView& view) {
 }
 
 HostMatches d3cold_stuck(const HostView& view) {
-  return log_lines(view, console_cause("d3cold-stuck").lines);
+  return of_silent_devices(
+      view, {"*: Unable to change power state from D3* to D0",
+             "*: Unable to change power state from unknown to D0",
+             "*: can't change power state from D3* to D0 (config space inaccessible)",
+             "*: Refused to change power state from D3* to D0",
+             "*: refused to change power state from D3* to D0",
+             "*: Refused to change power state, currently in D3",
+             "*: refused to change power state, currently in D3"});
 }
 
 // Bound to VFIO and asleep without power: set up by hand, since attach forbids it.
@@ -265,16 +264,22 @@ HostMatches d3cold_allowed(const HostView& view) {
 }
 
 HostMatches boot_framebuffer(const HostView& view) {
-  constexpr std::string_view kLines[] = {"can't reserve [mem"};
-  return log_lines(view, kLines);
+  return log_lines(view, {"*: BAR *: can't reserve [mem "});
 }
 
 HostMatches iommu_faults(const HostView& view) {
-  return log_lines(view, console_cause("iommu-fault").lines);
+  return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
+    for (const auto& line : view.machine.kernel_log.lines)
+      if (doctor::refused_by_iommu(line.text) == device.function.address)
+        return doctor::evidence("kernel log", line.text);
+    return std::nullopt;
+  });
 }
 
 HostMatches reset_failed(const HostView& view) {
-  return log_lines(view, console_cause("reset-failed").lines);
+  return of_silent_devices(
+      view, {"*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
+             "*: vfio_bar_restore: reset recovery - restoring BARs"});
 }
 
 HostMatches no_reset(const HostView& view) {

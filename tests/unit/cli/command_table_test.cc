@@ -2,6 +2,9 @@
 // replaces what the same command reads.
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -121,6 +124,42 @@ TEST_F(CommandTable, NoOutputReplacesWhatTheCommandReads) {
           const auto bad = with(at("input"), at(free));
           EXPECT_FALSE(bad) << what << " " << free << ": " << bad->message;
         }
+      }
+  });
+  EXPECT_GT(tried, 100);
+}
+
+// A pipe that nobody writes to, for each file that each command reads.
+TEST_F(CommandTable, NoCommandWaitsForAPipeThatIsNamedAsAFile) {
+  constexpr unsigned kMostSeconds = 5;
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  int tried = 0;
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {
+    for (const Option& option : spec.options)
+      for (const bool others_too : {false, true}) {
+        if (option.files != Files::read || !means_its_value(option)) continue;
+        ++tried;
+        const auto child = ::fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+          for (const int stream : {0, 1, 2}) ::dup2(::open("/dev/null", O_RDWR), stream);
+          ::setenv("HOME", folder_.c_str(), 1);
+          fs::current_path(folder_ / "within");
+          for (const Option& other : spec.options)
+            if (others_too && &other != &option && other.files == Files::read &&
+                is_positional(other))
+              give(other, at("input"));
+          give(option, at("pipe"));
+          ::alarm(kMostSeconds);
+          ::_exit(spec.run());
+        }
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        const std::string what = command + " " + option.name;
+        EXPECT_TRUE(WIFEXITED(status)) << what << ": signal " << WTERMSIG(status);
+        // It prints what is to be written into that folder, and reads nothing.
+        const bool reads = what != "bench adapter --scripts";
+        EXPECT_EQ(WIFEXITED(status) && WEXITSTATUS(status) == 0, !reads) << what;
       }
   });
   EXPECT_GT(tried, 100);

@@ -1,8 +1,10 @@
 // Device nodes of GPUs: one rule for all vendors.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "doctor/diagnose.h"
 #include "machine/gpu_nodes.h"
 #include "machine/gpu_use.h"
@@ -244,6 +246,50 @@ TEST(GpuNodes, MajorsAreThoseOfCharacterDevices) {
   EXPECT_EQ(majors.size(), 3u);
   EXPECT_EQ(majors.find("nvidia-uvm")->second, 507u);
   EXPECT_EQ(majors.find("kfd"), majors.end());
+}
+
+// Of a group with other rights nobody is made a member for a GPU's sake.
+TEST(GpuNodes, TheUserJoinsTheNodesOwnGroupAlone) {
+  struct Case {
+    Card card;
+    std::vector<const char*> nodes;
+    std::vector<std::uint32_t> groups;
+    std::uint32_t mode;
+    const char *command, *cure;
+  };
+  const Case cases[] = {
+      {kAmd,
+       {"/dev/kfd", "/dev/dri/renderD128"},
+       {109, 109},
+       0660,
+       "usermod -aG 109 \"$USER\"",
+       "(109)"},
+      {kAmd,
+       {"/dev/kfd", "/dev/dri/renderD128"},
+       {109, 44},
+       0660,
+       "usermod -aG 44,109 \"$USER\"",
+       "(44,109)"},
+      {kAmd, {"/dev/kfd", "/dev/dri/renderD128"}, {109, 0}, 0660, "", "A rule of udev"},
+      {kXe, {"/dev/dri/renderD128"}, {6}, 0660, "", "group 6, which has /dev/dri/renderD128"},
+      {kXe, {"/dev/dri/renderD128"}, {39}, 0660, "usermod -aG 39 \"$USER\"", "(39)"},
+      {kXe, {"/dev/dri/renderD128"}, {109}, 0600, "", "A rule of udev"},
+      {{Vendor::nvidia, "nvidia"}, {"/dev/nvidiactl"}, {0}, 0660, "", "NVreg_DeviceFileGID"},
+  };
+  for (const auto& one : cases) {
+    auto machine = machine_with({one.card});
+    machine.system.effective_uid = 1000;
+    for (std::size_t i = 0; i < one.nodes.size(); ++i) {
+      add_node(machine, one.nodes[i], "EACCES", contains(one.nodes[i], "dri") ? 0 : -1);
+      machine.nodes.back().gid = one.groups[i];
+      machine.nodes.back().mode = one.mode;
+    }
+    const auto findings = diagnose(machine);
+    const auto found = std::ranges::find(findings, "device-node-permission", &Finding::id);
+    ASSERT_NE(found, findings.end()) << one.cure;
+    EXPECT_EQ(found->command.value_or(""), one.command);
+    EXPECT_TRUE(contains(found->cure.value_or(""), one.cure)) << *found->cure;
+  }
 }
 
 }  // namespace

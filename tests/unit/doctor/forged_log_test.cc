@@ -1,236 +1,28 @@
 // Whatever a user gets into the kernel's log, every machine's diagnosis stays what it is; and a
 // line alone neither clears a fault nor condemns a GPU.
-#include <gtest/gtest.h>
+#include "unit/forged_log.h"
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <random>
-#include <set>
-
-#include "base/json.h"
-#include "base/text.h"
 #include "doctor/diagnose.h"
-#include "host/recording.h"
-#include "machine/inspect.h"
+#include "doctor/facts.h"
+#include "machine/kernel_drivers.h"
 #include "machines.h"
 
 namespace gpuready {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct Named {
-  std::string name;
-  Recording recording;
-};
-
-const std::vector<Named>& machines() {
-  static const std::vector<Named> all = [] {
-    std::vector<Named> out;
-    for (const auto& folder :
-         fs::directory_iterator(std::string(GPUREADY_SOURCE_DIR) + "/tests/machines")) {
-      const auto script = folder.path() / "machine.json";
-      if (!fs::exists(script)) continue;
-      auto recording = load_recording(script.string());
-      if (recording) out.push_back({folder.path().filename().string(), std::move(*recording)});
-    }
-    std::ranges::sort(out, {}, &Named::name);
-    return out;
-  }();
-  return all;
-}
-
-const std::string* log_of(const Recording& recording) {
-  return recording.kernel_log ? std::get_if<std::string>(&*recording.kernel_log) : nullptr;
-}
-
-// What every rule looks for is in the log of some machine.
-const std::vector<std::string>& drivers_lines() {
-  static const std::vector<std::string> all = [] {
-    std::set<std::string> texts;
-    for (const auto& [name, recording] : machines())
-      if (const auto* log = log_of(recording))
-        for (const auto line : lines(*log))
-          if (const auto space = line.find(' '); space != line.npos)
-            texts.emplace(trim(line.substr(space + 1)));
-    return std::vector(texts.begin(), texts.end());
-  }();
-  return all;
-}
-
-// Where the kernel quotes a user. "%l" is text of any length, "%c" a process's name (15
-// characters), "%n" that of a network interface (15 characters without a blank or a colon).
-constexpr std::string_view kWrappers[] = {
-    "tmpfs: Unknown parameter '%l'",
-    "overlayfs: unrecognized mount option \"%l\" or missing value",
-    "%c[4242]: segfault at 0 ip 00005581 sp 00007ffc error 4 in a[5581+1000] likely on CPU 1",
-    "a[4242]: segfault at 0 ip 00005581 sp 00007ffc error 4 in %l[5581+1000]",
-    // Names that look like a driver's, before a file's name of any length.
-    "NVRM: a[4242]: segfault at 0 ip 00005581 sp 00007ffc error 6 in %l[5581+1000]",
-    "amdgpu: a[4242]: segfault at 0 ip 00005581 error 6 in %l[5581+1000] likely on CPU 1",
-    "Lockdown: a[4242] general protection fault ip:401106 sp:7ffe error:0 in %l[401000+1000]",
-    "xe 0000:03:00: [7]: segfault at 0 ip 00005581 error 6 in %l[5581+1000]",
-    "i915: a: page allocation failure: order:0, nodemask=(null),cpuset=%l,mems_allowed=0",
-    "traps: %c[77] trap invalid opcode ip:401106 sp:7ffe error:0 in a[401000+1000]",
-    "audit: type=1326 audit(1.2:3): auid=1000 uid=1000 comm=\"%c\" exe=\"%l\" sig=31",
-    "Out of memory: Killed process 1 (%c) total-vm:1kB, anon-rss:1kB, UID:1000",
-    "oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/%l,task=%c,pid=1,uid=1000",
-    "%c invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
-    "CPU: 3 PID: 1 Comm: %c Not tainted 6.1.0-40-amd64",
-    "%c (4242) used greatest stack depth: 11111 bytes left",
-    "%c: page allocation failure: order:0, mode:0xcc0(GFP_KERNEL)",
-    "process '%l' launched '/bin/x' with NULL argv: empty string added",
-    "ptrace attach of \"%l\"[1] was attempted by \"%l\"[2]",
-    "INFO: task %c:4242 blocked for less than 1 second",
-    "usb 1-1: Product: %l",
-    "input: %l as /devices/virtual/input/input7",
-    "hid-generic 0003:046D:C31C.0001: input,hidraw0: USB HID v1.11 Keyboard [%l] on usb-1",
-    "BTRFS: device label %l devid 1 transid 6 /dev/loop0",
-    "systemd[1]: %l",
-    "job.service[77]: %l",
-    "systemd-modules-load[312]: Failed to insert module '%l': Key was rejected by service",
-    "%n: renamed from eth0",
-    "br0: port 1(%n) entered blocking state",
-    "%n: page allocation failure: order:0",
-    "%lIN=lo OUT= MAC=00:00 SRC=127.0.0.1 DST=127.0.0.1 LEN=60",
-    "amdgpu 0000:03:00.0: amdgpu:  Process %c pid 1 thread %c pid 2",
-};
-
-std::string wrapped(std::string_view wrapper, const std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < wrapper.size(); ++i) {
-    const char kind = wrapper[i] == '%' && i + 1 < wrapper.size() ? wrapper[++i] : '\0';
-    std::string short_text = text.substr(0, 15);
-    if (kind == 'n') std::erase_if(short_text, [](char c) { return c == ' ' || c == ':'; });
-    if (kind == '\0')
-      out += wrapper[i];
-    else
-      out += kind == 'l' ? text : short_text;
-  }
-  return out;
-}
+using test::machines, test::Named, test::log_of, test::with_lines, test::drivers_lines;
 
 Json all_of(const Recording& recording) {
   const auto host = make_recorded_host(recording);
-  Json out = Json::array();
-  const auto add = [&](const auto& self, const Finding& finding) -> void {
-    Json item = {{"id", finding.id},
-                 {"severity", to_string(finding.severity)},
-                 {"title", finding.title},
-                 {"explanation", finding.explanation},
-                 {"cure", finding.cure.value_or("")},
-                 {"gpus", finding.gpus}};
-    for (const auto& evidence : finding.evidence)
-      item["evidence"].push_back(evidence.source + ": " + evidence.quote);
-    out.push_back(std::move(item));
-    for (const auto& inner : finding.explains) self(self, inner);
-  };
-  for (const auto& finding : diagnose(inspect(*host, {.full = true}))) add(add, finding);
-  return out;
+  return test::to_json(diagnose(inspect(*host, {.full = true})));
 }
 
-// Each at a time of its own, from `seconds` on, or all of them behind the first line of one record.
-std::string block(const std::vector<std::string>& texts, double seconds, const std::string& first) {
-  std::string out;
-  if (!first.empty()) out = fmt::format("{:.6f} {}\n", seconds, first);
-  for (const auto& text : texts) {
-    if (first.empty()) seconds += 1e-6;
-    out += fmt::format("{:.6f} {}\n", seconds, text);
-  }
-  return out;
-}
-
-double time_at(std::string_view log, std::size_t at) {
-  return parse_double(log.substr(at, log.find(' ', at) - at)).value_or(0);
-}
-
-// Between two messages: older kernels log the lines of one some microseconds apart.
-std::size_t middle_of(const std::string& log) {
-  std::size_t last = 0, at = 0;
-  constexpr double kOneMessage = 0.001;
-  while (at < log.size() &&
-         (at < log.size() / 2 || time_at(log, at) - time_at(log, last) < kOneMessage)) {
-    last = at;
-    const auto end = log.find('\n', at);
-    at = end == log.npos ? log.size() : end + 1;
-  }
-  return at;
-}
-
-Recording with_lines(Recording recording, const std::array<std::string, 3>& added) {
-  const std::string log = *log_of(recording);
-  const auto middle = middle_of(log);
-  recording.kernel_log =
-      added[0] + log.substr(0, middle) + added[1] + log.substr(middle) + added[2];
-  return recording;
-}
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FORGED_LOG_IS_SLOW
-#endif
-#endif
-#if defined(FORGED_LOG_IS_SLOW) || defined(__aarch64__)  // sanitizers, an emulator
-constexpr std::size_t kStep = 16;                        // of machines
-#else
-constexpr std::size_t kStep = 1;
-#endif
-
-// A third of the lines each at the start, in the middle and at the end of each machine's log;
-// which one is where changes from machine to machine.
-void expect_no_change(const std::vector<std::string>& texts, const std::string& first = {}) {
-  std::array<std::string, 3> blocks;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    std::vector<std::string> part;
-    for (std::size_t k = i; k < texts.size(); k += blocks.size()) part.push_back(texts[k]);
-    blocks[i] = block(part, 77.5 + static_cast<double>(i), first);
-  }
-  for (std::size_t i = 0; i < machines().size(); i += kStep) {
-    const auto& [name, recording] = machines()[i];
-    if (!log_of(recording)) continue;  // nothing of it can be read
-    ASSERT_EQ(all_of(with_lines(recording, blocks)), all_of(recording)) << name;
-    std::ranges::rotate(blocks, blocks.begin() + 1);
-  }
-}
-
-TEST(ForgedLog, DriversLinesThatTheKernelQuotesChangeNoAnswer) {
-  std::vector<std::string> forged;
-  for (const auto& text : drivers_lines())
-    for (const auto wrapper : kWrappers) forged.push_back(wrapped(wrapper, text));
-  ASSERT_GT(forged.size(), 5'000u);
-  expect_no_change(forged);
-}
-
-TEST(ForgedLog, DriversLinesBehindALineBreakChangeNoAnswer) {
-  expect_no_change(drivers_lines(), "tmpfs: Unknown parameter 'x");
-}
-
-// A mapped file's name may hold line breaks.
-TEST(ForgedLog, FilesOfACrashedProgramChangeNoAnswer) {
-  for (const char* name : {"NVRM: a", "amdgpu: a", "i915: a", "xe: a"}) {
-    std::vector<std::string> forged;
-    for (const auto& text : drivers_lines()) forged.push_back(text);
-    const std::string first = std::string(name) + "[4242]: segfault at 0 ip 1 error 6 in x";
-    expect_no_change(forged, first);
-  }
+TEST(ForgedLog, WhatTheKernelQuotesChangesNoAnswer) {
+  test::expect_forged_lines_change_nothing(all_of);
 }
 
 TEST(ForgedLog, PiecesOfDriversLinesChangeNoAnswer) {
-  std::mt19937_64 engine(26);
-  const auto below = [&](std::size_t limit) { return static_cast<std::size_t>(engine() % limit); };
-  const auto& texts = drivers_lines();
-  std::vector<std::string> forged;
-  for (int i = 0; i < 3'000; ++i) {
-    std::string text;
-    for (std::size_t pieces = 1 + below(3); pieces > 0; --pieces) {
-      const auto& from = texts[below(texts.size())];
-      const auto at = below(2) == 0 || from.empty() ? 0 : below(from.size());
-      text += from.substr(at, 1 + below(80));
-    }
-    forged.push_back(wrapped(kWrappers[below(std::size(kWrappers))], text));
-  }
-  expect_no_change(forged);
+  test::expect_pieces_of_lines_change_nothing(all_of);
 }
 
 // The test's own means find a line that does count.
@@ -301,6 +93,40 @@ TEST(LogAlone, CondemnsNoGpuWhoseDriverIsNotLoaded) {
   EXPECT_TRUE(tells_error(machine, "xid-62"));
   machine.nvidia.module_loaded = false;
   EXPECT_FALSE(tells_error(machine, "xid-62"));
+}
+
+std::set<std::string> errors_of(const Machine& machine) {
+  std::set<std::string> ids;
+  for (const auto& finding : diagnose(machine))
+    if (finding.severity == Severity::error) ids.insert(finding.id);
+  return ids;
+}
+
+// All that a driver may say, on machines that have no GPU of its vendor.
+TEST(LogAlone, MakesNoErrorWhereTheGpuIsNot) {
+  const std::pair<Vendor, std::vector<std::string_view>> vendors[] = {
+      {Vendor::nvidia, {"NVRM", "nvidia", "nvgpu", "[drm:nv"}},
+      {Vendor::amd, {"amdgpu", "[drm:amdgpu", "kfd", "radeon"}},
+      {Vendor::intel, {"i915", "xe ", "[drm:xe", "[drm:i915", "[drm:intel"}},
+  };
+  std::size_t tried = 0;
+  for (const auto& [vendor, writers] : vendors) {
+    std::string lines;
+    for (double seconds = 90'000; const auto& text : drivers_lines())
+      if (std::ranges::any_of(writers, [&](auto writer) { return text.starts_with(writer); }))
+        lines += fmt::format("{:.6f} {}\n", seconds += 1, text);
+    for (const auto& [name, recording] : machines()) {
+      if (!log_of(recording)) continue;
+      const auto machine = inspect(*make_recorded_host(recording), {.full = true});
+      if (doctor::any_gpu(machine, vendor) || module_loaded(machine, vendor)) continue;
+      ++tried;
+      const auto told =
+          inspect(*make_recorded_host(with_lines(recording, {"", "", lines})), {.full = true});
+      const auto before = errors_of(machine);
+      for (const auto& id : errors_of(told)) EXPECT_TRUE(before.contains(id)) << name << ": " << id;
+    }
+  }
+  EXPECT_GT(tried, 100u);
 }
 
 TEST(LogAlone, ANameOfAProcessTakesNothingBack) {

@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "host/host.h"
-#include "host/kernel_log.h"
 #include "host/probe_children.h"
 
 namespace gpuready {
@@ -144,70 +143,6 @@ TEST_F(LiveHostTest, KernelLogIsLinesOrAnErrorWithACure) {
   }
   for (const auto line : lines(*log))
     EXPECT_TRUE(parse_double(line.substr(0, line.find(' ')))) << line;
-}
-
-TEST(KernelLog, RendersKmsgRecords) {
-  std::string log;
-  append_kmsg_record("6,339,5140900,-;NVRM: loading\n SUBSYSTEM=pci\n DEVICE=+pci:x\n", log);
-  append_kmsg_record("4,340,5,-,caller=T1;a;b \\xc3\\xa9 \\x5cx41\n", log);
-  append_kmsg_record("6,341,7000001,-;one\\x0atwo\n", log);
-  EXPECT_EQ(log,
-            "5.140900 NVRM: loading\n0.000005 a;b \xc3\xa9 \\x41\n7.000001 one\n7.000001 two\n");
-}
-
-std::string kmsg(std::initializer_list<std::string_view> records) {
-  std::string log;
-  for (const auto record : records) append_kmsg_record(record, log);
-  return log;
-}
-
-// A user's programs reach /dev/kmsg through services, and with any facility but the kernel's.
-TEST(KernelLog, LeavesOutWhatProgramsWrote) {
-  const std::string text = ";NVRM: Xid (PCI:0000:17:00): 62, pid=1\n";
-  for (const int facility : {1, 3, 10, 16, 23})
-    for (int level = 0; level < 8; ++level)
-      EXPECT_EQ(kmsg({std::to_string(facility * 8 + level) + ",1,5,-" + text}), "") << facility;
-  EXPECT_EQ(kmsg({"3,1,5,-" + text}), "0.000005 NVRM: Xid (PCI:0000:17:00): 62, pid=1\n");
-  EXPECT_EQ(kernel_log_from_syslog("<12>[    2.5] NVRM: x\n<30>[    2.6] y\n<7>[    2.7] z\n"),
-            "2.7 z\n");
-}
-
-TEST(KernelLog, ADeviceIsNamedByTheRecordItself) {
-  const std::string head = "3,1,5,-;xe 0000:03:00.0: page allocation failure\n";
-  EXPECT_EQ(kmsg({head}), "") << "a process may be named so";
-  EXPECT_EQ(kmsg({head + " SUBSYSTEM=pci\n DEVICE=+pci:0000:04:00.0\n"}), "");
-  EXPECT_EQ(kmsg({head + " SUBSYSTEM=pci\n DEVICE=+pci:0000:03:00.0\n"}),
-            "0.000005 xe 0000:03:00.0: page allocation failure\n");
-  // NVIDIA's driver names the GPU in its text, and no device.
-  EXPECT_EQ(kmsg({"3,1,5,-;NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0x55:2477)\n"}),
-            "0.000005 NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0x55:2477)\n");
-  EXPECT_EQ(kmsg({"3,1,5,-;xe 0000:03:00.0: a\\x0a DEVICE=+pci:0000:03:00.0\n"}), "")
-      << "text is no dictionary";
-}
-
-// Only lines of one record have one time.
-TEST(KernelLog, RecordsOfOneMicrosecondStayApart) {
-  EXPECT_EQ(kmsg({"6,1,7000001,-;one\\x0atwo\n", "6,2,7000001,-;three\n", "6,3,7000001,-;four\n",
-                  "6,4,7000002,-;five\n"}),
-            "7.000001 one\n7.000001 two\n7.000001001 three\n7.000001002 four\n7.000002 five\n");
-  EXPECT_EQ(kmsg({"6,1,7,c;begun\n", "6,2,9,+; and ended\n"}),
-            "0.000007 begun\n0.000007  and ended\n")
-      << "kernels before 4.10";
-}
-
-TEST(KernelLog, LeavesOutWhatIsNoRecord) {
-  std::string log;
-  for (const char* record : {"", ";", "6,1;text", "6,1,x,-;text", "no semicolon", "6,1,99,-;"})
-    append_kmsg_record(record, log);
-  EXPECT_EQ(log, "");
-}
-
-TEST(KernelLog, RendersSyslogText) {
-  EXPECT_EQ(kernel_log_from_syslog("<6>[   12.345678] NVRM: x\n<4>no time\n<6>[abc] y\n[1.5] z\n"),
-            "12.345678 NVRM: x\n1.5 z\n");
-  EXPECT_EQ(kernel_log_from_syslog("<6>[    2.5][  T291] nvidia: x\n<6>[    2.5][    C1] y\n"
-                                   "<6>[    3.5] [Hardware Error]: z\n<6>[    3.5] [Tea] w\n"),
-            "2.5 nvidia: x\n2.5 y\n3.5 [Hardware Error]: z\n3.5 [Tea] w\n");
 }
 
 class ProbesInChildren : public LiveHostTest {

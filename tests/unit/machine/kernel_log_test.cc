@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "host/kernel_log.h"
 #include "machine/sources.h"
 #include "scripted.h"
 
@@ -123,6 +124,51 @@ TEST(KernelLog, FurtherLinesAreBelievedWithTheirRecord) {
   EXPECT_EQ(log.lines[2].text, "NVRM: installed in this system is not supported by open");
 }
 
+// A driver's message of several lines names its writer in each.
+TEST(KernelLog, AFurtherLineIsItsWritersOwn) {
+  const auto log = parse_kernel_log(
+      "1.5 xe 0000:03:00.0: [drm] Timedout job: seqno=4294967169, in x\n"
+      "1.5 xe: reset done [77]\n"
+      "2.5 NVRM: API mismatch: the client 'a\n"
+      "2.5 amdgpu: b' (pid 5121)\n"
+      "3.5 Loading of module with unavailable key is rejected\n"
+      "3.5 NVRM: Xid (PCI:0000:17:00): 62, pid=1\n");
+  EXPECT_EQ(log.lines.size(), 3u);
+  EXPECT_TRUE(log.xids.empty());
+}
+
+// A name of 15 characters.
+TEST(Xid, ALineBreakInAProcesssNameCutsNothing) {
+  for (const std::string name : {"a\\x0ab", "\\x0a", "\\x0aNVRM: Xid (PCI", "NVRM\\x0aNVRM: Xid",
+                                 "a\\x0aNVRM:", "\\x0a\\x0a\\x0aNVRM: \\x0a", "\\x0aNVRM: a, b, c,",
+                                 "\\x0axe: reset done"}) {
+    for (const char* text : {"2027(21a8)",
+                             "GPU recovery action changed from 0x0 (None) to 0x1 (GPU "
+                             "Reset Required)"}) {
+      std::string record =
+          "3,7,2000000,-;NVRM: Xid (PCI:0000:17:00): 154, pid=7, name=" + name + ", " + text + "\n";
+      std::string log = "1.0 NVRM: loading\n";
+      append_kmsg_record(record, log);
+      append_kmsg_record("3,8,2000000,-;NVRM: GPU 0000:17:00.0: x\n", log);
+      for (const auto& parsed :
+           {parse_kernel_log(log), parse_kernel_log(log + "9.5 usb 1-1: x\n")}) {
+        ASSERT_EQ(parsed.xids.size(), 1u) << name;
+        EXPECT_EQ(parsed.xids[0].code, 154);
+        EXPECT_EQ(parsed.xids[0].pci, (PciAddress{0, 0x17, 0, 0}));
+        EXPECT_TRUE(parsed.xids[0].line.ends_with(text)) << parsed.xids[0].line;
+        EXPECT_EQ(parsed.lines.size(), 3u) << name;
+        EXPECT_EQ(parsed.lines[1].text, parsed.xids[0].line);
+      }
+    }
+  }
+  // A text log, whose times are coarse: each is an event of its own.
+  EXPECT_EQ(parse_kernel_log("2.5 NVRM: Xid (PCI:0000:17:00): 62, pid=7, name=a, b\n"
+                             "2.5 NVRM: Xid (PCI:0000:18:00): 79, pid=7, name=a, b\n"
+                             "2.5 NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.\n")
+                .lines.size(),
+            3u);
+}
+
 TEST(KernelLog, KeepsWhatIsAboutGpus) {
   const auto log = parse_kernel_log(
       "1.500000 usb 1-1: new device\n"
@@ -174,10 +220,10 @@ TEST(KernelLog, AFloodCostsNoLineOfAnotherKind) {
   std::string text = "1.0 NVRM: GPU 0000:17:00.0: RmInitAdapter failed! (0x62:0xffff:2477)\n";
   const auto storm = [&](int from) {
     for (int i = from; i < from + 3700; ++i) {
-      const auto time = std::to_string(i) + ".0 ";
-      text += time + "pcieport 0000:16:01.0: AER: Corrected error received: 0000:17:00.0\n";
+      const auto time = std::to_string(i);
+      text += time + ".0 pcieport 0000:16:01.0: AER: Corrected error received: 0000:17:00.0\n";
       text += time +
-              "nvidia 0000:17:00.0: PCIe Bus Error: severity=Corrected, type=Physical "
+              ".1 nvidia 0000:17:00.0: PCIe Bus Error: severity=Corrected, type=Physical "
               "Layer, (Receiver ID)\n";
     }
   };
