@@ -66,7 +66,7 @@ struct Cause {
   std::string_view title, explanation, cure;
   // Placeholders: {pci} and {index} of the first GPU concerned, {kernel} the running release,
   // {driver} the version of the loaded kernel module, {do:NAME} a task of commands.h, and those of
-  // Match::values. What a machine says enters a command through them alone, because fill_command()
+  // Match::values. What a machine says enters a command through them alone, because add_command()
   // lets nothing through that a shell could take for more than a word. A command whose placeholder
   // cannot be filled is left out.
   std::string_view command;
