@@ -33,7 +33,7 @@ std::string_view view(std::span<const std::uint8_t> bytes) {
 }
 
 // What one write(2) takes. Writes of 8 MiB took up to ten times as long on Linux 6.18
-// (docs/performance.md).
+// (docs/performance-history.md).
 constexpr std::size_t kPieceBytes = 256 * KiB;
 
 struct Content {
