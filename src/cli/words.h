@@ -12,7 +12,7 @@ namespace gpuready::cli {
 // near.
 std::optional<std::string> closest(std::string_view typed, std::span<const std::string> words);
 
-// "90", "90s", "1.5h", "250ms", "2d": seconds. A number alone is in seconds.
+// "90", "90s", "1.5h", "250ms", "2d": seconds. A plain number is in seconds.
 std::optional<double> parse_seconds(std::string_view text);
 
 }  // namespace gpuready::cli
