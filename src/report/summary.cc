@@ -111,7 +111,7 @@ std::string why_no_gpu(const Machine& machine) {
   const auto displays = machine.pci.size();
   std::string text = displays == 0 ? "the PCI bus holds no display controller and no accelerator"
                      : displays == 1
-                         ? "the one display controller or accelerator on the PCI bus is no GPU"
+                         ? "the only display controller or accelerator on the PCI bus is not a GPU"
                          : fmt::format(
                                "none of the {} display controllers and accelerators on the "
                                "PCI bus is a GPU",
@@ -159,7 +159,7 @@ Summary summarize(const Report& report) {
   const bool told = std::any_of(report.notes.begin(), report.notes.end(), says_no_gpu);
   if (!real && machine.fakes.empty() && !told && summary.errors == 0 && !why_bus_unread(machine))
     summary.no_gpu = fmt::format("No GPU in this machine: {}.", why_no_gpu(machine));
-  // A host that passed is no GPU that is ready: nothing green then.
+  // A host that passed is not a ready GPU: nothing green then.
   summary.tone = report.exit == Exit::ok && !real ? Tone::neutral : tone_of(report.exit);
   return summary;
 }

@@ -196,7 +196,7 @@ GPUREADY_DEVICE void verify_pattern(const MemoryPassParams& p) {
         }
         if constexpr (kInvert) {
           // A good word's complement is what is to be written; only where one is bad is it made
-          // anew.
+          // again.
           if (differing != 0) {
 #pragma unroll
             for (unsigned k = 0; k < kUnroll; ++k) {

@@ -212,8 +212,7 @@ TEST_F(BenchHistoryFiles, ADamagedIndexIsToldWithItsCure) {
     std::ofstream(folder_ + "/history.sqlite", std::ios::binary) << damage;
     const auto read = history();
     ASSERT_FALSE(read);
-    EXPECT_TRUE(contains(read.error().message, "Delete it: it is made anew"))
-        << read.error().message;
+    EXPECT_TRUE(contains(read.error().message, "Delete it: it is rebuilt")) << read.error().message;
   }
   EXPECT_FALSE(history());
 }
