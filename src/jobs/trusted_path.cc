@@ -191,7 +191,7 @@ Result<void> check_own(const struct stat& facts, const std::string& path) {
   if (!is_trusted(facts.st_uid))
     return fail(ErrorKind::no_permission,
                 shown + " belongs to another user (" + owner_and_mode(facts) + "), so user " + us +
-                    " does not believe it. Name another folder; or, if you trust all that is in "
+                    " does not trust it. Name another folder; or, if you trust everything in "
                     "it: chown -R " +
                     us + " " + shown);
   return fail(ErrorKind::no_permission, shown + ": other users may write there (" +

@@ -233,7 +233,7 @@ TEST_F(BenchHistoryFiles, TheIndexIsWrittenWholeOrNotAtAll) {
     if (read->notes.empty()) {
       EXPECT_EQ(again->added, 0u);
     } else {
-      EXPECT_TRUE(contains(read->notes[0], "is not kept")) << read->notes[0];
+      EXPECT_TRUE(contains(read->notes[0], "is not stored")) << read->notes[0];
     }
     EXPECT_EQ(again->runs, 1u);
     if (storage.calls() < at) break;
