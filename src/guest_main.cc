@@ -29,8 +29,8 @@ constexpr const char* kUsage =
     "nodes    makes the device nodes of the loaded driver in ROOT/dev\n"
     "check    runs `gpuready check --level quick` in the root, if it is there\n"
     "As process 1 it is a guest's init; docs/vm-drivers.md says what it reads.\n"
-    "LIST: of compute, utility, graphics, video; all without it.\n"
-    "Exit codes: 0 done; 1 a step failed; 2 wrong usage, or something stands in the way.\n";
+    "LIST: of compute, utility, graphics, video (default: all).\n"
+    "Exit codes: 0 done; 1 a step failed; 2 wrong usage, or a file is in the way.\n";
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "gpuready-guest: %s\n%s", what.c_str(), kUsage);

@@ -52,7 +52,7 @@ struct PoolStats {
   std::uint64_t waits = 0;              // streams that were synchronized for a block
 };
 
-// Where a call stands in the source, as std::source_location, which clang 15 has not.
+// The source location of a call, as std::source_location, which clang 15 lacks.
 struct CallSite {
   const char* file = "";
   const char* function = "";
@@ -64,7 +64,7 @@ struct CallSite {
   }
 };
 
-// A block that nobody gave back.
+// A block that was never given back.
 struct PoolLeak {
   std::uint64_t address = 0;  // of the device
   std::uint64_t bytes = 0;    // as asked for
@@ -83,7 +83,7 @@ class CudaBlock {
 
   void* address() const;      // null: no block
   std::size_t bytes() const;  // as asked for
-  // Work on another stream uses the block too: once it is given back, nobody gets it before that
+  // Work on another stream uses the block too: once it is given back, it is not reused before that
   // stream was synchronized.
   void used_on(void* stream);
   void reset();  // gives it back now

@@ -29,7 +29,7 @@ struct Finding {
   std::string title;                   // one line, names what is wrong
   std::string explanation;             // one or two sentences
   std::vector<int> gpus;               // indices into Machine::gpus; empty: the whole machine
-  std::vector<PciAddress> pci;         // addresses concerned, also of devices that are no Gpu
+  std::vector<PciAddress> pci;         // addresses concerned, also of devices that are not a Gpu
   std::vector<Evidence> evidence;      // never empty
   std::optional<std::string> cure;     // what to do, one sentence
   std::optional<std::string> command;  // the cure as a command, where there is one

@@ -8,8 +8,8 @@
 // inspects the machine itself.
 //
 // GPUREADY_FAKE and BITNET_GPU_FAKE claim backends (docs/fakes-and-variables.md); they are read
-// anew by every call. What is claimed says so (`faked`) and is no device: list_cuda_devices() never
-// lists a fake.
+// again by every call. A fake is marked (`faked`) and not a device: list_cuda_devices() never
+// lists it.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct GpuInfo {
   bool metal = false;
   bool rocm = false;  // the kernel driver has a GPU, and ROCm is installed
   std::optional<std::string> rocm_version;
-  bool vulkan = false;  // a device that is no CPU
+  bool vulkan = false;  // a device other than a CPU
   std::optional<std::string> vulkan_version;
   bool opengl = false;  // a GPU with a driver, and a GL or EGL library
   bool wgpu = false;    // WebGPU runs on Vulkan and Metal; a fake of any backend claims it as well
@@ -47,7 +47,7 @@ struct GpuInfo {
 
 // The inspection that all calls share, the drivers included.
 Result<std::shared_ptr<const Machine>> inspect_machine();
-// Forgets it: the next call that needs the machine inspects it anew.
+// Discards it: the next call that needs the machine inspects it again.
 void refresh();
 
 // Whether any backend is available. Takes milliseconds and starts no driver where files decide: no

@@ -58,7 +58,7 @@ typedef struct gpuready_launch_params {
 /* The ABI's version: compare with GPUREADY_ABI_VERSION. */
 GPUREADY_API int32_t gpuready_abi_version(void);
 
-/* Forgets the inspection: the next call that needs the machine inspects it anew. */
+/* Discards the inspection: the next call that needs the machine inspects it again. */
 GPUREADY_API void gpuready_refresh(void);
 
 /* 1 when any backend is available, else 0. Takes milliseconds and starts no driver where files

@@ -153,7 +153,7 @@ struct ApiStatus {
 struct Gpu {
   int index = 0;  // order in this report: by PCI address
   Vendor vendor = Vendor::other;
-  std::optional<PciAddress> pci;    // absent for Apple, Jetson, WSL2 where none is told
+  std::optional<PciAddress> pci;    // absent for Apple, Jetson, WSL2 if none is reported
   std::string name;                 // best known
   std::string name_source;          // "nvml", "procfs", "cuda", "pci.ids", "kfd", "vulkan", ...
   std::optional<std::string> uuid;  // "GPU-...", AMD's unique_id, Vulkan's device UUID
@@ -240,7 +240,7 @@ struct VulkanDevice {
   std::optional<std::string> driver_name, driver_version, api_version;
   std::optional<std::uint64_t> memory_bytes;
   std::uint32_t vendor_id = 0, device_id = 0;
-  bool software() const { return type == "cpu"; }  // llvmpipe and its like are no GPU
+  bool software() const { return type == "cpu"; }  // llvmpipe and the like are not GPUs
 };
 struct VulkanState {
   std::optional<std::string> outcome;  // a ProbeOutcome's name; absent: not asked
@@ -313,7 +313,7 @@ struct SystemState {
 struct LogLine {
   std::string text;               // without the time
   std::optional<double> seconds;  // since boot
-  std::size_t left_out = 0;       // lines that differ in numbers alone, left out before this one
+  std::size_t left_out = 0;       // lines that differ only in numbers, left out before this one
 };
 struct XidEvent {
   int code = 0;

@@ -52,7 +52,7 @@ struct Error {
   int code = 0;         // errno or the vendor's error number; 0 when there is none
 };
 
-// A value, or the Error that stands in its place. It is std::expected<T, Error> for programs in
+// A value, or an Error in its place. It is std::expected<T, Error> for programs in
 // C++20, has its names, and takes a std::unexpected<Error>.
 template <class T>
 class Result;

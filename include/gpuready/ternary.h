@@ -178,8 +178,8 @@ enum class Contents { check, trust };
 // Where packed weights live. Further kinds of device pack the same Codes behind the same handle.
 enum class Place { cpu };
 
-// One scale a row (`group` 0), or one for each `group` weights of a row: 32, 64, 128 or 256, of
-// which a row's last group may have fewer. Row-major: rows x ceil(cols / group).
+// One scale a row (`group` 0), or one for each `group` weights of a row: 32, 64, 128 or 256;
+// a row's last group may have fewer. Row-major: rows x ceil(cols / group).
 struct RowScales {
   FloatView values;
   std::int64_t group = 0;
@@ -211,9 +211,9 @@ class PackedWeights {
   // Weights in a saved form (a mapped file, say), without a copy of them. `saved` begins at a
   // multiple of 64 and is not written to while any copy of the weights lives, which keep `keeper`;
   // without one the caller keeps it. Contents::check reads all once, so that no file can hold other
-  // weights than -1, 0 and +1 or sums that are not theirs; Contents::trust reads the header, sums
-  // and scales alone. Errors: bad_input for what is no saved form or of another version, truncated,
-  // wrong_size, bad_code, not_finite.
+  // weights than -1, 0 and +1 or sums that are not theirs; Contents::trust reads only the header,
+  // sums and scales. Errors: bad_input for another format or version, truncated, wrong_size,
+  // bad_code, not_finite.
   static Result<PackedWeights> view(std::span<const std::byte> saved,
                                     std::shared_ptr<const void> keeper = nullptr,
                                     Contents contents = Contents::check, unsigned threads = 0);
@@ -221,12 +221,12 @@ class PackedWeights {
   Shape shape() const;
   Form form() const;
   Place place() const { return Place::cpu; }
-  std::size_t bytes() const;                  // of the packed weights alone
+  std::size_t bytes() const;                  // of only the packed weights
   std::int64_t scale_group() const;           // weights that share a scale; 0: a row
   std::span<const float> row_scales() const;  // `rows` of them; none where there are groups
   // Row-major, `rows` times the groups of a row; none where there are none.
   std::vector<float> group_scales() const;
-  // What was packed, with a scale a row, or for so many weights as divide a row and a group.
+  // What was packed, with a scale a row, or for each run of weights that divides a row and a group.
   Codes unpack() const;
 
   const detail::CpuWeights& cpu() const { return *cpu_; }
@@ -270,8 +270,8 @@ struct TierStatus {
   bool available = false;
   std::string reason;  // why not
 };
-// All tiers, also those of other architectures. Asks for no permission: a CPU that has AMX is told
-// as available, and what the kernel says is learned when an engine takes that tier.
+// All tiers, also those of other architectures. Asks for no permission: a CPU that has AMX is
+// listed as available, and the kernel's answer is known when an engine takes that tier.
 std::vector<TierStatus> tiers();
 
 // Threads of the caller's, in place of the engine's own.
@@ -305,7 +305,7 @@ struct EngineOptions {
 // Multiplies on the CPU. Its threads persist, as many of them work on a call as help it, and none
 // spins for longer than 50 us after it. Any thread may call; calls on one engine are made one
 // after the other. In a process that was forked later the engine has lost its threads, and each
-// call works on its caller's thread alone.
+// call works only on its caller's thread.
 class CpuEngine {
  public:
   static Result<CpuEngine> create(const EngineOptions& options = {});

@@ -7,7 +7,8 @@
  * and enums whose value does not exist are refused.
  *
  * Weights are N x K (rows x cols), activations M x K, products M x N, all row-major. Formats are
- * named as in docs/ternary.md: "tq2_0", "i2_s-x86"; "I2_S" alone is ambiguous, and told so. */
+ * named as in docs/ternary.md: "tq2_0", "i2_s-x86"; "I2_S" by itself is ambiguous, which is an
+ * error. */
 #ifndef GPUREADY_TERNARY_C_H
 #define GPUREADY_TERNARY_C_H
 
@@ -44,9 +45,9 @@ typedef struct gpuready_ternary_options {
   int32_t force_cpu_fallback; /* the same */
   uint64_t memory_limit_bytes, expected_bytes;
   uint32_t threads; /* of the CPU's part */
-  /* After so many errors in a row the device is left alone: 0 is 3, -1 is never. */
+  /* Number of consecutive errors after which the device is not used: 0 is 3, -1 is never. */
   int32_t breaker_errors;
-  /* Until so many calls went to the CPU, or so much time has passed: 0 is 1000 and 30000. */
+  /* Calls on the CPU, or time, after which it is tried again: 0 is 1000 and 30000. */
   uint64_t breaker_retry_calls, breaker_cool_down_ms;
   const char* tier; /* of the CPU's part: "scalar", "avx2", ...; null: the best */
   /* Threads of the caller's for the CPU's part, in place of the library's own; null: none. Calls
@@ -125,7 +126,7 @@ GPUREADY_API gpuready_status gpuready_ternary_weights_from_bytes(
     const void* bytes, size_t byte_count, const float* scales, size_t scale_count,
     gpuready_ternary_weights** weights);
 /* Loads rows x cols codes of -1, 0 and +1 with scales of a type: one a row where `group` is 0, else
- * one for each `group` (32, 64, 128 or 256) weights of a row, of which the last may be fewer,
+ * one for each `group` (32, 64, 128 or 256) weights of a row, the last may have fewer,
  * row-major. Weights with scales by group, also those of files, have no
  * gpuready_ternary_multiply_i32(). */
 GPUREADY_API gpuready_status gpuready_ternary_weights_from_codes(
@@ -181,7 +182,7 @@ typedef enum gpuready_ternary_form {
   GPUREADY_TERNARY_THREE_TRITS = 1 /* smaller; docs/ternary.md says where it is quicker */
 } gpuready_ternary_form;
 
-/* Here and below `threads` work, for the call alone; 0: as many as this process has CPUs. The bytes
+/* Here and below `threads` work, only for the call; 0: as many as this process has CPUs. The bytes
  * do not depend on their number. */
 /* From bytes of a format, of any alignment; `scales` where the format keeps them beside. */
 GPUREADY_API gpuready_status gpuready_ternary_pack(const char* format, int64_t rows, int64_t cols,
@@ -205,7 +206,7 @@ GPUREADY_API gpuready_status gpuready_ternary_packed_save(const gpuready_ternary
 /* Weights in a saved form, without a copy: `saved` begins at a multiple of 64 (a mapped file does)
  * and stays as it is until the handle, and all that was made of it but what is on a GPU, is
  * destroyed. With `trust` 0 all of it is read once and checked, so that any file may be given; with
- * 1 the header, sums and scales alone. */
+ * 1 only the header, sums and scales. */
 GPUREADY_API gpuready_status gpuready_ternary_packed_view(const void* saved, size_t saved_bytes,
                                                           int32_t trust, uint32_t threads,
                                                           gpuready_ternary_packed** packed);

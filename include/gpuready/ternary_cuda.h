@@ -121,7 +121,7 @@ class CudaEngine {
   Result<CudaWeights> load(std::span<const PackedWeights> stacked) const;
   Result<CudaActivations> make_activations(std::int64_t rows, std::int64_t cols) const;
 
-  // What a product of so many rows needs beside its operands; 0 for most shapes. It begins at a
+  // What a product of this many rows needs beside its operands; 0 for most shapes. It begins at a
   // multiple of 16, and its content means nothing between products, so that one serves all of a
   // stream.
   Result<std::size_t> workspace_bytes(Shape weights, std::int64_t rows) const;
@@ -130,7 +130,7 @@ class CudaEngine {
   // "int8-wgmma"
   Result<std::string_view> kernel_for(Shape weights, std::int64_t rows) const;
 
-  // As Activations::quantise(). A row with NaN or infinity is told by check() alone; its products
+  // As Activations::quantise(). Only check() reports a row with NaN or infinity; its products
   // are NaN in f32 and bf16, and 0 in int32. A step times a scale beyond f32 gives infinity.
   Result<void> quantise(CudaStream stream, const CudaValues& values, const CudaActivations& into,
                         std::int64_t rows) const;
@@ -138,14 +138,14 @@ class CudaEngine {
   Result<void> multiply(CudaStream stream, const CudaWeights& weights,
                         const CudaActivations& activations, std::int64_t rows,
                         const CudaTarget& out, const CudaMemory& workspace = {}) const;
-  // quantise() and multiply(), by one kernel where that is quicker; what `room` holds afterwards is
-  // no one's to use.
+  // quantise() and multiply(), by one kernel where that is quicker; the content of `room`
+  // afterwards is undefined.
   Result<void> multiply(CudaStream stream, const CudaWeights& weights, const CudaValues& values,
                         const CudaActivations& room, std::int64_t rows, const CudaTarget& out,
                         const CudaMemory& workspace = {}) const;
   // Rows of activations that are sorted by expert: the first groups[0].rows meet groups[0].weights,
   // and so on. All weights have one shape. `room` holds the largest group; the workspace suffices
-  // for each. A launch or two a group that has rows; check() then knows of the last one alone.
+  // for each. A launch or two a group that has rows; check() then knows only the last one.
   Result<void> multiply_grouped(CudaStream stream, std::span<const CudaGroup> groups,
                                 const CudaValues& values, const CudaActivations& room,
                                 const CudaTarget& out, const CudaMemory& workspace = {}) const;

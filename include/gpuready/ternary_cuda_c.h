@@ -69,7 +69,7 @@ GPUREADY_API gpuready_status gpuready_ternary_cuda_multiply(
     gpuready_ternary_cuda* engine, void* stream, const gpuready_ternary_cuda_weights* weights,
     const gpuready_ternary_cuda_activations* activations, int64_t m, void* out,
     gpuready_ternary_output out_type, size_t out_bytes, void* workspace, size_t workspace_bytes);
-/* Both, by one kernel where that is quicker; what `room` holds afterwards is no one's to use. */
+/* Both, by one kernel where that is quicker; the content of `room` afterwards is undefined. */
 GPUREADY_API gpuready_status gpuready_ternary_cuda_multiply_values(
     gpuready_ternary_cuda* engine, void* stream, const gpuready_ternary_cuda_weights* weights,
     const void* values, gpuready_ternary_type type, size_t bytes,

@@ -52,8 +52,8 @@ struct Target {
 Result<Target> parse_target(std::string_view text);
 std::string to_string(const Target& target);
 
-// After this many errors in a row the device is left alone, and is tried again (with one call) when
-// that many calls went to the CPU instead or that much time has passed.
+// After this many consecutive errors the device is not used, and is tried again (with one call)
+// when that many calls went to the CPU instead or that much time has passed.
 struct BreakerOptions {
   unsigned errors = 3;  // 0: the device is tried for every call
   std::uint64_t retry_calls = 1000;

@@ -56,8 +56,8 @@ class GgufFile {
   // What is wrong but leaves the rest readable: tensors that overlap or are not aligned.
   const std::vector<std::string>& problems() const;
 
-  // The tensor's weights, packed. Errors: not_found for an index that is none, ambiguous_format
-  // where its type stands for several layouts and none is named, not_ternary for other types, and
+  // The tensor's weights, packed. Errors: not_found for an invalid index, ambiguous_format
+  // if its type has several layouts and none is named, not_ternary for other types, and
   // those of PackedWeights::pack().
   Result<PackedWeights> pack(std::size_t index, std::optional<FormatId> layout = std::nullopt,
                              Form form = Form::two_bit, unsigned threads = 0) const;

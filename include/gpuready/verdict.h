@@ -84,8 +84,8 @@ struct Verdict {
   std::vector<Digest> digests;
   std::optional<double> started_ms;  // since the run began; absent: it did not run
   double duration_ms = 0;
-  // The class of the fault that was injected on purpose: then the result is no statement on the
-  // device.
+  // The class of the fault that was injected on purpose: then the result says nothing about
+  // the device.
   std::optional<std::string> injected_fault;
 };
 

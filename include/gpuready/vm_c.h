@@ -3,13 +3,13 @@
  *
  * Each gives a JSON document in the form of schema/vm-devices, vm-operation or vm-status, which
  * gpuready_free() frees; its `exit_code` says how it ended, as the command's does, and GPUREADY_OK
- * says only that there is a document: one that was refused gives one, too, and what stands in it is
- * why. `devices` is PCI addresses, separated by commas or spaces: "0000:17:00.0,0000:65:00.0".
- * `name` is what the devices are for: letters, digits and . _ - : alone.
+ * says only that there is a document: a refused operation gives one, too, which contains
+ * the reason. `devices` is PCI addresses, separated by commas or spaces:
+ * "0000:17:00.0,0000:65:00.0". `name` is what the devices are for: only letters, digits and . _ - :
  *
  * attach, detach and recover are for root, and whoever may call them is as good as root
  * (docs/security.md). They wait for drivers (60 s at most for each) and for tests of memory
- * (minutes); one at a time works on a machine, and GPUREADY_BUSY is told to the others. */
+ * (minutes); one at a time works on a machine, and the others get GPUREADY_BUSY. */
 #ifndef GPUREADY_VM_C_H
 #define GPUREADY_VM_C_H
 

@@ -14,7 +14,7 @@ enum class CudaErrorClass {
   busy,          // the GPU is there but may not be used now
   unavailable,   // the driver or GPU could not be started
   refused,       // the driver refused the code: image, PTX version, compiler
-  cannot_load,   // it loads no code because it was told not to
+  cannot_load,   // it loads no code because it is configured not to
   memory_fault,  // the GPU reported that its memory or a link corrupted data
   device_fault,  // a kernel ended in an error
   timed_out,

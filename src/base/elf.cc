@@ -66,20 +66,20 @@ class Reader {
     if (header.e_shentsize != sizeof(Elf64_Shdr))
       return bad("its section headers have an odd size");
     const auto first = read<Elf64_Shdr>(bytes_, header.e_shoff);
-    if (!first) return bad("its section headers lie outside the file");
-    // Large counts stand in the first header.
+    if (!first) return bad("its section headers are outside the file");
+    // Large counts are in the first header.
     const std::uint64_t count = header.e_shnum != 0 ? header.e_shnum : first->sh_size;
     const std::uint64_t names =
         header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : first->sh_link;
     if (count > kMaxSections || !slice(bytes_, header.e_shoff, count * sizeof(Elf64_Shdr)))
-      return bad("its section headers lie outside the file");
+      return bad("its section headers are outside the file");
     const auto at = [&](std::uint64_t index) {
       return *read<Elf64_Shdr>(bytes_, header.e_shoff + index * sizeof(Elf64_Shdr));
     };
     Bytes strings;
     if (names != SHN_UNDEF && names < count) {
       const auto found = slice(bytes_, at(names).sh_offset, at(names).sh_size);
-      if (!found) return bad("its section names lie outside the file");
+      if (!found) return bad("its section names are outside the file");
       strings = *found;
     }
     for (std::uint64_t index = 1; index < count; ++index) {
@@ -87,7 +87,7 @@ class Reader {
       const auto content = section.sh_type == SHT_NOBITS
                                ? Bytes{}
                                : slice(bytes_, section.sh_offset, section.sh_size);
-      if (!content) return bad("a section lies outside the file");
+      if (!content) return bad("a section is outside the file");
       file_.sections.push_back(
           {text_at(strings, section.sh_name).value_or(""), section.sh_type, *content});
     }
@@ -98,7 +98,7 @@ class Reader {
     if (header.e_phoff == 0 || header.e_phnum == 0) return {};
     if (header.e_phentsize != sizeof(Elf64_Phdr) ||
         !slice(bytes_, header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)))
-      return bad("its program headers lie outside the file");
+      return bad("its program headers are outside the file");
     std::optional<Segment> dynamic;
     for (std::uint64_t index = 0; index < header.e_phnum; ++index) {
       const auto segment = *read<Elf64_Phdr>(bytes_, header.e_phoff + index * sizeof(Elf64_Phdr));
@@ -107,7 +107,7 @@ class Reader {
       if (segment.p_type == PT_DYNAMIC) dynamic = here;
       if (segment.p_type != PT_INTERP) continue;
       const auto text = slice(bytes_, segment.p_offset, segment.p_filesz);
-      if (!text) return bad("its loader's name lies outside the file");
+      if (!text) return bad("its loader's name is outside the file");
       file_.interpreter = text_at(*text, 0).value_or("");
     }
     return dynamic ? read_dynamic(*dynamic) : Result<void>();
@@ -125,7 +125,7 @@ class Reader {
   Result<void> read_dynamic(const Segment& dynamic) {
     const auto table = slice(bytes_, dynamic.offset, dynamic.size);
     if (!table || dynamic.size / sizeof(Elf64_Dyn) > kMaxDynamic)
-      return bad("its dynamic section lies outside the file");
+      return bad("its dynamic section is outside the file");
     std::vector<Elf64_Dyn> entries;
     std::optional<Bytes> strings;
     for (std::size_t at = 0; const auto entry = read<Elf64_Dyn>(*table, at); at += sizeof *entry) {
@@ -139,7 +139,7 @@ class Reader {
           entry.d_tag != DT_RUNPATH)
         continue;
       const auto text = strings ? text_at(*strings, entry.d_un.d_val) : std::nullopt;
-      if (!text) return bad("a name in its dynamic section lies outside the file");
+      if (!text) return bad("a name in its dynamic section is outside the file");
       if (entry.d_tag == DT_SONAME) file_.soname = *text;
       if (entry.d_tag == DT_NEEDED) file_.needed.push_back(*text);
       if (entry.d_tag == DT_RUNPATH) file_.run_path = *text;

@@ -32,7 +32,7 @@ struct ElfFile {
   const ElfSection* section(std::string_view name) const;  // the first of this name
 };
 
-// Error (bad_input) for what is no such file, or leads out of it. `name` is how errors call it.
+// Error (bad_input) for what is not such a file, or leads out of it. `name` is how errors call it.
 Result<ElfFile> parse_elf(std::span<const std::uint8_t> bytes, std::string_view name);
 
 // Whether the bytes begin as those of any ELF file do, of 32 bits or big endian too.

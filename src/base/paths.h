@@ -1,4 +1,4 @@
-// Parts of a path, by text alone.
+// Parts of a path, only by text.
 #pragma once
 
 #include <string>

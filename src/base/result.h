@@ -18,7 +18,7 @@ std::unexpected<Error> fail_errno(std::string_view what, int error_number);
 
 }  // namespace gpuready
 
-// The value of a Result, or a return of its error from the function that it stands in:
+// The value of a Result, or a return of its error from the enclosing function:
 //   const auto text = TRY(host.read_file(path));
 // A statement expression, which g++ and clang both have.
 #define TRY(expression) GPUREADY_TRY_NAMED(expression, __COUNTER__)

@@ -1,5 +1,5 @@
 // A stack's process, and the one of ours around it: that one ends all that the stack has started,
-// also what left its session, and tells afterwards what it cannot tell of itself.
+// also what left its session, and reports afterwards what the child cannot report about itself.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ std::string name_of_all() {
   return name;
 }
 
-// Where nobody else has put anything, and nobody else can; an error says who could.
+// Where no one else has put anything, and no one else can; an error says who could.
 Result<void> make_ours(const std::string& path, Storage& storage) {
   const auto made = storage.make_folder(path, 0700);
   if (!made && made.error().code != EEXIST) return made;

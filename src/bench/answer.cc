@@ -36,7 +36,7 @@ Result<Json> last_object(std::string_view out) {
   if (text.empty()) return fail(ErrorKind::bad_input, "it wrote no answer");
   if (text.back() != '}')
     return fail(ErrorKind::bad_input,
-                "what it wrote last is no JSON object: " +
+                "its last output is not a JSON object: " +
                     short_text(text.substr(text.size() - std::min<std::size_t>(text.size(), 200))));
   // From the last line that begins with a brace backwards; at last the first brace of the last
   // line, which may follow an unfinished one.
@@ -54,10 +54,10 @@ Result<Json> last_object(std::string_view out) {
     if (start == text.npos) continue;
     auto doc = parse_json(text.substr(start), "its answer", 64u << 20);
     if (doc && doc->is_object()) return doc;
-    if (why.empty()) why = doc ? "it is no object" : doc.error().message;
+    if (why.empty()) why = doc ? "it is not an object" : doc.error().message;
   }
   return fail(ErrorKind::bad_input,
-              why.empty() ? "what it wrote last is no JSON object" : short_text(why));
+              why.empty() ? "its last output is not a JSON object" : short_text(why));
 }
 
 // Times in milliseconds as nanoseconds; nothing for what no time can be.
@@ -72,10 +72,10 @@ std::optional<std::string> read_times(const Json& doc, const char* key, double s
   const Json& list = member(doc, key);
   if (list.is_null()) return std::nullopt;
   if (!list.is_array() || list.size() > kMostSamples)
-    return fmt::format("{} is no list of at most {} numbers", key, kMostSamples);
+    return fmt::format("{} is not a list of at most {} numbers", key, kMostSamples);
   for (const Json& item : list) {
     if (!item.is_number() || !std::isfinite(item.get<double>()) || item.get<double>() <= 0)
-      return fmt::format("{} holds something that is no time: {}", key,
+      return fmt::format("{} contains an invalid time: {}", key,
                          short_text(dump_line(item)).substr(0, 60));
     to.push_back(item.get<double>() * scale);
   }
@@ -127,7 +127,7 @@ std::optional<std::string> other_subject(const Json& doc, const Request& request
   return std::nullopt;
 }
 
-// Why the times are no times of one iteration in the steady state.
+// Why the times are not times of one iteration in the steady state.
 std::optional<std::string> read_latency(const Json& doc, Answer& answer) {
   Repeat& repeat = answer.repeat;
   if (auto wrong = read_times(doc, "samples_ms", kNsPerMs, repeat.samples_ns)) return wrong;
@@ -149,8 +149,7 @@ std::optional<std::string> read_latency(const Json& doc, Answer& answer) {
   const auto [min, p50, p95, max, mean] = std::to_array(told);
   if (*min > *p50 || *p50 > *p95 || *p95 > *max || *mean < *min * (1 - 1e-9) ||
       *mean > *max * (1 + 1e-9))
-    return "latency_ms contradicts itself: min <= p50 <= p95 <= max and the mean between are "
-           "wanted";
+    return "latency_ms contradicts itself: expected min <= p50 <= p95 <= max, and the mean between";
   if (repeat.samples_ns.empty()) {
     repeat.reported = {.mean_ns = mean, .p50_ns = p50, .p95_ns = p95, .min_ns = min, .max_ns = max};
     return std::nullopt;

@@ -1,5 +1,5 @@
 // What an adapter wrote, read as the contract has it: one JSON object, last on its standard output.
-// Whatever was written gives an answer: what is no answer is an error with its reason.
+// Whatever was written gives an answer: what is not an answer is an error with its reason.
 #pragma once
 
 #include <map>

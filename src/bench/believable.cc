@@ -36,7 +36,7 @@ constexpr double kCpuLeastNs = 5, kGpuLeastNs = 100;
 
 // Clocks of devices and hosts differ a little; reading one takes time.
 constexpr double kClockShare = 1.05, kClockMs = 1;
-// Pieces that fill and empty the queue are no samples: with one sample a block that is two thirds.
+// Pieces that fill and empty the queue are not samples: with one sample a block that is two thirds.
 constexpr double kLeastShare = 0.2;
 
 // Samples whose stamps are the same were taken together.

@@ -191,8 +191,8 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool norm
   result.design = to_string(work.estimate->design);
   if (is_drift_unknown(*work.estimate)) {
     result.reason = fmt::format(
-        "{} and {} runs, one side after the other: a gain is told from a drift of the machine from "
-        "3 runs a side on. Make more, or alternate them",
+        "{} and {} runs, one side after the other: with fewer than 3 runs on each side a gain "
+        "looks like a drift of the machine. Make more runs, or alternate them",
         base.values.size(), candidate.values.size());
     work.estimate.reset();
     return work;

@@ -15,8 +15,8 @@ constexpr std::string_view kEvent = "clock_event_";
 constexpr std::array<std::string_view, 4> kDropping = {
     "clock_event_hw_slowdown", "clock_event_hw_thermal_slowdown", "clock_event_sw_thermal_slowdown",
     "clock_event_hw_power_brake"};
-// Bytes of memory that a child holds before it computes are told by the first reading; a reading
-// may be late by this.
+// Bytes of memory that a child holds before it computes are reported by the first reading; a
+// reading may be late by this.
 constexpr double kReadingMs = 250;
 
 struct Series {

@@ -13,7 +13,7 @@ namespace gpuready::bench {
 
 // The rule of throttling: a sample counts as throttled when one of these was active at the reading
 // before or after it, or between. The power cap is not among them: the workload itself reaches it,
-// and it is told.
+// and it is reported.
 //   clock_event_hw_slowdown, clock_event_hw_thermal_slowdown, clock_event_sw_thermal_slowdown,
 //   clock_event_hw_power_brake
 bool drops_samples(std::string_view series);

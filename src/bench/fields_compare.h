@@ -34,8 +34,8 @@ constexpr void visit_fields(Visitor& visit, Of<KpiComparison>) {
         "p50 and p95 of an iteration, in nanoseconds; throughput, in elements a second; energy of "
         "an iteration, in mJ; memory at the peak, in B.");
   FIELD(outcome,
-        "faster (better; of energy and memory: less), slower, same within the margin, or "
-        "inconclusive; lost is said of whole stacks alone.");
+        "faster (better; for energy and memory: less), slower, same within the margin, or "
+        "inconclusive; lost is used only for whole stacks.");
   FIELD(reason, "Why there is no figure, or what would decide.");
   FIELD(base_value, "Median over the base's runs.", {.unit = "the KPI's unit"});
   FIELD(candidate_value, "Median over the candidate's runs.", {.unit = "the KPI's unit"});

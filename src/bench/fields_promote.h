@@ -24,7 +24,7 @@ constexpr void visit_fields(Visitor& visit, Of<Promotion>) {
   FIELD(further_runs, "Further runs a side after which it may be decided.");
   FIELD(idea, "The one thing that the candidate was to change.");
   FIELD(least_gain_percent, "What the whole interval of a gain must be above.");
-  FIELD(most_spread_percent, "The standard deviation from run to run that is borne.");
+  FIELD(most_spread_percent, "Maximum standard deviation between runs.");
   FIELD(comparison, "The evidence; where an idea is named, each other difference is refused.",
         {.always = true});
 }

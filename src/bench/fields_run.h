@@ -140,7 +140,7 @@ constexpr void visit_fields(Visitor& visit, Of<StackResult>) {
   visit.about("bench_stack", "One compiler stack's results.");
   FIELD(id, "Its name, such as torch_eager.", {.always = true});
   FIELD(display_name, "Its name for people, where that is another.");
-  FIELD(mode, "native; proxy: another stack that stands in.");
+  FIELD(mode, "native; proxy: another stack that replaces it.");
   FIELD(status, "As of a repeat; of the worst that forbids a ranking.");
   FIELD(reason, "Why it is not ok.");
   FIELD(cure, "How to get it, where it is unavailable.");

@@ -71,7 +71,7 @@ bool is_of_the_place(const Error& error) {
 }
 
 std::string not_kept(const Error& error) {
-  return fmt::format("The history was worked out anew from the runs and is not kept: {}",
+  return fmt::format("The history was computed from the runs and is not stored: {}",
                      printable(error.message));
 }
 

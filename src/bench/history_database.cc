@@ -65,7 +65,7 @@ void HistoryDatabase::Close::operator()(sqlite3* database) const { sqlite3_close
 
 std::unexpected<Error> HistoryDatabase::failed() const {
   return fail(ErrorKind::bad_input,
-              fmt::format("{}: {}. Delete it: it is made anew from the runs beside it", name_,
+              fmt::format("{}: {}. Delete it: it is rebuilt from the runs beside it", name_,
                           printable(sqlite3_errmsg(database_.get()))));
 }
 
@@ -94,9 +94,9 @@ Result<HistoryDatabase> HistoryDatabase::open(std::string_view bytes, std::strin
   if (version.integer(0) != kVersion)
     return fail(
         ErrorKind::unsupported,
-        fmt::format("{} was written by another version. Delete it: it is made anew from the "
-                    "runs beside it",
-                    history.name_));
+        fmt::format(
+            "{} was written by another version. Delete it: it is rebuilt from the runs beside it",
+            history.name_));
   return history;
 }
 

@@ -183,7 +183,8 @@ Result<RunRecord> import_run(std::string_view text, std::string_view name) {
   }
   return fail(
       ErrorKind::bad_input,
-      fmt::format("{} is no document of gpuready, google/benchmark, nvbench or llama-bench", name));
+      fmt::format("{} is not a document of gpuready, google/benchmark, nvbench or llama-bench",
+                  name));
 }
 
 }  // namespace gpuready::bench

@@ -61,10 +61,10 @@ void add_only_repeat(RunRecord& run, const std::string& id, Repeat repeat) {
   StackResult& stack = stack_of(run, id);
   stack.repeats.push_back(std::move(repeat));
   if (stack.repeats.size() == 2)
-    run.notes.push_back(fmt::format(
-        "Several results of the file are of the test \"{}\": nothing in it tells them apart, and "
-        "they count as its repeats.",
-        printable(id)));
+    run.notes.push_back(
+        fmt::format("Several results of the file are of the test \"{}\" and indistinguishable: "
+                    "they count as its repeats.",
+                    printable(id)));
 }
 
 void fail_repeat(Repeat& repeat, std::string reason, StackStatus status) {

@@ -27,7 +27,8 @@ std::string utc_of(std::string_view text);
 
 // The stack of this id, which is made where it is not there.
 StackResult& stack_of(RunRecord& run, const std::string& id);
-// Of a program that runs each test once: a second one of an id counts as a repeat, which is told.
+// Of a program that runs each test once: a second one of an id counts as a repeat, which is
+// reported.
 void add_only_repeat(RunRecord& run, const std::string& id, Repeat repeat);
 
 void fail_repeat(Repeat& repeat, std::string reason, StackStatus status = StackStatus::error);

@@ -22,7 +22,7 @@ std::optional<double> ns_per(std::string_view unit) {
   return std::nullopt;
 }
 
-// What a row is of. Benchmarks of one name, which are registered twice, are told apart by their
+// What a row is of. Benchmarks of one name, which are registered twice, are distinguished by their
 // places (from version 1.6 on).
 struct Subject {
   std::string name;
@@ -36,7 +36,7 @@ struct Row {
   std::string aggregate;  // mean, stddev, ...; empty: an iteration
 };
 
-// Before version 1.5 aggregates are told by their names alone, and come in these pairs.
+// Before version 1.5 aggregates are reported by their names alone, and come in these pairs.
 struct Ending {
   std::string_view name, beside;
 };
@@ -102,7 +102,7 @@ Repeat repeat_of(const Json& item) {
     fail_repeat(repeat, fmt::format("its time_unit is \"{}\"; ns, us, ms and s are known",
                                     printable(unit)));
   else if (!repeat.reported.mean_ns)
-    fail_repeat(repeat, "its time is no number greater than 0");
+    fail_repeat(repeat, "its time is not a positive number");
   // A repeat that is not ok has no figure.
   if (repeat.status != StackStatus::ok) repeat.reported = {};
   return repeat;

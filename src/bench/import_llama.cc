@@ -89,7 +89,7 @@ bool is_llama_bench(const Json& doc) {
 Result<RunRecord> from_llama_bench(const Json& doc, std::string_view name) {
   for (const Json& item : doc)
     if (!item.is_object())
-      return fail(ErrorKind::bad_input, fmt::format("{}: a test is no object", name));
+      return fail(ErrorKind::bad_input, fmt::format("{}: a test is not an object", name));
   RunRecord run;
   run.protocol.origin = "llama-bench";
   run.started_utc = utc_of(get_string(doc[0], "test_time").value_or(""));

@@ -83,7 +83,7 @@ Losses losses_of(std::span<const RunRecord> runs, std::string_view stack) {
         of_runs[kMissing].add("");
       else
         of_runs[kind_of(result->status)].add(result->reason);
-      continue;  // its repeats are told with it
+      continue;  // its repeats are reported with it
     }
     for (const auto& repeat : result->repeats) {
       samples += repeat.samples_ns.size();

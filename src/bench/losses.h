@@ -1,5 +1,5 @@
 // What of a stack's runs does not count, and why. Figures are taken of what is left, so that each
-// of these must be said: a candidate that fails half of its repeats is no faster one.
+// of these must be said: a candidate that fails half of its repeats is not a faster one.
 #pragma once
 
 #include <cstdint>

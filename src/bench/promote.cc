@@ -130,7 +130,8 @@ bool judge_lost_stacks(Promotion& result) {
   return result.decision == Decision::reject;
 }
 
-// Those that a side never ran are told in the comparison, and say nothing for or against the other.
+// Those that a side never ran are reported in the comparison, and say nothing for or against the
+// other.
 Result<const StackComparison*> stack_to_judge(const Comparison& comparison) {
   const auto& stacks = comparison.stacks;
   std::vector<const StackComparison*> measured;
@@ -171,7 +172,7 @@ Result<Promotion> promote(const Side& base, const Side& candidate, const Promote
     result.idea = *options.idea;
     bool changed = false;
     for (auto& difference : result.comparison.differences) {
-      // A side that is not of one piece is no idea, whatever it is called.
+      // A side that is not of one piece is not an idea, whatever it is called.
       difference.refused |= difference.what != *options.idea || difference.mixed;
       changed |= difference.what == *options.idea;
     }

@@ -22,7 +22,7 @@ struct PromoteOptions {
   double most_spread = 0.03;  // standard deviation from run to run
   std::vector<Kpi> kpis;      // of which one must gain; empty: any
   // The one thing that the candidate may change: "commit", "flags", the name of an environment
-  // variable, or what else a Difference is called. Nothing: such differences are told only.
+  // variable, or what else a Difference is called. Nothing: such differences are reported only.
   std::optional<std::string> idea;
 };
 

@@ -26,7 +26,7 @@ struct Ranking {
   std::vector<RankedStack> ranked;
   std::vector<UnrankedStack> others;
   std::vector<std::string> losses;  // what of the ranked stacks does not count
-  // Whether the stacks did the same work, so that one is the fastest; else they stand in the order
+  // Whether the stacks did the same work, so that one is the fastest; else they are in the order
   // of the file, without ratios.
   bool same_work = true;
 };

@@ -368,7 +368,7 @@ std::optional<std::string> other_work(const Request& request,
                                       std::span<const ExpectedDigest> expected,
                                       std::span<const double> found) {
   if (found.size() != expected.size())
-    return fmt::format("its digest has {} numbers; {} are wanted", found.size(), expected.size());
+    return fmt::format("its digest has {} numbers; expected {}", found.size(), expected.size());
   const double tolerance = digest_tolerance(request);
   for (std::size_t i = 0; i < found.size(); ++i)
     if (expected[i].tanh && is_tanh(expected[i], found[i], tolerance * expected[i].scale))
@@ -379,8 +379,8 @@ std::optional<std::string> other_work(const Request& request,
     const double most = std::max(tolerance * right.scale, 1.2 * roundings);
     if (std::abs(found[i] - right.value) <= most) continue;  // never of NaN
     return fmt::format(
-        "its output is not that of the workload in {}: digest {} is {:.6g}; {:.6g} within {:.3g} "
-        "is wanted",
+        "its output is not that of the workload in {}: digest {} is {:.6g}; expected {:.6g} within "
+        "{:.3g}",
         to_string(request.dtype), right.name, found[i], right.value, most);
   }
   return std::nullopt;

@@ -75,8 +75,7 @@ class Remote {
     const std::string text = TRY(ask("uname", "uname -sm"));
     if (const auto all = lines(trim(text)); all.size() > 1)
       return fail(ErrorKind::io,
-                  fmt::format("{} prints something at login on standard output ({}), "
-                              "which stands in the way",
+                  fmt::format("{} prints text at login on standard output ({}); disable that",
                               run_.target, printable(all[0].substr(0, 100))));
     const std::string theirs = last_line(text);
     if (theirs != wanted)
@@ -99,15 +98,14 @@ class Remote {
     job.input = std::move(program);
     const std::string folder = last_line(TRY(ask("copying this program", std::move(job))));
     if (!is_new_folder(folder))
-      return fail(ErrorKind::io,
-                  fmt::format("{} answered {} when it was asked for a folder: what its shell "
-                              "prints at login may stand in the way",
-                              run_.target, folder));
+      return fail(ErrorKind::io, fmt::format("{} answered {} to a request for a folder: the text "
+                                             "that its shell prints at login may be the cause",
+                                             run_.target, folder));
     folder_ = folder;
     return {};
   }
 
-  // A run that is cut off there would go on: the shell ends it when nobody listens any more.
+  // A run that is cut off there would go on: the shell ends it when no one listens any more.
   Result<std::string> run() {
     std::string command = "cd " + shell_word(folder_) + " && {";
     for (const auto& [name, value] : run_.variables)
@@ -148,7 +146,7 @@ Result<std::string> run_remotely(const RemoteRun& run, Host& host, const JobWatc
   if (run.target.empty() || run.target.front() == '-' ||
       run.target.find_first_of(" \t\r\n'\"$`\\;&|<>()") != std::string::npos)
     return fail(ErrorKind::bad_input,
-                fmt::format("--remote {}: USER@HOST is wanted", printable(run.target)));
+                fmt::format("--remote {}: expected USER@HOST", printable(run.target)));
   Remote remote(run, watch);
   TRY(remote.same_kind_of_machine());
   TRY(remote.carry(TRY(host.read_file(run.binary, kMostProgramBytes))));

@@ -1,6 +1,6 @@
 // A run on another machine: the program carries itself there by ssh, runs, and brings the document
 // back. Nothing stays there. The user's ssh configuration decides how the machine is reached; there
-// is no terminal, so ssh asks for no password.
+// is not a terminal, so ssh asks for no password.
 #pragma once
 
 #include <string>

@@ -172,7 +172,7 @@ Result<Request> request_from(const GetVariable& get) {
   const auto wrong = [](const std::string& name, const std::string& value,
                         std::string_view wanted) {
     return fail(ErrorKind::bad_input,
-                fmt::format("{}={}: {} is wanted", name, printable(value), wanted));
+                fmt::format("{}={}: expected {}", name, printable(value), wanted));
   };
   Request request;
   request.device = get("BENCH_DEVICE").value_or("cuda");

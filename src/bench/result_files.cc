@@ -68,7 +68,7 @@ Result<std::vector<RunRecord>> runs_at(Host& host, const std::string& path) {
   for (const auto& file : TRY(run_files(host, path)))
     runs.push_back(TRY(read_run_file(host, file.path)));
   if (runs.empty())
-    return fail(ErrorKind::not_found, fmt::format("no run stands in the folder {}", path));
+    return fail(ErrorKind::not_found, fmt::format("the folder {} contains no run", path));
   return runs;
 }
 
@@ -93,10 +93,10 @@ Result<std::vector<RunRecord>> find_one(Host& host, const std::string& folder,
   const auto tags = files ? known_tags(*files) : "";
   if (name == "latest" && tags.empty())
     return fail(ErrorKind::not_found,
-                fmt::format("no run stands in {} yet; `gpuready bench run` makes one", folder));
+                fmt::format("{} contains no run yet; `gpuready bench run` makes one", folder));
   return fail(ErrorKind::not_found,
-              fmt::format("{} is no file, and no tag or id of a run in {}; tags there: {}", name,
-                          folder, tags.empty() ? "none" : tags));
+              fmt::format("{} is neither a file nor the tag or id of a run in {}; tags there: {}",
+                          name, folder, tags.empty() ? "none" : tags));
 }
 
 }  // namespace
@@ -148,8 +148,8 @@ Result<void> check_tag(std::string_view tag) {
       tag[0] != '.' && tag[0] != '-' && !contains(tag, kParts) && tag != "latest")
     return {};
   return fail(ErrorKind::bad_input,
-              fmt::format("{} is no tag: use up to 100 letters, digits, '.', '-' and single '_'; "
-                          "\"latest\" stands for the last run",
+              fmt::format("{} is not a tag: use up to 100 letters, digits, '.', '-' and single "
+                          "'_'; \"latest\" is reserved for the latest run",
                           tag.empty() ? "an empty text" : printable(tag)));
 }
 
@@ -160,9 +160,9 @@ Result<void> check_names(const RunRecord& run) {
   TRY(check_tag(run.tag));
   const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; };
   if (!run.id.empty() && run.id.size() <= 64 && std::ranges::all_of(run.id, good)) return {};
-  return fail(ErrorKind::bad_input, fmt::format("the run's id is {}; up to 64 letters, digits and "
-                                                "'-' are wanted",
-                                                printable(run.id.substr(0, 100))));
+  return fail(ErrorKind::bad_input,
+              fmt::format("the run's id is {}; expected up to 64 letters, digits and '-'",
+                          printable(run.id.substr(0, 100))));
 }
 
 }  // namespace
@@ -230,7 +230,7 @@ Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run, 
 Result<RunRecord> read_run(std::string_view text, std::string_view name) {
   const auto doc = TRY(parse_json(text, name, kMaxDocumentBytes));
   if (get_string(doc, "schema") != "gpuready.bench-run")
-    return fail(ErrorKind::bad_input, fmt::format("{} is no document of a benchmark run", name));
+    return fail(ErrorKind::bad_input, fmt::format("{} is not a document of a benchmark run", name));
   if (get_int(doc, "schema_version") != 1)
     return fail(ErrorKind::bad_input,
                 fmt::format("{} was written by another version, whose documents of runs this one "

@@ -33,7 +33,7 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
 Result<void> check_writable(const std::string& folder, Storage& storage = live_storage());
 
 // A tag is one thing, run again and again: refuses a run whose workload is not that of the runs
-// that stand in the folder under its tag, and names both.
+// that are in the folder under its tag, and names both.
 Result<void> check_same_work(Host& host, const std::string& folder, std::string_view tag,
                              const Workload& workload);
 
@@ -55,7 +55,7 @@ Result<std::vector<RunRecord>> find_runs(Host& host, const std::string& folder,
 Result<std::vector<RunRecord>> runs_of_tag(Host& host, const std::string& folder,
                                            std::string_view tag);
 
-// Ids and paths of the runs that stand in a folder, and the run of such a file.
+// Ids and paths of the runs that are in a folder, and the run of such a file.
 Result<std::vector<std::pair<std::string, std::string>>> run_files_of(Host& host,
                                                                       const std::string& folder);
 // Its tag is the one of its file's name, whatever it says of itself: who renames the file gives the

@@ -31,7 +31,7 @@ std::string wrong_with(const RunRecord& run) {
   std::set<std::string_view> seen;
   for (const auto& stack : run.stacks) {
     if (!seen.insert(stack.id).second)
-      return fmt::format("the stack {} stands in it twice", stack.id);
+      return fmt::format("it contains the stack {} twice", stack.id);
     for (std::size_t i = 0; i < stack.repeats.size(); ++i)
       if (const auto wrong = wrong_with(stack.repeats[i]); !wrong.empty())
         return fmt::format("repeat {} of {} {}", i, stack.id, wrong);

@@ -106,7 +106,7 @@ struct Repeat {
 struct StackResult {
   std::string id;            // gpuready, torch_eager
   std::string display_name;  // where it is not the id
-  std::string mode;          // native, or proxy: another stack that stands in
+  std::string mode;          // native, or proxy: another stack in its place
   StackStatus status = StackStatus::ok;
   std::string reason;                           // in one sentence, where the status is not ok
   std::string cure;                             // how to get a stack that is unavailable
@@ -134,8 +134,8 @@ struct RunRecord {
   std::optional<Roofline> roofline;
   std::vector<StackResult> stacks;
   std::vector<std::string> notes;
-  // It was ended before all repeats had run. What it holds is true, and it is no whole run: it is
-  // not ranked, compared or kept in the history.
+  // It was ended before all repeats had run. What it holds is true, and it is not a whole run: it
+  // is not ranked, compared or kept in the history.
   std::optional<bool> interrupted;
   bool is_whole() const { return !interrupted.value_or(false); }
   bool is_timed() const;  // at least one stack did the work and has a time
@@ -143,8 +143,8 @@ struct RunRecord {
   const StackResult* stack(std::string_view id) const;
 };
 
-// Percentiles of fewer samples than this are told and not ranked: of p95, at least ten samples lie
-// beyond it.
+// Percentiles of fewer samples than this are reported and not ranked: of p95, at least ten samples
+// lie beyond it.
 inline constexpr std::size_t kSamplesForP95 = 200;
 
 // The value below which a share `p` (0 to 1) of the samples lies, between neighbours in proportion

@@ -41,7 +41,7 @@ struct RanRepeat {
 
 // All repeats in the order in which they ran. A stack that was unavailable or did other work is not
 // tried again, nor one that failed twice; nor is any after an interrupt, and a repeat that it cut
-// off is left out. `round_begins` and `round_ends` stand around each round, for samplers.
+// off is left out. `begins` and `ends` are called around each round, for samplers.
 struct RoundHooks {
   std::function<void()> begins = [] {};
   std::function<void(std::span<RanRepeat>)> ends = [](std::span<RanRepeat>) {};

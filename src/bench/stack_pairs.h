@@ -11,9 +11,9 @@
 
 namespace gpuready::bench {
 
-// Every stack that stands in a run of either side, but for those that could be run on neither: a
-// stack that one side lost must be told. `wanted`: these alone, each "ID" or "ID=ID", or several
-// parted by commas. Errors: a stack that stands in no run; no stack in common.
+// Every stack that is in a run of either side, but for those that could be run on neither: a
+// stack that one side lost must be reported. `wanted`: these alone, each "ID" or "ID=ID", or
+// several parted by commas. Errors: a stack that is in no run; no stack in common.
 Result<StackPairs> pairs_of(const Side& base, const Side& candidate,
                             const std::vector<std::string>& wanted);
 

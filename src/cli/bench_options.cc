@@ -62,12 +62,12 @@ void RuleOptions::declare(CommandSpec& command) {
   command.add(
       {{.name = "--min-gain",
         .value = &least_gain_percent,
-        .help = "Percent that the whole interval of the gain must be above; 1 if not given",
+        .help = "Minimum gain in percent: the whole interval must be above it; 1 if not given",
         .type = "PERCENT",
         .range = Range{0, 1000}},
        {.name = "--max-spread",
         .value = &most_spread_percent,
-        .help = "Percent of standard deviation from run to run that is borne; 3 if not given",
+        .help = "Maximum standard deviation between runs in percent; 3 if not given",
         .type = "PERCENT",
         .range = Range{0, 1000}}});
 }
@@ -85,8 +85,8 @@ Result<void> check_apart(const Sides& sides) {
     for (const auto& other : sides.candidate.runs)
       if (run.id == other.id)
         return fail(ErrorKind::bad_input,
-                    fmt::format("the run {} is on both sides, of {} and of {}: name other runs on "
-                                "one side, by another tag or by their ids, parted by commas",
+                    fmt::format("the run {} is on both sides, {} and {}: name other runs on one "
+                                "side, by another tag or by a comma-separated list of ids",
                                 printable(run.id), sides.base.name, sides.candidate.name));
   return {};
 }

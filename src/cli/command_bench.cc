@@ -7,22 +7,21 @@ namespace {
 
 // One line a subcommand; each has a file of its own, command_bench_<name>.cc.
 constexpr CommandEntry kBenchSubcommands[] = {
-    {"run", "Time one workload on every stack, each repeat in a fresh process", declare_bench_run},
-    {"adapter", "Be such a stack: read BENCH_* variables, answer with one JSON object",
+    {"run", "Time one workload on every stack, each repeat in a new process", declare_bench_run},
+    {"adapter", "Run as a stack: read BENCH_* variables, print one JSON object",
      declare_bench_adapter},
-    {"compare", "Say whether one side's runs are faster than the other's, and how sure that is",
+    {"compare", "Say whether one side's runs are faster than the other's, with intervals",
      declare_bench_compare},
-    {"promote", "Say whether a change may be kept: a rule that noise passes once in thousands",
+    {"promote", "Decide whether to keep a change, by a rule with an error rate of 0.1%",
      declare_bench_promote},
-    {"loop", "Run base and candidate by turns until it is decided, or a budget ends",
+    {"loop", "Alternate base and candidate until the rule decides or a budget ends",
      declare_bench_loop},
-    {"history", "Show how figures went from run to run, and where their level changed",
-     declare_bench_history},
+    {"history", "Show results over all runs, and where their level changed", declare_bench_history},
     {"report", "Show runs with ranking, distributions, history and environment: HTML, Markdown",
      declare_bench_report},
-    {"import", "Take a result of google/benchmark, nvbench or llama-bench in as a run",
+    {"import", "Import a result of google/benchmark, nvbench or llama-bench as a run",
      declare_bench_import},
-    {"export", "Write runs as CSV, or as google/benchmark or PyC's suite writes them",
+    {"export", "Write runs as CSV, or in the format of google/benchmark or PyC's suite",
      declare_bench_export},
 };
 

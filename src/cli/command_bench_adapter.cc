@@ -42,8 +42,8 @@ Result<std::string> scripts_of(const BenchAdapterOptions& options, Host& host) {
   const auto folder = host.real_path(options.folder);
   if (folder && host.status(*folder + "/torch_eager.py")) return folder;
   return fail(ErrorKind::not_found, printable(options.folder) +
-                                        ": the adapters' scripts are not there, as torch_eager.py; "
-                                        "without --scripts those of this program are taken");
+                                        ": the adapters' scripts (torch_eager.py and others) are "
+                                        "missing; omit --scripts to use this program's");
 }
 
 // The exports of the playbook's configure script, with what we have for each.
@@ -94,24 +94,24 @@ void declare_bench_adapter(CommandSpec& command) {
       {.name = "--stack",
        .value = &options->stack,
        .help = "gpuready: our own kernels, a reference; ternary by our ternary kernels. "
-               "gpuready_cublaslt: products by cuBLASLt, "
-               "launched as a CUDA graph or one by one, whichever is faster",
+               "gpuready_cublaslt: products by cuBLASLt, as a CUDA graph or single launches, "
+               "whichever is faster",
        .type = "NAME",
        .one_of = {"gpuready", "gpuready_cublaslt"}},
       {.name = "--env",
        .value = &options->environment,
-       .help = "Print the exports of all adapters' commands instead, for another suite to source"},
+       .help = "Print the exports of all adapters' commands instead, for use in another suite"},
       {.name = "--scripts",
        .value = &options->folder,
-       .help = "With --env: the folder of the adapters' scripts; if not given, this program's are "
-               "placed below bench-results",
+       .help = "With --env: the folder of the adapters' scripts; if not given, copies below "
+               "bench-results",
        .type = "FOLDER",
        .files = Files::read},
   });
   command.footer =
-      "Reads BENCH_TASK, BENCH_DEVICE, BENCH_DTYPE, BENCH_BATCH, BENCH_HIDDEN, BENCH_M, BENCH_N,\n"
-      "BENCH_K, BENCH_ITERS and BENCH_WARMUP, and prints one JSON object.\n"
-      "Exit codes: 0 it was measured, or is unavailable here; 1 it failed.";
+      "Reads BENCH_TASK, BENCH_DEVICE, BENCH_DTYPE, BENCH_BATCH, BENCH_HIDDEN, BENCH_M, "
+      "BENCH_N,\nBENCH_K, BENCH_ITERS and BENCH_WARMUP, and prints one JSON object.\nExit codes: 0 "
+      "measured, or unavailable on this machine; 1 failed.";
 }
 
 }  // namespace gpuready::cli

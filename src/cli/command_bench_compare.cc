@@ -48,8 +48,7 @@ void declare_bench_compare(CommandSpec& command) {
   command.add(
       {{.name = "BASE",
         .value = &options->base,
-        .help = "What to compare with: a tag, the id of a run, a file or a folder; several parted "
-                "by commas",
+        .help = "The base: a tag, the id of a run, a file or a folder; or a comma-separated list",
         .required = true,
         .files = Files::read,
         .files_of = files_of_runs},
@@ -63,27 +62,26 @@ void declare_bench_compare(CommandSpec& command) {
        markdown_option(options->globals.markdown),
        {.name = "--margin",
         .value = &options->margin_percent,
-        .help = "Differences up to so many percent are as good as none; 1 if not given",
+        .help = "Differences up to this many percent count as equal; 1 if not given",
         .type = "PERCENT",
         .range = Range{0.001, 50}},
        {.name = "--stack",
         .value = &options->compare.stacks,
-        .help = "These stacks alone, parted by commas; A=B holds stack A of the base against B of "
+        .help = "Only these stacks (comma-separated); A=B compares stack A of the base with B of "
                 "the candidate",
         .type = "LIST"},
        {.name = "--allow",
         .value = &options->compare.allowed,
-        .help = "Compare although these differ",
+        .help = "Compare even if these differ",
         .type = "LIST",
         .one_of = {"gpu", "driver", "workload", "dtype", "device", "protocol"},
         .commas = true},
        {.name = "--normalise",
         .value = &options->compare.normalise,
-        .help = "Compare shares of each machine's measured roofline, so that GPUs may differ"}});
+        .help = "Compare fractions of each machine's measured roofline, so that GPUs may differ"}});
   command.footer =
-      "Exit codes: 0 no stack is slower; 1 one is slower, or no run of the candidate has a figure\n"
-      "of it; 2 wrong usage, bad input, or runs that cannot be compared; 4 it could not be "
-      "decided.";
+      "Exit codes: 0 no stack is slower; 1 a stack is slower, or no run of the candidate has a "
+      "result\nof it; 2 wrong usage, bad input, or runs that cannot be compared; 4 undecided.";
 }
 
 }  // namespace gpuready::cli

@@ -37,23 +37,21 @@ void declare_bench_history(CommandSpec& command) {
   auto options = std::make_shared<BenchHistoryOptions>();
   command.run = [options] { return run_bench_history(*options); };
   add_output(command, options->globals);
-  command.add({results_option(options->folder, "the runs and of history.sqlite"),
+  command.add({results_option(options->folder, "runs and history.sqlite"),
                markdown_option(options->globals.markdown),
                {.name = "--stack",
                 .value = &options->filter.stacks,
-                .help = "These stacks alone",
+                .help = "Only these stacks",
                 .type = "LIST",
                 .commas = true},
                {.name = "--tag",
                 .value = &options->filter.tags,
-                .help = "Runs of these tags alone",
+                .help = "Only runs with these tags",
                 .type = "LIST",
                 .commas = true},
-               kpi_option(options->kpis, "These figures alone")});
+               kpi_option(options->kpis, "Only these KPIs")});
   command.footer =
-      "Exit codes: 0 it was read; 2 wrong usage or bad input; 3 no run has the tag or stack that "
-      "was "
-      "named.";
+      "Exit codes: 0 done; 2 wrong usage or bad input; 3 no run has the named tag or stack.";
 }
 
 }  // namespace gpuready::cli

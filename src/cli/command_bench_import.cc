@@ -28,7 +28,7 @@ Result<void> check_figures(const bench::RunRecord& run, const std::string& file)
     why = first.id + ": " + (first.reason.empty() ? "it has no time" : first.reason);
   }
   return fail(ErrorKind::bad_input,
-              printable(fmt::format("no result of {} has a figure: {}", file, why)));
+              printable(fmt::format("no result of {} has a measurement: {}", file, why)));
 }
 
 Result<bench::RunRecord> imported(const BenchImportOptions& options, Host& host) {
@@ -55,8 +55,8 @@ int run_bench_import(BenchImportOptions& options) {
   const auto run = imported(options, *host);
   if (!run) return complain(run.error());
   Envelope envelope = begin_envelope("bench import");
-  envelope.conclusion = fmt::format("A result of {} is a run now, with {}.", run->protocol.origin,
-                                    counted(run->stacks.size(), "stack"));
+  envelope.conclusion = fmt::format("Imported a result of {} as a run with {}.",
+                                    run->protocol.origin, counted(run->stacks.size(), "stack"));
   envelope.duration_ms = elapsed_ms(start);
   const Json doc = to_json(*run, envelope);
   if (const auto saved = bench::save_run(options.folder, *run, dump(doc)); !saved)
@@ -79,7 +79,7 @@ void declare_bench_import(CommandSpec& command) {
   add_output(command, options->globals);
   command.add({{.name = "FILE",
                 .value = &options->file,
-                .help = "JSON of google/benchmark, nvbench or llama-bench, or a run of ours",
+                .help = "JSON of google/benchmark, nvbench or llama-bench, or a run of gpuready",
                 .required = true,
                 .files = Files::read},
                {.name = "--tag",
@@ -88,8 +88,8 @@ void declare_bench_import(CommandSpec& command) {
                 .type = "NAME"},
                results_option(options->folder)});
   command.footer =
-      "Exit codes: 0 it was taken in; 2 wrong usage, bad input, no result with a figure, or\n"
-      "it is there already.";
+      "Exit codes: 0 imported; 2 wrong usage, bad input, no result with a measurement, "
+      "or\nimported already.";
 }
 
 }  // namespace gpuready::cli

@@ -193,8 +193,8 @@ class Loop {
     return there && !ok;
   }
 
-  // More runs cannot mend it, so it is told after the first: runs that must not be compared, a
-  // stack that is not there. Nothing is decided by it, and no error is spent.
+  // More runs cannot fix it, so it is reported after the first: runs that must not be compared, a
+  // missing stack. Nothing is decided by it, and no error is spent.
   Result<std::optional<bench::Promotion>> refusal() {
     auto found = judged(bench::looks_until(options_.most_runs).front().share);
     if (found) {
@@ -271,48 +271,48 @@ void declare_bench_loop(CommandSpec& command) {
         .required = true},
        {.name = "--command",
         .value = &options->command,
-        .help =
-            "What makes one run; --tag, --add, --results and --idea are added. \"gpuready bench "
-            "run\" if not given",
+        .help = "The command of one run; the loop adds --tag, --add, --results and --idea. "
+                "\"gpuready bench run\" if not given",
         .type = "CMD"},
        {.name = "--candidate-command",
         .value = &options->candidate_command,
-        .help = "The same for the candidate, where it is another",
+        .help = "The command of the candidate, if it differs",
         .type = "CMD"},
        {.name = "--idea",
         .value = &options->idea,
-        .help = "The one thing that the candidate changes: NAME=VALUE sets a variable in its runs "
-                "alone; or flags, or commit",
+        .help = "The one thing that the candidate changes: NAME=VALUE sets a variable only in its "
+                "runs; or flags, or commit",
         .type = "NAME"},
        {.name = "--gate",
         .value = &options->gate,
-        .help = "Run this first; nothing is timed when it fails, and its time is of the budget",
+        .help = "Run this first; if it fails, nothing is timed. Its time counts towards the budget",
         .type = "CMD"},
        {.name = "--max-runs",
         .value = &options->most_runs,
-        .help = "Runs a side at most; 12 if not given",
+        .help = "Maximum runs of each side; 12 if not given",
         .type = "N",
         .range = Range{3, 1000}},
        {.name = "--budget",
         .value = &options->budget_s,
-        .help = "No pair of runs begins after this time",
+        .help = "Start no pair of runs after this time",
         .range = Range{1, 1e7},
         .seconds = true},
        {.name = "--seed",
         .value = &options->seed,
-        .help = "Of the order of the sides; random if not given",
+        .help = "Seed of the order of the sides; random if not given",
         .type = "N"},
        results_option(options->folder),
        markdown_option(options->globals.markdown, "the evidence as Markdown"),
        {.name = "--stack",
         .value = &options->rule.compare.stacks,
-        .help = "The stack that decides, where runs have several",
+        .help = "The stack that decides, if runs have several",
         .type = "NAME"}});
   options->rule_options.declare(command);
   command.footer =
-      "Exit codes: 0 promote; 1 reject, or the gate failed; 2 wrong usage or bad input, also what\n"
-      "the first two runs show to be no use (several stacks without --stack, an idea that changes\n"
-      "nothing); 4 not decided within the budget, or a run failed; 130 interrupted.";
+      "Exit codes: 0 promote; 1 reject, or the gate failed; 2 wrong usage or bad input, also if "
+      "the\nfirst two runs show that further runs are useless (several stacks without --stack, an "
+      "idea\nthat changes nothing); 4 undecided within the budget, or a run failed; 130 "
+      "interrupted.";
 }
 
 }  // namespace gpuready::cli

@@ -50,33 +50,32 @@ void declare_bench_promote(CommandSpec& command) {
   command.add(
       {{.name = "BASE",
         .value = &options->base,
-        .help = "What stands: a tag, ids of runs, files or a folder, as of bench compare",
+        .help = "The current version: a tag, ids of runs, files or a folder, as in bench compare",
         .required = true,
         .files = Files::read,
         .files_of = files_of_runs},
        {.name = "CANDIDATE",
         .value = &options->candidate,
-        .help = "What may replace it",
+        .help = "The version that may replace it",
         .required = true,
         .files = Files::read,
         .files_of = files_of_runs},
        {.name = "--idea",
         .value = &options->rule.idea,
         .help = "The one thing that the candidate changes: commit, flags, or the name of an "
-                "environment variable; more than that is refused",
+                "environment variable; any other difference is refused",
         .type = "NAME"},
        results_option(options->folder, "the runs that tags and ids name"),
        markdown_option(options->globals.markdown, "the evidence as Markdown"),
-       kpi_option(options->kpis, "Of these one must gain; any if not given"),
+       kpi_option(options->kpis, "One of these must gain; any if not given"),
        {.name = "--stack",
         .value = &options->rule.compare.stacks,
-        .help = "This stack; A=B holds stack A of the base against B of the candidate",
+        .help = "The stack to judge; A=B compares stack A of the base with B of the candidate",
         .type = "NAME"}});
   options->rule_options.declare(command);
   command.footer =
-      "Exit codes: 0 promote; 1 reject; 2 wrong usage, bad input, or runs that differ in more "
-      "than\n"
-      "what is to be judged; 4 more runs are needed.";
+      "Exit codes: 0 promote; 1 reject; 2 wrong usage, bad input, or runs that also differ "
+      "in\nother things; 4 more runs are needed.";
 }
 
 }  // namespace gpuready::cli

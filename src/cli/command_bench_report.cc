@@ -54,10 +54,11 @@ void declare_bench_report(CommandSpec& command) {
   command.add(
       {{.name = "RUNS",
         .value = &options->runs,
-        .help = "Tags, ids of runs, files or a folder, parted by commas; the last run if not given",
+        .help =
+            "Tags, ids of runs, files or a folder (comma-separated); the latest run if not given",
         .files = Files::read,
         .files_of = files_of_runs},
-       results_option(options->folder, "the runs and of history.sqlite"),
+       results_option(options->folder, "runs and history.sqlite"),
        {.name = "--html",
         .value = &options->globals.html,
         .help = "Write one self-contained HTML page",

@@ -99,7 +99,7 @@ std::vector<std::string> files_of_tag(Host& host, const BenchRunOptions& options
   return paths;
 }
 
-// The runs of this tag that are to go; an error where there are some and nobody said what to do.
+// The runs of this tag that are to go; an error if there are some and no option says what to do.
 Result<std::vector<std::string>> runs_to_replace(Host& host, const BenchRunOptions& options) {
   if (options.tag.empty() || options.add) return std::vector<std::string>();
   auto paths = files_of_tag(host, options);
@@ -147,13 +147,14 @@ struct Outcome {
   std::optional<Exit> exit;  // as another machine said
 };
 
-// Gives a run that is none of its tag's a name of its own.
+// Gives a run that does not belong to its tag its own name.
 void set_apart(bench::RunRecord& run, std::string_view ending) {
   run.tag = run.tag.substr(0, bench::kLongestTag - ending.size());
   run.tag += ending;
 }
 
-// A run without a time is none of its tag, and no better than those that it would replace. With
+// A run without a time does not belong to its tag, and no better than those that it would replace.
+// With
 // --add it stays: there it tells that a run was lost.
 void keep_what_is_better(Outcome& outcome, const BenchRunOptions& options) {
   bench::RunRecord& run = outcome.run;
@@ -228,7 +229,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   std::unique_ptr<ClockLock> lock;
   if (options.lock_mhz) {
     if (gpu == nullptr)
-      return fail(ErrorKind::bad_input, "--lock-clocks: this run is on no NVIDIA GPU");
+      return fail(ErrorKind::bad_input, "--lock-clocks: this run does not use an NVIDIA GPU");
     lock = TRY(ClockLock::take(*gpu->uuid, static_cast<unsigned>(*options.lock_mhz)));
     run.protocol.clocks_locked = true;
     run.notes.push_back(fmt::format("The GPU's clocks were locked at {} MHz.", lock->mhz()));
@@ -244,9 +245,9 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   };
   check("before the run");
   if (outcome.sick)
-    return fail(ErrorKind::device, run.notes.back() +
-                                       " A sick GPU is no benchmark; --no-check "
-                                       "runs all the same.");
+    return fail(
+        ErrorKind::device,
+        run.notes.back() + " An unhealthy GPU gives no valid results; --no-check skips the check.");
   progress.show("the reference on the CPU");
   const auto expected =
       bench::reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
@@ -285,7 +286,7 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
     return fail(ErrorKind::cancelled,
                 "the run was interrupted before the first repeat had ended; nothing is kept");
   run.stacks = bench::results_of(stacks, ran);
-  if (interrupted()) {  // under a name of its own: it is no run of the tag
+  if (interrupted()) {  // under its own name: it does not belong to the tag
     run.interrupted = true;
     set_apart(run, kInterrupted);
     run.notes.push_back(fmt::format("It was interrupted after {}.", counted(ran.size(), "repeat")));
@@ -454,7 +455,7 @@ void declare_bench_run(CommandSpec& command) {
        .one_of = {"mlp", "gemm", "attention", "copy", "ternary"}},
       {.name = "--device",
        .value = &options->device,
-       .help = "Where; cuda where there is an NVIDIA GPU, else cpu",
+       .help = "The device; if not given, cuda on a machine with an NVIDIA GPU, else cpu",
        .one_of = {"cuda", "cpu", "vulkan"}},
       {.name = "--gpu",
        .value = &options->gpu,
@@ -467,59 +468,61 @@ void declare_bench_run(CommandSpec& command) {
       size_option("--batch", request.batch, "Rows of mlp and attention; 64 if not given"),
       size_option("--hidden", request.hidden,
                   "Width of mlp (up to 8192) and attention (a multiple of 64); 2048 if not given"),
-      size_option("--m", request.m, "Rows of gemm, ternary, copy; an attention's length"),
+      size_option("--m", request.m, "Rows of gemm, ternary and copy; sequence length of attention"),
       size_option("--n", request.n, "Columns of gemm, ternary and copy"),
-      size_option("--k", request.k, "What gemm and ternary sum over"),
-      count_option("--iters", request.iters, "The least number of samples; 80 if not given", 1e6),
+      size_option("--k", request.k, "Inner dimension of gemm and ternary"),
+      count_option("--iters", request.iters, "Minimum number of samples; 80 if not given", 1e6),
       {.name = "--warmup",
        .value = &request.warmup,
-       .help = "The least number of iterations before; 20 if not given",
+       .help = "Minimum number of warm-up iterations; 20 if not given",
        .type = "N",
        .range = Range{0, 1e6}},
-      count_option("--repeats", options->repeats, "Processes of each stack; 5 if not given", 1e4),
+      count_option("--repeats", options->repeats,
+                   "Number of processes for each stack; 5 if not given", 1e4),
       {.name = "--max-seconds",
        .value = &request.max_seconds,
-       .help = "Of timing in one process; 10 if not given",
+       .help = "Maximum seconds of timing in one process; 10 if not given",
        .type = "S",
        .range = Range{0.05, 3600}},
       {.name = "--adapters",
        .value = &options->adapters,
-       .help = "These stacks alone; all if not given",
+       .help = "Only these stacks; all if not given",
        .type = "LIST",
        .commas = true},
       {.name = "--tag",
        .value = &options->tag,
-       .help = "Name of the run; a unique one if not given",
+       .help = "Name of the run; unique if not given",
        .type = "NAME"},
       {.name = "--idea",
        .value = &options->idea,
-       .help = "What this run or its counterpart changes; a variable of this name is recorded",
+       .help = "The thing that this run or its counterpart changes; a variable with this name is "
+               "recorded",
        .type = "TEXT"},
       {.name = "--seed",
        .value = &options->order_seed,
-       .help = "Of the stacks' order; random if not given",
+       .help = "Seed of the stacks' order; random if not given",
        .type = "N",
        .range = Range{0, 1e9}},
       {.name = "--timeout",
        .value = &options->timeout_s,
-       .help = "Seconds that one process may take; 600 if not given",
+       .help = "Time limit of one process in seconds; 600 if not given",
        .range = Range{0.1, 86400},
        .seconds = true},
       {.name = "--silence",
        .value = &options->silence_s,
-       .help = "Seconds without a word after which it hangs; 120 if not given",
+       .help = "Seconds without output after which a process counts as hung; 120 if not given",
        .range = Range{0.1, 86400},
        .seconds = true},
       {.name = "--lock-clocks",
        .value = &options->lock_mhz,
-       .help = "Hold the GPU's clocks at MHZ, or at its default application clock, while it runs "
+       .help = "Lock the GPU's clocks at MHZ, or at its default application clock, during the run "
                "(root)",
        .type = "MHZ",
        .range = Range{0, 10000},
        .if_bare = "0"},
       {.name = "--roofline",
        .value = &options->roofline,
-       .help = "Measure the machine's bandwidth and FLOPs before, for bench compare --normalise"},
+       .help = "Measure the machine's bandwidth and FLOPs first, for bench compare --normalise"},
       {.name = "--no-check",
        .value = &options->no_check,
        .help = "Do not check the GPU's health before and after"},
@@ -528,25 +531,25 @@ void declare_bench_run(CommandSpec& command) {
   command.add({
       {.name = "--remote",
        .value = &options->remote,
-       .help = "Run on that machine, by ssh: this program is copied there for the run",
+       .help = "Run on that machine by ssh; this program is copied there for the run",
        .type = "USER@HOST"},
       {.name = "--replace", .value = &options->replace, .help = "Delete the tag's earlier runs"},
       {.name = "--add",
        .value = &options->add,
-       .help = "Another run of a tag that is taken",
+       .help = "Add another run to an existing tag",
        .excludes = "--replace"},
       results_option(options->folder),
       {.name = "--compat",
        .value = &options->compat,
-       .help = "Write the files of PyC's GPU suite too, into this folder",
+       .help = "Also write the files of PyC's GPU suite into this folder",
        .type = "FOLDER",
        .files = Files::written},
   });
   command.footer =
-      "Exit codes: 0 every stack that is here did the work; 1 one failed or did other work, or\n"
-      "the GPU is sick; 2 wrong usage or bad input; 3 a stack that was named is not here; 4 no\n"
-      "stack was timed; 130 it was interrupted: what had ended is kept as no whole run. Where\n"
-      "several hold, 1 goes before 130, 130 before 3 and 3 before 4.";
+      "Exit codes: 0 every installed stack did the work; 1 a stack failed or did other work, "
+      "or\nthe GPU is unhealthy; 2 wrong usage or bad input; 3 a named stack is not installed; 4 "
+      "no\nstack was timed; 130 interrupted: the completed repeats are kept as an incomplete run. "
+      "If\nseveral apply, 1 precedes 130, 130 precedes 3, and 3 precedes 4.";
 }
 
 }  // namespace gpuready::cli

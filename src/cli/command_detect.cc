@@ -35,10 +35,10 @@ void declare_detect(CommandSpec& command) {
   add_require_gpu(command, options->require_gpu);
   command.add({{.name = "--full",
                 .value = &options->full,
-                .help = "Also ask the CUDA driver, Vulkan and ROCm"},
+                .help = "Also query the CUDA driver, Vulkan and ROCm"},
                {.name = "--no-libraries",
                 .value = &options->no_libraries,
-                .help = "Files only: load and start nothing",
+                .help = "Read only files: load no library, start no driver",
                 .excludes = "--full"}});
 }
 

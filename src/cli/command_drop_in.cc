@@ -98,9 +98,9 @@ void declare_gpu_test(CommandSpec& command) {
   auto options = std::make_shared<GpuTestOptions>();
   command.run = [options] { return run_gpu_test(*options); };
   command.footer =
-      "Every GPU that this container was given is tested, in at most half of its free memory.\n"
-      "The answer comes within RUNPOD_GPU_TEST_TIMEOUT seconds (30 where it is not set).\n"
-      "Exit codes: 0 every GPU passed; 1 else.";
+      "Tests every GPU that is assigned to this container, in at most half of its free "
+      "memory.\nAnswers within RUNPOD_GPU_TEST_TIMEOUT seconds (default: 30).\nExit codes: 0 every "
+      "GPU passed; 1 otherwise.";
   command.add({
       {.name = "--replay",
        .value = &options->globals.replay,
@@ -109,7 +109,7 @@ void declare_gpu_test(CommandSpec& command) {
        .files = Files::read},
       {.name = "--fake",
        .value = &options->globals.fake,
-       .help = "Claim backends for tests",
+       .help = "Simulate backends for tests",
        .type = "SPEC"},
       timeout_option(options->globals),
   });

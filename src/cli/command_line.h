@@ -1,4 +1,4 @@
-// Commands and their options, declared as data. command_line.cc alone knows the library that parses
+// Commands and their options, declared as data. Only command_line.cc knows the library that parses
 // them, whose headers take seconds to compile.
 #pragma once
 
@@ -28,7 +28,7 @@ enum class Files {
 };
 
 struct Option {
-  const char* name;  // "--json", "--quiet,-q"; "FILE" is told by its place
+  const char* name;  // "--json", "--quiet,-q"; "FILE" is positional
   // Where the value goes. A bool is a flag; a list's option may be given several times.
   std::variant<bool*, unsigned*, double*, std::uint64_t*, std::string*, std::optional<int>*,
                std::optional<double>*, std::optional<std::uint64_t>*, std::optional<std::string>*,
@@ -67,14 +67,14 @@ struct CommandEntry {
 };
 
 inline constexpr const char* kExitCodesHelp =
-    "Exit codes: 0 all that was asked holds; 1 something is unhealthy; 2 wrong usage\n"
-    "or bad input; 3 what was required is absent; 4 it could not be found out; 130 it\n"
-    "was interrupted, and nothing unhealthy was found by then.";
+    "Exit codes: 0 everything requested holds; 1 something is unhealthy; 2 wrong usage\nor bad "
+    "input; 3 something required is absent; 4 undetermined; 130 interrupted\nbefore anything "
+    "unhealthy was found.";
 
 // Runs the command that `args` name, and gives its exit code; help, the version and what is wrong
-// with `args` are told instead. Options may stand before the command; without one it is `usual`.
-// An empty argument is wrong: it comes from a variable that is not set, and would be taken for
-// nothing.
+// with `args` are reported instead. Options may stand before the command; without one it is
+// `usual`. An empty argument is wrong: it comes from a variable that is not set, and would be taken
+// for nothing.
 int run_command_line(std::span<const CommandEntry> commands, std::string_view usual,
                      std::vector<std::string> args);
 

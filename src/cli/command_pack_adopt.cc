@@ -102,7 +102,7 @@ void declare_pack_adopt(CommandSpec& command) {
        .required = true},
       {.name = "--version",
        .value = &options->version,
-       .help = "Its version, higher than the last",
+       .help = "Its version, higher than the previous one",
        .type = "VERSION",
        .required = true},
       signing_key_option(options->key),
@@ -110,23 +110,23 @@ void declare_pack_adopt(CommandSpec& command) {
       password_option(options->password_file),
       {.name = "--exclude",
        .value = &options->exclude,
-       .help = "Leave out what matches these patterns, such as '**/libcuda.so*'",
+       .help = "Leave out files that match these patterns, such as '**/libcuda.so*'",
        .type = "LIST",
        .commas = true},
       {.name = "--system",
        .value = &options->system,
-       .help = "Libraries that the machine brings",
+       .help = "Libraries that the machine provides",
        .type = "LIST",
        .commas = true},
       {.name = "--accept-gaps",
        .value = &options->accept_gaps,
-       .help = "Publish though a library that is needed is missing, and say so in the notes"},
+       .help = "Publish despite missing libraries, and list them in the release notes"},
   });
   add_output(command, options->globals);
   command.footer =
-      "Each archive is unpacked, scanned and packed anew, file by file; the architectures are "
-      "those\n"
-      "that all of its files load on. Exit codes: 0 published; 2 refused, with every reason.";
+      "Unpacks and scans each archive and packs it again, file by file; the architectures are "
+      "those\non which all of its files load. Exit codes: 0 published; 2 refused, with every "
+      "reason.";
 }
 
 }  // namespace gpuready::cli

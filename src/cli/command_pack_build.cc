@@ -100,7 +100,7 @@ void declare_pack_build(CommandSpec& command) {
        .files_of = files_of_recipe},
       {.name = "--out",
        .value = &options->out,
-       .help = "Where the archives go (default: build/pack)",
+       .help = "Folder for the archives (default: build/pack)",
        .type = "FOLDER",
        .files = Files::written},
       {.name = "--variant",
@@ -110,27 +110,23 @@ void declare_pack_build(CommandSpec& command) {
        .commas = true},
       {.name = "--containerfile",
        .value = &options->containerfile,
-       .help =
-           "Print a Containerfile that builds the variants with this CUDA release; build nothing",
+       .help = "Only print a Containerfile that builds the variants with this CUDA release",
        .type = "CUDA"},
       {.name = "--no-build",
        .value = &options->no_build,
-       .help = "Take the folders as they are; run no build command"},
+       .help = "Use the folders as they are; run no build command"},
       {.name = "--level",
        .value = &options->level,
-       .help = "Level of zstd, 1 to 19 (default: 9)",
+       .help = "zstd level, 1 to 19 (default: 9)",
        .type = "N",
        .range = Range{1, 19}},
   });
   add_output(command, options->globals);
   command.footer =
-      "A build command finds in its environment: PACK_NAME, PACK_VERSION, PACK_VARIANT, "
-      "PACK_FOLDER,\n"
-      "CUDAARCHS and CMAKE_CUDA_ARCHITECTURES, TORCH_CUDA_ARCH_LIST, NVCC_GENCODE.\n"
-      "Exit codes: 0 all variants are built; 1 one is not whole, or not what the recipe declares; "
-      "2 "
-      "one\n"
-      "could not be built.";
+      "A build command gets the environment variables PACK_NAME, PACK_VERSION, "
+      "PACK_VARIANT,\nPACK_FOLDER, CUDAARCHS and CMAKE_CUDA_ARCHITECTURES, TORCH_CUDA_ARCH_LIST, "
+      "NVCC_GENCODE.\nExit codes: 0 all variants are built; 1 a variant is incomplete or differs "
+      "from the recipe;\n2 a variant could not be built.";
 }
 
 }  // namespace gpuready::cli

@@ -52,7 +52,7 @@ Result<EnvReport> environment_of(const InstalledPackage& here,
   return found;
 }
 
-// Files alone are read unless something changed, so that a program can ask at each start.
+// Only files are read unless something changed, so that a program can ask at each start.
 Result<EnvReport> check(const InstalledPackage& here, bool named_by_folder) {
   const auto current = TRY(pack::read_current(here.store()));
   const auto now = pack::machine_mark(inspect(*here.host, {.libraries = false}));
@@ -100,18 +100,17 @@ void declare_pack_env(CommandSpec& command) {
       place_option(options->to),
       {.name = "--variant",
        .value = &options->variant,
-       .help = "Of several variants that are installed for different GPUs, this one",
+       .help = "This variant, if several are installed for different GPUs",
        .type = "NAME"},
       {.name = "--check",
        .value = &options->check,
-       .help = "Say whether the GPUs and the driver are still those that it was installed for"},
+       .help = "Check whether the GPUs and the driver are still those of the installation"},
   });
   add_output(command, options->globals);
   command.footer =
-      "For a shell: eval \"$(gpuready pack env NAME)\". Comments name what of the system's "
-      "libraries\n"
-      "the package's replace. Exit codes: 0 done, or nothing changed; 1 another variant is right\n"
-      "now; 4 nothing is installed.";
+      "For a shell: eval \"$(gpuready pack env NAME)\". Comments name the system libraries that "
+      "the\npackage replaces. Exit codes: 0 done, or nothing changed; 1 this machine now needs "
+      "another\nvariant; 4 nothing is installed.";
 }
 
 }  // namespace gpuready::cli

@@ -75,8 +75,7 @@ Result<Subject> of_machine(const PackExplainOptions& options) {
     subject.gpus.push_back({*parsed, fmt::format("{} ({})", gpu.name, parsed->name())});
   }
   if (subject.gpus.empty())
-    return fail(ErrorKind::no_device,
-                "no GPU was found whose architecture is known: name one with --gpu");
+    return fail(ErrorKind::no_device, "found no GPU of a known architecture: name one with --gpu");
   const auto& nvidia = machine.nvidia;
   const auto& version = nvidia.driver_version ? nvidia.driver_version : nvidia.module_version;
   if (version) subject.driver.version = parse_version(*version);
@@ -120,20 +119,20 @@ void declare_pack_explain(CommandSpec& command) {
       code_path_option(options->path),
       {.name = "--gpu",
        .value = &options->gpus,
-       .help = "GPUs to answer for in place of this machine's: 8.6, gfx942",
+       .help = "Answer for these GPUs instead of this machine's: 8.6, gfx942",
        .type = "GPU",
        .commas = true},
       {.name = "--driver",
        .value = &options->driver,
-       .help = "The version of NVIDIA's driver to answer for: 535.104.05",
+       .help = "Answer for this version of NVIDIA's driver: 535.104.05",
        .type = "VERSION"},
       {.name = "--cuda",
        .value = &options->cuda,
-       .help = "The CUDA version that the driver reports, where its version does not say it",
+       .help = "The CUDA version that the driver reports, if its version does not determine it",
        .type = "VERSION"},
       {.name = "--replay",
        .value = &options->globals.replay,
-       .help = "Answer for the machine of a recording",
+       .help = "Answer for a recorded machine",
        .type = "FILE",
        .excludes = "--gpu",
        .files = Files::read},
@@ -141,8 +140,7 @@ void declare_pack_explain(CommandSpec& command) {
   add_output(command, options->globals);
   command.footer =
       "Exit codes: 0 each library loads at least in part on each GPU; 1 one does not, or could "
-      "not\n"
-      "be read; 2 there is no such file; 3 no GPU is here and none was named.";
+      "not\nbe read; 2 no such file; 3 no GPU is present and none was named.";
 }
 
 }  // namespace gpuready::cli

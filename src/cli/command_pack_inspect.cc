@@ -11,7 +11,7 @@ namespace gpuready::cli {
 namespace {
 
 struct PackInspectOptions {
-  Globals globals;  // of them the output's alone
+  Globals globals;  // only those of the output
   std::string path;
   bool details = false;
 };
@@ -42,13 +42,12 @@ void declare_pack_inspect(CommandSpec& command) {
       code_path_option(options->path),
       {.name = "--details",
        .value = &options->details,
-       .help = "Of a folder: every file in full, not one line each"},
+       .help = "For a folder: every file in full instead of one line each"},
   });
   add_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 all was read; 1 a file could not be read, or code in it is damaged; 2 there "
-      "is\n"
-      "no such file.";
+      "Exit codes: 0 everything was read; 1 a file could not be read, or code in it is damaged; 2 "
+      "no\nsuch file.";
 }
 
 }  // namespace gpuready::cli

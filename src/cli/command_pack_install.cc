@@ -115,7 +115,7 @@ Result<std::string> write_report(const PackInstallOptions& options,
   TRY(write_file_atomically(*options.report, text));
   if (!key)
     return *options.report +
-           " is not signed: pack publish --require-proof believes signed reports alone "
+           " is not signed: pack publish --require-proof accepts only signed reports "
            "(--report-key).";
   TRY(write_file_atomically(
       *options.report + ".minisig",
@@ -134,7 +134,7 @@ int run_pack_install(const PackInstallOptions& options) {
   if (options.report) {
     const auto told = write_report(options, *key, report.load_report, envelope.tool_version);
     envelope.notes.push_back(told ? *told : printable(told.error().message));
-    // What was installed is installed, and is told all the same.
+    // The installation succeeded and is reported anyway.
     if (!told && envelope.exit == Exit::ok) envelope.exit = exit_of_error(told.error());
   }
   return deliver_report(envelope, report, start, options.globals);
@@ -150,24 +150,24 @@ void declare_pack_install(CommandSpec& command) {
       key_option(options->key),
       {.name = "--variant",
        .value = &options->variant,
-       .help = "This variant, whatever the machine is",
+       .help = "Install this variant on any machine",
        .type = "NAME"},
       place_option(options->to),
       {.name = "--dry-run",
        .value = &options->dry_run,
-       .help = "Say what would be fetched; write nothing"},
+       .help = "Report what would be downloaded; write nothing"},
       {.name = "--no-load-test",
        .value = &options->no_load_test,
-       .help = "Do not open the libraries before they are used"},
+       .help = "Skip the test that loads the libraries"},
       {.name = "--report",
        .value = &options->report,
-       .help = "Write what was loaded here, and how, into FILE: a proof for pack publish",
+       .help = "Write to FILE what was loaded, and how: a proof for pack publish",
        .type = "FILE",
        .files = Files::written,
        .files_of = files_of_report},
       {.name = "--report-key",
        .value = &options->report_key,
-       .help = "Sign the report with this private key, into FILE.minisig",
+       .help = "Sign the report with this private key; writes FILE.minisig",
        .type = "KEYFILE",
        .needs = "--report",
        .files = Files::read},
@@ -177,10 +177,11 @@ void declare_pack_install(CommandSpec& command) {
   add_machine_options(command, options->machine);
   add_output(command, options->globals);
   command.footer =
-      "What cannot be fetched or does not load gives way to the CPU's variant, with the reason.\n"
-      "Exit codes: 0 installed, or it was already, or the release has nothing for this machine;\n"
-      "1 not trusted (signature, hash, expiry, an older version) or it does not load: nothing was\n"
-      "changed; 2 wrong usage; 4 not reached, no room, or another gpuready is not done in time.";
+      "If a variant cannot be downloaded or does not load, the CPU variant replaces it, with "
+      "the\nreason. Exit codes: 0 installed, or installed already, or the release has nothing for "
+      "this\nmachine; 1 not trusted (signature, hash, expiry, an older version) or it does not "
+      "load:\nnothing was changed; 2 wrong usage; 4 not reachable, no room, or another gpuready "
+      "process\nholds the package's lock.";
 }
 
 }  // namespace gpuready::cli

@@ -92,7 +92,7 @@ void declare_pack_key(CommandSpec& command) {
       password_option(options->password_file),
       {.name = "--no-password",
        .value = &options->no_password,
-       .help = "Encrypt nothing: whoever reads the file can sign",
+       .help = "Store the key unencrypted: whoever reads the file can sign",
        .excludes = "--password-file"},
       {.name = "--package",
        .value = &options->package,
@@ -100,9 +100,8 @@ void declare_pack_key(CommandSpec& command) {
        .type = "NAME"},
       {.name = "--signed-by",
        .value = &options->signed_by,
-       .help =
-           "The key before it, which signs it: installers that trust that one learn the new one "
-           "from NAME.keys.json",
+       .help = "The previous key, which signs this one: installers that trust it learn the new one "
+               "from NAME.keys.json",
        .type = "FILE",
        .needs = "--package",
        .files = Files::read},
@@ -114,16 +113,14 @@ void declare_pack_key(CommandSpec& command) {
        .files = Files::read},
       {.name = "--after",
        .value = &options->after,
-       .help = "The keys.json of the last release, where it has one",
+       .help = "The keys.json of the previous release, if it has one",
        .type = "FILE",
        .needs = "--signed-by",
        .files = Files::read},
   });
   add_output(command, options->globals);
   command.footer =
-      "Keys are those of minisign, which can read and use them. Exit codes: 0 the key was made; 2 "
-      "it\n"
-      "was not.";
+      "The keys have minisign's format. Exit codes: 0 the key was created; 2 it was not.";
 }
 
 }  // namespace gpuready::cli

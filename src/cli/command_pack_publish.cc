@@ -93,7 +93,7 @@ void declare_pack_publish(CommandSpec& command) {
       release_folder_option(options->to),
       {.name = "--built",
        .value = &options->built,
-       .help = "Where pack build put the archives (default: build/pack)",
+       .help = "Folder with the archives of pack build (default: build/pack)",
        .type = "FOLDER",
        .files = Files::read},
       password_option(options->password_file),
@@ -105,7 +105,7 @@ void declare_pack_publish(CommandSpec& command) {
       {.name = "--require-proof",
        .value = &options->proof,
        .help =
-           "Refuse until signed load reports, in FOLDER or one file, cover the recipe's machines",
+           "Refuse unless signed load reports, in FOLDER or one file, cover the recipe's machines",
        .type = "FOLDER",
        .files = Files::read},
       {.name = "--oci",
@@ -115,15 +115,15 @@ void declare_pack_publish(CommandSpec& command) {
        .files = Files::written},
       {.name = "--part-mb",
        .value = &options->part_mb,
-       .help = "Cut archives into files of at most so many MB (default: 2000)",
+       .help = "Split archives into files of at most this many MB (default: 2000)",
        .type = "MB",
        .range = Range{1, 1e9}},
   });
   add_output(command, options->globals);
   command.footer =
-      "Upload all files of the folder to any web server, object store or GitHub release.\n"
-      "--require-proof reads what pack install --report wrote on the recipe's [[machines]].\n"
-      "Exit codes: 0 published; 2 refused, with every reason.";
+      "Upload all files of the folder to any web server, object store or GitHub "
+      "release.\n--require-proof reads the reports of pack install --report from the recipe's "
+      "[[machines]].\nExit codes: 0 published; 2 refused, with every reason.";
 }
 
 }  // namespace gpuready::cli

@@ -54,11 +54,9 @@ void declare_pack_select(CommandSpec& command) {
   add_machine_options(command, options->machine);
   add_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 a variant is chosen, if only the CPU's; 1 the release is not trusted "
-      "(signature,\n"
-      "expiry, a version below one seen before); 2 wrong usage; 3 no variant fits; 4 the release "
-      "could\n"
-      "not be read.";
+      "Exit codes: 0 a variant was chosen, possibly the CPU variant; 1 the release is not "
+      "trusted\n(signature, expiry, a version below one seen before); 2 wrong usage; 3 no variant "
+      "fits; 4 the\nrelease could not be read.";
 }
 
 }  // namespace gpuready::cli

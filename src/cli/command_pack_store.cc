@@ -44,7 +44,7 @@ Result<PackageState> state_of_name(const std::string& name) {
   return state_of(TRY(open_here(name, std::nullopt)));
 }
 
-// What the store's own files lack is no mistake in how the command was called.
+// What the store's own files lack is not a mistake of the caller.
 Exit exit_of_store_error(const Error& error) {
   return pack::is_damage(error) ? Exit::unhealthy : exit_of_error(error);
 }
@@ -165,13 +165,13 @@ void declare_pack_verify(CommandSpec& command) {
   declare(command, "verify", verify, true);
   command.footer =
       "Hashes every file of the current version and checks the manifest's signature.\nExit codes: "
-      "0 all is as signed; 1 something is not; 4 it could not be read.";
+      "0 everything is as signed; 1 something is not; 4 it could not be read.";
 }
 void declare_pack_rollback(CommandSpec& command) {
   auto options = declare(command, "rollback", rollback, true);
   command.add({{.name = "--number",
                 .value = &options->number,
-                .help = "The version with this number in pack list (default: the one before)",
+                .help = "The version with this number in pack list (default: the previous one)",
                 .type = "N"},
                wait_option(options->wait)});
   command.footer = kPackStoreExits;
@@ -179,18 +179,17 @@ void declare_pack_rollback(CommandSpec& command) {
 void declare_pack_gc(CommandSpec& command) {
   auto options = declare(command, "gc", collect, true);
   command.add({wait_option(options->wait)});
-  command.footer =
-      "Keeps the current version and the one before it.\n" + std::string(kPackStoreExits);
+  command.footer = "Keeps the current and the previous version.\n" + std::string(kPackStoreExits);
 }
 void declare_pack_uninstall(CommandSpec& command) {
   auto options = declare(command, "uninstall", uninstall, true);
   command.add({{.name = "--forget",
                 .value = &options->forget,
-                .help = "Forget the trusted key and the highest version seen as well"},
+                .help = "Also forget the trusted key and the highest version seen"},
                wait_option(options->wait)});
   command.footer =
-      "The key and the highest version seen stay, so that a server cannot go back behind it when "
-      "the\npackage is installed again.\n" +
+      "Keeps the key and the highest version seen, so that a server cannot serve an older "
+      "version\nwhen the package is installed again.\n" +
       std::string(kPackStoreExits);
 }
 

@@ -66,16 +66,13 @@ void declare_record(CommandSpec& command) {
        .files = Files::written},
       {.name = "--redact",
        .value = &options->redact,
-       .help = "Keep only what rules read: fixed words, numbers and PCI addresses. Names that "
-               "something "
-               "joins become substitutes; everything else goes"},
+       .help = "Keep only what rules read: fixed words, numbers and PCI addresses. Names that join "
+               "two answers become substitutes; everything else is removed"},
       {.name = "--description",
        .value = &options->description,
        .help = "A line about this machine, kept in the recording unless it is redacted"},
       timeout_option(options->globals),
-      {.name = "--quiet,-q",
-       .value = &options->globals.quiet,
-       .help = "Say nothing when all went well"},
+      {.name = "--quiet,-q", .value = &options->globals.quiet, .help = "Print nothing on success"},
   });
 }
 

@@ -9,7 +9,7 @@ namespace {
 constexpr CommandEntry kTernarySubcommands[] = {
     {"inspect", "List the tensors of a GGUF file: formats, sizes, shares of -1, 0, +1, scales",
      declare_ternary_inspect},
-    {"convert", "Write a GGUF file anew with its ternary tensors in another format",
+    {"convert", "Rewrite a GGUF file with its ternary tensors in another format",
      declare_ternary_convert},
     {"verify", "Check every CPU tier and device against exact sums, bit for bit",
      declare_ternary_verify},

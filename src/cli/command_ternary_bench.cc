@@ -36,10 +36,9 @@ int run_ternary_bench(TernaryBenchOptions& options) {
   for (const std::string& text : options.shapes) {
     const auto shape = parse_bench_shape(text);
     if (!shape)
-      return complain(
-          Error{ErrorKind::bad_input,
-                fmt::format("--shape {}: MxNxK or NxK is wanted, each from 1 to 4194304",
-                            printable(text))});
+      return complain(Error{ErrorKind::bad_input,
+                            fmt::format("--shape {}: expected MxNxK or NxK, each from 1 to 4194304",
+                                        printable(text))});
     asked.shapes.push_back(*shape);
     more.insert(more.end(), {"--shape", text});
   }
@@ -89,11 +88,12 @@ void declare_ternary_bench(CommandSpec& command) {
   command.run = [options] { return run_ternary_bench(*options); };
   add_output(command, options->globals);
   add_subjects(command, options->subjects);
-  command.add({{.name = "--shape",
-                .value = &options->shapes,
-                .help = "Products to time: MxNxK, or NxK for M = 1; four common ones if not given",
-                .type = "LIST",
-                .commas = true}});
+  command.add(
+      {{.name = "--shape",
+        .value = &options->shapes,
+        .help = "Products to time: MxNxK, or NxK for M = 1; four common shapes if not given",
+        .type = "LIST",
+        .commas = true}});
 }
 
 }  // namespace gpuready::cli

@@ -97,7 +97,7 @@ void declare_ternary_convert(CommandSpec& command) {
        .files = Files::read},
       {.name = "OUT",
        .value = &options->out,
-       .help = "The file to write; it is whole or not there",
+       .help = "The file to write; it appears complete or not at all",
        .required = true,
        .files = Files::written},
       {.name = "--to",
@@ -126,8 +126,8 @@ void declare_ternary_convert(CommandSpec& command) {
   });
   add_output(command, options->globals);
   command.footer =
-      "Nothing is lost, or nothing is written: each tensor that cannot be converted is named.\n"
-      "Exit codes: 0 converted; 2 it cannot be, or a file cannot be written.";
+      "Loses nothing, or writes nothing: each tensor that cannot be converted is named.\nExit "
+      "codes: 0 converted; 2 not convertible, or a file cannot be written.";
 }
 
 }  // namespace gpuready::cli

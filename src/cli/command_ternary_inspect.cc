@@ -13,7 +13,7 @@ namespace {
 namespace gguf = ternary::gguf;
 
 struct TernaryInspectOptions {
-  Globals globals;  // of them the output's alone
+  Globals globals;  // only those of the output
   std::string file;
   std::vector<std::string> layouts;
 };
@@ -52,8 +52,7 @@ void declare_ternary_inspect(CommandSpec& command) {
       layout_option(options->layouts),
   });
   add_output(command, options->globals);
-  command.footer =
-      "Exit codes: 0 nothing is wrong; 1 the file or a tensor is; 2 it is no such file.";
+  command.footer = "Exit codes: 0 nothing is wrong; 1 the file or a tensor is; 2 not a GGUF file.";
 }
 
 }  // namespace gpuready::cli

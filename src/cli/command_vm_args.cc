@@ -1,4 +1,4 @@
-// `vm args`: what a hypervisor is told of attached devices.
+// `vm args`: a hypervisor's arguments for attached devices.
 #include <fmt/format.h>
 
 #include <memory>
@@ -52,17 +52,17 @@ void declare_vm_args(CommandSpec& command) {
   command.run = [options] { return run_vm_args(*options); };
   command.add({{.name = "--for",
                 .value = &options->name,
-                .help = "Name that the devices were attached for",
+                .help = "Name for which the devices were attached",
                 .type = "NAME",
                 .required = true},
                {.name = "--hypervisor",
                 .value = &options->hypervisor,
-                .help = "For which; cloud-hypervisor's are unproven",
+                .help = "The hypervisor; arguments for cloud-hypervisor are untested",
                 .one_of = {"qemu", "libvirt", "cloud-hypervisor"}}});
   add_vm_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 the arguments were written; 3 nothing is attached for NAME, or what was\n"
-      "is no longer here.";
+      "Exit codes: 0 the arguments were written; 3 nothing is attached for NAME, or the device\nis "
+      "gone.";
 }
 
 }  // namespace gpuready::cli

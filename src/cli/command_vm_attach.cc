@@ -16,8 +16,8 @@ namespace gpuready::cli {
 namespace {
 
 constexpr const char* kVmAttachExits =
-    "Exit codes: 0 done; 1 refused, failed and taken back, or in quarantine; 2 wrong usage;\n"
-    "3 what was named is not here; 4 an operation did not end, or another one runs.";
+    "Exit codes: 0 done; 1 refused, failed and rolled back, or in quarantine; 2 wrong usage;\n3 no "
+    "such device or attachment; 4 an operation did not end, or another one is running.";
 
 struct VmAttachOptions {
   Globals globals;
@@ -101,7 +101,7 @@ int detach(const VmAttachOptions& options) {
   const auto named = devices_of(options.devices);
   if (!named) return complain(named.error());
   if (options.devices.empty() && !options.name)
-    return complain({ErrorKind::bad_input, "name what to give back: --for NAME or devices", 0});
+    return complain({ErrorKind::bad_input, "name what to detach: --for NAME or devices", 0});
   return carry_out("vm detach", options, [&](vm::Hands& hands) {
     return vm::detach(hands, options.name, named->devices, named->instances);
   });
@@ -131,18 +131,17 @@ int status(const VmAttachOptions& options) {
 void add_name(CommandSpec& command, VmAttachOptions& options, bool required) {
   command.add({{.name = "--for",
                 .value = &options.name,
-                .help = "Name of the virtual machine, or whatever else the devices are for",
+                .help = "Name of the virtual machine or other purpose",
                 .type = "NAME",
                 .required = required}});
 }
 
 void add_attach_options(CommandSpec& command, VmAttachOptions& options, bool name_required) {
-  command.add(
-      {{.name = "DEVICE",
-        .value = &options.devices,
-        .help = "PCI addresses; what shares their IOMMU group or their slot comes along. UUIDs of "
-                "mediated devices (vGPUs)",
-        .required = true}});
+  command.add({{.name = "DEVICE",
+                .value = &options.devices,
+                .help = "PCI addresses, or UUIDs of mediated devices (vGPUs). All devices of the "
+                        "IOMMU group and slot are included",
+                .required = true}});
   add_name(command, options, name_required);
   command.add({
       {.name = "--managed",
@@ -150,7 +149,7 @@ void add_attach_options(CommandSpec& command, VmAttachOptions& options, bool nam
        .help = "Prepare the devices and leave binding to libvirt (managed='yes')"},
       {.name = "--hugepages",
        .value = &options.huge_pages_gib,
-       .help = "Reserve so many GiB of huge pages on the device's NUMA node",
+       .help = "Reserve this many GiB of huge pages on the device's NUMA node",
        .type = "GIB",
        .range = Range{1, 65536}},
       {.name = "--hugepage-size",
@@ -163,7 +162,7 @@ void add_attach_options(CommandSpec& command, VmAttachOptions& options, bool nam
 void add_deadline(CommandSpec& command, VmAttachOptions& options) {
   command.add({{.name = "--timeout",
                 .value = &options.globals.timeout_s,
-                .help = "How long a driver may take to let go of a device (60 s)",
+                .help = "How long a driver may take to release a device (default: 60 s)",
                 .type = "S",
                 .range = Range{1, 3600},
                 .seconds = true}});
@@ -177,8 +176,8 @@ void declare_vm_plan(CommandSpec& command) {
   add_attach_options(command, *options, false);
   add_vm_output(command, options->globals);
   command.footer =
-      "Nothing is changed. Exit codes: 0 it can be carried out; 1 it is refused; 2 wrong usage;\n"
-      "3 what was named is not here.";
+      "Changes nothing. Exit codes: 0 the plan can be carried out; 1 it is refused; 2 wrong "
+      "usage;\n3 no such device.";
 }
 
 void declare_vm_attach(CommandSpec& command) {
@@ -195,7 +194,7 @@ void declare_vm_detach(CommandSpec& command) {
   command.run = [options] { return detach(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,
-                .help = "PCI addresses or UUIDs; all that was attached with them comes back"}});
+                .help = "PCI addresses or UUIDs; everything attached with them is detached, too"}});
   add_name(command, *options, false);
   add_deadline(command, *options);
   add_output(command, options->globals);
@@ -208,8 +207,8 @@ void declare_vm_status(CommandSpec& command) {
   add_name(command, *options, false);
   add_vm_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 all is whole; 1 a device is in quarantine; 4 an operation did not end,\n"
-      "or a journal cannot be read.";
+      "Exit codes: 0 everything is consistent; 1 a device is in quarantine; 4 an operation did "
+      "not\nend, or a journal cannot be read.";
 }
 
 void declare_vm_recover(CommandSpec& command) {
@@ -217,8 +216,8 @@ void declare_vm_recover(CommandSpec& command) {
   command.run = [options] { return recover(*options); };
   command.add({{.name = "--accept",
                 .value = &options->accept,
-                .help = "A device that leaves quarantine untested, on your responsibility: what "
-                        "a guest left may be in its memory",
+                .help = "Release this device from quarantine untested, at your own risk: its "
+                        "memory may hold a guest's data",
                 .type = "DEVICE"}});
   add_deadline(command, *options);
   add_output(command, options->globals);

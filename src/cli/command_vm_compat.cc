@@ -32,10 +32,9 @@ Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& dri
   const auto device =
       colon == gpu.npos ? std::nullopt : id(std::string_view(gpu).substr(colon + 1));
   if (vendor && device) return vm::gpu_support(driver, *vendor, *device, listed);
-  return fail(ErrorKind::bad_input,
-              fmt::format("--gpu {}: a PCI id such as 10de:2330 is wanted; `lspci -nn` and "
-                          "`gpuready vm show` name it",
-                          printable(gpu)));
+  return fail(ErrorKind::bad_input, fmt::format("--gpu {}: expected a PCI id such as 10de:2330; "
+                                                "`lspci -nn` and `gpuready vm show` print it",
+                                                printable(gpu)));
 }
 
 int run_vm_compat(const VmCompatOptions& options) {
@@ -94,25 +93,25 @@ void declare_vm_compat(CommandSpec& command) {
        .type = "VERSION"},
       {.name = "--bundle",
        .value = &options->bundle,
-       .help = "The bundle whose driver is meant",
+       .help = "The bundle with the driver",
        .type = "BUNDLE",
        .excludes = "--driver",
        .files = Files::read},
       {.name = "--rootfs",
        .value = &options->rootfs,
-       .help = "Also look for driver libraries in this root of an image",
+       .help = "Also look for driver libraries in this root folder of an image",
        .type = "FOLDER",
        .files = Files::read},
       {.name = "--gpu",
        .value = &options->gpu,
-       .help = "Also say whether the driver serves this GPU: its PCI id, such as 10de:2330",
+       .help = "Also say whether the driver supports the GPU with this PCI id, such as 10de:2330",
        .type = "ID"},
   });
   add_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 the image's programs run; 1 the driver is too old or does not serve the\n"
-      "GPU, or the image has driver libraries of another version where the loader finds them;\n"
-      "2 wrong usage; 4 not known.";
+      "Exit codes: 0 the image's programs run; 1 the driver is too old or does not support "
+      "the\nGPU, or the image has driver libraries of another version where the loader finds "
+      "them;\n2 wrong usage; 4 unknown.";
 }
 
 }  // namespace gpuready::cli

@@ -49,7 +49,7 @@ Result<std::vector<PciAddress>> devices_named(Host& host, const NamedDevices& na
     const auto parent = parse_pci_address(instance->parent);
     if (!parent)
       return fail(ErrorKind::bad_input,
-                  fmt::format("{}: it is a part of {}, which is no PCI device; name a PCI address",
+                  fmt::format("{}: a part of {}, which is not a PCI device; name a PCI address",
                               uuid, printable(instance->parent)));
     if (std::ranges::find(devices, *parent) == devices.end()) devices.push_back(*parent);
   }
@@ -103,7 +103,7 @@ int run_vm_doctor(const VmDoctorOptions& options) {
   const auto start = Clock::now();
   if (options.console && (!options.devices.empty() || options.side != "auto"))
     return complain(Error{ErrorKind::bad_input,
-                          "--console tells of a guest alone: leave out DEVICE and --side"});
+                          "--console is about a guest: do not combine it with DEVICE or --side"});
   const auto named = devices_of(options.devices);
   if (!named) return complain(named.error());
   const auto report = look(options, *named);
@@ -126,24 +126,22 @@ void declare_vm_doctor(CommandSpec& command) {
   command.add({
       {.name = "DEVICE",
        .value = &options->devices,
-       .help =
-           "PCI addresses of this host's devices, or UUIDs of mediated ones, of which the whole "
-           "device is looked at; all that `vm list` names when none is given"},
+       .help = "PCI addresses of this host's devices, or UUIDs of mediated devices, which stand "
+               "for their parent; if not given, all that `vm list` names"},
       {.name = "--console",
        .value = &options->console,
-       .help = "Read what a guest wrote to its console instead of looking at this machine",
+       .help = "Read a guest's console log instead of this machine",
        .type = "FILE",
        .excludes = "--replay",
        .files = Files::read},
       {.name = "--side",
        .value = &options->side,
-       .help = "Take this machine for a host or for a guest",
+       .help = "Treat this machine as a host or as a guest",
        .one_of = {"auto", "host", "guest"}},
   });
   command.footer =
       "Exit codes: 0 nothing is wrong; 1 an error was found; 2 wrong usage, or a file cannot be "
-      "read;\n"
-      "3 a device is not here; 4 the PCI bus cannot be read, or the console does not tell whether "
+      "read;\n3 no such device; 4 the PCI bus cannot be read, or the console does not show whether "
       "a GPU is ready.";
 }
 

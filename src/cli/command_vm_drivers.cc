@@ -82,7 +82,7 @@ void declare_collect(CommandSpec& command) {
        .files = Files::read},
       {.name = "--output,-o",
        .value = &options->folder,
-       .help = "The folder to make; it is whole or not there",
+       .help = "The folder to create; it appears complete or not at all",
        .type = "BUNDLE",
        .required = true,
        .files = Files::written},
@@ -90,12 +90,10 @@ void declare_collect(CommandSpec& command) {
   add_collect_options(command, options->collect);
   add_output(command, options->globals);
   command.footer =
-      "Nothing of what is read is executed, but with --headers: that runs the Makefile of the\n"
-      "modules' source with your rights, for some minutes. Files of this machine become hard "
-      "links\n"
-      "where that is possible.\n"
-      "Exit codes: 0 a driver whose parts fit together; 1 they do not; 2 there is none, or BUNDLE\n"
-      "cannot be written.";
+      "Executes nothing that it reads, except with --headers: that runs the Makefile of "
+      "the\nmodules' source with your rights, for some minutes. Files of this machine become hard "
+      "links\nif possible.\nExit codes: 0 a driver with consistent parts; 1 the parts do not fit "
+      "together; 2 no driver was\nfound, or BUNDLE cannot be written.";
 }
 
 template <bool kVerify>
@@ -104,11 +102,11 @@ void declare_bundle(CommandSpec& command) {
   command.run = [options] { return inspect_bundle(*options, kVerify); };
   command.add({{.name = "BUNDLE",
                 .value = &options->folder,
-                .help = "A folder that `vm drivers collect` made",
+                .help = "A folder made by `vm drivers collect`",
                 .required = true,
                 .files = Files::read}});
   add_output(command, options->globals);
-  command.footer = "Exit codes: 0 nothing is wrong; 1 something is; 2 it is no bundle.";
+  command.footer = "Exit codes: 0 nothing is wrong; 1 something is; 2 not a bundle.";
 }
 
 void declare_list(CommandSpec& command) {
@@ -116,7 +114,7 @@ void declare_list(CommandSpec& command) {
   command.run = [options] { return list(*options); };
   command.add({{.name = "FOLDER",
                 .value = &options->folder,
-                .help = "A folder that holds bundles",
+                .help = "A folder of bundles",
                 .required = true,
                 .files = Files::read}});
   add_output(command, options->globals);
@@ -128,11 +126,12 @@ constexpr CommandEntry kVmDriversSubcommands[] = {
     {"collect", "Make a driver bundle from this system, a folder, an installer or packages",
      declare_collect},
     {"list", "List the bundles in a folder", declare_list},
-    {"show", "Show what a bundle holds, and whether its parts fit together", declare_bundle<false>},
+    {"show", "Show the content of a bundle, and whether its parts fit together",
+     declare_bundle<false>},
     {"verify", "Compare every file of a bundle with its SHA-256", declare_bundle<true>},
-    {"fetch", "Get an installer or package from a URL, by its SHA-256, and show its licence",
+    {"fetch", "Download an installer or package, check its SHA-256, and show its licence",
      declare_vm_drivers_fetch},
-    {"upgrade", "Add a bundle to a folder of them, compare and test it, and make it current",
+    {"upgrade", "Add a bundle to a folder of bundles, compare and test it, make it current",
      declare_vm_drivers_upgrade},
 };
 
@@ -142,24 +141,26 @@ void add_collect_options(CommandSpec& command, vm::CollectOptions& collect) {
   command.add({
       {.name = "--kernel",
        .value = &collect.kernel_release,
-       .help = "Take modules of this kernel release alone; of / the running kernel's otherwise",
+       .help =
+           "Collect only modules of this kernel release; for / the default is the running kernel's",
        .type = "RELEASE"},
       {.name = "--driver-version",
        .value = &collect.driver_version,
-       .help = "Which driver, where several are there",
+       .help = "The version of the driver, if there are several",
        .type = "VERSION"},
       {.name = "--module",
        .value = &collect.modules,
-       .help = "Also this module of that kernel, with those it needs; can be given several times",
+       .help = "Also collect this module of that kernel, with its dependencies; can be given "
+               "several times",
        .type = "NAME"},
       {.name = "--headers",
        .value = &collect.headers,
-       .help = "Build the kernel modules, from the source in FROM, for the kernel of these headers",
+       .help = "Build the kernel modules from the source in FROM for the kernel with these headers",
        .type = "FOLDER",
        .files = Files::read},
       {.name = "--jobs",
        .value = &collect.jobs,
-       .help = "Compilers at once; one a processor by default",
+       .help = "Number of parallel compilers; one for each processor by default",
        .type = "N",
        .range = Range{1, 1024},
        .needs = "--headers"},
@@ -171,7 +172,7 @@ void add_collect_options(CommandSpec& command, vm::CollectOptions& collect) {
        .files = Files::read},
       {.name = "--sign-certificate",
        .value = &collect.sign_certificate,
-       .help = "The key's X.509 certificate, which the guest's kernel must know",
+       .help = "The key's X.509 certificate; the guest's kernel must know it",
        .type = "FILE",
        .needs = "--sign-key",
        .files = Files::read},

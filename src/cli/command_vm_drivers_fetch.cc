@@ -70,26 +70,26 @@ void declare_vm_drivers_fetch(CommandSpec& command) {
   command.add({
       {.name = "URL",
        .value = &options->url,
-       .help = "Of an NVIDIA-Linux-*.run, a Debian package or a tar archive, http or https",
+       .help = "http(s) URL of an NVIDIA-Linux-*.run, a Debian package or a tar archive",
        .required = true},
       {.name = "--sha256",
        .value = &options->sha256,
-       .help = "Its SHA-256, as its maker publishes it",
+       .help = "Its SHA-256, as the publisher states it",
        .type = "HASH",
        .required = true},
       {.name = "--output,-o",
        .value = &options->path,
-       .help = "The file to write; it is whole or not there. Without it, the URL's name, here",
+       .help = "The file to write; it appears complete or not at all. Default: the URL's file "
+               "name, in the current folder",
        .type = "FILE",
        .files = Files::written},
   });
   add_output(command, options->globals);
   command.footer =
-      "Bytes with another hash are not kept. A file that is there with these bytes is not fetched\n"
-      "again. The licence that is in the archive is shown; bundles are made on this machine, by\n"
-      "vm drivers collect. Uses libcurl.\n"
-      "Exit codes: 0 it is there; 1 it is there, and is no driver's archive; 2 it cannot be\n"
-      "fetched, has another hash, or cannot be written.";
+      "Discards a file with another hash. An existing file with this hash is not downloaded "
+      "again.\nShows the licence in the archive; make bundles on this machine with vm drivers "
+      "collect. Uses\nlibcurl.\nExit codes: 0 the file is there; 1 it is there, but not a driver "
+      "archive; 2 it cannot be\ndownloaded, has another hash, or cannot be written.";
 }
 
 }  // namespace gpuready::cli

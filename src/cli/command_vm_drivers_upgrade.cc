@@ -46,13 +46,14 @@ Result<void> check_bundle_name(const std::string& name, const char* option) {
     return {};
   return fail(
       ErrorKind::bad_input,
-      fmt::format("{} {}: the name of a bundle in the folder is wanted", option, printable(name)));
+      fmt::format("{} {}: expected the name of a bundle in the folder", option, printable(name)));
 }
 
 Result<UpgradeReport> upgrade(const VmDriversUpgradeOptions& options, Host& host) {
   if (options.to.has_value() == !options.collect.from.empty())
-    return fail(ErrorKind::bad_input,
-                "name either what to make the new bundle FROM, or with --to one that is there");
+    return fail(
+        ErrorKind::bad_input,
+        "name either the sources of the new bundle (FROM), or with --to an existing bundle");
   if (options.name) TRY(check_bundle_name(*options.name, "--name"));
   if (options.to) TRY(check_bundle_name(*options.to, "--to"));
   if (!options.to) TRY(make_folders(options.folder));
@@ -127,29 +128,29 @@ void declare_vm_drivers_upgrade(CommandSpec& command) {
   command.add({
       {.name = "FOLDER",
        .value = &options->folder,
-       .help = "A folder of bundles; its link `current` leads to the one in use",
+       .help = "A folder of bundles; its link `current` points to the one in use",
        .required = true,
        .files = Files::read},
       {.name = "FROM",
        .value = &options->collect.from,
-       .help = "What the new bundle is made of, as of `vm drivers collect`",
+       .help = "The sources of the new bundle, as in `vm drivers collect`",
        .files = Files::read},
       {.name = "--to",
        .value = &options->to,
-       .help = "A bundle that is there already: the way back, or another attempt",
+       .help = "Switch to this existing bundle: to go back, or for another attempt",
        .type = "NAME"},
       {.name = "--name",
        .value = &options->name,
-       .help = "The new bundle's name in FOLDER; its driver's version without it",
+       .help = "The new bundle's name in FOLDER (default: its driver's version)",
        .type = "NAME"},
       {.name = "--test",
        .value = &options->test,
-       .help = "Also run this program with the bundle as its argument: it must end with 0",
+       .help = "Also run this program with the bundle as its argument: it must exit with 0",
        .type = "PROGRAM",
        .files = Files::read},
       {.name = "--timeout",
        .value = &options->globals.timeout_s,
-       .help = "How long that program may take (600 s)",
+       .help = "Time limit of that program (default: 600 s)",
        .type = "S",
        .range = Range{1, 86400},
        .seconds = true},
@@ -157,12 +158,10 @@ void declare_vm_drivers_upgrade(CommandSpec& command) {
   add_collect_options(command, options->collect);
   add_output(command, options->globals);
   command.footer =
-      "A new bundle must serve all that the current one serves: libraries, kernels, CUDA, and "
-      "this\n"
-      "machine's GPUs. Whatever the tests say, the old bundle stays.\n"
-      "Exit codes: 0 it is current; 1 a test failed, and current is what it was; 2 wrong usage, "
-      "or\n"
-      "no bundle can be made; 4 another upgrade of FOLDER runs.";
+      "A new bundle must support everything that the current one supports: libraries, kernels, "
+      "CUDA,\nand this machine's GPUs. The old bundle always stays.\nExit codes: 0 the bundle is "
+      "current; 1 a test failed, and current did not change; 2 wrong\nusage, or no bundle can be "
+      "made; 4 another upgrade of FOLDER is running.";
 }
 
 }  // namespace gpuready::cli

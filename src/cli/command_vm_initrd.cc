@@ -67,27 +67,27 @@ void declare_vm_initrd(CommandSpec& command) {
   command.add({
       {.name = "BUNDLE",
        .value = &options->initrd.bundle,
-       .help = "A folder that `vm drivers collect` made",
+       .help = "A folder made by `vm drivers collect`",
        .required = true,
        .files = Files::read},
       {.name = "--output,-o",
        .value = &options->out,
-       .help = "The file to write; it is whole or what it was",
+       .help = "The file to write; on failure it stays unchanged",
        .type = "FILE",
        .required = true,
        .files = Files::written},
       {.name = "--capabilities",
        .value = &options->capabilities,
-       .help = "Only what these need: compute, utility, graphics, video; all without it",
+       .help = "Only files for these: compute, utility, graphics, video (default: all)",
        .type = "LIST",
        .commas = true},
       {.name = "--kernel",
        .value = &options->initrd.kernel_release,
-       .help = "The guest's kernel release, where the bundle has modules for several",
+       .help = "The guest's kernel release, if the bundle has modules for several",
        .type = "RELEASE"},
       {.name = "--segment",
        .value = &options->initrd.segment,
-       .help = "The driver alone, to be appended to an initrd that has an init"},
+       .help = "Only the driver, to append to an initrd that has an init"},
       {.name = "--compress",
        .value = &options->compress,
        .help = "How it is packed",
@@ -95,12 +95,12 @@ void declare_vm_initrd(CommandSpec& command) {
        .one_of = {"none", "zstd"}},
       {.name = "--with-gpuready",
        .value = &options->initrd.gpuready,
-       .help = "Also this gpuready, which then checks the GPU in the guest",
+       .help = "Also include this gpuready, which checks the GPU in the guest",
        .type = "FILE",
        .files = Files::read},
       {.name = "--guest",
        .value = &options->initrd.guest,
-       .help = "The guest's init; gpuready-guest beside this program without it",
+       .help = "The guest's init (default: gpuready-guest beside this program)",
        .type = "FILE",
        .files = Files::read},
       {.name = "--verify",
@@ -109,8 +109,8 @@ void declare_vm_initrd(CommandSpec& command) {
   });
   add_output(command, options->globals);
   command.footer =
-      "The same input gives the same bytes; what would not change is not written.\n"
-      "Exit codes: 0 it is there; 2 it cannot be made or written.";
+      "The same input gives the same bytes; an unchanged file is not written again.\nExit codes: 0 "
+      "the initrd is there; 2 it cannot be made or written.";
 }
 
 }  // namespace gpuready::cli

@@ -90,7 +90,7 @@ void declare_vm_list(CommandSpec& command) {
   command.run = [options] { return list(*options); };
   command.add({{.name = "--all",
                 .value = &options->all,
-                .help = "Every PCI function but bridges, not GPUs and NVSwitches alone"}});
+                .help = "Every PCI function except bridges, instead of only GPUs and NVSwitches"}});
   add_vm_output(command, options->globals);
   command.footer =
       "Exit codes: 0 the devices were listed; 2 wrong usage or bad input;\n"
@@ -102,17 +102,16 @@ void declare_vm_show(CommandSpec& command) {
   command.run = [options] { return show(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,
-                .help = "PCI addresses, such as 0000:17:00.0, and UUIDs of mediated devices; all "
-                        "that `vm list` names when none "
-                        "is given"},
+                .help = "PCI addresses, such as 0000:17:00.0, and UUIDs of mediated devices; if "
+                        "not given, all that `vm list` names"},
                {.name = "--for",
                 .value = &options->name,
-                .help = "Those alone that are attached for this virtual machine",
+                .help = "Only those that are attached for this virtual machine",
                 .type = "NAME"}});
   add_vm_output(command, options->globals);
   command.footer =
-      "Exit codes: 0 the devices were shown; 2 wrong usage or bad input; 3 one is not here;\n"
-      "4 the PCI bus cannot be read.";
+      "Exit codes: 0 the devices were shown; 2 wrong usage or bad input; 3 no such device;\n4 the "
+      "PCI bus cannot be read.";
 }
 
 }  // namespace gpuready::cli

@@ -43,7 +43,7 @@ void sort_by_subject(std::vector<Verdict>& verdicts) {
   });
 }
 
-// NVML alone tells what the driver keeps for itself; the workers ask CUDA.
+// Only NVML reports what the driver reserves; the workers ask CUDA.
 void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
   for (auto& verdict : verdicts) {
     const Gpu* gpu = verdict.uuid ? machine.find_gpu_by_uuid(*verdict.uuid) : nullptr;

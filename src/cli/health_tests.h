@@ -10,7 +10,7 @@
 
 namespace gpuready::cli {
 
-// The machine as it is now: who uses which GPU. Not given: nobody is asked.
+// The machine as it is now: who uses which GPU. Not given: not looked up.
 using LookAgain = std::function<Machine()>;
 
 // Runs a plan: one verdict a job, wave after wave, after the verdicts of what is not run. `began`

@@ -24,7 +24,7 @@ void add_output(CommandSpec& command, Globals& globals) {
        .files = Files::report},
       {.name = "--quiet,-q",
        .value = &globals.quiet,
-       .help = "Only the conclusion and what is wrong"},
+       .help = "Print only the conclusion and problems"},
       {.name = "--no-color,--no-colour",
        .value = &globals.no_color,
        .help = "No colour, even on a terminal"},
@@ -60,7 +60,7 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
        .files = Files::read},
       {.name = "--fake",
        .value = &globals.fake,
-       .help = "Claim backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
+       .help = "Simulate backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
        .type = "SPEC"},
       timeout_option(globals),
   });
@@ -127,7 +127,7 @@ Result<Machine> inspect_recording(const std::string& path) {
 void add_require_gpu(CommandSpec& command, std::optional<int>& count) {
   command.add({{.name = "--require-gpu",
                 .value = &count,
-                .help = "Exit 3 unless N usable GPUs are here",
+                .help = "Exit with 3 unless N usable GPUs are present",
                 .type = "N",
                 .range = Range{1, 1024},
                 .if_bare = "1"}});
@@ -136,7 +136,7 @@ void add_require_gpu(CommandSpec& command, std::optional<int>& count) {
 void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
   command.add({{.name = "--baseline",
                 .value = &file,
-                .help = "Compare with an earlier recording and tell what was lost",
+                .help = "Compare with an earlier recording and report what was lost",
                 .type = "FILE",
                 .files = Files::read}});
 }
@@ -144,7 +144,7 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
 void add_ignore(CommandSpec& command, std::vector<std::string>& rules) {
   command.add({{.name = "--ignore",
                 .value = &rules,
-                .help = "These findings do not count; they stay in the report, as ignored",
+                .help = "Do not count these findings; the report lists them as ignored",
                 .type = "ID[@DEVICE],..."}});
 }
 

@@ -37,7 +37,7 @@ void add_ignore(CommandSpec& command, std::vector<std::string>& rules);
 // Adds the options that every command takes. `reports`: also --html, --md and --prom.
 void add_globals(CommandSpec& command, Globals& globals, bool reports);
 
-// --timeout alone, and --device, which commands that test have.
+// --timeout, and --device, which commands that test have.
 Option timeout_option(Globals& globals);
 Option device_option(Globals& globals);
 
@@ -65,8 +65,8 @@ bool same_file(const std::string& a, const std::string& b);
 std::optional<Error> check_files(const CommandSpec& command);
 
 // Writes the report wherever it was asked for and returns its exit code; 2 when a file cannot be
-// written and the report is not of something unhealthy. A reader that closes its pipe early is no
-// failure. The terminal report goes to standard output unless that carries JSON.
+// written and the report is not of something unhealthy. A reader that closes its pipe early is not
+// a failure. The terminal report goes to standard output unless that carries JSON.
 int deliver(Report& report, const Globals& globals);
 int deliver(SelfTestReport& report, const Globals& globals);
 // Any other document, and how a terminal shows it. After Ctrl-C the envelope says so.
@@ -77,7 +77,7 @@ struct Delivery {
   std::function<std::string()> html = {}, markdown = {}, prometheus = {};
 };
 int deliver(const Delivery& delivery, const Globals& globals);
-// --json, --quiet and --no-color alone.
+// Only --json, --quiet and --no-color.
 void add_output(CommandSpec& command, Globals& globals);
 
 // Writes the whole file or leaves what was there. Devices and pipes are written to as they are, and

@@ -66,7 +66,7 @@ std::optional<int> output_descriptor(std::string_view path) {
 }
 bool is_stdout(const std::string& path) { return output_descriptor(path) == STDOUT_FILENO; }
 
-// What stands there already and is nobody's report: a model, a recording, or the description of a
+// What is there already and is not a report: a model, a recording, or the description of a
 // machine, on which others may build ("extends").
 std::string_view precious(const std::string& path) {
   std::array<char, 200> start{};
@@ -91,7 +91,7 @@ bool is_one_file(const std::string& a, const std::string& b) {
   return place(a) == place(b);
 }
 
-// Whether `path` is `input`, or lies in that folder, by whatever links. "/" is no such folder: who
+// Whether `path` is `input`, or lies in that folder, by whatever links. "/" does not count: who
 // names it means the system.
 bool is_read(const std::string& path, const std::string& input) {
   struct stat there{};
@@ -171,7 +171,7 @@ int deliver_all(std::span<const Document> documents, Exit exit,
     send(*path, render());
   }
   if (!stdout_taken) send("-", terminal());
-  // Of two bad results the worse is told: a lost report does not hide an unhealthy GPU.
+  // Of two bad results the worse is reported: a lost report does not hide an unhealthy GPU.
   return static_cast<int>(lost && exit != Exit::unhealthy ? Exit::usage : exit);
 }
 

@@ -111,7 +111,7 @@ Option key_option(std::optional<std::string>& key) {
 Option place_option(std::optional<std::string>& folder) {
   return {.name = "--to",
           .value = &folder,
-          .help = "Where the package lives, instead of ~/.local/share/NAME/gpu-libs",
+          .help = "Folder of the package, instead of ~/.local/share/NAME/gpu-libs",
           .type = "FOLDER",
           .files = Files::read};
 }
@@ -129,12 +129,14 @@ Result<InstalledPackage> open_here(const std::optional<std::string>& name,
 }
 
 Option wait_option(double& seconds) {
-  return {.name = "--wait",
-          .value = &seconds,
-          .help = "Wait so long for another gpuready that changes this package (default: 5 min)",
-          .type = "TIME",
-          .range = Range{0, 86400},
-          .seconds = true};
+  return {
+      .name = "--wait",
+      .value = &seconds,
+      .help =
+          "How long to wait if another gpuready process holds this package's lock (default: 5 min)",
+      .type = "TIME",
+      .range = Range{0, 86400},
+      .seconds = true};
 }
 
 pack::LockWait lock_wait(double seconds, bool quiet) {
@@ -145,7 +147,7 @@ pack::LockWait lock_wait(double seconds, bool quiet) {
   if (!quiet)
     wait.begins = [seconds] {
       complain(fmt::format(
-          "another gpuready changes this package; waiting for it, at most {:.0f} s", seconds));
+          "another gpuready process holds this package's lock; waiting at most {:.0f} s", seconds));
     };
   return wait;
 }

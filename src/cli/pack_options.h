@@ -47,7 +47,7 @@ struct InstalledPackage {
   pack::Places places;
   pack::Store store() const { return pack::Store(*host, live_storage(), places.store); }
 };
-// `or_remembered`: also one that was uninstalled, of which the store still knows key and version.
+// `or_remembered`: also one that was uninstalled, if the store still knows its key and version.
 Result<InstalledPackage> open_here(const std::optional<std::string>& name,
                                    const std::optional<std::string>& folder,
                                    bool or_remembered = false);

@@ -203,7 +203,7 @@ int run_tests(std::string command, const TestCommand& options) {
                        report.machine.nvidia.nvml_start->ok();
   std::optional<XidListener> listener;
   if (listens) listener.emplace(gpus_to_watch(report.machine));
-  const bool test_gpus = !tests.tests.empty();  // a worker may be told to test none
+  const bool test_gpus = !tests.tests.empty();  // a worker may have none to test
   report.verdicts.emplace();
   if (test_gpus)
     report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start, {},

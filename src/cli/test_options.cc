@@ -47,16 +47,16 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
       device_option(options.globals),
       {.name = "--level",
        .value = &options.level,
-       .help = fmt::format("How much is tested: quick (about 2 s), standard (30 s), thorough "
-                           "(6 min); {} if not given",
+       .help = fmt::format("Extent of the tests: quick (about 2 s), standard (30 s), thorough (6 "
+                           "min); {} if not given",
                            options.level),
        .one_of = {"quick", "standard", "thorough"}},
       {.name = "--busy",
        .value = &options.busy,
-       .help = "Test GPUs that others use, too; 2 GiB or 10% stays free for them"},
+       .help = "Also test GPUs that others use; 2 GiB or 10% stays free for them"},
       {.name = "--inject",
        .value = &options.inject,
-       .help = "Prove the tests: make this fault on the device; exit 1",
+       .help = "Prove the tests: inject this fault on the device; exit with 1",
        .type = "FAULT",
        .one_of = fault_names()},
   });
@@ -69,11 +69,11 @@ void declare_check(CommandSpec& command) {
   command.add({
       {.name = "--fitness",
        .value = &options->fitness,
-       .help = "Also a worker's fitness: memory, disk, CUDA version, a "
-               "matrix product (RUNPOD_* variables)"},
+       .help = "Also check a worker's memory, disk, CUDA version and matrix product (RUNPOD_* "
+               "variables)"},
       {.name = "--network",
        .value = &options->network,
-       .help = "This TCP service must answer as well",
+       .help = "This TCP service must answer, too",
        .type = "HOST:PORT",
        .needs = "--fitness"},
   });
@@ -86,29 +86,29 @@ void declare_test(CommandSpec& command) {
   command.add({
       {.name = "--only",
        .value = &options->only,
-       .help = "Run these tests alone:" + describe_tests(),
+       .help = "Run only these tests:" + describe_tests(),
        .type = "TEST,...",
        .one_of = test_names(),
        .commas = true},
       {.name = "--duration",
        .value = &options->duration_s,
-       .help = "Go on for this long, shared equally by the tests that can: 90, 90s, 30m or 1h",
+       .help = "Run for this time, divided equally among tests that can repeat: 90, 90s, 30m or 1h",
        .type = "TIME",
        .range = Range{0.001, kLongestDurationS},
        .seconds = true},
       {.name = "--seed",
        .value = &options->seed,
-       .help = "Of all patterns, data and injected faults; random if not given",
+       .help = "Seed of all patterns, data and injected faults; random if not given",
        .type = "N"},
       {.name = "--faults",
        .value = &options->faults,
-       .help = "How many faults, at different places",
+       .help = "Number of faults, at different places",
        .type = "N",
        .range = Range{1, 4096},
        .needs = "--inject"},
       {.name = "--hammer",
        .value = &options->hammer,
-       .help = "Also repeated access in the memory test; the GPU must be yours alone"},
+       .help = "Also repeated access in the memory test; no one else may use the GPU"},
   });
 }
 

@@ -12,8 +12,8 @@ Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& tex
     const auto address = parse_pci_address(text);
     if (!address)
       return fail(ErrorKind::bad_input,
-                  fmt::format("{}: not a PCI address such as 0000:17:00.0, which is how this "
-                              "command names a device; `gpuready vm list` tells the addresses",
+                  fmt::format("{}: expected a PCI address such as 0000:17:00.0; `gpuready vm list` "
+                              "prints the addresses",
                               printable(text)));
     addresses.push_back(*address);
   }

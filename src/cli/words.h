@@ -6,7 +6,7 @@
 
 namespace gpuready::cli {
 
-// "90", "90s", "1.5h", "250ms", "2d": seconds. A number alone is in seconds.
+// "90", "90s", "1.5h", "250ms", "2d": seconds. A plain number is in seconds.
 std::optional<double> parse_seconds(std::string_view text);
 
 }  // namespace gpuready::cli

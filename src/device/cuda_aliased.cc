@@ -5,7 +5,7 @@
 namespace gpuready {
 namespace {
 
-// As far as it gets is told in `aliased`.
+// As far as it gets is reported in `aliased`.
 Result<void> map(const CudaDriver& driver, CudaDeviceNumber device, CudaAliased& aliased) {
   CudaAllocationProperties properties;
   properties.location.id = device;

@@ -217,7 +217,7 @@ Result<void> CudaDevice::read_cuda_info() {
   const auto major = attribute(compute_capability_major),
              minor = attribute(compute_capability_minor);
   if (!major || !minor)
-    return fail(ErrorKind::device, "the driver does not tell the GPU's compute capability");
+    return fail(ErrorKind::device, "the driver does not report the GPU's compute capability");
   info_.compute_capability = *major * 10 + *minor;
 
   const auto domain = attribute(pci_domain_id), bus = attribute(pci_bus_id),

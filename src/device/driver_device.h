@@ -127,7 +127,7 @@ class DriverDevice : public Device {
   virtual void restore_current() {}
   // Loads a kernel's code; asked for once.
   virtual Result<Handle> load(const Kernel& kernel) = 0;
-  // Lets the function have so much dynamic shared memory.
+  // Lets the function have this much dynamic shared memory.
   virtual Result<void> allow_shared(Handle function, unsigned bytes) = 0;
   virtual Result<void> start(Handle function, StreamId stream, const LaunchShape& shape,
                              const void* params, std::size_t params_bytes) = 0;
@@ -208,7 +208,7 @@ Result<void> DriverDevice<Driver>::read_info() {
   };
   const auto units = positive(Attribute::multiprocessor_count);
   if (!units)
-    return fail(ErrorKind::device, fmt::format("{} does not tell how many {} the GPU has",
+    return fail(ErrorKind::device, fmt::format("{} does not report how many {} the GPU has",
                                                Driver::kApi.library, Driver::kApi.units));
   info_.units = *units;
   info_.l2_cache_bytes = positive(Attribute::l2_cache_bytes);

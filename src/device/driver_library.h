@@ -1,5 +1,5 @@
 // A vendor's library, opened by dlopen, and its functions as we declare them: building needs no
-// toolkit, starting needs no driver, and a function that is missing is told when it is needed.
+// toolkit, starting needs no driver, and a function that is missing is reported when it is needed.
 #pragma once
 
 #include <expected>

@@ -112,7 +112,7 @@ Result<std::unique_ptr<Device>> open_hip_device(std::string_view id) {
   const auto slash = id.find('/');
   if (slash == id.npos)
     return fail(ErrorKind::bad_input,
-                fmt::format("{} is no PCI address with a target, such as 0000:03:00.0/gfx90a",
+                fmt::format("{}: expected a PCI address with a target, such as 0000:03:00.0/gfx90a",
                             printable(id)));
   const std::string pci_address = to_lower(id.substr(0, slash));
   const std::string_view target = id.substr(slash + 1);

@@ -147,7 +147,7 @@ using detail::PoolState;
 std::uint64_t pool_block_bytes(std::uint64_t bytes) {
   constexpr std::uint64_t kLeast = 256, kLarge = 2 * MiB;
   if (bytes <= kLeast) return kLeast;
-  // Beyond this no device has memory, and the next multiple could not be told.
+  // Beyond this no device has memory, and the next multiple could not be reported.
   if (bytes > UINT64_MAX / 2) return bytes;
   const std::uint64_t step = bytes > kLarge ? kLarge : std::bit_floor(bytes - 1) / 4;
   return (bytes + step - 1) / step * step;

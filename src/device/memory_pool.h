@@ -28,7 +28,7 @@ class PoolBlock {
   std::uint64_t bytes() const { return bytes_; }  // as asked for
   StreamId stream() const { return stream_; }
   explicit operator bool() const { return address_ != 0; }
-  // Work on another stream uses the block too: once it is given back, nobody gets it before that
+  // Work on another stream uses the block too: once it is given back, no one gets it before that
   // stream was synchronized.
   void used_on(StreamId stream);
   void reset();  // gives it back now

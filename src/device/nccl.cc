@@ -67,7 +67,7 @@ Result<std::unique_ptr<NcclGroup>> NcclGroup::make(std::span<Device* const> devi
   std::vector<int> ordinals;
   for (const Device* device : devices) {
     if (!device->info().ordinal)
-      return fail(ErrorKind::unsupported, "NCCL runs on CUDA devices alone");
+      return fail(ErrorKind::unsupported, "NCCL runs only on CUDA devices");
     ordinals.push_back(*device->info().ordinal);
   }
   std::unique_ptr<NcclGroup> group(new NcclGroup(*library));

@@ -27,7 +27,7 @@ Result<std::unique_ptr<Device>> open_device(const DeviceChoice& choice,
 DeviceFault fault_of_opening(const DeviceChoice& choice, const Error& error);
 // What it calls the parts that work at once: "SM", "CU", "thread"; "group" where they have no name.
 std::string_view executor_unit(std::string_view executor);
-// What is to be told with every result of this executor; empty when there is nothing.
+// What is to be reported with every result of this executor; empty when there is nothing.
 std::string_view executor_caveat(std::string_view executor);
 
 }  // namespace gpuready

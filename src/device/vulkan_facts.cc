@@ -11,8 +11,8 @@
 namespace gpuready {
 namespace {
 
-// How many compute units there are is told by vendors' extensions alone. Elsewhere this many are
-// assumed where work is dealt out: enough blocks for a large GPU, and no harm on a small one.
+// How many compute units there are is reported by vendors' extensions alone. Elsewhere this many
+// are assumed where work is dealt out: enough blocks for a large GPU, and no harm on a small one.
 constexpr unsigned kAssumedUnits = 32;
 
 class Extensions {

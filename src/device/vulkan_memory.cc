@@ -194,7 +194,7 @@ Result<VulkanSpan> VulkanMemory::find(DeviceAddress address, std::uint64_t bytes
       return VulkanSpan{buffer.buffer, buffer.offset_bytes + offset};
   }
   return fail(ErrorKind::bad_input,
-              fmt::format("{} bytes at {:#x} lie in no allocation", bytes, address));
+              fmt::format("{} bytes at {:#x} are outside every allocation", bytes, address));
 }
 
 std::optional<VulkanSpan> VulkanMemory::find_host(const void* memory, std::uint64_t bytes) const {

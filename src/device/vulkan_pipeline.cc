@@ -24,7 +24,7 @@ enum Capability : std::uint32_t {
 Result<SpirvFacts> read_spirv(const SpirvImage& image) {
   SpirvFacts facts;
   const auto broken = [] {
-    return fail(ErrorKind::bad_input, "a kernel that is no SPIR-V module");
+    return fail(ErrorKind::bad_input, "a kernel that is not a SPIR-V module");
   };
   const auto module = TRY(unpack_image(image.begin, image.end));
   if (module.size() % 4 != 0 || module.size() < kHeaderWords * 4) return broken();

@@ -128,7 +128,7 @@ class Comparison {
                   fmt::format(" ({} bytes less)", *was - *is));
     if (old.vbios_version && now.vbios_version && *old.vbios_version != *now.vbios_version)
       changed("driver-changed", "VBIOS", "VBIOS " + was_is(*old.vbios_version, *now.vbios_version));
-    // Counters that are kept on the board; those since the driver's load start anew with it.
+    // Counters that are kept on the board; those since the driver's load start again with it.
     for (const auto& change : doctor::lasting_increases(old, now))
       changed(change.id, change.source, change.quote);
   }

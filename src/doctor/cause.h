@@ -1,6 +1,6 @@
 // The shape of the cause table. A cause is one row: what it is called, how it is proven, how it is
 // cured, and which other causes only follow from it. causes() lists the rows in root order: of two
-// rows that could both be told, the earlier one lies closer to the root.
+// rows that could both be reported, the earlier one lies closer to the root.
 #pragma once
 
 #include <optional>
@@ -35,10 +35,10 @@ enum class Remedy {
 enum class Standing {
   present,
   past,    // history: it explains only what is no worse than itself
-  chosen,  // somebody set it up so: what follows is no fault
+  chosen,  // somebody set it up so: what follows is not a fault
 };
 
-// What must agree with the kernel log where nothing else proves a match. A line tells of a moment:
+// What must agree with the kernel log where nothing else proves a match. A line reports a moment:
 // without this, it is a warning about the past and condemns no GPU.
 enum class Backing {
   driven,  // a driver of the GPU's vendor is loaded, so what it logged since this boot is its word
@@ -66,7 +66,7 @@ struct Cause {
   std::string_view title, explanation, cure;
   // Placeholders: {pci} and {index} of the first GPU concerned, {kernel} the running release,
   // {driver} the version of the loaded kernel module, {do:NAME} a task of commands.h, and those of
-  // Match::values. What a machine says enters a command through them alone, because fill_command()
+  // Match::values. What a machine says enters a command through them alone, because add_command()
   // lets nothing through that a shell could take for more than a word. A command whose placeholder
   // cannot be filled is left out.
   std::string_view command;

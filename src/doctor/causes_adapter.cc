@@ -366,7 +366,7 @@ std::vector<Cause> adapter_causes() {
       {.id = "gpu-excluded",
        .severity = Severity::error,
        .title = "The GPU is excluded by a driver option",
-       .explanation = "The driver is configured to leave this GPU alone (NVreg_ExcludedGpus).",
+       .explanation = "The driver is configured to exclude this GPU (NVreg_ExcludedGpus).",
        .cure = "Remove the GPU's UUID from NVreg_ExcludedGpus under /etc/modprobe.d, then reload "
                "the driver.",
        .command = "grep -rn NVreg_ /etc/modprobe.d /lib/modprobe.d /proc/cmdline",

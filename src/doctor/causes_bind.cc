@@ -24,7 +24,7 @@ bool is_nouveau(Vendor vendor, std::string_view driver) {
   return vendor == Vendor::nvidia && driver == "nouveau";
 }
 
-// Nobody asked this GPU to compute: what its present driver does is all that is wanted of it.
+// No one asked this GPU to compute: what its present driver does is all that is wanted of it.
 bool is_display_only(const Facts& facts, const PciDevice& device) {
   return !facts.options.compute_asked && !facts.options.expected_gpus &&
          gpuready::is_display_only(facts.machine, device);

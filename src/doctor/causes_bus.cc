@@ -44,7 +44,7 @@ std::vector<Match> no_gpu(const Facts& facts) {
   for (const auto& device : machine.pci)
     if (device.is_gpu) return {};
   Match match;
-  match.standing = Standing::chosen;  // libraries without a GPU are no fault
+  match.standing = Standing::chosen;  // libraries without a GPU are not a fault
   match.evidence.push_back(evidence(
       "/sys/bus/pci/devices",
       machine.pci.empty()

@@ -164,8 +164,8 @@ std::vector<Match> mig_pending(const Facts& facts) {
   });
 }
 
-// Generation drops at idle by design and is no sign; width does not. A slot with fewer lanes than
-// the GPU is no fault either, so the lesser maximum of both ends counts.
+// Generation drops at idle by design and is not a sign; width does not. A slot with fewer lanes
+// than the GPU is not a fault either, so the lesser maximum of both ends counts.
 std::vector<Match> link_degraded(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto* device = gpu.pci ? pci_device(facts.machine, *gpu.pci) : nullptr;

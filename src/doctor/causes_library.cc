@@ -227,9 +227,9 @@ std::vector<Cause> library_causes() {
        .match = wsl_driver_missing},
       {.id = "stub-library",
        .severity = Severity::error,
-       .title = "A stub stands in for libcuda.so.1",
-       .explanation = "The toolkit's stub library, meant for linking alone, is found before the "
-                      "driver's own.",
+       .title = "A stub replaces libcuda.so.1",
+       .explanation = "The loader finds the toolkit's stub library, meant only for linking, before "
+                      "the driver's own.",
        .cure = "Take the stubs directory out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d.",
        .command = "unset LD_LIBRARY_PATH",
        .explains = {"cuda-start-failed", "driver-library-mismatch", "ptx-jit-missing",

@@ -1,5 +1,5 @@
 // PCI Express errors of GPUs and of the ports above them: the kernel's log (pcie_log.h), and its
-// counters in sysfs (Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats), which tell of what
+// counters in sysfs (Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats), which report what
 // the log has lost or may not be read; and accesses of GPUs that the IOMMU refused.
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ std::vector<Counted> worth_telling(const Machine& machine, const PcieErrors& err
   return found;
 }
 
-// The log's errors, and those that the counters alone tell of.
+// The log's errors, and those that the counters alone report.
 LinkErrorsByPlace errors_of(const Machine& machine) {
   auto all = logged_link_errors(machine);
   const auto add = [&](const PciAddress& at, const PcieErrors& errors) {

@@ -37,7 +37,7 @@ std::vector<Match> ended(const Facts& facts, std::string_view outcome, std::stri
     const std::string where = probe.stopped_in->value_or("");
     const auto proof =
         evidence(where.empty() ? fmt::format("probe of {}", probe.probe) : where, outcome);
-    // CUDA stands on the same kernel driver as NVML: what stops both is told once, at the lower
+    // CUDA stands on the same kernel driver as NVML: what stops both is reported once, at the lower
     // one.
     const auto below = std::find_if(matches.begin(), matches.end(), [&](const Match& known) {
       return !is_vulkan && known.gpus == match.gpus && known.pci == match.pci;

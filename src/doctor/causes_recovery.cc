@@ -227,8 +227,8 @@ std::vector<Cause> recovery_causes() {
       {.id = "gpu-not-resumed",
        .severity = Severity::error,
        .title = "The GPU did not wake from suspend",
-       .explanation = "The driver could not start the GPU again after the machine, or the GPU "
-                      "alone, had been suspended.",
+       .explanation = "The driver could not start the GPU again after the machine, or only the "
+                      "GPU, had been suspended.",
        .cure = "Reboot; if it comes again, update driver and firmware, or keep the GPU awake "
                "(power/control: on) and the machine out of suspend.",
        .command = "reboot",

@@ -120,7 +120,7 @@ constexpr StartReason kStartReasons[] = {
      "drivers (nvidiafb, rivafb, nouveau, efifb) from the GPU, which takes the picture from the "
      "display until the driver runs."},
     {"NVRM: ...CPU does not support confidential compute",
-     "The GPU is in confidential computing mode, and this machine is no confidential virtual "
+     "The GPU is in confidential computing mode, and this machine is not a confidential virtual "
      "machine.",
      "Switch the mode off on the host (gpu_admin_tools: --set-cc-mode=off), or hand the GPU to a "
      "confidential virtual machine."},
@@ -253,7 +253,7 @@ std::vector<Cause> start_causes() {
   return {
       {.id = "force-probe-required",
        .severity = Severity::error,
-       .title = "This kernel's driver leaves the GPU alone",
+       .title = "This kernel's driver does not bind the GPU",
        .explanation = "The kernel knows the GPU and does not support it yet, so its driver takes "
                       "it only when force_probe names it.",
        .cure = "Install a newer kernel.",

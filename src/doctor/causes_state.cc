@@ -140,7 +140,7 @@ std::vector<Cause> state_causes() {
       {.id = "mig-without-instances",
        .severity = Severity::error,
        .title = "MIG is on and no instance exists",
-       .explanation = "In MIG mode, work runs on instances alone, and none was created.",
+       .explanation = "In MIG mode, work runs only on instances, and none was created.",
        .cure = "Create instances, or turn MIG off.",
        .command = "nvidia-smi mig -i {pci} -cgi 0 -C",
        .explains = {"cuda-start-failed", "expected-gpu-count", "hidden-by-variable"},

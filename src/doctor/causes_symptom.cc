@@ -1,5 +1,5 @@
-// What is told only when nothing nearer the root was found: starts and calls that failed, GPUs that
-// a driver does not list, Xids, and a count that is not met.
+// What is reported only when nothing nearer the root was found: starts and calls that failed, GPUs
+// that a driver does not list, Xids, and a count that is not met.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -188,7 +188,7 @@ std::vector<Match> xid_events(const Facts& facts) {
     const XidEvent* worst = nullptr;
     std::size_t count = 0;
   };
-  // What is past is told apart from what is not.
+  // What is past is distinguished from what is not.
   std::map<std::tuple<int, std::optional<PciAddress>, XidState>, Seen> events;
   for (const auto& event : machine.kernel_log.xids) {
     auto& seen = events[{event.code, event.pci, state_of(machine, event)}];

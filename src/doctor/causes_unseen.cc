@@ -1,5 +1,5 @@
-// What could not be looked at, and which causes can therefore not be told. Never an error: it says
-// nothing against the machine.
+// What could not be looked at, and which causes can therefore not be reported. Never an error: it
+// says nothing against the machine.
 #include <fmt/format.h>
 
 #include <algorithm>

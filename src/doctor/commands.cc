@@ -109,8 +109,8 @@ constexpr ContainerCure kContainerCures[] = {
     {Ask::nvidia_again, "podman", "Recreate the container with CDI devices.",
      "podman restart CONTAINER"},
     {Ask::nvidia_again, "kubernetes",
-     "Delete the pod, so that it is made anew; to keep it from recurring, let the device plugin "
-     "pass device specifications (PASS_DEVICE_SPECS=true) or use CDI.",
+     "Delete the pod, so that it is recreated; to prevent recurrence, let the device plugin pass "
+     "device specifications (PASS_DEVICE_SPECS=true) or use CDI.",
      ""},
     {Ask::nvidia_again, "slurm", "Start the job again, and ask Slurm for GPUs.",
      "srun --gpus=1 PROGRAM"},

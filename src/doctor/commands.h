@@ -16,8 +16,8 @@ Family family_of(const Machine& machine);
 bool safe_word(std::string_view text);
 
 // Fills the template's placeholders and gives the finding its command. Without one of the values
-// there is no command; with a value that is no safe_word() there is none either, and the cure says
-// so.
+// there is no command; with a value that is not a safe_word() there is none either, and the cure
+// says so.
 void add_command(Finding& finding, std::string text, const Match& match, const Machine& machine);
 
 // Whether a command or a cure stops a GPU's driver, resets the GPU, or ends what draws with it: a

@@ -164,7 +164,7 @@ void find_roots(std::vector<Told>& told) {
 }
 
 // A consequence that is worse than its cause, or needs a stronger cure, changes what the cause is
-// told as: nobody reads on below a warning that wants a look.
+// told as: no one reads on below a warning that wants a look.
 void raise(Told& root, Told& folded) {
   if (folded.finding.id == kExpectedGpuCount) return;  // what was asked for, and no fault
   auto& severity = folded.finding.severity;
@@ -188,7 +188,7 @@ bool same_text(const Finding& a, const Finding& b) {
          std::tie(b.id, b.severity, b.title, b.explanation, b.cure);
 }
 
-// The same cause at several GPUs is told once.
+// The same cause at several GPUs is reported once.
 void merge(Finding& into, Finding from) {
   const bool same_gpus = into.gpus == from.gpus && into.pci == from.pci;
   add_new(into.gpus, std::move(from.gpus));
@@ -218,7 +218,7 @@ std::vector<Told> run_table(const Machine& machine, const DiagnoseOptions& optio
   const doctor::Facts facts{machine, options, blamed};
   for (const auto& cause : doctor::causes()) {
     for (auto& match : cause.match(facts)) {
-      if (match.evidence.empty()) continue;  // nothing is told without proof
+      if (match.evidence.empty()) continue;  // nothing is reported without proof
       told.push_back(told_of(cause, std::move(match), machine));
     }
     for (const auto& gpu : machine.gpus)

@@ -21,7 +21,7 @@ bool is_hex(char c) {
 }
 
 // Lines of one message carry one time, or on older kernels times some microseconds apart; those
-// without times are told by the driver's prefix.
+// without times are reported by the driver's prefix.
 bool same_message(const LogLine& a, const LogLine& b) {
   if (!a.text.starts_with("NVRM:") || !b.text.starts_with("NVRM:")) return false;
   return !a.seconds || !b.seconds || std::abs(*a.seconds - *b.seconds) < 0.0005;
@@ -272,7 +272,7 @@ std::optional<PciAddress> next_failed_start(const Machine& machine, std::size_t 
 constexpr std::string_view kNvlinkLoads = "nvidia-nvlink: Nvlink Core is being initialized";
 constexpr std::string_view kDriverLoads = "NVRM: loading NVIDIA UNIX ";
 
-// The newest line that tells of a load tells of the module that is loaded now.
+// The newest line that reports a load reports the module that is loaded now.
 bool names_loaded_version(const Machine& machine) {
   const auto& version = machine.nvidia.module_version;
   const auto& log = machine.kernel_log.lines;
@@ -491,7 +491,7 @@ Match at_device(const Machine& machine, const PciDevice& device) {
   return match;
 }
 
-// A line about a GPU that works now tells of an earlier attempt, and is no finding.
+// A line about a GPU that works now reports an earlier attempt, and is not a finding.
 std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any) {
   if (!any_gpu(facts.machine, Vendor::nvidia)) return {};
   auto matches = log_matches(facts.machine, any);

@@ -55,7 +55,7 @@ inline constexpr Vendor kDrivenVendors[] = {Vendor::nvidia, Vendor::amd, Vendor:
 // GPUs has no part in what its host does with these.
 std::vector<const PciDevice*> without_driver(const Machine& machine, Vendor vendor);
 // The device, and what is bound to it as evidence. For the processor's own graphics beside a GPU
-// that works it is info: nobody needs it.
+// that works it is info: no one needs it.
 Match at_device(const Machine& machine, const PciDevice& device);
 
 // ---- kernel log

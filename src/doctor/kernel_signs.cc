@@ -117,7 +117,7 @@ std::vector<GpuStory> gpu_stories(const Machine& machine) {
     const bool ends_trouble = sign->step == Step::started || sign->step == Step::recovered;
     if (ends_trouble && is_bad(story->last) && !(pci && may_have_recovered(machine, *pci)))
       continue;
-    // A driver tells of one recovery in several lines.
+    // A driver reports one recovery in several lines.
     constexpr double kSameTroubleSeconds = 2;
     const bool goes_on = sign->step == Step::recovered && story->seen && log[i].seconds &&
                          *log[i].seconds - *story->seen < kSameTroubleSeconds;

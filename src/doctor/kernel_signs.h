@@ -18,7 +18,7 @@ enum class Step {
   asleep,     // it was suspended, and did not wake
   lost,       // the GPU no longer answers on the bus
   wedged,     // the driver has given the GPU up
-  started,    // the driver started the GPU anew
+  started,    // the driver started the GPU again
 };
 
 struct GpuStory {

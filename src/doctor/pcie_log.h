@@ -20,7 +20,7 @@ struct LinkErrors {
   std::size_t details = 0, reports = 0;  // lines for each error; the ports' own reports of them
   std::optional<double> first, last;     // seconds since boot
   std::vector<Evidence> quotes;
-  bool counted_alone = false;  // no line tells of them, the kernel's counters do
+  bool counted_alone = false;  // no line reports them, the kernel's counters do
   std::size_t count() const { return std::max(details, reports); }
 };
 

@@ -39,7 +39,7 @@ void explain_refusal(const Machine& machine, const DeviceNode& node, Match& matc
   match.explanation =
       "The nodes' mode lets everybody use them, so something other than file permissions refuses.";
   if (node.nodev.value_or(false)) {
-    match.title = "The GPU's device nodes lie on a file system that forbids device nodes";
+    match.title = "The GPU's device nodes are on a file system that forbids device nodes";
     match.cure =
         "Hand the nodes in as devices and not as files, or mount that file system "
         "without nodev.";

@@ -19,7 +19,7 @@ constexpr XidEntry kXids[] = {
      "Older GPUs: the command stream asked the driver for a software method that failed.", driver,
      restart_app, false},
     {3, "Invalid command stream (unknown method)",
-     "Older GPUs: the command stream held a method that nobody knows.", driver, restart_app, false},
+     "Older GPUs: the command stream held an unknown method.", driver, restart_app, false},
     {4, "Invalid command stream or semaphore timeout",
      "Older GPUs: a channel stayed busy or a semaphore was never released.", driver, restart_app,
      false},

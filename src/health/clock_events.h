@@ -1,4 +1,4 @@
-// What NVML tells of clocks that are held back, and the samples of a time.
+// What NVML reports about throttled clocks, and the samples of a time.
 #pragma once
 
 #include <span>

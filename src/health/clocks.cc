@@ -108,11 +108,11 @@ std::optional<Verdict> judge(const Gpu& gpu, const Samples& samples,
        explained ? std::nullopt : std::optional<std::string>("NVML's greatest SM clock")});
   if (counted)
     verdict.metrics.push_back({"sm_clock_counted_to_told", counted->mhz / counted->told_mhz, "1",
-                               kLeastCountedShare, "the clock that NVML told meanwhile"});
+                               kLeastCountedShare, "the clock that NVML reported meanwhile"});
   if (counted && counted->mhz < kLeastCountedShare * counted->told_mhz) {
     verdict.status = VerdictStatus::failed;
     verdict.reason += fmt::format(
-        ", as NVML tells; but the SMs counted {:.0f} million cycles a second while it told "
+        ", as NVML reports; but the SMs counted {:.0f} million cycles a second while it reported "
         "{:.0f} MHz",
         counted->mhz, counted->told_mhz);
   } else if (held_by_hardware.share >= kMostHardwareShare) {

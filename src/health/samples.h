@@ -15,7 +15,7 @@ namespace gpuready {
 Samples samples_from(const ProbeDocument& heard, const Machine& machine,
                      const std::vector<Verdict>& verdicts, Clock::time_point began);
 
-// Where nobody was asked to sample: why. Nothing when there is no GPU that could be sampled.
+// Where no one was asked to sample: why. Nothing when there is no GPU that could be sampled.
 std::optional<Samples> not_sampled(const Machine& machine);
 
 }  // namespace gpuready

@@ -12,12 +12,12 @@
 namespace gpuready {
 
 // GPUs are siblings when their models are the same: name and memory. For a pair, both models and
-// the path between them. Nothing for what is no whole GPU (a MIG instance, the host).
+// the path between them. Nothing for what is not a whole GPU (a MIG instance, the host).
 std::optional<std::string> sibling_model(const Machine& machine, const Verdict& verdict);
 
 // "slower-than-siblings": a finding for each GPU and cause (its memory, its SMs, its link to the
 // host, its links to other GPUs), with every metric that shows it. A GPU that is slow in more than
-// one pair is told once. Compared are rates that nobody else had a share in while they were
+// one pair is reported once. Compared are rates that no one else had a share in while they were
 // measured:
 //   memory, SMs        below 0.95 of the median of the others
 //   links to others    the same; over NVLink, xGMI or one PCIe switch alone, because pairs that

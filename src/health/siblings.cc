@@ -55,8 +55,8 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
     finding.explanation =
         majority ? "The same instructions on the same data gave the results of the majority on "
                    "all but those named."
-                 : "The same instructions on the same data gave different results, and there is "
-                   "no majority to tell which are right.";
+                 : "The same instructions on the same data gave different results, without a "
+                   "majority that would show which are right.";
     for (const Vote& one : votes) {
       finding.evidence.push_back({fmt::format("{}, {}", test, one.verdict->subject),
                                   fmt::format("{} = {:#018x}", name, one.value)});
@@ -72,7 +72,8 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
             name);
       }
     }
-    finding.cure = "Test the GPUs named again alone, at length, before any of them is used.";
+    finding.cure =
+        "Test the named GPUs again, one at a time and for longer, before any of them is used.";
     findings.push_back(std::move(finding));
   }
 }

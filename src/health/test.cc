@@ -133,7 +133,8 @@ Json to_json(const TestOptions& options) {
 }
 
 Result<TestOptions> test_options_from_json(const Json& doc) {
-  if (!doc.is_object()) return fail(ErrorKind::bad_input, "the test's options are no JSON object");
+  if (!doc.is_object())
+    return fail(ErrorKind::bad_input, "the test's options are not a JSON object");
   TestOptions options;
   const auto level = level_from(get_string(doc, "level").value_or("quick"));
   if (!level) return fail(ErrorKind::bad_input, "level must be quick, standard or thorough");

@@ -34,7 +34,7 @@ struct AtomicFile::State {
   Result<void> publish_unnamed();
   Result<void> publish_named();
   Result<void> rename_to_target(OnExisting existing);
-  // What the caller is told: the file that it asked for, not a temporary.
+  // What the caller gets: the file that it asked for, not a temporary.
   std::unexpected<Error> cannot_write(const Error& error) const {
     if (error.code == 0) return std::unexpected(error);
     return fail_errno("cannot write " + path, error.code);

@@ -30,9 +30,9 @@ struct WriteOptions {
 // the old file is untouched and the temporary one gone. It has no name while it is written, so that
 // it is gone with a process that is killed, too; but for the moment of replacing an old file, and
 // on filesystems without such files, it is `.gpuready-PID-N.tmp`. The folder is held from the first
-// call to the last. Refused are: what is no regular file (a device, a folder), since renaming would
-// replace it; a link that another user may have made; another user's file in a folder that others
-// may change.
+// call to the last. Refused are: what is not a regular file (a device, a folder), since renaming
+// would replace it; a link that another user may have made; another user's file in a folder that
+// others may change.
 Result<void> write_file_atomically(const std::string& path, std::string_view bytes,
                                    WriteOptions options = {}, Storage& storage = live_storage());
 

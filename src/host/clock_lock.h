@@ -1,6 +1,6 @@
 // Holds the clocks of an NVIDIA GPU at one frequency. A child does it, which gives them back when
 // it is asked to or when this process ends, however it ends. (Only the end of that child itself by
-// SIGKILL, or of the machine, leaves them: a driver that is loaded anew forgets them.)
+// SIGKILL, or of the machine, leaves them: a driver that is loaded again forgets them.)
 #pragma once
 
 #include <memory>

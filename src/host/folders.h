@@ -14,7 +14,7 @@ namespace gpuready {
 Result<void> make_folders(const std::string& path, Storage& storage = live_storage(),
                           std::uint32_t mode = 0755);
 
-// A file, a link (which is not followed) or a folder with all that it holds; none is no error.
+// A file, a link (which is not followed) or a folder with all that it holds; none is not an error.
 Result<void> remove_tree(Host& host, Storage& storage, const std::string& path);
 
 }  // namespace gpuready

@@ -58,7 +58,7 @@ class Host {
   virtual Result<std::string> read_file(const std::string& path,
                                         std::size_t limit_bytes = 1u << 20) = 0;
   // What an earlier run wrote and this one believes. On a live host `no_permission` unless root or
-  // the effective user owns the file and its folder, and nobody else may write to either
+  // the effective user owns the file and its folder, and no one else may write to either
   // (jobs/trusted_path.h). Other hosts believe what they hold.
   virtual Result<std::string> read_own_file(const std::string& path,
                                             std::size_t limit_bytes = 1u << 20) {

@@ -146,7 +146,7 @@ class LiveLock final : public Storage::Lock {
   Descriptor fd_;
 };
 
-// Writing to one of these disturbs nobody, whoever owns its node: in a container that may be an
+// Writing to one of these disturbs no one, whoever owns its node: in a container that may be an
 // unknown user.
 constexpr std::string_view kStandardDevices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty",
                                                  "/dev/console"};
@@ -256,7 +256,7 @@ class LiveStorage final : public Storage {
       return errno == EWOULDBLOCK
                  ? fail(ErrorKind::busy, path + ": another process holds this lock", errno)
                  : fail_errno(path, errno);
-    // Whoever held it before may have removed the file: then a lock on it keeps nobody out.
+    // Whoever held it before may have removed the file: then a lock on it keeps no one out.
     struct stat held{}, named{};
     if (fstat(fd.get(), &held) != 0) return fail_errno(path, errno);
     if (fstatat(end.folder.fd(), end.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||

@@ -16,7 +16,7 @@ class MemoryStorage final : public Storage {
  public:
   explicit MemoryStorage(std::uint64_t capacity_bytes = UINT64_MAX) : capacity_(capacity_bytes) {}
 
-  // Anything that exists from the start and is no regular file: a device, a pipe, an attribute.
+  // Anything that exists from the start and is not a regular file: a device, a pipe, an attribute.
   void add(const std::string& path, FileKind kind);
   std::optional<std::string> content(const std::string& path) const;
   std::vector<std::string> names(const std::string& folder) const;  // full paths, sorted
@@ -37,7 +37,7 @@ class MemoryStorage final : public Storage {
   Result<void> sync_folder(const std::string& path) override;
   Result<void> make_folder(const std::string& path, std::uint32_t mode) override;
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
-  // What is no regular file holds what was written to it last.
+  // What is not a regular file holds what was written to it last.
   Result<void> write_attribute(const std::string& path, std::string_view bytes) override;
   Result<void> append(const std::string& path, std::string_view bytes,
                       std::chrono::milliseconds patience) override;

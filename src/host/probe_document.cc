@@ -133,27 +133,27 @@ Result<ProbeDocument> probe_document_from_json(const Json& doc, std::string_view
     return fail(ErrorKind::bad_input,
                 std::string(name) + ": not a probe's document: " + std::string(what));
   };
-  if (!doc.is_object()) return bad("it is no JSON object");
+  if (!doc.is_object()) return bad("it is not a JSON object");
   ProbeDocument document;
   const auto probe = get_string(doc, "probe");
   if (!probe) return bad("\"probe\" is absent");
   document.probe = *probe;
   if (doc.contains("version")) {
     const auto version = get_code(doc, "version");
-    if (!version || *version < 1) return bad("\"version\" is no positive number");
+    if (!version || *version < 1) return bad("\"version\" is not a positive number");
     document.version = *version;
   }
   const auto outcome = outcome_from(get_string(doc, "outcome").value_or("completed"));
   if (!outcome || (doc.contains("outcome") && !member(doc, "outcome").is_string()))
     return bad(
-        "\"outcome\" is none of completed, no_library, timed_out, hung, crashed, "
+        "\"outcome\" is not one of completed, no_library, timed_out, hung, crashed, "
         "failed_to_start, not_asked");
   document.outcome = *outcome;
   document.stopped_in = get_string(doc, "stopped_in").value_or("");
   document.signal = get_code(doc, "signal").value_or(0);
   read_library(member(doc, "library"), document);
   const Json& calls = member(doc, "calls");
-  if (!calls.is_null() && !calls.is_object()) return bad("\"calls\" is no object");
+  if (!calls.is_null() && !calls.is_object()) return bad("\"calls\" is not an object");
   if (calls.size() > kMaxCalls) return bad("more than 200000 calls");
   for (const auto& [key, value] : calls.items()) {
     auto call = read_call(value);
@@ -232,7 +232,7 @@ void ProbeWriter::line(const Json& doc) {
   while (!left.empty()) {
     const ssize_t size = write(descriptor_, left.data(), left.size());
     if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return;  // the parent is gone: nobody is left to tell
+    if (size <= 0) return;  // the parent is gone: no one is left to tell
     left.remove_prefix(static_cast<std::size_t>(size));
   }
 }

@@ -89,7 +89,7 @@ struct RedactionRules {
   // begins.
   std::vector<std::string_view> group_markers;
 };
-// Keeps what the rules say that somebody reads, and of that what names nobody (redactor.h). The
+// Keeps what the rules say that somebody reads, and of that what names no one (redactor.h). The
 // same name becomes the same substitute everywhere, so what could be joined still can.
 Recording redact(Recording recording, const RedactionRules& rules);
 

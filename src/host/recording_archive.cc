@@ -81,7 +81,7 @@ class Unpacker {
     };
     if (const auto fault = name_fault(name); !fault.empty()) return refuse(fault);
     if (archive_entry_hardlink(entry) != nullptr || type == AE_IFLNK) return refuse("a link");
-    if (type != AE_IFREG) return refuse("an entry that is no regular file");
+    if (type != AE_IFREG) return refuse("an entry that is not a regular file");
     if (archive_entry_size_is_set(entry) && !fits(archive_entry_size(entry))) return too_large();
     auto [at, added] = entries_.try_emplace(name);
     if (!added) return refuse("an entry that stands there twice");

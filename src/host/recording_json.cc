@@ -208,8 +208,8 @@ void put_section(Json& doc, const char* name, const Map& map, const Convert& con
   doc[name] = std::move(section);
 }
 
-// A file whose path can name its entry is told by that entry alone; the index lists the others, and
-// the failures.
+// A file whose path can name its entry is reported by that entry alone; the index lists the others,
+// and the failures.
 void put_files(Json& doc, const Recording& recording, ArchiveEntries& entries) {
   Json section = Json::object();
   for (const auto& [path, answer] : recording.files) {

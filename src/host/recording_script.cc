@@ -107,7 +107,7 @@ Result<Json> load_script(std::string_view text, std::string_view name, const std
   const Json& extends = member(*doc, "extends");
   if (extends.is_null()) return doc;
   if (!extends.is_string())
-    return fail(ErrorKind::bad_input, std::string(name) + ": \"extends\" is no text");
+    return fail(ErrorKind::bad_input, std::string(name) + ": \"extends\" is not a text");
   auto base = load_base(extends.get<std::string>(), name, folder, chain);
   if (!base) return base;
   merge(*base, std::move(*doc));
@@ -138,7 +138,7 @@ Result<Recording> load_recording(const std::string& path) {
     return recording_from_script(*bytes, path, folder_of(path));
   return fail(ErrorKind::bad_input,
               path + (bytes->empty() ? ": empty" : ": neither a .tar.zst nor JSON") +
-                  ", so it is no recording; `gpuready record FILE.tar.zst` writes one");
+                  ", so it is not a recording; `gpuready record FILE.tar.zst` writes one");
 }
 
 }  // namespace gpuready

@@ -165,15 +165,14 @@ Result<FileStatus> status_from_json(const Json& value) {
     }
     if (!known)
       return bad(
-          "\"kind\" is none of regular, directory, link, character_device, block_device, "
-          "other");
+          "\"kind\" is not one of regular, directory, link, character_device, block_device, other");
   }
   status.mode = status.kind == FileKind::directory ? 0755 : 0644;
   if (const Json& mode = member(value, "mode"); !mode.is_null()) {
     // Octal as text ("0666"); a JSON number is the value itself (438).
     const auto number =
         mode.is_string() ? parse_uint(mode.get<std::string>(), 8) : get_uint(value, "mode");
-    if (!number || *number > 07777) return bad("\"mode\" is no octal text such as \"0666\"");
+    if (!number || *number > 07777) return bad("\"mode\" is not an octal text such as \"0666\"");
     status.mode = static_cast<std::uint32_t>(*number);
   }
   if (!read_number(value, "uid", status.uid) || !read_number(value, "gid", status.gid) ||
@@ -218,7 +217,7 @@ Result<SystemIdentity> identity_from_json(const Json& value) {
       !read_text(value, "host_name", identity.host_name))
     return bad("kernel_name, kernel_release, machine and host_name must be text");
   if (!read_number(value, "effective_uid", identity.effective_uid))
-    return bad("\"effective_uid\" is no user number");
+    return bad("\"effective_uid\" is not a user number");
   if (const Json& groups = member(value, "groups"); groups.is_array()) {
     for (const auto& group : groups) {
       if (!group.is_number_unsigned() || group.get<std::uint64_t>() > UINT32_MAX)
@@ -230,7 +229,7 @@ Result<SystemIdentity> identity_from_json(const Json& value) {
   }
   if (value.contains("unix_seconds")) {
     const auto seconds = get_int(value, "unix_seconds");
-    if (!seconds) return bad("\"unix_seconds\" is no number");
+    if (!seconds) return bad("\"unix_seconds\" is not a number");
     identity.unix_seconds = *seconds;
   }
   return identity;

@@ -1,5 +1,5 @@
 // A walk over a recording that keeps of each part what the rules say that somebody reads, and of
-// that what names nobody (redactor.h).
+// that what names no one (redactor.h).
 #include <algorithm>
 
 #include "base/paths.h"
@@ -150,7 +150,7 @@ class Rewriter {
       record = time;
       if (!believed || !holds(rules_.kernel_log_line, rest)) continue;
       const auto kept = text(rest);
-      // What nobody reads after redaction serves nobody.
+      // What no one reads after redaction serves no one.
       if (!holds(rules_.kernel_log_line, kept) || (!begun && !holds(rules_.begins_record, kept)))
         continue;
       begun = true;

@@ -1,4 +1,4 @@
-// Keeps of a text what is known to name nobody, and nothing else: the fixed words of the rules that
+// Keeps of a text what is known to name no one, and nothing else: the fixed words of the rules that
 // read it, the numbers that they read, and PCI addresses. UUIDs, and the names in paths that must
 // still lead somewhere, become substitutes: one name the same one everywhere. Every other word
 // becomes "*". What was redacted before stays as it is.

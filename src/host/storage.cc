@@ -7,7 +7,7 @@
 namespace gpuready {
 namespace {
 
-// A folder known by its path alone: of storages that nobody else changes.
+// A folder known by its path alone: of storages that no one else changes.
 class FolderByPath final : public Storage::Folder {
  public:
   FolderByPath(Storage& storage, std::string path) : storage_(storage), path_(std::move(path)) {}

@@ -91,7 +91,7 @@ class Storage {
   // One write(2) to what exists: an attribute in sysfs or procfs, a device. Nothing is truncated,
   // and the kernel's errno is the error; EIO when it took less than all.
   virtual Result<void> write_attribute(const std::string& path, std::string_view bytes) = 0;
-  // To a pipe, a terminal or a character device that exists, and is a standard one or nobody
+  // To a pipe, a terminal or a character device that exists, and is a standard one or no one
   // else's. `timed_out` when nothing reads from the pipe for as long as `patience`.
   virtual Result<void> append(const std::string& path, std::string_view bytes,
                               std::chrono::milliseconds patience) = 0;

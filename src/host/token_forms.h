@@ -1,4 +1,4 @@
-// The forms of a word of text that name nobody: numbers, versions, PCI addresses. Whatever else a
+// The forms of a word of text that name no one: numbers, versions, PCI addresses. Whatever else a
 // word is, only a list of fixed words can say that it may be shown (redactor.h).
 #pragma once
 

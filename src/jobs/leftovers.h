@@ -1,4 +1,4 @@
-// Process groups that nobody waits for any more: released jobs, what a job left running, and what
+// Process groups that no one waits for any more: released jobs, what a job left running, and what
 // is stuck in a driver. All are reaped in the end, so that no zombie stays: a container's first
 // process may never reap what it inherits.
 #pragma once

@@ -17,7 +17,7 @@ namespace {
 constexpr int kLookAtParentEveryMs = 1'000;
 
 [[noreturn]] void watch(pid_t parent) {
-  pollfd channel{kChannelDescriptor, 0, 0};  // its end and errors are told unasked
+  pollfd channel{kChannelDescriptor, 0, 0};  // its end and errors are reported unasked
   while (true) {
     const int news = poll(&channel, 1, kLookAtParentEveryMs);
     if (news > 0 || getppid() != parent) break;

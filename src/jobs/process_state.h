@@ -8,7 +8,7 @@
 namespace gpuready {
 
 // The state letter of a /proc/<pid>/stat line (proc(5)): 'R', 'S', 'D', 'Z', ...; 0 when the text
-// is no such line. The command's name stands in parentheses and may itself hold any character.
+// is no such line. The command's name is in parentheses and may itself hold any character.
 char state_in_stat(std::string_view stat);
 
 // The process that such a line names as the parent; -1 when the text is no such line.

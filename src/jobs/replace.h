@@ -11,8 +11,8 @@
 namespace gpuready {
 
 // execve(2) with our environment; `args` without argv[0]. Returns only when it fails. The program
-// may take so many bytes of data (RLIMIT_DATA, which GPU drivers bear: they reserve addresses, not
-// data, by the terabyte); 0: no limit.
+// may take this many bytes of data (RLIMIT_DATA, which GPU drivers bear: they reserve addresses,
+// not data, by the terabyte); 0: no limit.
 Error replace_program(const std::string& path, const std::vector<std::string>& args,
                       std::uint64_t data_bytes = 0);
 

@@ -105,7 +105,7 @@ struct RunningJob::State {
                                   MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0 && errno == EAGAIN) return;
-      if (sent < 0) to_channel.clear();  // it reads no more; how it ends is told by its end
+      if (sent < 0) to_channel.clear();  // it reads no more; how it ends is reported by its end
       if (sent > 0) to_channel.erase(0, static_cast<std::size_t>(sent));
     }
     if (channel_ends && pipe(kChannel)) shutdown(pipe(kChannel).get(), SHUT_WR);
@@ -171,7 +171,7 @@ struct RunningJob::State {
     finish(true);
   }
 
-  // What is left of the group is nobody's concern any more.
+  // What is left of the group is no one's concern any more.
   void finish(bool abandoned) {
     drain();
     process = {.pid = process.pid, .end = {}, .streams = {}};

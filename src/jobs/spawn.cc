@@ -49,7 +49,7 @@ struct PipeEnds {
   }
 };
 
-// The input as a file in memory: nobody has to feed the child, and none dies of a broken pipe.
+// The input as a file in memory: no one has to feed the child, and none dies of a broken pipe.
 Descriptor file_of(const std::string& input) {
   const Descriptor low(memfd_create("input", MFD_CLOEXEC));
   Descriptor file(fcntl(low.get(), F_DUPFD_CLOEXEC, kFirstFreeDescriptor));

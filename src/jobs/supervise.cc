@@ -34,7 +34,7 @@ constexpr int kCannotSupervise = 126;
 constexpr int kLookAtParentEveryMs = 1'000, kLookAtChildrenEveryMs = 10;
 // A killed process that closes a driver takes milliseconds, and seconds where it is a GPU's last.
 constexpr milliseconds kTimeToDie{800}, kLookAgainAfter{100};
-constexpr milliseconds kTimeToTidy{10'000};  // where nobody waits for the end
+constexpr milliseconds kTimeToTidy{10'000};  // where no one waits for the end
 // Processes that start others faster than they are found are given up after this.
 constexpr milliseconds kTimeToFind{500};
 
@@ -155,7 +155,7 @@ class Watch {
   std::optional<int> status_;
 };
 
-// What gets SIGKILL starts nothing any more, so that a look that finds nobody new was the last.
+// What gets SIGKILL starts nothing any more, so that a look that finds no one new was the last.
 // Everything that is orphaned becomes a child of this process, so without a child there is none.
 // One more look is for a process whose parent ended while the first one was under way.
 void kill_descendants(Watch& watch, pid_t child) {

@@ -183,29 +183,28 @@ class Walk {
 Result<void> check_own(const struct stat& facts, const std::string& path) {
   const std::string shown = printable(path);
   if (S_ISLNK(facts.st_mode))
-    return fail(ErrorKind::no_permission,
-                shown +
-                    ": a symbolic link stands in place of gpuready's own file or folder, and "
-                    "it is not followed. Remove it");
+    return fail(ErrorKind::no_permission, shown +
+                                              ": a symbolic link has replaced gpuready's own file "
+                                              "or folder, and is not followed. Remove it");
   if (!others_may_write(facts)) return {};
   const std::string us = std::to_string(::geteuid());
   if (!is_trusted(facts.st_uid))
     return fail(ErrorKind::no_permission,
                 shown + " belongs to another user (" + owner_and_mode(facts) + "), so user " + us +
-                    " does not believe it. Name another folder; or, if you trust all that is in "
+                    " does not trust it. Name another folder; or, if you trust everything in "
                     "it: chown -R " +
                     us + " " + shown);
-  return fail(ErrorKind::no_permission,
-              shown + ": other users may write there (" + owner_and_mode(facts) +
-                  "), so it is not believed. Name another folder; or, if you trust all that is in "
-                  "it: chmod -R go-w " +
-                  shown);
+  return fail(ErrorKind::no_permission, shown + ": other users may write there (" +
+                                            owner_and_mode(facts) +
+                                            "), so it is not trusted. Name another folder; or, if "
+                                            "you trust everything in it: chmod -R go-w " +
+                                            shown);
 }
 
 Result<PathEnd> own_file(const std::string& path) {
   auto end = TRY(walk_to(path, path.ends_with('/') ? LastLink::follow : LastLink::keep));
   if (!end.file) return fail_errno(path, ENOENT);
-  // A folder answers for itself: its name may stand in a folder of somebody else's.
+  // A folder answers for itself: its name may be in a folder of somebody else's.
   if (!S_ISDIR(end.file->st_mode)) TRY(check_own(end.folder.facts, end.folder.path));
   TRY(check_own(*end.file, path));
   return end;

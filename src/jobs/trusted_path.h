@@ -1,5 +1,5 @@
 // Paths on hosts that many users share. Trusted are root and the effective user: a symbolic link is
-// followed only when a trusted user owns it; by root only where nobody else can write to its folder
+// followed only when a trusted user owns it; by root only where no one else can write to its folder
 // or exchange a folder above it, too. Files are believed under the stricter rule, by every user.
 //
 // Each component is opened by itself, without following links, from the descriptor of the folder
@@ -23,7 +23,7 @@ struct HeldFolder {
   std::shared_ptr<const Descriptor> descriptor;
   std::string path;     // for messages
   struct stat facts{};  // of the folder
-  bool fixed = false;   // nobody else can put another folder in its place
+  bool fixed = false;   // no one else can put another folder in its place
 
   int fd() const { return descriptor->get(); }
   bool others_may_write() const;  // other users than trusted ones
@@ -33,7 +33,7 @@ struct PathEnd {
   HeldFolder folder;
   std::string name;                 // in it; "." for the folder itself
   std::optional<struct stat> file;  // what has that name, if anything; a link if it was kept
-  bool fixed = false;               // nobody else can put another file in its place
+  bool fixed = false;               // no one else can put another file in its place
   std::string exposed;  // why not: the first folder, link or file that others can change
 
   std::string path() const { return folder.path + "/" + name; }
@@ -46,14 +46,14 @@ enum class LastLink { follow, keep };
 Result<PathEnd> walk_to(const std::string& path, LastLink last);
 Result<HeldFolder> hold_folder(const std::string& path);
 
-// An error unless a trusted user owns the file or folder and nobody else may write to it, or to the
-// folder that it stands in. A link at the end is an error as well, but with a slash behind it:
+// An error unless a trusted user owns the file or folder and no one else may write to it, or to the
+// folder that it is in. A link at the end is an error as well, but with a slash behind it:
 // "FOLDER/" stands for what the link leads to.
 Result<void> check_own_file(const std::string& path);
 // The same for a file, which is opened for reading.
 Result<Descriptor> open_own_file(const std::string& path);
 
-// An error (no_permission) unless nobody but trusted users can change what `path` leads to: the
+// An error (no_permission) unless no one but trusted users can change what `path` leads to: the
 // file, its folders, and the links on the way. It names the first of these that others can change.
 Result<void> check_only_ours(const std::string& path);
 

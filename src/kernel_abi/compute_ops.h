@@ -74,7 +74,7 @@ namespace gpuready {
   X(Registers, "registers", word, i32)                  \
   X(GlobalAtomics, "global atomics", word, i32)         \
   X(SharedAtomics, "shared atomics", word, i32)
-// What the hardware only bounds: see health/compute_special.h.
+// What the hardware only bounds: see health/compute/special.h.
 #define GPUREADY_COMPUTE_SPECIAL_OPS(X)       \
   X(Sin, "sin.approx", angle, f32)            \
   X(Cos, "cos.approx", angle, f32)            \

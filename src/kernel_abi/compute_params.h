@@ -26,7 +26,7 @@ struct ComputeParams {
   unsigned first_op = 0, end_op = 0;     // operations first_op to end_op - 1
   unsigned first_index = 0, count = 0;   // of each operation; multiples of 1024
   unsigned shared_words = 0;             // 32-bit words of shared memory that a block tests
-  unsigned store_unit = 0;               // unit + 1; 0: nobody stores results
+  unsigned store_unit = 0;               // unit + 1; 0: no one stores results
   unsigned long long store_address = 0;  // of the results of first_op, 64 bits each
   // Fault injection; all zero in production.
   ComputeFaultKind fault_kind = ComputeFaultKind::none;

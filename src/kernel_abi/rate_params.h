@@ -15,7 +15,7 @@ struct RateParams {
   unsigned long long nonce;            // of this launch; comes back in each record
   unsigned long long rounds;           // of kRateSteps steps of each chain
   float factor, step;                  // each step: sum = sum * factor + step; both are 1
-  // Fault injection, zero in production: after each round the SM idles for so many times as long.
+  // Fault injection, zero in production: after each round the SM idles for this many times as long.
   unsigned long long fault_idle;
 };
 static_assert(sizeof(RateParams) <= 128);

@@ -28,7 +28,8 @@ inline constexpr unsigned kWeightsF32 = 0, kWeightsF16 = 1, kWeightsBf16 = 2;
 
 // The greatest magnitude, as a type's bits, that becomes zero; beyond it a weight becomes its sign.
 // Absmean: w / scale, rounded to f32, and that to an integer, half to even, is zero up to one half;
-// and the quotient is above one half just where w is above scale / 2, for between them is no f32.
+// and the quotient is above one half just where w is above scale / 2, for between them is not an
+// f32.
 template <unsigned kType>
 constexpr unsigned absmean_threshold(float scale) {
   const float half = scale * 0.5f;  // exact: no scale is below 1e-5
@@ -54,7 +55,7 @@ constexpr unsigned code_pair(unsigned word, unsigned spare) {
 constexpr unsigned spare_of(unsigned threshold) { return (0x7FFF - threshold) * 0x10001u; }
 
 // Magnitudes as f64 by their bits alone, less a power of two: kSummandUnit of them is one. With
-// the exponents' bits as they are subnormals become subnormals, so nothing is told apart; sums
+// the exponents' bits as they are subnormals become subnormals, so nothing is distinguished; sums
 // down there are exact in either unit, and above round alike.
 template <unsigned kType>
 inline constexpr double kSummandUnit = kType == kWeightsF16 ? 0x1p1008 : 0x1p896;
@@ -70,7 +71,7 @@ constexpr double summand(unsigned word, unsigned half) {
   return __builtin_bit_cast(double, static_cast<unsigned long long>(high) << 32 | low);
 }
 
-// On a GPU a block leaves the sum of so many pieces, where the codes will be.
+// On a GPU a block leaves the sum of this many pieces, where the codes will be.
 inline constexpr unsigned kSummedPieces = 32;
 constexpr unsigned long long summed_runs(unsigned long long count) {
   constexpr unsigned long long kRun = kSumPiece * kSummedPieces;

@@ -13,7 +13,7 @@
 
 namespace gpuready {
 
-// "key value" lines; values that are no unsigned number are left out. At most 256 keys.
+// "key value" lines; values that are not unsigned numbers are left out. At most 256 keys.
 using KfdProperties = std::map<std::string, std::uint64_t, std::less<>>;
 KfdProperties parse_kfd_properties(std::string_view text);
 std::optional<std::uint64_t> property(const KfdProperties& properties, std::string_view key);

@@ -100,7 +100,7 @@ Gpu* gpu_of_instance(Machine& machine, const std::string& uuid) {
   return nullptr;
 }
 
-// The only NVIDIA GPU without an address, when the driver tells of just one device without one.
+// The only NVIDIA GPU without an address, when the driver reports just one device without one.
 Gpu* integrated_gpu(Machine& machine) {
   Gpu* found = nullptr;
   for (auto& gpu : machine.gpus) {
@@ -140,7 +140,7 @@ void apply_identity(const DeviceAnswers& answers, Gpu& gpu) {
     take_if_absent(gpu.architecture, nvidia_architecture_name(*gpu.compute_capability));
 }
 
-// What holds for the whole GPU; the driver tells of a MIG instance what that instance has.
+// What holds for the whole GPU; for a MIG instance the driver reports what that instance has.
 void apply_whole_gpu(const DeviceAnswers& answers, Gpu& gpu) {
   const auto& limits = *gpu.cuda;
   take(gpu.multiprocessors, limits.multiprocessors);

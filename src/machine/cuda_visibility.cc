@@ -21,7 +21,7 @@ Form form_of(std::string_view entry) {
   return Form::number;
 }
 
-// As strtol reads it: leading digits count ("1x" is 1); anything else is no number.
+// As strtol reads it: leading digits count ("1x" is 1); anything else is not a number.
 std::optional<std::int64_t> leading_number(std::string_view entry) {
   entry = trim(entry);
   const bool negative = entry.starts_with('-');
@@ -121,7 +121,7 @@ std::string why_not(std::string_view entry, Form form, int gpu) {
   if (entry.empty()) return "an empty entry ends the list";
   if (gpu == kAmbiguous) return "more than one device's UUID begins so";
   if (form == Form::number)
-    return leading_number(entry) ? "there is no device of this number" : "it is no device";
+    return leading_number(entry) ? "there is no device of this number" : "it is not a device";
   return "no device has this UUID";
 }
 

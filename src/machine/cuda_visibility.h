@@ -14,7 +14,7 @@ namespace gpuready {
 
 struct CudaCandidate {  // a GPU, as the driver would enumerate it
   std::string uuid;     // "GPU-..."; may be empty when not known
-  bool mig = false;     // MIG is on: the GPU itself is no device, its instances are
+  bool mig = false;     // MIG is on: the GPU itself is not a device, its instances are
   std::vector<std::string> instances = {};  // "MIG-..."; and for the older form, see instance_ids
   std::vector<std::string> instance_ids = {};  // "<gi>/<ci>", one for each of `instances`
 };

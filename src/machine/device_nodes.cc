@@ -77,7 +77,7 @@ std::string error_name(const Error& error) {
   return error.kind == ErrorKind::no_permission ? "EACCES" : error.message;
 }
 
-// A mount with nodev refuses the open alone: access(2) does not tell of it.
+// A mount with nodev refuses the open alone: access(2) does not report it.
 void ask_access(Host& host, DeviceNode& node, std::string_view mounts) {
   const auto allowed = host.may_open(node.path);
   if (!allowed && allowed.error().kind == ErrorKind::not_recorded) return;

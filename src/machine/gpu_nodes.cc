@@ -52,7 +52,7 @@ class Needs {
     if (const auto* owner = node_owner(node.path))
       needs_.push_back({node.path, state_of(node), owner->needed_by, &node});
   }
-  // `path` is told as missing where /dev was looked at and lacks it.
+  // `path` is reported as missing where /dev was looked at and lacks it.
   void add(std::string_view path, bool must_be) {
     if (const auto* node = find_node(machine_, path))
       add(*node);

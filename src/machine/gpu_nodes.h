@@ -41,9 +41,9 @@ std::vector<NodeAccess> nodes_of(const Machine& machine, const Gpu& gpu);
 
 // All nodes that it needs are open.
 bool reachable(const Machine& machine, const Gpu& gpu);
-// The processor's graphics beside another GPU that programs can use: nobody needs it.
+// The processor's graphics beside another GPU that programs can use: no one needs it.
 bool is_spare(const Machine& machine, const Gpu& gpu);
-// This container or job was given other GPUs, so that it cannot reach this one is no fault.
+// This container or job was given other GPUs, so that it cannot reach this one is not a fault.
 bool given_others(const Machine& machine, const Gpu& gpu, NodeState state);
 
 }  // namespace gpuready

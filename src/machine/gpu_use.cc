@@ -74,7 +74,7 @@ Answer of_another(const Machine& machine, const Gpu& gpu) {
                            [](const Gpu& other) { return other.nvml_index.has_value(); }))
     return std::nullopt;
   if (const auto* refused = nvml_error(gpu, kNvmlNoPermission))
-    return not_ours(refused->call, "not given to us: NVML refuses to tell of it");
+    return not_ours(refused->call, "not assigned to this container: NVML denies access to it");
   const bool container = machine.container.runtime.has_value();
   const DeviceNode* node = node_of(machine, gpu);
   if (node != nullptr && node->exists && node->open_error == "EPERM")

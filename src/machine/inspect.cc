@@ -220,8 +220,8 @@ Machine inspect(Host& host, const InspectOptions& options) {
   }
   if (options.full) timed("vulkan files", [&] { read_vulkan_files(host, machine); });
   ask_probes(host, machine, options, timed);
-  // The first start of a driver's library makes missing nodes, and a start that fails is told in
-  // the kernel log: both are looked at afterwards.
+  // The first start of a driver's library makes missing nodes, and a start that fails is reported
+  // in the kernel log: both are looked at afterwards.
   timed("device nodes", [&] { read_device_nodes(host, machine); });
   if (options.kernel_log || options.full)
     timed("kernel log", [&] { read_kernel_log(host, machine); });

@@ -22,7 +22,7 @@ bool module_loaded(const Machine& machine, Vendor vendor);
 bool unbound(const PciDevice& device);
 // A driver that hands GPUs to virtual machines. None binds by itself: somebody set the GPU aside.
 bool passes_through(std::string_view driver);
-// The processor's own graphics without a driver, beside a GPU that has its own: nobody needs it.
+// The processor's own graphics without a driver, beside a GPU that has its own: no one needs it.
 bool is_spare(const Machine& machine, const PciDevice& device);
 
 // A share of the host's GPU that Hyper-V gives a virtual machine (GPU-P). Linux reaches it through

@@ -52,7 +52,7 @@ constexpr std::string_view kTopics[] = {
     "GPU HANG",
     "nvgpu",
 };
-// "no space for" and the like of devices that are no GPU are kept too: a line is short.
+// "no space for" and the like of devices that are not GPUs are kept too: a line is short.
 
 struct Parsed {
   std::string_view text, time;

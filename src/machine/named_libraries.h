@@ -1,5 +1,6 @@
 // Drivers' libraries that environment variables name in place of the system's. What such a library
-// answers is no statement on the machine's driver, so a report names it and proves nothing by it.
+// answers is not a statement on the machine's driver, so a report names it and proves nothing by
+// it.
 #pragma once
 
 #include <map>

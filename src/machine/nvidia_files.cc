@@ -106,8 +106,8 @@ std::optional<std::string> in_wsl_drivers(Host& host, const Machine& machine,
   return std::nullopt;
 }
 
-// The first entry of a name is the one that programs load. Under WSL 2 Windows' own copy is told
-// beside it, because another one before it is a fault.
+// The first entry of a name is the one that programs load. Under WSL 2 Windows' own copy is
+// reported beside it, because another one before it is a fault.
 void read_libraries(Host& host, Machine& machine) {
   LibrarySearch search(host);
   for (const char* name : kNvidiaLibraries) {
@@ -150,7 +150,7 @@ std::optional<bool> runs(Host& host, const Daemon& daemon) {
   return std::nullopt;
 }
 
-// Only machines with NVSwitches need one. From NVLink 5 on these are no PCI functions of the host,
+// Only machines with NVSwitches need one. From NVLink 5 on these are not PCI functions of the host,
 // so that it is installed counts as well.
 bool wants_fabric_manager(Host& host, const Machine& machine) {
   constexpr std::uint32_t kOtherBridge = 0x068000;

@@ -9,7 +9,7 @@ constexpr std::size_t kMaxFields = 4096;
 
 std::optional<std::string> driver_version_in(std::string_view text) {
   auto version = find_version(text);
-  // Digits beyond any integer cannot be compared, so they are no version.
+  // Digits beyond any integer cannot be compared, so they are not versions.
   return version && parse_version(*version) ? version : std::nullopt;
 }
 

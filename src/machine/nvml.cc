@@ -290,7 +290,7 @@ void apply_nvml(const ProbeDocument& document, Machine& machine) {
   apply_excluded(document, machine);
   apply_confidential_computing(document, machine);
   name_link_ends(machine);
-  finish_gpus(machine);  // pairs are told by the indices that this gives
+  finish_gpus(machine);  // pairs are reported by the indices that this gives
   apply_pairs(document, machine);
 }
 

@@ -202,7 +202,7 @@ Json field_value(const DeviceAnswers& answers, std::uint32_t number) {
 }
 
 void apply_fields(const DeviceAnswers& answers, Gpu& gpu) {
-  // 0 is told by boards whose memory has no sensor.
+  // 0 is reported by boards whose memory has no sensor.
   if (const auto celsius = as_int(field_value(answers, nvml_field::kMemoryTemperature));
       celsius && *celsius > 0)
     gpu.thermal.memory_celsius = celsius;

@@ -113,7 +113,7 @@ std::size_t board_top(Host& host, const std::vector<PciAddress>& path, std::uint
     while (top > 0 && made_by(top - 1, kAmd)) --top;
   } else if (vendor_id == kIntel && path.size() >= 4 && made_by(top - 1, kIntel) &&
              made_by(top - 2, kIntel)) {
-    top -= 2;  // a root port of Intel's, which the first of the path is, is no part of it
+    top -= 2;  // a root port of Intel's, which the first of the path is, is not a part of it
   }
   return top;
 }

@@ -46,7 +46,7 @@ std::size_t board_top(Host& host, const std::vector<PciAddress>& path, std::uint
 // The last component of a link: "../../bus/pci/drivers/nvidia" -> "nvidia".
 std::string_view last_component(std::string_view path);
 
-// "0-3,8" -> 5; nothing when the text is no CPU list.
+// "0-3,8" -> 5; nothing when the text is not a CPU list.
 std::optional<int> count_cpu_list(std::string_view list);
 
 }  // namespace gpuready

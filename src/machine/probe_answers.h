@@ -53,7 +53,7 @@ template <class T, class U>
 void take(std::optional<T>& field, const std::optional<U>& value) {
   if (value) field = static_cast<T>(*value);
 }
-// As take(), but only a field that nobody has told.
+// As take(), but only a field that no one has told.
 template <class T, class U>
 void take_if_absent(std::optional<T>& field, const std::optional<U>& value) {
   if (!field) take(field, value);

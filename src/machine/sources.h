@@ -15,8 +15,8 @@ namespace gpuready {
 // Finds or adds the GPU. Added ones are sorted and numbered by finish_gpus().
 Gpu& gpu_at(Machine& machine, const PciAddress& address, Vendor vendor);
 Gpu* gpu_with_uuid(Machine& machine, std::string_view uuid);
-// The GPU of a Jetson's own chip, which is on no bus: what NVML and CUDA tell of a GPU without an
-// address, or with one that no bus has, is about it.
+// The GPU of a Jetson's own chip, which is on no bus: what NVML and CUDA report about a GPU without
+// an address, or with one that no bus has, is about it.
 Gpu* gpu_of_tegra(Machine& machine, const std::optional<PciAddress>& address);
 void add_source(Gpu& gpu, std::string_view source);
 // Notes what could not be seen, once per (what, why). not_found is an answer, not blindness.

@@ -34,7 +34,7 @@ std::optional<ProbeLibrary> ProbeLibrary::load(ProbeWriter& writer, const char* 
                                                std::initializer_list<const char*> fallbacks) {
   const char* chosen = secure_getenv(override_variable);
   const bool overridden = chosen != nullptr && *chosen != 0;
-  // A library's constructors run inside dlopen: one that hangs there must be told, too.
+  // A library's constructors run inside dlopen: one that hangs there must be reported, too.
   const char* first = overridden ? chosen : name;
   writer.begin(std::string("dlopen(") + first + ")");
   void* handle = dlopen(first, RTLD_NOW | RTLD_LOCAL);

@@ -3,7 +3,7 @@
 // no other way, and samples clocks, power, temperatures and counters.
 //
 // Listening and sampling are threads, because each call may hang in a broken driver: what the other
-// one learnt, and what was learnt before, is told all the same.
+// one learnt, and what was learnt before, is reported all the same.
 #include <csignal>
 
 #include <chrono>
@@ -67,7 +67,7 @@ class Watch {
 
   void run();   // starts NVML, then both threads; returns when listening has ended
   bool over();  // nothing more is to come
-  // Ends listening and sampling, and tells what was sampled. Nothing is told after that.
+  // Ends listening and sampling, and tells what was sampled. Nothing is reported after that.
   void finish();
 
  private:

@@ -1,4 +1,5 @@
-// Asks NVML: the driver, then each GPU. A GPU that cannot be had is told, and the next one asked.
+// Asks NVML: the driver, then each GPU. A GPU that cannot be had is reported, and the next one
+// asked.
 //
 // Arguments: --only ADDRESS[,ADDRESS...]  by PCI address alone, so that a suspended GPU is not
 // woken

@@ -20,7 +20,7 @@ struct Series {
   const char* unit;
   Merge merge = Merge::mean;
 };
-// In the order in which they are told.
+// In the order in which they are reported.
 enum SeriesIndex : std::size_t {
   kSmClock,
   kMemoryClock,
@@ -197,7 +197,7 @@ void Sampler::ask_fields(std::size_t gpu) {
   asking.failures = 0;
   for (const FieldValue& field : fields) {
     const bool power = field.field == kPowerNowField;
-    // Of these two, the reference says unsigned int; zero is no answer for either.
+    // Of these two, the reference says unsigned int; zero is not an answer for either.
     if (field.code == kSuccess && field.type == kU32 && field.value.u32 != 0)
       add(gpu, power ? kPower : kMemoryTemperature,
           power ? field.value.u32 * 0.001 : static_cast<double>(field.value.u32));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostMapBytes = 64u << 20;
 
-// What every process has open, or that is no device's.
+// What every process has open.
 constexpr std::string_view kCommon[] = {
     "/dev/null", "/dev/zero", "/dev/full",  "/dev/random",  "/dev/urandom", "/dev/tty",
     "/dev/pts/", "/dev/ptmx", "/dev/shm/",  "/dev/console", "/dev/mqueue",  "/dev/fuse",

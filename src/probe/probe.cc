@@ -44,7 +44,7 @@ int run_probe(std::span<const std::string> args) {
   if (fcntl(descriptor, F_GETFD) < 0) return kUsage;
 
   if (!to_stdout && !probe->outlives_parent)
-    end_with_parent();  // nobody would read what an orphan finds out
+    end_with_parent();  // no one would read what an orphan finds out
 
   ProbeWriter writer(descriptor, probe->name);
   probe->run(writer, rest);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kIgnored = "--ignore";
 
-// The most severe of the finding and of what is folded under it. Too few GPUs are no fault.
+// The most severe of the finding and of what is folded under it. Too few GPUs are not a fault.
 Severity worst(const Finding& finding) {
   if (finding.id == kExpectedGpuCount) return Severity::info;
   Severity severity = finding.severity;

@@ -13,11 +13,11 @@ std::string_view exit_meaning(Exit exit) {
     case Exit::required_absent:
       return "what was required is absent";
     case Exit::unknown:
-      return "it could not be found out";
+      return "undetermined";
     case Exit::interrupted:
       return "it was interrupted";
   }
-  return "it could not be found out";
+  return "undetermined";
 }
 
 Json begin_document(std::string_view schema, const Envelope& envelope) {

@@ -101,7 +101,7 @@ Exit exit_of(const pack::InstallOutcome& outcome);
 Exit exit_of(const pack::Selection& selection);
 Exit exit_of(const EnvReport& report);
 Exit exit_of(std::span<const pack::BuiltVariant> variants);
-// Of what a command could not do: its caller's mistake, or something that stood in its way.
+// Of what a command could not do: its caller's mistake, or something that prevented it.
 Exit exit_of_error(const Error& error);
 // The same of `vm`, where what failed was taken back, and 4 says that another operation runs.
 Exit exit_of_vm_error(const Error& error);

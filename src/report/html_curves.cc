@@ -34,7 +34,7 @@ struct Chart {
   std::vector<Line> lines;  // limits
   bool from_zero = true;
   std::optional<double> to;  // the highest value there can be
-  bool counts = false;       // whole numbers alone
+  bool counts = false;       // only whole numbers
 };
 struct Axis {
   double from = 0, to = 1, step = 1;
@@ -138,7 +138,7 @@ std::string polyline(const Curve& curve, const Frame& frame, std::size_t colour)
   }
   if (points.empty()) return {};
   points.pop_back();
-  // One sample alone is a line of no length, which is not drawn.
+  // A single sample is a line of no length, which is not drawn.
   if (count == 1)
     return fmt::format("<circle class=\"dot c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\"/>", colour,
                        frame.x(t[0]), frame.y(v[0] * curve.scale));

@@ -108,7 +108,7 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
     out += escape_html(gpu.uuid.value_or("")) + "</p>";
     out += "</article>\n";
   }
-  // What was tested and is no GPU of the list: the host on a machine without one.
+  // What was tested and is not a GPU of the list: the host on a machine without one.
   for (const TestSummary& test : summary.tests) {
     if (test.gpu) continue;
     out += fmt::format(
@@ -122,9 +122,9 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
   }
   for (const VulkanDevice* device : summary.software_devices)
     out += fmt::format(
-        "<article class=\"card gpu neutral\"><header><div><span class=\"index\">Vulkan</span>"
-        "<h3>{}</h3></div>{}</header><p class=\"why\">Runs on the CPU: it is no "
-        "GPU.</p></article>\n",
+        "<article class=\"card gpu neutral\"><header><div><span "
+        "class=\"index\">Vulkan</span><h3>{}</h3></div>{}</header><p class=\"why\">Runs on the "
+        "CPU: not a GPU.</p></article>\n",
         escape_html(device->name), html_pill(Tone::neutral, "software"));
   if (out.empty()) return {};
   const bool gpus = !report.machine.gpus.empty();

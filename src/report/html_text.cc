@@ -60,7 +60,7 @@ std::string html_pill(Tone tone, std::string_view text) {
   return fmt::format("<span class=\"pill {}\">{}</span>", css_class(tone), escape_html(text));
 }
 
-// Shapes differ, so that they are told apart without colour.
+// Shapes differ, so that they are distinguishable without colour.
 std::string html_icon(Tone tone) {
   std::string_view shape;
   switch (tone) {

@@ -15,7 +15,7 @@ struct IgnoreRule {
   std::optional<std::string> device;  // an index, PCI address or UUID; absent: of whatever device
   std::string text() const { return device ? id + "@" + *device : id; }
 };
-// "pcie-link-degraded", "no-driver@0000:03:00.0"; an error for what is no such text.
+// "pcie-link-degraded", "no-driver@0000:03:00.0"; an error for any other text.
 Result<std::vector<IgnoreRule>> parse_ignore_rules(const std::vector<std::string>& texts);
 
 // Moves the findings that a rule names from the report's findings to those that are ignored, with

@@ -1,4 +1,4 @@
-// Text of machines, stacks and runs as it may stand in Markdown.
+// Text of machines, stacks and runs escaped for Markdown.
 #pragma once
 
 #include <string>

@@ -172,7 +172,7 @@ void add_tests(const Report& report, const Summary& summary, Exposition& out) {
     labels.insert(labels.end(), about.begin(), about.end());
     out.add("gpuready_test_status", "gauge", "1 for the status that the test ended with.",
             with(labels, "status", std::string(to_string(verdict.status))), 1);
-    // A pass with a fault inside is none.
+    // A pass with an injected fault does not count.
     out.add("gpuready_test_passed", "gauge",
             "1 when the test passed; else 0, also when not tested.", labels,
             verdict.status == VerdictStatus::passed && !verdict.injected_fault);
@@ -245,7 +245,7 @@ void add_samples(const Report& report, Exposition& out) {
 }
 
 // One sample for each GPU concerned; of the whole machine, one without a GPU. A finding that is
-// folded names its root, so that roots can be counted alone.
+// folded names its root, so that roots can be counted separately.
 void add_finding(const Machine& machine, const Finding& finding, const std::string& root,
                  std::set<Labels>& told, Exposition& out) {
   Labels labels = {

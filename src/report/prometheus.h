@@ -14,7 +14,7 @@ using Labels = std::vector<std::pair<std::string_view, std::string>>;
 // as the format demands, and two with the same labels become their sum.
 class Exposition {
  public:
-  // `type`: "gauge" or "counter". Values that are no number are left out.
+  // `type`: "gauge" or "counter". Values that are not numbers are left out.
   void add(std::string_view name, std::string_view type, std::string_view help, Labels labels,
            double value);
   std::string text() const;

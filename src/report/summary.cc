@@ -112,7 +112,7 @@ std::string why_no_gpu(const Machine& machine) {
   const auto displays = machine.pci.size();
   std::string text = displays == 0 ? "the PCI bus holds no display controller and no accelerator"
                      : displays == 1
-                         ? "the one display controller or accelerator on the PCI bus is no GPU"
+                         ? "the only display controller or accelerator on the PCI bus is not a GPU"
                          : fmt::format(
                                "none of the {} display controllers and accelerators on the "
                                "PCI bus is a GPU",

@@ -59,7 +59,7 @@ struct TestSummary {
   std::vector<Figure> rates;                              // per second; without the copy rates
   std::vector<Figure> slowest_rates;  // of memory the slowest of each kind of pass, else all
   std::optional<double> copy_bytes_per_second;
-  std::vector<const Metric*> others;  // metrics that are no rate
+  std::vector<const Metric*> others;  // metrics other than rates
   std::string main_figure;            // the one that stands for the test: "791 TFLOP/s"
   std::vector<std::string> figures;   // what tells most first: "132 of 132 SMs", ...
 };
@@ -67,7 +67,7 @@ struct TestSummary {
 // What was tested, with all that was tested on it: a line of a table.
 struct TestRow {
   std::string subject;             // "GPU 0", "GPU 0 MIG 1g.18gb", "the host"
-  std::vector<std::size_t> tests;  // indices into Summary::tests; a pair's stand in both rows
+  std::vector<std::size_t> tests;  // indices into Summary::tests; a pair's are in both rows
 };
 
 // All verdicts of one test in one row, by the worst of them.
@@ -86,7 +86,7 @@ struct GpuSummary {
 };
 
 struct Summary {
-  // "FAKED (cuda): ...", "NOT THE SYSTEM'S DRIVER (GPUREADY_LIBCUDA=...): ..." to be told first
+  // "FAKED (cuda): ...", "NOT THE SYSTEM'S DRIVER (GPUREADY_LIBCUDA=...): ..." shown first
   std::optional<std::string> faked;
   std::optional<std::string> no_gpu;  // "No GPU in this machine: ..." unless already told
   std::string conclusion;
@@ -95,7 +95,7 @@ struct Summary {
   std::vector<TestSummary> tests;
   std::vector<std::string> test_names;  // of the tests that there are, in their order
   std::vector<TestRow> test_rows;
-  std::optional<std::string> injected;      // "FAULT INJECTED (bitflip): ..." to be told first
+  std::optional<std::string> injected;      // "FAULT INJECTED (bitflip): ..." shown first
   std::vector<TestSummary> fitness;         // of the host: memory, disk, versions, network
   int ready = 0;                            // GPUs in state ready, attention or in_part
   int errors = 0, warnings = 0, infos = 0;  // root findings
@@ -124,7 +124,7 @@ std::string units_text(const UnitCoverage& units, std::string_view executor);
 
 // "gen 5 x16", or "gen 1 of 5, x8 of 16" when the link could do more.
 std::optional<std::string> link_text(const PcieLink& now, const PcieLink& max);
-// "driver 580.159.04 (open)", "CUDA 13.0", "ROCm 6.2": what stands in a headline.
+// "driver 580.159.04 (open)", "CUDA 13.0", "ROCm 6.2": the parts of a headline.
 std::vector<std::string> driver_texts(const Machine& machine);
 // What doctor looked at: "No findings: looked at ..." names it.
 std::string looked_at(const Machine& machine);

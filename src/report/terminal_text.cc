@@ -98,7 +98,7 @@ void TerminalText::line(std::size_t indent, const std::vector<Span>& spans) {
 void TerminalText::paragraph(std::size_t indent, const Span& lead, std::string_view text, Ink ink) {
   const std::string mark = clean(lead.text);
   std::size_t hang = indent + display_width(mark);
-  if (hang + 16 > columns_) hang = indent + 2;  // a lead so long takes a line of its own
+  if (hang + 16 > columns_) hang = indent + 2;  // such a long lead takes its own line
   const bool own_line = hang != indent + display_width(mark);
   out_.append(indent, ' ');
   write(own_line ? cut(mark, columns_ - indent) : mark, lead.ink);

@@ -138,9 +138,10 @@ Result<void> write_f16_scales(std::span<const float> scales, std::size_t block_b
     // A scale that becomes zero or infinite is lost, not rounded.
     const bool lost = std::isinf(back) || (back == 0 && scales[block] != 0);
     if (lost || (back != scales[block] && !round)) {
-      return fail(ErrorKind::not_representable,
-                  "scale " + std::to_string(block) + ", " + to_text(scales[block]) +
-                      (lost ? ", is beyond f16" : ", is no f16 number, and may not be rounded"));
+      return fail(
+          ErrorKind::not_representable,
+          "scale " + std::to_string(block) + ", " + to_text(scales[block]) +
+              (lost ? ", is beyond f16" : ", is not an f16 number, and may not be rounded"));
     }
     std::memcpy(bytes + (block + 1) * block_bytes - 2, &bits, 2);
   }

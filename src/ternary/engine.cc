@@ -68,7 +68,7 @@ Result<CpuEngine> CpuEngine::create(const EngineOptions& options) {
       }
     }
     for (auto tier = std::rbegin(kAllTiers); !chosen && tier != std::rend(kAllTiers); ++tier) {
-      if (!why_not(*tier).empty()) continue;  // what the CPU lacks is no fallback
+      if (!why_not(*tier).empty()) continue;  // what the CPU lacks is not a fallback
       const std::string reason = why_not_now(*tier);
       if (reason.empty()) {
         chosen = *tier;

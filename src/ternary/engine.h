@@ -44,7 +44,7 @@ struct Scratch {
   }
 };
 
-// Where a thread's share of the panels begins that nobody has taken.
+// Where a thread's share of the panels begins that no one has taken.
 struct alignas(64) Share {
   std::atomic<std::size_t> next{0};
 };
@@ -106,7 +106,7 @@ inline Result<void> all_done(bool done) {
   return fail(ErrorKind::bad_input, "the thread pool did not run each of its tasks once");
 }
 
-// About how long one thread works on the product with so many rows of activations (cost.cc). It
+// About how long one thread works on the product with this many rows of activations (cost.cc). It
 // decides how many threads work on it, and never what comes out.
 double product_ns(Tier tier, const detail::CpuWeights& w, std::size_t rows);
 double quantise_ns(FloatType type, std::size_t rows, std::size_t cols);  // of activations

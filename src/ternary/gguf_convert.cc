@@ -91,7 +91,7 @@ class Planner {
     const auto first = std::ranges::find_if(behind, [](std::uint8_t byte) { return byte != 0; });
     if (first == behind.end()) return true;
     refuse(tensor, "the file has " + std::to_string(behind.size()) +
-                       " bytes behind it that are no padding and belong to no tensor");
+                       " bytes after it that are not padding and belong to no tensor");
     return false;
   }
 
@@ -110,7 +110,7 @@ class Planner {
   bool fits(const Tensor& tensor) {
     if (format(options_.to).needs_tiling && !published_tiling(options_.to, tensor.shape())) {
       refuse(tensor, "bitnet.cpp publishes no tiling for " + to_text(tensor.shape()) +
-                         ", and a file cannot tell another");
+                         ", and a file cannot declare another");
       return false;
     }
     const auto bytes =
@@ -155,7 +155,7 @@ class Planner {
       } else if (mixed || !as_u32(entry)) {
         report_.notes.push_back(
             "general.file_type was removed: " +
-            std::string(mixed ? "the file has several ternary types" : "it was no u32"));
+            std::string(mixed ? "the file has several ternary types" : "it was not a u32"));
       } else {
         plan_.metadata.push_back(u32_record(entry.key, stored_.file_type));
         if (*as_u32(entry) != stored_.file_type)

@@ -1,4 +1,4 @@
-// Writes a GGUF file anew with other tensor formats: metadata and tensors that are not converted
+// Writes a GGUF file again with other tensor formats: metadata and tensors that are not converted
 // keep their bytes.
 #pragma once
 

@@ -163,7 +163,8 @@ Result<void> read_alignment(File& file) {
   if (metadata == nullptr) return {};
   const auto value = as_u32(*metadata);
   if (!value || *value == 0 || !std::has_single_bit(*value) || *value > 1u << 24)
-    return fail(ErrorKind::bad_input, "general.alignment is no power of two up to 2^24 as a u32");
+    return fail(ErrorKind::bad_input,
+                "general.alignment is not a power of two up to 2^24 as a u32");
   file.alignment = *value;
   return {};
 }
@@ -262,7 +263,7 @@ Result<File> read(Bytes bytes) {
   file.version = in.number<std::uint32_t>();
   if (!in.ok()) return ends_early("the header");
   if (magic != 0x46554747)  // "GGUF"
-    return fail(ErrorKind::bad_input, "this is no GGUF file: it does not begin with GGUF");
+    return fail(ErrorKind::bad_input, "this is not a GGUF file: it does not begin with GGUF");
   if (file.version != 0 && (file.version & 0xFFFF) == 0)
     return fail(ErrorKind::bad_input,
                 "the file is big endian; only little-endian GGUF files are read");

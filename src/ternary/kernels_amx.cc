@@ -1,5 +1,5 @@
 // The AMX tier. Only the matrix-by-matrix product differs from the AVX-512 tier, whose functions
-// the rest are (kernels_table.cc). Tiles hold 16 rows of 64 bytes; this tier is used only after the
+// the rest are (tiers.cc). Tiles hold 16 rows of 64 bytes; this tier is used only after the
 // kernel granted the tile state.
 #include <immintrin.h>
 

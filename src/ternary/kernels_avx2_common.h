@@ -1,4 +1,4 @@
-// What the tiers with 256-bit registers share, compiled anew by each for its own instructions.
+// What the tiers with 256-bit registers share, compiled again by each for its own instructions.
 // Everything is in an unnamed namespace for that reason.
 #pragma once
 

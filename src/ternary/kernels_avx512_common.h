@@ -1,4 +1,4 @@
-// What the files of the AVX-512 tier share, compiled anew by each for its own instructions.
+// What the files of the AVX-512 tier share, compiled again by each for its own instructions.
 // Everything is in an unnamed namespace for that reason.
 #pragma once
 

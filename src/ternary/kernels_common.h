@@ -1,4 +1,4 @@
-// Parts that a compiler vectorises by itself, compiled anew by each tier for its own instructions.
+// Parts that a compiler vectorises by itself, compiled again by each tier for its own instructions.
 // Everything is in an unnamed namespace for that reason.
 #pragma once
 

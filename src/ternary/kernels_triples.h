@@ -1,5 +1,5 @@
 // The eight triples of a block of three trits, one after the other, as constants: where a triple's
-// bits are depends on which it is. In an unnamed namespace, for each tier compiles it anew.
+// bits are depends on which it is. In an unnamed namespace, for each tier compiles it again.
 #pragma once
 
 #include "ternary/kernels.h"

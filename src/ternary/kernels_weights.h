@@ -11,7 +11,7 @@ namespace gpuready::ternary::kernels {
 inline constexpr int kFloatTypes = 3;
 inline constexpr uint32_t kInfinity[kFloatTypes] = {0x7F800000, 0x7C00, 0x7F80};
 // Weights whose magnitudes are added up by themselves, in 16 sums of every sixteenth: the order of
-// kernels/ternary_weights.h, whose functions the files of tiers must not have.
+// kernel_abi/ternary_weights.h, whose functions the files of tiers must not have.
 inline constexpr size_t kSumPiece = 1024;
 
 // `rows` (at most 16) rows of codes -1, 0, +1 to one panel.

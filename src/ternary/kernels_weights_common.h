@@ -1,4 +1,4 @@
-// Loops over weights that a compiler vectorises by itself, compiled anew for each kind of CPU.
+// Loops over weights that a compiler vectorises by itself, compiled again for each kind of CPU.
 // Everything is in an unnamed namespace for that reason.
 #pragma once
 

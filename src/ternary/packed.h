@@ -85,7 +85,7 @@ Result<std::vector<float>> scales_by_row(const Codes& codes, std::int64_t first_
 // not_representable where such blocks are not groups of a row's weights.
 Result<std::int64_t> scale_group_of(const Codes& codes);
 
-// Whether scales may be one for so many weights of a row.
+// Whether scales may be one for this many weights of a row.
 inline bool is_group(std::int64_t group) {
   return group == 32 || group == 64 || group == 128 || group == 256;
 }

@@ -22,7 +22,7 @@ constexpr std::size_t kDepth = 1280, kAmxDepth = 1024;
 // the activations, 1 KiB a row and depth, share the second-level cache.
 constexpr std::size_t kRowBlock = 512, kMostPairs = 6;
 // The same where scales are by group: sums of a pair of panels, 12 KiB, stay in the first-level
-// cache until their terms are added. All tiers' kernels take whole pieces of so many rows.
+// cache until their terms are added. All tiers' kernels take whole pieces of this many rows.
 constexpr std::size_t kGroupRows = 96;
 // Pairs of panels that meet the same tables of looked-up sums: as many as are worth filling these,
 // and few enough that their sums, 6 KiB a pair, stay in the second-level cache. What of these is 16

@@ -75,7 +75,7 @@ Result<SavedHeader> read_header(std::span<const std::byte> saved) {
                                           std::to_string(saved.size()));
   std::memcpy(&header, saved.data(), kHeaderBytes);
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
-    return fail(ErrorKind::bad_input, "these are no saved packed weights");
+    return fail(ErrorKind::bad_input, "these are not saved packed weights");
   if (header.version != kVersion || std::ranges::any_of(header.reserved, std::identity()))
     return fail(ErrorKind::bad_input,
                 "the packed weights were saved in version " + std::to_string(header.version) +
@@ -164,7 +164,7 @@ Result<void> check_contents(const detail::CpuWeights& w, std::uint64_t contents,
                     last = std::min(first + kPanelRows, static_cast<std::size_t>(w.shape.rows));
   return fail(ErrorKind::bad_code, "the saved weights of rows " + std::to_string(first) + " to " +
                                        std::to_string(last - 1) +
-                                       " are damaged: a code that is none, or another sum");
+                                       " are damaged: an invalid code or a wrong sum");
 }
 
 // Also sets the greatest of them.

@@ -32,7 +32,7 @@ inline Result<std::size_t> elements(Shape shape) {
   return static_cast<std::size_t>(shape.rows * shape.cols);
 }
 
-// Whether weights can meet activations of so many columns.
+// Whether weights can meet activations of this many columns.
 inline Result<void> check_cols(Shape weights, std::int64_t cols) {
   if (weights.cols == cols) return {};
   return fail(ErrorKind::wrong_size, "weights of " + to_text(weights) +
@@ -68,8 +68,7 @@ inline Result<void> check_apart(std::uint64_t out, std::uint64_t out_bytes, std:
   if (added_bytes == 0 || added >= out + out_bytes || out >= added + added_bytes ||
       (may_be_out && added == out && added_bytes == out_bytes))
     return {};
-  return fail(ErrorKind::bad_input, std::string("the ") + name +
-                                        " lies in the place of the products" +
+  return fail(ErrorKind::bad_input, std::string("the ") + name + " overlaps the products" +
                                         (may_be_out ? ", but is not the same elements" : ""));
 }
 inline Result<void> check_addends(const Addends& addends, std::size_t rows, std::size_t cols,

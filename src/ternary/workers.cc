@@ -49,7 +49,7 @@ ThreadCosts& thread_costs() {
 Workers::Workers(unsigned threads) {
   if (threads < 2) return;
   seats_ = std::make_unique<Seat[]>(threads - 1);
-  // Spinning takes a core from nobody only where each thread has one, and time from no quota.
+  // Spinning takes a core from no one only where each thread has one, and time from no quota.
   if (threads <= cpus_of_affinity() && cpus_of_quota() == std::numeric_limits<unsigned>::max()) {
     spin_ = std::chrono::nanoseconds(static_cast<std::int64_t>(thread_costs().spin_ns));
   }

@@ -16,7 +16,7 @@ namespace gpuready::ternary {
 
 // What decides how many threads a call is worth (bench_ternary_threads measures the outcome).
 struct ThreadCosts {
-  double share_ns = 4000;    // a thread that spins takes a share of at least so much
+  double share_ns = 4000;    // a thread that spins takes a share of at least this much
   double wake_ns = 12000;    // what the caller pays to wake a thread that sleeps, before it is seen
   double wake_share = 0.05;  // of a call's time, may be paid so
   double spin_ns = 50000;    // for which a thread waits for the next call before it sleeps

@@ -67,13 +67,13 @@ class Backend {
   virtual ~Backend() = default;
   virtual const BackendInfo& info() const = 0;
   virtual Result<BackendMemory> memory() = 0;
-  // The kernel that a product of so many activation rows takes: "avx512-vnni", "dp4a-gemv".
+  // The kernel that a product of this many activation rows takes: "avx512-vnni", "dp4a-gemv".
   virtual std::string_view kernel_for(Shape weights, std::int64_t rows) const = 0;
   // The same of weights with scales by group.
   virtual std::string_view grouped_kernel(Shape weights, std::int64_t rows) const {
     return kernel_for(weights, rows);
   }
-  // Device memory that a product of so many rows takes beside the weights.
+  // Device memory that a product of this many rows takes beside the weights.
   virtual std::uint64_t workspace_bytes(Shape weights, std::int64_t rows) const = 0;
 
   virtual Result<std::unique_ptr<BackendWeights>> load(const PackedWeights& weights) = 0;

@@ -41,7 +41,7 @@ bool named(const Target& target, const GpuCandidate& gpu) {
 }
 
 // The instructions that the kernels have variants for, the newest first: what is between two steps
-// is no reason to prefer a GPU.
+// is not a reason to prefer a GPU.
 int capability_step(const GpuCandidate& gpu) {
   constexpr int kSteps[] = {90, 80, 61, 50};
   const int capability = gpu.compute_capability.value_or(0);

@@ -1,4 +1,4 @@
-// What an engine tells of itself.
+// What an engine reports about itself.
 #include <fmt/format.h>
 
 #include "base/units.h"

@@ -47,7 +47,7 @@ void tell_skip(DeviceState& state, Skip skip, const LoadedWeights* weights) {
       break;
     case Skip::breaker: {
       const std::lock_guard lock(state.text_mutex);
-      reason = "the device is left alone after repeated errors, the last: " +
+      reason = "the device is not used after repeated errors, the last: " +
                state.last_gpu_error.value_or("");
       break;
     }

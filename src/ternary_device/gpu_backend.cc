@@ -15,7 +15,7 @@
 namespace gpuready::ternary {
 namespace {
 
-// What is no larger goes by way of pinned memory, so that one wait serves a whole call.
+// What is not a larger goes by way of pinned memory, so that one wait serves a whole call.
 constexpr std::uint64_t kStagingBytes = 1 << 20;
 
 struct GpuBackendWeights final : BackendWeights {

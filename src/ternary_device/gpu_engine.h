@@ -15,7 +15,7 @@ namespace gpuready::ternary {
 Error device_error(const Device& device, const Error& error);
 
 class GpuActivations;
-// Whether `values` holds so many rows for `target`.
+// Whether `values` holds this many rows for `target`.
 Result<void> check_values(AddressRange values, FloatType type, std::int64_t rows,
                           const GpuActivations& target);
 
@@ -95,7 +95,7 @@ class GpuEngine {
   Result<void> multiply(StreamId stream, const GpuWeights& weights,
                         const GpuActivations& activations, std::int64_t rows, GpuOutput out,
                         AddressRange workspace = {});
-  // As quantise() and multiply(), but in one kernel where that is quicker. check() then tells of
+  // As quantise() and multiply(), but in one kernel where that is quicker. check() then reports
   // the activations what it tells after quantise(); their codes are no one's to use.
   Result<void> multiply(StreamId stream, const GpuWeights& weights, AddressRange values,
                         FloatType type, const GpuActivations& activations, std::int64_t rows,

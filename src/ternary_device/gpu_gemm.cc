@@ -126,7 +126,7 @@ std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols) {
 
 namespace {
 
-// Shared memory that nobody uses, so that no SM has room for more than its share of few blocks: the
+// Shared memory that no one uses, so that no SM has room for more than its share of few blocks: the
 // first SMs that are idle would take them all, while the kernel before still keeps the others busy.
 unsigned spreading_bytes(const DeviceInfo& device, unsigned blocks) {
   if (gemm_kernel_of(device) != GemmKernel::wgmma) return 0;  // launches overlap there alone

@@ -45,7 +45,7 @@ GemmPlan plan_gemm(GemmKernel kernel, unsigned units, Shape weights, std::int64_
 // measurements.
 GemmPlan plan_gemm(unsigned units, Shape weights, std::int64_t rows, GemmTileSize tile, bool split);
 
-// Device memory for the tiles of so many activations.
+// Device memory for the tiles of this many activations.
 std::uint64_t gemm_tiles_bytes(std::int64_t rows, std::int64_t cols);
 
 // Asynchronous: quantises `rows` rows of values into the activations' tiles and row facts, and the

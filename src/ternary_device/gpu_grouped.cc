@@ -69,7 +69,7 @@ Result<void> run_grouped(const GpuCall& call) {
   const std::uint64_t blocks =
       weights.row_tiles * tiles_of(static_cast<std::uint64_t>(call.rows), choice.rows);
   if (blocks > kMostBlocks)
-    return fail(ErrorKind::too_large, "a product of so many rows takes too many blocks");
+    return fail(ErrorKind::too_large, "a product of this many rows takes too many blocks");
   return call.device.launch(
       call.stream, *choice.kernel,
       {.blocks = static_cast<unsigned>(blocks),

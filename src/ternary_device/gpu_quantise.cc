@@ -15,7 +15,7 @@
 namespace gpuready::ternary {
 namespace {
 
-// Blocks of 256 threads that keep an SM's memory pipeline full, and so many that an SM which is
+// Blocks of 256 threads that keep an SM's memory pipeline full, and this many that an SM which is
 // behind the others has few left to do.
 constexpr unsigned kSignBlocksPerUnit = 4, kManySignBlocksPerUnit = 32;
 

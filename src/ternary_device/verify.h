@@ -32,7 +32,7 @@ struct Subject {
   std::string name;    // "cpu/avx2", "cuda:GPU-6fc1..."
   OpenBackend open;    // empty where it cannot be tried
   std::string reason;  // why it cannot
-  bool asked = false;  // by name: that it is not tested must be told by the exit code
+  bool asked = false;  // by name: that it is not tested must be reported by the exit code
 };
 // Every tier, also those that this CPU has not. `threads` as EngineOptions has it.
 std::vector<Subject> cpu_subjects(unsigned threads = 0);

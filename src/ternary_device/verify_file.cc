@@ -47,11 +47,11 @@ bool round_trip(const EncodedView& view, const Codes& codes, TensorResult& tenso
 // Weights of a tensor that are multiplied at once: its rows are taken in runs, so that memory does
 // not grow with the tensor.
 constexpr std::int64_t kWeightsAtOnce = std::int64_t{4} << 20;
-// All outputs of all forms of so many weights of a file are compared, of the rest f32 alone, by one
-// form after the other: files that are made of short rows or small tensors would take several times
-// as long as others of their size.
+// All outputs of all forms of this many weights of a file are compared, of the rest f32 alone, by
+// one form after the other: files that are made of short rows or small tensors would take several
+// times as long as others of their size.
 constexpr std::int64_t kWeightsInFull = std::int64_t{8} << 20;
-// A product of fewer takes as long as one of so many.
+// A product of fewer takes as long as one of this many.
 constexpr std::int64_t kLeastWeights = 4096;
 // The packed form has whole blocks: rows much shorter than one would take many times their size.
 constexpr std::int64_t kLeastCols = 32;

@@ -33,7 +33,7 @@ std::vector<std::int8_t> plain_codes(std::span<const float> w, FormatId to) {
   return codes;
 }
 
-// The absmean rule, in the order of kernels/ternary_weights.h, written down a second time.
+// The absmean rule, in the order of kernel_abi/ternary_weights.h, written down a second time.
 double plain_total(std::span<const float> w) {
   std::vector<double> level;
   for (std::size_t piece = 0; piece < w.size(); piece += 1024) {

@@ -16,7 +16,7 @@ struct FieldStyle {
   // Written also when it is empty, and required when it is read. Numbers, booleans and enumerations
   // that are not optional always are.
   bool always = false;
-  int hex_digits = -1;         // "0x", then at least so many digits; -1: decimal
+  int hex_digits = -1;         // "0x", then at least this many digits; -1: decimal
   bool octal = false;          // four digits, as chmod takes them
   bool thousandths = false;    // rounded to three decimals
   std::string_view unit = {};  // where the key's last word does not say it

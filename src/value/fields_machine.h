@@ -89,7 +89,7 @@ constexpr void visit_fields(Visitor& visit, Of<LogLine>) {
   visit.about("log_line", "A line of the kernel log.");
   FIELD(text, "The line without its time.", {.always = true});
   FIELD(seconds, "Time since boot.");
-  FIELD(left_out, "Lines that differ from this one in numbers alone, left out before it.");
+  FIELD(left_out, "Lines that differ from this one only in numbers, left out before it.");
 }
 
 template <class Visitor>

@@ -29,7 +29,7 @@ constexpr void visit_fields(Visitor& visit, Of<Finding>) {
   FIELD(title, "What is wrong, in one line.", {.always = true});
   FIELD(explanation, "One or two sentences.");
   FIELD(gpus, "Indices of the GPUs concerned; with pci absent too: the whole machine.");
-  FIELD(pci, "Addresses concerned, also of devices that are no GPU.");
+  FIELD(pci, "Addresses concerned, also of devices that are not GPUs.");
   FIELD(evidence, "The proof, quoted.");
   FIELD(cure, "What to do, one sentence.");
   FIELD(command, "The cure as a command.");
@@ -102,8 +102,7 @@ constexpr void visit_fields(Visitor& visit, Of<Coverage>) {
 template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<Verdict>) {
   using T = Verdict;
-  visit.about("verdict",
-              "What one test found out about one device, with what is needed to believe it.");
+  visit.about("verdict", "The result of one test on one device, with its evidence.");
   FIELD(test, "The test, such as memory.", {.always = true});
   FIELD(subject, "What was tested: GPU 0, or the host.", {.always = true});
   FIELD(uuid, "UUID of the GPU that ran the test, as its driver reported it.");
@@ -127,7 +126,7 @@ constexpr void visit_fields(Visitor& visit, Of<Verdict>) {
         "When the test began, in milliseconds since the run began; absent: it did not run.");
   FIELD(duration_ms, "How long the test took.");
   FIELD(injected_fault,
-        "The class of the fault that was injected on purpose: then the result is no statement on "
+        "The class of the fault that was injected on purpose: then the result says nothing about "
         "the device.");
 }
 

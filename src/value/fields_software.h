@@ -62,7 +62,7 @@ constexpr void visit_fields(Visitor& visit, Of<VulkanDevice>) {
   FIELD(type, "discrete, integrated, virtual, cpu or other.");
   visit.derived(
       "software", [](const T& device) { return device.software(); },
-      "True for a device of type cpu: llvmpipe and its like are no GPU.");
+      "True for a device of type cpu: llvmpipe and the like are not GPUs.");
   FIELD(uuid, "UUID.");
   FIELD(pci, "PCI address.");
   FIELD(driver_name, "Driver name.");

@@ -32,15 +32,15 @@ PlanStep unbind_step(const PciAddress& device, const std::string& driver) {
   return {.what = fmt::format("Unbind {} from {}", device.text(), printable(driver)),
           .why = "A device has one driver at a time.",
           .risk =
-              "A driver that still serves somebody may not return; after the time limit the "
-              "device is left to it, and all else is rolled back.",
+              "A driver that still has users may not return; after the time limit the device stays "
+              "with it, and everything else is rolled back.",
           .act = {.kind = ActionKind::unbind, .device = device, .driver = driver},
           .undo = Action{.kind = ActionKind::bind, .device = device, .driver = driver}};
 }
 
 PlanStep override_step(const PciFunction& function, const std::string& driver) {
   return write_step(function, "driver_override", driver, function.driver_override.value_or(""),
-                    fmt::format("Let {} alone have {}", driver, function.address.text()),
+                    fmt::format("Reserve {1} for {0}", driver, function.address.text()),
                     "Otherwise the driver that knows its ids takes it back.");
 }
 
@@ -119,11 +119,11 @@ std::string describe(const Action& action) {
     case ActionKind::run:
       return "run " + printable(join(action.command, " "));
     case ActionKind::idle:
-      return "see that nobody uses the devices";
+      return "prove that no process uses the devices";
     case ActionKind::rom:
       return fmt::format("read the VBIOS of {}", device);
     case ActionKind::renew:
-      return fmt::format("make {} anew", printable(action.value));
+      return fmt::format("recreate {}", printable(action.value));
     case ActionKind::clean:
       return fmt::format("overwrite and test the memory of {}", device);
   }

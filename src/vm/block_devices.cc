@@ -122,7 +122,7 @@ BlockPlace BlockDevices::walk(const std::string& name, Walk& way) const {
   if (met != way.ended.end()) return {.functions = {}, .known = met->second};
   const auto folder = folders_.find(name);
   if (folder == folders_.end()) return {.functions = {}, .known = false};
-  way.ended[name] = false;  // a circle: nobody knows what it lies on
+  way.ended[name] = false;  // a circle: no one knows what it lies on
   auto place = below(folder->second, way);
   way.ended[name] = true;
   return place;

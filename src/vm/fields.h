@@ -24,7 +24,7 @@ constexpr void visit_fields(Visitor& visit, Of<Bar>) {
   FIELD(index, "Which of the six.");
   FIELD(bytes, "Its size.");
   FIELD(prefetchable, "Reads have no side effects.");
-  FIELD(wide, "It may lie above 4 GiB.");
+  FIELD(wide, "Whether it may be above 4 GiB.");
   FIELD(assigned, "The firmware or the kernel found it an address.");
 }
 
@@ -98,16 +98,16 @@ template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<Surroundings>) {
   using T = Surroundings;
   visit.about("surroundings", "What surrounds a function.");
-  FIELD(uuid, "UUID of a GPU, where its driver told.");
+  FIELD(uuid, "UUID of a GPU, if its driver reported one.");
   FIELD(persistence, "Kernel persistence mode is on.");
   FIELD(nodes, "Its device files.");
   FIELD(uses, "Who uses it.");
-  FIELD(unclear, "What could not be read and decides whether it may be given away.");
+  FIELD(unclear, "Files that could not be read and decide whether it can be passed through.");
   FIELD(group, "All functions of its IOMMU group, but bridges.");
   FIELD(companions, "Other functions of its slot.");
   FIELD(moves_together, "All that is attached with it, itself included.");
   FIELD(attached_to, "Name that vm attach was given for it.");
-  FIELD(quarantine, "Why it may not be given away yet.");
+  FIELD(quarantine, "Why it cannot be passed through yet.");
   FIELD(not_told, "Why it is not known whom it is attached to.");
   FIELD(readiness, "May it be given to a virtual machine?");
   FIELD(reason, "Why not.");
@@ -142,7 +142,7 @@ constexpr void visit_fields(Visitor& visit, Of<HugePagePool>) {
   FIELD(node, "NUMA node.");
   FIELD(page_bytes, "Size of a page.");
   FIELD(total, "Pages.", {.unit = "pages"});
-  FIELD(free, "Pages that nobody uses.", {.unit = "pages"});
+  FIELD(free, "Free pages.", {.unit = "pages"});
 }
 
 template <class Visitor>

@@ -51,7 +51,7 @@ std::vector<Node> nodes_of_gpus(const std::vector<const Device*>& all) {
   return nodes;
 }
 
-// GPUs of one clique are told by the hypervisor that they reach each other directly; only for
+// The hypervisor declares that GPUs of one clique reach each other directly; only for
 // several, and only NVIDIA's driver reads it. Between processors that is slow, or does not work: a
 // clique is of one NUMA node.
 std::optional<std::size_t> clique_of(const Device& device, const std::vector<const Device*>& all) {

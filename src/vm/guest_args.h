@@ -1,4 +1,4 @@
-// How a hypervisor is told of attached devices. Pure.
+// A hypervisor's arguments for attached devices. Pure.
 #pragma once
 
 #include <string>

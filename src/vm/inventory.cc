@@ -190,7 +190,7 @@ class Reader {
     return fmt::format("/dev/nvidia{}", *gpu->minor_number);
   }
 
-  // Where nobody says which node is whose, each that is open may be this one's.
+  // Where no one says which node is whose, each that is open may be this one's.
   void find_nvidia_nodes(Device& device) {
     auto& nodes = device.around.nodes;
     const auto& driver = device.function.driver;
@@ -291,7 +291,7 @@ class Reader {
       device.around.uses.push_back(
           {.kind = "disk",
            .what = fmt::format("{} is in use: {}", printable(disk.name),
-                               disk.used_by.empty() ? "the root filesystem or swap lies on it"
+                               disk.used_by.empty() ? "it holds the root filesystem or swap"
                                                     : printable(disk.used_by)),
            .pid = {},
            .whole_machine = disk.essential});

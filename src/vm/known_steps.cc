@@ -103,9 +103,8 @@ Result<void> check_known_steps(const Plan& plan) {
     const auto& step = plan.steps[i];
     for (const Action* action : {&step.act, step.undo ? &*step.undo : nullptr})
       if (action != nullptr && !is_known(*action))
-        return fail(
-            ErrorKind::bad_input,
-            fmt::format("step {} is none of those that gpuready takes: {}", i, describe(*action)));
+        return fail(ErrorKind::bad_input, fmt::format("step {} is not one of gpuready's steps: {}",
+                                                      i, describe(*action)));
   }
   return {};
 }

@@ -27,7 +27,7 @@ Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
     return fail(made.error().kind,
                 "nothing was done, because no journal can be kept: " + made.error().message,
                 made.error().code);
-  // Root carries out what stands in the journal.
+  // Root carries out what is in the journal.
   TRY(hands.host.check_own(hands.folder + "/"));
   auto lock = hands.storage.lock(hands.folder + "/lock");
   if (!lock && lock.error().kind == ErrorKind::busy)
@@ -108,7 +108,7 @@ void add_cleaning(Plan& plan, const Claim& claim, bool same_boot) {
     if (no_reset && same_boot) plan.steps.push_back(no_reset_step(device));
     if (noted.contains(device)) plan.steps.push_back(vbios_step(device));
     plan.steps.push_back({.what = "Overwrite and test the memory of " + device.text(),
-                          .why = "Nobody may find what the guest left there.",
+                          .why = "The next user must not find what the guest left there.",
                           .risk = {},
                           .act = {.kind = ActionKind::clean, .device = device}});
   }
@@ -150,7 +150,7 @@ std::optional<Plan> plan_recovery(const Claim& claim, const State& state,
       return plan;
     case ClaimState::detaching:
       plan.steps = claim.last().plan.steps;
-      // One that was removed and not yet made anew.
+      // One that was removed and not yet recreated.
       for (auto& step : plan.steps)
         std::erase_if(step.act.instances, [&](const std::string& uuid) {
           return state.inventory.find_instance(uuid) == nullptr;

@@ -107,7 +107,7 @@ void read_overrides(Host& host, std::span<PciFunction* const> functions) {
   host.ask_driver(paths);
   for (std::size_t i = 0; i < functions.size(); ++i)
     functions[i]->driver_override = unless_null(host.read_text(paths[i]));
-  host.ask_driver({});  // forgets the answers: what is read after a write is read anew
+  host.ask_driver({});  // forgets the answers: what is read after a write is read again
 }
 
 std::string folder_of(const PciAddress& address) {

@@ -115,7 +115,7 @@ class Actor {
                           hands_.driver_deadline);
   }
 
-  // A driver of the host that has it already started it anew: it comes after the reset, or after a
+  // A driver of the host that has it already started it again: it comes after the reset, or after a
   // restart of the machine. A reset would take the device from under it.
   Result<void> reset(const PciAddress& device, const std::string& methods) {
     if (methods.empty()) return quarantine(device, "it has no reset; restart the machine");
@@ -161,7 +161,7 @@ class Actor {
       TRY(write_in_child(hands_.host, folder + "/remove", "1", hands_.driver_deadline));
     TRY(write_in_child(hands_.host, create, uuid, hands_.driver_deadline));
     if (hands_.host.exists(folder)) return {};
-    return fail(ErrorKind::io, uuid + ": its driver did not make it anew");
+    return fail(ErrorKind::io, uuid + ": its driver did not recreate it");
   }
 
   Result<void> prove_idle(const Action& action) {
@@ -181,7 +181,7 @@ class Actor {
         if (!action.but_ours.value_or(false) || !use.ends_with_plan)
           return fail(ErrorKind::busy, fmt::format("{}: {}", address.text(), use.what));
     }
-    // Who holds it is not known: then nobody may be disturbed.
+    // Who holds it is not known: then no one may be disturbed.
     if (!now.unseen.empty()) return fail(ErrorKind::no_permission, join(now.unseen, "; "));
     return {};
   }

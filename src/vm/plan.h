@@ -14,14 +14,14 @@
 namespace gpuready::vm {
 
 enum class ActionKind {
-  write,   // `value` into the attribute `path`, which then reads so; or at least so many
+  write,   // `value` into the attribute `path`, which then reads so; or at least this many
   bind,    // `driver` gets the device; nothing to do where it has it
   unbind,  // `driver` lets go of the device; nothing to do where no driver has it
   reset,   // by the first of the methods in `value` that works; without any: quarantine
   run,     // a command
-  idle,    // nobody uses `devices`
+  idle,    // no one uses `devices`
   rom,     // the hash of its VBIOS is that of before, where it can be read
-  renew,   // the mediated device `value` is removed and made anew by `path`
+  renew,   // the mediated device `value` is removed and recreated by `path`
   clean,   // its memory is overwritten and verified, and its checks pass
 };
 
@@ -34,7 +34,7 @@ struct Action {
   std::string driver = {};                  // bind, unbind
   std::string path = {}, value = {};        // write; value: methods of reset, the best first
   std::vector<std::string> command = {};
-  bool may_fail = false;  // then it is told, and nothing else comes of it
+  bool may_fail = false;  // then it is reported, and nothing else comes of it
   // idle: what the plan ends later may use them still. Journals of before this have it not.
   std::optional<bool> but_ours = {};
 };

@@ -156,7 +156,7 @@ class AttachPlanner {
     std::ranges::sort(all);
     all.erase(std::ranges::unique(all).begin(), all.end());
     plan_.steps.push_back(
-        {.what = "See that nobody but the services uses the devices",
+        {.what = "Prove that only the services use the devices",
          .why = "No service is stopped while work needs it.",
          .risk = "",
          .act = {.kind = ActionKind::idle, .devices = std::move(all), .but_ours = true}});
@@ -216,7 +216,7 @@ class AttachPlanner {
 
   void prove_idle() {
     plan_.steps.push_back(
-        {.what = "See that nobody uses the devices",
+        {.what = "Prove that no process uses the devices",
          .why = "A driver waits for its users for ever when it is unbound, and nothing ends that.",
          .risk = "",
          .act = {
@@ -288,7 +288,7 @@ class AttachPlanner {
     PlanStep step{
         .what = fmt::format("Reserve {} huge pages of {} on NUMA node {}", total - pool->total,
                             format_bytes(asked.page_bytes), node),
-        .why = "The guest's memory lies beside its device.",
+        .why = "The guest's memory is near its device.",
         .risk =
             "Memory may be too fragmented; a restart with hugepages= on the kernel's command "
             "line always finds them.",

@@ -43,7 +43,7 @@ void make_vgpus_anew(const Plan& attached, const Inventory& inventory, Plan& pla
     plan.steps.back().undo.reset();
   }
   for (const auto& uuid : plan.instances)
-    plan.steps.push_back({.what = "Make the mediated device " + uuid + " anew",
+    plan.steps.push_back({.what = "Recreate the mediated device " + uuid,
                           .why = kWhy,
                           .risk = {},
                           .act = {.kind = ActionKind::renew,
@@ -126,7 +126,7 @@ Plan plan_detach(const Plan& attached, const Inventory& inventory) {
   for (const auto& address : plan.devices)
     if (const auto* device = inventory.find(address); device && has_memory(device->function))
       plan.steps.push_back({.what = "Overwrite and test the memory of " + address.text(),
-                            .why = "Nobody may find what the guest left there.",
+                            .why = "The next user must not find what the guest left there.",
                             .risk = "A test that fails or cannot be run keeps it in quarantine.",
                             .act = {.kind = ActionKind::clean, .device = address}});
   undo_each([](const PlanStep& s) { return is_command(s.act, "nvidia-smi"); }, "As it was before.");

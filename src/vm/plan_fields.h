@@ -28,15 +28,15 @@ constexpr void visit_fields(Visitor& visit, Of<Action>) {
   visit.about("action", "One thing that is done.");
   FIELD(kind, "What kind of thing.");
   FIELD(device, "To which device.");
-  FIELD(devices, "Of idle: the devices that nobody may use.");
-  FIELD(instances, "Of idle: the mediated devices that nobody may use.");
+  FIELD(devices, "For idle: the devices that must be unused.");
+  FIELD(instances, "For idle: the mediated devices that must be unused.");
   FIELD(driver, "Of bind and unbind: the driver.");
   FIELD(path, "Of write and renew: the attribute.");
   FIELD(value,
         "Of write: what it gets; empty: nothing. Of reset: the methods, the best first. Of renew: "
         "the UUID.");
   FIELD(command, "Of run: the program and its arguments.");
-  FIELD(may_fail, "A failure is told, and nothing else comes of it.");
+  FIELD(may_fail, "A failure is reported and has no other effect.");
   FIELD(but_ours, "Of idle: what the plan ends later may use them still.");
 }
 

@@ -88,7 +88,7 @@ std::optional<Answer> of_users(const Device& device, const HostFacts&) {
   return std::nullopt;
 }
 
-// What stands in sysfs and cannot be read may be what keeps it here.
+// What is in sysfs and cannot be read may be what keeps it here.
 std::optional<Answer> of_what_is_unclear(const Device& device, const HostFacts&) {
   if (device.around.unclear.empty()) return std::nullopt;
   return Answer{Readiness::needs, "needs a look: " + device.around.unclear.front(),
@@ -141,7 +141,7 @@ static void assess_instance(MediatedDevice& instance) {
     return set(Readiness::needs, "needs a look: " + printable(*around.not_told), kStatusCure);
   if (instance.api && *instance.api != "vfio-pci")
     return set(Readiness::never,
-               fmt::format("it is no PCI device for a guest: its interface is {}",
+               fmt::format("it is not a PCI device for a guest: its interface is {}",
                            printable(*instance.api)),
                {});
   if (!instance.driver)
@@ -157,7 +157,7 @@ void assess(Inventory& inventory) {
   for (const auto& device : inventory.devices) own.push_back(of_itself(device, inventory.host));
   for (std::size_t i = 0; i < own.size(); ++i) {
     Answer answer = own[i];
-    // The worst of those that go with it; enumerators stand in that order.
+    // The worst of those that go with it; enumerators are in that order.
     for (const auto& other : inventory.devices[i].around.moves_together) {
       const auto* member = inventory.find(other);
       const auto& theirs = own[static_cast<std::size_t>(member - inventory.devices.data())];

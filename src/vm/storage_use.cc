@@ -150,7 +150,8 @@ class StorageReader {
       for (const auto& members : filesystems)
         if (!told || is_of_it(members)) all.insert(all.end(), members.begin(), members.end());
       if (all.empty())
-        strict_.note(kBtrfs + " does not tell which disks " + printable(one.mount.point) + " has");
+        strict_.note(kBtrfs + " does not report which disks " + printable(one.mount.point) +
+                     " has");
       one.blocks.insert(one.blocks.end(), all.begin(), all.end());
     }
     for (const auto& members : filesystems)

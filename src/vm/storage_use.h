@@ -23,7 +23,7 @@ struct StorageUse {
   struct Disk {
     std::string name;           // "nvme0n1", "nvme0n1p2", "dm-0"
     std::set<PciAddress> path;  // all functions on the way to it, through every layer below it
-    std::string used_by;        // "/data", "swap", "dm-0"; empty: nobody
+    std::string used_by;        // "/data", "swap", "dm-0"; empty: no one
     bool essential = false;     // the root filesystem or swap
   };
   std::vector<Disk> disks;

@@ -17,7 +17,7 @@ expect_in "base and other are the same within 1%" "$out"
 expect_exit 2 "$GPUREADY" bench compare base other --allow everything
 # Nothing is held against itself.
 expect_exit 2 "$GPUREADY" bench compare base base
-expect_in "the run base-0 is on both sides, of base and of base: name other runs" "$err"
+expect_in "the run base-0 is on both sides, base and base: name other runs" "$err"
 expect_exit 2 "$GPUREADY" bench compare base other,base-3 --allow gpu,driver
-expect_in "the run base-3 is on both sides, of base and of other,base-3" "$err"
+expect_in "the run base-3 is on both sides, base and other,base-3" "$err"
 expect_exit 2 "$GPUREADY" bench promote base base-1

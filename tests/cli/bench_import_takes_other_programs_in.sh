@@ -12,7 +12,7 @@ for i in 0 1 2 3 4 5; do
   result "new$i.json" "15:0$i:00" "9.$i"
   expect_exit 0 "$GPUREADY" bench import "new$i.json" --tag new
 done
-expect_in "A result of google-benchmark is a run now, with 1 stack." "$out"
+expect_in "Imported a result of google-benchmark as a run with 1 stack." "$out"
 expect_exit 0 "$GPUREADY" bench import "new0.json" --results others --json -
 expect_in '"schema": "gpuready.bench-run"' "$out"
 expect_in '"tag": "new0"' "$out"
@@ -25,7 +25,7 @@ expect_in "a workload without a name on cpu" "$out"
 # Nothing is kept of a file without a figure.
 result empty.json 17:00:00 -1
 expect_exit 2 "$GPUREADY" bench import empty.json --results none
-expect_in "no result of empty.json has a figure: A: its time is no number greater than 0" "$err"
+expect_in "no result of empty.json has a measurement: A: its time is not a positive number" "$err"
 [ ! -e none ] || die "a run without a figure was kept"
 # Known to the history, and a side of a comparison, by tag and by id.
 expect_exit 0 "$GPUREADY" bench history
@@ -46,4 +46,4 @@ expect_in "and this one is of elsewhere, cpu" "$err"
 expect_exit 2 "$GPUREADY" bench import other.json --tag "a b"
 echo '{}' >none.json
 expect_exit 2 "$GPUREADY" bench import none.json
-expect_in "none.json is no document of" "$err"
+expect_in "none.json is not a document of" "$err"

@@ -38,13 +38,13 @@ expect_exit 3 "${there[@]}" --adapters glow --remote user@other
 # Wrong names, no way there, another kind of machine: nothing is kept.
 kept=$(ls bench-results)
 expect_exit 2 "${there[@]}" --remote -oProxyCommand=true
-expect_in "USER@HOST is wanted" "$err"
+expect_in "expected USER@HOST" "$err"
 expect_exit 2 "${there[@]}" --remote down
 expect_in "No route to host" "$err"
 expect_exit 2 "${there[@]}" --remote arm
 expect_in "Linux aarch64" "$err"
 expect_exit 2 "${there[@]}" --remote banner
-expect_in "prints something at login" "$err"
+expect_in "prints text at login" "$err"
 expect_exit 2 "${there[@]}" --remote escape
 expect_in "the run's id is ../../escaped" "$err"
 expect_exit 2 "${there[@]}" --remote user@other --tag there

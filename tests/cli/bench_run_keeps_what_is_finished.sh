@@ -46,7 +46,7 @@ expect_in "with the tag first-failed" "$(tr -s '\n ' ' ' <<<"$out")"
 [ "$(ls bench-results/*__first-failed.json | wc -l)" = 1 ] || die "not kept: $(ls bench-results)"
 [ "$(cat bench-results/latest)" = first ] || die "latest is a run without a time"
 expect_exit 0 "$GPUREADY" bench run --help
-expect_in "1 goes before 130, 130 before 3" "$out"
+expect_in "1 precedes 130, 130 precedes 3" "$out"
 # Before the first repeat has ended there is nothing to keep.
 printf '1\n2\n' >started
 "${bench[@]}" --adapters mine --repeats 9 --tag none >cut.txt 2>&1 &

@@ -90,7 +90,7 @@ expect_exit 4 "$GPUREADY" pack install $at/secret:1.1 --key key.pub --for none
 expect_in "GPUREADY_OCI_TOKEN" "$(echo $out)"
 GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/secret:1.1 --key key.pub --for none
 GPUREADY_OCI_TOKEN=let-me-in expect_exit 2 "$GPUREADY" pack install oci+http://registry.example/x:1 --key key.pub --for none
-expect_in "is sent over https alone" "$(echo $out)"
+expect_in "is sent only over https" "$(echo $out)"
 # Blobs that lie on another host are fetched from there, and the token stays here.
 rm -rf home asked.log
 GPUREADY_OCI_TOKEN=let-me-in expect_exit 0 "$GPUREADY" pack install $at/away:1.1 --key key.pub --for none

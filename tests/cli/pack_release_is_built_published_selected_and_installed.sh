@@ -69,7 +69,7 @@ expect_exit 2 "$GPUREADY" pack rollback --to hurt --number 99
 mv record hurt/generations/2/.gpuready/installed.json
 cp hurt/state.json seen.json && sed -i 's/"highest_version": "[^"]*"/"highest_version": "new"/' hurt/state.json
 expect_exit 1 "$GPUREADY" pack install release --to hurt --variant modern --no-load-test
-expect_in 'highest_version is "new", which is no version' "$(echo $out)"
+expect_in 'highest_version is "new", which is not a version' "$(echo $out)"
 mv seen.json hurt/state.json
 # What was added is found, and a new installation goes without it.
 mkdir -p hurt/current/lib && echo evil >hurt/current/lib/libc.so.6 && echo evil >hurt/current/libcuda.so.1
@@ -142,7 +142,7 @@ flock 7
 expect_exit 4 "$GPUREADY" pack install release --variant latest --no-load-test --wait 0
 expect_in "another gpuready changes this package now" "$(echo $out)"
 expect_exit 4 "$GPUREADY" pack gc seed-libs --wait 1
-expect_in "waiting for it, at most 1 s" "$err"
+expect_in "waiting at most 1 s" "$err"
 exec 7>&-
 expect_exit 0 "$GPUREADY" pack install release --variant latest --no-load-test
 expect_exit 0 "$GPUREADY" pack uninstall seed-libs --forget

@@ -5,6 +5,6 @@ for kind in bad-codes overlap; do
   expect_in "wrong: " "$out"
 done
 expect_exit 2 "$GPUREADY" ternary inspect "$LIB"
-expect_in "no GGUF file" "$err"
+expect_in "not a GGUF file" "$err"
 expect_exit 2 "$GPUREADY" ternary inspect /nonexistent
 expect_exit 2 "$GPUREADY" ternary inspect /dev/null

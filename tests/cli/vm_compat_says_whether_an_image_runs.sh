@@ -61,4 +61,4 @@ expect_exit 4 "${compat[@]}" --driver 999.1 --gpu 10de:2335
 expect_exit 4 "${compat[@]}" --driver 580.65.06 --gpu 10de:ffff
 expect_exit 1 "${compat[@]}" --driver 580.65.06 --gpu 1002:73bf
 expect_exit 2 "${compat[@]}" --driver 580.65.06 --gpu H100
-expect_in "--gpu H100: a PCI id such as 10de:2330" "$err"
+expect_in "--gpu H100: expected a PCI id such as 10de:2330" "$err"

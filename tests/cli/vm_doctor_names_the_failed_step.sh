@@ -30,4 +30,4 @@ expect_exit 4 "$GPUREADY" vm doctor --console "$consoles/hostile.log"
 # A console tells of a guest alone.
 expect_exit 2 "$GPUREADY" vm doctor 17:00.0 --console "$consoles/guest-ready.log"
 expect_exit 2 "$GPUREADY" vm doctor --console "$consoles/guest-ready.log" --side host
-expect_in "leave out DEVICE and --side" "$err"
+expect_in "do not combine it with DEVICE or --side" "$err"

@@ -57,6 +57,6 @@ expect_in "no bundle can be made of it" "$out"
 expect_exit 2 "$GPUREADY" vm drivers fetch "$url/driver.tar.gz" --sha256 abc
 expect_in "64 hexadecimal digits" "$err"
 expect_exit 2 "$GPUREADY" vm drivers fetch ftp://127.0.0.1/x --sha256 "$hash"
-expect_in "ftp://127.0.0.1/x: the URL of one file is wanted" "$err"
+expect_in "ftp://127.0.0.1/x: expected the URL of a file" "$err"
 expect_exit 2 "$GPUREADY" vm drivers fetch "$url/driver.tar.gz"
 expect_in "--sha256" "$err"

@@ -56,7 +56,7 @@ expect_in "the name of a bundle" "$err"
 [ "$(ls -A bundles)" = "$before" ] || die "left something: $(ls -A bundles)"
 ln -sfn /etc bundles/current
 expect_exit 2 "$GPUREADY" vm drivers upgrade bundles --to 580.82.07
-expect_in "no bundle of this folder" "$err"
+expect_in "not a bundle of this folder" "$err"
 rm bundles/current && mkdir bundles/current
 expect_exit 2 "$GPUREADY" vm drivers upgrade bundles --to 580.82.07
 expect_in "bundles/current is not a link" "$err"

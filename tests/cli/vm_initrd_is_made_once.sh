@@ -24,4 +24,4 @@ expect_in "name it with --guest" "$err"
 for wrong in /dev/null bundle/bundle.json; do
   expect_exit 2 "$GPUREADY" vm initrd bundle -o d.img --guest $wrong
 done
-expect_in "is no program" "$err"
+expect_in "is not a program" "$err"

@@ -5,20 +5,20 @@ expect_in "2 of 2 devices can be given to a virtual machine" "$out"
 expect_exit 0 "$GPUREADY" vm plan 17:00.0 --for web-1 --hugepages 2 --replay "$machine" --json=plan.json
 jq -r '.operations[0].plan.steps[].what' plan.json >steps.txt
 cat >wanted.txt <<'END'
-See that nobody but the services uses the devices
+Prove that only the services use the devices
 Stop nvidia-persistenced.service
 Load the module vfio-pci
 Switch persistence mode of 0000:17:00.0 off
-See that nobody uses the devices
+Prove that no process uses the devices
 Keep 0000:17:00.0 awake
 Forbid 0000:17:00.0 to lose power
 Unbind 0000:17:00.0 from nvidia
 Unbind 0000:17:00.1 from snd_hda_intel
 Note the VBIOS of 0000:17:00.0
 Reset 0000:17:00.0 (flr)
-Let vfio-pci alone have 0000:17:00.0
+Reserve 0000:17:00.0 for vfio-pci
 Bind 0000:17:00.0 to vfio-pci
-Let vfio-pci alone have 0000:17:00.1
+Reserve 0000:17:00.1 for vfio-pci
 Bind 0000:17:00.1 to vfio-pci
 Reserve 512 huge pages of 2 MiB on NUMA node 0
 END

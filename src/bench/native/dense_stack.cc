@@ -18,9 +18,9 @@ namespace {
 constexpr std::uint64_t kWorkspaceBytes = 128u << 20;
 constexpr int kMostAlgorithms = 48;
 constexpr double kTrialMs = 2;  // that one trial of an algorithm lasts at least
-// Those within so much of the best, with the heuristics' favourite, are tried again in turns. The
-// favourite is left only for one that is so much faster: at a GPU's power limit times sway by some
-// percent.
+// Those within this much of the best, with the heuristics' favourite, are tried again in turns. The
+// favourite is left only for one that is this much faster: at a GPU's power limit times sway by
+// some percent.
 constexpr double kFinalist = 1.05;
 constexpr std::size_t kMostFinalists = 3;
 constexpr int kFinalTurns = 3;
@@ -123,7 +123,7 @@ class DenseStack final : public GpuStack {
         std::clamp<std::uint64_t>(wanted, 1, std::uint64_t{8} * device_->info().units));
   }
 
-  // Blocks for so many pieces of work: Vulkan's kernels take several each where there are more.
+  // Blocks for this many pieces of work: Vulkan's kernels take several each where there are more.
   unsigned at_most_one_each(std::uint64_t pieces) const {
     return static_cast<unsigned>(
         std::min<std::uint64_t>(pieces, device_->info().max_blocks.value_or(~0u >> 1)));

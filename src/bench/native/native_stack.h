@@ -65,7 +65,7 @@ struct NativeAnswer {
   Json doc;
   int exit_code = 0;
 };
-using SayStep = std::function<void(std::string_view)>;  // so that nobody takes us for hung
+using SayStep = std::function<void(std::string_view)>;  // so that no one takes us for hung
 NativeAnswer answer_natively(std::string_view id, const Result<Request>& request,
                              const SayStep& say);
 

@@ -69,7 +69,7 @@ class TransferChecker {
   DeviceBuffer results_;
 };
 
-// Work on so many words by as many threads of this processor as they are worth.
+// Work on this many words by as many threads of this processor as they are worth.
 void on_every_thread(std::uint64_t words, const std::function<void(CpuSlice)>& work);
 // Words in the host's memory.
 void fill_host(void* target, std::uint64_t words, std::uint64_t salt);

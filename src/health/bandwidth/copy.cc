@@ -82,7 +82,7 @@ Result<HostBuffer> HostBuffer::on_node(Device& device, int node, std::uint64_t b
   for (std::uint64_t at : {std::uint64_t{0}, bytes - 1})
     if (node_of(static_cast<char*>(*memory) + at) != node)
       return fail(ErrorKind::unsupported,
-                  fmt::format("memory bound to NUMA node {} does not lie there", node));
+                  fmt::format("memory bound to NUMA node {} is elsewhere", node));
   if (auto done = device.pin(*memory, bytes); !done) return std::unexpected(done.error());
   buffer.kind_ = Kind::mapped_and_pinned;
   return buffer;

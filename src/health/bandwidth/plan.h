@@ -10,7 +10,7 @@ namespace gpuready {
 
 struct BandwidthPlan {
   // One GPU of each host bridge at a time, and all that are behind an unknown one after each other;
-  // GPUs whose links nobody measures can do other work meanwhile.
+  // GPUs whose links no one measures can do other work meanwhile.
   std::vector<TestJob> alone;
   std::vector<TestJob> together;  // where there are several GPUs; a wave of its own
 };

@@ -86,7 +86,7 @@ class Judge {
                             "firmware's settings of its slot");
     else
       told_.unclear.push_back(std::move(text) +
-                              "; whether the firmware limits it to that, root alone can read");
+                              "; only root can read whether the firmware limits it to that");
   }
 
   void pinned_rates() {

@@ -36,10 +36,10 @@ class TransferRun : public TestRun {
       : TestRun(test, device, options, hooks),
         salts_(options.seed ? *options.seed : random_u64()) {}
 
-  // A fault of this class is drawn among so many transfers of a round.
+  // A fault of this class is drawn among this many transfers of a round.
   void draw_fault(FaultClass kind, std::size_t transfers);
   void begin_round() { next_transfer_ = 0; }
-  // What follows are so many copies of one transfer.
+  // What follows are this many copies of one transfer.
   void begin_transfer(std::uint64_t copies);
   // One that is not done after all: its fault sits in the next.
   void skip_transfer();

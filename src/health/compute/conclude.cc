@@ -87,7 +87,7 @@ bool ComputeTest::conclude() {
       (total < 2 || unnamed_units_))
     return set(VerdictStatus::not_supported, unnamed_units_
                                                  ? fmt::format("{} reports no time of a unit", api)
-                                                 : "one unit alone is neither slow nor fast");
+                                                 : "a single unit is neither slow nor fast");
   if (options_.inject && options_.inject->kind == FaultClass::slow_clock && !speed_rule_)
     return set(VerdictStatus::not_supported,
                "what a unit of this device does in a clock cycle is not known");
@@ -100,7 +100,7 @@ bool ComputeTest::conclude() {
                     largest_error_ > 1 ? fmt::format("{:.3f} times ", largest_error_) : "");
   if (unnamed_units_) {
     reason += fmt::format(
-        "; {} does not tell which units ran them, and {}", api,
+        "; {} does not report which units ran them, and {}", api,
         hip ? "fp16, fp64, shuffles, votes and special functions are not tested through it"
             : "defines no other results so exactly");
     return set(VerdictStatus::passed, std::move(reason));
@@ -116,7 +116,7 @@ bool ComputeTest::conclude() {
     else
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", compute_op(op).name);
   }
-  if (!missing.empty()) reason += fmt::format("; not there: {}", missing);
+  if (!missing.empty()) reason += fmt::format("; missing: {}", missing);
   if (!verdict_.not_judged.empty())
     reason += fmt::format("; not judged: {}", join(verdict_.not_judged, "; "));
   return set(VerdictStatus::passed, std::move(reason));

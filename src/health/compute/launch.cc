@@ -16,7 +16,7 @@ constexpr unsigned kDefaultSharedBytes = 48 * KiB;   // what every block may hav
 constexpr unsigned kMostSharedBytes = 256 * KiB;     // more than any SM has (Hopper: 227 KiB)
 constexpr unsigned kStaticSharedBytes = 2 * KiB;     // the kernel's own, rounded up
 
-constexpr unsigned kUnnamedBlocksPerUnit = 4;   // so many each fill all units without names
+constexpr unsigned kUnnamedBlocksPerUnit = 4;   // this many each fill all units without names
 constexpr unsigned kHipSharedBytes = 64 * KiB;  // of a block on AMD's GPUs, without asking
 
 bool is_cpu(const DeviceInfo& info) { return info.executor == "cpu"; }
@@ -34,7 +34,7 @@ bool op_is_there(const DeviceInfo& info, unsigned op) {
   return compute_op_is_there(op, is_cpu(info), compute_code_capability(info));
 }
 
-// The dynamic shared memory of a block where it is told and not found by asking.
+// The dynamic shared memory of a block where it is reported and not found by asking.
 unsigned told_shared_bytes(const DeviceInfo& info, unsigned most) {
   const auto told = info.max_shared_bytes_per_block.value_or(kDefaultSharedBytes);
   return static_cast<unsigned>(std::min<std::uint64_t>(told, most)) - kStaticSharedBytes;

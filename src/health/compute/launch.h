@@ -19,7 +19,7 @@ struct ComputeFault {
   unsigned unit = 0, op = 0, index = 0;
   std::uint64_t bits = 0;  // flipped, or the NaN
 };
-// Absent for the classes that are no faults of arithmetic. `units` and `ops` are those that there
+// Absent for the classes that are not faults of arithmetic. `units` and `ops` are those that there
 // are; `work` tells the inputs (a NaN is only put where none is expected).
 std::optional<ComputeFault> compute_fault(const Fault& fault, std::span<const unsigned> units,
                                           std::span<const unsigned> ops, const ComputeWork& work);

@@ -26,8 +26,7 @@ struct SlowRule {
 };
 inline constexpr SlowRule kGpuRule{1.10, 3, 10}, kCpuRule{1.5, 3, 24};
 
-// One run of the test: what is done is in compute_test.cc, what is said of it in
-// compute_conclude.cc.
+// One run of the test: test_compute.cc and launch.cc do the work, conclude.cc writes the verdict.
 class ComputeTest final : public TestRun {
  public:
   ComputeTest(Device& device, const TestOptions& options, const TestHooks& hooks)

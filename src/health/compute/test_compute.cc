@@ -118,7 +118,7 @@ Result<void> ComputeTest::exact_round(std::uint64_t seed) {
     runs.push_back({std::move(*records), launcher_->nonce()});
     return {};
   };
-  // At least so many, and on a GPU as many as there is time for while the host computes.
+  // At least this many, and on a GPU as many as there is time for while the host computes.
   while (runs.size() < rule_.least_runs ||
          (!cpu_ && !unnamed_units_ && runs.size() < kMostBesides && !golden_is_there())) {
     if (!go_on()) break;
@@ -194,7 +194,7 @@ Result<void> ComputeTest::special_round(std::uint64_t seed, bool digest) {
     const auto one = std::find_if(records->begin(), records->end(), [&](const auto& record) {
       return record.nonce == nonce && record.checksum[op] == sums[op];
     });
-    if (one == records->end()) continue;  // nobody answered: the tally tells
+    if (one == records->end()) continue;  // no one answered: the tally tells
     if (auto done = check_bounds(work, op, one->unit_at_start, sums[op]); !done) return done;
   }
   return locate(work);

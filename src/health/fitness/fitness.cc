@@ -135,7 +135,7 @@ Verdict cuda_version_fitness(const Machine& machine, const FitnessLimits& limits
   const auto& found = machine.nvidia.cuda_version;
   const auto version = found ? parse_version(*found) : std::nullopt;
   if (!version) {
-    verdict.status = VerdictStatus::failed;  // hardware without a driver that answers is no pass
+    verdict.status = VerdictStatus::failed;  // hardware without a driver that answers is not a pass
     verdict.reason = "an NVIDIA GPU is here, but its driver reported no CUDA version";
     return verdict;
   }

@@ -67,7 +67,7 @@ Result<Outcome> run(Device& device, std::span<const float> a, std::span<const fl
   const MatmulParams params{buffer->address(), buffer->address() + bytes,
                             buffer->address() + 2 * bytes, n};
   Outcome outcome;
-  outcome.c.assign(a.size(), std::nanf(""));  // an element that nobody writes is wrong
+  outcome.c.assign(a.size(), std::nanf(""));  // an element that no one writes is wrong
   const StreamId stream;
   if (auto ok = device.copy_to_device(stream, params.a_address, a.data(), bytes); !ok)
     return std::unexpected(ok.error());

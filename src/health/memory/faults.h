@@ -26,7 +26,7 @@ std::vector<FaultyWord> faulty_words(const Fault& fault, std::uint64_t words);
 std::vector<MemoryFaultEntry> memory_fault_table(const Fault& fault, std::uint64_t words);
 
 // Which of a round's `writes` goes wrong, counted from 0; nothing: each of them, of every round.
-// The first is never one that is dropped: nobody knows what the memory held before.
+// The first is never one that is dropped: no one knows what the memory held before.
 std::optional<std::size_t> faulty_write(const Fault& fault, std::size_t writes);
 
 // Aliased blocks of `block_bytes` logical bytes in a range of `bytes`: their offsets, ascending,

@@ -87,7 +87,7 @@ Result<std::optional<HammerResult>> hammer_memory(MemoryPasses& passes, const De
 Result<bool> MemoryTest::hammer(const PassProgress& progress) {
   if (options_.reserve_free_bytes > 0) {
     set(VerdictStatus::inconclusive,
-        "repeated access is for a GPU that is used by nobody else; it was left out");
+        "repeated access needs a GPU without other users; it was left out");
     return true;
   }
   auto result = hammer_memory(*passes_, device_, *ranges_, progress);

@@ -26,8 +26,8 @@ struct MemoryRanges {
 };
 
 // Allocates up to `target_bytes`: in one piece where the device grants that, else in ever smaller
-// ones until nothing more is granted. Being granted less, even nothing, is no error; anything but
-// "out of memory" is.
+// ones until nothing more is granted. Being granted less, even nothing, is not an error; anything
+// but "out of memory" is.
 Result<MemoryRanges> allocate_ranges(Device& device, std::uint64_t target_bytes);
 // The same with blocks in it that are one physical memory at two addresses, at places that the
 // fault tells: their second halves come on top of what is asked for.

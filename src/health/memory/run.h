@@ -16,8 +16,8 @@
 
 namespace gpuready {
 
-// What is done is in memory_test.cc, each step of it in memory_step.cc, repeated access in
-// memory_hammer.cc, what is said in the end in memory_conclude.cc.
+// test_memory.cc runs the schedule, step.cc each step of it, hammer.cc the repeated access;
+// conclude.cc writes the verdict.
 class MemoryTest final : public TestRun {
  public:
   MemoryTest(Device& device, const TestOptions& options, const TestHooks& hooks)

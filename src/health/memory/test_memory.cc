@@ -57,7 +57,7 @@ Result<bool> MemoryTest::run_round(std::size_t number) {
     if (failed() && i > 0) return false;
     tell_partial();
     if (number > 0 && i > 0 && time_is_up()) return true;
-    // After the first verify the memory is full of a pattern that nobody needs any more, and of
+    // After the first verify the memory is full of a pattern that no one needs any more, and of
     // every kind of word: what is copied there matters to a GPU's power, and so to its rate.
     if (number == 0 && i == 0 && options_.copy_traffic_bytes > 0) {
       if (auto done = measure_copy_rate(); !done) return std::unexpected(done.error());

@@ -19,7 +19,7 @@ std::vector<Member> members_of(const Machine& machine, const std::vector<TestJob
   std::vector<Member> members;
   for (const TestJob& job : singles) {
     if (job.on_cpu()) continue;
-    // By its own UUID: a MIG instance's is no GPU's.
+    // By its own UUID: a MIG instance's is not a GPU's.
     if (const Gpu* gpu = machine.find_gpu_by_uuid(job.devices.front().id))
       members.push_back({&job, gpu});
   }

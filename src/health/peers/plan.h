@@ -22,7 +22,7 @@ struct PairPlan {
 };
 
 // `singles` are jobs of one device each; MIG instances have no peers and are left out. Pairs with a
-// GPU that is not tested are told; that there is no second GPU only where the test was `named`.
+// GPU that is not tested are reported; that there is no second GPU only where the test was `named`.
 PairPlan plan_pairs(const Machine& machine, const HealthTest& test,
                     const std::vector<TestJob>& singles, const std::vector<UntestedGpu>& untested,
                     bool named);

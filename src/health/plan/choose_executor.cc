@@ -26,7 +26,8 @@ Result<DeviceChoice> through_cuda(const Machine& machine, const Gpu& gpu) {
                                           ? "libcuda.so.1 was not found"
                                           : "asking the CUDA driver ended as " + *outcome);
   if (!gpu.uuid)
-    return fail(ErrorKind::not_found, "no UUID is known for it, so no child can be given it alone");
+    return fail(ErrorKind::not_found,
+                "its UUID is unknown, so a child process cannot be restricted to it");
   return DeviceChoice{"cuda", *gpu.uuid};
 }
 
@@ -45,7 +46,7 @@ Result<DeviceChoice> through_hip(const Machine& machine, const Gpu& gpu) {
                 fmt::format("ROCm does not start: {} ({})", start->name, start->code), start->code);
   if (!gpu.pci || !gpu.gfx_target)
     return fail(ErrorKind::not_found,
-                "the kernel driver does not tell its gfx target, which its code is chosen by");
+                "the kernel driver does not report its gfx target, which selects its code");
   if (!has_hip_image(*gpu.gfx_target))
     return fail(ErrorKind::not_found,
                 fmt::format("no HIP code for {} is embedded", *gpu.gfx_target));
@@ -71,7 +72,7 @@ struct Executor {
   std::string_view name;
   Result<DeviceChoice> (*choose)(const Machine& machine, const Gpu& gpu);
 };
-// By priority. The CPU is no GPU's executor, but a name for --device.
+// By priority. The CPU is not a GPU's executor, but a name for --device.
 constexpr std::array kExecutors = {Executor{"cuda", through_cuda}, Executor{"hip", through_hip},
                                    Executor{"vulkan", through_vulkan}, Executor{"cpu", nullptr}};
 

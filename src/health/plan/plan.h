@@ -15,7 +15,7 @@ namespace gpuready {
 struct PlanOptions {
   SurveyOptions survey = {};
   std::vector<std::string> tests = {};  // names; empty: those of the level
-  bool named = false;                   // the user named them: also what is impossible here is told
+  bool named = false;  // the user named them: also what is impossible here is reported
 };
 
 struct TestPlan {

@@ -37,7 +37,7 @@ std::optional<std::string> why_not_idle(const Gpu& gpu) {
   if (auto why = why_busy(gpu)) return why;
   if (!use_is_unknown(gpu)) return std::nullopt;
   return fmt::format(
-      "busy or not, it cannot be seen: {} does not tell who uses it; --busy tests what is free",
+      "whether it is busy is unknown: {} does not report who uses it; --busy tests what is free",
       gpu.vendor == Vendor::nvidia ? "NVML" : "the kernel driver");
 }
 
@@ -132,7 +132,7 @@ Target host_target(const Machine& machine, const SurveyOptions& options) {
   return target;
 }
 
-// Vulkan's software devices are no GPUs, and are tested only where no GPU is and Vulkan is asked
+// Vulkan's software devices are not GPUs, and are tested only where no GPU is and Vulkan is asked
 // for.
 std::vector<Target> software_targets(const Machine& machine, const SurveyOptions& options) {
   std::vector<Target> targets;

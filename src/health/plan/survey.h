@@ -19,7 +19,7 @@ struct SurveyOptions {
   bool busy = false;                      // test GPUs that others use, too, leaving memory to them
   bool half_of_free = false;              // with busy: half of the free memory is left, not more
   std::vector<std::string> devices = {};  // --device; empty: all
-  std::vector<int> leave_out = {};        // indices of GPUs that nobody asks about
+  std::vector<int> leave_out = {};        // indices of GPUs that no one asks about
 };
 
 // A device that may be tested: a GPU, a MIG instance, or the host itself.

@@ -11,7 +11,7 @@
 
 namespace gpuready {
 
-// Why a launch of so many chains is wrong, with its first wrong sums in the verdict; empty: it is
+// Why a launch of this many chains is wrong, with its first wrong sums in the verdict; empty: it is
 // right.
 std::string find_wrong_sums(const TensorRunner& runner, std::uint64_t chains,
                             const TensorLaunch& launch, std::size_t max_reported, Verdict& verdict);

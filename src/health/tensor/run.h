@@ -1,4 +1,4 @@
-// One form of the tensor test on one device: launches of so many chains on every SM at once.
+// One form of the tensor test on one device: launches of this many chains on every SM at once.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class TensorRunner {
   const TensorForm& form() const { return data_->form(); }
   const TensorCase& data() const { return *data_; }
   static std::uint64_t rounded(std::uint64_t chains);
-  // The folds that a launch of so many chains must count as good.
+  // The folds that a launch of this many chains must count as good.
   std::uint64_t predicted(std::uint64_t chains) const;
   double operations(std::uint64_t chains) const;
 

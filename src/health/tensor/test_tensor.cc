@@ -63,7 +63,7 @@ class TensorTest final : public TestRun {
 Result<void> TensorTest::steps() {
   if (device_.info().executor != "cuda") {
     set(VerdictStatus::not_supported,
-        fmt::format("matrix instructions are tested through CUDA alone, not through {}",
+        fmt::format("matrix instructions are tested only through CUDA, not through {}",
                     device_.info().executor));
     return {};
   }
@@ -136,7 +136,7 @@ Result<bool> TensorTest::run_form(TensorRunner& runner, std::size_t index, doubl
   std::uint64_t not_timed = 0;
   double chain_ms = 0;
   // The first round tells how long a chain takes and loads what must be loaded: it is checked, but
-  // nobody is called slow by it.
+  // no one is called slow by it.
   for (unsigned round = 0;; ++round) {
     const double left_ms = share_ms - elapsed_ms(start);
     if (round > kLeastRounds && left_ms <= 0) break;
@@ -149,7 +149,7 @@ Result<bool> TensorTest::run_form(TensorRunner& runner, std::size_t index, doubl
     auto good = run_round(runner, index, chains, round == 0, tally);
     if (!good || !*good) return good;
     chain_ms = std::max(1e-6, tally.ms / static_cast<double>(tally.chains - not_timed));
-    if (round == 0) {  // warming up is no rate
+    if (round == 0) {  // warming up is not a rate
       tally.ms = tally.operations = 0;
       not_timed = tally.chains;
     }

@@ -30,7 +30,7 @@ void write_line(const Json& doc) {
   std::size_t written = 0;
   while (written < text.size()) {
     const ssize_t count = ::write(kChannelDescriptor, text.data() + written, text.size() - written);
-    if (count < 0 && errno != EINTR) return;  // nobody listens any more
+    if (count < 0 && errno != EINTR) return;  // no one listens any more
     if (count > 0) written += static_cast<std::size_t>(count);
   }
 }
@@ -93,7 +93,8 @@ Result<CpuDeviceOptions> bound_host_memory(TestOptions& options) {
   const auto available = parse_meminfo(*meminfo, "MemAvailable"),
              total = parse_meminfo(*meminfo, "MemTotal");
   if (!available || !total) {
-    return fail(ErrorKind::unsupported, "/proc/meminfo does not tell how much memory is available");
+    return fail(ErrorKind::unsupported,
+                "/proc/meminfo does not report how much memory is available");
   }
   options.max_bytes = std::min({options.max_bytes.value_or(kDefaultHostBytes), *available / 2,
                                 options.max_host_bytes.value_or(UINT64_MAX)});
@@ -141,8 +142,8 @@ class Devices {
     Verdict verdict = task.test->run(opened_, task.options, hooks);
     for (const Device* device : opened_)
       if (device->info().software.value_or(false))
-        verdict.reason = fmt::format("in software, by {}, which is no GPU: {}", device->info().name,
-                                     verdict.reason);
+        verdict.reason = fmt::format("in software, by {}, which is not a GPU: {}",
+                                     device->info().name, verdict.reason);
     return verdict;
   }
   // Whether another test can be run on them.
@@ -168,7 +169,7 @@ Verdict with_caveat(Verdict verdict) {
 
 int run_worker(std::span<const std::string> args) {
   auto choices = parse_devices(args);
-  // Nothing but our parent calls this; without descriptor 3 there is nobody to tell.
+  // Nothing but our parent calls this; without descriptor 3 there is no one to tell.
   if (!choices || ::fcntl(kChannelDescriptor, F_GETFD) < 0) return 2;
   end_with_parent();
   std::signal(SIGTERM, on_stop_signal);

@@ -69,7 +69,7 @@ inline constexpr u32 kThreads = kComputeThreads;
 #define GPUREADY_HAS_TANH 0
 #endif
 
-// The SM that runs this warp, as it names itself. Volatile: read anew each time.
+// The SM that runs this warp, as it names itself. Volatile: read again each time.
 GPUREADY_DEVICE u32 unit_id() {
   u32 id;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(id)::"memory");

@@ -6,7 +6,7 @@
 // independent accesses in flight. A block has a few tiles that follow each other. Grids are as
 // large as that takes: the hardware starts blocks in order as others end, so that all that run stay
 // close together (few open DRAM pages and TLB entries); a grid of fixed size whose blocks go round
-// drifts apart and was measured to be slower (docs/performance.md).
+// drifts apart and was measured to be slower (docs/performance-history.md).
 #pragma once
 
 #include "kernel_abi/memory_patterns.h"
@@ -196,7 +196,7 @@ GPUREADY_DEVICE void verify_pattern(const MemoryPassParams& p) {
         }
         if constexpr (kInvert) {
           // A good word's complement is what is to be written; only where one is bad is it made
-          // anew.
+          // again.
           if (differing != 0) {
 #pragma unroll
             for (unsigned k = 0; k < kUnroll; ++k) {

@@ -9,7 +9,7 @@ using namespace gpuready::device;
 
 GPUREADY_SHARED u64 block_sum;
 
-// As long again as since `begun`, so many times.
+// As long again as since `begun`, this many times.
 GPUREADY_DEVICE void idle(u64 begun, u64 times) {
   const u64 now = clock_ticks(), wait = (now - begun) * times;
   while (clock_ticks() - now < wait) {
@@ -37,7 +37,7 @@ GPUREADY_KERNEL(kRateThreads, 1) void gpuready_rate(RateParams p) {
     if (p.fault_idle != 0) {
       block_barrier();  // together: while one warp idles alone, the others have its share
       idle(begun, p.fault_idle);
-      block_barrier();  // what others still idle is no part of the next round
+      block_barrier();  // what others still idle is not a part of the next round
     }
   }
   block_barrier();

@@ -70,7 +70,7 @@ struct Fp16 {
 
 __attribute__((shared)) unsigned zero_word;
 
-// Always 0, which the compiler cannot know: a chain that starts from it is no loop invariant.
+// Always 0, which the compiler cannot know: a chain that starts from it is not a loop invariant.
 GPUREADY_DEVICE unsigned unknown_zero() {
   return *static_cast<volatile __attribute__((address_space(3))) unsigned*>(
       (__attribute__((address_space(3))) unsigned*)&zero_word);

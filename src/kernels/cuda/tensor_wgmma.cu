@@ -121,7 +121,7 @@ GPUREADY_DEVICE void run(const TensorParams& p) {
                      b + slice_offset(other, kTensorBRows), slice != 0);
     }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    // Nobody waits for the last turn of all.
+    // No one waits for the last turn of all.
     if (group == 0 || chain + 1 < p.chains) give_turn(group ^ 1);
     asm volatile("wgmma.wait_group.sync.aligned 0;"
                  : GPUREADY_SIXTY_FOUR(d, 0), GPUREADY_SIXTY_FOUR(d, 64)::"memory");

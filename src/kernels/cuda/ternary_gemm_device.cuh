@@ -55,7 +55,7 @@ GPUREADY_DEVICE GPUREADY_GLOBAL_MEMORY T* global(u64 address) {
   return reinterpret_cast<GPUREADY_GLOBAL_MEMORY T*>(address);
 }
 
-// Register f of the A operand, of four weights each (kernels/ternary_layout.h).
+// Register f of the A operand, of four weights each (kernel_abi/ternary_layout.h).
 GPUREADY_DEVICE void decode(u32 word, u32 (&a)[4]) {
 #pragma unroll
   for (u32 f = 0; f < 4; ++f) a[f] = word >> 2 * f & 0x03030303;

@@ -39,7 +39,7 @@ struct GroupDots {
       parts[m][3] = dot4(w & 0xC0C0C0C0u, second[m][j], parts[m][3]);
     }
   }
-  // Calls give(row of activations, row of weights of 16, sum), each by one lane, and begins anew.
+  // Calls give(row of activations, row of weights of 16, sum), each by one lane, and begins again.
   template <class Give>
   GPUREADY_DEVICE void end_group(u32 lane, Give give) {
 #pragma unroll

@@ -102,7 +102,7 @@ GPUREADY_DEVICE u32 warp_total(u32 value) {
 
 // Rows of values, at most kRows, as codes, each block for itself: what quantising them apart would
 // give (gpuready_ternary_activations). They are done side by side, by as many of the block's first
-// kWarps each; what is told is whole once these have passed a barrier.
+// kWarps each; what is reported is whole once these have passed a barrier.
 template <u32 kRows, u32 kWarps>
 struct RowQuantiser {
   GPUREADY_DEVICE RowQuantiser(u32 rows, u32 words_of_row)

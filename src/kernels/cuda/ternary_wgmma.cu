@@ -253,7 +253,7 @@ GPUREADY_DEVICE void run(const GemmParams& p) {
 }  // namespace
 }  // namespace gpuready::device
 
-// Registers are dealt out as if there were so many threads: with fewer of them a block can begin
+// Registers are dealt out as if there were this many threads: with fewer of them a block can begin
 // while those of the kernel before it are still there.
 #define GPUREADY_TERNARY_WGMMA(features, tokens, threads)                               \
   GPUREADY_KERNEL(threads, 1)                                                           \

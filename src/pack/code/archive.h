@@ -20,7 +20,7 @@ enum class ArchiveKind {
   unread,  // known, and not read: bzip2, 7-Zip, RAR
 };
 inline constexpr std::size_t kArchiveHead = 512;
-// What these first bytes of a file begin; nothing where that is no archive. A static library is
+// What these first bytes of a file begin; nothing where that is not an archive. A static library is
 // none: its members belong together.
 std::optional<ArchiveKind> archive_kind(Bytes head);
 

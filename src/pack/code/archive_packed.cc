@@ -40,7 +40,7 @@ bool is_gzip(Source& source) {
   return starts_with(source.peek(kMagic.size()), kMagic);
 }
 
-// The content of gzip's members, one after the other; what follows them is no part of it. zlib
+// The content of gzip's members, one after the other; what follows them is not a part of it. zlib
 // checks the sum and the size at the end of each, which libarchive passes over.
 class Gunzip {
  public:

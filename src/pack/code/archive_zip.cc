@@ -216,7 +216,7 @@ class MemberBytes {
                                              : "its packed bytes end too early");
     }
   }
-  // To the member that follows. False: nobody knows where that is.
+  // To the member that follows. False: no one knows where that is.
   bool leave() {
     if (!left_) return done_ && !failed_;
     source_.skip(*left_);
@@ -309,10 +309,10 @@ class ZipReader {
     } else if (!bytes.readable()) {
       refuse(fmt::format("it is packed by {}, which is not read", method_name(header->method)));
     } else if (header->method == kStored && header->sizes_follow()) {
-      refuse("the archive does not say its size before its bytes: pack it anew");
+      refuse("the archive does not declare its size before its bytes: pack it again");
     } else {
       TRY(reading_.on_member(member, [&](std::span<std::uint8_t> to) { return bytes.read(to); }));
-      if (member.kind == Member::Kind::folder)  // of which nobody read
+      if (member.kind == Member::Kind::folder)  // of which no one read
         while (true) {
           std::uint8_t byte = 0;
           const auto got = bytes.read({&byte, 1});
@@ -330,7 +330,7 @@ class ZipReader {
     if (!comment || bytes.size() < kCentralBytes + *name) return cut();
     const std::string listed(text_of(slice(bytes, kCentralBytes, *name)));
     if (!names_.contains(listed))
-      reading_.on_fault(listed, "the archive's directory names it, and it is not there");
+      reading_.on_fault(listed, "the archive's directory names it, but it is missing");
     listed_.insert(listed);
     if (listed_.size() > kMostMembers)
       return fail(ErrorKind::too_large, "its directory is too long");

@@ -114,7 +114,7 @@ std::optional<CarrierFound> read_bare_elf(Source& source) {
   found.codes.push_back(std::move(elf->code));
   source.skip(*size);
   found.bytes = source.position() - found.offset;
-  if (found.bytes < *size) found.problem = "it is cut short";  // of a size that nobody knew
+  if (found.bytes < *size) found.problem = "it is cut short";  // of a size that no one knew
   return found;
 }
 

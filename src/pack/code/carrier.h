@@ -1,4 +1,4 @@
-// What device code stands in, and the readers of each. A reader is called where the magic of its
+// What device code is in, and the readers of each. A reader is called where the magic of its
 // carrier begins, in a file that may hold these bytes by chance: it answers nothing, and has
 // skipped nothing, where there is no such thing after all. Otherwise the source stands behind it.
 #pragma once

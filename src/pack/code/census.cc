@@ -39,7 +39,7 @@ class Collector {
     std::sort(found.codes.begin(), found.codes.end());
     found.codes.erase(std::unique(found.codes.begin(), found.codes.end()), found.codes.end());
     if (places_.size() == kMostPlaces || codes_ + found.codes.size() > kMostCodes) {
-      note("there is more device code than can be told apart: the rest is left out");
+      note("there is more device code than can be distinguished: the rest is left out");
       return;
     }
     const std::size_t kinds = found.codes.size();

@@ -32,10 +32,9 @@ struct DeviceCode {
   std::optional<GfxTarget> gfx = {};
   std::optional<Version> ptx_isa = {};  // of PTX: "8.7"
   Compression compression = Compression::none;
-  bool relocatable = false;  // must be linked before it can be loaded
-  bool empty = false;        // a cubin without a kernel: a stub
-  bool suffix_unknown =
-      false;  // whether its target has a suffix stands in bytes that were not read
+  bool relocatable = false;     // must be linked before it can be loaded
+  bool empty = false;           // a cubin without a kernel: a stub
+  bool suffix_unknown = false;  // whether its target has a suffix is in bytes that were not read
 
   auto operator<=>(const DeviceCode&) const = default;
   std::string target() const;  // "sm_90a", "compute_80", "gfx942", or "?"

@@ -22,7 +22,7 @@ bool for_one_architecture(Bytes attributes) {
   return false;
 }
 // The command line in .note.nv.tkinfo, "-arch sm_100f", is the one place that tells code for a
-// family. Nothing where it does not stand in this text.
+// family. Nothing where it is not in this text.
 std::optional<char> suffix_in_command_line(std::string_view text, const CudaTarget& target) {
   const std::string option = "-arch sm_" + target.number();
   const auto at = text.find(option);

@@ -11,7 +11,7 @@
 namespace gpuready::pack {
 
 // `bytes` is the file, or as much of it as is there: the header suffices for the architecture, the
-// sections alone tell some suffixes and whether there is a kernel. Nothing where it is no cubin.
+// sections alone tell some suffixes and whether there is a kernel. Nothing where it is not a cubin.
 std::optional<DeviceCode> read_cubin(Bytes bytes);
 
 }  // namespace gpuready::pack

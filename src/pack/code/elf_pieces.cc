@@ -32,7 +32,7 @@ void ElfPieces::plan() {
     if (offset + size <= kStart || size == 0 || size > left) return;
     left -= size;
     Piece piece{.offset = offset, .size = size};
-    // What of it stands in the start went by already.
+    // What of it is in the start went by already.
     const Bytes there = slice(start, offset, size);
     piece.bytes.assign(there.begin(), there.end());
     pieces_.push_back(std::move(piece));

@@ -144,7 +144,7 @@ std::optional<CarrierFound> read_fat_binary(Source& source) {
     }
     found.codes.push_back(std::move(code));
     if (found.codes.size() == kMostKinds && !keep_each_once(found.codes)) {
-      found.problem = "it holds more kinds of code than are told apart";
+      found.problem = "it holds more kinds of code than are distinguished";
       break;
     }
     const auto step = entry->header_bytes + entry->payload_bytes;

@@ -35,7 +35,7 @@ std::string foreign_format(Bytes head) {
       {"\xcf\xfa\xed\xfe"sv, "macOS library or program (Mach-O)"},
       {"\xce\xfa\xed\xfe"sv, "macOS library or program (Mach-O, 32 bits)"},
       {"\xca\xfe\xba\xbe\0\0\0"sv, "macOS library or program (Mach-O, universal)"},
-      {"!<thin>\n", "thin static library, which holds names of object files alone"},
+      {"!<thin>\n", "thin static library, which holds only names of object files"},
   };
   for (const auto& [magic, text] : kFormats)
     if (starts_with(head, magic)) return text;

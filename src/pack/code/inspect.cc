@@ -21,7 +21,7 @@ constexpr std::size_t kMostNames = 1u << 20;
 constexpr std::size_t kMostNameBytes = 4096;
 constexpr std::size_t kMostProblems = 200;
 constexpr std::size_t kMostImages = 1000;
-// Libraries pack to a third; beyond a gigabyte, what unpacks to so many times its size is made to
+// Libraries pack to a third; beyond a gigabyte, what unpacks to this many times its size is made to
 // keep readers busy.
 constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30, kMostRatio = 200;
 
@@ -34,7 +34,7 @@ std::string_view name_fault(std::string_view name) {
   return {};
 }
 
-// Of names that nobody would give: nothing has to be found by them.
+// Of names that no one would give: nothing has to be found by them.
 std::string shortened(const std::string& name) {
   constexpr std::size_t kShown = 200;
   return name.size() <= kMostNameBytes ? name : name.substr(0, kShown) + "...";

@@ -37,7 +37,7 @@ bool StreamSource::fill(std::size_t least) {
       end_ -= start_;
       start_ = 0;
     }
-    // Twice as much, so that what is kept is moved to the front once in so many bytes.
+    // Twice as much, so that what is kept is moved to the front once in this many bytes.
     if (buffer_.size() < 2 * least) buffer_.resize(2 * std::max(least, kReadStep));
   }
   while (!ended_ && end_ - start_ < least) {

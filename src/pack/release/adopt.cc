@@ -53,7 +53,7 @@ class Unpacker {
     }
     auto to = member.hard_link;
     while (to.starts_with("./")) to.erase(0, 2);
-    if (!files_.contains(to)) return refuse(path, "a hard link to " + to + ", which is no file");
+    if (!files_.contains(to)) return refuse(path, "a hard link to " + to + ", which is not a file");
     files_.insert(path);
     return storage_.link(folder_ + "/" + to, full);
   }

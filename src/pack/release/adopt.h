@@ -1,5 +1,5 @@
 // Packages that exist as archives (.tar.gz, .tar.xz, .tar.zst, .zip), made into variants of a
-// release: unpacked, scanned, and packed anew so that single files can be fetched.
+// release: unpacked, scanned, and packed again so that single files can be fetched.
 #pragma once
 
 #include <functional>

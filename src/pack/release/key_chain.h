@@ -1,5 +1,5 @@
 // New keys, each signed by the one before it. A release carries them, so that an installer that
-// trusts an old key learns the new one, and nobody has to hand it out again.
+// trusts an old key learns the new one, and no one has to hand it out again.
 #pragma once
 
 #include <string>

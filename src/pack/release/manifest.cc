@@ -47,7 +47,7 @@ std::optional<std::string> wrong_with_file(const PackedFile& file, std::uint64_t
   if (!file.sha256 || !is_sha256(*file.sha256)) return "its SHA-256 is missing or malformed";
   if (file.size_bytes > kMostBytes) return "its size is out of range";
   if (file.offset_bytes > archive_bytes || file.frame_bytes > archive_bytes - file.offset_bytes)
-    return "its frame lies outside of the archive";
+    return "its frame is outside the archive";
   return std::nullopt;
 }
 
@@ -89,24 +89,24 @@ std::optional<std::string> wrong_with_variant(const Variant& variant) {
   for (const std::string_view path : paths)
     for (auto at = path.find('/'); at != path.npos; at = path.find('/', at + 1))
       if (paths.contains(path.substr(0, at)))
-        return fmt::format("{} lies below {}, which is no folder", path, path.substr(0, at));
+        return fmt::format("{} lies below {}, which is not a folder", path, path.substr(0, at));
   if (auto wrong = wrong_with_frames(variant)) return wrong;
   for (const auto& code : variant.code)
     if (!paths.contains(code.path) || links.contains(code.path))
-      return fmt::format("its code names {}, which is no file of it", code.path);
+      return fmt::format("its code names {}, which is not one of its files", code.path);
   if (variant.for_cpu() && !variant.probes.empty())
     return "it has probes and no architectures, so nothing of it is launched";
   for (const auto& probe : variant.probes) {
     if (auto wrong = wrong_with_probe(probe))
       return fmt::format("probe {}: {}", probe.kernel, *wrong);
     if (std::ranges::find(variant.code, probe.file, &CodeOfFile::path) == variant.code.end())
-      return fmt::format("probe {}: {} is no file of it with device code", probe.kernel,
+      return fmt::format("probe {}: {} is not one of its files with device code", probe.kernel,
                          probe.file);
   }
   const auto& floors = variant.floors;
   for (const auto* floor : {&floors.driver, &floors.cuda, &floors.cudnn, &floors.glibc})
     if (*floor && !parse_version(**floor))
-      return fmt::format("its floor {} is no version", **floor);
+      return fmt::format("its floor {} is not a version", **floor);
   return std::nullopt;
 }
 
@@ -167,9 +167,10 @@ std::optional<std::string> wrong_with(const Manifest& manifest) {
   }
   for (const auto& machine : manifest.machines) {
     for (const auto& gpu : machine.gpus)
-      if (!parse_target_gpu(gpu)) return fmt::format("machine {}: {} is no GPU", machine.name, gpu);
+      if (!parse_target_gpu(gpu))
+        return fmt::format("machine {}: {} is not a GPU", machine.name, gpu);
     if (machine.driver && !parse_version(*machine.driver))
-      return fmt::format("machine {}: {} is no driver", machine.name, *machine.driver);
+      return fmt::format("machine {}: {} is not a driver", machine.name, *machine.driver);
   }
   return std::nullopt;
 }

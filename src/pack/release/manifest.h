@@ -119,7 +119,7 @@ std::string manifest_text(const Manifest& manifest);
 // their folders, links too; sizes add up without overflow; frames lie within their archives.
 Result<Manifest> parse_manifest(std::string_view text, std::string_view name);
 
-// Whether a name or path may stand in a manifest; else why not.
+// Whether a name or path may be in a manifest; else why not.
 std::optional<std::string> wrong_with_name(std::string_view name);
 std::optional<std::string> wrong_with_path(std::string_view path);
 // Of a link at `path`: its text must lead to a place within the package.

@@ -105,7 +105,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::TestMachine>) {
 template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<pack::Manifest>) {
   using T = pack::Manifest;
-  visit.about("manifest", "A release: what it holds, needs and where its files lie.");
+  visit.about("manifest", "A release: its content, requirements and the places of its files.");
   FIELD(name, "Name of the package.", {.always = true});
   FIELD(version, "Version: digits and dots, higher with each release.", {.always = true});
   FIELD(created_utc, "When it was published.", {.always = true});

@@ -99,7 +99,7 @@ Result<std::map<std::string, OciBlob>> parse_oci_manifest(std::string_view text,
     if (!title) continue;  // of an image
     if (const auto wrong = wrong_with_name(*title)) return refuse(*title + ": " + *wrong);
     if (!digest || !is_digest(*digest) || !size)
-      return refuse(*title + ": its digest is no SHA-256, or its size is missing");
+      return refuse(*title + ": its digest is not a SHA-256, or its size is missing");
     if (!files.emplace(*title, OciBlob{*digest, *size}).second)
       return refuse(*title + " is listed twice");
   }

@@ -108,7 +108,7 @@ std::string notes(const Manifest& manifest, const std::vector<std::string>& gaps
         each += file.size_bytes;
         if (seen.insert(*file.sha256).second) once += file.size_bytes;
       }
-  text += fmt::format("\nAll variants hold {}, of which {} differ.\n", format_bytes(each),
+  text += fmt::format("\nAll variants hold {}; {} of them differ.\n", format_bytes(each),
                       format_bytes(once));
   if (!manifest.models.empty()) {
     text += "\n| model | free GPU memory |\n|---|---|\n";
@@ -134,7 +134,7 @@ Result<void> check_version(Host& host, const Recipe& recipe, const PublicKey& ke
   const auto old = TRY(parse_manifest(*text, path));
   if (old.name != recipe.name)
     return fail(ErrorKind::bad_input, fmt::format("{}: belongs to the package {}", path, old.name));
-  // A publisher that died between manifest and signature left a release that nobody accepts.
+  // A publisher that died between manifest and signature left a release that no one accepts.
   const auto signature =
       host.read_file(fmt::format("{}/{}", folder, kSignatureName), kMostSignatureBytes);
   const bool finished = signature && verify_signature(key, *text, *signature, path);
@@ -193,7 +193,7 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
   if (wrong.empty() && options.gate) wrong = options.gate(manifest);
   if (!wrong.empty())
     return fail(ErrorKind::bad_input, "nothing was published:\n  " + join(wrong, "\n  "));
-  // Nobody could install what we refuse to read, so that it is refused before anything is copied.
+  // No one could install what we refuse to read, so that it is refused before anything is copied.
   TRY(parse_manifest(manifest_text(manifest), "the new manifest"));
   for (auto& variant : manifest.variants) variant.archive = TRY(copy_parts(variant, options));
   const auto text = manifest_text(manifest);

@@ -1,4 +1,4 @@
-// What stands in a recipe and could have no effect, or contradicts something else in it.
+// What is in a recipe and could have no effect, or contradicts something else in it.
 #pragma once
 
 #include <optional>

@@ -84,7 +84,7 @@ class TomlReader {
   void wrong(std::string_view key, std::string_view what) {
     if (problem_.empty()) problem_ = fmt::format("{}{} {}", where_, key, what);
   }
-  // Keys that nobody asked for, and what was wrong with those that somebody did; empty: nothing.
+  // Keys that no one asked for, and what was wrong with those that somebody did; empty: nothing.
   const std::string& problem() {
     for (const auto& [key, node] : table_)
       if (!taken_.contains(key.str())) wrong(key.str(), "is not known here");

@@ -35,7 +35,7 @@ std::optional<LoadAnswer> wrong_target(const DeviceCode& code, const CudaTarget&
     case 'a':
       if (same_architecture(target, gpu)) return std::nullopt;
       return no(Obstacle::one_architecture,
-                fmt::format("{} is for {} alone", code.target(), target.capability()));
+                fmt::format("{} is only for {}", code.target(), target.capability()));
     case 'f':
       if (same_binary_family(target, gpu)) return std::nullopt;
       return no(Obstacle::family, fmt::format("{} is for the family of {}, from there on",
@@ -75,7 +75,7 @@ std::optional<LoadAnswer> driver_too_old(const DeviceCode& code, const Driver& d
   return no(
       Obstacle::ptx_isa,
       fmt::format("PTX {} needs a driver of CUDA {}{}", version_text(*code.ptx_isa), release->cuda,
-                  release->driver.empty() ? ", of which none is known here"
+                  release->driver.empty() ? ", and gpuready knows none of these"
                                           : fmt::format(" ({})", release->driver)));
 }
 
@@ -174,7 +174,7 @@ LoadAnswer can_load(const DeviceCode& code, const TargetGpu& gpu, const Driver& 
   if (!loadable(code)) {
     if (code.empty) return no(Obstacle::not_loadable, "it holds no kernel");
     if (code.relocatable) return no(Obstacle::not_loadable, "it must be linked first");
-    return no(Obstacle::not_loadable, "it is no code that a driver loads");
+    return no(Obstacle::not_loadable, "no driver loads such code");
   }
   if (!code.cuda && !code.gfx)
     return no(Obstacle::unknown_target, "the file does not say what it is for");
@@ -207,7 +207,7 @@ std::string driver_obstacle(const TargetGpu& gpu, const Driver& driver) {
                        driver_text(*span.last_branch));
   if (driver.crosses_majors() && starts_with_cuda_compat(*gpu.cuda) == false)
     return fmt::format(
-        "libcuda is of CUDA {} (cuda-compat) over driver {}: that starts on data-centre GPUs alone",
+        "libcuda is of CUDA {} (cuda-compat) over driver {}: that starts only on data-centre GPUs",
         version_text(*driver.cuda), driver_text(*driver.version));
   return {};
 }

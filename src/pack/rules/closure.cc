@@ -150,7 +150,7 @@ class Check {
                       link.target));
     } else if (link.dangling) {
       add(ClosureFault::dangling_link, link.path,
-          fmt::format("it leads to {}, which is not there", link.target));
+          fmt::format("it points to {}, which does not exist", link.target));
     }
   }
 

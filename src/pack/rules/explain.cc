@@ -118,7 +118,7 @@ std::string driver_that_helps(const Work& work, const Driver& driver) {
   const auto now = driver.cuda_known();
   std::string older;
   for (const CudaRelease& release : cuda_releases()) {
-    if (release.driver.empty()) continue;  // nobody can install it
+    if (release.driver.empty()) continue;  // no one can install it
     const Driver other{.version = parse_version(release.driver),
                        .cuda = parse_version(release.cuda)};
     if (!work.obstacle(other).empty() || work.loads(other) < most) continue;
@@ -149,7 +149,7 @@ Change change_for(const Work& work, const Driver& driver) {
                       : fmt::format("driver {} or newer", change.driver);
     return change;
   }
-  // NVIDIA's library cannot be built anew; an older one holds the code.
+  // NVIDIA's library cannot be built again; an older one holds the code.
   const auto last = work.of_cudnn && work.gpu.cuda ? last_cudnn_of(*work.gpu.cuda) : "";
   if (!last.empty() &&
       (work.cudnn ? !cudnn_obstacle(*work.cudnn, *work.gpu.cuda).empty() : work.loads({}) == 0)) {

@@ -52,7 +52,7 @@ FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& d
 // libcudart.so.12 and its like among what it needs.
 std::optional<int> cuda_major_needed(const FileReport& file);
 
-// Every GPU that is told apart by what files hold for it: all of NVIDIA's from 5.0 on, and older
+// Every GPU that is distinguished by what files hold for it: all of NVIDIA's from 5.0 on, and older
 // ones and AMD's that the files name.
 std::vector<TargetGpu> interesting_gpus(std::span<const FileReport> files);
 

@@ -78,7 +78,7 @@ DriverSpan drivers_of(const CudaTarget& gpu) {
       }
   for (const auto& last : kLastBranches)
     if (std::pair(gpu.major, gpu.minor) <= std::pair(last.major, last.minor)) {
-      // Systems on a chip have drivers of their own, which no branch tells of.
+      // Systems on a chip have drivers of their own, which no branch reports.
       if (!is_tegra(gpu)) span.last_branch = version_of(last.branch);
       break;
     }

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kOfTheUser[] = {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
                                       "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "MAIL"};
 constexpr const char* kNobody = "nobody";
-// The home of nobody where none can be made, as Debian has it.
+// The home of `nobody` where none can be made, as Debian has it.
 constexpr const char* kNoHome = "/nonexistent";
 
 std::string new_home() {

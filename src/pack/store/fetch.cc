@@ -18,7 +18,7 @@ constexpr std::uint64_t kRunBytes = 8u << 20;
 // From here on a second thread, which writes, is worth its start.
 constexpr std::uint64_t kLargeBytes = 16u << 20;
 
-// A file that arrived damaged is fetched anew so often, the first time counted.
+// A file that arrived damaged is fetched again so often, the first time counted.
 constexpr unsigned kAttempts = 3;
 
 using Run = std::vector<const PackedFile*>;
@@ -145,7 +145,7 @@ class Fetcher {
   Fetcher(Origin& origin, const Variant& variant, Store& store, const FetchOptions& options)
       : origin_(origin), variant_(variant), store_(store), options_(options) {}
 
-  // What arrived damaged is fetched anew: a proxy or a cable may have done it.
+  // What arrived damaged is fetched again: a proxy or a cable may have done it.
   Result<void> fetch(Run run, bool from_start) {
     for (unsigned attempt = 1;; ++attempt) {
       const auto begin = from_start ? 0 : run.front()->offset_bytes;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr long kMostRedirects = 8;
 constexpr long kSlowBytesPerSecond = 1024;
-// An attempt that brought so much counts as none: the connection works, if badly.
+// An attempt that brought this much counts as none: the connection works, if badly.
 constexpr std::uint64_t kProgressBytes = 256u << 10;
 
 bool may_pass(int status) {
@@ -224,7 +224,7 @@ class HttpOrigin final : public Origin {
         transfer.first += delivered;
         *transfer.length -= delivered;
         transfer.asked_range |= delivered > 0;
-      } else if (delivered > 0) {  // of no length: it began anew each time
+      } else if (delivered > 0) {  // of no length: it began again each time
         return fail(ErrorKind::truncated, transfer.shown + ": the server broke off");
       }
       const std::string why = perform(name, transfer);

@@ -303,12 +303,12 @@ class Installer {
     return write_info(host_, options_.places, text, *options_.storage);
   }
 
-  // The version is current: what programs are told of it undoes nothing.
+  // The version is current: a failed information file undoes nothing.
   void tell_programs(const Result<void>& told) {
     if (!told)
       outcome_.notes.push_back(
-          fmt::format("{} is not written, so programs that read it are not told of this version: "
-                      "{}. Install again when that is mended.",
+          fmt::format("{} is not written, so programs that read it do not see this version: {}. "
+                      "Fix that, and install again.",
                       options_.places.info, told.error().message));
   }
 
@@ -450,7 +450,7 @@ Result<void> check_history(const StoreState& seen, const Release& release, const
   const auto highest = parse_version(*seen.highest_version);
   if (!highest)
     return fail(ErrorKind::bad_input,
-                fmt::format("{}: the highest version seen, \"{}\", is no version", store,
+                fmt::format("{}: the highest version seen, \"{}\", is not a version", store,
                             printable(*seen.highest_version)));
   if (version < *highest)
     return fail(
@@ -501,10 +501,11 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
   TRY(prepare_info(places, storage));
   TRY(store.activate(*number));
   if (const auto told = write_info(host, places, info, storage); !told)
-    return fail(told.error().kind,
-                fmt::format("number {} is current now, but programs are not told of it: {}",
-                            *number, told.error().message),
-                told.error().code);
+    return fail(
+        told.error().kind,
+        fmt::format("number {} is current now, but the information file was not written: {}",
+                    *number, told.error().message),
+        told.error().code);
   return installed;
 }
 

@@ -53,7 +53,7 @@ enum class InstallEnd {
 };
 std::string_view to_string(InstallEnd end);
 
-// What of the machine stands in the records, and what is tested.
+// What of the machine is in the records, and what is tested.
 struct InstallTarget {
   std::string variant;
   std::vector<std::string> gpus;  // "9.0 NVIDIA H200"

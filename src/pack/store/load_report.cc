@@ -148,17 +148,17 @@ std::optional<std::string> wrong_with(const LoadReport& report, const Manifest& 
     if (!considered.chosen) continue;
     const auto member = *manifest.find(considered.name);
     if (member.for_cpu()) {
-      if (!loaded("cpu", considered.name)) return "it tells of no load on the CPU";
+      if (!loaded("cpu", considered.name)) return "it reports no load on the CPU";
       continue;
     }
     for (const auto index : considered.serves) {
       const auto* load = loaded(machine.gpus[index].uuid, considered.name);
       if (load == nullptr)
-        return fmt::format("it tells of no load of variant {} on {}", considered.name,
+        return fmt::format("it reports no load of variant {} on {}", considered.name,
                            machine.gpus[index].text());
       for (const auto& probe : member.probes)
         if (std::ranges::find(load->kernels, probe.kernel) == load->kernels.end())
-          return fmt::format("it tells of no launch of {} on {}", probe.kernel,
+          return fmt::format("it reports no launch of {} on {}", probe.kernel,
                              machine.gpus[index].text());
     }
   }
@@ -265,7 +265,7 @@ Result<LoadReport> parse_load_report(std::string_view text, std::string_view nam
   for (const auto& gpu : report.gpus)
     if (!parse_target_gpu(gpu.target))
       return fail(ErrorKind::bad_input,
-                  fmt::format("{}: {} is no GPU", name, printable(gpu.target)));
+                  fmt::format("{}: {} is not a GPU", name, printable(gpu.target)));
   return report;
 }
 

@@ -118,7 +118,7 @@ Result<std::unique_ptr<Origin>> open_oci_origin(Host& host, const std::string& w
   if (const auto token = host.environment(kTokenVariable); token && !token->empty()) {
     if (plain && !is_loopback(reference.host))
       return fail(ErrorKind::bad_input,
-                  fmt::format("{}: {} is sent over https alone", where, kTokenVariable));
+                  fmt::format("{}: {} is sent only over https", where, kTokenVariable));
     if (token->find_first_of("\r\n") != token->npos)
       return fail(ErrorKind::bad_input, fmt::format("{} has a line break", kTokenVariable));
     options.headers.push_back("Authorization: Bearer " + *token);

@@ -30,7 +30,7 @@ class Origin {
   // A whole file of any size, in order. What came before an error was of that file.
   virtual Result<void> whole(const std::string& name, const ByteSink& sink) = 0;
   // Bytes of a file that is `size_bytes` large. Each reaches the sink once, in order, also where
-  // the connection breaks and is made anew. An error of the sink ends it. An answer that is not the
+  // the connection breaks and is recreated. An error of the sink ends it. An answer that is not the
   // file (another size or part, a web page) is an error as a broken connection is one, never
   // `bad_input`.
   virtual Result<void> range(const std::string& name, std::uint64_t size_bytes, ByteRange range,
@@ -43,7 +43,7 @@ class Origin {
 
 struct OriginOptions {
   std::chrono::milliseconds connect{30'000};
-  // Slower than a kilobyte a second for so long: the connection is made anew.
+  // Slower than a kilobyte a second for so long: the connection is recreated.
   std::chrono::milliseconds stall{30'000};
   unsigned attempts = 5;  // without a byte between them
   std::chrono::milliseconds pause{

@@ -116,7 +116,7 @@ bool better(const ConsideredVariant& a, std::size_t a_new, std::uint64_t a_bytes
   return a_bytes < b_bytes;
 }
 
-// Greedy set cover: the variant that serves most GPUs that nobody serves yet, and so on.
+// Greedy set cover: the variant that serves most GPUs that no one serves yet, and so on.
 void choose(const Manifest& manifest, Selection& selection, std::size_t gpus) {
   std::set<std::size_t> left;
   for (std::size_t i = 0; i < gpus; ++i) left.insert(i);

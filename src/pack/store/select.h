@@ -46,7 +46,7 @@ struct ConsideredVariant {
   bool chosen = false;
   std::vector<std::size_t> serves, by_jit;  // indices of GPUs; by_jit: of these, those that compile
   int nearness = 0;  // of what is loaded to the GPUs: the sum of its compute capabilities
-  std::vector<std::string> problems;  // why it does not serve the others, or nobody
+  std::vector<std::string> problems;  // why it does not serve the others, or no one
 };
 struct Selection {
   // One that serves every GPU, else the best set, the most useful first. Empty: nothing fits.
@@ -61,7 +61,7 @@ struct Selection {
   std::string reason;
   std::vector<ConsideredVariant> considered;  // in the manifest's order
 };
-// Those for so much free device memory.
+// Those for this much free device memory.
 std::vector<Model> models_within(const Manifest& manifest, std::uint64_t free_bytes);
 Selection select_variant(const Manifest& manifest, const SelectMachine& machine);
 

@@ -145,8 +145,8 @@ Result<StoreState> Store::state() const {
   if (!state && state.error().kind == ErrorKind::not_found) return StoreState{};
   if (state && state->highest_version && !parse_version(*state->highest_version))
     state = fail(ErrorKind::bad_input,
-                 fmt::format("{}/state.json: highest_version is \"{}\", which is no version", root_,
-                             printable(*state->highest_version)));
+                 fmt::format("{}/state.json: highest_version is \"{}\", which is not a version",
+                             root_, printable(*state->highest_version)));
   if (!state && state.error().kind == ErrorKind::bad_input)
     return as_damage(
         {ErrorKind::bad_input,
@@ -219,7 +219,7 @@ bool Store::has(const PackedFile& file) const {
 }
 
 Result<AtomicFile> Store::new_object(const PackedFile& file) {
-  // Nobody writes to what several versions share.
+  // No one writes to what several versions share.
   return AtomicFile::create(object_path(file), {.mode = file.executable ? 0555u : 0444u}, storage_);
 }
 

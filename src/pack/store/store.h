@@ -11,8 +11,8 @@
 // `current` changes by one rename, after all that it leads to was written and synced. So whatever
 // fails, and whenever the process dies, it leads to a whole version: the old one or the new one.
 //
-// A store is changed only where its folders and state.json are no links, belong to root or the
-// effective user, and nobody else may write to them.
+// A store is changed only where its folders and state.json are not links, belong to root or the
+// effective user, and no one else may write to them.
 #pragma once
 
 #include <atomic>
@@ -70,7 +70,7 @@ inline constexpr std::chrono::minutes kUsualLockWait{5};
 inline constexpr WriteOptions kStoreFile{.mode = 0644, .follow_link = false};
 
 // A file that gpuready wrote into a store and that is missing or not readable as such any more: an
-// error of this kind is no mistake of the caller's.
+// error of this kind is not a mistake of the caller's.
 bool is_damage(const Error& error);
 Error as_damage(Error error);
 
@@ -113,7 +113,7 @@ class Store {
   // The variant's files, all of which are objects, in a new generation. Nothing leads to it yet.
   Result<std::uint64_t> stage(const Variant& variant);
   // Writes what belongs to it beside the files. From then on it counts as installed. `info`: what
-  // programs are told while it is current.
+  // programs learn while it is current.
   Result<void> complete(const Installed& installed, const std::string& manifest,
                         const std::string& signature, const std::string& info);
   Result<std::string> info_of(std::uint64_t number) const;

@@ -63,7 +63,7 @@ class ThreadedStream final : public UrlStream {
     auto done = origin_->whole(name_, [&](std::string_view bytes) -> Result<void> {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return bytes_.size() < kMostWaiting || closed_; });
-      if (closed_) return fail(ErrorKind::cancelled, "nobody reads it any more");
+      if (closed_) return fail(ErrorKind::cancelled, "its reader has gone");
       bytes_ += bytes;
       changed_.notify_all();
       return {};
@@ -106,8 +106,7 @@ Result<FileUrl> split_url(const std::string& url) {
   const auto slash = url.rfind('/', path_end == 0 ? 0 : path_end - 1);
   const auto host = url.find("://") + 3;
   if (!is_url(url) || slash < host || slash + 1 >= path_end)
-    return fail(ErrorKind::bad_input,
-                url_without_password(url) + ": the URL of one file is wanted, and this names none");
+    return fail(ErrorKind::bad_input, url_without_password(url) + ": expected the URL of a file");
   return FileUrl{.folder = url.substr(0, slash),
                  .name = url.substr(slash + 1, url.find('#') - slash - 1),
                  .shown_name = url.substr(slash + 1, path_end - slash - 1)};

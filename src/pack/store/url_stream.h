@@ -1,5 +1,5 @@
 // The bytes of a URL as they arrive, for a reader that asks for them piece by piece. A connection
-// that breaks is made anew and goes on where it broke, where the server knows ranges.
+// that breaks is recreated and goes on where it broke, where the server knows ranges.
 #pragma once
 
 #include <cstdint>

@@ -160,14 +160,13 @@ std::string render_terminal(std::span<const BenchRow> rows, const TerminalStyle&
   if (const std::string rest = left_out(rows, shapes); !rest.empty())
     out.paragraph(2, {out.mark(Tone::warn) + " ", Ink::warn}, "Interrupted; not timed: " + rest);
   if (!style.quiet && std::ranges::any_of(rows, timed))
-    out.paragraph(
-        2, {""},
-        "GB/s are of packed weights. Of reading: on a CPU, of reading as many bytes "
-        "alone, with the same threads and from where the weights are; on a GPU, of "
-        "reading 1 GiB of its memory. \"call\" is from and to host memory, \"device\" is "
-        "on a GPU alone, with weights that its cache does not hold, \"device-values\" the "
-        "same from activations that are not quantised yet.",
-        Ink::dim);
+    out.paragraph(2, {""},
+                  "GB/s are of packed weights. Of reading: on a CPU, of only reading as many bytes "
+                  "with the same threads and from where the weights are; on a GPU, of "
+                  "reading 1 GiB of its memory. \"call\" is from and to host memory, \"device\" is "
+                  "only on a GPU, with weights that its cache does not hold, \"device-values\" the "
+                  "same from activations that are not quantised yet.",
+                  Ink::dim);
   return out.take();
 }
 

@@ -60,7 +60,7 @@ std::string conclusion(const VerifyReport& report) {
   if (bad_tensors > 0)
     return fmt::format("{} of {} ternary tensors failed verification.", bad_tensors,
                        report.tensors.size());
-  if (!report.file_problems.empty()) return "The file is wrong; the tensors alone are not.";
+  if (!report.file_problems.empty()) return "The file is wrong; the tensors by themselves are not.";
   if (exit_of(report) == Exit::unhealthy)
     return fmt::format("{} of {} tested tiers and devices give wrong results or errors.", failed,
                        passed + failed);

@@ -17,7 +17,7 @@ struct VmDoctorReport {
   std::vector<Finding> findings = {};
   std::vector<std::string> unseen = {};
   std::optional<std::string> bus_unread = {};     // why: nothing is known of the devices then
-  std::optional<vm::ConsoleReport> console = {};  // its findings stand in `findings`
+  std::optional<vm::ConsoleReport> console = {};  // its findings are in `findings`
 };
 
 Json to_json(const VmDoctorReport& report, const Envelope& envelope);  // schema/vm-doctor

@@ -24,7 +24,7 @@ std::string all_of(const Plan& plan) {
   return text;
 }
 
-// A plan that nobody is named for is for any virtual machine.
+// A plan without a name is for any virtual machine.
 std::string whom(const Plan& plan) { return plan.name.empty() ? "a virtual machine" : plan.name; }
 
 void show_plan(const Plan& plan, TerminalText& out) {

@@ -18,7 +18,7 @@ struct VmOperation {
 
 Json to_json(const VmOperation& operation, const Envelope& envelope);  // schema/vm-operation
 std::string render_terminal(const VmOperation& operation, const TerminalStyle& style);
-// The plan alone: what `attach` shows before it begins.
+// Only the plan: what `attach` shows before it begins.
 std::string render_plan(const vm::Plan& plan, const TerminalStyle& style);
 std::string conclusion(const VmOperation& operation);
 VmTally tally(const VmOperation& operation);

@@ -21,7 +21,7 @@ namespace gpuready::vm {
 namespace {
 
 constexpr std::size_t kMostEvidence = 4;
-// An init says less than a hundred, and a GPU has few kinds of events: more is no guest's own.
+// An init says less than a hundred, and a GPU has few kinds of events: more is not a guest's own.
 constexpr std::size_t kMostSteps = 10'000, kMostXidCauses = 64;
 // Smaller windows are not what firmware has no room for.
 constexpr std::uint64_t kLargeBar = 64u << 20;
@@ -45,7 +45,7 @@ bool is_boot(std::string_view before, std::string_view line, std::string_view af
   return contains(after, "Command line: ") || contains(before, "Booting Linux on physical CPU");
 }
 
-// What `set -x` of a shell prints is no message of a program.
+// What `set -x` of a shell prints is not a message of a program.
 bool is_trace(std::string_view line) {
   return line.starts_with("+") && line.find_first_not_of('+') == line.find(' ');
 }

@@ -1,6 +1,6 @@
-// What the console of a guest tells of its GPU: lines of our own init, of hypeman's, of a plain
-// Linux, of NVIDIA's driver, of programs, and of the hypervisor itself where its messages go the
-// same way.
+// What the console of a guest reports about its GPU: lines of our own init, of hypeman's, of a
+// plain Linux, of NVIDIA's driver, of programs, and of the hypervisor itself where its messages go
+// the same way.
 #pragma once
 
 #include <optional>

@@ -85,9 +85,8 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "The host's IOMMU cannot map an address of the guest",
-       "The guest's memory or a window of its devices lies where the IOMMU does not reach: above "
-       "the "
-       "width of its addresses, or in a range that the host reserves.",
+       "The guest's memory or a window of its devices is outside the IOMMU's range: above its "
+       "address width, or in a range that the host reserves.",
        "Give the guest fewer physical address bits (QEMU: -cpu host,host-phys-bits-limit=39) or a "
        "smaller 64-bit window.",
        "",
@@ -99,7 +98,7 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "The host has not enough free huge pages",
-       "The guest's memory was to lie in huge pages, and fewer are free.",
+       "The guest's memory needs huge pages, and too few are free.",
        "Reserve them: `gpuready vm attach --hugepages GIB` does it on the GPU's NUMA node.",
        "echo 1024 > /proc/sys/vm/nr_hugepages",
        {"nsufficient free host memory pages available to allocate guest RAM",
@@ -111,8 +110,8 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "The host's boot frame buffer holds the GPU's memory",
-       "VFIO cannot reserve a memory window of the GPU, because the frame buffer of the firmware "
-       "lies in it.",
+       "VFIO cannot reserve a memory window of the GPU, because it contains the firmware's frame "
+       "buffer.",
        "Choose another primary display in the firmware's setup, or boot with "
        "initcall_blacklist=sysfb_init (before "
        "Linux 5.15: video=efifb:off), which takes the picture from the host's display.",
@@ -164,7 +163,7 @@ std::vector<ConsoleCause> make_table() {
        "The archive is damaged, its compression is unknown to this kernel, or the guest's memory "
        "is "
        "too small for it.",
-       "Give the guest more memory (three times the initrd at least), or write the initrd anew "
+       "Give the guest more memory (at least three times the initrd), or write the initrd again "
        "without --compress.",
        "",
        {"Initramfs unpacking failed", "rootfs image is not initramfs"},
@@ -184,7 +183,7 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "The guest's root filesystem cannot be mounted",
-       "The disk is not there, or its driver or filesystem is no part of the kernel or the initrd.",
+       "The disk is missing, or its driver or filesystem is not part of the kernel or the initrd.",
        "Compare root= with the disks, and put the modules into the initrd (`vm drivers collect "
        "--module virtio_blk`).",
        "",
@@ -213,7 +212,7 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "The guest's init found no configuration",
-       "The disk with the configuration is not there, so the init does not know of a GPU.",
+       "The disk with the configuration is missing, so the init does not know about a GPU.",
        "Attach the configuration's disk.",
        "",
        {"overlay-init: ERROR - config.sh not found", "[ERROR] [config]*failed to read config"}},
@@ -236,7 +235,7 @@ std::vector<ConsoleCause> make_table() {
        false,
        "No NVIDIA GPU is on the guest's bus",
        "The driver was loaded and found no GPU that it drives.",
-       "See that it is attached (`gpuready vm status`) and that the hypervisor was told of it "
+       "Check that it is attached (`gpuready vm status`) and that the hypervisor got its arguments "
        "(`gpuready vm args`).",
        "gpuready vm status",
        {"NVRM: No NVIDIA GPU found", "NVRM: No NVIDIA graphics adapter found",
@@ -261,7 +260,7 @@ std::vector<ConsoleCause> make_table() {
        "A module of NVIDIA's driver is not in the guest",
        "There is no such module for the kernel that runs.",
        "Make a bundle for this kernel (`vm drivers collect --kernel RELEASE`) and write the initrd "
-       "anew.",
+       "again.",
        "",
        {"Module nvidia* not found in directory", "nvidia*.ko not found",
         "NVIDIA modules not found in", "/lib/modules not found, skipping NVIDIA",
@@ -298,8 +297,7 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "A module that NVIDIA's needs is not loaded",
-       "It uses functions of another module (drm and its like), which is not there or of another "
-       "version.",
+       "It uses functions of another module (such as drm), which is missing or of another version.",
        "Collect the bundle from a folder that has these modules, too; `vm drivers show` lists what "
        "each needs.",
        "",
@@ -359,8 +357,7 @@ std::vector<ConsoleCause> make_table() {
        "A module beside the driver was not loaded",
        "nvidia_peermem and its like serve network adapters and file systems; the GPU is ready "
        "without them.",
-       "Where it is wanted, load first what it needs (nvidia_peermem: ib_core); else take it out "
-       "of "
+       "If you need it, first load its dependencies (nvidia_peermem: ib_core); else remove it from "
        "modules-load.d.",
        "",
        {}},
@@ -371,7 +368,7 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "The GPU's firmware is not in the guest",
-       "The driver loads nvidia/VERSION/gsp_*.bin from /lib/firmware, and it is not there.",
+       "The driver loads nvidia/VERSION/gsp_*.bin from /lib/firmware, and the file is missing.",
        "Write the initrd from a bundle that has the firmware of the modules' version.",
        "",
        {"nvidia*Direct firmware load for nvidia/*failed", "nvidia*ailed to load firmware*gsp",
@@ -479,7 +476,7 @@ std::vector<ConsoleCause> make_table() {
        error,
        false,
        "A program found CUDA's stub library",
-       "The stub serves linking alone; the loader must find the driver's libcuda.so.1.",
+       "The stub is only for linking; the loader must find the driver's libcuda.so.1.",
        "Take the stubs folder out of LD_LIBRARY_PATH.",
        "",
        {"CUDA driver is a stub library", "CUDA_ERROR_STUB_LIBRARY"}},
@@ -578,7 +575,7 @@ std::vector<ConsoleCause> make_table() {
        warning,
        false,
        "CUDA's compiler is not in the image",
-       "nvcc is in CUDA's development images alone.",
+       "nvcc is only in CUDA's development images.",
        "Use an image whose tag says devel, or bring the program compiled.",
        "",
        {"nvcc: command not found", "nvcc: not found", "\"nvcc\": executable file not found"}},
@@ -679,7 +676,7 @@ std::vector<ConsoleCause> make_table() {
        boot,
        warning,
        false,
-       "The guest was not told that it has a GPU",
+       "The guest's configuration does not name a GPU",
        "Its init loads the driver only when HAS_GPU=1 is on the kernel's command line or the "
        "configuration disk.",
        "Start it with HAS_GPU=1.",
@@ -700,7 +697,7 @@ std::vector<ConsoleCause> make_table() {
        false,
        "A step of the guest's init failed",
        "Its line says why.",
-       "Mend what the line names.",
+       "Fix the problem named in the log line.",
        "",
        {}},
       {"xid", start, error, false, "NVIDIA's driver reported an Xid", "", "", "", {}},

@@ -29,7 +29,7 @@ struct ConsoleCause {
   // earlier one.
   bool consequence;
   std::string_view title, explanation, cure, command;
-  // '*' stands for anything; the parts between stand in the line in this order.
+  // '*' stands for anything; the parts between are in the line in this order.
   std::vector<std::string_view> lines;
   Proof refuted_by = Proof::check_later;
 };

@@ -94,7 +94,7 @@ HostMatches iommu_off(const HostView& view) {
   const auto& host = view.state.inventory.host;
   if (host.iommu_groups) return {};
   HostMatch match;
-  match.evidence = {doctor::evidence("/sys/kernel/iommu_groups", "empty or not there"),
+  match.evidence = {doctor::evidence("/sys/kernel/iommu_groups", "empty or missing"),
                     doctor::evidence("/proc/cmdline", command_line(view))};
   match.cure = iommu_cure(host);
   return {match};
@@ -286,7 +286,7 @@ HostMatches no_reset(const HostView& view) {
   return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
     const auto& function = device.function;
     if (!function.reset_methods.empty() || !has_memory(function)) return std::nullopt;
-    return sysfs(function, "reset_method", "empty or not there");
+    return sysfs(function, "reset_method", "empty or missing");
   });
 }
 
@@ -419,25 +419,26 @@ constexpr HostRow kHostRows[] = {
      "End the virtual machine and give the device back.", "gpuready vm recover",
      attached_and_not_bound},
     {"operation-not-ended", Severity::error, "An operation on devices did not end",
-     "The journal names it; until it is ended nobody may have its devices.", "Bring it to its end.",
-     "gpuready vm recover", not_ended},
+     "The journal names it; until it has ended its devices cannot be attached.",
+     "Bring it to its end.", "gpuready vm recover", not_ended},
     {"other-pass-through", Severity::error,
      "A pass-through driver that is not VFIO's holds the device",
-     "Hypervisors of Linux take devices from VFIO alone.",
+     "Linux hypervisors take devices only from VFIO.",
      "Take it out of the kernel's command line or modprobe.d (pci-stub.ids=), and restart.", "",
      other_pass_through},
     {"iommu-group-shared", Severity::warning,
      "The device shares its IOMMU group with devices of other slots",
-     "All of a group go to one virtual machine: the hardware does not keep them apart (PCIe ACS).",
+     "All devices of a group go to one virtual machine: the hardware does not isolate them (PCIe "
+     "ACS).",
      "Move the card to a slot that the processor serves itself, or give all of the group away; `vm "
      "attach` moves them "
      "together.",
      "", shared_groups},
     {"acs-override", Severity::warning, "Groups were split by the ACS override",
-     "The groups are smaller than what the hardware keeps apart: a guest may reach its neighbours' "
+     "The groups are smaller than what the hardware isolates: a guest may reach its neighbours' "
      "memory.",
      "Remove pcie_acs_override from the kernel's command line.", "", acs_override},
-    {"unsafe-interrupts", Severity::warning, "VFIO was told to allow unsafe interrupts",
+    {"unsafe-interrupts", Severity::warning, "VFIO is configured to allow unsafe interrupts",
      "A guest can send interrupts to any processor of the host.",
      "Remove allow_unsafe_interrupts from modprobe.d and switch interrupt remapping on.", "",
      unsafe_interrupts},
@@ -455,8 +456,8 @@ constexpr HostRow kHostRows[] = {
      "fault.",
      "Look at what its driver says at the same time.", "", iommu_faults},
     {"override-waits", Severity::warning, "Another driver gets the device at the next probe",
-     "driver_override names a driver that has it not.", "Clear it, if nobody meant it.", "",
-     override_waits},
+     "driver_override names a driver that has it not.", "Clear it, unless it was set on purpose.",
+     "", override_waits},
     {"bound-by-others", Severity::info, "VFIO has the device, and gpuready did not attach it",
      "It was bound by hand, at boot or by libvirt; the driver that it had is not known.",
      "Let one program do both, attach and give back.", "", bound_by_others},

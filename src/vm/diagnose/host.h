@@ -27,7 +27,7 @@ struct HostView {
   HostSettings settings;
 };
 
-// Errors first. A device that is merely used by somebody is no finding: `vm list` says so.
+// Errors first. A device that is merely used by somebody is not a finding: `vm list` says so.
 std::vector<Finding> diagnose_host(const HostView& view);
 
 // The ids that diagnose_host() may give.

@@ -14,7 +14,7 @@ struct HypemanRow {
   StepState state;
   std::string_view kind, subject;  // an empty subject: the module that the line names
 };
-// "NVIDIA modules loaded" is no proof: both inits say so after a load that failed, too.
+// "NVIDIA modules loaded" is not a proof: both inits say so after a load that failed, too.
 constexpr HypemanRow kHypemanRows[] = {
     {"loading NVIDIA kernel modules", StepState::ok, "config", "HAS_GPU"},
     {".ko load failed", StepState::failed, "module", ""},

@@ -31,7 +31,7 @@ struct SigningKey {
 
 struct BuildRequest {
   std::string folder;          // the source, which is written to
-  std::string source;          // what people are told of it
+  std::string source;          // what messages call it
   std::string driver_version;  // that it must be of
   KernelHeaders headers;
   unsigned jobs = 1;  // compilers at once

@@ -74,7 +74,7 @@ struct DriverBundle {
   std::vector<std::uint16_t> supported_gpus = {};
 };
 
-Json to_json(const DriverBundle& bundle);  // schema/driver-bundle
+Json to_json(const DriverBundle& bundle);  // schema/vm-drivers
 Result<DriverBundle> bundle_from_json(const Json& doc, std::string_view name);
 
 // Reads FOLDER/bundle.json; a path that leads out of the bundle is an error.

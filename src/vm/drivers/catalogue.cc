@@ -197,7 +197,7 @@ Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
     return fail(
         ErrorKind::bad_input,
         fmt::format("\"{}\" is not a driver version such as 580.65.06", printable(driver_version)));
-  // Branches are told by major and minor number: 12.9.1 is of 12.9.
+  // Branches are reported by major and minor number: 12.9.1 is of 12.9.
   const Version release{{cuda->parts[0], cuda->parts[1]}};
   CudaCompatibility out;
   out.image_cuda = image_cuda;

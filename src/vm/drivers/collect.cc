@@ -231,7 +231,7 @@ class Collector {
     build_release_ = headers.kernel_release;
     if (headers.signed_modules_only && options_.sign_key.empty())
       bundle_.warnings.push_back(
-          fmt::format("{} loads signed modules alone (CONFIG_MODULE_SIG_FORCE), and these are not "
+          fmt::format("{} loads only signed modules (CONFIG_MODULE_SIG_FORCE), and these are not "
                       "signed: build them with --sign-key and --sign-certificate",
                       headers.kernel_release));
     return {};
@@ -340,7 +340,7 @@ class Collector {
     return {};
   }
 
-  // Whether this file is the first of its path. Another one with other bytes is told.
+  // Whether this file is the first of its path. Another one with other bytes is reported.
   bool claim(const DriverFile& file) {
     const auto [first, added] = claimed_.try_emplace(file.path, file.sha256, file.source);
     if (!added && first->second.first != file.sha256)
@@ -457,8 +457,7 @@ class Collector {
     for (const auto& name : manifest_ ? manifest_->files : std::vector<std::string>())
       if (known_file(base_name(name), bundle_.driver_version) &&
           !has([&](const DriverFile& f) { return base_name(f.path) == base_name(name); }))
-        warnings.push_back(
-            fmt::format("{} stands in the installer's list and was not found", name));
+        warnings.push_back(fmt::format("{} is in the installer's list and was not found", name));
   }
 
   const CollectOptions& options_;

@@ -31,8 +31,8 @@ Result<std::string> parse_sha256(std::string_view text) {
   auto digits = to_lower(after_prefix(trimmed, "sha256:").value_or(trimmed));
   if (!is_sha256(digits))
     return fail(ErrorKind::bad_input,
-                fmt::format("\"{}\" is not a SHA-256: 64 hexadecimal digits are wanted, as the "
-                            "file's maker publishes them",
+                fmt::format("\"{}\" is not a SHA-256: expected 64 hexadecimal digits, as the "
+                            "file's publisher states them",
                             printable(text.substr(0, 100))));
   return digits;
 }

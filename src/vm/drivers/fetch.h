@@ -25,7 +25,7 @@ struct FetchedDriver {
   std::string sha256;
   bool was_there = false;  // with these bytes: nothing was fetched
   std::vector<Licence> licences;
-  std::string problem;  // why it is no archive that a bundle can be made of; empty: it is one
+  std::string problem;  // why it is not an archive that a bundle can be made of; empty: it is one
 };
 
 // Hands all bytes to `sink`, in order, and ends with its error.

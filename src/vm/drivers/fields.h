@@ -24,7 +24,7 @@ template <class Visitor>
 constexpr void visit_fields(Visitor& visit, Of<DriverFile>) {
   using T = DriverFile;
   visit.about("file", "One file of the driver.");
-  FIELD(path, "Where it stands in the bundle.", {.always = true});
+  FIELD(path, "Its path in the bundle.", {.always = true});
   FIELD(kind, "What it is.");
   FIELD(size_bytes, "Its size.");
   FIELD(sha256, "Its SHA-256.", {.always = true});

@@ -15,7 +15,7 @@ namespace gpuready::vm {
 
 struct FoundFile {
   std::string path;    // where its bytes are
-  std::string source;  // what people are told of that
+  std::string source;  // what messages call that
 };
 
 // Regular files of a driver by name below `root`. `whole_system`: in the folders where systems have

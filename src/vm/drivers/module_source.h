@@ -21,7 +21,7 @@ std::string version_of_source(Host& host, const std::string& folder);
 
 struct ModuleSource {
   std::string staged;  // the copy, relative to the staging folder
-  std::string source;  // what people are told of it
+  std::string source;  // what messages call it
 };
 // Looks for the source of `driver_version` in folders (themselves, kernel-open/, usr/src/) and in
 // archives, in those of Debian's packages too, and copies it to `into` in the staging folder. Links

@@ -68,7 +68,7 @@ Result<std::optional<std::string>> current_bundle(Host& host, const std::string&
   if (target->find('/') != target->npos || !is_safe_relative(*target) ||
       !host.exists(list_of(folder + "/" + *target)))
     return fail(ErrorKind::bad_input,
-                fmt::format("{} leads to \"{}\", which is no bundle of this folder; remove it",
+                fmt::format("{} points to \"{}\", which is not a bundle of this folder; remove it",
                             link, printable(*target)));
   return std::optional(*target);
 }
@@ -84,7 +84,7 @@ Result<BundleList> list_bundles(Host& host, const std::string& folder) {
       found.bundles.push_back({path, std::move(*bundle), name == current});
     else
       found.problems.push_back(printable(bundle.error().message) +
-                               "; collect it anew, or remove it");
+                               "; collect it again, or remove it");
   }
   return found;
 }

@@ -35,8 +35,8 @@ struct BundleList {
 // The bundles among the folders in `folder`, by name; folders of other kinds are passed over.
 Result<BundleList> list_bundles(Host& host, const std::string& folder);
 
-// The name to which FOLDER/current leads; nothing where there is none, an error where it is no link
-// to a bundle of the folder.
+// The name to which FOLDER/current leads; nothing where there is none, an error where it is not a
+// link to a bundle of the folder.
 Result<std::optional<std::string>> current_bundle(Host& host, const std::string& folder);
 
 }  // namespace gpuready::vm

@@ -16,7 +16,7 @@ namespace gpuready::vm {
 
 class StagingFolder {
  public:
-  // In the folder that it will stand in, under the name .gpuready-PID-N.tmp; a process that is
+  // In the folder that it will be in, under the name .gpuready-PID-N.tmp; a process that is
   // killed leaves it behind.
   static Result<StagingFolder> create(const std::string& parent, Storage& storage);
   StagingFolder(StagingFolder&&) = default;

@@ -134,7 +134,7 @@ bool mount_root(const GuestConfig& config, Steps& steps) {
 Result<DriverBundle> read_bundle(const std::string& folder) {
   const auto path = folder + "/" + std::string(kBundleFile);
   const auto text = slurp(path);
-  if (text.empty()) return fail(ErrorKind::not_found, path + " is not there");
+  if (text.empty()) return fail(ErrorKind::not_found, path + " is missing");
   return bundle_from_text(text, path);
 }
 

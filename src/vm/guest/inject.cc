@@ -60,10 +60,11 @@ class Injector {
     const auto host = make_live_host();
     for (const auto* file : select_files(bundle_, options_.capabilities))
       if (leads_out_of_bundle(*host, folder_, file->path))
-        return fail(ErrorKind::bad_input,
-                    fmt::format("{}/{} leads out of the bundle: nothing was changed; collect the "
-                                "bundle anew",
-                                folder_, file->path));
+        return fail(
+            ErrorKind::bad_input,
+            fmt::format(
+                "{}/{} leads out of the bundle: nothing was changed; collect the bundle again",
+                folder_, file->path));
     return {};
   }
 

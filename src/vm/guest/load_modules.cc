@@ -48,7 +48,7 @@ std::string module_failure(int error_number) {
       return "the kernel wants a signature that it knows; sign the module or boot without Secure "
              "Boot";
     case ENOENT:
-      return "it needs a symbol or a file that is not there; the kernel's lines before this name "
+      return "it needs a symbol or a file that is missing; the kernel's lines before this one name "
              "it";
     case ENODEV:
       return "no GPU that it drives; was one passed through, and is the driver for it?";

@@ -28,7 +28,7 @@ struct NodeFacts {
 std::map<std::string, std::uint32_t, std::less<>> character_devices(std::string_view proc_devices);
 
 // Every GPU, nvidiactl, nvidia-modeset, nvidia-uvm and -uvm-tools, nvidia-caps, as far as their
-// drivers are there. Empty when the driver asks that nobody makes nodes (ModifyDeviceFiles: 0).
+// drivers are there. Empty when the driver asks that no one makes nodes (ModifyDeviceFiles: 0).
 std::vector<NodePlan> plan_nodes(const NodeFacts& facts);
 
 }  // namespace gpuready::vm

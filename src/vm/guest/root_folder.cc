@@ -259,7 +259,7 @@ Result<void> RootFolder::bind(const std::string& from, const std::string& path,
   if (::mount(from.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
     return failed("cannot mount " + from + " at " + path_ + path);
   if (!read_only) return {};
-  // The descriptor is of what lies below the mount, so the place is opened anew.
+  // The descriptor is of what lies below the mount, so the place is opened again.
   const auto mounted = TRY(open_at(path, O_PATH | O_DIRECTORY));
   const auto again = fmt::format("/proc/self/fd/{}", mounted.get());
   if (::mount(nullptr, again.c_str(), nullptr,

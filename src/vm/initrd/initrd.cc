@@ -33,7 +33,7 @@ std::string_view view(std::span<const std::uint8_t> bytes) {
 }
 
 // What one write(2) takes. Writes of 8 MiB took up to ten times as long on Linux 6.18
-// (docs/performance.md).
+// (docs/performance-history.md).
 constexpr std::size_t kPieceBytes = 256 * KiB;
 
 struct Content {
@@ -198,7 +198,7 @@ class Builder {
       }
       if (leads_out_of_bundle(host_, options_.bundle, file->path))
         return fail(ErrorKind::bad_input,
-                    fmt::format("{}/{} leads out of the bundle; collect the bundle anew",
+                    fmt::format("{}/{} leads out of the bundle; collect the bundle again",
                                 options_.bundle, file->path));
       const bool runs = file->kind == DriverFileKind::program;
       TRY(add_file(place, options_.bundle + "/" + file->path, runs ? 0755 : 0644, file));
@@ -256,7 +256,7 @@ class Builder {
                            "ELF") &&
         !start.starts_with("#!"))
       return fail(ErrorKind::bad_input,
-                  printable(from) + " is no program: neither an ELF file nor a script (#!)");
+                  printable(from) + " is not a program: neither an ELF file nor a script (#!)");
     return add_file(name, from, 0755, nullptr);
   }
 
@@ -281,7 +281,7 @@ class Builder {
     return out;
   }
 
-  // Sizes too, so that one that was cut short is written anew.
+  // Sizes too, so that one that was cut short is written again.
   bool is_unchanged(const std::string& path, const std::string& digest, Storage& storage) {
     const auto status = storage.status(path);
     const auto file = MappedFile::open(path);

@@ -15,7 +15,7 @@ enum Field { inode, mode, uid, gid, links, time, size, major, minor, node_major,
 
 Result<std::string> newc_header(const NewcEntry& entry, std::uint32_t number) {
   if (entry.size_bytes > UINT32_MAX)
-    return fail(ErrorKind::too_large, entry.name + ": an initrd holds files below 4 GiB alone");
+    return fail(ErrorKind::too_large, entry.name + ": an initrd holds only files below 4 GiB");
   const bool folder = (entry.mode & kNewcTypeMask) == kNewcFolder;
   std::string out = fmt::format(
       "{}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}", kMagic,
@@ -42,7 +42,7 @@ Result<NewcArchive> read_newc(std::span<const std::uint8_t> bytes, std::string_v
     for (std::size_t i = 0; i < 13; ++i) {
       const auto digits = text.substr(at + kMagic.size() + i * kFieldBytes, kFieldBytes);
       const auto value = parse_uint(digits, 16);
-      if (!value || trim(digits).size() != kFieldBytes) return bad("a header that is no number");
+      if (!value || trim(digits).size() != kFieldBytes) return bad("a header that is not a number");
       fields[i] = *value;
     }
     const auto name_bytes = fields[name], content_bytes = fields[size];

@@ -212,8 +212,7 @@ TEST_F(BenchHistoryFiles, ADamagedIndexIsToldWithItsCure) {
     std::ofstream(folder_ + "/history.sqlite", std::ios::binary) << damage;
     const auto read = history();
     ASSERT_FALSE(read);
-    EXPECT_TRUE(contains(read.error().message, "Delete it: it is made anew"))
-        << read.error().message;
+    EXPECT_TRUE(contains(read.error().message, "Delete it: it is rebuilt")) << read.error().message;
   }
   EXPECT_FALSE(history());
 }
@@ -234,7 +233,7 @@ TEST_F(BenchHistoryFiles, TheIndexIsWrittenWholeOrNotAtAll) {
     if (read->notes.empty()) {
       EXPECT_EQ(again->added, 0u);
     } else {
-      EXPECT_TRUE(contains(read->notes[0], "is not kept")) << read->notes[0];
+      EXPECT_TRUE(contains(read->notes[0], "is not stored")) << read->notes[0];
     }
     EXPECT_EQ(again->runs, 1u);
     if (storage.calls() < at) break;

@@ -203,7 +203,7 @@ TEST(BenchImport, GoogleBenchmarkSaysWhyThereIsNoFigure) {
   EXPECT_EQ(run.stacks[0].reason, "no GPU");
   EXPECT_EQ(run.stacks[1].status, StackStatus::error);
   EXPECT_EQ(run.stacks[1].reason, "its time_unit is \"fortnights\"; ns, us, ms and s are known");
-  EXPECT_EQ(run.stacks[2].reason, "its time is no number greater than 0");
+  EXPECT_EQ(run.stacks[2].reason, "its time is not a positive number");
 }
 
 TEST(BenchImport, IdsFollowFromTheContent) {
@@ -220,7 +220,7 @@ TEST(BenchImport, OtherFilesAreRefused) {
         R"({"schema": "other"})", R"([{"samples_ns": []}])"})
     EXPECT_FALSE(import_run(text, "f")) << text;
   EXPECT_EQ(import_run("{}", "f").error().message,
-            "f is no document of gpuready, google/benchmark, nvbench or llama-bench");
+            "f is not a document of gpuready, google/benchmark, nvbench or llama-bench");
 }
 
 TEST(BenchImport, NonNumbersInTextStay) {

@@ -54,7 +54,7 @@ TEST_F(BenchResults, RunsAreFoundByTagIdFileAndFolder) {
   EXPECT_EQ(found(folder_ + "/r1__a.json"), "r1 ");
   EXPECT_EQ(found(folder_), "r1 r2 r3 ");
   EXPECT_EQ(found("c"),
-            "c is no file, and no tag or id of a run in " + folder_ + "; tags there: a, b");
+            "c is neither a file nor the tag or id of a run in " + folder_ + "; tags there: a, b");
   EXPECT_EQ(found("a,r1"), "a,r1 names the run r1 twice");
 }
 
@@ -68,7 +68,7 @@ TEST_F(BenchResults, ATagIsNotHiddenByWhatIsCalledLikeIt) {
   std::filesystem::current_path(folder_ + "/here");
   EXPECT_EQ(found("a"), "r1 ");
   EXPECT_EQ(found("runs"), "r1 ");  // no tag is called so
-  EXPECT_TRUE(contains(found("./a"), "no run stands in the folder"));
+  EXPECT_TRUE(contains(found("./a"), "contains no run"));
   const auto host = make_live_host();
   EXPECT_EQ(runs_of_tag(*host, folder_, "a")->size(), 1u);
   EXPECT_TRUE(runs_of_tag(*host, folder_, "runs")->empty());
@@ -90,9 +90,9 @@ TEST_F(BenchResults, OtherDocumentsAreRefused) {
     return found("x");
   };
   EXPECT_TRUE(contains(refused("{"), "x__x.json"));
-  EXPECT_TRUE(contains(refused("{}"), "is no document of gpuready, google/benchmark"));
+  EXPECT_TRUE(contains(refused("{}"), "is not a document of gpuready, google/benchmark"));
   EXPECT_TRUE(
-      contains(refused(R"({"schema":"gpuready.report"})"), "is no document of a benchmark run"));
+      contains(refused(R"({"schema":"gpuready.report"})"), "is not a document of a benchmark run"));
   EXPECT_TRUE(contains(refused(R"({"schema":"gpuready.bench-run","schema_version":2})"),
                        "another version"));
   EXPECT_TRUE(contains(refused(R"({"schema":"gpuready.bench-run","schema_version":1})"),

@@ -54,7 +54,7 @@ std::string refusal(const std::function<void(RunRecord&)>& spoil) {
 TEST(BenchRun, NonsenseIsRefusedByName) {
   EXPECT_EQ(refusal([](RunRecord&) {}), "");
   EXPECT_EQ(refusal([](RunRecord& run) { run.stacks.push_back(run.stacks[0]); }),
-            "r.json: the stack gpuready stands in it twice");
+            "r.json: it contains the stack gpuready twice");
   EXPECT_EQ(refusal([](RunRecord& run) { run.stacks[0].repeats[0].samples_ns[1] = 0; }),
             "r.json: repeat 0 of gpuready has a sample that is not greater than 0");
   EXPECT_EQ(refusal([](RunRecord& run) { run.stacks[0].repeats[0].throttled = {2}; }),

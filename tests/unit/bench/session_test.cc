@@ -88,7 +88,7 @@ std::vector<Hostile> hostile_adapters() {
       {"says_nothing", "true", error, "wrote no answer"},
       {"says_garbage", "echo hello; head -c 1000 /dev/urandom", error, ""},
       {"says_half", "echo '{\"status\": \"ok\", \"latency_ms\": {'", error, ""},
-      {"says_a_list", "echo '[1, 2]'", error, "no JSON object"},
+      {"says_a_list", "echo '[1, 2]'", error, "not a JSON object"},
       {"says_nan",
        "echo '{\"status\":\"ok\",\"latency_ms\":{\"mean\":NaN,\"p50\":NaN,\"p95\":NaN,\"min\":NaN,"
        "\"max\":NaN}}'",

@@ -307,7 +307,7 @@ TEST_F(SharedHost, RootBelievesOnlyItsOwnState) {
       continue;
     }
     EXPECT_EQ(read.error().kind, ErrorKind::no_permission);
-    EXPECT_NE(read.error().message.find("if you trust all"), std::string::npos);
+    EXPECT_NE(read.error().message.find("if you trust everything"), std::string::npos);
   }
   EXPECT_EQ(host->read_own_file(at("own/none")).error().kind, ErrorKind::not_found);
   link("../secret/file", "own/state", 0);

@@ -132,10 +132,10 @@ TEST_F(Proof, OfAFailureOrOfLessThanAllIsRefused) {
   report = report_of("8.6");
   report.loads.clear();
   reports[0] = signed_report("laptop", report);
-  expect("laptop: it tells of no load of variant modern on GPU (8.6)");
+  expect("laptop: it reports no load of variant modern on GPU (8.6)");
   manifest.variants[0].probes = {{.file = "lib/x.so", .kernel = "probe", .arguments = {}}};
   reports[0] = signed_report("laptop", report_of("8.6"));
-  expect("laptop: it tells of no launch of probe on GPU (8.6)");
+  expect("laptop: it reports no launch of probe on GPU (8.6)");
   report = report_of("8.6");
   report.loads[0].kernels = {"probe"};
   reports[0] = signed_report("laptop", report);
@@ -143,7 +143,7 @@ TEST_F(Proof, OfAFailureOrOfLessThanAllIsRefused) {
   report = report_of("");
   report.loads.clear();
   reports[2] = signed_report("plain", report);
-  expect("plain: it tells of no load on the CPU");
+  expect("plain: it reports no load on the CPU");
   // Another variant than the release gives that machine proves nothing.
   report = report_of("8.6");
   report.variant = "cpu";

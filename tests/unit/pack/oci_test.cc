@@ -35,8 +35,8 @@ TEST(Oci, OtherManifestsAreRefused) {
   refused("manifest.json", "other.json", "it holds no manifest.json");
   refused("libs-1.0-cpu", "../../etc/x", "../../etc/x.tar.zst: a name does not begin");
   refused("libs-1.0-cpu.tar.zst", "manifest.json", "manifest.json is listed twice");
-  refused("sha256:111", "sha512:111", "its digest is no SHA-256");
-  refused("sha256:111", "sha256:11G", "its digest is no SHA-256");
+  refused("sha256:111", "sha512:111", "its digest is not a SHA-256");
+  refused("sha256:111", "sha256:11G", "its digest is not a SHA-256");
   refused("\"size\": 100", "\"size\": -1", "or its size is missing");
   refused("\"layers\"", "\"manifests\"", "an index of several images");
   EXPECT_FALSE(parse_oci_manifest("", "manifest"));

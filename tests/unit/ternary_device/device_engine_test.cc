@@ -178,7 +178,7 @@ TEST(DeviceEngine, the_breaker_leaves_a_failing_device_alone_and_tries_again_aft
   EXPECT_EQ(f.gpu->calls, 3);
   EXPECT_EQ(engine.stats().breaker, BreakerState::open);
   EXPECT_EQ(engine.stats().breaker_trips, 1u);
-  EXPECT_NE(engine.stats().last_fallback_reason->find("left alone"), std::string::npos);
+  EXPECT_NE(engine.stats().last_fallback_reason->find("not used after"), std::string::npos);
   EXPECT_FALSE(engine.is_gpu_active());
   EXPECT_EQ(engine.stats().device_type, "cpu");
   EXPECT_TRUE(f.right(engine, *weights));  // half open: fails once more

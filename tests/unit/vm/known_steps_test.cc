@@ -139,7 +139,7 @@ TEST_F(LiveJournal, AShellIsNeverStarted) {
   put(R"("sh","-c","id")");
   claims = read();
   ASSERT_TRUE(claims);
-  EXPECT_NE(claims->at(0).problem.find("none of those that gpuready takes: run sh -c id"),
+  EXPECT_NE(claims->at(0).problem.find("not one of gpuready's steps: run sh -c id"),
             std::string::npos)
       << claims->at(0).problem;
   EXPECT_EQ(state_of(claims->at(0)), ClaimState::unreadable);

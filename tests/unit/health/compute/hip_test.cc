@@ -21,7 +21,7 @@ TEST(HipComputeTest, RightArithmeticPassesAndClaimsNoUnits) {
 
 TEST(HipComputeTest, WhatIsNotTestedIsTold) {
   const std::string reason = test_fake("").reason;
-  for (const char* what : {"HIP does not tell which units", "fp64", "fp16", "special functions"})
+  for (const char* what : {"HIP does not report which units", "fp64", "fp16", "special functions"})
     EXPECT_NE(reason.find(what), std::string::npos) << reason;
 }
 

@@ -53,8 +53,8 @@ TEST(CanLoad, CudaCompatCrossesMajorsOnDataCentreGpusAlone) {
   EXPECT_EQ(driver_obstacle(*parse_target_gpu("9.0"), compat), "");
   EXPECT_EQ(driver_obstacle(*parse_target_gpu("7.5"), compat), "");  // T4 or RTX 20: not known
   EXPECT_EQ(driver_obstacle(*parse_target_gpu("5.0"), compat),
-            "libcuda is of CUDA 13.0 (cuda-compat) over driver 535.104.05: that starts on "
-            "data-centre GPUs alone");
+            "libcuda is of CUDA 13.0 (cuda-compat) over driver 535.104.05: that starts only "
+            "on data-centre GPUs");
   // Within a major version it starts everywhere; and its libcuda compiles and unpacks.
   const Driver minor{.version = parse_version("535.104.05"), .cuda = parse_version("12.8")};
   EXPECT_FALSE(minor.crosses_majors());
