@@ -8,12 +8,13 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 binary=$(realpath "${1:-build/release/src/gpuready}")
 results=$(mkdir -p "${2:-build/gpu-results}" && realpath "${2:-build/gpu-results}")
-rows=() failures=0
+rows=() failures=0 skips=0
 unset GPUREADY_FAKE BITNET_GPU_FAKE CUDA_VISIBLE_DEVICES
 
 row() {  # row NAME STATUS DETAIL
   rows+=("$(printf '%-34s %-7s %s' "$1" "$2" "$3")")
   [ "$2" != FAILED ] || failures=$((failures + 1))
+  [ "$2" != SKIPPED ] || skips=$((skips + 1))
 }
 # judge NAME COMMAND...: the row passes when the command exits 0; its last line of output is the detail.
 judge() {
@@ -24,6 +25,7 @@ judge() {
     sed "s/^/  | /" "$log" | tail -n 12
   fi
 }
+skipped() { row "$1" SKIPPED "$2"; }
 json() { python3 tests/gpu_checks.py "$@"; }
 
 "$binary" detect --full --json="$results/detect.json" >"$results/detect.txt"
@@ -43,6 +45,14 @@ judge "unknown use is never idle" json unknown_use "$binary"
 judge "named libraries prove nothing" json named_libraries "$binary"
 judge "refused code is never ready" json refused_code "$binary"
 judge "killed parent leaves nothing" json killed_parent "$binary"
+# Libraries that spoil what the driver does, built beside the binary: ninja shim_cuda shim_nvml.
+shim=$(realpath -m "${binary%/*}/../tests/shim")
+if [ -e "$shim/libcuda.so.1" ] && [ -e "$shim/libnvidia-ml.so.1" ]; then
+  judge "foreign faults: none is missed" python3 tests/shim/foreign_faults.py "$binary" "$shim" \
+    --faults "${GPUREADY_FOREIGN_FAULTS:-60}" --seconds 160 --json "$results/foreign_faults.json"
+else
+  skipped "foreign faults: none is missed" "the libraries are not built: $shim"
+fi
 judge "standard level: all tests" json standard "$binary" "$results" "$gpus"
 judge "selftest: every fault is found" json selftest "$binary" "$results" "${GPUREADY_TRIALS:-50}"
 judge "ternary: exact on every GPU" json ternary "$binary" "$results" "$gpus"
@@ -63,5 +73,5 @@ judge "clean checks, no false alarm" json no_false_alarm "$binary" "${GPUREADY_C
 judge "command times" json times "$binary" "$results" "$gpus"
 printf '\n%-34s %-7s %s\n' test result detail
 printf '%s\n' "${rows[@]}"
-printf '\n%d passed, %d failed\n' "$((${#rows[@]} - failures))" "$failures"
+printf '\n%d passed, %d failed, %d skipped\n' "$((${#rows[@]} - failures - skips))" "$failures" "$skips"
 [ "$failures" -eq 0 ]
