@@ -15,7 +15,8 @@ Json report(VerdictStatus status, std::uint64_t tested, int exit_code) {
   verdict.pci_address = kGpu.text();
   verdict.status = status;
   verdict.coverage = Coverage{.tested_bytes = tested, .total_bytes = 100, .reserved_bytes = {}};
-  return {{"exit_code", exit_code}, {"conclusion", "x"}, {"verdicts", {to_json(verdict)}}};
+  return {
+      {"exit_code", exit_code}, {"conclusion", "x"}, {"verdicts", Json::array({to_json(verdict)})}};
 }
 
 TEST(VmClean, OnlyAPassedTestOfNearlyAllMemoryIsClean) {
