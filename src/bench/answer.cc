@@ -278,7 +278,7 @@ Answer answer_of(const JobOutcome& outcome, const Request& request, const JobLim
   if (outcome.exit_code != 0 && answered) {
     set(none, StackStatus::error,
         fmt::format("it ended with code {} though it says {}{}", outcome.exit_code,
-                    to_string(answer.repeat.status), said));
+                    name_of(answer.repeat.status), said));
     return none;
   }
   if (answer.repeat.status == StackStatus::error)

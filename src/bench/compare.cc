@@ -188,7 +188,7 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool norm
     result.gain_percent = percent(mean_candidate - mean_base);
     return work;
   }
-  result.design = to_string(work.estimate->design);
+  result.design = name_of(work.estimate->design);
   if (is_drift_unknown(*work.estimate)) {
     result.reason = fmt::format(
         "{} and {} runs, one side after the other: with fewer than 3 runs on each side a gain "
@@ -199,7 +199,7 @@ Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool norm
   }
   result.gain_percent = percent(work.estimate->difference);
   result.p = work.estimate->p();
-  result.method = to_string(work.estimate->method);
+  result.method = name_of(work.estimate->method);
   std::vector<double> base_values;
   for (const auto& run : base.values) base_values.push_back(run.value);
   const bool paired = work.estimate->design == Design::paired;
@@ -252,7 +252,7 @@ void conclude(Work& work, double weight, const CompareOptions& options) {
 std::string listed(const std::vector<KpiComparison>& kpis, Outcome outcome) {
   std::vector<std::string> names;
   for (const auto& kpi : kpis)
-    if (kpi.outcome == outcome) names.emplace_back(to_string(kpi.kpi));
+    if (kpi.outcome == outcome) names.emplace_back(name_of(kpi.kpi));
   return join(names, ", ");
 }
 

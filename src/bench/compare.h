@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/named.h"
 #include "base/result.h"
 #include "bench/estimate.h"
 #include "bench/losses.h"
@@ -110,9 +111,9 @@ std::optional<double> value_of(const StackResult& stack, const Workload& workloa
 // Whether greater is better.
 constexpr bool more_is_better(Kpi kpi) { return kpi == Kpi::throughput; }
 
-std::string_view to_string(Kpi kpi);
-std::string_view to_string(Outcome outcome);
-
-Json to_json(const Comparison& comparison);
-
 }  // namespace gpuready::bench
+
+namespace gpuready {
+NAMES_OF(bench::Kpi, "p50", "p95", "throughput", "energy", "memory");
+NAMES_OF(bench::Outcome, "faster", "slower", "same", "inconclusive", "lost");
+}  // namespace gpuready

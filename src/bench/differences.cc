@@ -105,12 +105,13 @@ void add_leaves(Leaves& leaves, const Json& object, const std::string& path) {
 
 // Visits an object's fields: those that may differ, such as samples, are not even written.
 template <class T>
-struct LeafVisitor {
+struct LeafVisitor : FieldVisitor {
   const T& object;
   const std::string prefix;  // of paths: "", "stack."
   Leaves& leaves;
 
-  void about(std::string_view, std::string_view) {}
+  LeafVisitor(const T& from, std::string before, Leaves& to)
+      : object(from), prefix(std::move(before)), leaves(to) {}
   template <class Member>
   void operator()(const char* key, Member T::* member, std::string_view,
                   const FieldStyle& style = {}) {
@@ -123,14 +124,12 @@ struct LeafVisitor {
     one[path] = value::write(object.*member, style, 0);
     if (!value::says_nothing<Member>(one[path])) add_leaves(leaves, one, "");
   }
-  template <class Value>
-  void derived(const char*, Value, std::string_view, const FieldStyle& = {}) {}
 };
 
 template <class T>
 Leaves leaves_of(const T& object, const std::string& prefix) {
   Leaves leaves;
-  LeafVisitor<T> visitor{object, prefix, leaves};
+  LeafVisitor<T> visitor(object, prefix, leaves);
   visit_fields(visitor, Of<T>{});
   return leaves;
 }

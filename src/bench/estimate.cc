@@ -279,32 +279,4 @@ std::vector<double> adjusted_p(const std::vector<double>& p, const std::vector<d
   return adjusted;
 }
 
-std::string_view to_string(Design design) {
-  switch (design) {
-    case Design::paired:
-      return "paired";
-    case Design::mixed:
-      return "mixed";
-    case Design::in_blocks:
-      return "in_blocks";
-    case Design::regular:
-      return "regular";
-  }
-  return "unknown";
-}
-
-std::string_view to_string(Method method) {
-  switch (method) {
-    case Method::student_t:
-      return "student_t";
-    case Method::welch_t:
-      return "welch_t";
-    case Method::trend_adjusted_t:
-      return "trend_adjusted_t";
-    case Method::bootstrap_t:
-      return "bootstrap_t";
-  }
-  return "unknown";
-}
-
 }  // namespace gpuready::bench

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/named.h"
+
 namespace gpuready::bench {
 
 enum class Design {
@@ -23,8 +25,6 @@ enum class Method {
   trend_adjusted_t,  // of least squares beside a trend in time
   bootstrap_t
 };
-std::string_view to_string(Design design);
-std::string_view to_string(Method method);
 
 // One run's value, in logarithms, so that differences are ratios.
 struct RunValue {
@@ -72,3 +72,8 @@ std::optional<std::size_t> runs_for(const Estimate& estimate, double half_width,
 std::vector<double> adjusted_p(const std::vector<double>& p, const std::vector<double>& weights);
 
 }  // namespace gpuready::bench
+
+namespace gpuready {
+NAMES_OF(bench::Design, "paired", "mixed", "in_blocks", "regular");
+NAMES_OF(bench::Method, "student_t", "welch_t", "trend_adjusted_t", "bootstrap_t");
+}  // namespace gpuready

@@ -80,7 +80,7 @@ constexpr Column kColumns[] = {
     {"mode", [](const RepeatRow& r) { return field(r.stack.mode); }},
     {"repeat", [](const RepeatRow& r) { return fmt::format("{}", r.number); }},
     {"position", [](const RepeatRow& r) { return fmt::format("{}", r.repeat.position); }},
-    {"status", [](const RepeatRow& r) { return field(to_string(r.repeat.status)); }},
+    {"status", [](const RepeatRow& r) { return field(name_of(r.repeat.status)); }},
     {"reason", [](const RepeatRow& r) { return field(r.repeat.reason); }},
     {"samples", [](const RepeatRow& r) { return fmt::format("{}", r.repeat.samples_ns.size()); }},
     {"throttled_samples",

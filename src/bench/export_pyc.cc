@@ -40,7 +40,7 @@ Json adapter(const RunRecord& run, const StackResult& stack) {
   }
   if (stack.status != StackStatus::ok) {
     doc["status"] = "error";
-    doc["error"] = fmt::format("{}: {}", to_string(stack.status), stack.reason);
+    doc["error"] = fmt::format("{}: {}", name_of(stack.status), stack.reason);
     return doc;
   }
   doc["status"] = "ok";

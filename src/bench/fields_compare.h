@@ -2,33 +2,14 @@
 #pragma once
 
 #include "bench/compare.h"
-#include "value/field.h"
+#include "value/document.h"
 #include "value/names.h"
 
 namespace gpuready {
 
-template <>
-inline constexpr auto kNames<bench::Kpi> = std::to_array<Named<bench::Kpi>>({
-    {bench::Kpi::p50, "p50"},
-    {bench::Kpi::p95, "p95"},
-    {bench::Kpi::throughput, "throughput"},
-    {bench::Kpi::energy, "energy"},
-    {bench::Kpi::memory, "memory"},
-});
-template <>
-inline constexpr auto kNames<bench::Outcome> = std::to_array<Named<bench::Outcome>>({
-    {bench::Outcome::faster, "faster"},
-    {bench::Outcome::slower, "slower"},
-    {bench::Outcome::same, "same"},
-    {bench::Outcome::inconclusive, "inconclusive"},
-    {bench::Outcome::lost, "lost"},
-});
-
 namespace bench {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<KpiComparison>) {
-  using T = KpiComparison;
+FIELDS_OF(KpiComparison) {
   visit.about("bench_kpi", "One figure, base against candidate.");
   FIELD(kpi,
         "p50 and p95 of an iteration, in nanoseconds; throughput, in elements a second; energy of "
@@ -61,9 +42,7 @@ constexpr void visit_fields(Visitor& visit, Of<KpiComparison>) {
         "over the base's median.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Losses>) {
-  using T = Losses;
+FIELDS_OF(Losses) {
   visit.about("bench_losses", "What of a stack's runs does not count.");
   FIELD(runs, "Runs of the side.");
   FIELD(lost_runs, "Runs without any figure of the stack.");
@@ -76,9 +55,7 @@ constexpr void visit_fields(Visitor& visit, Of<Losses>) {
   FIELD(reasons, "What is lost and why, with its number.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<StackComparison>) {
-  using T = StackComparison;
+FIELDS_OF(StackComparison) {
   visit.about("bench_stack_comparison", "One stack of the base against one of the candidate.");
   FIELD(base_stack, "The stack of the base.");
   FIELD(candidate_stack, "The stack of the candidate.");
@@ -92,9 +69,7 @@ constexpr void visit_fields(Visitor& visit, Of<StackComparison>) {
   FIELD(kpis, "By KPI; absent where a side has no figure of the stack.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Difference>) {
-  using T = Difference;
+FIELDS_OF(Difference) {
   visit.about("bench_difference", "What differs between the runs and may change results.");
   FIELD(what,
         "gpu, driver, workload, dtype, device, protocol, cuda, kernel, os, cpu, tool, commit, "
@@ -106,20 +81,16 @@ constexpr void visit_fields(Visitor& visit, Of<Difference>) {
   FIELD(mixed, "Whether a side has several values.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<ComparedSide>) {
-  using T = ComparedSide;
+FIELDS_OF(ComparedSide) {
   visit.about("bench_side", "The runs of one side.");
   FIELD(name, "As it was named.");
   FIELD(runs, "Ids of its runs, in time.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Comparison>) {
-  using T = Comparison;
+FIELDS_OF(Comparison) {
   visit.about("bench_comparison", "Two sides of runs, compared.");
-  FIELD(base, "What it is compared with.", {.always = true});
-  FIELD(candidate, "What is compared.", {.always = true});
+  FIELD(base, "What it is compared with.", kAlways);
+  FIELD(candidate, "What is compared.", kAlways);
   FIELD(differences, "What differs between the runs.");
   FIELD(margin_percent, "Differences up to this are as good as none.");
   FIELD(error_percent, "The chance of any verdict faster or slower where nothing differs.");
@@ -128,4 +99,11 @@ constexpr void visit_fields(Visitor& visit, Of<Comparison>) {
 }
 
 }  // namespace bench
+DOCUMENT_OF(
+    bench::Comparison, "bench-compare", "Benchmark runs, compared",
+    "Is the candidate faster than the base? Verdicts with intervals. Units are in the names of "
+    "the keys.",
+    "0: no stack is slower; 1: one is; 2: the runs cannot be compared; 4: not decided.",
+    "comparison", "What was compared, and what was found.");
+
 }  // namespace gpuready

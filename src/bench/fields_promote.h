@@ -6,28 +6,26 @@
 
 namespace gpuready {
 
-template <>
-inline constexpr auto kNames<bench::Decision> = std::to_array<Named<bench::Decision>>({
-    {bench::Decision::promote, "promote"},
-    {bench::Decision::reject, "reject"},
-    {bench::Decision::need_more_runs, "need_more_runs"},
-});
-
 namespace bench {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Promotion>) {
-  using T = Promotion;
+FIELDS_OF(Promotion) {
   visit.about("bench_promotion", "Whether the candidate may replace the base.");
   FIELD(decision, "promote, reject or need_more_runs.");
-  FIELD(reasons, "Why.", {.always = true});
+  FIELD(reasons, "Why.", kAlways);
   FIELD(further_runs, "Further runs a side after which it may be decided.");
   FIELD(idea, "The one thing that the candidate was to change.");
   FIELD(least_gain_percent, "What the whole interval of a gain must be above.");
   FIELD(most_spread_percent, "Maximum standard deviation between runs.");
   FIELD(comparison, "The evidence; where an idea is named, each other difference is refused.",
-        {.always = true});
+        kAlways);
 }
 
 }  // namespace bench
+DOCUMENT_OF(
+    bench::Promotion, "bench-promote", "Whether a benchmarked change may be kept",
+    "May the candidate replace the base? Units are in the names of the keys.",
+    "0: promote; 1: reject; 2: the runs differ in more than what is to be judged; 4: more runs "
+    "are needed.",
+    "promotion", "The decision, its reasons and its evidence.");
+
 }  // namespace gpuready

@@ -2,39 +2,23 @@
 #pragma once
 
 #include "bench/run_record.h"
-#include "value/field.h"
+#include "value/document.h"
 #include "value/names.h"
 
 namespace gpuready {
 
-template <>
-inline constexpr auto kNames<bench::StackStatus> = std::to_array<Named<bench::StackStatus>>({
-    {bench::StackStatus::ok, "ok"},
-    {bench::StackStatus::unavailable, "unavailable"},
-    {bench::StackStatus::error, "error"},
-    {bench::StackStatus::different_work, "different_work"},
-    {bench::StackStatus::not_believable, "not_believable"},
-    {bench::StackStatus::no_valid_samples, "no_valid_samples"},
-});
-
 namespace bench {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<BenchedGpu>) {
-  using T = BenchedGpu;
+FIELDS_OF(BenchedGpu) {
   visit.about("bench_gpu", "A GPU that a benchmark ran on.");
   FIELD(name, "Model.");
   FIELD(uuid, "The driver's name of the GPU.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Environment>) {
-  using T = Environment;
+FIELDS_OF(Environment) {
   visit.about("bench_environment",
               "What results depend on and what stays the same from run to run.");
-  visit.derived(
-      "fingerprint", [](const T& it) { return it.fingerprint(); },
-      "One name for all of it but the variables.");
+  DERIVED(fingerprint, it.fingerprint(), "One name for all of it but the variables.");
   FIELD(gpus, "The GPUs that the workload ran on.");
   FIELD(driver_version, "Version of the GPU's driver.");
   FIELD(cuda_version, "The CUDA version that the driver supports.");
@@ -44,12 +28,9 @@ constexpr void visit_fields(Visitor& visit, Of<Environment>) {
   FIELD(variables, "Environment variables that stacks are given and that may change results.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Workload>) {
-  using T = Workload;
+FIELDS_OF(Workload) {
   visit.about("bench_workload", "What every stack computes, once an iteration.");
-  FIELD(name, "mlp, gemm, attention, copy, ternary, or another program's name of it.",
-        {.always = true});
+  FIELD(name, "mlp, gemm, attention, copy, ternary, or another program's name of it.", kAlways);
   FIELD(shape, "Sizes by name: batch and hidden; m, n and k.");
   FIELD(dtype, "fp32, tf32, bf16 or fp16.");
   FIELD(device, "cuda, cpu or vulkan.");
@@ -59,9 +40,7 @@ constexpr void visit_fields(Visitor& visit, Of<Workload>) {
   FIELD(bytes, "Bytes that one iteration must read and write, by definition.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Protocol>) {
-  using T = Protocol;
+FIELDS_OF(Protocol) {
   visit.about("bench_protocol", "How it was timed.");
   FIELD(iters, "Timed iterations of a repeat, as asked for.");
   FIELD(warmup, "Iterations before these, as asked for.");
@@ -72,17 +51,13 @@ constexpr void visit_fields(Visitor& visit, Of<Protocol>) {
   FIELD(clocks_locked, "Whether the GPU's clocks were locked.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Roofline>) {
-  using T = Roofline;
+FIELDS_OF(Roofline) {
   visit.about("bench_roofline", "What the machine reaches at most, measured in the same session.");
   FIELD(flops_per_s, "Floating-point operations in the workload's dtype.", {.unit = "1/s"});
   FIELD(bytes_per_s, "Bytes read and written.", {.unit = "B/s"});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Latency>) {
-  using T = Latency;
+FIELDS_OF(Latency) {
   visit.about("bench_latency", "Times of one iteration in the steady state.");
   FIELD(mean_ns, "Mean.");
   FIELD(p50_ns, "Half of the samples take less.");
@@ -91,9 +66,7 @@ constexpr void visit_fields(Visitor& visit, Of<Latency>) {
   FIELD(max_ns, "The greatest.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Conditions>) {
-  using T = Conditions;
+FIELDS_OF(Conditions) {
   visit.about("bench_conditions", "Means over a repeat, sampled beside it.");
   FIELD(sm_mhz, "Clock of the SMs.");
   FIELD(memory_mhz, "Clock of the memory.");
@@ -102,9 +75,7 @@ constexpr void visit_fields(Visitor& visit, Of<Conditions>) {
   FIELD(throttle_reasons, "Reasons of held-back clocks, each seen at least once.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Repeat>) {
-  using T = Repeat;
+FIELDS_OF(Repeat) {
   visit.about("bench_repeat", "One process of one stack.");
   FIELD(position, "Its place in the run's order over all stacks, from 0.");
   FIELD(status,
@@ -112,9 +83,8 @@ constexpr void visit_fields(Visitor& visit, Of<Repeat>) {
         "garbage; different_work: another graph, dtype, shape or output; not_believable: it "
         "states times that cannot be true; no_valid_samples: all were taken under throttling.");
   FIELD(reason, "Why it is not ok.");
-  visit.derived(
-      "latency", [](const T& it) { return latency_of(it); },
-      "Of the samples that were not taken under throttling, or as reported.");
+  DERIVED(latency, latency_of(it),
+          "Of the samples that were not taken under throttling, or as reported.");
   FIELD(samples_ns,
         "The time of each iteration, in order; hot: caches as the workload leaves them.");
   FIELD(throttled, "Which of them, from 0, were taken under throttling, and do not count.");
@@ -134,11 +104,9 @@ constexpr void visit_fields(Visitor& visit, Of<Repeat>) {
   FIELD(conditions, "Clocks, power and temperature beside it.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<StackResult>) {
-  using T = StackResult;
+FIELDS_OF(StackResult) {
   visit.about("bench_stack", "One compiler stack's results.");
-  FIELD(id, "Its name, such as torch_eager.", {.always = true});
+  FIELD(id, "Its name, such as torch_eager.", kAlways);
   FIELD(display_name, "Its name for people, where that is another.");
   FIELD(mode, "native; proxy: another stack that replaces it.");
   FIELD(status, "As of a repeat; of the worst that forbids a ranking.");
@@ -148,32 +116,34 @@ constexpr void visit_fields(Visitor& visit, Of<StackResult>) {
   FIELD(settings, "What it was set to, such as the mode of compilation, as it says.");
   FIELD(variables, "Environment variables that it is given beside those of the run.");
   FIELD(command, "The program and arguments that were run.");
-  visit.derived(
-      "latency", [](const T& it) { return latency_of(it); },
-      "Of each figure the median over the repeats.");
+  DERIVED(latency, latency_of(it), "Of each figure the median over the repeats.");
   FIELD(repeats, "Its processes.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<RunRecord>) {
-  using T = RunRecord;
+FIELDS_OF(RunRecord) {
   visit.about("bench_run", "One workload on several stacks in one session on one machine.");
-  FIELD(tag, "The name that the user gave.", {.always = true});
-  FIELD(id, "A name that no other run has.", {.always = true});
+  FIELD(tag, "The name that the user gave.", kAlways);
+  FIELD(id, "A name that no other run has.", kAlways);
   FIELD(started_utc,
         "When it began, UTC, as 2026-03-01T12:00:00.123Z; earlier runs have no milliseconds.");
   FIELD(tool_version, "Version of the tool that made it.");
   FIELD(git_commit, "Commit of the project in whose folder it ran.");
   FIELD(git_dirty, "Whether that project had changes that were not committed.");
   FIELD(idea, "What this run changes, where it is a candidate.");
-  FIELD(environment, "What results depend on.", {.always = true});
-  FIELD(workload, "What every stack computes.", {.always = true});
-  FIELD(protocol, "How it was timed.", {.always = true});
+  FIELD(environment, "What results depend on.", kAlways);
+  FIELD(workload, "What every stack computes.", kAlways);
+  FIELD(protocol, "How it was timed.", kAlways);
   FIELD(roofline, "What the machine reaches at most.");
-  FIELD(stacks, "Results by stack.", {.always = true});
+  FIELD(stacks, "Results by stack.", kAlways);
   FIELD(notes, "What else should be known.");
   FIELD(interrupted, "Whether it was ended before all repeats had run; then nothing is ranked.");
 }
 
 }  // namespace bench
+DOCUMENT_OF(
+    bench::RunRecord, "bench-run", "A benchmark run",
+    "One workload on several compiler stacks, in one session on one machine. A field that no "
+    "source reported is absent: never null, 0 or NaN. Units are in the names of the keys.",
+    "As the command that made the run says: gpuready bench run --help.", "run", "The run.");
+
 }  // namespace gpuready

@@ -55,6 +55,4 @@ Result<History> read_history(Host& host, const std::string& folder, const Histor
 // values, steps of at least `least`.
 std::vector<std::size_t> find_steps(const std::vector<double>& values, double least = 0.01);
 
-Json to_json(const History& history);
-
 }  // namespace gpuready::bench

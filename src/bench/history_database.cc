@@ -133,7 +133,7 @@ Result<void> HistoryDatabase::add(const RunRecord& run) {
       Statement figure(database_.get(), "INSERT INTO figures VALUES (?, ?, ?, ?)");
       figure.bind(1, run.id);
       figure.bind(2, stack.id);
-      figure.bind(3, std::string(to_string(kpi)));
+      figure.bind(3, std::string(name_of(kpi)));
       figure.bind(4, *value);
       if (figure.step() != SQLITE_DONE) return failed();
     }

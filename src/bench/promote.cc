@@ -11,7 +11,7 @@ namespace gpuready::bench {
 namespace {
 
 std::string gain_text(const KpiComparison& kpi) {
-  return fmt::format("{} by {:.2f}% ({:.2f}% to {:.2f}%)", to_string(kpi.kpi),
+  return fmt::format("{} by {:.2f}% ({:.2f}% to {:.2f}%)", name_of(kpi.kpi),
                      kpi.gain_percent.value_or(0), kpi.low_percent.value_or(0),
                      kpi.high_percent.value_or(0));
 }
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> runs_until_above(const KpiComparison& kpi, double l
 Judgement judge_gain(const KpiComparison& kpi, const PromoteOptions& options) {
   Judgement judgement;
   const double least = options.least_gain * 100, most = options.most_spread * 100;
-  const auto name = to_string(kpi.kpi);
+  const auto name = name_of(kpi.kpi);
   if (*kpi.high_percent < least)
     judgement.against(Decision::reject, fmt::format("{}: a gain of {:g}% or more is ruled out",
                                                     gain_text(kpi), least));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/named.h"
 #include "bench/compare.h"
 
 namespace gpuready::bench {
@@ -51,8 +52,8 @@ struct Look {
 };
 std::vector<Look> looks_until(std::size_t most_runs, std::size_t least_runs = 3);
 
-std::string_view to_string(Decision decision);
-
-Json to_json(const Promotion& promotion);
-
 }  // namespace gpuready::bench
+
+namespace gpuready {
+NAMES_OF(bench::Decision, "promote", "reject", "need_more_runs");
+}  // namespace gpuready

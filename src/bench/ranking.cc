@@ -38,7 +38,7 @@ Ranking ranking_of(const RunRecord& run) {
     else if (stack.status == StackStatus::ok && typical(latency_of(stack)) > 0)
       good.push_back(&stack);
     else
-      ranking.others.push_back({stack.id, std::string(to_string(stack.status)), stack.reason});
+      ranking.others.push_back({stack.id, std::string(name_of(stack.status)), stack.reason});
   }
   if (ranking.same_work)
     std::stable_sort(good.begin(), good.end(), [](const auto* a, const auto* b) {

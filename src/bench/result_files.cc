@@ -10,6 +10,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "bench/export.h"
+#include "bench/fields_run.h"
 #include "bench/import.h"
 #include "host/atomic_file.h"
 #include "host/folders.h"
@@ -229,9 +230,9 @@ Result<void> save_as_pyc_suite(const std::string& folder, const RunRecord& run, 
 
 Result<RunRecord> read_run(std::string_view text, std::string_view name) {
   const auto doc = TRY(parse_json(text, name, kMaxDocumentBytes));
-  if (get_string(doc, "schema") != "gpuready.bench-run")
+  if (get_string(doc, "schema") != kForm<RunRecord>.schema())
     return fail(ErrorKind::bad_input, fmt::format("{} is not a document of a benchmark run", name));
-  if (get_int(doc, "schema_version") != 1)
+  if (get_int(doc, "schema_version") != value::kSchemaVersion)
     return fail(ErrorKind::bad_input,
                 fmt::format("{} was written by another version, whose documents of runs this one "
                             "does not read",

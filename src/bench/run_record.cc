@@ -113,6 +113,4 @@ std::optional<double> p95_of(const StackResult& stack) {
   return pooled ? pooled : latency_of(stack).p95_ns;
 }
 
-std::string_view to_string(StackStatus status) { return name_of(status); }
-
 }  // namespace gpuready::bench

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/named.h"
 #include "base/result.h"
 
 namespace gpuready::bench {
@@ -167,11 +168,14 @@ inline bool p95_counts(const StackResult& stack) {
   return valid_samples_of(stack).size() >= kSamplesForP95;
 }
 
-std::string_view to_string(StackStatus status);
-
 Json to_json(const RunRecord& run);
 // `name` is what errors call the document. Refuses what would make later figures nonsense: a sample
 // that is not a positive number, a throttled sample that is not there, a second stack of one id.
 Result<RunRecord> run_from_json(const Json& doc, std::string_view name);
 
 }  // namespace gpuready::bench
+
+namespace gpuready {
+NAMES_OF(bench::StackStatus, "ok", "unavailable", "error", "different_work", "not_believable",
+         "no_valid_samples");
+}  // namespace gpuready

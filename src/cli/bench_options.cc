@@ -45,7 +45,7 @@ Option markdown_option(std::optional<std::string>& file, std::string_view what) 
 
 Option kpi_option(std::vector<std::string>& names, std::string_view help) {
   Option option{.name = "--kpi", .value = &names, .help = std::string(help), .type = "LIST"};
-  for (const auto kpi : bench::kKpis) option.one_of.emplace_back(bench::to_string(kpi));
+  for (const auto kpi : bench::kKpis) option.one_of.emplace_back(name_of(kpi));
   option.commas = true;
   return option;
 }
@@ -54,7 +54,7 @@ std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names) {
   std::vector<bench::Kpi> out;
   for (const auto& name : names)
     for (const auto kpi : bench::kKpis)
-      if (name == bench::to_string(kpi)) out.push_back(kpi);
+      if (name == name_of(kpi)) out.push_back(kpi);
   return out;
 }
 

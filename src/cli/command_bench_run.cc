@@ -30,6 +30,7 @@
 #include "report/bench/run_report.h"
 #include "report/exit_rules.h"
 #include "report/text_layout.h"
+#include "value/read_fields.h"
 
 namespace gpuready::cli {
 namespace {
@@ -124,8 +125,9 @@ GpuCheck check_gpu(const Gpu& gpu) {
   if (!outcome || outcome->end != JobEnd::exited)
     return {false, true, "the check of the GPU's health did not end"};
   const auto doc = parse_json(outcome->out, "the check's report");
+  const auto told = doc ? value::read_document<Envelope>(*doc, "") : std::unexpected(doc.error());
   const std::string conclusion =
-      doc ? printable(get_string(*doc, "conclusion").value_or("")) : "it wrote no report";
+      told ? printable(told->conclusion.value_or("")) : "it wrote no report";
   return {outcome->exit_code == 1, outcome->exit_code != 0 && outcome->exit_code != 1, conclusion};
 }
 
@@ -378,8 +380,8 @@ Result<Outcome> measured_elsewhere(BenchRunOptions& options, Host& host) {
                                                   printable(outcome.run.tag), options.tag));
   if (options.add)
     TRY(bench::check_same_work(host, options.folder, outcome.run.tag, outcome.run.workload));
-  const auto exit = get_int(TRY(parse_json(text, name, text.size())), "exit_code");
-  outcome.exit = exit && *exit >= 0 && *exit <= 4 ? static_cast<Exit>(*exit) : Exit::unknown;
+  const auto told = value::read_document<Envelope>(TRY(parse_json(text, name, text.size())), name);
+  outcome.exit = told && told->exit != Exit::interrupted ? told->exit : Exit::unknown;
   bench::add_git_state(outcome.run, host);  // the project is here
   return outcome;
 }

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/deliver_report.h"
 #include "cli/health_tests.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -95,9 +96,8 @@ int run_selftest(const SelftestOptions& options) {
   auto verdict = verdicts.begin();
   for (const auto& wave : plan.waves)
     for (const TestJob& job : wave) report.rows.push_back(row_of(job, *verdict++));
-  report.duration_ms = elapsed_ms(start);
   conclude(report);
-  return deliver(report, options.globals);
+  return deliver_report(report, report, start, options.globals);
 }
 
 }  // namespace

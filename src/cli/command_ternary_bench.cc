@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/ternary_commands.h"
@@ -42,7 +43,8 @@ int run_ternary_bench(TernaryBenchOptions& options) {
     asked.shapes.push_back(*shape);
     more.insert(more.end(), {"--shape", text});
   }
-  std::vector<BenchRow> rows;
+  TernaryTimes times{chosen.threads, {}};
+  auto& rows = times.rows;
   {
     ProgressLine progress(options.globals.quiet);
     asked.progress = [&](std::string_view text) { progress.show(text); };
@@ -72,13 +74,7 @@ int run_ternary_bench(TernaryBenchOptions& options) {
   }
   Envelope envelope = begin_envelope("ternary bench");
   envelope.exit = exit_of(BenchOutcome{rows, !chosen.tiers.empty(), !chosen.targets.empty()});
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(rows, chosen.threads, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(rows, style); }},
-      options.globals);
+  return deliver_report(envelope, times, start, options.globals);
 }
 
 }  // namespace

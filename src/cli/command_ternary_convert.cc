@@ -77,9 +77,9 @@ int run_ternary_convert(TernaryConvertOptions& options) {
   if (const auto& json = options.globals.json;
       whole && json && *json != "-" && same_file(*json, options.out))
     return complain(bad(*json + " is the new file; the JSON was not written"));
-  const ConvertPaths paths{options.in, options.out, *to};
+  const ConvertOutcome outcome{options.in, options.out, *to, *report};
   return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(paths, *report, envelope); },
+                          .json = [&] { return to_json(outcome, envelope); },
                           .terminal = [](const TerminalStyle&) { return std::string(); }},
                  options.globals);
 }

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/ternary_commands.h"
 #include "cli/ternary_file.h"
@@ -24,18 +25,10 @@ int run_ternary_inspect(const TernaryInspectOptions& options) {
   if (!layouts) return complain(layouts.error());
   const auto opened = open_ternary_file(options.file);
   if (!opened) return complain(opened.error());
-  const auto report = gguf::inspect(opened->file, *layouts);
+  const InspectReport report{options.file, &opened->file, gguf::inspect(opened->file, *layouts)};
   Envelope envelope = begin_envelope("ternary inspect");
-  envelope.exit = exit_of(report);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{.envelope = envelope,
-               .json = [&] { return to_json(options.file, opened->file, report, envelope); },
-               .terminal =
-                   [&](const TerminalStyle& style) {
-                     return render_terminal(opened->file, report, style);
-                   }},
-      options.globals);
+  envelope.exit = exit_of(report.found);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/ternary_commands.h"
@@ -162,12 +163,7 @@ int run_ternary_verify(TernaryVerifyOptions& options) {
   report.duration_ms = elapsed_ms(start);
   Envelope envelope = begin_envelope("ternary verify");
   conclude(report, envelope);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(report, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
-      options.globals);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace

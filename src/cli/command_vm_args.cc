@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "cli/deliver_report.h"
 #include "cli/vm_commands.h"
 #include "cli/vm_host.h"
 #include "report/vm/args_report.h"
@@ -34,15 +35,13 @@ int run_vm_args(const VmArgsOptions& options) {
   if (attached.devices.empty() && attached.instances.empty())
     return complain({ErrorKind::not_found, why_nothing(*state, attached, options.name), 0},
                     Exit::required_absent);
-  auto args = vm::guest_args(*vm::hypervisor_named(options.hypervisor), attached.devices,
-                             attached.managed, attached.instances);
-  args.notes.insert(args.notes.begin(), attached.notes.begin(), attached.notes.end());
+  const auto hypervisor = *named<vm::Hypervisor>(options.hypervisor);
+  ArgsReport report{hypervisor, vm::guest_args(hypervisor, attached.devices, attached.managed,
+                                               attached.instances)};
+  auto& notes = report.args.notes;
+  notes.insert(notes.begin(), attached.notes.begin(), attached.notes.end());
   Envelope envelope = begin_vm_envelope("vm args", options.globals);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(args, options.hypervisor, envelope); },
-                          .terminal = [&](const TerminalStyle&) { return render_args(args); }},
-                 options.globals);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/vm_driver_commands.h"
 #include "report/exit_rules.h"
@@ -67,13 +68,7 @@ int run_vm_compat(const VmCompatOptions& options) {
   }
   Envelope envelope = begin_envelope("vm compat");
   envelope.exit = exit_of(report);
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(
-      Delivery{
-          .envelope = envelope,
-          .json = [&] { return to_json(report, envelope); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
-      options.globals);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/vm_driver_commands.h"
 #include "report/vm/initrd_report.h"
@@ -47,15 +48,7 @@ int run_vm_initrd(VmInitrdOptions& options) {
   const auto report = vm::write_initrd(options.initrd, options.out, **host, live_storage());
   if (!report) return complain(report.error());
   Envelope envelope = begin_envelope("vm initrd");
-  envelope.duration_ms = elapsed_ms(start);
-  return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(options.out, *report, envelope); },
-                          .terminal =
-                              [&](const TerminalStyle& style) {
-                                return style.quiet ? std::string()
-                                                   : render_terminal(options.out, *report);
-                              }},
-                 options.globals);
+  return deliver_report(envelope, InitrdOutcome{options.out, *report}, start, options.globals);
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "host/storage.h"
 #include "machine/inspect.h"
 #include "report/report.h"
-#include "report/selftest_report.h"
 
 namespace gpuready::cli {
 
@@ -68,7 +67,6 @@ std::optional<Error> check_files(const CommandSpec& command);
 // written and the report is not of something unhealthy. A reader that closes its pipe early is not
 // a failure. The terminal report goes to standard output unless that carries JSON.
 int deliver(Report& report, const Globals& globals);
-int deliver(SelfTestReport& report, const Globals& globals);
 // Any other document, and how a terminal shows it. After Ctrl-C the envelope says so.
 struct Delivery {
   Envelope& envelope;

@@ -280,13 +280,4 @@ int deliver(Report& report, const Globals& globals) {
       globals);
 }
 
-int deliver(SelfTestReport& report, const Globals& globals) {
-  return deliver(
-      Delivery{
-          .envelope = report,
-          .json = [&] { return to_json(report); },
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); }},
-      globals);
-}
-
 }  // namespace gpuready::cli

@@ -106,10 +106,10 @@ bool names_port(std::string_view target) {
 std::vector<std::string> chosen_tests(const TestCommand& options) {
   if (!options.only.empty()) return options.only;
   if (options.inject) {
-    const auto finders = tests_that_find(*fault_class_from(*options.inject));
+    const auto finders = tests_that_find(*named<FaultClass>(*options.inject));
     return {finders.begin(), finders.end()};
   }
-  return tests_of(*level_from(options.level));
+  return tests_of(*named<Level>(options.level));
 }
 
 // All, or by their addresses those that may be asked: handles by index would wake a suspended one.
@@ -134,13 +134,13 @@ PlanOptions plan_options(const TestCommand& options, const Machine& machine,
   plan.tests = chosen_tests(options);
   plan.named = !options.only.empty() || options.inject;
   TestOptions& test = plan.survey.test;
-  test.level = *level_from(options.level);
+  test.level = *named<Level>(options.level);
   test.seed = options.seed;
   test.hammer = options.hammer;
   if (options.duration_s)
     test.duration_s = *options.duration_s / static_cast<double>(plan.tests.size());
   if (options.inject)
-    test.inject = Fault{*fault_class_from(*options.inject), options.seed.value_or(random_u64()),
+    test.inject = Fault{*named<FaultClass>(*options.inject), options.seed.value_or(random_u64()),
                         options.faults};
   if (!fitness) return plan;
   if (fitness->skip_gpus) plan.tests.clear();

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "report/envelope.h"
+#include "value/envelope.h"
 
 namespace gpuready::cli {
 namespace {

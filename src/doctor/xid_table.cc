@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/named.h"
 #include "base/text.h"
 
 namespace gpuready {
+
+NAMES_OF(XidClass, "hardware", "driver", "application", "memory", "link", "power or heat",
+         "firmware", "informational", "unused");
 namespace {
 
 using enum XidClass;
@@ -531,29 +535,7 @@ const XidEntry* find_xid(int code) {
   return found != std::ranges::end(kXids) && found->code == code ? found : nullptr;
 }
 
-std::string_view to_string(XidClass klass) {
-  switch (klass) {
-    case hardware:
-      return "hardware";
-    case driver:
-      return "driver";
-    case application:
-      return "application";
-    case memory:
-      return "memory";
-    case link:
-      return "link";
-    case thermal_power:
-      return "power or heat";
-    case firmware:
-      return "firmware";
-    case informational:
-      return "informational";
-    case unused:
-      return "unused";
-  }
-  return "unknown";
-}
+std::string_view to_string(XidClass klass) { return name_of(klass); }
 
 std::string_view describe(XidAction action) {
   switch (action) {

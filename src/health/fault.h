@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/named.h"
 #include "base/result.h"
 
 namespace gpuready {
@@ -34,13 +35,11 @@ struct Fault {
   std::uint64_t count = 1;  // how many such faults, at different places (memory faults)
 };
 
-std::string_view to_string(FaultClass kind);  // "bitflip", "dropped-write", "wrong-sm", ...
-std::optional<FaultClass> fault_class_from(std::string_view name);
+NAMES_OF(FaultClass, "bitflip", "stuck", "dropped-write", "alias", "coupling", "wrong-sm", "nan",
+         "slow-sm", "slow-clock", "copy", "peer-copy");
+constexpr std::string_view to_string(FaultClass kind) { return name_of(kind); }
 std::span<const FaultClass> all_fault_classes();
 // The tests that must find it, each time (docs/health-tests.md).
 std::span<const std::string_view> tests_that_find(FaultClass kind);
-
-Json to_json(const Fault& fault);
-Result<Fault> fault_from_json(const Json& doc);
 
 }  // namespace gpuready

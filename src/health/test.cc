@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+
+#include "value/read_fields.h"
+#include "value/write_fields.h"
 
 namespace gpuready {
 namespace {
 
-constexpr std::array<std::pair<Level, std::string_view>, 3> kLevels = {
-    {{Level::quick, "quick"}, {Level::standard, "standard"}, {Level::thorough, "thorough"}}};
-
-constexpr std::uint64_t kMostPeerLinks = 1024;
+constexpr int kMostPeerLinks = 1024;
 
 std::string_view describe(DeviceFault fault) {
   switch (fault) {
@@ -39,14 +38,6 @@ std::string_view describe(DeviceFault fault) {
 }
 
 }  // namespace
-
-std::string_view to_string(Level level) { return kLevels[static_cast<std::size_t>(level)].second; }
-
-std::optional<Level> level_from(std::string_view name) {
-  for (const auto& [level, text] : kLevels)
-    if (text == name) return level;
-  return std::nullopt;
-}
 
 const HealthTest* find_health_test(std::string_view name) {
   for (const HealthTest& test : health_tests())
@@ -108,66 +99,47 @@ void conclude_with_error(Verdict& verdict, const Device& device, const Error& er
   verdict.error_code = error_code_of(error);
 }
 
-Json to_json(const TestOptions& options) {
-  Json doc = {{"level", std::string(to_string(options.level))}};
-  put(doc, "duration_s", options.duration_s);
-  put(doc, "seed", options.seed);
-  if (options.inject) doc["inject"] = to_json(*options.inject);
-  doc["max_reported"] = options.max_reported;
-  put(doc, "max_bytes", options.max_bytes);
-  doc["reserve_free_bytes"] = options.reserve_free_bytes;
-  put(doc, "max_host_bytes", options.max_host_bytes);
-  doc["max_launch_ms"] = options.max_launch_ms;
-  doc["copy_traffic_bytes"] = options.copy_traffic_bytes;
-  doc["blocks_per_unit"] = options.blocks_per_unit;
-  doc["hammer"] = options.hammer;
-  put(doc, "selftest_of", options.selftest_of);
-  doc["trials"] = options.trials;
-  doc["all_together"] = options.all_together;
-  doc["real_link"] = options.real_link;
-  put(doc, "peer_path", options.peer_path);
-  put(doc, "peer_links", options.peer_links);
-  doc["limit_ms"] = options.limit_ms;
-  doc["limit_source"] = options.limit_source;
-  return doc;
+FIELDS_OF(Fault) {
+  visit.about("fault", "A fault on purpose.");
+  FIELD(kind, "Its class.");
+  FIELD(seed, "Where it is, and which bits.");
+  FIELD(count, "How many such faults, at different places.");
 }
 
+FIELDS_OF(TestOptions) {
+  visit.about("test_options", "What a test is to do; test.h.");
+  FIELD(level, "How much is done.");
+  FIELD(duration_s, "How long; absent: by level.");
+  FIELD(seed, "Of patterns and data.");
+  FIELD(inject, "A fault on purpose.");
+  FIELD(max_reported, "Bad words or mismatches listed.");
+  FIELD(max_bytes, "Most memory.");
+  FIELD(reserve_free_bytes, "Free memory that is left.");
+  FIELD(max_host_bytes, "Most memory of the host.");
+  FIELD(max_launch_ms, "Longest kernel.", kAlways);
+  FIELD(copy_traffic_bytes, "Moved to measure the copy rate.");
+  FIELD(blocks_per_unit, "Blocks per SM.");
+  FIELD(hammer, "Repeated access.");
+  FIELD(selftest_of, "The test that is tried.");
+  FIELD(trials, "How often it is tried.");
+  FIELD(all_together, "The other GPUs run the same now.");
+  FIELD(real_link, "The GPU's link is a real one.");
+  FIELD(peer_path, "How the two are connected.");
+  FIELD(peer_links, "Links of NVLink.");
+  FIELD(limit_ms, "Of the matrix product of --fitness.", kAlways);
+  FIELD(limit_source, "Where that comes from.", kAlways);
+}
+
+Json to_json(const TestOptions& options) { return value::write_fields(options); }
+
 Result<TestOptions> test_options_from_json(const Json& doc) {
-  if (!doc.is_object())
-    return fail(ErrorKind::bad_input, "the test's options are not a JSON object");
-  TestOptions options;
-  const auto level = level_from(get_string(doc, "level").value_or("quick"));
-  if (!level) return fail(ErrorKind::bad_input, "level must be quick, standard or thorough");
-  options.level = *level;
-  options.duration_s = get_double(doc, "duration_s");
-  options.seed = get_uint(doc, "seed");
-  if (const Json& inject = member(doc, "inject"); inject.is_object()) {
-    auto fault = fault_from_json(inject);
-    if (!fault) return std::unexpected(fault.error());
-    options.inject = *fault;
-  }
-  options.max_reported =
-      std::min<std::uint64_t>(get_uint(doc, "max_reported").value_or(options.max_reported), 4096);
-  options.max_bytes = get_uint(doc, "max_bytes");
-  options.reserve_free_bytes = get_uint(doc, "reserve_free_bytes").value_or(0);
-  options.max_host_bytes = get_uint(doc, "max_host_bytes");
-  options.max_launch_ms = get_double(doc, "max_launch_ms").value_or(options.max_launch_ms);
-  options.copy_traffic_bytes =
-      get_uint(doc, "copy_traffic_bytes").value_or(options.copy_traffic_bytes);
-  const auto blocks = get_uint(doc, "blocks_per_unit").value_or(options.blocks_per_unit);
-  options.hammer = get_bool(doc, "hammer").value_or(false);
-  options.selftest_of = get_string(doc, "selftest_of").value_or("");
-  options.trials = get_uint(doc, "trials").value_or(options.trials);
-  options.all_together = get_bool(doc, "all_together").value_or(false);
-  options.real_link = get_bool(doc, "real_link").value_or(true);
-  options.peer_path = get_string(doc, "peer_path");
-  if (const auto links = get_uint(doc, "peer_links"); links && *links <= kMostPeerLinks)
-    options.peer_links = static_cast<int>(*links);
-  options.limit_ms = get_double(doc, "limit_ms").value_or(options.limit_ms);
-  options.limit_source = get_string(doc, "limit_source").value_or(options.limit_source);
-  if (options.max_launch_ms <= 0 || blocks == 0 || blocks > 65'536)
+  auto options = TRY(value::read_document<TestOptions>(doc, "the test's options"));
+  options.max_reported = std::min<std::size_t>(options.max_reported, 4096);
+  if (options.peer_links.value_or(0) < 0 || options.peer_links.value_or(0) > kMostPeerLinks)
+    options.peer_links.reset();
+  if (options.max_launch_ms <= 0 || options.blocks_per_unit == 0 ||
+      options.blocks_per_unit > 65'536)
     return fail(ErrorKind::bad_input, "max_launch_ms and blocks_per_unit must be positive");
-  options.blocks_per_unit = static_cast<unsigned>(blocks);
   return options;
 }
 

@@ -20,8 +20,8 @@
 namespace gpuready {
 
 enum class Level { quick, standard, thorough };  // about 2 s, 30 s, 6 min
-std::string_view to_string(Level level);
-std::optional<Level> level_from(std::string_view name);
+NAMES_OF(Level, "quick", "standard", "thorough");
+constexpr std::string_view to_string(Level level) { return name_of(level); }
 
 // One struct for all tests: each takes what concerns it.
 struct TestOptions {

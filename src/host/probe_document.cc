@@ -105,6 +105,7 @@ std::optional<std::uint64_t> ProbeDocument::unsigned_integer(std::string_view ca
   return static_cast<std::uint64_t>(found.get<std::int64_t>());
 }
 
+// By hand: the values of calls are of any form, and there may be thousands.
 Json to_json(const ProbeDocument& document) {
   Json doc = Json::object();
   doc["probe"] = document.probe;

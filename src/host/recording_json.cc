@@ -242,6 +242,7 @@ Result<Recording> recording_from_json(const Json& doc, std::string_view name,
   return Reader(doc, name, entry).read();
 }
 
+// By hand: each answer is a value, an entry of the archive or a failure.
 Json recording_to_json(const Recording& recording, ArchiveEntries& entries) {
   Json doc = Json::object();
   doc["schema"] = kRecordingSchema;

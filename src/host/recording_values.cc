@@ -138,6 +138,8 @@ Result<RecordedFailure> failure_from_json(const Json& value, std::string_view su
   return failure;
 }
 
+// What follows is written and read by hand: texts may be base64, who writes a machine by hand
+// leaves out what is usual, and what is usual depends on the kind of file.
 Json to_json(const FileStatus& status) {
   Json out = Json::object();
   out["kind"] = name_of(kFileKinds, status.kind);

@@ -9,7 +9,7 @@
 #include "base/c_status.h"
 #include "base/clock.h"
 #include "host/machine_id.h"
-#include "report/envelope.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 

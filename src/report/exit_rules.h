@@ -11,7 +11,6 @@
 #include "pack/release/build.h"
 #include "pack/store/install.h"
 #include "pack/store/select.h"
-#include "report/envelope.h"
 #include "report/pack/env_report.h"
 #include "report/pack/explain_report.h"
 #include "report/selftest_report.h"
@@ -24,6 +23,7 @@
 #include "ternary/gguf_inspect.h"
 #include "ternary_device/bench.h"
 #include "ternary_device/verify.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 

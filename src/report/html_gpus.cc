@@ -116,7 +116,7 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
         "class=\"index\">{}</span><h3>{}</h3></div>"
         "{}</header>\n<p class=\"why\">{}</p>\n",
         css_class(test.tone), escape_html(test.verdict->executor),
-        escape_html(test.verdict->subject), html_pill(test.tone, status_text(test.verdict->status)),
+        escape_html(test.verdict->subject), html_pill(test.tone, words_of(test.verdict->status)),
         escape_html(test.verdict->reason));
     out += test_bars(test) + "</article>\n";
   }

@@ -104,7 +104,7 @@ std::string test_details(const TestSummary& test) {
       "<span class=\"figure\">{}</span></span>{}</summary>\n<p>{}</p>\n",
       test.tone == Tone::bad ? " open" : "", html_icon(tone), escape_html(verdict.subject),
       escape_html(verdict.test), escape_html(join(test.figures, ", ")),
-      html_pill(tone, status_text(verdict.status)), escape_html(verdict.reason));
+      html_pill(tone, words_of(verdict.status)), escape_html(verdict.reason));
   if (verdict.injected_fault)
     out += fmt::format(
         "<p class=\"warn\">A fault was injected on purpose ({}): this says nothing about the "
@@ -177,7 +177,7 @@ std::string html_fitness(const Summary& summary) {
   for (const TestSummary& check : summary.fitness)
     out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
                        escape_html(check.verdict->test),
-                       html_pill(check.tone, status_text(check.verdict->status)),
+                       html_pill(check.tone, words_of(check.verdict->status)),
                        escape_html(check.verdict->reason));
   return out + "</tbody></table></div></section>\n";
 }

@@ -127,7 +127,7 @@ std::string tests(const Summary& summary) {
     const Verdict& verdict = *test.verdict;
     rows.push_back(
         {markdown_text(verdict.subject), markdown_text(verdict.test),
-         fmt::format("**{}**", status_text(verdict.status)),
+         fmt::format("**{}**", words_of(verdict.status)),
          verdict.duration_ms > 0 ? format_duration_ms(verdict.duration_ms) : "",
          markdown_text(join(test.figures, ", ")),
          markdown_text(verdict.reason) + (verdict.injected_fault
@@ -167,7 +167,7 @@ std::string fitness(const Summary& summary) {
   std::vector<std::vector<std::string>> rows;
   for (const TestSummary& check : summary.fitness)
     rows.push_back({markdown_text(check.verdict->test),
-                    fmt::format("**{}**", status_text(check.verdict->status)),
+                    fmt::format("**{}**", words_of(check.verdict->status)),
                     markdown_text(check.verdict->reason)});
   return "\n## Fitness of the host\n\n" + table({"Check", "Result", "Measured"}, rows);
 }

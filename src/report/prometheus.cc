@@ -136,7 +136,7 @@ void add_gpus(const Report& report, const Summary& summary, Exposition& out) {
                     "1 when a test has passed on the GPU and nothing speaks against it; else 0.",
                     std::optional(ready));
     out.add("gpuready_gpu_status", "gauge", "1 for the status that the GPU has.",
-            with(gpu_labels(gpu), "status", std::string(to_label(row.state))), 1);
+            with(gpu_labels(gpu), "status", std::string(name_of(row.state))), 1);
     add_gpu_state(gpu, metrics);
     add_gpu_errors(gpu, metrics);
   }

@@ -10,7 +10,7 @@
 #include "gpuready/machine.h"
 #include "gpuready/samples.h"
 #include "gpuready/verdict.h"
-#include "report/envelope.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
@@ -25,7 +25,7 @@ struct Report : Envelope {
   bool by_named_libraries = false;
 };
 
-Json to_json(const Report& report);  // schema/report.schema.json
+Json to_json(const Report& report);
 
 struct TerminalStyle {
   int columns = 80;

@@ -13,18 +13,13 @@
 namespace gpuready {
 namespace {
 
-// Of clean runs the rate is that of false alarms, of others that of detection.
-std::uint64_t counted(const SelfTestRow& row) {
-  return row.fault ? row.detected : row.trials - std::min(row.detected, row.trials);
-}
-
 bool unknown(const SelfTestRow& row) {
   using enum VerdictStatus;
   return row.status == not_tested || row.status == timed_out || row.status == inconclusive;
 }
 
 std::string bounds_text(const SelfTestRow& row) {
-  const auto [low, high] = wilson_interval(counted(row), row.trials);
+  const auto [low, high] = wilson_interval(row.counted(), row.trials);
   return fmt::format("{:.4g} to {:.4g}%", low * 100, high * 100);
 }
 
@@ -48,27 +43,7 @@ std::string fault_text(const SelfTestRow& row) {
 std::string found_text(const SelfTestRow& row) {
   if (row.trials == 0) return "-";
   if (row.fault) return fmt::format("{} of {}", row.detected, row.trials);
-  return fmt::format("{} alarms in {}", counted(row), row.trials);
-}
-
-Json row_json(const SelfTestRow& row) {
-  Json doc = {{"subject", row.subject}, {"executor", row.executor}, {"test", row.test}};
-  put(doc, "fault", row.fault);
-  doc["faults"] = row.fault ? row.faults : 0;
-  doc["status"] = std::string(to_string(row.status));
-  doc["reason"] = row.reason;
-  doc["trials"] = row.trials;
-  doc["detected"] = row.fault ? row.detected : 0;
-  doc["false_alarms"] = row.fault ? 0 : counted(row);
-  put(doc, "placed", row.placed);
-  if (row.trials > 0) {
-    const auto [low, high] = wilson_interval(counted(row), row.trials);
-    doc["rate"] = static_cast<double>(counted(row)) / static_cast<double>(row.trials);
-    doc["rate_low"] = low;
-    doc["rate_high"] = high;
-  }
-  put(doc, "duration_ms", number(row.duration_ms));
-  return doc;
+  return fmt::format("{} alarms in {}", row.counted(), row.trials);
 }
 
 }  // namespace
@@ -92,14 +67,6 @@ void conclude(SelfTestReport& report) {
     report.conclusion =
         missing > 0 ? fmt::format("{} of {} cases could not be tried.", missing, report.rows.size())
                     : "None of the cases can be tried here.";
-}
-
-Json to_json(const SelfTestReport& report) {
-  Json doc = begin_document("gpuready.selftest", report);
-  doc["seed"] = report.seed;
-  doc["rows"] = Json::array();
-  for (const SelfTestRow& row : report.rows) doc["rows"].push_back(row_json(row));
-  return doc;
 }
 
 std::string render_terminal(const SelfTestReport& report, const TerminalStyle& style) {

@@ -1,6 +1,7 @@
 // The outcome of `gpuready selftest`: the detection rate of every fault class and test.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ struct SelfTestRow {
   std::uint64_t detected = 0;           // clean runs: false alarms are trials - detected
   std::optional<std::uint64_t> placed;  // trials whose places were reported exactly
   double duration_ms = 0;
+
+  // What the rate is of: of clean runs false alarms, of others detected faults.
+  std::uint64_t counted() const { return fault ? detected : trials - std::min(detected, trials); }
 };
 
 struct SelfTestReport : Envelope {
@@ -33,7 +37,6 @@ struct SelfTestReport : Envelope {
 // something was not tried.
 void conclude(SelfTestReport& report);
 
-Json to_json(const SelfTestReport& report);  // schema/selftest.schema.json
 std::string render_terminal(const SelfTestReport& report, const TerminalStyle& style);
 
 }  // namespace gpuready

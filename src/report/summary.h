@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/named.h"
 #include "report/report.h"
 
 namespace gpuready {
@@ -31,15 +32,13 @@ enum class GpuState {
   not_proven,    // it passed, through a library that a variable names
   faked,
 };
-std::string_view to_text(GpuState state);   // for people: "ready", "not ready", ...
-std::string_view to_label(GpuState state);  // for machines: "ready", "not_ready", ...
-bool is_ready(GpuState state);              // work can be given to it: ready, attention, in_part
+std::string_view to_text(GpuState state);  // for people: "ready", "not ready", ...
+bool is_ready(GpuState state);             // work can be given to it: ready, attention, in_part
 bool is_set_apart(GpuState state);  // neither tested nor counted: hidden, not_ours, display_only
 Tone tone_of(GpuState state);
 Tone tone_of(VerdictStatus status);
 Tone tone_of(Severity severity);
 Tone tone_of(Exit exit);
-std::string status_text(VerdictStatus status);  // for people: "not tested"
 
 struct Figure {
   std::string name;  // "write address": the metric's name without "_rate"
@@ -135,4 +134,10 @@ std::string concerned_text(const Finding& finding);
 // "offset 0x1000: expected 0x.., read 0x.. (2 bits: 0x..) in pass address"
 std::string bad_word_text(const BadWord& word);
 
+}  // namespace gpuready
+
+namespace gpuready {
+NAMES_OF(GpuState, "ready", "attention", "ready_in_part", "not_ready", "unknown", "not_tested",
+         "in_use", "suspended", "no_problem", "warned", "found", "hidden", "not_ours",
+         "display_only", "not_proven", "faked");
 }  // namespace gpuready

@@ -70,7 +70,7 @@ void write_outcome(const Verdict& verdict, const std::string& lead, bool name_st
                   Ink::warn);
   if (verdict.status == VerdictStatus::passed) return;
   out.paragraph(2, {lead, Ink::bold},
-                (name_status ? status_text(verdict.status) + ": " : "") + verdict.reason,
+                (name_status ? words_of(verdict.status) + ": " : "") + verdict.reason,
                 ink_of(tone_of(verdict.status)));
   write_bad_words(verdict, out);
   write_mismatches(verdict, out);

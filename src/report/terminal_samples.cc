@@ -13,7 +13,7 @@ void write_fitness(const Summary& summary, bool quiet, TerminalText& out) {
   for (const TestSummary& check : summary.fitness) {
     if (quiet && check.tone == Tone::good) continue;
     table.rows.push_back({{check.verdict->test, Ink::bold},
-                          {status_text(check.verdict->status), ink_of(check.tone)},
+                          {words_of(check.verdict->status), ink_of(check.tone)},
                           {check.verdict->reason}});
   }
   if (table.rows.empty()) return;

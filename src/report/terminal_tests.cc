@@ -26,7 +26,7 @@ std::string cell_text(const TestCell& cell, const TerminalText& out) {
 // A pass with a fault inside must not look like one.
 Span result_span(const TestSummary& test, std::string_view mark = {}) {
   const Verdict& verdict = *test.verdict;
-  std::string text = status_text(verdict.status);
+  std::string text = words_of(verdict.status);
   const bool inside = verdict.injected_fault && verdict.status == VerdictStatus::passed;
   if (inside) text = "fault inside";
   return {std::string(mark) + text, ink_of(inside ? Tone::warn : test.tone)};

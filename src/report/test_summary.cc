@@ -280,7 +280,7 @@ std::optional<TestCell> test_cell(const Summary& summary, const TestRow& row,
   else if (passed == total)
     cell.text = fmt::format("{} {}{}", total, pairs ? "pair" : "test", total == 1 ? "" : "s");
   else if (passed == 0)
-    cell.text = status_text(cell.status);
+    cell.text = words_of(cell.status);
   else
     cell.text = fmt::format("{} of {}", passed, total);
   // A pass with a fault inside proves nothing, and must not look as if it did.

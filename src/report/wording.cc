@@ -13,26 +13,26 @@ namespace {
 
 struct StateWords {
   GpuState state;
-  std::string_view text, label;
+  std::string_view text;
   Tone tone;
 };
 constexpr std::array kStates{
-    StateWords{GpuState::ready, "ready", "ready", Tone::good},
-    StateWords{GpuState::attention, "ready, warning", "attention", Tone::warn},
-    StateWords{GpuState::in_part, "ready in part", "ready_in_part", Tone::good},
-    StateWords{GpuState::not_ready, "not ready", "not_ready", Tone::bad},
-    StateWords{GpuState::unknown, "unknown", "unknown", Tone::warn},
-    StateWords{GpuState::not_tested, "not tested", "not_tested", Tone::warn},
-    StateWords{GpuState::in_use, "in use", "in_use", Tone::warn},
-    StateWords{GpuState::suspended, "suspended", "suspended", Tone::neutral},
-    StateWords{GpuState::no_problem, "no finding", "no_problem", Tone::good},
-    StateWords{GpuState::warned, "warning", "warned", Tone::warn},
-    StateWords{GpuState::found, "found", "found", Tone::neutral},
-    StateWords{GpuState::hidden, "hidden", "hidden", Tone::neutral},
-    StateWords{GpuState::not_ours, "not ours", "not_ours", Tone::neutral},
-    StateWords{GpuState::display_only, "display only", "display_only", Tone::neutral},
-    StateWords{GpuState::not_proven, "not proven", "not_proven", Tone::warn},
-    StateWords{GpuState::faked, "faked", "faked", Tone::warn},
+    StateWords{GpuState::ready, "ready", Tone::good},
+    StateWords{GpuState::attention, "ready, warning", Tone::warn},
+    StateWords{GpuState::in_part, "ready in part", Tone::good},
+    StateWords{GpuState::not_ready, "not ready", Tone::bad},
+    StateWords{GpuState::unknown, "unknown", Tone::warn},
+    StateWords{GpuState::not_tested, "not tested", Tone::warn},
+    StateWords{GpuState::in_use, "in use", Tone::warn},
+    StateWords{GpuState::suspended, "suspended", Tone::neutral},
+    StateWords{GpuState::no_problem, "no finding", Tone::good},
+    StateWords{GpuState::warned, "warning", Tone::warn},
+    StateWords{GpuState::found, "found", Tone::neutral},
+    StateWords{GpuState::hidden, "hidden", Tone::neutral},
+    StateWords{GpuState::not_ours, "not ours", Tone::neutral},
+    StateWords{GpuState::display_only, "display only", Tone::neutral},
+    StateWords{GpuState::not_proven, "not proven", Tone::warn},
+    StateWords{GpuState::faked, "faked", Tone::warn},
 };
 const StateWords& words(GpuState state) {
   for (const auto& entry : kStates)
@@ -43,7 +43,6 @@ const StateWords& words(GpuState state) {
 }  // namespace
 
 std::string_view to_text(GpuState state) { return words(state).text; }
-std::string_view to_label(GpuState state) { return words(state).label; }
 bool is_ready(GpuState state) {
   return state == GpuState::ready || state == GpuState::attention || state == GpuState::in_part;
 }
@@ -67,13 +66,6 @@ Tone tone_of(Severity severity) {
 Tone tone_of(Exit exit) {
   if (exit == Exit::ok) return Tone::good;
   return exit == Exit::unknown || exit == Exit::interrupted ? Tone::warn : Tone::bad;
-}
-
-std::string status_text(VerdictStatus status) {
-  std::string text(to_string(status));
-  for (char& c : text)
-    if (c == '_') c = ' ';
-  return text;
 }
 
 std::optional<std::string> link_text(const PcieLink& now, const PcieLink& max) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/named.h"
 #include "device/device.h"
 #include "ternary_device/verify.h"
 
@@ -26,7 +27,6 @@ std::optional<BenchShape> parse_bench_shape(std::string_view text);  // "MxNxK",
 //           there are no graphs); the weights rotate over copies of four times its L2 cache
 //   device_values  the same, but from activations in f32, which are quantised too
 enum class Timed { call, device, device_values };
-std::string_view to_string(Timed timed);
 
 struct BenchRow {
   std::string subject, device, kernel, form;  // "cpu/avx2", "CPU", "avx2", "two-bit"
@@ -64,3 +64,7 @@ std::vector<BenchRow> bench_gpus(std::span<const Target> targets, const BenchOpt
 std::vector<BenchRow> bench_device(Device& device, const BenchOptions& options);
 
 }  // namespace gpuready::ternary
+
+namespace gpuready {
+NAMES_OF(ternary::Timed, "call", "device", "device-values");
+}  // namespace gpuready

@@ -105,11 +105,6 @@ std::optional<BenchShape> parse_bench_shape(std::string_view text) {
   return BenchShape{numbers[0], numbers[1], numbers[2]};
 }
 
-std::string_view to_string(Timed timed) {
-  static constexpr std::string_view kNames[] = {"call", "device", "device-values"};
-  return kNames[static_cast<std::size_t>(timed)];
-}
-
 double BenchRow::operations_per_s() const {
   return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
          static_cast<double>(shape.k) / least_us * 1e6;

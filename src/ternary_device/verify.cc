@@ -117,12 +117,6 @@ CheckStatus worse(CheckStatus a, CheckStatus b) {
 
 }  // namespace
 
-std::string_view to_string(CheckStatus status) {
-  constexpr std::string_view kNames[] = {"passed", "failed", "not_tested", "not_supported",
-                                         "timed_out"};
-  return kNames[static_cast<int>(status)];
-}
-
 std::vector<Subject> cpu_subjects(unsigned threads) {
   std::vector<Subject> subjects;
   for (const TierStatus& status : tiers()) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/named.h"
 #include "ternary_device/backend.h"
 #include "ternary_device/choose.h"
 
@@ -23,7 +24,6 @@ enum class CheckStatus {
   not_supported,  // this backend does not offer the operation
   timed_out,
 };
-std::string_view to_string(CheckStatus status);
 // The reason of what an interrupt left untested, or tested in part.
 inline constexpr std::string_view kInterrupted = "it was interrupted";
 
@@ -110,3 +110,7 @@ VerifyReport verify(std::span<const Subject> subjects, const VerifyOptions& opti
 void judge(VerifyReport& report);
 
 }  // namespace gpuready::ternary
+
+namespace gpuready {
+NAMES_OF(ternary::CheckStatus, "passed", "failed", "not_tested", "not_supported", "timed_out");
+}  // namespace gpuready

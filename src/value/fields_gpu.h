@@ -6,18 +6,14 @@
 
 namespace gpuready {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<PcieLink>) {
-  using T = PcieLink;
+FIELDS_OF(PcieLink) {
   visit.about("pcie_link",
               "A PCI Express link: 2.5, 5, 8, 16, 32 or 64 GT/s a lane for generations 1 to 6.");
   FIELD(generation, "1 to 6.");
   FIELD(width, "Lanes.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<PcieErrors>) {
-  using T = PcieErrors;
+FIELDS_OF(PcieErrors) {
   visit.about("pcie_errors", "Advanced Error Reporting totals and NVIDIA's replay counter.");
   FIELD(correctable, "Correctable errors.");
   FIELD(nonfatal, "Uncorrectable errors that were not fatal.");
@@ -26,21 +22,17 @@ constexpr void visit_fields(Visitor& visit, Of<PcieErrors>) {
   FIELD(unsupported_requests, "Of nonfatal: unsupported requests, mostly the firmware's own.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<PciPort>) {
-  using T = PciPort;
+FIELDS_OF(PciPort) {
   visit.about("pci_port", "A bridge on a GPU's way to the processor.");
-  FIELD(address, "PCI address.", {.always = true});
+  FIELD(address, "PCI address.", kAlways);
   FIELD(link_now, "Its link now.");
   FIELD(link_max, "Its link at most.");
   FIELD(errors, "Totals of Advanced Error Reporting.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<PciDevice>) {
-  using T = PciDevice;
+FIELDS_OF(PciDevice) {
   visit.about("pci_device", "One function on the PCI bus: a GPU or what belongs to one.");
-  FIELD(address, "PCI address.", {.always = true});
+  FIELD(address, "PCI address.", kAlways);
   FIELD(vendor_id, "Vendor id.", {.hex_digits = 4});
   FIELD(device_id, "Device id.", {.hex_digits = 4});
   FIELD(subsystem_vendor_id, "Subsystem vendor id.", {.hex_digits = 4});
@@ -66,9 +58,7 @@ constexpr void visit_fields(Visitor& visit, Of<PciDevice>) {
   FIELD(is_gpu, "True for display and 3D controllers of GPU vendors; false for a BMC's VGA.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuMemory>) {
-  using T = GpuMemory;
+FIELDS_OF(GpuMemory) {
   visit.about("gpu_memory", "A GPU's memory.");
   FIELD(total_bytes, "All of it.");
   FIELD(free_bytes, "Free.");
@@ -78,9 +68,7 @@ constexpr void visit_fields(Visitor& visit, Of<GpuMemory>) {
   FIELD(bus_width_bits, "Width of the memory bus.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuClocks>) {
-  using T = GpuClocks;
+FIELDS_OF(GpuClocks) {
   visit.about("gpu_clocks", "A GPU's clocks.");
   FIELD(sm_mhz, "Of the SMs, now.");
   FIELD(memory_mhz, "Of the memory, now.");
@@ -88,9 +76,7 @@ constexpr void visit_fields(Visitor& visit, Of<GpuClocks>) {
   FIELD(max_memory_mhz, "Of the memory, at most.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuPower>) {
-  using T = GpuPower;
+FIELDS_OF(GpuPower) {
   visit.about("gpu_power", "A GPU's power.");
   FIELD(draw_mw, "Power drawn now.");
   FIELD(limit_mw, "Limit in force.");
@@ -98,9 +84,7 @@ constexpr void visit_fields(Visitor& visit, Of<GpuPower>) {
   FIELD(max_limit_mw, "The greatest limit that can be set.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuThermal>) {
-  using T = GpuThermal;
+FIELDS_OF(GpuThermal) {
   visit.about("gpu_thermal", "A GPU's temperatures and their limits.");
   FIELD(gpu_celsius, "Of the GPU.");
   FIELD(memory_celsius, "Of the memory.");
@@ -108,17 +92,13 @@ constexpr void visit_fields(Visitor& visit, Of<GpuThermal>) {
   FIELD(shutdown_celsius, "At which it shuts down.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<EccCounts>) {
-  using T = EccCounts;
+FIELDS_OF(EccCounts) {
   visit.about("ecc_counts", "Memory errors that ECC counted.");
   FIELD(corrected, "Errors corrected.");
   FIELD(uncorrected, "Errors not corrected.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuEcc>) {
-  using T = GpuEcc;
+FIELDS_OF(GpuEcc) {
   visit.about("gpu_ecc", "Error correction of a GPU's memory.");
   FIELD(enabled_now, "Whether ECC is on.");
   FIELD(enabled_pending, "Whether ECC will be on after a reboot.");
@@ -127,9 +107,7 @@ constexpr void visit_fields(Visitor& visit, Of<GpuEcc>) {
   FIELD(sram_threshold_exceeded, "Whether the count of SRAM errors is past its limit.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<RowRemapping>) {
-  using T = RowRemapping;
+FIELDS_OF(RowRemapping) {
   visit.about("row_remapping", "Memory rows that spare ones replace.");
   FIELD(corrected, "Rows replaced for corrected errors.");
   FIELD(uncorrected, "Rows replaced for uncorrected errors.");
@@ -142,18 +120,14 @@ constexpr void visit_fields(Visitor& visit, Of<RowRemapping>) {
   FIELD(banks_none, "Banks without a spare row left.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<RetiredPages>) {
-  using T = RetiredPages;
+FIELDS_OF(RetiredPages) {
   visit.about("retired_pages", "Memory pages taken out of use.");
   FIELD(single_bit, "Pages retired for repeated single-bit errors.");
   FIELD(double_bit, "Pages retired for a double-bit error.");
   FIELD(pending, "Whether a page waits for a reboot to be retired.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuProcess>) {
-  using T = GpuProcess;
+FIELDS_OF(GpuProcess) {
   visit.about("gpu_process", "A process that uses a GPU.");
   FIELD(pid, "Process id.");
   FIELD(name, "Its program.");
@@ -161,9 +135,7 @@ constexpr void visit_fields(Visitor& visit, Of<GpuProcess>) {
   FIELD(kind, "compute or graphics.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<MigInstance>) {
-  using T = MigInstance;
+FIELDS_OF(MigInstance) {
   visit.about("mig_instance", "A share of a GPU, made by MIG.");
   FIELD(uuid, "UUID, \"MIG-...\".");
   FIELD(name, "Profile, such as 1g.18gb.");
@@ -174,9 +146,7 @@ constexpr void visit_fields(Visitor& visit, Of<MigInstance>) {
   FIELD(multiprocessors, "SMs.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<NvLink>) {
-  using T = NvLink;
+FIELDS_OF(NvLink) {
   visit.about("nv_link", "One NVLink of a GPU.");
   FIELD(link, "Number of the link.");
   FIELD(up, "Whether it is up.");
@@ -188,9 +158,7 @@ constexpr void visit_fields(Visitor& visit, Of<NvLink>) {
   FIELD(crc_errors, "Checksum errors.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuFabric>) {
-  using T = GpuFabric;
+FIELDS_OF(GpuFabric) {
   visit.about("gpu_fabric", "NVSwitch fabric registration (nvmlDeviceGetGpuFabricInfoV).");
   FIELD(state, "not_supported, not_started, in_progress or completed.");
   FIELD(status, "An nvmlReturn_t, valid once completed.");
@@ -199,9 +167,7 @@ constexpr void visit_fields(Visitor& visit, Of<GpuFabric>) {
   FIELD(health_mask, "NVML's health mask of the fabric.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<CudaLimits>) {
-  using T = CudaLimits;
+FIELDS_OF(CudaLimits) {
   visit.about("cuda_limits", "What the CUDA driver says about a device.");
   FIELD(ordinal, "CUDA's number of the device in this environment.");
   FIELD(multiprocessors, "SMs.");
@@ -233,18 +199,14 @@ constexpr void visit_fields(Visitor& visit, Of<CudaLimits>) {
   FIELD(compute_mode, "0 default, 2 prohibited, 3 exclusive process.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<ApiStatus>) {
-  using T = ApiStatus;
+FIELDS_OF(ApiStatus) {
   visit.about("api_status", "What a driver's API answered.");
-  FIELD(call, "The call, such as nvmlInit_v2().", {.always = true});
+  FIELD(call, "The call, such as nvmlInit_v2().", kAlways);
   FIELD(code, "What it returned; 0 is success.");
   FIELD(name, "The vendor's name for the code.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Gpu>) {
-  using T = Gpu;
+FIELDS_OF(Gpu) {
   visit.about("gpu", "One GPU, joined from all sources by PCI address and UUID.");
   FIELD(index, "Order in this report, by PCI address.");
   FIELD(vendor, "Who made it.");
@@ -305,9 +267,7 @@ constexpr void visit_fields(Visitor& visit, Of<Gpu>) {
   FIELD(ras_errors, "AMD's error counts by block and kind, such as umc_ue.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<GpuPath>) {
-  using T = GpuPath;
+FIELDS_OF(GpuPath) {
   visit.about("gpu_path", "How two GPUs are joined; gpu_a is the smaller index.");
   FIELD(gpu_a, "Index of one GPU.");
   FIELD(gpu_b, "Index of the other GPU.");

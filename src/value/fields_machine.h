@@ -6,11 +6,9 @@
 
 namespace gpuready {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<DeviceNode>) {
-  using T = DeviceNode;
+FIELDS_OF(DeviceNode) {
   visit.about("device_node", "A device file.");
-  FIELD(path, "Path, such as /dev/nvidia0.", {.always = true});
+  FIELD(path, "Path, such as /dev/nvidia0.", kAlways);
   FIELD(exists, "Whether it is there.");
   FIELD(pci, "Of /dev/dri: address of the GPU.");
   FIELD(mode, "Permission bits in octal, as chmod takes them.", {.octal = true});
@@ -24,9 +22,7 @@ constexpr void visit_fields(Visitor& visit, Of<DeviceNode>) {
   FIELD(nodev, "Whether its mount forbids device nodes; asked where opening was refused.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Visibility>) {
-  using T = Visibility;
+FIELDS_OF(Visibility) {
   visit.about(
       "visibility",
       "Variables that hide or select GPUs, as set. Absent: not set; empty text: set, but empty.");
@@ -41,9 +37,7 @@ constexpr void visit_fields(Visitor& visit, Of<Visibility>) {
   FIELD(hsa_override_gfx_version, "HSA_OVERRIDE_GFX_VERSION.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Container>) {
-  using T = Container;
+FIELDS_OF(Container) {
   visit.about("container", "The container and cgroup that the tool runs in.");
   FIELD(runtime, "docker, podman, kubernetes, lxc, containerd and others.");
   FIELD(cgroup_version, "1 or 2, as text.");
@@ -53,9 +47,7 @@ constexpr void visit_fields(Visitor& visit, Of<Container>) {
   FIELD(cpu_limit, "CPU limit of the cgroup.", {.unit = "CPUs"});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<SystemState>) {
-  using T = SystemState;
+FIELDS_OF(SystemState) {
   visit.about("system_state", "The host: kernel, CPU, memory, virtualization.");
   FIELD(host_name, "Name of the host.");
   FIELD(kernel_release, "Release of the kernel.");
@@ -83,30 +75,24 @@ constexpr void visit_fields(Visitor& visit, Of<SystemState>) {
   FIELD(uptime_seconds, "Time since boot, when the machine was read.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<LogLine>) {
-  using T = LogLine;
+FIELDS_OF(LogLine) {
   visit.about("log_line", "A line of the kernel log.");
-  FIELD(text, "The line without its time.", {.always = true});
+  FIELD(text, "The line without its time.", kAlways);
   FIELD(seconds, "Time since boot.");
   FIELD(left_out, "Lines that differ from this one only in numbers, left out before it.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<XidEvent>) {
-  using T = XidEvent;
+FIELDS_OF(XidEvent) {
   visit.about("xid_event", "An error that NVIDIA's driver reported.");
   FIELD(code, "Number of the Xid.");
   FIELD(pci, "Address of the GPU.");
-  FIELD(line, "The line, quoted.", {.always = true});
+  FIELD(line, "The line, quoted.", kAlways);
   FIELD(seconds, "Time since boot; absent for NVML events.");
   FIELD(source, "kernel log or nvml.");
   FIELD(left_out, "Events of this code and GPU, left out before this one.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<KernelLog>) {
-  using T = KernelLog;
+FIELDS_OF(KernelLog) {
   visit.about("kernel_log", "What the kernel log says about GPUs.");
   FIELD(readable, "Whether it could be read.");
   FIELD(error, "Why it could not be read.");
@@ -114,17 +100,13 @@ constexpr void visit_fields(Visitor& visit, Of<KernelLog>) {
   FIELD(xids, "NVIDIA's Xid errors.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Unseen>) {
-  using T = Unseen;
+FIELDS_OF(Unseen) {
   visit.about("unseen", "Something that would have been read, and could not be.");
-  FIELD(what, "What could not be seen.", {.always = true});
-  FIELD(why, "Why.", {.always = true});
+  FIELD(what, "What could not be seen.", kAlways);
+  FIELD(why, "Why.", kAlways);
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Machine>) {
-  using T = Machine;
+FIELDS_OF(Machine) {
   visit.about("machine", "What is in a machine.");
   FIELD(source, "Where the facts come from: live, recorded or scripted.");
   FIELD(full, "True when the CUDA driver, Vulkan and the like were asked as well.");
@@ -132,23 +114,23 @@ constexpr void visit_fields(Visitor& visit, Of<Machine>) {
   FIELD(named_libraries,
         "Drivers' libraries, and the helper program, that environment variables named in place of "
         "the system's, by variable; absent: none was.");
-  FIELD(system, "The host: kernel, CPU, memory, virtualization.", {.always = true});
+  FIELD(system, "The host: kernel, CPU, memory, virtualization.", kAlways);
   FIELD(container, "The container and cgroup that the tool runs in.");
   FIELD(visibility,
         "Variables that hide or select GPUs, as set. Absent: unset; empty text: set, but empty.");
   FIELD(pci, "Display controllers, NVIDIA functions and accelerators on the PCI bus.");
-  FIELD(gpus, "The GPUs by PCI address; empty: none was found.", {.always = true});
+  FIELD(gpus, "The GPUs by PCI address; empty: none was found.", kAlways);
   FIELD(paths, "How each pair of GPUs is joined.");
-  FIELD(nvidia, "NVIDIA's kernel modules and libraries.", {.always = true});
-  FIELD(amd, "AMD's kernel driver and ROCm.", {.always = true});
-  FIELD(intel, "Intel's kernel drivers.", {.always = true});
+  FIELD(nvidia, "NVIDIA's kernel modules and libraries.", kAlways);
+  FIELD(amd, "AMD's kernel driver and ROCm.", kAlways);
+  FIELD(intel, "Intel's kernel drivers.", kAlways);
   FIELD(apple, "Apple's chip and Metal.");
   FIELD(vulkan, "Vulkan's loader and devices.");
   FIELD(toolkits, "CUDA and ROCm toolkits found.");
   FIELD(libraries, "cuDNN, NCCL, cuBLAS, rocBLAS and the like, as found.");
   FIELD(nodes, "Device files.");
-  FIELD(kernel_log, "What the kernel log says about GPUs.", {.always = true});
-  FIELD(unseen, "What would have been read and could not be.", {.always = true});
+  FIELD(kernel_log, "What the kernel log says about GPUs.", kAlways);
+  FIELD(unseen, "What would have been read and could not be.", kAlways);
   FIELD(timings_ms, "How long each source took; live only.");
 }
 

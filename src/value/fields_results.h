@@ -8,25 +8,21 @@
 
 namespace gpuready {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Evidence>) {
-  using T = Evidence;
+FIELDS_OF(Evidence) {
   visit.about("evidence", "A quoted proof.");
-  FIELD(source, "Where it stands: a path, kernel log, a call, environment.", {.always = true});
-  FIELD(quote, "What it says, verbatim.", {.always = true});
+  FIELD(source, "Where it stands: a path, kernel log, a call, environment.", kAlways);
+  FIELD(quote, "What it says, verbatim.", kAlways);
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Finding>) {
-  using T = Finding;
+FIELDS_OF(Finding) {
   visit.about("finding",
               "One thing that is wrong or could not be seen, with its proof and its cure.");
   FIELD(id, "Stable name of the cause, such as driver-library-mismatch; docs/findings.md.",
-        {.always = true});
+        kAlways);
   FIELD(severity,
         "info: worth knowing; warning: works, but not as it should; error: a GPU is unusable or "
         "not to be trusted.");
-  FIELD(title, "What is wrong, in one line.", {.always = true});
+  FIELD(title, "What is wrong, in one line.", kAlways);
   FIELD(explanation, "One or two sentences.");
   FIELD(gpus, "Indices of the GPUs concerned; with pci absent too: the whole machine.");
   FIELD(pci, "Addresses concerned, also of devices that are not GPUs.");
@@ -36,62 +32,47 @@ constexpr void visit_fields(Visitor& visit, Of<Finding>) {
   FIELD(explains, "What follows from it, folded under it.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Metric>) {
-  using T = Metric;
+FIELDS_OF(Metric) {
   visit.about("metric", "One measured value, and what it was held against.");
-  FIELD(name, "snake_case, without the unit.", {.always = true});
-  FIELD(value, "The measured value, in `unit`; absent when it is not a finite number.",
-        {.always = true});
-  FIELD(unit, "Unit of value and threshold: B/s, B, ms, or 1 for a ratio or a count.",
-        {.always = true});
+  FIELD(name, "snake_case, without the unit.", kAlways);
+  FIELD(value, "The measured value, in `unit`; absent when it is not a finite number.", kAlways);
+  FIELD(unit, "Unit of value and threshold: B/s, B, ms, or 1 for a ratio or a count.", kAlways);
   FIELD(threshold, "The least that passes, in `unit`; absent: not judged.");
   FIELD(threshold_source, "Where the threshold comes from.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<BadWord>) {
-  using T = BadWord;
+FIELDS_OF(BadWord) {
   visit.about("bad_word", "A word that did not read back as written.");
   FIELD(offset_bytes, "Offset within the tested range.", {.hex_digits = 0});
   FIELD(expected, "The 8 bytes that were written.", {.hex_digits = 16});
   FIELD(actual, "The 8 bytes that were read.", {.hex_digits = 16});
-  visit.derived("bits", [](const T& word) { return word.bits(); },
-                "The bits that differ: expected xor actual.", {.hex_digits = 16});
-  FIELD(phase, "The pass that saw it, such as address or complement.", {.always = true});
+  DERIVED(bits, it.bits(), "The bits that differ: expected xor actual.", {.hex_digits = 16});
+  FIELD(phase, "The pass that saw it, such as address or complement.", kAlways);
   FIELD(repeats, "Read again, and bad again (true) or good (false); absent: not read again.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Mismatch>) {
-  using T = Mismatch;
+FIELDS_OF(Mismatch) {
   visit.about("mismatch", "A computed or copied value that is not the golden one.");
-  FIELD(what, "The operation, such as fp32 fma.", {.always = true});
+  FIELD(what, "The operation, such as fp32 fma.", kAlways);
   FIELD(unit, "The SM that computed it, as it named itself.");
   FIELD(index, "Which result of that operation.");
   FIELD(expected, "Bit pattern.", {.hex_digits = 16});
   FIELD(actual, "Bit pattern.", {.hex_digits = 16});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Digest>) {
-  using T = Digest;
+FIELDS_OF(Digest) {
   visit.about("digest", "A value that must be the same on every device of a model.");
-  FIELD(name, "Of what.", {.always = true});
+  FIELD(name, "Of what.", kAlways);
   FIELD(value, "64 bits.", {.hex_digits = 16});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<UnitCoverage>) {
-  using T = UnitCoverage;
+FIELDS_OF(UnitCoverage) {
   visit.about("unit_coverage", "SMs (or threads on a CPU) that were seen to do the work.");
   FIELD(tested, "Seen to do the work.");
   FIELD(total, "All of them.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Coverage>) {
-  using T = Coverage;
+FIELDS_OF(Coverage) {
   visit.about("coverage", "How much of the memory was tested.");
   FIELD(tested_bytes, "Bytes verified, counted by the device.");
   FIELD(free_bytes, "Free before the test, as the driver reported.");
@@ -99,29 +80,27 @@ constexpr void visit_fields(Visitor& visit, Of<Coverage>) {
   FIELD(reserved_bytes, "Kept by the driver or firmware.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Verdict>) {
-  using T = Verdict;
+FIELDS_OF(Verdict) {
   visit.about("verdict", "The result of one test on one device, with its evidence.");
-  FIELD(test, "The test, such as memory.", {.always = true});
-  FIELD(subject, "What was tested: GPU 0, or the host.", {.always = true});
+  FIELD(test, "The test, such as memory.", kAlways);
+  FIELD(subject, "What was tested: GPU 0, or the host.", kAlways);
   FIELD(uuid, "UUID of the GPU that ran the test, as its driver reported it.");
   FIELD(pci_address, "PCI address of the GPU that ran the test.");
   FIELD(peer_uuid, "UUID of the other GPU, where a pair was tested.");
   FIELD(executor, "What ran it: cuda, vulkan, hip or cpu.");
   FIELD(status, "How the test ended. Only passed is passed.");
-  FIELD(reason, "One sentence; for passed: what was proven.", {.always = true});
+  FIELD(reason, "One sentence; for passed: what was proven.", kAlways);
   FIELD(not_judged, "Parts of the test that could not be done here, each with the reason.");
   FIELD(error_code,
         "The driver's error number, in its API's own numbering: CUresult, hipError_t or VkResult.");
   FIELD(coverage, "How much of the memory was tested.");
-  FIELD(metrics, "What was measured.", {.always = true});
+  FIELD(metrics, "What was measured.", kAlways);
   FIELD(bad_words_total, "How many words did not read back as written.");
-  FIELD(bad_words, "The first bad words by address, at most 64.", {.always = true});
+  FIELD(bad_words, "The first bad words by address, at most 64.", kAlways);
   FIELD(units, "SMs (or threads on a CPU) that were seen to do the work.");
   FIELD(mismatches_total, "How many computed or copied values were not the golden ones.");
-  FIELD(mismatches, "Some of them, at most 64.", {.always = true});
-  FIELD(digests, "Values that must be the same on every device of a model.", {.always = true});
+  FIELD(mismatches, "Some of them, at most 64.", kAlways);
+  FIELD(digests, "Values that must be the same on every device of a model.", kAlways);
   FIELD(started_ms,
         "When the test began, in milliseconds since the run began; absent: it did not run.");
   FIELD(duration_ms, "How long the test took.");
@@ -130,9 +109,7 @@ constexpr void visit_fields(Visitor& visit, Of<Verdict>) {
         "the device.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<SampleSeries>) {
-  using T = SampleSeries;
+FIELDS_OF(SampleSeries) {
   visit.about("sample_series",
               "One quantity of one GPU. A long run is thinned: a point then stands for several "
               "samples by their mean, a counter's by its last.");
@@ -143,8 +120,8 @@ constexpr void visit_fields(Visitor& visit, Of<SampleSeries>) {
         "utilization, ecc_corrected, ecc_uncorrected, pcie_replays; or what held the clocks back, "
         "as a share of the time: clock_event_any, clock_event_sw_power_cap, "
         "clock_event_hw_thermal_slowdown, ...",
-        {.always = true});
-  FIELD(unit, "MHz, W, C, or 1 for a count or a share from 0 to 1.", {.always = true});
+        kAlways);
+  FIELD(unit, "MHz, W, C, or 1 for a count or a share from 0 to 1.", kAlways);
   FIELD(taken, "Samples taken, before thinning.");
   FIELD(min, "The least of all samples.", {.thousandths = true});
   FIELD(mean, "The mean of all samples.", {.thousandths = true});
@@ -155,22 +132,18 @@ constexpr void visit_fields(Visitor& visit, Of<SampleSeries>) {
   FIELD(value, "Values of the points, in the unit.", {.always = true, .thousandths = true});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<SampledXid>) {
-  using T = SampledXid;
+FIELDS_OF(SampledXid) {
   visit.about("sampled_xid", "An Xid that NVML reported while the tests ran.");
   FIELD(gpu, "The GPU, by its index in the machine; absent: none that the machine knows.");
   FIELD(at_ms, "When, in milliseconds since the run began.");
   FIELD(xid, "The Xid.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Samples>) {
-  using T = Samples;
+FIELDS_OF(Samples) {
   visit.about("samples", "What was sampled on the GPUs while their tests ran.");
   FIELD(interval_ms, "Milliseconds between two samples, before thinning.");
   FIELD(absent, "What could not be sampled, and why.");
-  FIELD(series, "One for each quantity of each GPU.", {.always = true});
+  FIELD(series, "One for each quantity of each GPU.", kAlways);
   FIELD(sampled_xids, "Xids that NVML reported meanwhile, in order of time.");
 }
 

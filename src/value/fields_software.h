@@ -6,9 +6,7 @@
 
 namespace gpuready {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<LibraryFile>) {
-  using T = LibraryFile;
+FIELDS_OF(LibraryFile) {
   visit.about("library_file", "A library as the loader finds it.");
   FIELD(name, "Name, such as libcuda.so.1.");
   FIELD(path, "Where the loader's search finds it.");
@@ -16,9 +14,7 @@ constexpr void visit_fields(Visitor& visit, Of<LibraryFile>) {
   FIELD(version, "The suffix of the real path.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Toolkit>) {
-  using T = Toolkit;
+FIELDS_OF(Toolkit) {
   visit.about("toolkit", "A toolkit of a vendor.");
   FIELD(kind, "cuda or rocm.");
   FIELD(version, "Its version.");
@@ -26,9 +22,7 @@ constexpr void visit_fields(Visitor& visit, Of<Toolkit>) {
   FIELD(on_path, "Whether its nvcc or hipcc is the one that PATH finds.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<NvidiaDriver>) {
-  using T = NvidiaDriver;
+FIELDS_OF(NvidiaDriver) {
   visit.about("nvidia_driver", "NVIDIA's kernel modules, libraries and daemons.");
   FIELD(module_loaded, "Whether the nvidia module is loaded.");
   FIELD(uvm_loaded, "Whether the nvidia_uvm module is loaded.");
@@ -54,9 +48,7 @@ constexpr void visit_fields(Visitor& visit, Of<NvidiaDriver>) {
   FIELD(persistence_daemon, "running or not_running; absent: not asked.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<VulkanDevice>) {
-  using T = VulkanDevice;
+FIELDS_OF(VulkanDevice) {
   visit.about("vulkan_device", "A device that Vulkan lists.");
   FIELD(name, "Name.");
   FIELD(type, "discrete, integrated, virtual, cpu or other.");
@@ -73,9 +65,7 @@ constexpr void visit_fields(Visitor& visit, Of<VulkanDevice>) {
   FIELD(device_id, "Device id.", {.hex_digits = 4});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<VulkanState>) {
-  using T = VulkanState;
+FIELDS_OF(VulkanState) {
   visit.about("vulkan_state", "Vulkan's loader and devices.");
   FIELD(outcome, "How the probe ended; absent: not asked.");
   FIELD(start, "What vkCreateInstance answered.");
@@ -84,9 +74,7 @@ constexpr void visit_fields(Visitor& visit, Of<VulkanState>) {
   FIELD(devices, "Devices.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<AmdDriver>) {
-  using T = AmdDriver;
+FIELDS_OF(AmdDriver) {
   visit.about("amd_driver", "AMD's kernel driver and ROCm.");
   FIELD(module_loaded, "Whether the amdgpu module is loaded.");
   FIELD(kfd_present, "Whether /dev/kfd's driver is there.");
@@ -98,17 +86,13 @@ constexpr void visit_fields(Visitor& visit, Of<AmdDriver>) {
   FIELD(rocblas_targets, "Targets that the installed rocBLAS has code for.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<IntelDriver>) {
-  using T = IntelDriver;
+FIELDS_OF(IntelDriver) {
   visit.about("intel_driver", "Intel's kernel drivers.");
   FIELD(i915_loaded, "Whether the i915 module is loaded.");
   FIELD(xe_loaded, "Whether the xe module is loaded.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<AppleState>) {
-  using T = AppleState;
+FIELDS_OF(AppleState) {
   visit.about("apple_state", "Apple's chip and Metal.");
   FIELD(chip, "The chip, such as Apple M3 Max.");
   FIELD(metal, "Whether Metal lists a device.");

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -22,6 +23,13 @@ template <class T>
 inline constexpr bool kMap = false;
 template <class Key, class T>
 inline constexpr bool kMap<std::map<Key, T>> = true;
+
+template <class T>
+inline constexpr bool kPointer = false;  // of what a document tells and another object has
+template <class T>
+inline constexpr bool kPointer<const T*> = true;
+template <class T>
+inline constexpr bool kText = std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>;
 
 template <class T>
 concept Scalar = std::is_arithmetic_v<T> || std::is_enum_v<T>;

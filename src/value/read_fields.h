@@ -20,6 +20,8 @@ using Problem = std::string;
 
 template <class T>
 Problem read_fields(const Json& doc, T& object);
+template <class T>
+Problem read_fields_of(const Json& doc, T& object);
 
 inline Problem at(std::string_view key, Problem problem) {
   if (problem.empty()) return problem;
@@ -51,6 +53,11 @@ Problem read(const Json& doc, T& value, const FieldStyle& style) {
   if constexpr (kOptional<T>) {
     return read(doc, value.emplace(), style);
   } else if constexpr (std::is_enum_v<T>) {
+    if (style.as_number) {
+      for (const auto& entry : kNames<T>)
+        if (doc == static_cast<int>(entry.value)) return value = entry.value, Problem();
+      return " is not one of its numbers";
+    }
     const auto found = doc.is_string() ? named<T>(doc.get_ref<const std::string&>()) : std::nullopt;
     if (!found) return " is not one of its names";
     value = *found;
@@ -97,12 +104,12 @@ Problem read(const Json& doc, T& value, const FieldStyle& style) {
 }
 
 template <class T>
-struct Reader {
+struct Reader : FieldVisitor {
   const Json& doc;
   T& object;
   Problem problem = {};
 
-  void about(std::string_view, std::string_view) {}
+  Reader(const Json& from, T& to) : doc(from), object(to) {}
   template <class Member>
   void operator()(const char* key, Member T::* member, std::string_view,
                   const FieldStyle& style = {}) {
@@ -110,19 +117,27 @@ struct Reader {
     const Json& found = gpuready::member(doc, key);
     if (!found.is_null())
       problem = at(key, read(found, object.*member, style));
-    else if (style.always || AlwaysThere<Member>)
+    else if (style.always || (AlwaysThere<Member> && !style.sparse && !style.when))
       problem = std::string(key) + " is missing";
   }
-  template <class Value>
-  void derived(const char*, Value, std::string_view, const FieldStyle& = {}) {}
+  template <class Part>
+  void merged(Part part) {
+    if constexpr (kStored<Part, T>)
+      if (problem.empty()) problem = read_fields_of(doc, std::invoke(part, object));
+  }
 };
+
+template <class T>
+Problem read_fields_of(const Json& doc, T& object) {
+  Reader<T> reader(doc, object);
+  visit_fields(reader, Of<T>{});
+  return std::move(reader.problem);
+}
 
 template <class T>
 Problem read_fields(const Json& doc, T& object) {
   if (!doc.is_object()) return " is not an object";
-  Reader<T> reader{doc, object};
-  visit_fields(reader, Of<T>{});
-  return std::move(reader.problem);
+  return read_fields_of(doc, object);
 }
 
 template <class T>

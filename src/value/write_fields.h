@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "value/field.h"
 #include "value/kinds.h"
@@ -34,9 +35,10 @@ Json write_fields(const T& object, int depth = 0);
 // Null: nothing to write.
 template <class T>
 Json write(const T& value, const FieldStyle& style, int depth) {
-  if constexpr (kOptional<T>) {
+  if constexpr (kOptional<T> || kPointer<T>) {
     return value ? write(*value, style, depth) : Json();
   } else if constexpr (std::is_enum_v<T>) {
+    if (style.as_number) return static_cast<int>(value);
     return name_of(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value;
@@ -46,7 +48,8 @@ Json write(const T& value, const FieldStyle& style, int depth) {
     return value;
   } else if constexpr (std::floating_point<T>) {
     return write(value, style);
-  } else if constexpr (std::is_same_v<T, std::string>) {
+  } else if constexpr (kText<T>) {
+    if (style.printable) return gpuready::printable(value);
     return value;
   } else if constexpr (std::is_same_v<T, PciAddress>) {
     return value.text();
@@ -63,6 +66,8 @@ Json write(const T& value, const FieldStyle& style, int depth) {
       if (written.is_null()) continue;
       if constexpr (std::integral<std::remove_cvref_t<decltype(key)>>)
         object[std::to_string(key)] = std::move(written);
+      else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(key)>, PciAddress>)
+        object[key.text()] = std::move(written);
       else
         object[key] = std::move(written);
     }
@@ -76,42 +81,61 @@ Json write(const T& value, const FieldStyle& style, int depth) {
 template <class T>
 bool says_nothing(const Json& written) {
   if (written.is_null()) return true;
-  if constexpr (kOptional<T>) return false;
-  if constexpr (std::is_same_v<T, std::string>) return written == "";
+  if constexpr (kOptional<T> || kPointer<T>) return false;
+  if constexpr (kText<T>) return written == "";
   return (written.is_array() || written.is_object()) && written.empty();
 }
 
 template <class T>
-struct Writer {
+void write_fields_into(Json& doc, const T& object, int depth);
+
+template <class T>
+struct Writer : FieldVisitor {
   const T& object;
   Json& doc;
   int depth;
 
-  void about(std::string_view, std::string_view) {}
+  Writer(const T& from, Json& to, int at_depth) : object(from), doc(to), depth(at_depth) {}
   template <class Member>
   void operator()(const char* key, Member T::* member, std::string_view,
                   const FieldStyle& style = {}) {
     if constexpr (std::is_same_v<Member, std::vector<T>>)
       if (depth >= kMaxDepth) return;
-    Json written = write(object.*member, style, depth);
-    if (written.is_null() || (!style.always && says_nothing<Member>(written))) return;
-    doc[key] = std::move(written);
+    put(key, object.*member, style);
   }
   template <class Value>
   void derived(const char* key, Value value, std::string_view, const FieldStyle& style = {}) {
-    const auto result = value(object);
-    Json written = write(result, style, depth);
-    if (!says_nothing<std::remove_const_t<decltype(result)>>(written))
-      doc[key] = std::move(written);
+    put(key, value(object), style);
+  }
+  template <class Part>
+  void merged(Part part) {
+    write_fields_into(doc, std::invoke(part, object), depth);
+  }
+
+ private:
+  template <class Value>
+  void put(const char* key, const Value& value, const FieldStyle& style) {
+    if (style.when && !style.when(&object)) return;
+    if constexpr (Scalar<Value>)
+      if (style.sparse && value == Value{}) return;
+    Json written = write(value, style, depth);
+    if (written.is_null()) return;
+    if (!style.always && !style.when && says_nothing<Value>(written)) return;
+    doc[key] = std::move(written);
   }
 };
 
 template <class T>
-Json write_fields(const T& object, int depth) {
+void write_fields_into(Json& doc, const T& object, int depth) {
   static_assert(every_field_is_described<T>(), "visit_fields() lacks a field of this type");
-  Json doc = Json::object();
-  Writer<T> writer{object, doc, depth};
+  Writer<T> writer(object, doc, depth);
   visit_fields(writer, Of<T>{});
+}
+
+template <class T>
+Json write_fields(const T& object, int depth) {
+  Json doc = Json::object();
+  write_fields_into(doc, object, depth);
   return doc;
 }
 

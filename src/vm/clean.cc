@@ -5,6 +5,10 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "jobs/helper.h"
+#include "value/envelope.h"
+#include "value/json.h"
+#include "value/names.h"
+#include "value/read_fields.h"
 
 namespace gpuready::vm {
 namespace {
@@ -12,44 +16,35 @@ namespace {
 // What a driver and a test's own program keep for themselves is less.
 constexpr double kLeastCovered = 0.9;
 
-std::string text_of(const Json& doc, const char* key) {
-  const auto& found = member(doc, key);
-  return found.is_string() ? printable(found.get<std::string>()) : std::string();
-}
-
-double number_of(const Json& doc, const char* key) {
-  const auto& found = member(doc, key);
-  return found.is_number() ? found.get<double>() : 0;
-}
-
 }  // namespace
 
 Result<void> judge(const Json& report, const PciAddress& device) {
+  constexpr std::string_view kName = "the report of its test";
+  const auto envelope = TRY(value::read_document<Envelope>(report, kName));
   bool memory = false;
-  const auto& verdicts = member(report, "verdicts");
-  if (verdicts.is_array())
-    for (const auto& verdict : verdicts) {
-      if (text_of(verdict, "pci_address") != device.text()) continue;
-      const std::string test = text_of(verdict, "test"), status = text_of(verdict, "status");
-      if (test != "memory") continue;
-      if (status != "passed")
+  if (const auto& verdicts = member(report, "verdicts"); verdicts.is_array())
+    for (const auto& written : verdicts) {
+      const auto verdict = TRY(value_from_json<Verdict>(written, kName));
+      if (verdict.pci_address != device.text() || verdict.test != "memory") continue;
+      if (verdict.status != VerdictStatus::passed)
         return fail(ErrorKind::device,
-                    fmt::format("its memory test is {}: {}", status, text_of(verdict, "reason")));
-      const auto& coverage = member(verdict, "coverage");
-      const double tested = number_of(coverage, "tested_bytes"),
-                   total = number_of(coverage, "total_bytes");
-      if (total <= 0 || tested < kLeastCovered * total)
-        return fail(ErrorKind::device,
-                    fmt::format("only {} of its {} were overwritten and verified",
-                                format_bytes(static_cast<std::uint64_t>(tested)),
-                                format_bytes(static_cast<std::uint64_t>(total))));
+                    fmt::format("its memory test is {}: {}", name_of(verdict.status),
+                                printable(verdict.reason)));
+      const auto covered = verdict.coverage.value_or(Coverage{});
+      const auto least = kLeastCovered * static_cast<double>(covered.total_bytes);
+      if (covered.total_bytes == 0 || static_cast<double>(covered.tested_bytes) < least)
+        return fail(
+            ErrorKind::device,
+            fmt::format("only {} of its {} were overwritten and verified",
+                        format_bytes(covered.tested_bytes), format_bytes(covered.total_bytes)));
       memory = true;
     }
   if (!memory)
     return fail(ErrorKind::unsupported,
                 "its memory was not overwritten: no driver here can test it");
-  if (const auto& code = member(report, "exit_code"); code != 0)
-    return fail(ErrorKind::device, "gpuready check: " + text_of(report, "conclusion"));
+  if (envelope.exit != Exit::ok)
+    return fail(ErrorKind::device,
+                "gpuready check: " + printable(envelope.conclusion.value_or("")));
   return {};
 }
 

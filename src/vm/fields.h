@@ -7,19 +7,11 @@
 
 namespace gpuready {
 
-template <>
-inline constexpr auto kNames<vm::Readiness> = std::to_array<Named<vm::Readiness>>({
-    {vm::Readiness::ready, "ready"},
-    {vm::Readiness::in_use, "in_use"},
-    {vm::Readiness::needs, "needs"},
-    {vm::Readiness::never, "never"},
-});
+NAMES_OF(vm::Readiness, "ready", "in_use", "needs", "never");
 
 namespace vm {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Bar>) {
-  using T = Bar;
+FIELDS_OF(Bar) {
   visit.about("bar", "A memory window of a PCI function.");
   FIELD(index, "Which of the six.");
   FIELD(bytes, "Its size.");
@@ -28,27 +20,21 @@ constexpr void visit_fields(Visitor& visit, Of<Bar>) {
   FIELD(assigned, "The firmware or the kernel found it an address.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<MdevType>) {
-  using T = MdevType;
+FIELDS_OF(MdevType) {
   visit.about("mdev_type", "A kind of mediated device (vGPU) that the driver can make.");
-  FIELD(id, "Name of its folder in sysfs.", {.always = true});
+  FIELD(id, "Name of its folder in sysfs.", kAlways);
   FIELD(name, "Name that its driver gives it.");
   FIELD(available, "How many more can be made.");
   FIELD(instances, "UUIDs of those that exist.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<VgpuType>) {
-  using T = VgpuType;
+FIELDS_OF(VgpuType) {
   visit.about("vgpu_type", "A kind of vGPU that a virtual function can become.");
-  FIELD(id, "What is written into nvidia/current_vgpu_type.", {.always = true});
+  FIELD(id, "What is written into nvidia/current_vgpu_type.", kAlways);
   FIELD(name, "Name that its driver gives it.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<PciFunction>) {
-  using T = PciFunction;
+FIELDS_OF(PciFunction) {
   visit.about("pci_function", "A PCI function as sysfs shows it.");
   FIELD(address, "PCI address.");
   FIELD(vendor_id, "Vendor.", {.hex_digits = 4});
@@ -77,26 +63,20 @@ constexpr void visit_fields(Visitor& visit, Of<PciFunction>) {
   FIELD(mdev_types, "Kinds of mediated devices.");
   FIELD(vgpu_type, "Of a virtual function that NVIDIA's driver has: the vGPU that it is; 0: none.");
   FIELD(vgpu_types, "The vGPUs that it can become.");
-  visit.derived(
-      "mmio_bytes", [](const T& f) { return mmio_bytes(f.bars); },
-      "Memory space that a guest needs for its windows.");
+  DERIVED(mmio_bytes, mmio_bytes(it.bars), "Memory space that a guest needs for its windows.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Use>) {
-  using T = Use;
+FIELDS_OF(Use) {
   visit.about("use", "Who or what uses a function.");
   FIELD(kind, "process, persistence, display, disk, network, virtual functions, mediated device.");
-  FIELD(what, "A sentence.", {.always = true});
+  FIELD(what, "A sentence.", kAlways);
   FIELD(pid, "Of a process.");
   FIELD(whole_machine, "The machine does not run without it.");
   FIELD(ends_with_plan, "vm attach ends it by itself.");
   FIELD(service, "Of a process: the service that it is of, which vm attach stops.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Surroundings>) {
-  using T = Surroundings;
+FIELDS_OF(Surroundings) {
   visit.about("surroundings", "What surrounds a function.");
   FIELD(uuid, "UUID of a GPU, if its driver reported one.");
   FIELD(persistence, "Kernel persistence mode is on.");
@@ -114,30 +94,24 @@ constexpr void visit_fields(Visitor& visit, Of<Surroundings>) {
   FIELD(cure, "What helps.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<MediatedFacts>) {
-  using T = MediatedFacts;
+FIELDS_OF(MediatedFacts) {
   visit.about("mediated_device", "A part of a device that its driver hands to virtual machines.");
-  FIELD(uuid, "Its name.", {.always = true});
-  FIELD(parent, "The device that it is a part of.", {.always = true});
-  FIELD(type, "Its kind, by the folder in sysfs.", {.always = true});
+  FIELD(uuid, "Its name.", kAlways);
+  FIELD(parent, "The device that it is a part of.", kAlways);
+  FIELD(type, "Its kind, by the folder in sysfs.", kAlways);
   FIELD(name, "Name that its driver gives this kind.");
   FIELD(api, "What a guest sees: vfio-pci.");
   FIELD(driver, "Kernel driver that is bound. Absent: none.");
   FIELD(iommu_group, "IOMMU group.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<VfioVariant>) {
-  using T = VfioVariant;
+FIELDS_OF(VfioVariant) {
   visit.about("vfio_variant", "A VFIO driver made for some devices.");
-  FIELD(pattern, "Which devices, as modules.alias has it.", {.always = true});
-  FIELD(module, "Its module.", {.always = true});
+  FIELD(pattern, "Which devices, as modules.alias has it.", kAlways);
+  FIELD(module, "Its module.", kAlways);
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<HugePagePool>) {
-  using T = HugePagePool;
+FIELDS_OF(HugePagePool) {
   visit.about("huge_page_pool", "Huge pages of one size on one NUMA node.");
   FIELD(node, "NUMA node.");
   FIELD(page_bytes, "Size of a page.");
@@ -145,9 +119,7 @@ constexpr void visit_fields(Visitor& visit, Of<HugePagePool>) {
   FIELD(free, "Free pages.", {.unit = "pages"});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<HostFacts>) {
-  using T = HostFacts;
+FIELDS_OF(HostFacts) {
   visit.about("vm_host", "What the host offers to all devices.");
   FIELD(iommu_groups, "The IOMMU is on: there are groups.");
   FIELD(cpu_vendor, "intel, amd, arm.");

@@ -140,13 +140,6 @@ void add_cloud_hypervisor(const std::vector<const Device*>& devices, const Insta
 
 }  // namespace
 
-std::optional<Hypervisor> hypervisor_named(std::string_view name) {
-  if (name == "qemu") return Hypervisor::qemu;
-  if (name == "libvirt") return Hypervisor::libvirt;
-  if (name == "cloud-hypervisor") return Hypervisor::cloud_hypervisor;
-  return std::nullopt;
-}
-
 std::uint64_t window_mib(const std::vector<const Device*>& devices) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 52;
   std::uint64_t sum = 0;

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "base/named.h"
 #include "vm/device.h"
 
 namespace gpuready::vm {
 
 enum class Hypervisor { qemu, libvirt, cloud_hypervisor };
-std::optional<Hypervisor> hypervisor_named(std::string_view name);  // "cloud-hypervisor"
 
 struct GuestArgs {
   std::vector<std::string> arguments;  // qemu, cloud-hypervisor
@@ -28,3 +28,7 @@ GuestArgs guest_args(Hypervisor hypervisor, const std::vector<const Device*>& de
 std::uint64_t window_mib(const std::vector<const Device*>& devices);
 
 }  // namespace gpuready::vm
+
+namespace gpuready {
+NAMES_OF(vm::Hypervisor, "qemu", "libvirt", "cloud-hypervisor");
+}  // namespace gpuready

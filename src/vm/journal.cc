@@ -59,12 +59,6 @@ Result<void> read_line(const Json& doc, std::string_view name, Operation& out) {
 
 }  // namespace
 
-std::string_view to_string(ClaimState state) {
-  constexpr std::string_view kNames[] = {"attaching",   "attached", "detaching",
-                                         "quarantined", "gone",     "unreadable"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
 std::map<PciAddress, std::string> Claim::quarantine() const {
   return operations.size() > 1 && last().ended && !last().rolled_back
              ? last().unclean

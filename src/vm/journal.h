@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/named.h"
 #include "host/storage.h"
 #include "vm/plan.h"
 
@@ -62,7 +63,6 @@ enum class ClaimState {
   gone,         // nothing remains to be done but to remove its files
   unreadable,
 };
-std::string_view to_string(ClaimState state);
 ClaimState state_of(const Claim& claim);
 
 // The claims in a folder, by id. A folder that is not there holds none.
@@ -98,3 +98,7 @@ Result<void> remove_unnamed(Host& host, Storage& storage, const std::string& fol
 Result<void> remove_claim(Storage& storage, const std::string& folder, const Claim& claim);
 
 }  // namespace gpuready::vm
+
+namespace gpuready {
+NAMES_OF(vm::ClaimState, "attaching", "attached", "detaching", "quarantined", "gone", "unreadable");
+}  // namespace gpuready

@@ -211,7 +211,7 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
       else if (state != ClaimState::quarantined)
         device->around.quarantine = state == ClaimState::unreadable
                                         ? "its journal cannot be read: " + claim.problem
-                                        : fmt::format("{} it was not finished", to_string(state));
+                                        : fmt::format("{} it was not finished", name_of(state));
     }
     if (claim.operations.empty() || state == ClaimState::gone) continue;
     for (auto& instance : inventory.instances) {
@@ -221,7 +221,7 @@ void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
       if (state == ClaimState::attached)
         instance.around.attached_to = claim.attached().name;
       else if (state != ClaimState::quarantined)
-        instance.around.quarantine = fmt::format("{} it was not finished", to_string(state));
+        instance.around.quarantine = fmt::format("{} it was not finished", name_of(state));
     }
   }
   for (const auto& claim : claims)
@@ -326,7 +326,7 @@ Result<std::vector<Done>> detach(Hands& hands, const std::optional<std::string>&
     if (now != ClaimState::attached) {
       Done refused{.plan = empty_plan(claim), .outcome = {}};
       refused.plan.refusals.push_back(fmt::format("{}: {}; gpuready vm recover goes on with it",
-                                                  claim.attached().name, to_string(now)));
+                                                  claim.attached().name, name_of(now)));
       all.push_back(std::move(refused));
       continue;
     }

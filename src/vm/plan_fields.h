@@ -7,24 +7,12 @@
 
 namespace gpuready {
 
-template <>
-inline constexpr auto kNames<vm::ActionKind> = std::to_array<Named<vm::ActionKind>>({
-    {vm::ActionKind::write, "write"},
-    {vm::ActionKind::bind, "bind"},
-    {vm::ActionKind::unbind, "unbind"},
-    {vm::ActionKind::reset, "reset"},
-    {vm::ActionKind::run, "run"},
-    {vm::ActionKind::idle, "idle"},
-    {vm::ActionKind::rom, "rom"},
-    {vm::ActionKind::renew, "renew"},
-    {vm::ActionKind::clean, "clean"},
-});
+NAMES_OF(vm::ActionKind, "write", "bind", "unbind", "reset", "run", "idle", "rom", "renew",
+         "clean");
 
 namespace vm {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Action>) {
-  using T = Action;
+FIELDS_OF(Action) {
   visit.about("action", "One thing that is done.");
   FIELD(kind, "What kind of thing.");
   FIELD(device, "To which device.");
@@ -40,27 +28,23 @@ constexpr void visit_fields(Visitor& visit, Of<Action>) {
   FIELD(but_ours, "Of idle: what the plan ends later may use them still.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<PlanStep>) {
-  using T = PlanStep;
+FIELDS_OF(PlanStep) {
   visit.about("step", "A step of a plan.");
-  FIELD(what, "What is done.", {.always = true});
+  FIELD(what, "What is done.", kAlways);
   FIELD(why, "Why.");
   FIELD(risk, "What could go wrong.");
-  FIELD(act, "The action.", {.always = true});
+  FIELD(act, "The action.", kAlways);
   FIELD(undo, "The action that takes it back.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<Plan>) {
-  using T = Plan;
+FIELDS_OF(Plan) {
   visit.about("plan", "Steps in their order.");
-  FIELD(operation, "attach or detach.", {.always = true});
-  FIELD(name, "What the devices are for.", {.always = true});
-  FIELD(devices, "All devices that move.", {.always = true});
+  FIELD(operation, "attach or detach.", kAlways);
+  FIELD(name, "What the devices are for.", kAlways);
+  FIELD(devices, "All devices that move.", kAlways);
   FIELD(instances, "Mediated devices, by UUID.");
   FIELD(managed, "Binding is left to libvirt.");
-  FIELD(steps, "The steps.", {.always = true});
+  FIELD(steps, "The steps.", kAlways);
   FIELD(warnings, "What should be known before.");
   FIELD(refusals, "Why it cannot be carried out.");
   FIELD(absent, "What was named and is not here.");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/named.h"
 #include "pack/code/code.h"
 #include "pack/code/source.h"
 
@@ -21,7 +22,6 @@ enum class Carrier {
   offload_bundle,  // clang's container for AMD, compressed or not: like a fat binary
   amd_code,        // a bare code object
 };
-std::string_view to_string(Carrier carrier);
 
 struct CarrierFound {
   Carrier carrier = Carrier::fat_binary;
@@ -39,3 +39,8 @@ std::optional<CarrierFound> read_offload_bundle(Source& source);
 std::optional<CarrierFound> read_compressed_offload(Source& source);
 
 }  // namespace gpuready::pack
+
+namespace gpuready {
+NAMES_OF(pack::Carrier, "fat_binary", "cubin", "zstd_cubin", "ptx_text", "lto_ir", "offload_bundle",
+         "amd_code");
+}  // namespace gpuready

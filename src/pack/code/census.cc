@@ -34,7 +34,7 @@ class Collector {
  public:
   void add(CarrierFound found) {
     if (!found.problem.empty())
-      note(fmt::format("the {} at byte {}: {}", to_string(found.carrier), found.offset,
+      note(fmt::format("the {} at byte {}: {}", name_of(found.carrier), found.offset,
                        found.problem));
     std::sort(found.codes.begin(), found.codes.end());
     found.codes.erase(std::unique(found.codes.begin(), found.codes.end()), found.codes.end());
@@ -128,12 +128,6 @@ std::vector<Section> inner_sections(Source& source) {
 }
 
 }  // namespace
-
-std::string_view to_string(Carrier carrier) {
-  constexpr std::array<std::string_view, 7> kNames = {
-      "fat_binary", "cubin", "zstd_cubin", "ptx_text", "lto_ir", "offload_bundle", "amd_code"};
-  return kNames[static_cast<std::size_t>(carrier)];
-}
 
 Census take_census(Source& source, const std::function<std::vector<Section>()>& sections) {
   Collector collector;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/named.h"
 #include "base/text.h"
 #include "pack/code/target.h"
 
@@ -21,10 +22,8 @@ enum class CodeKind {
   amd,              // an AMD code object
   other,            // an entry of a fat binary that is known, and is no code: an index
 };
-std::string_view to_string(CodeKind kind);
 
 enum class Compression { none, lz4, zstd, zlib };
-std::string_view to_string(Compression compression);
 
 struct DeviceCode {
   CodeKind kind = CodeKind::other;
@@ -44,3 +43,8 @@ struct DeviceCode {
 bool loadable(const DeviceCode& code);
 
 }  // namespace gpuready::pack
+
+namespace gpuready {
+NAMES_OF(pack::CodeKind, "cubin", "ptx", "lto_ir", "tile_ir", "relocatable_ptx", "amd", "other");
+NAMES_OF(pack::Compression, "none", "lz4", "zstd", "zlib");
+}  // namespace gpuready

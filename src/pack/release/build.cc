@@ -18,11 +18,9 @@
 
 namespace gpuready {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::BuiltVariant>) {
-  using T = pack::BuiltVariant;
+FIELDS_OF(pack::BuiltVariant) {
   visit.about("built_variant", "What `pack build` leaves for `pack publish`.");
-  FIELD(variant, "The variant as a manifest names it.", {.always = true});
+  FIELD(variant, "The variant as a manifest names it.", kAlways);
   FIELD(gaps, "Why its folder is not whole.");
 }
 

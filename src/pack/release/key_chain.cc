@@ -10,20 +10,16 @@
 
 namespace gpuready {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::KeySuccession>) {
-  using T = pack::KeySuccession;
+FIELDS_OF(pack::KeySuccession) {
   visit.about("key_succession", "A new key, signed by the one before it.");
-  FIELD(public_key, "The new public key.", {.always = true});
-  FIELD(signature, "The signature by the key before it.", {.always = true});
+  FIELD(public_key, "The new public key.", kAlways);
+  FIELD(signature, "The signature by the key before it.", kAlways);
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::KeyChain>) {
-  using T = pack::KeyChain;
+FIELDS_OF(pack::KeyChain) {
   visit.about("key_chain", "The keys of a package, oldest first.");
-  FIELD(package, "Name of the package.", {.always = true});
-  FIELD(keys, "Its keys after the first.", {.always = true});
+  FIELD(package, "Name of the package.", kAlways);
+  FIELD(keys, "Its keys after the first.", kAlways);
 }
 
 }  // namespace gpuready

@@ -9,16 +9,12 @@
 #include "base/sha256.h"
 #include "pack/release/manifest_fields.h"
 #include "pack/rules/can_load.h"
-#include "value/read_fields.h"
-#include "value/write_fields.h"
 
 namespace gpuready::pack {
 namespace {
 
 constexpr std::string_view kMembersFolder = "variants";
 
-constexpr std::string_view kSchema = "gpuready.pack-manifest";
-constexpr int kSchemaVersion = 1;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // of one size: no sum overflows
 constexpr std::size_t kMostFiles = 200'000;
 
@@ -297,21 +293,17 @@ std::optional<std::int64_t> parse_utc(std::string_view text) {
 }
 
 std::string manifest_text(const Manifest& manifest) {
-  Json doc;
-  doc["schema"] = kSchema;
-  doc["schema_version"] = kSchemaVersion;
-  doc.update(value::write_fields(manifest));
-  return dump(doc);
+  return dump(value::write_document(manifest));
 }
 
 Result<Manifest> parse_manifest(std::string_view text, std::string_view name) {
   const Json doc = TRY(parse_json(text, name, kMostManifestBytes));
-  if (get_string(doc, "schema") != kSchema)
+  if (get_string(doc, "schema") != kForm<Manifest>.schema())
     return fail(ErrorKind::bad_input, fmt::format("{}: not the manifest of a package", name));
-  if (get_int(doc, "schema_version") != kSchemaVersion)
+  if (get_int(doc, "schema_version") != value::kSchemaVersion)
     return fail(ErrorKind::unsupported,
                 fmt::format("{}: made for another version of gpuready (schema_version is not {})",
-                            name, kSchemaVersion));
+                            name, value::kSchemaVersion));
   auto manifest = TRY(value::read_document<Manifest>(doc, name));
   if (const auto wrong = wrong_with(manifest))
     return fail(ErrorKind::bad_input, fmt::format("{}: {}", name, printable(*wrong)));

@@ -157,18 +157,6 @@ bool Driver::crosses_majors() const {
   return cuda && own && cuda->major() > own->major();
 }
 
-std::string_view to_string(How how) {
-  constexpr std::array<std::string_view, 3> kNames = {"by_cubin", "by_jit", "no"};
-  return kNames[static_cast<std::size_t>(how)];
-}
-
-std::string_view to_string(Obstacle obstacle) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "none",         "not_loadable", "other_vendor", "architecture", "one_architecture", "family",
-      "newer_target", "ptx_isa",      "zstd",         "feature",      "unknown_target"};
-  return kNames[static_cast<std::size_t>(obstacle)];
-}
-
 LoadAnswer can_load(const DeviceCode& code, const TargetGpu& gpu, const Driver& driver,
                     bool in_container) {
   if (!loadable(code)) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/named.h"
 #include "pack/code/code.h"
 
 namespace gpuready::pack {
@@ -27,7 +28,6 @@ struct Driver {
 };
 
 enum class How { by_cubin, by_jit, no };
-std::string_view to_string(How how);
 
 // Why not, by rule.
 enum class Obstacle {
@@ -43,7 +43,6 @@ enum class Obstacle {
   feature,           // xnack or sramecc differ
   unknown_target,    // the file does not say what it is for
 };
-std::string_view to_string(Obstacle obstacle);
 
 struct LoadAnswer {
   How how = How::no;
@@ -65,3 +64,9 @@ int distance_of(const DeviceCode& code, const TargetGpu& gpu);
 std::string driver_obstacle(const TargetGpu& gpu, const Driver& driver);
 
 }  // namespace gpuready::pack
+
+namespace gpuready {
+NAMES_OF(pack::How, "by_cubin", "by_jit", "no");
+NAMES_OF(pack::Obstacle, "none", "not_loadable", "other_vendor", "architecture", "one_architecture",
+         "family", "newer_target", "ptx_isa", "zstd", "feature", "unknown_target");
+}  // namespace gpuready

@@ -164,11 +164,6 @@ Change change_for(const Work& work, const Driver& driver) {
 
 }  // namespace
 
-std::string_view to_string(Runs runs) {
-  constexpr std::array<std::string_view, 4> kNames = {"all", "part", "none", "no_code"};
-  return kNames[static_cast<std::size_t>(runs)];
-}
-
 FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& driver) {
   FileAnswer answer;
   const Work work{modules_of(file), gpu, cuda_major_needed(file), cudnn_of_path(file.path),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/named.h"
 #include "pack/code/file_report.h"
 #include "pack/rules/can_load.h"
 
@@ -18,7 +19,6 @@ enum class Runs {
   none,     // no module does
   no_code,  // the file holds no code that could be loaded anywhere
 };
-std::string_view to_string(Runs runs);
 
 // What would make a module load that does not: a newer driver with the code as it is, or another
 // build.
@@ -57,3 +57,7 @@ std::optional<int> cuda_major_needed(const FileReport& file);
 std::vector<TargetGpu> interesting_gpus(std::span<const FileReport> files);
 
 }  // namespace gpuready::pack
+
+namespace gpuready {
+NAMES_OF(pack::Runs, "all", "part", "none", "no_code");
+}  // namespace gpuready

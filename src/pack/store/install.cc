@@ -362,26 +362,6 @@ std::string numbers_text(const std::vector<Installed>& versions) {
 
 }  // namespace
 
-std::string_view to_string(InstallEnd end) {
-  switch (end) {
-    case InstallEnd::installed:
-      return "installed";
-    case InstallEnd::unchanged:
-      return "unchanged";
-    case InstallEnd::planned:
-      return "planned";
-    case InstallEnd::refused:
-      return "refused";
-    case InstallEnd::not_loaded:
-      return "not_loaded";
-    case InstallEnd::nothing:
-      return "nothing";
-    case InstallEnd::failed:
-      return "failed";
-  }
-  return "failed";
-}
-
 Result<std::string> home_folder(Host& host) {
   const auto home = host.environment("HOME");
   if (!home || !home->starts_with('/'))

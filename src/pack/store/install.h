@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/named.h"
 #include "pack/release/minisign.h"
 #include "pack/store/load_proof.h"
 #include "pack/store/model_proof.h"
@@ -51,7 +52,6 @@ enum class InstallEnd {
   nothing,     // the release has nothing for this machine, and no variant for the CPU
   failed,      // anything else: not reached, no space, no permission
 };
-std::string_view to_string(InstallEnd end);
 
 // What of the machine is in the records, and what is tested.
 struct InstallTarget {
@@ -126,3 +126,8 @@ Result<void> uninstall(Host& host, Storage& storage, const Places& places, bool 
 std::vector<std::string> library_folders(const std::string& root, const Variant& variant);
 
 }  // namespace gpuready::pack
+
+namespace gpuready {
+NAMES_OF(pack::InstallEnd, "installed", "unchanged", "planned", "refused", "not_loaded", "nothing",
+         "failed");
+}  // namespace gpuready

@@ -9,67 +9,11 @@
 #include "base/sha256.h"
 #include "pack/release/scan.h"
 #include "pack/rules/releases.h"
-#include "value/field.h"
-#include "value/read_fields.h"
-#include "value/write_fields.h"
-
-namespace gpuready {
-
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::ReportedGpu>) {
-  using T = pack::ReportedGpu;
-  visit.about("reported_gpu", "A GPU of the machine.");
-  FIELD(name, "Name.");
-  FIELD(uuid, "UUID.");
-  FIELD(target, "Compute capability, or AMD's target.", {.always = true});
-}
-
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::LoadedCode>) {
-  using T = pack::LoadedCode;
-  visit.about("loaded_code", "Device code of a file that the driver took.");
-  FIELD(path, "Path within the package.", {.always = true});
-  FIELD(pieces, "Pieces of it that were loaded.");
-  FIELD(way, "by_cubin: machine code; by_jit: PTX that the driver compiled.", {.always = true});
-  FIELD(target, "What was taken.");
-}
-
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::ReportedLoad>) {
-  using T = pack::ReportedLoad;
-  visit.about("reported_load", "What was loaded for one GPU, or for the CPU.");
-  FIELD(device, "UUID of the GPU, or cpu.", {.always = true});
-  FIELD(variant, "Variant.", {.always = true});
-  FIELD(libraries, "Libraries that were opened, by path within the package.");
-  FIELD(code, "Device code that was loaded.");
-  FIELD(kernels, "Probe kernels that were launched and wrote what they must.");
-  FIELD(failure, "What could not be loaded first, and why; absent: all could.");
-}
-
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::LoadReport>) {
-  using T = pack::LoadReport;
-  visit.about("load_report", "What an installation proved on one machine.");
-  FIELD(name, "Name of the package.", {.always = true});
-  FIELD(version, "Version.", {.always = true});
-  FIELD(variant, "Variant, or several: modern+latest.", {.always = true});
-  FIELD(content_sha256, "SHA-256 over the paths and contents of the variant.", {.always = true});
-  FIELD(created_utc, "When it was tried.", {.always = true});
-  FIELD(gpuready, "Version of gpuready.");
-  FIELD(driver, "NVIDIA's driver.");
-  FIELD(cuda, "CUDA version of the driver.");
-  FIELD(glibc, "glibc.");
-  FIELD(cpu, "Level of the processor.");
-  FIELD(gpus, "GPUs that programs can use.");
-  FIELD(loads, "What was loaded.", {.always = true});
-}
-
-}  // namespace gpuready
+#include "pack/store/load_report_fields.h"
+#include "value/document.h"
 
 namespace gpuready::pack {
 namespace {
-
-constexpr std::string_view kLoadReportSchema = "gpuready.pack-load-report";
 
 std::optional<std::string> text_of_version(const std::optional<Version>& version) {
   return version ? std::optional(version_text(*version)) : std::nullopt;
@@ -91,7 +35,7 @@ std::vector<LoadedCode> loaded_code(const TriedLoad& tried, const Manifest& mani
       const auto code = std::ranges::find(variant->code, path, &CodeOfFile::path);
       if (code == variant->code.end()) continue;
       const auto answer = best_answer(*code, gpu, driver);
-      LoadedCode now{path, 0, std::string(to_string(answer.how)), {}};
+      LoadedCode now{path, 0, std::string(name_of(answer.how)), {}};
       if (answer.target)
         now.target = (answer.how == How::by_jit ? "compute_" : "sm_") + answer.target->number();
       loaded.push_back(std::move(now));
@@ -252,14 +196,12 @@ LoadReport load_report(const Manifest& manifest, const SelectMachine& machine,
 }
 
 std::string load_report_text(const LoadReport& report) {
-  Json doc = {{"schema", kLoadReportSchema}, {"schema_version", 1}};
-  doc.update(value::write_fields(report));
-  return dump(doc);
+  return dump(value::write_document(report));
 }
 
 Result<LoadReport> parse_load_report(std::string_view text, std::string_view name) {
   const Json doc = TRY(parse_json(text, name, kMostLoadReportBytes));
-  if (get_string(doc, "schema") != kLoadReportSchema || get_int(doc, "schema_version") != 1)
+  if (!value::is_document(doc, kForm<LoadReport>))
     return fail(ErrorKind::bad_input, fmt::format("{}: not a load report of this form", name));
   auto report = TRY(value::read_document<LoadReport>(doc, name));
   for (const auto& gpu : report.gpus)

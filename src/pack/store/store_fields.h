@@ -6,11 +6,9 @@
 
 namespace gpuready {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::LoadResult>) {
-  using T = pack::LoadResult;
+FIELDS_OF(pack::LoadResult) {
   visit.about("load_result", "What a load test found on one GPU, or on the CPU.");
-  FIELD(device, "UUID of the GPU, or cpu.", {.always = true});
+  FIELD(device, "UUID of the GPU, or cpu.", kAlways);
   FIELD(name, "Name of the GPU.");
   FIELD(libraries, "Libraries that were loaded.");
   FIELD(modules, "Pieces of device code that were loaded.");
@@ -18,15 +16,13 @@ constexpr void visit_fields(Visitor& visit, Of<pack::LoadResult>) {
   FIELD(failure, "What could not be loaded first, and why; absent: all could.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::Installed>) {
-  using T = pack::Installed;
+FIELDS_OF(pack::Installed) {
   visit.about("installed", "One installed version.");
   FIELD(number, "Number of the generation.");
-  FIELD(name, "Name of the package.", {.always = true});
-  FIELD(version, "Version.", {.always = true});
-  FIELD(variant, "Variant.", {.always = true});
-  FIELD(installed_utc, "When it was installed.", {.always = true});
+  FIELD(name, "Name of the package.", kAlways);
+  FIELD(version, "Version.", kAlways);
+  FIELD(variant, "Variant.", kAlways);
+  FIELD(installed_utc, "When it was installed.", kAlways);
   FIELD(from, "Folder or address that it came from.");
   FIELD(previous, "Generation that was current before.");
   FIELD(gpus, "GPUs of the machine then: compute capability and name.");
@@ -35,9 +31,7 @@ constexpr void visit_fields(Visitor& visit, Of<pack::Installed>) {
   FIELD(model, "Model that was chosen, and loaded where the release names a program for it.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<pack::StoreState>) {
-  using T = pack::StoreState;
+FIELDS_OF(pack::StoreState) {
   visit.about("store_state", "What a store remembers of a package.");
   FIELD(name, "Name of the package.");
   FIELD(key, "Trusted public key.");

@@ -178,7 +178,7 @@ std::string curve(const Series& series) {
   return fmt::format(
       "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} from run to run\">"
       "<path d=\"{}\" fill=\"none\" stroke=\"var(--c0)\" stroke-width=\"1.5\"/>{}{}</svg>\n",
-      kWidth, kHeight, to_string(series.kpi), line, dots, axes);
+      kWidth, kHeight, name_of(series.kpi), line, dots, axes);
 }
 
 std::string history_section(const History& history) {
@@ -187,8 +187,8 @@ std::string history_section(const History& history) {
     const auto drawn = curve(series);
     if (drawn.empty()) continue;
     out += fmt::format("<div class=\"card\"><h3>{}, {}</h3><p>{}, {} runs, last {}</p>{}",
-                       escape_html(series.stack), to_string(series.kpi),
-                       escape_html(series.workload), series.points.size(),
+                       escape_html(series.stack), name_of(series.kpi), escape_html(series.workload),
+                       series.points.size(),
                        escape_html(value_text(series.kpi, series.points.back().value)), drawn);
     for (const auto& step : series.steps)
       out += fmt::format("<p>{} from run {} {}</p>", gain_text(step.gain_percent),

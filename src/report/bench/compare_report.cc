@@ -75,8 +75,7 @@ std::vector<std::string> losses_text(const StackComparison& stack) {
 }
 
 std::vector<std::string> titles(const KpiComparison& kpi) {
-  return {std::string(to_string(kpi.kpi)),
-          kpi.base_value ? value_text(kpi.kpi, *kpi.base_value) : "",
+  return {std::string(name_of(kpi.kpi)), kpi.base_value ? value_text(kpi.kpi, *kpi.base_value) : "",
           kpi.candidate_value ? value_text(kpi.kpi, *kpi.candidate_value) : "",
           kpi.gain_percent ? gain_text(*kpi.gain_percent) : "", interval_text(kpi)};
 }
@@ -137,7 +136,7 @@ void write_kpis(TerminalText& text, const StackComparison& stack, double margin_
   text.table(4, table);
   for (const auto& kpi : stack.kpis)
     if (!kpi.reason.empty() && (kpi.base_value || kpi.candidate_value))
-      text.paragraph(4, {std::string(to_string(kpi.kpi)) + ": "}, kpi.reason, Ink::dim);
+      text.paragraph(4, {std::string(name_of(kpi.kpi)) + ": "}, kpi.reason, Ink::dim);
 }
 
 void write_stack(TerminalText& text, const StackComparison& stack, const Comparison& comparison,
@@ -228,12 +227,6 @@ std::string conclusion_of(const Comparison& comparison) {
                          stack.reason);
   }
   return "";
-}
-
-Json to_json(const Comparison& comparison, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.bench-compare", envelope);
-  doc["comparison"] = bench::to_json(comparison);
-  return doc;
 }
 
 std::string render_terminal(const Comparison& comparison, const Envelope& envelope,

@@ -8,7 +8,6 @@
 
 namespace gpuready {
 
-Json to_json(const bench::Comparison& comparison, const Envelope& envelope);
 std::string render_terminal(const bench::Comparison& comparison, const Envelope& envelope,
                             const TerminalStyle& style);
 std::string render_markdown(const bench::Comparison& comparison, const Envelope& envelope);

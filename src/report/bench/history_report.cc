@@ -56,12 +56,6 @@ std::string conclusion_of(const History& history) {
       counted(steps, "step"));
 }
 
-Json to_json(const History& history, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.bench-history", envelope);
-  doc["history"] = bench::to_json(history);
-  return doc;
-}
-
 std::string render_terminal(const History& history, const TerminalStyle& style) {
   TerminalText text(style);
   std::string last;
@@ -72,7 +66,7 @@ std::string render_terminal(const History& history, const TerminalStyle& style) 
       text.line(0, {{title, Ink::bold}});
       last = title;
     }
-    text.line(2, {{pad(to_string(series.kpi), 11)},
+    text.line(2, {{pad(name_of(series.kpi), 11)},
                   {pad(value_text(series.kpi, series.points.back().value), 14, Align::right)},
                   {fmt::format("  {}  ", counted(series.points.size(), "run")), Ink::dim},
                   {curve(series, text.unicode())}});
@@ -95,7 +89,7 @@ std::string render_markdown(const History& history, const Envelope&) {
       text += fmt::format("\n## {}\n\n", markdown_text(title));
       last = title;
     }
-    text += fmt::format("- {}: {} in the last of {}\n", to_string(series.kpi),
+    text += fmt::format("- {}: {} in the last of {}\n", name_of(series.kpi),
                         value_text(series.kpi, series.points.back().value),
                         counted(series.points.size(), "run"));
     for (const auto& step : series.steps)

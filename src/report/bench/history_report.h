@@ -8,7 +8,6 @@
 
 namespace gpuready {
 
-Json to_json(const bench::History& history, const Envelope& envelope);
 std::string render_terminal(const bench::History& history, const TerminalStyle& style);
 std::string render_markdown(const bench::History& history, const Envelope& envelope);
 std::string conclusion_of(const bench::History& history);

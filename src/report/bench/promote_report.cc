@@ -36,12 +36,6 @@ std::string conclusion_of(const Promotion& promotion) {
   return "";
 }
 
-Json to_json(const Promotion& promotion, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.bench-promote", envelope);
-  doc["promotion"] = bench::to_json(promotion);
-  return doc;
-}
-
 std::string render_terminal(const Promotion& promotion, const Envelope& envelope,
                             const TerminalStyle& style) {
   std::string comparison;

@@ -8,7 +8,6 @@
 
 namespace gpuready {
 
-Json to_json(const bench::Promotion& promotion, const Envelope& envelope);
 std::string render_terminal(const bench::Promotion& promotion, const Envelope& envelope,
                             const TerminalStyle& style);
 // The evidence, for a backlog.

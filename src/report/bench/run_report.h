@@ -2,13 +2,10 @@
 #pragma once
 
 #include "bench/run_record.h"
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 
 namespace gpuready {
-
-Json to_json(const bench::RunRecord& run,
-             const Envelope& envelope);  // schema/bench-run.schema.json
 
 // "xla is the fastest of 4 stacks: 0.153 ms (p50)."
 std::string conclusion_of(const bench::RunRecord& run);

@@ -107,7 +107,7 @@ std::string render_terminal(const RunRecord& run, const Envelope& envelope, cons
     const bool missing = stack.status == StackStatus::unavailable;
     if (style.quiet && missing && envelope.exit == Exit::ok) continue;
     text.paragraph(2, {text.mark(missing ? Tone::neutral : Tone::bad) + " "},
-                   fmt::format("{}: {}: {}{}", stack.id, to_string(stack.status), stack.reason,
+                   fmt::format("{}: {}: {}{}", stack.id, name_of(stack.status), stack.reason,
                                stack.cure.empty() ? "" : ". To get it: " + stack.cure),
                    missing ? Ink::dim : Ink::plain);
   }

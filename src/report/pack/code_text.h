@@ -1,10 +1,9 @@
-// Device code and what becomes of it on a GPU, in the words that documents and terminal share.
+// Device code and what becomes of it on a GPU, in words.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "pack/code/file_report.h"
 #include "pack/rules/explain.h"
 
@@ -15,9 +14,5 @@ namespace gpuready {
 std::string targets_text(const pack::FileReport& file);
 // "all 185 modules", "85 of 185 modules", "none of 185 modules", "no device code"
 std::string runs_text(const pack::FileAnswer& answer);
-
-Json to_json(const pack::DeviceCode& code);
-Json to_json(const pack::FileReport& file);
-Json to_json(const pack::FileAnswer& answer);
 
 }  // namespace gpuready

@@ -33,20 +33,6 @@ void conclude(const EnvReport& report, Envelope& envelope) {
                                    : "no variant fits now");
 }
 
-Json to_json(const EnvReport& report, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.pack-env", envelope);
-  doc["library_folders"] = report.folders;
-  doc["shadowed"] = Json::array();
-  for (const auto& [name, path] : report.shadowed)
-    doc["shadowed"].push_back({{"name", name}, {"system", path}});
-  if (!report.checked) return doc;
-  doc["changed"] = report.change.has_value();
-  put(doc, "change", report.change);
-  put(doc, "variant", report.variant);
-  doc["right"] = report.right;
-  return doc;
-}
-
 std::string render_terminal(const EnvReport& report, const Envelope& envelope,
                             const TerminalStyle& style) {
   if (report.checked) {

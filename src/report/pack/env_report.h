@@ -3,17 +3,19 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
+struct ShadowedLibrary {
+  std::string name, system;  // the system's path
+};
 struct EnvReport {
-  std::vector<std::string> folders;                           // with libraries
-  std::vector<std::pair<std::string, std::string>> shadowed;  // name, the system's path
+  std::vector<std::string> folders;  // with libraries
+  std::vector<ShadowedLibrary> shadowed;
   // Of --check.
   bool checked = false;
   std::optional<std::string> change;   // of the machine since
@@ -22,7 +24,6 @@ struct EnvReport {
   std::string again;                   // the command that installs it
 };
 void conclude(const EnvReport& report, Envelope& envelope);
-Json to_json(const EnvReport& report, const Envelope& envelope);  // schema/pack-env
 std::string render_terminal(const EnvReport& report, const Envelope& envelope,
                             const TerminalStyle& style);
 

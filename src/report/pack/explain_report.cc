@@ -70,34 +70,6 @@ void write_answer(TerminalText& out, const std::string& file, const FileAnswer& 
 
 }  // namespace
 
-Json to_json(const Explanation& explanation, const Envelope& envelope) {
-  Json json = begin_document("gpuready.pack-explain", envelope);
-  json["path"] = printable(explanation.path);
-  json["driver"] = Json::object();
-  if (explanation.driver.version)
-    json["driver"]["version"] = driver_text(*explanation.driver.version);
-  if (const auto cuda = explanation.driver.cuda_known())
-    json["driver"]["cuda"] = version_text(*cuda);
-  json["gpus"] = Json::array();
-  for (const ExplainedGpu& gpu : explanation.gpus)
-    json["gpus"].push_back({{"gpu", gpu.gpu.name()}, {"name", printable(gpu.name)}});
-  json["problems"] = Json::array();
-  for (const auto& problem : explanation.problems) json["problems"].push_back(printable(problem));
-  json["files"] = Json::array();
-  for (std::size_t i = 0; i < explanation.files.size(); ++i) {
-    Json file;
-    file["path"] = printable(explanation.files[i]);
-    file["runs_on"] = Json::array();
-    for (std::size_t k = 0; k < explanation.gpus.size(); ++k) {
-      Json answer = to_json(explanation.answers[i][k]);
-      answer["gpu"] = explanation.gpus[k].gpu.name();
-      file["runs_on"].push_back(std::move(answer));
-    }
-    json["files"].push_back(std::move(file));
-  }
-  return json;
-}
-
 std::string render_terminal(const Explanation& explanation, const TerminalStyle& style) {
   TerminalText out(style);
   for (const auto& problem : explanation.problems)

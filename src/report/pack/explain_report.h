@@ -6,8 +6,8 @@
 
 #include "pack/code/inspect.h"
 #include "pack/rules/explain.h"
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
@@ -26,7 +26,6 @@ struct Explanation {
 Explanation explain_all(const pack::Inspection& inspection, std::vector<ExplainedGpu> gpus,
                         const pack::Driver& driver);
 
-Json to_json(const Explanation& explanation, const Envelope& envelope);  // schema/pack-explain
 std::string render_terminal(const Explanation& explanation, const TerminalStyle& style);
 
 }  // namespace gpuready

@@ -67,7 +67,7 @@ Table code_table(const FileReport& file) {
     table.rows.push_back(
         {{code.target()},
          {code.ptx_isa ? version_text(*code.ptx_isa) : ""},
-         {code.compression == Compression::none ? "" : std::string(to_string(code.compression))},
+         {code.compression == Compression::none ? "" : std::string(name_of(code.compression))},
          {std::to_string(value.first)},
          {carrier_text(carrier)},
          {value.second},
@@ -180,33 +180,6 @@ void write_problems(TerminalText& out, const Inspection& inspection) {
 }
 
 }  // namespace
-
-Json to_json(const Inspection& inspection, const Envelope& envelope) {
-  Json json = begin_document("gpuready.pack-inspect", envelope);
-  json["path"] = printable(inspection.path);
-  json["kind"] = inspection.kind;
-  json["files_read"] = inspection.files_read;
-  json["bytes_read"] = inspection.bytes_read;
-  json["problems"] = Json::array();
-  for (const auto& problem : inspection.problems) json["problems"].push_back(printable(problem));
-  if (!inspection.hidden.empty()) json["hidden"] = Json::array();
-  for (const auto& path : inspection.hidden) json["hidden"].push_back(printable(path));
-  json["files"] = Json::array();
-  const auto gpus = interesting_gpus(inspection.files);
-  for (const FileReport& file : inspection.files) {
-    Json one = to_json(file);
-    if (file.has_code()) {
-      one["runs_on"] = Json::array();
-      for (const TargetGpu& gpu : gpus) {
-        Json answer = to_json(explain(file, gpu, {}));
-        answer["gpu"] = gpu.name();
-        one["runs_on"].push_back(std::move(answer));
-      }
-    }
-    json["files"].push_back(std::move(one));
-  }
-  return json;
-}
 
 std::string render_terminal(const Inspection& inspection, const TerminalStyle& style,
                             bool details) {

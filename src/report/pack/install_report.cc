@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "pack/store/store_fields.h"
 #include "report/exit_rules.h"
 #include "report/terminal_text.h"
-#include "value/write_fields.h"
 
 namespace gpuready {
 namespace {
@@ -48,28 +46,6 @@ void conclude(const InstallReport& report, Envelope& envelope) {
   envelope.conclusion = conclusion_of(report);
 }
 
-Json to_json(const InstallReport& report, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.pack-install", envelope);
-  const auto& outcome = report.outcome;
-  doc["result"] = to_string(outcome.end);
-  put(doc, "name", report.name);
-  put(doc, "version", report.version);
-  put(doc, "from", report.from);
-  put(doc, "folder", outcome.folder);
-  put(doc, "model", report.model);
-  if (outcome.installed) doc["installed"] = value::write_fields(*outcome.installed);
-  if (outcome.error)
-    doc["error"] = {{"kind", to_string(outcome.error->kind)},
-                    {"message", printable(outcome.error->message)}};
-  doc["files"] = outcome.files;
-  doc["reused_files"] = outcome.reused_files;
-  doc["content_bytes"] = outcome.content_bytes;
-  doc["to_fetch_bytes"] = outcome.to_fetch_bytes;
-  doc["fetched_bytes"] = outcome.fetched_bytes;
-  doc["written_bytes"] = outcome.written_bytes;
-  return doc;
-}
-
 std::string render_terminal(const InstallReport& report, const Envelope& envelope,
                             const TerminalStyle& style) {
   TerminalText out(style);
@@ -101,21 +77,6 @@ std::string render_terminal(const InstallReport& report, const Envelope& envelop
   if (good && outcome.end != InstallEnd::planned && outcome.end != InstallEnd::nothing)
     out.paragraph(2, {}, "Use it from " + outcome.folder);
   return out.take();
-}
-
-Json to_json(const std::vector<PackageState>& packages, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.pack-list", envelope);
-  doc["packages"] = Json::array();
-  for (const auto& package : packages) {
-    Json item = {{"folder", package.store}};
-    put(item, "current", package.current);
-    item["installed"] = Json::array();
-    for (const auto& each : package.installed)
-      item["installed"].push_back(value::write_fields(each));
-    if (!package.problems.empty()) item["problems"] = package.problems;
-    doc["packages"].push_back(std::move(item));
-  }
-  return doc;
 }
 
 std::string render_terminal(const std::vector<PackageState>& packages, const Envelope& envelope,

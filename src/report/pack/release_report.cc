@@ -5,33 +5,13 @@
 #include <set>
 
 #include "base/units.h"
-#include "pack/release/manifest_fields.h"
 #include "pack/rules/releases.h"
 #include "report/terminal_text.h"
-#include "value/write_fields.h"
 
 namespace gpuready {
 namespace {
 
 using namespace pack;
-
-std::optional<CudaReleases> compilers_of(const Variant& variant) {
-  return variant.for_cpu() ? std::nullopt : pack::compilers_of(variant.architectures);
-}
-
-// What a variant is, without its files, which the manifest lists.
-Json summary_of(const Variant& variant) {
-  Json doc = {{"name", variant.name}};
-  if (!variant.for_cpu()) doc["architectures"] = variant.architectures;
-  if (Json floors = value::write_fields(variant.floors); !floors.empty())
-    doc["floors"] = std::move(floors);
-  doc["files"] = variant.files.size();
-  doc["content_bytes"] = variant.content_bytes();
-  doc["archive_bytes"] = variant.archive_bytes();
-  doc["archive"] = Json::array();
-  for (const auto& part : variant.archive) doc["archive"].push_back(part.name);
-  return doc;
-}
 
 void variant_table(TerminalText& out, const std::vector<const Variant*>& variants,
                    const std::vector<std::string>& compilers) {
@@ -68,21 +48,15 @@ std::pair<std::uint64_t, std::uint64_t> sizes_of(const std::vector<const Variant
 
 }  // namespace
 
+std::optional<CudaReleases> compilers_of(const Variant& variant) {
+  return variant.for_cpu() ? std::nullopt : pack::compilers_of(variant.architectures);
+}
+
 std::string releases_text(const std::optional<CudaReleases>& releases) {
   if (!releases) return "none";
   const auto from = version_text(releases->from);
   return releases->to ? fmt::format("{} to {}", from, version_text(*releases->to))
                       : from + " or newer";
-}
-
-Json to_json(const KeyFiles& files, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.pack-key", envelope);
-  doc["key_id"] = files.key.id_text();
-  doc["public_key"] = files.key.text();
-  doc["secret_key_file"] = files.secret_path;
-  doc["public_key_file"] = files.public_path;
-  put(doc, "key_chain_file", files.chain_path);
-  return doc;
 }
 
 std::string render_terminal(const KeyFiles& files, const TerminalStyle& style) {
@@ -95,25 +69,6 @@ std::string render_terminal(const KeyFiles& files, const TerminalStyle& style) {
                     files.key.id_text(), files.secret_path, files.public_path));
   out.command(style.quiet ? 0 : 2, files.key.text());
   return out.take();
-}
-
-Json to_json(const BuildReport& report, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.pack-build", envelope);
-  doc["name"] = report.name;
-  doc["version"] = report.version;
-  doc["folder"] = report.folder;
-  doc["variants"] = Json::array();
-  for (const auto& built : report.variants) {
-    Json variant = summary_of(built.variant);
-    if (const auto compilers = compilers_of(built.variant)) {
-      variant["cuda_from"] = version_text(compilers->from);
-      if (compilers->to) variant["cuda_to"] = version_text(*compilers->to);
-    }
-    const auto wrong = problems_of(built);
-    if (!wrong.empty()) variant["problems"] = wrong;
-    doc["variants"].push_back(std::move(variant));
-  }
-  return doc;
 }
 
 std::string render_terminal(const BuildReport& report, const TerminalStyle& style) {
@@ -136,23 +91,6 @@ std::string render_terminal(const BuildReport& report, const TerminalStyle& styl
                 fmt::format("All variants hold {}; each content once, {}. In {}.",
                             format_bytes(all), format_bytes(once), report.folder));
   return out.take();
-}
-
-Json to_json(const PublishReport& report, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.pack-publish", envelope);
-  const auto& manifest = report.published.manifest;
-  doc["name"] = manifest.name;
-  doc["version"] = manifest.version;
-  doc["expires_utc"] = manifest.expires_utc;
-  doc["folder"] = report.folder;
-  doc["key_id"] = report.key.id_text();
-  doc["public_key"] = report.key.text();
-  doc["release_notes"] = report.published.notes_name;
-  if (!report.published.gaps.empty()) doc["gaps"] = report.published.gaps;
-  put(doc, "oci_layout", report.oci_layout);
-  doc["variants"] = Json::array();
-  for (const auto& variant : manifest.variants) doc["variants"].push_back(summary_of(variant));
-  return doc;
 }
 
 std::string render_terminal(const PublishReport& report, const TerminalStyle& style) {

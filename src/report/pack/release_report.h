@@ -6,8 +6,8 @@
 
 #include "pack/release/build.h"
 #include "pack/release/publish.h"
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
@@ -16,14 +16,12 @@ struct KeyFiles {
   pack::PublicKey key;
   std::string chain_path;  // empty: no other key signed it
 };
-Json to_json(const KeyFiles& files, const Envelope& envelope);  // schema/pack-key
 std::string render_terminal(const KeyFiles& files, const TerminalStyle& style);
 
 struct BuildReport {
   std::string name, version, folder;
   std::vector<pack::BuiltVariant> variants;
 };
-Json to_json(const BuildReport& report, const Envelope& envelope);  // schema/pack-build
 std::string render_terminal(const BuildReport& report, const TerminalStyle& style);
 
 struct PublishReport {
@@ -32,9 +30,10 @@ struct PublishReport {
   pack::PublicKey key;
   std::optional<std::string> oci_layout = {};  // that it was added to, too
 };
-Json to_json(const PublishReport& report, const Envelope& envelope);  // schema/pack-publish
 std::string render_terminal(const PublishReport& report, const TerminalStyle& style);
 
+// The CUDA releases that compile for all of its architectures; nothing of the CPU's.
+std::optional<pack::CudaReleases> compilers_of(const pack::Variant& variant);
 // "12.8 to 12.9", "13.0 or newer", "none"
 std::string releases_text(const std::optional<pack::CudaReleases>& releases);
 

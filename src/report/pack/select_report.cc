@@ -8,56 +8,11 @@
 #include "report/terminal_text.h"
 
 namespace gpuready {
-namespace {
-
 using namespace pack;
-
-Json names_of(const std::vector<std::size_t>& gpus, const SelectMachine& machine) {
-  Json list = Json::array();
-  for (const auto gpu : gpus) list.push_back(machine.gpus[gpu].text());
-  return list;
-}
-
-}  // namespace
 
 void conclude(const SelectReport& report, Envelope& envelope) {
   envelope.exit = exit_of(report.selection);
   envelope.conclusion = report.selection.reason;
-}
-
-Json to_json(const Selection& selection, const SelectMachine& machine) {
-  Json doc;
-  doc["variants"] = selection.variants;
-  put(doc, "model", selection.model);
-  put(doc, "model_note", selection.model_note);
-  doc["for_cpu"] = selection.for_cpu;
-  doc["reason"] = selection.reason;
-  doc["gpus"] = Json::array();
-  for (const auto& gpu : machine.gpus) {
-    Json item = {{"target", gpu.target.name()}};
-    put(item, "name", gpu.name);
-    put(item, "uuid", gpu.uuid);
-    put(item, "free_bytes", gpu.free_bytes);
-    doc["gpus"].push_back(std::move(item));
-  }
-  if (machine.driver.version) doc["driver"] = version_text(*machine.driver.version);
-  doc["unserved"] = names_of(selection.unserved, machine);
-  doc["considered"] = Json::array();
-  for (const auto& variant : selection.considered)
-    doc["considered"].push_back({{"name", variant.name},
-                                 {"chosen", variant.chosen},
-                                 {"serves", names_of(variant.serves, machine)},
-                                 {"by_jit", names_of(variant.by_jit, machine)},
-                                 {"problems", variant.problems}});
-  return doc;
-}
-
-Json to_json(const SelectReport& report, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.pack-select", envelope);
-  doc["name"] = report.name;
-  doc["version"] = report.version;
-  doc.update(to_json(report.selection, report.machine));
-  return doc;
 }
 
 std::string render_terminal(const SelectReport& report, const Envelope& envelope,

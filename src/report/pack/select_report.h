@@ -4,8 +4,8 @@
 #include <string>
 
 #include "pack/store/select.h"
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
@@ -15,9 +15,6 @@ struct SelectReport {
   pack::Selection selection;
 };
 void conclude(const SelectReport& report, Envelope& envelope);
-Json to_json(const SelectReport& report, const Envelope& envelope);  // schema/pack-select
-// The part of a document that explains a choice.
-Json to_json(const pack::Selection& selection, const pack::SelectMachine& machine);
 std::string render_terminal(const SelectReport& report, const Envelope& envelope,
                             const TerminalStyle& style);
 

@@ -12,10 +12,6 @@ namespace {
 
 using namespace ternary;
 
-constexpr CheckStatus kStatuses[] = {CheckStatus::passed, CheckStatus::failed,
-                                     CheckStatus::not_tested, CheckStatus::not_supported,
-                                     CheckStatus::timed_out};
-
 std::string time_text(double us) {
   return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} ms", us * 1e-3);
 }
@@ -52,71 +48,9 @@ std::string left_out(std::span<const BenchRow> rows, std::span<const BenchShape>
 
 }  // namespace
 
-Json to_json(std::span<const BenchRow> rows, unsigned threads, const Envelope& envelope) {
-  Json doc = begin_document("gpuready.ternary-bench", envelope);
-  if (threads > 0) doc["threads"] = threads;
-  doc["rows"] = Json::array();
-  for (const BenchRow& row : rows) {
-    Json item = {{"subject", row.subject}};
-    put(item, "device", row.device);
-    item["status"] = std::string(to_string(row.status));
-    put(item, "reason", row.reason);
-    put(item, "kernel", row.kernel);
-    put(item, "form", row.form);
-    if (row.shape.n > 0) {
-      item["m"] = row.shape.m;
-      item["n"] = row.shape.n;
-      item["k"] = row.shape.k;
-      item["timed"] = std::string(to_string(row.timed));
-    }
-    if (row.status == CheckStatus::passed) {
-      item["samples"] = row.samples;
-      put(item, "least_us", number(row.least_us));
-      put(item, "median_us", number(row.median_us));
-      item["weight_bytes"] = row.weight_bytes;
-      put(item, "bytes_per_s", number(row.bytes_per_s()));
-      put(item, "operations_per_s", number(row.operations_per_s()));
-      put(item, "read_bytes_per_s", row.read_bytes_per_s);
-      put(item, "read_share", row.read_share());
-    }
-    doc["rows"].push_back(std::move(item));
-  }
-  return doc;
-}
-
-std::optional<std::vector<BenchRow>> read_bench_rows(const Json& document) {
-  if (get_string(document, "schema") != "gpuready.ternary-bench" ||
-      get_int(document, "schema_version") != 1)
-    return std::nullopt;
-  std::vector<BenchRow> rows;
-  for (const Json& item : member(document, "rows")) {
-    BenchRow row;
-    const auto status = get_string(item, "status");
-    row.subject = get_string(item, "subject").value_or("");
-    for (const CheckStatus known : kStatuses)
-      if (status == to_string(known)) row.status = known;
-    row.device = get_string(item, "device").value_or("");
-    row.reason = get_string(item, "reason").value_or("");
-    row.kernel = get_string(item, "kernel").value_or("");
-    row.form = get_string(item, "form").value_or("");
-    row.shape = {get_int(item, "m").value_or(1), get_int(item, "n").value_or(0),
-                 get_int(item, "k").value_or(0)};
-    const auto timed = get_string(item, "timed");
-    for (const Timed known : {Timed::call, Timed::device, Timed::device_values})
-      if (timed == to_string(known)) row.timed = known;
-    row.least_us = get_double(item, "least_us").value_or(0);
-    row.median_us = get_double(item, "median_us").value_or(0);
-    row.samples = get_uint(item, "samples").value_or(0);
-    row.weight_bytes = get_uint(item, "weight_bytes").value_or(0);
-    row.read_bytes_per_s = get_double(item, "read_bytes_per_s");
-    if (row.status == CheckStatus::passed && row.least_us <= 0) return std::nullopt;
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-std::string render_terminal(std::span<const BenchRow> rows, const TerminalStyle& style) {
+std::string render_terminal(const TernaryTimes& times, const TerminalStyle& style) {
   TerminalText out(style);
+  const auto& rows = times.rows;
   std::vector<BenchShape> shapes;
   for (const BenchRow& row : rows)
     if (row.shape.n > 0 && std::find(shapes.begin(), shapes.end(), row.shape) == shapes.end())
@@ -140,7 +74,7 @@ std::string render_terminal(std::span<const BenchRow> rows, const TerminalStyle&
           {{cpu ? row.subject : row.subject.substr(0, row.subject.find(':')) + " " + row.kernel},
            {cpu ? std::string() : row.device},
            {row.form},
-           {std::string(to_string(row.timed))},
+           {std::string(name_of(row.timed))},
            {time_text(row.least_us)},
            {time_text(row.median_us)},
            {fmt::format("{:.1f}", row.bytes_per_s() * 1e-9)},

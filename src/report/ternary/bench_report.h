@@ -2,19 +2,20 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "report/envelope.h"
 #include "report/report.h"
 #include "ternary_device/bench.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
-Json to_json(std::span<const ternary::BenchRow> rows, unsigned threads,
-             const Envelope& envelope);  // schema/ternary-bench
-std::string render_terminal(std::span<const ternary::BenchRow> rows, const TerminalStyle& style);
+struct TernaryTimes {
+  unsigned threads = 0;  // of the CPU's tiers; 0: as many as the process may use
+  std::vector<ternary::BenchRow> rows;
+};
+std::string render_terminal(const TernaryTimes& times, const TerminalStyle& style);
 
 // The rows of such a document, as a child process wrote it. Nothing where it is not one.
 std::optional<std::vector<ternary::BenchRow>> read_bench_rows(const Json& document);

@@ -3,16 +3,14 @@
 
 #include <string>
 
-#include "report/envelope.h"
 #include "ternary/gguf_convert.h"
 
 namespace gpuready {
 
-struct ConvertPaths {
+struct ConvertOutcome {
   std::string in, out;
   ternary::FormatId to;
+  ternary::gguf::ConvertReport report;
 };
-Json to_json(const ConvertPaths& paths, const ternary::gguf::ConvertReport& report,
-             const Envelope& envelope);  // schema/ternary-convert
 
 }  // namespace gpuready

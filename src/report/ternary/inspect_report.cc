@@ -28,11 +28,6 @@ std::string shape_of(const gguf::Tensor& tensor) {
   return text;
 }
 
-double share(std::uint64_t part, const gguf::Census& census) {
-  const auto all = census.minus + census.zero + census.plus + census.undefined;
-  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
-}
-
 std::string scales_text(const gguf::Census& census) {
   if (census.scales == census.scales_not_finite) return "-";
   if (census.scale_least == census.scale_greatest) return fmt::format("{:.6g}", census.scale_least);
@@ -74,66 +69,17 @@ Table census_table(const gguf::FileReport& report) {
   return table;
 }
 
-Json census_json(const gguf::Census& census) {
-  Json json;
-  json["minus_share"] = share(census.minus, census);
-  json["zero_share"] = share(census.zero, census);
-  json["plus_share"] = share(census.plus, census);
-  json["undefined_codes"] = census.undefined;
-  json["scales"] = census.scales;
-  json["scales_not_finite"] = census.scales_not_finite;
-  if (census.scales > census.scales_not_finite) {
-    json["scale_least"] = census.scale_least;
-    json["scale_greatest"] = census.scale_greatest;
-  }
-  return json;
-}
-
-Json tensor_json(const gguf::TensorReport& report) {
-  Json json;
-  json["name"] = printable(report.tensor->name);
-  json["shape"] = Json::array();
-  for (std::uint32_t i = 0; i < report.tensor->dim_count; ++i)
-    json["shape"].push_back(report.tensor->dims[i]);
-  json["type"] = report.type;
-  json["type_number"] = report.tensor->type;
-  if (report.format) json["format"] = ternary::format(*report.format).name;
-  json["ambiguous"] = report.ambiguous;
-  for (const auto& candidate : report.candidates)
-    json["candidates"].push_back({{"name", candidate.name},
-                                  {"possible", candidate.possible},
-                                  {"evidence", printable(candidate.evidence)}});
-  json["bytes"] = report.bytes;
-  json["bits_per_weight"] = report.bits_per_weight;
-  if (report.census) json["codes"] = census_json(*report.census);
-  put(json, "problem", printable(report.problem));
-  return json;
-}
-
 }  // namespace
 
-Json to_json(const std::string& path, const gguf::File& file, const gguf::FileReport& report,
-             const Envelope& envelope) {
-  Json json = begin_document("gpuready.ternary-inspect", envelope);
-  json["file"] = {{"path", printable(path)},
-                  {"bytes", file.bytes.size()},
-                  {"gguf_version", file.version},
-                  {"alignment", file.alignment},
-                  {"metadata_entries", file.metadata.size()}};
-  json["weights"] = report.weights;
-  json["tensor_bytes"] = report.bytes;
-  json["ternary_tensors"] = report.ternary_tensors;
-  json["ambiguous_tensors"] = report.ambiguous_tensors;
-  json["problems"] = Json::array();
-  for (const auto& problem : report.problems) json["problems"].push_back(printable(problem));
-  json["tensors"] = Json::array();
-  for (const auto& one : report.tensors) json["tensors"].push_back(tensor_json(one));
-  return json;
+double share(std::uint64_t part, const gguf::Census& census) {
+  const auto all = census.minus + census.zero + census.plus + census.undefined;
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
 }
 
-std::string render_terminal(const gguf::File& file, const gguf::FileReport& report,
-                            const TerminalStyle& style) {
+std::string render_terminal(const InspectReport& inspected, const TerminalStyle& style) {
   TerminalText out(style);
+  const auto& file = *inspected.file;
+  const auto& report = inspected.found;
   for (const auto& problem : report.problems) out.paragraph(0, {"wrong: ", Ink::bad}, problem);
   if (style.quiet) return out.take();
   out.blank();

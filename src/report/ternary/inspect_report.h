@@ -3,16 +3,20 @@
 
 #include <string>
 
-#include "report/envelope.h"
 #include "report/report.h"
 #include "ternary/gguf_inspect.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
-Json to_json(const std::string& path, const ternary::gguf::File& file,
-             const ternary::gguf::FileReport& report,
-             const Envelope& envelope);  // schema/ternary-inspect
-std::string render_terminal(const ternary::gguf::File& file,
-                            const ternary::gguf::FileReport& report, const TerminalStyle& style);
+struct InspectReport {
+  std::string path;
+  const ternary::gguf::File* file;
+  ternary::gguf::FileReport found;
+};
+std::string render_terminal(const InspectReport& report, const TerminalStyle& style);
+
+// The part of a tensor's codes, undefined ones included.
+double share(std::uint64_t part, const ternary::gguf::Census& census);
 
 }  // namespace gpuready

@@ -104,12 +104,6 @@ Tone tone_of(CheckStatus status) {
   return Tone::neutral;
 }
 
-std::string words(CheckStatus status) {
-  std::string text(to_string(status));
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
 std::string count_text(std::uint64_t count) {
   if (count < 100'000) return std::to_string(count);
   return fmt::format("{:.1f} M", static_cast<double>(count) * 1e-6);
@@ -175,7 +169,7 @@ void tensor_table(TerminalText& out, const VerifyReport& report) {
                           {tensor.format},
                           {std::to_string(tensor.shape.rows)},
                           {std::to_string(tensor.shape.cols)},
-                          {words(tensor.status)}});
+                          {words_of(tensor.status)}});
   }
   if (!table.rows.empty()) out.table(2, table);
 }
@@ -211,7 +205,7 @@ std::string render_terminal(const VerifyReport& report, const TerminalStyle& sty
   const auto note = [&](CheckStatus status, const std::string& what, const std::string& reason) {
     out.paragraph(
         2, {out.mark(tone_of(status)) + " ", ink_of(tone_of(status))},
-        fmt::format("{}: {}{}{}", what, words(status), reason.empty() ? "" : ": ", reason));
+        fmt::format("{}: {}{}{}", what, words_of(status), reason.empty() ? "" : ": ", reason));
   };
   for (const CheckResult& check : report.checks)
     if (!was_interrupted(check) && (check.status != CheckStatus::passed || !check.reason.empty()))

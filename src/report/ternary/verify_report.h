@@ -4,16 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "report/envelope.h"
 #include "report/report.h"
 #include "ternary_device/verify.h"
+#include "value/envelope.h"
 
 namespace gpuready {
 
 // Sets the envelope's exit code, conclusion and duration.
 void conclude(const ternary::VerifyReport& report, Envelope& envelope);
-Json to_json(const ternary::VerifyReport& report,
-             const Envelope& envelope);  // schema/ternary-verify
 std::string render_terminal(const ternary::VerifyReport& report, const TerminalStyle& style);
 
 // The subjects, checks and tensors of such a document, as a child process wrote it. Nothing where

@@ -3,14 +3,16 @@
 
 #include <string>
 
-#include "report/envelope.h"
+#include "report/report.h"
 #include "vm/guest_args.h"
 
 namespace gpuready {
 
-Json to_json(const vm::GuestArgs& args, const std::string& hypervisor,
-             const Envelope& envelope);  // schema/vm-args
+struct ArgsReport {
+  vm::Hypervisor hypervisor;
+  vm::GuestArgs args;
+};
 // To be copied: one line of arguments, or XML. Notes are comments of the shell or of XML.
-std::string render_args(const vm::GuestArgs& args);
+std::string render_terminal(const ArgsReport& report, const TerminalStyle& style);
 
 }  // namespace gpuready

@@ -11,29 +11,27 @@
 #include "machine/pci_ids.h"
 #include "report/summary.h"
 #include "report/terminal_text.h"
-#include "value/fields.h"
-#include "value/write_fields.h"
 #include "vm/fields.h"
 
 namespace gpuready {
+std::vector<const vm::Device*> shown(const VmDevices& devices) {
+  std::vector<const vm::Device*> out;
+  for (const auto& address : devices.shown)
+    if (const auto* device = devices.inventory.find(address)) out.push_back(device);
+  return out;
+}
+
+std::vector<const vm::MediatedDevice*> shown_instances(const VmDevices& devices) {
+  std::vector<const vm::MediatedDevice*> out;
+  for (const auto& uuid : devices.instances)
+    if (const auto* instance = devices.inventory.find_instance(uuid)) out.push_back(instance);
+  return out;
+}
+
 namespace {
 
 using vm::Device;
 using vm::Readiness;
-
-std::string word_of(const vm::Surroundings& around) {
-  switch (around.readiness) {
-    case Readiness::ready:
-      return "ready";
-    case Readiness::in_use:
-      return "in use";
-    case Readiness::needs:
-      return "needs";
-    case Readiness::never:
-      return "never";
-  }
-  return "never";
-}
 
 Ink ink_of(const vm::Surroundings& around) {
   switch (around.readiness) {
@@ -63,13 +61,6 @@ std::string text_of(const std::optional<int>& number) {
   return number ? std::to_string(*number) : "-";
 }
 
-std::vector<const Device*> shown(const VmDevices& devices) {
-  std::vector<const Device*> out;
-  for (const auto& address : devices.shown)
-    if (const auto* device = devices.inventory.find(address)) out.push_back(device);
-  return out;
-}
-
 void show_table(const VmDevices& devices, TerminalText& out) {
   Table table;
   table.columns = {{"Device"},
@@ -86,7 +77,7 @@ void show_table(const VmDevices& devices, TerminalText& out) {
                           {text_of(device->function.iommu_group)},
                           {text_of(device->function.numa_node)},
                           {mmio_text(*device)},
-                          {word_of(device->around), ink_of(device->around)}});
+                          {words_of(device->around.readiness), ink_of(device->around)}});
   out.table(0, table);
   out.blank();
   // Most devices of a machine lack the same.
@@ -101,13 +92,6 @@ void show_table(const VmDevices& devices, TerminalText& out) {
                   reason);
 }
 
-std::vector<const vm::MediatedDevice*> shown_instances(const VmDevices& devices) {
-  std::vector<const vm::MediatedDevice*> out;
-  for (const auto& uuid : devices.instances)
-    if (const auto* instance = devices.inventory.find_instance(uuid)) out.push_back(instance);
-  return out;
-}
-
 void show_instances(const VmDevices& devices, TerminalText& out) {
   const auto all = shown_instances(devices);
   if (all.empty()) return;
@@ -117,7 +101,7 @@ void show_instances(const VmDevices& devices, TerminalText& out) {
     table.rows.push_back({{instance->uuid},
                           {instance->name.value_or(instance->type)},
                           {instance->parent},
-                          {word_of(instance->around), ink_of(instance->around)}});
+                          {words_of(instance->around.readiness), ink_of(instance->around)}});
   out.table(0, table);
   out.blank();
   for (const auto* instance : all)
@@ -134,10 +118,10 @@ void show_device(const Device& device, TerminalText& out) {
   const auto& around = device.around;
   out.line(0, {{function.address.text() + "  ", Ink::bold}, {name_of(device)}});
   out.paragraph(2, {fmt::format("{:<16}", "State"), Ink::dim},
-                around.reason.empty() ? word_of(around)
+                around.reason.empty() ? words_of(around.readiness)
                 : around.readiness == Readiness::needs
                     ? around.reason
-                    : fmt::format("{}: {}", word_of(around), around.reason),
+                    : fmt::format("{}: {}", words_of(around.readiness), around.reason),
                 ink_of(around));
   if (around.cure) show_fact(out, "Cure", *around.cure);
   show_fact(out, "Ids",
@@ -178,12 +162,6 @@ void show_device(const Device& device, TerminalText& out) {
   out.blank();
 }
 
-Json device_json(const Device& device) {
-  Json json = value::write_fields(device.function);
-  json.update(value::write_fields(device.around));
-  return json;
-}
-
 }  // namespace
 
 std::string conclusion(const VmDevices& devices) {
@@ -198,21 +176,6 @@ std::string conclusion(const VmDevices& devices) {
     return "No device that could be given to a virtual machine is here.";
   return fmt::format("{} of {} can be given to a virtual machine.", ready,
                      counted(all.size() + instances.size(), "device"));
-}
-
-Json to_json(const VmDevices& devices, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-devices", envelope);
-  json["host"] = value::write_fields(devices.inventory.host);
-  json["devices"] = Json::array();
-  for (const auto* device : shown(devices)) json["devices"].push_back(device_json(*device));
-  json["instances"] = Json::array();
-  for (const auto* instance : shown_instances(devices)) {
-    Json one = value::write_fields(static_cast<const vm::MediatedFacts&>(*instance));
-    one.update(value::write_fields(instance->around));
-    json["instances"].push_back(std::move(one));
-  }
-  json["unseen"] = devices.inventory.unseen;
-  return json;
 }
 
 std::string render_terminal(const VmDevices& devices, const TerminalStyle& style) {

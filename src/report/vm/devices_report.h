@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 #include "vm/device.h"
 
 namespace gpuready {
@@ -17,8 +17,11 @@ struct VmDevices {
   std::vector<std::string> instances = {};  // UUIDs of mediated devices
 };
 
-Json to_json(const VmDevices& devices, const Envelope& envelope);  // schema/vm-devices
 std::string render_terminal(const VmDevices& devices, const TerminalStyle& style);
+
+// Those that are shown.
+std::vector<const vm::Device*> shown(const VmDevices& devices);
+std::vector<const vm::MediatedDevice*> shown_instances(const VmDevices& devices);
 
 // "2 of 3 devices are ready to be given to a virtual machine."
 std::string conclusion(const VmDevices& devices);

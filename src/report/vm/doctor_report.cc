@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "report/summary.h"
 #include "report/terminal_parts.h"
-#include "value/json.h"
 
 namespace gpuready {
 namespace {
@@ -38,28 +37,6 @@ std::string of_console(const VmDoctorReport& report) {
   return "This log does not tell whether a GPU is ready.";
 }
 
-Json step_json(const vm::Step& step) {
-  return {{"seconds", step.seconds},
-          {"state", vm::to_string(step.state)},
-          {"kind", printable(step.kind)},
-          {"subject", printable(step.subject)},
-          {"text", printable(step.text)}};
-}
-
-Json console_json(const vm::ConsoleReport& console) {
-  Json json = {{"kind", vm::to_string(console.kind)},
-               {"state", vm::to_string(console.state)},
-               {"boots", console.boots}};
-  put(json, "driver_version", console.driver_version);
-  if (console.failed_step)
-    json["failed_step"] = {{"kind", printable(console.failed_step->kind)},
-                           {"subject", printable(console.failed_step->subject)},
-                           {"text", printable(console.failed_step->text)}};
-  json["steps"] = Json::array();
-  for (const auto& step : console.steps) json["steps"].push_back(step_json(step));
-  return json;
-}
-
 }  // namespace
 
 std::string conclusion(const VmDoctorReport& report) {
@@ -79,17 +56,6 @@ std::string conclusion(const VmDoctorReport& report) {
                         : text + " about this guest's GPU.";
   return text.empty() ? "Nothing keeps virtual machines from this host's devices."
                       : text + " about giving this host's devices to virtual machines.";
-}
-
-Json to_json(const VmDoctorReport& report, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-doctor", envelope);
-  json["side"] = report.side;
-  json["findings"] = Json::array();
-  for (const auto& finding : report.findings) json["findings"].push_back(to_json(finding));
-  json["unseen"] = Json::array();
-  for (const auto& unseen : report.unseen) json["unseen"].push_back(printable(unseen));
-  if (report.console) json["console"] = console_json(*report.console);
-  return json;
 }
 
 std::string render_terminal(const VmDoctorReport& report, const TerminalStyle& style) {

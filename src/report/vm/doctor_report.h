@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 #include "vm/diagnose/console.h"
 
 namespace gpuready {
@@ -20,7 +20,6 @@ struct VmDoctorReport {
   std::optional<vm::ConsoleReport> console = {};  // its findings are in `findings`
 };
 
-Json to_json(const VmDoctorReport& report, const Envelope& envelope);  // schema/vm-doctor
 std::string render_terminal(const VmDoctorReport& report, const TerminalStyle& style);
 std::string conclusion(const VmDoctorReport& report);
 

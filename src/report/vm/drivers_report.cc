@@ -18,12 +18,6 @@ using vm::DriverBundle;
 using vm::DriverFile;
 using vm::DriverFileKind;
 
-Json texts(const std::vector<std::string>& list) {
-  Json json = Json::array();
-  for (const auto& text : list) json.push_back(printable(text));
-  return json;
-}
-
 std::uint64_t bytes_of(const DriverBundle& bundle) {
   std::uint64_t sum = 0;
   for (const auto& file : bundle.files) sum += file.size_bytes;
@@ -71,20 +65,6 @@ std::string summary(const vm::BundleEntry& entry) {
 
 }  // namespace
 
-Json to_json(const DriversReport& report, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-drivers", envelope);
-  json["bundles"] = Json::array();
-  for (const auto& entry : report.bundles) {
-    Json inside = vm::to_json(entry.bundle);
-    inside.erase("schema");
-    inside.erase("schema_version");
-    json["bundles"].push_back({{"folder", printable(entry.folder)}, {"bundle", std::move(inside)}});
-    if (entry.current) json["bundles"].back()["current"] = true;
-  }
-  json["problems"] = texts(report.problems);
-  return json;
-}
-
 std::string render_terminal(const DriversReport& report, const TerminalStyle& style) {
   TerminalText out(style);
   for (const auto& problem : report.problems) out.paragraph(0, {"wrong: ", Ink::bad}, problem);
@@ -103,30 +83,6 @@ std::string render_terminal(const DriversReport& report, const TerminalStyle& st
   if (report.bundles.empty() && report.problems.empty())
     out.paragraph(0, {""}, "There is no driver bundle.");
   return out.take();
-}
-
-Json to_json(const CompatReport& report, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-compat", envelope);
-  json["image_cuda"] = report.cuda.image_cuda;
-  json["driver_version"] = report.cuda.driver_version;
-  json["fit"] = to_string(report.cuda.fit);
-  put(json, "native_cuda", report.cuda.native_cuda);
-  put(json, "least_driver", report.cuda.least_driver);
-  json["explanation"] = report.cuda.explanation;
-  if (report.gpu) {
-    json["gpu"] = {{"id", report.gpu->gpu}, {"explanation", report.gpu->explanation}};
-    put(json["gpu"], "architecture", report.gpu->architecture);
-    put(json["gpu"], "served", report.gpu->served);
-    put(json["gpu"], "forward_compatible", report.gpu->forward_compatible);
-  }
-  put(json, "rootfs", report.rootfs);
-  if (report.rootfs) json["image_libraries"] = Json::array();
-  for (const auto& library : report.image_libraries) {
-    Json one = {{"path", printable(library.path)}, {"compat", library.compat}};
-    put(one, "version", library.version);
-    json["image_libraries"].push_back(std::move(one));
-  }
-  return json;
 }
 
 std::string render_terminal(const CompatReport& report, const TerminalStyle& style) {

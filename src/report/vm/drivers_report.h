@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 #include "vm/drivers/catalogue.h"
 #include "vm/drivers/image_libraries.h"
 #include "vm/drivers/open_bundle.h"
@@ -16,7 +16,6 @@ struct DriversReport {
   std::vector<vm::BundleEntry> bundles;
   std::vector<std::string> problems;  // that keep a bundle from working
 };
-Json to_json(const DriversReport& report, const Envelope& envelope);  // schema/vm-drivers
 std::string render_terminal(const DriversReport& report, const TerminalStyle& style);
 
 struct CompatReport {
@@ -25,7 +24,6 @@ struct CompatReport {
   std::vector<vm::ImageLibrary> image_libraries;
   std::optional<vm::GpuSupport> gpu = {};  // that was asked for
 };
-Json to_json(const CompatReport& report, const Envelope& envelope);  // schema/vm-compat
 std::string render_terminal(const CompatReport& report, const TerminalStyle& style);
 
 }  // namespace gpuready

@@ -8,21 +8,6 @@
 
 namespace gpuready {
 
-Json to_json(const FetchReport& report, const Envelope& envelope) {
-  const auto& driver = report.driver;
-  Json json = begin_document("gpuready.vm-fetch", envelope);
-  json["url"] = printable(report.url);
-  json["path"] = printable(driver.path);
-  json["size_bytes"] = driver.size_bytes;
-  json["sha256"] = driver.sha256;
-  json["was_there"] = driver.was_there;
-  json["licences"] = Json::array();
-  for (const auto& licence : driver.licences)
-    json["licences"].push_back({{"path", licence.path}, {"text", licence.text}});
-  put(json, "problem", printable(driver.problem));
-  return json;
-}
-
 std::string render_terminal(const FetchReport& report, const TerminalStyle& style) {
   const auto& driver = report.driver;
   TerminalText out(style);

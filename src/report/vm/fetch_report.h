@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 #include "vm/drivers/fetch.h"
 
 namespace gpuready {
@@ -13,7 +13,6 @@ struct FetchReport {
   std::string url;  // without a password
   vm::FetchedDriver driver;
 };
-Json to_json(const FetchReport& report, const Envelope& envelope);  // schema/vm-fetch
 std::string render_terminal(const FetchReport& report, const TerminalStyle& style);
 
 }  // namespace gpuready

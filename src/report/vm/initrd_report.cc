@@ -8,21 +8,11 @@
 
 namespace gpuready {
 
-Json to_json(const std::string& path, const vm::InitrdReport& report, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-initrd", envelope);
-  json["path"] = printable(path);
-  json["unchanged"] = report.unchanged;
-  json["driver_version"] = report.driver_version;
-  put(json, "kernel_release", report.kernel_release);
-  json["files"] = report.files;
-  json["content_bytes"] = report.content_bytes;
-  json["written_bytes"] = report.written_bytes;
-  return json;
-}
-
-std::string render_terminal(const std::string& path, const vm::InitrdReport& report) {
+std::string render_terminal(const InitrdOutcome& outcome, const TerminalStyle& style) {
+  if (style.quiet) return {};
+  const auto& report = outcome.report;
   return fmt::format(
-      "{}: driver {}{}, {} files, {}; {} {}\n", one_line(path), report.driver_version,
+      "{}: driver {}{}, {} files, {}; {} {}\n", one_line(outcome.path), report.driver_version,
       report.kernel_release.empty() ? " without modules" : " for kernel " + report.kernel_release,
       report.files, format_bytes(report.content_bytes),
       report.unchanged ? "unchanged," : "written,", format_bytes(report.written_bytes));

@@ -3,13 +3,15 @@
 
 #include <string>
 
-#include "report/envelope.h"
+#include "report/report.h"
 #include "vm/initrd/initrd.h"
 
 namespace gpuready {
 
-Json to_json(const std::string& path, const vm::InitrdReport& report,
-             const Envelope& envelope);  // schema/vm-initrd
-std::string render_terminal(const std::string& path, const vm::InitrdReport& report);
+struct InitrdOutcome {
+  std::string path;
+  vm::InitrdReport report;
+};
+std::string render_terminal(const InitrdOutcome& outcome, const TerminalStyle& style);
 
 }  // namespace gpuready

@@ -7,9 +7,7 @@
 #include "base/text.h"
 #include "machine/pci_addresses.h"
 #include "report/terminal_text.h"
-#include "value/write_fields.h"
 #include "vm/actions.h"
-#include "vm/plan_fields.h"
 
 namespace gpuready {
 namespace {
@@ -54,21 +52,6 @@ void show_outcome(const Done& done, TerminalText& out) {
     out.paragraph(0, {"quarantine: ", Ink::warn}, device.text() + ": " + why);
 }
 
-Json outcome_json(const vm::Outcome& outcome) {
-  Json json = {{"done", outcome.done},
-               {"undone", outcome.undone},
-               {"left", outcome.left},
-               {"notes", outcome.notes}};
-  if (outcome.error) {
-    json["failed"] = outcome.failed;
-    json["error"] = printable(outcome.error->message);
-    json["error_kind"] = to_string(outcome.error->kind);
-  }
-  json["quarantine"] = Json::object();
-  for (const auto& [device, why] : outcome.unclean) json["quarantine"][device.text()] = why;
-  return json;
-}
-
 std::string about(const Done& done, bool planned_only) {
   const auto& plan = done.plan;
   const auto& outcome = done.outcome;
@@ -89,17 +72,6 @@ std::string about(const Done& done, bool planned_only) {
 }
 
 }  // namespace
-
-Json to_json(const VmOperation& operation, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-operation", envelope);
-  json["operations"] = Json::array();
-  for (const auto& done : operation.done) {
-    Json one = {{"plan", value::write_fields(done.plan)}};
-    if (!operation.planned_only) one["outcome"] = outcome_json(done.outcome);
-    json["operations"].push_back(std::move(one));
-  }
-  return json;
-}
 
 std::string render_plan(const Plan& plan, const TerminalStyle& style) {
   TerminalText out(style);
@@ -139,27 +111,6 @@ VmTally tally(const VmOperation& operation) {
   return tally;
 }
 
-Json to_json(const VmStatus& status, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-status", envelope);
-  json["claims"] = Json::array();
-  for (const auto& claim : status.claims) {
-    Json one = {{"id", claim.id}, {"state", to_string(state_of(claim))}};
-    if (!claim.problem.empty()) one["problem"] = printable(claim.problem);
-    if (!claim.operations.empty()) {
-      const auto& plan = claim.attached();
-      one["name"] = plan.name;
-      one["managed"] = plan.managed;
-      one["devices"] = Json::array();
-      for (const auto& device : plan.devices) one["devices"].push_back(device.text());
-      if (!plan.instances.empty()) one["instances"] = plan.instances;
-      one["quarantine"] = Json::object();
-      for (const auto& [device, why] : claim.quarantine()) one["quarantine"][device.text()] = why;
-    }
-    json["claims"].push_back(std::move(one));
-  }
-  return json;
-}
-
 std::string render_terminal(const VmStatus& status, const TerminalStyle& style) {
   TerminalText out(style);
   if (!style.quiet && !status.claims.empty()) {
@@ -167,7 +118,7 @@ std::string render_terminal(const VmStatus& status, const TerminalStyle& style) 
     table.columns = {{"For", Align::left, true}, {"State"}, {"Devices"}};
     for (const auto& claim : status.claims)
       table.rows.push_back({{claim.operations.empty() ? "?" : claim.attached().name},
-                            {std::string(to_string(state_of(claim)))},
+                            {std::string(name_of(state_of(claim)))},
                             {claim.operations.empty() ? claim.problem : all_of(claim.attached())}});
     out.table(0, table);
     for (const auto& claim : status.claims)

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "report/envelope.h"
 #include "report/exit_rules.h"
 #include "report/report.h"
+#include "value/envelope.h"
 #include "vm/operations.h"
 
 namespace gpuready {
@@ -16,7 +16,6 @@ struct VmOperation {
   bool planned_only = false;  // `vm plan`
 };
 
-Json to_json(const VmOperation& operation, const Envelope& envelope);  // schema/vm-operation
 std::string render_terminal(const VmOperation& operation, const TerminalStyle& style);
 // Only the plan: what `attach` shows before it begins.
 std::string render_plan(const vm::Plan& plan, const TerminalStyle& style);
@@ -27,7 +26,6 @@ VmTally tally(const VmOperation& operation);
 struct VmStatus {
   std::vector<vm::Claim> claims;
 };
-Json to_json(const VmStatus& status, const Envelope& envelope);  // schema/vm-status
 std::string render_terminal(const VmStatus& status, const TerminalStyle& style);
 std::string conclusion(const VmStatus& status);
 VmTally tally(const VmStatus& status);

@@ -15,28 +15,6 @@ namespace {
 
 using vm::TestResult;
 
-Json texts_of(const std::vector<std::string>& list) {
-  Json json = Json::array();
-  for (const auto& text : list) json.push_back(printable(text));
-  return json;
-}
-
-Json json_of(const vm::BundleDiff& diff) {
-  Json json = {{"from", printable(diff.from)},
-               {"to", printable(diff.to)},
-               {"added", texts_of(diff.added)},
-               {"removed", texts_of(diff.removed)},
-               {"lost_libraries", texts_of(diff.lost_libraries)},
-               {"new_kernels", texts_of(diff.new_kernels)},
-               {"lost_kernels", texts_of(diff.lost_kernels)},
-               {"from_open", diff.from_open},
-               {"to_open", diff.to_open},
-               {"more_bytes", diff.more_bytes}};
-  put(json, "from_cuda", diff.from_cuda);
-  put(json, "to_cuda", diff.to_cuda);
-  return json;
-}
-
 std::string few(const std::vector<std::string>& list) {
   constexpr std::size_t kShown = 8;
   const auto shown = std::min(kShown, list.size());
@@ -72,22 +50,6 @@ void render_diff(const vm::BundleDiff& diff, TerminalText& out) {
 bool UpgradeReport::failed() const {
   return std::ranges::any_of(tests,
                              [](const auto& test) { return test.result == TestResult::failed; });
-}
-
-Json to_json(const UpgradeReport& report, const Envelope& envelope) {
-  Json json = begin_document("gpuready.vm-upgrade", envelope);
-  json["folder"] = printable(report.folder);
-  json["bundle"] = printable(base_name(report.bundle.folder));
-  json["driver_version"] = report.bundle.bundle.driver_version;
-  json["added"] = report.added;
-  put(json, "from", report.from);
-  if (report.diff) json["diff"] = json_of(*report.diff);
-  json["tests"] = Json::array();
-  for (const auto& test : report.tests)
-    json["tests"].push_back(
-        {{"name", test.name}, {"result", name_of(test.result)}, {"text", printable(test.text)}});
-  json["switched"] = report.switched;
-  return json;
 }
 
 std::string render_terminal(const UpgradeReport& report, const TerminalStyle& style) {

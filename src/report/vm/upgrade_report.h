@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/envelope.h"
 #include "report/report.h"
+#include "value/envelope.h"
 #include "vm/drivers/upgrade.h"
 
 namespace gpuready {
@@ -22,7 +22,6 @@ struct UpgradeReport {
 
   bool failed() const;
 };
-Json to_json(const UpgradeReport& report, const Envelope& envelope);  // schema/vm-upgrade
 std::string render_terminal(const UpgradeReport& report, const TerminalStyle& style);
 
 }  // namespace gpuready

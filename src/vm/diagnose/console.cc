@@ -396,16 +396,6 @@ class ConsoleReader {
 
 }  // namespace
 
-std::string_view to_string(ConsoleKind kind) {
-  constexpr std::string_view kNames[] = {"gpuready", "hypeman", "linux", "unknown"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-std::string_view to_string(ConsoleState state) {
-  constexpr std::string_view kNames[] = {"ready", "failed", "unknown"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
 ConsoleReport read_console(const FileEnd& console) {
   auto report = ConsoleReader(console.text, console.unread_lines).read();
   report.unread_bytes = console.unread_bytes;

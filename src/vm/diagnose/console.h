@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/named.h"
 #include "gpuready/finding.h"
 #include "host/file_end.h"
 #include "vm/guest/steps.h"
@@ -16,14 +17,12 @@
 namespace gpuready::vm {
 
 enum class ConsoleKind { gpuready, hypeman, linux_boot, unknown };
-std::string_view to_string(ConsoleKind kind);
 
 enum class ConsoleState {
   ready,    // it says so, or the driver was loaded and nothing is wrong
   failed,   // something is wrong; the findings name it
   unknown,  // it tells nothing of a GPU
 };
-std::string_view to_string(ConsoleState state);
 
 // The first step that failed. `kind` is host, boot, device, module, firmware, node, library,
 // loader, check or program; `subject` is what it was about: "nvidia", "/dev/nvidia0",
@@ -51,3 +50,8 @@ inline ConsoleReport read_console(std::string text) {
 }
 
 }  // namespace gpuready::vm
+
+namespace gpuready {
+NAMES_OF(vm::ConsoleKind, "gpuready", "hypeman", "linux", "unknown");
+NAMES_OF(vm::ConsoleState, "ready", "failed", "unknown");
+}  // namespace gpuready

@@ -319,9 +319,9 @@ HostMatches not_ended(const HostView& view) {
       continue;
     HostMatch match;
     if (!claim.operations.empty()) match.pci = claim.attached().devices;
-    match.evidence = {
-        doctor::evidence(std::string(kJournalFolder),
-                         claim.problem.empty() ? std::string(to_string(now)) : claim.problem)};
+    match.evidence = {doctor::evidence(std::string(kJournalFolder), claim.problem.empty()
+                                                                        ? std::string(name_of(now))
+                                                                        : claim.problem)};
     all.push_back(std::move(match));
   }
   return all;

@@ -7,15 +7,11 @@
 #include <set>
 
 #include "base/text.h"
-#include "value/read_fields.h"
-#include "value/write_fields.h"
 #include "vm/drivers/driver_files.h"
 #include "vm/drivers/fields.h"
 
 namespace gpuready::vm {
 namespace {
-
-constexpr int kSchemaVersion = 1;
 
 Result<void> check_paths(const DriverBundle& bundle, std::string_view name) {
   const auto bad = [&](std::string_view text, std::string_view what) {
@@ -63,16 +59,12 @@ bool is_safe_relative(std::string_view path) {
   return true;
 }
 
-Json to_json(const DriverBundle& bundle) {
-  Json doc = {{"schema", kBundleSchema}, {"schema_version", kSchemaVersion}};
-  doc.update(value::write_fields(bundle));
-  return doc;
-}
+Json to_json(const DriverBundle& bundle) { return value::write_document(bundle); }
 
 Result<DriverBundle> bundle_from_json(const Json& doc, std::string_view name) {
-  if (!doc.is_object() || get_string(doc, "schema") != kBundleSchema)
+  if (!doc.is_object() || get_string(doc, "schema") != kForm<DriverBundle>.schema())
     return fail(ErrorKind::bad_input, fmt::format("{}: not a driver bundle's list", name));
-  if (get_int(doc, "schema_version").value_or(0) != kSchemaVersion)
+  if (get_int(doc, "schema_version").value_or(0) != value::kSchemaVersion)
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: written by another version of gpuready; collect it again", name));
   auto bundle = TRY(value::read_document<DriverBundle>(doc, name));

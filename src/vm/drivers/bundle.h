@@ -16,13 +16,12 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/named.h"
 #include "base/result.h"
-#include "value/names.h"
 
 namespace gpuready::vm {
 
 inline constexpr std::string_view kBundleFile = "bundle.json";
-inline constexpr std::string_view kBundleSchema = "gpuready.driver-bundle";
 
 enum class DriverFileKind { module, library, program, firmware, data };
 // What a container asks of a driver (the NVIDIA container toolkit's words). A file that serves
@@ -95,21 +94,7 @@ bool has_control_characters(std::string_view text);
 
 namespace gpuready {
 
-template <>
-inline constexpr auto kNames<vm::DriverFileKind> = std::to_array<Named<vm::DriverFileKind>>({
-    {vm::DriverFileKind::module, "module"},
-    {vm::DriverFileKind::library, "library"},
-    {vm::DriverFileKind::program, "program"},
-    {vm::DriverFileKind::firmware, "firmware"},
-    {vm::DriverFileKind::data, "data"},
-});
-template <>
-inline constexpr auto kNames<vm::Capability> = std::to_array<Named<vm::Capability>>({
-    {vm::Capability::compute, "compute"},
-    {vm::Capability::utility, "utility"},
-    {vm::Capability::graphics, "graphics"},
-    {vm::Capability::video, "video"},
-    {vm::Capability::other, "other"},
-});
+NAMES_OF(vm::DriverFileKind, "module", "library", "program", "firmware", "data");
+NAMES_OF(vm::Capability, "compute", "utility", "graphics", "video", "other");
 
 }  // namespace gpuready

@@ -172,20 +172,6 @@ std::string_view native_cuda(std::string_view driver_version) {
   return branch == nullptr ? std::string_view() : branch->native_cuda;
 }
 
-std::string_view to_string(CudaFit fit) {
-  switch (fit) {
-    case CudaFit::native:
-      return "native";
-    case CudaFit::minor_version:
-      return "minor_version";
-    case CudaFit::too_old:
-      return "too_old";
-    case CudaFit::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
                                        std::string_view driver_version) {
   const auto cuda = parse_version(image_cuda), driver = parse_version(driver_version);

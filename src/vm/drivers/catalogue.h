@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/named.h"
 #include "base/result.h"
 
 namespace gpuready::vm {
@@ -61,7 +62,6 @@ enum class CudaFit {
   too_old,        // programs stop: the driver is too old for their CUDA runtime
   unknown,        // the catalogue does not know the driver or the release
 };
-std::string_view to_string(CudaFit fit);
 
 struct CudaCompatibility {
   std::string image_cuda, driver_version;
@@ -77,3 +77,7 @@ Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
                                        std::string_view driver_version);
 
 }  // namespace gpuready::vm
+
+namespace gpuready {
+NAMES_OF(vm::CudaFit, "native", "minor_version", "too_old", "unknown");
+}  // namespace gpuready

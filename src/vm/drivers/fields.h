@@ -2,16 +2,14 @@
 // the table of docs/vm-drivers.md.
 #pragma once
 
-#include "value/field.h"
+#include "value/document.h"
 #include "vm/drivers/bundle.h"
 
 namespace gpuready::vm {
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<ModuleInfo>) {
-  using T = ModuleInfo;
+FIELDS_OF(ModuleInfo) {
   visit.about("module", "What a kernel module says of itself (.modinfo).");
-  FIELD(name, "The module's name, as \"nvidia_uvm\".", {.always = true});
+  FIELD(name, "The module's name, as \"nvidia_uvm\".", kAlways);
   FIELD(kernel_release, "The kernel release that it was built for.");
   FIELD(vermagic, "The kernel's version and options, all of which must fit.");
   FIELD(version, "The driver's version.");
@@ -20,14 +18,12 @@ constexpr void visit_fields(Visitor& visit, Of<ModuleInfo>) {
   FIELD(is_signed, "A signature is appended to the file.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<DriverFile>) {
-  using T = DriverFile;
+FIELDS_OF(DriverFile) {
   visit.about("file", "One file of the driver.");
-  FIELD(path, "Its path in the bundle.", {.always = true});
+  FIELD(path, "Its path in the bundle.", kAlways);
   FIELD(kind, "What it is.");
   FIELD(size_bytes, "Its size.");
-  FIELD(sha256, "Its SHA-256.", {.always = true});
+  FIELD(sha256, "Its SHA-256.", kAlways);
   FIELD(source, "Where it was found.");
   FIELD(capabilities,
         "What it serves; absent of modules and firmware, which every use needs. `other`: not known "
@@ -40,27 +36,23 @@ constexpr void visit_fields(Visitor& visit, Of<DriverFile>) {
   FIELD(module, "Of a kernel module: what it says of itself.");
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<DriverNode>) {
-  using T = DriverNode;
+FIELDS_OF(DriverNode) {
   visit.about("node", "A device node of the machine that the bundle was collected on.");
-  FIELD(path, "The node.", {.always = true});
+  FIELD(path, "The node.", kAlways);
   FIELD(device_major, "Major number.");
   FIELD(device_minor, "Minor number.");
   FIELD(mode, "Permission bits.", {.octal = true});
 }
 
-template <class Visitor>
-constexpr void visit_fields(Visitor& visit, Of<DriverBundle>) {
-  using T = DriverBundle;
+FIELDS_OF(DriverBundle) {
   visit.about("bundle", "One NVIDIA driver as guests need it.");
-  FIELD(driver_version, "The version of its libraries, modules and firmware.", {.always = true});
+  FIELD(driver_version, "The version of its libraries, modules and firmware.", kAlways);
   FIELD(machine, "The processor that its libraries are for.");
   FIELD(source, "What it was collected from.");
   FIELD(created_utc, "When.");
-  FIELD(kernel_releases, "The kernel releases for which it has modules.", {.always = true});
+  FIELD(kernel_releases, "The kernel releases for which it has modules.", kAlways);
   FIELD(open_modules, "Its modules are the open ones.");
-  FIELD(files, "Its files, by path.", {.always = true});
+  FIELD(files, "Its files, by path.", kAlways);
   FIELD(nodes, "Device nodes of the machine that it was collected on.");
   FIELD(warnings, "What may be missing.");
   FIELD(supported_gpus, "PCI device ids of NVIDIA's GPUs that the driver's own list names.",
@@ -68,3 +60,7 @@ constexpr void visit_fields(Visitor& visit, Of<DriverBundle>) {
 }
 
 }  // namespace gpuready::vm
+
+namespace gpuready {
+DOCUMENT_OF(vm::DriverBundle, .name = "driver-bundle");
+}  // namespace gpuready

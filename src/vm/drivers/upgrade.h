@@ -51,10 +51,5 @@ Result<void> switch_bundle(Storage& storage, const std::string& folder, const st
 }  // namespace gpuready::vm
 
 namespace gpuready {
-template <>
-inline constexpr auto kNames<vm::TestResult> = std::to_array<Named<vm::TestResult>>({
-    {vm::TestResult::passed, "passed"},
-    {vm::TestResult::failed, "failed"},
-    {vm::TestResult::not_tested, "not_tested"},
-});
+NAMES_OF(vm::TestResult, "passed", "failed", "not_tested");
 }  // namespace gpuready

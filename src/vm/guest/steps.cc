@@ -8,8 +8,6 @@ namespace gpuready::vm {
 namespace {
 
 constexpr std::string_view kMark = "gpuready-guest: ";
-constexpr StepState kStates[] = {StepState::ok, StepState::skipped, StepState::warning,
-                                 StepState::failed};
 
 // The next word of a line, which is taken from it.
 std::string_view take_word(std::string_view& line) {
@@ -21,22 +19,8 @@ std::string_view take_word(std::string_view& line) {
 
 }  // namespace
 
-std::string_view to_string(StepState state) {
-  switch (state) {
-    case StepState::ok:
-      return "ok";
-    case StepState::skipped:
-      return "skip";
-    case StepState::warning:
-      return "warn";
-    case StepState::failed:
-      break;
-  }
-  return "FAIL";
-}
-
 std::string to_line(const Step& step) {
-  return printable(fmt::format("{}{:.3f} {} {} {}: {}", kMark, step.seconds, to_string(step.state),
+  return printable(fmt::format("{}{:.3f} {} {} {}: {}", kMark, step.seconds, name_of(step.state),
                                step.kind, step.subject, step.text));
 }
 
@@ -51,10 +35,9 @@ std::vector<Step> steps_in(std::string_view console) {
     auto subject = take_word(line);
     if (!seconds || !subject.ends_with(':')) continue;
     subject.remove_suffix(1);
-    for (const auto known : kStates)
-      if (to_string(known) == state)
-        found.push_back(
-            {*seconds, known, std::string(kind), std::string(subject), std::string(trim(line))});
+    if (const auto known = named<StepState>(state))
+      found.push_back(
+          {*seconds, *known, std::string(kind), std::string(subject), std::string(trim(line))});
   }
   return found;
 }

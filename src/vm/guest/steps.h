@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/named.h"
 
 namespace gpuready::vm {
 
 enum class StepState { ok, skipped, warning, failed };
-std::string_view to_string(StepState state);
 
 struct Step {
   double seconds = 0;
@@ -43,3 +43,7 @@ class Steps {
 };
 
 }  // namespace gpuready::vm
+
+namespace gpuready {
+NAMES_OF(vm::StepState, "ok", "skip", "warn", "FAIL");
+}  // namespace gpuready

@@ -7,18 +7,9 @@
 #include "base/text.h"
 #include "bench/fields_compare.h"
 #include "unit/bench/runs.h"
-#include "unit/value/describe.h"
 
 namespace gpuready::bench {
 namespace {
-
-TEST(BenchCompare, TheSchemaIsCurrent) {
-  value::expect_current_definitions("schema/bench-compare.schema.json",
-                                    value::schema_definitions([](auto visit) {
-                                      value::Walk walk(std::move(visit));
-                                      walk.template type<Comparison>();
-                                    }));
-}
 
 const std::vector<double> kBase = {1000, 1003, 998, 1001, 999, 1002};
 

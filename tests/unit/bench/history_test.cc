@@ -16,18 +16,9 @@
 #include "host/memory_storage.h"
 #include "unit/bench/runs.h"
 #include "unit/host/storage_walk.h"
-#include "unit/value/describe.h"
 
 namespace gpuready::bench {
 namespace {
-
-TEST(BenchHistory, TheSchemaIsCurrent) {
-  value::expect_current_definitions("schema/bench-history.schema.json",
-                                    value::schema_definitions([](auto visit) {
-                                      value::Walk walk(std::move(visit));
-                                      walk.template type<History>();
-                                    }));
-}
 
 std::vector<double> noisy(std::vector<double> levels, std::size_t each, double noise,
                           std::uint64_t seed) {

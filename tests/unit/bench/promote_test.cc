@@ -8,18 +8,9 @@
 #include "bench/fields_promote.h"
 #include "bench/order.h"
 #include "unit/bench/runs.h"
-#include "unit/value/describe.h"
 
 namespace gpuready::bench {
 namespace {
-
-TEST(BenchPromote, TheSchemaIsCurrent) {
-  value::expect_current_definitions("schema/bench-promote.schema.json",
-                                    value::schema_definitions([](auto visit) {
-                                      value::Walk walk(std::move(visit));
-                                      walk.template type<Promotion>();
-                                    }));
-}
 
 Side base_side(std::vector<double> ns = {1000, 1003, 998, 1001, 999}) {
   return {"base", runs_at(ns, base_places(ns.size()))};
@@ -31,7 +22,7 @@ Side candidate_side(std::vector<double> ns) {
 std::string decided(const Side& base, const Side& candidate, PromoteOptions options = {}) {
   const auto result = promote(base, candidate, options);
   if (!result) return result.error().message;
-  return fmt::format("{}: {}", to_string(result->decision), join(result->reasons, "; "));
+  return fmt::format("{}: {}", name_of(result->decision), join(result->reasons, "; "));
 }
 
 TEST(BenchPromote, AStableGainIsPromoted) {

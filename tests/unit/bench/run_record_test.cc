@@ -4,21 +4,10 @@
 
 #include "bench/fields_run.h"
 #include "unit/bench/runs.h"
-#include "unit/value/describe.h"
 #include "unit/value/fill.h"
 
 namespace gpuready::bench {
 namespace {
-
-const auto kEachType = [](auto visit) {
-  value::Walk walk(std::move(visit));
-  walk.template type<RunRecord>();
-};
-
-TEST(BenchRun, TheSchemaIsCurrent) {
-  value::expect_current_definitions("schema/bench-run.schema.json",
-                                    value::schema_definitions(kEachType));
-}
 
 RunRecord filled_run() {
   auto run = value::filled<RunRecord>();

@@ -167,7 +167,7 @@ TEST(Session, NoHostileAdapterCostsAnothersResults) {
   EXPECT_LT(elapsed_ms(start), 30'000);
   for (const Hostile& hostile : hostile_adapters()) {
     const StackResult& result = results.at(hostile.name);
-    EXPECT_EQ(to_string(result.status), to_string(hostile.status))
+    EXPECT_EQ(name_of(result.status), name_of(hostile.status))
         << hostile.name << ": " << result.reason;
     EXPECT_NE(result.reason.find(hostile.reason), std::string::npos)
         << hostile.name << ": " << result.reason;

@@ -51,7 +51,7 @@ TEST(SelfTestReport, RatesHaveTheirBounds) {
   const auto report = report_of({row(VerdictStatus::passed, 1000, 1000),
                                  row(VerdictStatus::failed, 100, 99, std::nullopt),
                                  row(VerdictStatus::not_tested, 0, 0)});
-  const Json doc = to_json(report);
+  const Json doc = to_json(report, report);
   EXPECT_EQ(doc.at("rows").at(0).at("rate"), 1);
   EXPECT_NEAR(doc.at("rows").at(0).at("rate_low").get<double>(), 0.99617, 1e-5);
   EXPECT_EQ(doc.at("rows").at(1).at("false_alarms"), 1) << "a clean run that did not pass";

@@ -109,11 +109,11 @@ TEST(TernaryDocument, of_times_is_written_and_read_back) {
     row.timed = timed;
     rows.push_back(row);
   }
-  const Json document = to_json(rows, 2, envelope_of("ternary bench"));
+  const Json document = to_json(TernaryTimes{2, rows}, envelope_of("ternary bench"));
   write("ternary-bench.sample.json", document);
   const auto read = read_bench_rows(document);
   ASSERT_TRUE(read);
-  EXPECT_EQ(to_json(*read, 2, envelope_of("ternary bench")), document);
+  EXPECT_EQ(to_json(TernaryTimes{2, *read}, envelope_of("ternary bench")), document);
   EXPECT_EQ(read->back().timed, Timed::device_values);
 }
 

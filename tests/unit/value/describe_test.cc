@@ -1,4 +1,4 @@
-// schema/report.schema.json and docs/fields.md are made here and must be current.
+// docs/fields.md is made here and must be current.
 #include "unit/value/describe.h"
 
 #include "value/fields.h"
@@ -8,32 +8,27 @@ namespace {
 
 const auto kEachType = [](auto visit) {
   Walk walk(std::move(visit));
+  walk.template type<Envelope>();
   walk.template type<Machine>();
   walk.template type<Finding>();
   walk.template type<Verdict>();
   walk.template type<Samples>();
 };
 
-TEST(Fields, TheSchemaIsCurrent) {
-  expect_current_definitions("schema/report.schema.json", schema_definitions(kEachType));
-}
-
 TEST(Fields, TheDocsAreCurrent) {
   expect_current(
       "docs/fields.md",
       "# Fields of the JSON documents\n\n"
-      "What `machine`, `findings`, `verdicts` and `samples` of a report hold, and what "
+      "What every document says of itself (`envelope`, whose fields stand beside the document's "
+      "own), what `machine`,\n`findings`, `verdicts` and `samples` of a report hold, and what "
       "`gpuready_inspect_json()` and\n`gpuready_diagnose_json()` return. A field that no source "
-      "reported is absent, never 0. This page is generated\nfrom `src/value/fields_*.h`, as are "
-      "the definitions of [schema/report.schema.json](../schema/report.schema.json).\n\n"
-      "Every document also has `schema` and `schema_version`, `tool`, "
-      "`command`, `created_utc`, `machine_id`\n"
-      "(a stable name that does not reveal /etc/machine-id), `boot_id` (the kernel's random id "
-      "of this boot, which identifies\n"
-      "the period of counters since boot), `conclusion`, `exit_code`, `exit_meaning`, "
-      "`notes` and `duration_ms`.\n"
-      "`gpu_status` has the state of each GPU with its UUID, its PCI address, and NVML's and "
-      "CUDA's numbers of it.\n" +
+      "reported is absent, never 0. This page is generated\nfrom the descriptions of the fields "
+      "(`visit_fields()`), as is every schema in [schema/](../schema/) but those of\nrecordings "
+      "and probes.\n\n"
+      "`machine_id` does not give /etc/machine-id away; by `boot_id` counters that begin anew at a "
+      "boot can be told apart.\n"
+      "`gpu_status` of a report has the state of each GPU with its UUID, its PCI address, and "
+      "NVML's and CUDA's numbers of it.\n" +
           field_tables(kEachType));
 }
 

@@ -37,17 +37,17 @@ class Filler {
       fill(key);
       fill(value[key]);
     } else {
-      Fields<T> fields{*this, value};
+      Fields<T> fields(*this, value);
       visit_fields(fields, Of<T>{});
     }
   }
 
  private:
   template <class T>
-  struct Fields {
+  struct Fields : FieldVisitor {
     Filler& filler;
     T& object;
-    void about(std::string_view, std::string_view) {}
+    Fields(Filler& by, T& to) : filler(by), object(to) {}
     template <class Member>
     void operator()(std::string_view, Member T::* member, std::string_view,
                     const FieldStyle& = {}) {
@@ -60,8 +60,10 @@ class Filler {
         filler.fill(object.*member);
       }
     }
-    template <class Value>
-    void derived(std::string_view, Value, std::string_view, const FieldStyle& = {}) {}
+    template <class Part>
+    void merged(Part part) {
+      if constexpr (kStored<Part, T>) filler.fill(std::invoke(part, object));
+    }
   };
 
   int next_;

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "unit/value/describe.h"
 #include "unit/value/fill.h"
 #include "value/fields.h"
 #include "value/read_fields.h"
@@ -11,42 +10,6 @@
 
 namespace gpuready::vm {
 namespace {
-
-template <class... Types>
-Json definitions() {
-  return value::schema_definitions([](auto visit) {
-    value::Walk walk(std::move(visit));
-    (walk.template type<Types>(), ...);
-  });
-}
-
-TEST(VmDocuments, TheSchemaOfDevicesIsCurrent) {
-  Json all = definitions<PciFunction, MediatedFacts, Surroundings, HostFacts>();
-  // A device is its function and its surroundings in one object.
-  const Json around = all["surroundings"];
-  const auto with_surroundings = [&](const char* key, const char* description) {
-    Json both = all[key];
-    all.erase(key);
-    both["description"] = description;
-    both["properties"].update(around["properties"]);
-    for (const auto& required : around["required"]) both["required"].push_back(required);
-    return both;
-  };
-  Json device = with_surroundings("pci_function", "A PCI function and what surrounds it.");
-  Json instance = with_surroundings("mediated_device", "A mediated device and what surrounds it.");
-  all.erase("surroundings");
-  all["device"] = device;
-  all["mediated_device"] = instance;
-  value::expect_current_definitions("schema/vm-devices.schema.json", all);
-}
-
-TEST(VmDocuments, TheSchemaOfOperationsIsCurrent) {
-  value::expect_current_definitions("schema/vm-operation.schema.json", definitions<Plan>());
-}
-
-TEST(VmDocuments, TheSchemaOfTheDoctorIsCurrent) {
-  value::expect_current_definitions("schema/vm-doctor.schema.json", definitions<Finding>());
-}
 
 TEST(VmJournal, EveryFieldOfAPlanSurvives) {
   const Plan plan = value::filled<Plan>();

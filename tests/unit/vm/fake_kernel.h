@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "host/memory_storage.h"
+#include "value/json.h"
 #include "vm/inventory.h"
 #include "vm/perform.h"
 
@@ -335,10 +336,13 @@ inline Result<JobOutcome> FakeKernel::run(const Job& job) {
   }
   if (!job.args.empty() && job.args[0] == "check") {
     commands.push_back("check");
-    out.out = R"({"exit_code":)" + std::string(clean_passes ? "0" : "1") +
-              R"(,"verdicts":[{"test":"memory","pci_address":")" + job.args[4] + R"(","status":")" +
-              (clean_passes ? "passed" : "failed") +
-              R"(","reason":"x","coverage":{"tested_bytes":99,"total_bytes":100}}]})";
+    Verdict verdict;
+    verdict.test = "memory";
+    verdict.pci_address = job.args[4];
+    verdict.status = clean_passes ? VerdictStatus::passed : VerdictStatus::failed;
+    verdict.coverage = Coverage{.tested_bytes = 99, .total_bytes = 100, .reserved_bytes = {}};
+    out.out = dump(
+        Json{{"exit_code", clean_passes ? 0 : 1}, {"verdicts", Json::array({to_json(verdict)})}});
     return out;
   }
   commands.push_back(job.program + " " + join(job.args, " "));

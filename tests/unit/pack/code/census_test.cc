@@ -17,13 +17,13 @@ using namespace fixture;
 std::string summary(const FileReport& report) {
   std::string text;
   for (const CarrierGroup& group : report.groups) {
-    text += fmt::format("{} {} x{}:", to_string(group.carrier), group.section, group.count);
+    text += fmt::format("{} {} x{}:", name_of(group.carrier), group.section, group.count);
     for (const DeviceCode& code : group.codes) {
       text += " " + code.target();
       if (code.ptx_isa)
         text += fmt::format("/{}.{}", code.ptx_isa->parts[0], code.ptx_isa->parts[1]);
       if (code.compression != Compression::none)
-        text += fmt::format("/{}", to_string(code.compression));
+        text += fmt::format("/{}", name_of(code.compression));
       if (code.relocatable) text += "/link";
       if (code.empty) text += "/empty";
       if (code.suffix_unknown) text += "/?";

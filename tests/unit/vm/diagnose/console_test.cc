@@ -35,7 +35,7 @@ std::string ids(const Finding& finding) {
 
 // In the form of expected.json.
 Json answer(const ConsoleReport& report) {
-  Json json = {{"kind", to_string(report.kind)}, {"state", to_string(report.state)}};
+  Json json = {{"kind", name_of(report.kind)}, {"state", name_of(report.state)}};
   json["findings"] = Json::array();
   for (const auto& finding : report.findings) json["findings"].push_back(ids(finding));
   if (report.failed_step) {

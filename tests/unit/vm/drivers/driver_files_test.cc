@@ -128,7 +128,7 @@ TEST(Catalogue, WhichCudaRunsOnWhichDriver) {
   const auto fit = [](const char* cuda, const char* driver) {
     const auto found = compare_cuda(cuda, driver);
     EXPECT_TRUE(found) << found.error().message;
-    return found ? std::string(to_string(found->fit)) : "";
+    return found ? std::string(name_of(found->fit)) : "";
   };
   EXPECT_EQ(fit("12.4", "550.163.01"), "native");
   EXPECT_EQ(fit("12.4.1", "550.163.01"), "native");
