@@ -26,16 +26,17 @@ FIELDS_OF(GpuStatus) {
   DERIVED(nvml_index, it.gpu->nvml_index, "NVML's index, which nvidia-smi shows.");
   DERIVED(cuda_ordinal, it.gpu->cuda_ordinal,
           "The CUDA driver's number of the GPU under this environment.");
-  FIELD(status,
-        "ready: a test passed and nothing speaks against it; attention: ready, with a warning; "
-        "ready_in_part: its MIG instances here are ready; not_ready: unusable, failed, or an error "
-        "is known; unknown: a test gave no answer; not_tested: a test was asked for and not run; "
-        "in_use: not tested, because others use it; suspended: asleep, and left so; no_problem: "
-        "diagnosed without a finding; warned: diagnosed with a warning; found: nothing more was "
-        "asked; hidden: CUDA_VISIBLE_DEVICES gives this environment other GPUs; not_ours: on the "
-        "host's bus, and not given to this container or job; display_only: it drives a display, and "
-        "nothing asked it to compute; not_proven: it passed, through a "
-        "library that an environment variable names; faked: exists nowhere.");
+  FIELD(
+      status,
+      "ready: a test passed and nothing speaks against it; attention: ready, with a warning; "
+      "ready_in_part: its MIG instances here are ready; not_ready: unusable, failed, or an error "
+      "is known; unknown: a test gave no answer; not_tested: a test was asked for and not run; "
+      "in_use: not tested, because others use it; suspended: asleep, and left so; no_problem: "
+      "diagnosed without a finding; warned: diagnosed with a warning; found: nothing more was "
+      "asked; hidden: CUDA_VISIBLE_DEVICES gives this environment other GPUs; not_ours: on the "
+      "host's bus, and not given to this container or job; display_only: it drives a display, and "
+      "nothing asked it to compute; not_proven: it passed, through a "
+      "library that an environment variable names; faked: exists nowhere.");
   FIELD(reason, "Why, in one sentence.");
   FIELD(findings, "Ids of the findings about it, folded ones as well; absent: not asked.");
   visit.hidden(&T::gpu);
