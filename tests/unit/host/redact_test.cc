@@ -180,6 +180,10 @@ TEST(Redact, ARecordThatBeginsOtherwiseIsLeftOutWhole) {
   known.begins_record = [](std::string_view line) { return line.starts_with("NVRM"); };
   EXPECT_EQ(std::get<std::string>(*redact(recording, known).kernel_log),
             "0.2 NVRM: failed\n0.2 bus\n");
+  // What follows says who wrote it as little where the first line goes for another reason.
+  recording.kernel_log = "0.1 NVRM: dull\n0.1 bus\n0.2 NVRM: failed\n";
+  known.kernel_log_line = [](std::string_view line) { return !contains(line, "dull"); };
+  EXPECT_EQ(std::get<std::string>(*redact(recording, known).kernel_log), "0.2 NVRM: failed\n");
 }
 
 TEST(Redact, CredentialsDescriptionsAndUnknownFilesAreDropped) {
