@@ -145,7 +145,7 @@ class Source:
         for _ in range(6 if self.functions else 0):
             for _ in range(8 * count):
                 change = rng.choice(rng.choice(self.functions))
-                if len(picked) < count and not any(
+                if len(picked) < count and not re.match(r"[A-Z][A-Z_]+\(", change["old"]) and not any(
                         c["start"] < max(change["end"], change["start"] + 1) and change["start"] < max(c["end"], c["start"] + 1)
                         for c in tried):
                     tried.append(change)
@@ -255,7 +255,7 @@ class Source:
                 continue
             if child.kind == Kind.BINARY_OPERATOR or (child.kind == Kind.CALL_EXPR and child.spelling[8:] in SWAPPED):
                 yield from self.of_operator(child, function, besides)
-            if child.kind == Kind.IF_STMT:
+            if child.kind == Kind.IF_STMT and self.text_of(child).startswith("if"):  # and no macro's
                 for part in child.get_children():
                     if part.kind in (Kind.COMPOUND_STMT, Kind.VAR_DECL, Kind.DECL_STMT):
                         continue
@@ -548,7 +548,7 @@ def main():
     parser.add_argument("--seed", default="1")
     parser.add_argument("--only", default="", help="files whose path matches this expression")
     parser.add_argument("--protected", action="store_const", dest="only", const=PROTECTED.pattern, help="files of protected areas")
-    parser.add_argument("--areas", type=int, default=0, help="of so many areas, which the seed chooses")
+    parser.add_argument("--areas", type=int, default=0, help="of so many areas, which the seed chooses, with their own tests and those of the command line")
     parser.add_argument("--per-file", type=int, default=3, help="at most so many of one file (default 3)")
     parser.add_argument("--tests", default="", help="test programs and other tests whose name matches this expression")
     parser.add_argument("--seconds", type=float, default=120, help="tests for each mutant that took so long without it (default 120)")
@@ -569,6 +569,8 @@ def main():
             print(change["number"], show(change))
         return 0
     step("build")
+    if options.areas and not options.tests:
+        options.tests = rf"^test_({'|'.join({area_of(c['file']) for c in chosen})})$|^cli\."
     chosen, listed = build(chosen, options.tests)
     tests = Tests(listed, options.tests, options.seconds)
     known = (SOURCE / "tests/mutation/equivalent.txt").read_text().splitlines()

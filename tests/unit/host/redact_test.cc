@@ -200,6 +200,20 @@ TEST(Redact, CredentialsDescriptionsAndUnknownFilesAreDropped) {
   EXPECT_TRUE(std::holds_alternative<RecordedFailure>(out.files.begin()->second));
 }
 
+// A disk's name is the kernel's: two to four letters and a number.
+TEST(Redact, OnlyTheKernelsNamesOfDisksStay) {
+  Redactor redactor(rules());
+  for (const char* path : {"/dev/sda", "/dev/sdab12", "/dev/vdb", "/dev/nvme0n1p2"})
+    EXPECT_EQ(redactor.path(path), path);
+  for (const char* path : {"/dev/sdacme", "/dev/sdAB", "/dev/vdtenant1", "/dev/nvmeacme"})
+    EXPECT_TRUE(redactor.path(path).starts_with("/dev/redacted-")) << path;
+}
+
+// Fewer than four digits are no beginning of a UUID.
+TEST(Redact, TheBeginningOfAUuidHasFourDigits) {
+  EXPECT_EQ(Redactor(rules()).text("GPU-ab1"), "GPU-*");
+}
+
 TEST(Redact, TheGuidOfEfiVariablesIsNoSecret) {
   Redactor redactor(rules());
   const std::string path =

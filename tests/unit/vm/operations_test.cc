@@ -45,6 +45,8 @@ TEST(VmOperations, ThereAndBack) {
   ASSERT_TRUE(detached) << detached.error().message;
   ASSERT_EQ(detached->size(), 1u);
   EXPECT_TRUE(detached->front().ok()) << detached->front().outcome.error.value_or(Error{}).message;
+  for (const auto& step : detached->front().plan.steps)
+    EXPECT_TRUE(step.what.front() >= 'A' && step.what.front() <= 'Z') << step.what;
   EXPECT_TRUE(kernel.is_as_at_first());
   EXPECT_EQ(kernel.devices[kGpuText].resets, 2);
   EXPECT_TRUE(std::ranges::find(kernel.commands, "check") != kernel.commands.end());
