@@ -66,3 +66,8 @@ fi
 
 step "tests of the release build"
 tests build/release "${some[@]}"
+
+if [ -n "$full" ]; then
+  step "25 mutants of one area, which the commit chooses"
+  scripts/mutation.sh --count 25 --per-file 5 --areas 1 --seconds 30 --seed "$(git rev-parse HEAD)" --least 20 --tolerate || [ $? = 77 ]
+fi

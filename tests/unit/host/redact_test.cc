@@ -186,6 +186,10 @@ TEST(Redact, ARecordThatBeginsOtherwiseIsLeftOutWhole) {
   known.begins_record = [](std::string_view line) { return line.starts_with("NVRM"); };
   EXPECT_EQ(std::get<std::string>(*redact(recording, known).kernel_log),
             "0.2 NVRM: failed\n0.2 bus\n");
+  // What follows says who wrote it as little where the first line goes for another reason.
+  recording.kernel_log = "0.1 NVRM: dull\n0.1 bus\n0.2 NVRM: failed\n";
+  known.kernel_log_line = [](std::string_view line) { return !contains(line, "dull"); };
+  EXPECT_EQ(std::get<std::string>(*redact(recording, known).kernel_log), "0.2 NVRM: failed\n");
 }
 
 TEST(Redact, CredentialsDescriptionsAndUnknownFilesAreDropped) {
@@ -200,6 +204,20 @@ TEST(Redact, CredentialsDescriptionsAndUnknownFilesAreDropped) {
   EXPECT_EQ(out.description, "");
   ASSERT_EQ(out.files.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<RecordedFailure>(out.files.begin()->second));
+}
+
+// A disk's name is the kernel's: two to four letters and a number.
+TEST(Redact, OnlyTheKernelsNamesOfDisksStay) {
+  Redactor redactor(rules());
+  for (const char* path : {"/dev/sda", "/dev/sdab12", "/dev/vdb", "/dev/nvme0n1p2"})
+    EXPECT_EQ(redactor.path(path), path);
+  for (const char* path : {"/dev/sdacme", "/dev/sdAB", "/dev/vdtenant1", "/dev/nvmeacme"})
+    EXPECT_TRUE(redactor.path(path).starts_with("/dev/redacted-")) << path;
+}
+
+// Fewer than four digits are no beginning of a UUID.
+TEST(Redact, TheBeginningOfAUuidHasFourDigits) {
+  EXPECT_EQ(Redactor(rules()).text("GPU-ab1"), "GPU-*");
 }
 
 TEST(Redact, TheGuidOfEfiVariablesIsNoSecret) {

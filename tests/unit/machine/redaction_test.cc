@@ -228,6 +228,20 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
            "23 1 0:5 / /dev rw,nosuid - devtmpfs udev rw\n24 1 0:6 / /devX rw - tmpfs acme rw\n"
            "25 1 0:7 / /data/acme rw - nfs filer:/x rw\n"),
       "0 0 259:2 / / *,*\n0 0 0:0 / /dev *,*\n");
+  EXPECT_EQ(kept("/proc/swaps",
+                 "Filename Type Size Used Priority\n/dev/dm-1 partition 8 0 -2\n"
+                 "/srv/acme/swapfile file 8 0 -3\n"),
+            "Filename\n/dev/dm-1 partition\n");
+  EXPECT_EQ(kept("/lib/modules/6.8.0/modules.alias",
+                 "# of acme\nalias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\n"
+                 "alias vfio_pci:v0000ACMEd* acme_driver\nalias pci:v000010DEd* nvidia\n"
+                 "alias vfio_pci:v0 a b\nalias vfio_pci:v0\n"),
+            "alias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\nalias vfio_pci:v0000ACMEd* *\n");
+  EXPECT_EQ(kept("/lib/modules/6.8.0/modules.builtin",
+                 "kernel/drivers/vfio/vfio.ko\nkernel/acme/acme.ko\n"),
+            "kernel/drivers/vfio/vfio.ko\n");
+  EXPECT_EQ(kept("/proc/devices", "Character devices:\n195 nvidia\n226 drm\n234 kfd\n240 acme\n"),
+            "Character devices:\n195 nvidia\n226 drm\n234 kfd\n");
   EXPECT_EQ(kept("/etc/ld.so.cache", "damaged"), "");
   const auto cache = kept("/etc/ld.so.cache",
                           make_loader_cache({{"libsecret.so.1", "/usr/lib/libsecret.so.1", 0x0303},

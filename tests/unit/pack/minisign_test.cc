@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/text.h"
+#include "host/base64.h"
 #include "jobs/job.h"
 
 namespace gpuready::pack {
@@ -35,6 +37,36 @@ TEST(Minisign, KeyWithoutPasswordSaysSo) {
   const auto file = secret_key_file(new_key(), "").value();
   EXPECT_FALSE(is_encrypted(file, "key").value());
   EXPECT_TRUE(parse_secret_key(file, "", "key"));
+}
+
+// A key's file with the bytes at `offset` of what its second line encodes replaced.
+std::string with_bytes(const std::string& file, std::size_t offset, std::string_view bytes) {
+  const auto parts = lines(file);
+  auto raw = base64_decode(parts[1]).value();
+  raw.replace(offset, bytes.size(), bytes);
+  return std::string(parts[0]) + "\n" + base64_encode(raw) + "\n";
+}
+
+TEST(Minisign, AKeysFileSaysHowItIsMade) {
+  for (const char* password : {"", "correct horse"}) {
+    const auto file = secret_key_file(new_key(), password, kCheap).value();
+    EXPECT_TRUE(parse_secret_key(with_bytes(file, 0, "Ed"), password, "key"));
+    for (const std::size_t part : {0, 2, 4})  // of the signature, the password and the checksum
+      EXPECT_EQ(error_of(parse_secret_key(with_bytes(file, part, "XX"), password, "key")),
+                "key: not a private key in minisign's format");
+  }
+}
+
+TEST(Minisign, ThePasswordsCostIsReadFromTheFile) {
+  using namespace std::string_view_literals;
+  const auto file = secret_key_file(new_key(), "correct horse", kCheap).value();
+  const auto error = [&](std::size_t offset, std::string_view bytes) {
+    return error_of(parse_secret_key(with_bytes(file, offset, bytes), "correct horse", "key"));
+  };
+  EXPECT_EQ(error(38, "\0\x80\0\0\0\0\0\0"sv), "");  // 32,768 operations, as above
+  EXPECT_EQ(error(38, "\0\0\4\0\0\0\0\0"sv), "key: the password is wrong");
+  EXPECT_EQ(error(46, "\1\0\0\0\1\0\0\0"sv),
+            "key: its password would take more than 4 GiB of memory");
 }
 
 TEST(Minisign, PublicKeyIsReadAsFileAndAsLine) {

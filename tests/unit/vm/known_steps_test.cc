@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "vm/journal.h"
+#include "vm/plan.h"
 
 namespace gpuready::vm {
 namespace {
@@ -87,6 +88,14 @@ TEST(KnownSteps, AnythingElseIsRefused) {
         of_host("/proc/sys/kernel/core_pattern", "|/tmp/x"),
         of_host("/sys/devices/system/node/../hugepages/hugepages-2048kB/nr_hugepages", "1"),
         of_host(kPages, "many"),
+        of_host(kPages + "/x", "1"),
+        of_host("/sys/devices/system/cpus/node0/hugepages/hugepages-2048kB/nr_hugepages", "1"),
+        of_host("/sys/devices/system/node/node/hugepages/hugepages-2048kB/nr_hugepages", "1"),
+        of_host("/sys/devices/system/node/edon0/hugepages/hugepages-2048kB/nr_hugepages", "1"),
+        of_host("/sys/devices/system/node/node0/memory/hugepages-2048kB/nr_hugepages", "1"),
+        of_host("/sys/devices/system/node/node0/hugepages/hugepages-kB/nr_hugepages", "1"),
+        of_host("/sys/devices/system/node/node0/hugepages/hugepages-2048MB/nr_hugepages", "1"),
+        of_host("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages", "1"),
         driver(ActionKind::bind, "../../../tmp"),
         driver(ActionKind::bind, ""),
         driver(ActionKind::unbind, ".."),
@@ -95,6 +104,10 @@ TEST(KnownSteps, AnythingElseIsRefused) {
         Action{.kind = ActionKind::reset, .value = "flr"},
         renew("/tmp/create", kUuid),
         renew(kCreate, "x"),
+        renew(std::string(kCreate) + "/x", kUuid),
+        renew("/sys/class/mdev_bux/0000:17:00.0/mdev_supported_types/nvidia-474/create", kUuid),
+        renew("/sys/class/mdev_bus/0000:17:00.0/mdev_other/nvidia-474/create", kUuid),
+        renew("/sys/class/mdev_bus/0000:17:00.0/mdev_supported_types/nvidia-474/remove", kUuid),
         Action{.kind = ActionKind::clean},
         Action{.kind = ActionKind::rom}}) {
     EXPECT_FALSE(check_known_steps(with(action))) << action.path << action.value;
@@ -105,6 +118,20 @@ TEST(KnownSteps, AnythingElseIsRefused) {
   auto plan = with(driver(ActionKind::bind, "nvidia"));
   plan.operation = "run";
   EXPECT_FALSE(check_known_steps(plan));
+}
+
+TEST(KnownSteps, NamesHaveLettersDigitsAndFourSigns) {
+  for (const char* name : {"a", "azAZ09", "web-1.x_y:z"}) EXPECT_TRUE(check_name(name)) << name;
+  EXPECT_TRUE(check_name(std::string(128, 'a')));
+  EXPECT_FALSE(check_name(std::string(129, 'a')));
+  for (const char* name : {"", "a b", "a/b", "`", "{", "@", "[", ";", "a\n", "\xc3\xa9"})
+    EXPECT_FALSE(check_name(name)) << name;
+}
+
+TEST(KnownSteps, ABusIsResetOnlyForADeviceThatHasItAlone) {
+  EXPECT_EQ(best_resets({"flr", "bus"}, true), "flr bus");
+  EXPECT_EQ(best_resets({"flr", "bus"}, false), "flr");
+  EXPECT_EQ(best_resets({"bus"}, false), "");
 }
 
 constexpr char kJournal[] =

@@ -23,6 +23,20 @@ AttachRequest for_guest() { return {.name = "guest-1", .devices = {kGpu}}; }
 
 std::string reasons(const Plan& plan) { return join(plan.refusals, "; "); }
 
+TEST(VmOperations, TheJournalIsReadByRootOnly) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  hands.folder = "/state/journal";
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok());
+  EXPECT_EQ(kernel.disk.status(hands.folder)->mode, 0700u);
+  auto names = kernel.disk.names(hands.folder);
+  std::erase(names, hands.folder + "/lock");
+  ASSERT_FALSE(names.empty());
+  for (const auto& name : names) EXPECT_EQ(kernel.disk.status(name)->mode, 0600u) << name;
+}
+
 TEST(VmOperations, ThereAndBack) {
   FakeKernel kernel;
   fill(kernel);
@@ -45,6 +59,8 @@ TEST(VmOperations, ThereAndBack) {
   ASSERT_TRUE(detached) << detached.error().message;
   ASSERT_EQ(detached->size(), 1u);
   EXPECT_TRUE(detached->front().ok()) << detached->front().outcome.error.value_or(Error{}).message;
+  for (const auto& step : detached->front().plan.steps)
+    EXPECT_TRUE(step.what.front() >= 'A' && step.what.front() <= 'Z') << step.what;
   EXPECT_TRUE(kernel.is_as_at_first());
   EXPECT_EQ(kernel.devices[kGpuText].resets, 2);
   EXPECT_TRUE(std::ranges::find(kernel.commands, "check") != kernel.commands.end());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include <algorithm>
 
 #include "base/json.h"
@@ -127,6 +129,22 @@ TEST(VmStorageUse, EveryMemberOfAFilesystemOnSeveralDisks) {
   bcachefs.mount("0:22 / / rw - bcachefs /dev/nvme0n1:/dev/nvme1n1 rw");
   EXPECT_EQ(user_of(bcachefs.read(), "01:00.0"), "/ essential");
   EXPECT_EQ(user_of(bcachefs.read(), "02:00.0"), "/ essential");
+}
+
+// Mounted where this process does not see it.
+TEST(VmStorageUse, WhatDriversHoldUnseen) {
+  for (const auto& [driver, link, below] : {std::tuple{"bcachefs", "dev-0/block", ""},
+                                            {"bcache", "cache0", "/bcache"},
+                                            {"bcache", "bdev0", "/bcache"}}) {
+    Disks disks = with_root();
+    const auto folder = disks.links["/sys/class/block/nvme1n1"].get<std::string>();
+    disks.links["/sys/fs/" + std::string(driver) + "/1c8a1e9f/" + link] = folder + below;
+    EXPECT_EQ(user_of(disks.read(), "02:00.0"),
+              "a filesystem of " + std::string(driver) + " that is mounted");
+    disks.links["/sys/fs/" + std::string(driver) + "/1c8a1e9f/" + link] =
+        "/nowhere/nvme1n1" + std::string(below);
+    EXPECT_EQ(user_of(disks.read(), "02:00.0"), "") << "no device";
+  }
 }
 
 TEST(VmStorageUse, PartsThatLieApart) {

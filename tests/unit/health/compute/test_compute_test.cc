@@ -80,6 +80,9 @@ TEST(ComputeTest, AWrongUnitIsNamedWithOperationIndexAndBit) {
     EXPECT_EQ(found.index, place.index);
     EXPECT_EQ(found.expected ^ found.actual, place.bits);
     EXPECT_EQ(v.injected_fault, "wrong-sm");
+    EXPECT_TRUE(
+        v.reason.starts_with("CPU thread " + std::to_string(place.unit) + " computes wrongly"))
+        << v.reason;
   }
 }
 
@@ -111,6 +114,7 @@ TEST(ComputeTest, ASlowUnitIsNamed) {
   const Verdict v = test_compute(*device, options);
   EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
   EXPECT_TRUE(says(v, "CPU thread " + std::to_string(place.unit) + " takes")) << v.reason;
+  EXPECT_FALSE(says(v, "are slow")) << "it is the only one: " << v.reason;
 }
 
 TEST(ComputeTest, ASlowUnitIsNotJudgedWhereOthersWorkToo) {
