@@ -356,7 +356,8 @@ exec cat"""
         self.process = subprocess.Popen(["unshare", "--mount", "sh", "-c", self.SETUP, "sh", str(SOURCE), kind],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
-            sys.exit(f"mutation: cannot make a mount namespace: {self.process.stderr.read()}")
+            print(f"mutation: cannot make a mount namespace: {self.process.stderr.read()}", file=sys.stderr)
+            sys.exit(77)
         self.enter = ["nsenter", f"--mount=/proc/{self.process.pid}/ns/mnt"]
 
     def run(self, command, **options):

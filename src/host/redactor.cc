@@ -165,7 +165,8 @@ std::string Redactor::uuids(std::string_view word) {
   const auto first = uuids_.lower_bound(digits);
   const auto matches = [&](auto it) { return it != uuids_.end() && it->first.starts_with(digits); };
   const bool known = matches(first) && !matches(std::next(first));
-  const bool redacted = digits.find_first_not_of('0', 8) == digits.npos;
+  // The beginning of a substitute: a count below 256, and zeros.
+  const bool redacted = digits.find_first_not_of('0', 2) == digits.npos;
   if (!known && redacted) return out + std::string(word);
   return out + with_digits(word, known ? first->second : std::string(32, '0'));
 }

@@ -71,13 +71,13 @@ std::uint64_t domain_of(std::string_view address) {
 }
 
 bool is_small_form(std::string_view word) {
-  constexpr std::size_t kMostDigits = 2, kMostParts = 3;
+  constexpr std::size_t kSmallDigits = 2, kMostParts = 3;
   if (word.starts_with('-')) word.remove_prefix(1);
   const auto parts = split(word, ".");
-  if (parts.size() == 1) return word.size() <= kMostDigits + 1 && is_decimal(word);
+  if (parts.size() == 1) return word.size() <= kSmallDigits + 1 && is_decimal(word);
   return parts.size() <= kMostParts && !word.ends_with('.') &&
          std::ranges::all_of(
-             parts, [](auto part) { return part.size() <= kMostDigits && is_decimal(part); });
+             parts, [](auto part) { return part.size() <= kSmallDigits && is_decimal(part); });
 }
 
 bool is_version_form(std::string_view word) {

@@ -25,4 +25,4 @@ FAKE_NVML="nvmlDeviceSetGpuLockedClocks=4" expect_exit 2 "${bench[@]}" --lock-cl
 expect_in "it wants root" "$err"
 ! ls bench-results/*__refused.json 2>/dev/null || die "it ran all the same"
 expect_exit 2 "${bench[@]}" --lock-clocks --device cpu
-expect_in "on no NVIDIA GPU" "$err"
+expect_in "does not use an NVIDIA GPU" "$err"

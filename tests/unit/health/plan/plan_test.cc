@@ -115,7 +115,7 @@ TEST(Plan, MemoryThatNoProcessExplainsIsBusy) {
 TEST(Plan, UseThatCannotBeSeenIsNotIdle) {
   auto machine = live_machine();
   machine.gpus[0].memory.used_bytes.reset();
-  EXPECT_TRUE(reason(machine).starts_with("busy or not")) << reason(machine);
+  EXPECT_TRUE(reason(machine).starts_with("whether it is busy is unknown")) << reason(machine);
   EXPECT_EQ(memory_jobs(machine, {.busy = true}).at(0).options.reserve_free_bytes, 8 * GiB);
   machine.gpus[0].integrated = true;
   EXPECT_EQ(memory_jobs(machine).size(), 1u);
