@@ -4,19 +4,19 @@
 #include <gtest/gtest.h>
 
 namespace gpuready {
-namespace {
 
-enum class Colour { red, green };
+// Not in an unnamed namespace: clang wants a definition of what converts to such a type.
+enum class TestColour { red, green };
 
-struct Shade {
-  Colour colour = Colour::red;
+struct TestShade {
+  TestColour colour = TestColour::red;
   int depth = 0;
 };
-struct Titled {
+struct TestTitled {
   std::string name;
 };
-struct Sample : Titled {
-  Shade shade;
+struct TestSample : TestTitled {
+  TestShade shade;
   std::string text;
   bool marked = false;
   std::vector<std::string> parts;
@@ -24,26 +24,22 @@ struct Sample : Titled {
   std::map<PciAddress, std::string> by_address;
   Exit exit = Exit::ok;
   int secret = 0;
-  std::optional<Shade> other;
+  std::optional<TestShade> other;
 };
 
-}  // namespace
+NAMES_OF(TestColour, "red", "green");
 
-NAMES_OF(Colour, "red", "green");
-
-namespace {
-
-FIELDS_OF(Shade) {
+FIELDS_OF(TestShade) {
   visit.about("shade", "A shade.");
   FIELD(colour, "Its colour.");
   FIELD(depth, "Its depth.", {.sparse = true});
 }
-FIELDS_OF(Titled) {
+FIELDS_OF(TestTitled) {
   visit.about("titled", "What has a name.");
   FIELD(name, "The name.", kAlways);
 }
-FIELDS_OF(Sample) {
-  visit.merged(kBase<Titled>);
+FIELDS_OF(TestSample) {
+  visit.merged(kBase<TestTitled>);
   visit.merged(&T::shade);
   FIELD(text, "A text of others.", {.printable = true});
   FIELD(marked, "Whether it is marked.", {.sparse = true});
@@ -55,22 +51,20 @@ FIELDS_OF(Sample) {
   visit.hidden(&T::by_address, &T::has_parts, &T::secret);
 }
 
-}  // namespace
-
-DOCUMENT_OF(Sample, "sample", "A sample", "For this test.", "0: good; 1: bad.");
+DOCUMENT_OF(TestSample, "sample", "A sample", "For this test.", "0: good; 1: bad.");
 
 namespace {
 
-Sample sample() {
-  Sample it;
+TestSample sample() {
+  TestSample it;
   it.name = "n";
-  it.shade = {Colour::green, 7};
+  it.shade = {TestColour::green, 7};
   it.text = "a\x1b[1mb";
   it.marked = it.has_parts = true;
   it.by_address[{0, 0x17, 0, 0}] = "dirty";
   it.exit = Exit::unknown;
   it.secret = 5;
-  it.other = Shade{};
+  it.other = TestShade{};
   return it;
 }
 
@@ -80,18 +74,18 @@ TEST(Documents, HoldWhatTheDescriptionSays) {
       R"({"schema":"gpuready.sample","schema_version":1,"name":"n","colour":"green","depth":7,)"
       R"("text":"a?[1mb","marked":true,"parts":[],"by_address":{"0000:17:00.0":"dirty"},)"
       R"("exit_code":4,"length":6,"other":{"colour":"red"}})");
-  EXPECT_EQ(dump_line(value::write_fields(Sample())),
+  EXPECT_EQ(dump_line(value::write_fields(TestSample())),
             R"({"name":"","colour":"red","exit_code":0,"length":0})");
 }
 
 TEST(Documents, AreReadByTheSameDescription) {
-  const Sample it = sample();
+  const TestSample it = sample();
   const Json doc = value::write_document(it);
-  ASSERT_TRUE(value::is_document(doc, kForm<Sample>));
-  const auto read = value::read_document<Sample>(doc, "a sample");
+  ASSERT_TRUE(value::is_document(doc, kForm<TestSample>));
+  const auto read = value::read_document<TestSample>(doc, "a sample");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->name, "n");
-  EXPECT_EQ(read->shade.colour, Colour::green);
+  EXPECT_EQ(read->shade.colour, TestColour::green);
   EXPECT_EQ(read->shade.depth, 7);
   EXPECT_EQ(read->exit, Exit::unknown);
   EXPECT_EQ(read->secret, 0);
@@ -100,7 +94,7 @@ TEST(Documents, AreReadByTheSameDescription) {
 
 TEST(Documents, ThatAreOthersOrBrokenAreRefused) {
   Json doc = value::write_document(sample());
-  const auto why = [&] { return value::read_document<Sample>(doc, "it").error().message; };
+  const auto why = [&] { return value::read_document<TestSample>(doc, "it").error().message; };
   doc["exit_code"] = 7;
   EXPECT_EQ(why(), "it: exit_code is not one of its numbers");
   doc.erase("exit_code");
@@ -108,14 +102,14 @@ TEST(Documents, ThatAreOthersOrBrokenAreRefused) {
   doc.erase("name");
   EXPECT_EQ(why(), "it: name is missing");
   doc["schema_version"] = 2;
-  EXPECT_FALSE(value::is_document(doc, kForm<Sample>));
+  EXPECT_FALSE(value::is_document(doc, kForm<TestSample>));
 }
 
 TEST(Documents, OfACommandBeginWithItsEnvelope) {
   Envelope envelope;
   envelope.command = "look";
   envelope.exit = Exit::unhealthy;
-  const Json doc = to_json(Sample(), envelope);
+  const Json doc = to_json(TestSample(), envelope);
   EXPECT_EQ(doc.at("tool"), (Json{{"name", "gpuready"}}));
   EXPECT_EQ(doc.at("exit_meaning"), exit_meaning(Exit::unhealthy));
   const auto read = value::read_document<Envelope>(doc, "it");
