@@ -163,6 +163,7 @@ struct Gpu {
   std::optional<std::string> gfx_target;          // "gfx942"
   std::optional<std::string> architecture;        // "Hopper", "CDNA 3", "Xe-HPC"
   std::optional<int> multiprocessors;             // SMs, compute units, Xe cores
+  std::optional<int> cores;                       // CUDA cores, as NVML counts them
   bool integrated = false;
   bool suspended = false;        // runtime_status: nothing else was asked
   bool faked = false;            // claimed by a fake: does not exist

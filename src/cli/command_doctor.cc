@@ -6,7 +6,7 @@
 #include "host/recording.h"
 #include "machine/named_libraries.h"
 #include "report/conclude.h"
-#include "report/ignore.h"
+#include "report/accept.h"
 
 namespace gpuready::cli {
 namespace {
@@ -15,13 +15,13 @@ struct DoctorOptions {
   Globals globals;
   std::optional<int> require_gpu;
   std::optional<std::string> baseline;
-  std::vector<std::string> ignore;
+  std::vector<std::string> accept;
 };
 
 int run_doctor(const DoctorOptions& options) {
   const auto start = Clock::now();
-  const auto ignored = parse_ignore_rules(options.ignore);
-  if (!ignored) return complain(ignored.error());
+  const auto accept_rules = parse_accept_rules(options.accept);
+  if (!accept_rules) return complain(accept_rules.error());
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals, {.full = true});
@@ -34,8 +34,8 @@ int run_doctor(const DoctorOptions& options) {
     auto lost = compare_with_baseline(*earlier, report.machine);
     std::move(lost.begin(), lost.end(), std::back_inserter(*report.findings));
   }
-  ignore_findings(*ignored, report);
-  note_ignored(*ignored, report);
+  accept_findings(*accept_rules, report);
+  note_accepted(*accept_rules, report);
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
                     .trust_named_libraries = trusts_named_libraries(**host)});
@@ -50,7 +50,7 @@ void declare_doctor(CommandSpec& command) {
   add_globals(command, options->globals, true);
   add_require_gpu(command, options->require_gpu);
   add_baseline(command, options->baseline);
-  add_ignore(command, options->ignore);
+  add_accept(command, options->accept);
 }
 
 }  // namespace gpuready::cli

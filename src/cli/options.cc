@@ -141,11 +141,11 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
                 .files = Files::read}});
 }
 
-void add_ignore(CommandSpec& command, std::vector<std::string>& rules) {
-  command.add({{.name = "--ignore",
+void add_accept(CommandSpec& command, std::vector<std::string>& rules) {
+  command.add({{.name = "--accept",
                 .value = &rules,
-                .help = "Do not count these findings; the report lists them as ignored",
-                .type = "ID[@DEVICE],..."}});
+                .help = "Do not count these findings or degraded obligations; the report lists them as accepted",
+                .type = "NAME[@DEVICE],..."}});
 }
 
 Envelope begin_envelope(std::string command) {

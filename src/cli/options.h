@@ -30,8 +30,8 @@ void add_require_gpu(CommandSpec& command, std::optional<int>& count);
 // --baseline FILE: an earlier recording to compare with.
 void add_baseline(CommandSpec& command, std::optional<std::string>& file);
 
-// --ignore ID[@DEVICE],...: findings that do not count.
-void add_ignore(CommandSpec& command, std::vector<std::string>& rules);
+// --accept ID[@DEVICE],...: findings that do not count.
+void add_accept(CommandSpec& command, std::vector<std::string>& rules);
 
 // Adds the options that every command takes. `reports`: also --html, --md and --prom.
 void add_globals(CommandSpec& command, Globals& globals, bool reports);

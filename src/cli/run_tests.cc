@@ -28,7 +28,7 @@
 #include "machine/named_libraries.h"
 #include "report/conclude.h"
 #include "report/exit_rules.h"
-#include "report/ignore.h"
+#include "report/accept.h"
 
 namespace gpuready::cli {
 namespace {
@@ -151,6 +151,16 @@ PlanOptions plan_options(const TestCommand& options, const Machine& machine,
   return plan;
 }
 
+Asked asked_of(const TestCommand& options, const std::vector<AcceptRule>& rules) {
+  Asked asked{.level = *named<Level>(options.level),
+              .busy = options.busy,
+              .accepted = accepted_obligations(rules)};
+  if (!options.only.empty() || options.inject) asked.tests = chosen_tests(options);
+  for (const std::string& name : options.require)
+    asked.required.push_back(*named<ObligationKind>(name));
+  return asked;
+}
+
 // Of a GPU that is for display only: another that --device names says nothing about it.
 bool asks_for_compute(const TestCommand& options, const Report& report) {
   const auto& names = options.globals.devices;
@@ -168,8 +178,8 @@ int run_tests(std::string command, const TestCommand& options) {
     return complain(Error{ErrorKind::bad_input,
                           fmt::format("--network {}: a port is missing, as in {}:443",
                                       printable(*options.network), printable(*options.network))});
-  const auto ignored = parse_ignore_rules(options.ignore);
-  if (!ignored) return complain(ignored.error());
+  const auto accept_rules = parse_accept_rules(options.accept);
+  if (!accept_rules) return complain(accept_rules.error());
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals, {.full = true});
@@ -191,10 +201,10 @@ int run_tests(std::string command, const TestCommand& options) {
     if (!limits) return complain(limits.error());
     fitness = std::move(*limits);
   }
-  ignore_findings(*ignored, report);
+  accept_findings(*accept_rules, report);
   PlanOptions tests = plan_options(options, report.machine, fitness);
   for (const Gpu& gpu : report.machine.gpus)
-    if (is_ignored(report, gpu)) tests.survey.leave_out.push_back(gpu.index);
+    if (is_set_aside(report, gpu)) tests.survey.leave_out.push_back(gpu.index);
   const bool all_sleep = std::ranges::all_of(report.machine.gpus, [](const Gpu& gpu) {
     return gpu.vendor != Vendor::nvidia || gpu.suspended;
   });
@@ -226,14 +236,15 @@ int run_tests(std::string command, const TestCommand& options) {
     append(*report.findings, compare_before_and_after(report.machine, after));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
-  ignore_findings(*ignored, report);
-  note_ignored(*ignored, report);
+  accept_findings(*accept_rules, report);
+  note_accepted(*accept_rules, report);
   if (fitness) add_fitness(**host, options, *fitness, report);
 
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
                     .devices = options.globals.devices,
                     .test_gpus = test_gpus,
+                    .asked = asked_of(options, *accept_rules),
                     .trust_named_libraries = trusts_named_libraries(**host)});
   return deliver(report, options.globals);
 }

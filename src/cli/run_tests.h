@@ -15,7 +15,7 @@ struct TestCommand {
   std::string level;
   std::optional<int> require_gpu;
   std::optional<std::string> baseline, network, inject;
-  std::vector<std::string> ignore;
+  std::vector<std::string> accept, require;
   std::vector<std::string> only;  // names of tests; empty: those of the level
   std::optional<double> duration_s;
   std::optional<std::uint64_t> seed;
@@ -23,7 +23,7 @@ struct TestCommand {
   bool busy = false, fitness = false, hammer = false;
 };
 
-// --level, --busy, --inject, --require-gpu, --baseline, --ignore and the global options.
+// --level, --busy, --inject, --require-gpu, --baseline, --accept and the global options.
 void add_test_options(CommandSpec& command, TestCommand& options, std::string default_level);
 
 int run_tests(std::string command, const TestCommand& options);

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/run_tests.h"
 #include "health/test.h"
+#include "value/names.h"
 
 namespace gpuready::cli {
 namespace {
@@ -15,6 +16,12 @@ constexpr double kLongestDurationS = 7 * 24 * 3600;
 std::vector<std::string> fault_names() {
   std::vector<std::string> names;
   for (const FaultClass kind : all_fault_classes()) names.emplace_back(to_string(kind));
+  return names;
+}
+
+std::vector<std::string> obligation_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : kNames<ObligationKind>) names.emplace_back(entry.name);
   return names;
 }
 
@@ -42,7 +49,7 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
   add_globals(command, options.globals, true);
   add_require_gpu(command, options.require_gpu);
   add_baseline(command, options.baseline);
-  add_ignore(command, options.ignore);
+  add_accept(command, options.accept);
   command.add({
       device_option(options.globals),
       {.name = "--level",
@@ -51,6 +58,11 @@ void add_test_options(CommandSpec& command, TestCommand& options, std::string de
                            "min); {} if not given",
                            options.level),
        .one_of = {"quick", "standard", "thorough"}},
+      {.name = "--require",
+       .value = &options.require,
+       .help = "These obligations must be judged, whatever hides them; else exit with 4",
+       .type = "OBLIGATION,...",
+       .one_of = obligation_names()},
       {.name = "--busy",
        .value = &options.busy,
        .help = "Also test GPUs that others use; 2 GiB or 10% stays free for them"},

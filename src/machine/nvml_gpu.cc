@@ -47,6 +47,7 @@ void apply_identity(const DeviceAnswers& answers, Gpu& gpu) {
   const auto cores = as_int(answers.value("nvmlDeviceGetNumGpuCores"));
   // NVML counts cores, not multiprocessors; the CUDA driver's own number is better where it is
   // known.
+  if (cores && *cores > 0) gpu.cores = cores;
   if (architecture != nullptr && cores && *cores > 0 &&
       *cores % architecture->cores_per_multiprocessor == 0)
     take_if_absent(gpu.multiprocessors,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -12,14 +13,13 @@
 #include "machine/kernel_drivers.h"
 #include "machine/named_libraries.h"
 #include "report/exit_rules.h"
-#include "report/ignore.h"
-#include "report/readiness.h"
+#include "report/accept.h"
 #include "value/about.h"
 
 namespace gpuready {
 namespace {
 
-constexpr const char* kIgnored = "--ignore";
+constexpr const char* kAccepted = "--accept";
 
 // The most severe of the finding and of what is folded under it. Too few GPUs are not a fault.
 Severity worst(const Finding& finding) {
@@ -50,6 +50,63 @@ std::string cannot_tell(const Machine& machine) {
                      why_bus_unread(machine).value_or(""));
 }
 
+// What the answer adds about the GPUs, each text with those that it is true of: "host link, burn",
+// "clock (GPU 3)".
+class Told {
+ public:
+  void add(std::string text, int gpu) {
+    const auto known = std::ranges::find(texts_, text, &Entry::text);
+    Entry& entry = known == texts_.end() ? texts_.emplace_back(std::move(text)) : *known;
+    if (std::ranges::find(entry.gpus, gpu) == entry.gpus.end()) entry.gpus.push_back(gpu);
+  }
+  bool empty() const { return texts_.empty(); }
+  std::string text(int of) const {
+    std::vector<std::string> parts, names;
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      names.push_back(texts_[i].text);
+      if (i + 1 < texts_.size() && texts_[i + 1].gpus == texts_[i].gpus) continue;
+      std::string part = join(names, ", ");
+      names.clear();
+      if (std::ssize(texts_[i].gpus) < of)
+        part += fmt::format(" (GPU {})", fmt::join(texts_[i].gpus, ", "));
+      parts.push_back(std::move(part));
+    }
+    return join(parts, "; ");
+  }
+
+ private:
+  struct Entry {
+    std::string text;
+    std::vector<int> gpus = {};
+  };
+  std::vector<Entry> texts_;
+};
+
+struct Notes {
+  Told not_judged, accepted, settings;
+};
+Notes notes_of(const Report& report) {
+  Notes notes;
+  for (std::size_t i = 0; i < report.obligations.size(); ++i) {
+    const Gpu& gpu = report.machine.gpus[i];
+    if (report.obligations[i].empty()) continue;
+    for (const Obligation& owed : report.obligations[i])
+      if (effect_of(owed) == Effect::told)
+        (owed.accepted ? notes.accepted : notes.not_judged).add(words_of(owed.kind), gpu.index);
+    // "fp8 e4m3 mma": without its reason.
+    for (const Verdict* verdict : verdicts_about(*report.verdicts, gpu))
+      for (const std::string& part : verdict->not_judged)
+        notes.not_judged.add(part.substr(0, part.find(':')), gpu.index);
+    for (auto& setting : chosen_settings(gpu)) notes.settings.add(std::move(setting), gpu.index);
+  }
+  return notes;
+}
+
+Effect worst_effect(const Report& report, std::size_t gpu) {
+  if (gpu >= report.obligations.size() || report.obligations[gpu].empty()) return Effect::unknown;
+  return std::ranges::max(report.obligations[gpu] | std::views::transform(effect_of));
+}
+
 MachineTally tally_of(const Report& report, const Requirements& requirements) {
   MachineTally tally;
   tally.required = requirements.required_gpus;
@@ -65,7 +122,7 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
     if (use == GpuUse::faked || (named && !names_gpu(requirements.devices, gpu))) continue;
     tally.hidden += use == GpuUse::hidden;
     tally.display_only += use == GpuUse::display_only;
-    tally.not_ours += use == GpuUse::not_ours && access[i].source != kIgnored;
+    tally.not_ours += use == GpuUse::not_ours && access[i].source != kAccepted;
     const bool asked_for = use == GpuUse::hidden && names_this_gpu(requirements.devices, gpu);
     if (!is_given(use) && !asked_for) continue;
     ++tally.gpus;
@@ -75,14 +132,14 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
       continue;
     }
     ++tally.usable;
-    const auto verdicts =
-        report.verdicts ? verdicts_about(*report.verdicts, gpu) : std::vector<const Verdict*>{};
-    if (!proves_ready(verdicts)) continue;
+    const Effect effect = worst_effect(report, i);
+    tally.degraded += effect == Effect::unhealthy;
+    if (effect > Effect::told || !any_passed(*report.verdicts, gpu)) continue;
     ++tally.ready;
-    tally.core_tests = tally.core_tests && ran_core_tests(verdicts);
-    if (const auto parts = parts_not_judged(verdicts); !parts.empty())
-      tally.not_judged += fmt::format("{}{} (GPU {})", tally.not_judged.empty() ? "" : "; ",
-                                      fmt::join(parts, ", "), gpu.index);
+    tally.whole = tally.whole && std::ranges::any_of(report.obligations[i], [](const auto& owed) {
+                    return owed.kind == ObligationKind::integrity &&
+                           owed.status == ObligationStatus::held;
+                  });
     if (gpu.mig_enabled.value_or(false))
       tally.in_part += (tally.in_part.empty() ? "" : "; ") + share_of(gpu);
   }
@@ -104,9 +161,21 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
   return tally;
 }
 
-// A GPU's test where there is no GPU.
-bool beside_the_point(const Report& report, const Verdict& verdict) {
-  return verdict.status == VerdictStatus::not_supported && report.machine.gpus.empty();
+// What no device of a kind has is judged by its obligation.
+bool speaks_against(const Report& report, const Verdict& verdict) {
+  if (verdict.status != VerdictStatus::not_supported)
+    return verdict.status != VerdictStatus::passed;
+  return !report.machine.gpus.empty() && report.obligations.empty();
+}
+
+// "GPU 3: host link degraded: x8 of x16"
+std::string worst_obligation(const Report& report, Effect effect) {
+  for (std::size_t i = 0; i < report.obligations.size(); ++i)
+    for (const Obligation& owed : report.obligations[i])
+      if (effect_of(owed) == effect)
+        return fmt::format("GPU {}: {} {}: {}", report.machine.gpus[i].index, words_of(owed.kind),
+                           words_of(owed.status), owed.reason);
+  return {};
 }
 
 // Why it is not all well, in a few words.
@@ -119,11 +188,13 @@ std::string first_problem(const Report& report) {
     for (const auto& finding : *report.findings)
       if (worst(finding) == Severity::error && finding.id != kExpectedGpuCount)
         return finding.title;
+  if (auto problem = worst_obligation(report, Effect::unhealthy); !problem.empty())
+    return problem;
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts)
-      if (verdict.status != VerdictStatus::passed && !beside_the_point(report, verdict))
+      if (speaks_against(report, verdict))
         return fmt::format("{}: {}", verdict.subject, verdict.reason);
-  return {};
+  return worst_obligation(report, Effect::unknown);
 }
 
 std::string_view no_gpu(const MachineTally& tally) {
@@ -151,13 +222,30 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
   std::string text = fmt::format("{} of {} ", tally.ready, count(tally.gpus, "GPU"));
   if (!report.machine.named_libraries.empty())
     text += "passed the tests";
-  else if (report.command == "test" && !tally.core_tests)
+  else if (report.command == "test" && !tally.whole)
     text += "passed the tests that were asked for";
   else
     text += tally.ready == 1 || tally.gpus == 1 ? "is ready for work" : "are ready for work";
   if (!tally.in_part.empty()) text += fmt::format(" in part ({})", tally.in_part);
-  if (!tally.not_judged.empty()) text += "; not judged: " + tally.not_judged;
-  return sentence(std::move(text), problem.empty() ? tally.unusable : problem);
+  // Why it is not ready comes before what was not judged.
+  const bool whole = problem.empty() && tally.unusable.empty();
+  Notes notes = notes_of(report);
+  if (!whole) notes.not_judged = {};
+  const auto add = [&](std::string_view title, const Told& told) {
+    if (!told.empty()) text += fmt::format("; {}: {}", title, told.text(tally.gpus));
+  };
+  add("not judged", notes.not_judged);
+  add("accepted as degraded", notes.accepted);
+  add("set", notes.settings);
+  if (!whole)
+    return sentence(std::move(text), problem.empty() ? tally.unusable : problem);
+  if (tally.warnings > 0)
+    for (const Finding& finding : *report.findings)
+      if (worst(finding) == Severity::warning) {
+        text += "; warning: " + finding.title;
+        break;
+      }
+  return sentence(std::move(text), {});
 }
 
 std::string conclude_doctor(const Report& report, const MachineTally& tally) {
@@ -227,20 +315,44 @@ std::vector<GpuAccess> usability(const Report& report) {
               findings, [&](const Finding& finding) { return blames(finding, gpu); });
           it != findings.end())
         because(it->id, it->title);
-    if (is_ignored(report, gpu))
-      access = {GpuUse::not_ours, kIgnored, "its finding is ignored, as asked"};
+    if (is_set_aside(report, gpu))
+      access = {GpuUse::not_ours, kAccepted, "its finding is accepted, as asked"};
     if (access.use != GpuUse::faked && report.verdicts)
       for (const Verdict& verdict : *report.verdicts)
         if (verdict.status == VerdictStatus::failed && is_about(verdict, gpu)) {
           because(verdict.test, fmt::format("it failed the {} test", verdict.test));
           break;
         }
+    if (const std::size_t i = out.size(); is_given(access.use) && i < report.obligations.size())
+      for (const Obligation& owed : report.obligations[i])
+        if (owed.status == ObligationStatus::broken)
+          because(words_of(owed.kind), fmt::format("{}: {}", words_of(owed.kind), owed.reason));
     out.push_back(std::move(access));
   }
   return out;
 }
 
+namespace {
+
+// Of GPUs that may be tested; of the others something else is said.
+void settle_obligations(Report& report, const Requirements& requirements) {
+  report.obligations.clear();
+  if (!report.verdicts || !requirements.test_gpus || !report.machine.fakes.empty()) return;
+  report.level = name_of(requirements.asked.level);
+  const std::span<const Finding> findings =
+      report.findings ? std::span<const Finding>(*report.findings) : std::span<const Finding>{};
+  for (const Gpu& gpu : report.machine.gpus) {
+    auto& owed = report.obligations.emplace_back();
+    const bool tested = !verdicts_about(*report.verdicts, gpu).empty();
+    if (tested || access_to(report.machine, gpu).use == GpuUse::usable)
+      owed = obligations_of(report.machine, gpu, *report.verdicts, findings, requirements.asked);
+  }
+}
+
+}  // namespace
+
 void conclude(Report& report, const Requirements& requirements) {
+  settle_obligations(report, requirements);
   MachineTally counts = tally_of(report, requirements);
   report.by_named_libraries =
       !report.machine.named_libraries.empty() && !requirements.trust_named_libraries;

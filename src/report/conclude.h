@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "machine/gpu_use.h"
+#include "report/obligations.h"
 #include "report/report.h"
 
 namespace gpuready {
@@ -15,15 +16,16 @@ struct Requirements {
   std::optional<int> required_gpus = std::nullopt;  // --require-gpu[=N]
   std::vector<std::string> devices = {};  // --device: only these were asked about; empty: all
   bool test_gpus = true;                  // false: the user asked for no test of a GPU
+  Asked asked = {};                       // of the GPUs that are tested
   bool trust_named_libraries = false;     // results by them count as the system driver's
 };
 
 // One entry a GPU: may work be given to it? What the machine tells (access_to in
-// machine/gpu_use.h), then error findings and failed verdicts about it. A report without findings
+// machine/gpu_use.h), then error findings, failed verdicts and broken obligations of it. A report without findings
 // is diagnosed for this, so that `detect` counts as `doctor` does.
 std::vector<GpuAccess> usability(const Report& report);
 
-// Sets report.exit and report.conclusion.
+// Sets report.exit, report.conclusion and report.obligations.
 void conclude(Report& report, const Requirements& requirements);
 
 }  // namespace gpuready

@@ -36,7 +36,8 @@ constexpr Exit unless_interrupted(Exit exit, bool interrupted) {
 struct MachineTally {
   int gpus = 0;                                // of this environment, or those that --device names
   int usable = 0;                              // of these
-  int ready = 0;                               // of these: all that was to be tested passed
+  int ready = 0;                               // of these: all that they owe is held
+  int degraded = 0;                            // of these: an obligation is, and not accepted
   int hidden = 0, not_ours = 0;                // on the bus, and not counted in `gpus`
   int display_only = 0;                        // likewise
   int errors = 0, warnings = 0;                // findings
@@ -46,10 +47,9 @@ struct MachineTally {
   bool unknown = false;                        // one was not run, or gave no answer
   bool bus_unread = false;                     // none found does not mean that none is here
   bool named_libraries = false;                // what answered is not the system's driver
-  bool core_tests = true;                      // memory and compute passed on those in `ready`
+  bool whole = true;                           // integrity was judged on those in `ready`
   std::string unusable = {};                   // the first one and why: "GPU 3: NVML has lost it"
   std::string in_part = {};                    // GPUs of which only MIG instances were tested
-  std::string not_judged = {};                 // parts of tests: "fp8 e4m3 mma (GPU 0)"
 };
 Exit exit_of(const MachineTally& tally);
 

@@ -16,6 +16,7 @@ struct GpuStatus {
   GpuState status;
   std::string reason;
   std::optional<std::vector<std::string>> findings;  // their ids; absent: not asked
+  std::vector<Obligation> obligations;
 };
 FIELDS_OF(GpuStatus) {
   visit.about("gpu_status", "What the report says of a GPU.");
@@ -28,7 +29,8 @@ FIELDS_OF(GpuStatus) {
           "The CUDA driver's number of the GPU under this environment.");
   FIELD(
       status,
-      "ready: a test passed and nothing speaks against it; attention: ready, with a warning; "
+      "ready: every obligation that it owes is held; attention: ready, with a warning; degraded: "
+      "slower or less sound than it should be; "
       "ready_in_part: its MIG instances here are ready; not_ready: unusable, failed, or an error "
       "is known; unknown: a test gave no answer; not_tested: a test was asked for and not run; "
       "in_use: not tested, because others use it; suspended: asleep, and left so; no_problem: "
@@ -39,6 +41,7 @@ FIELDS_OF(GpuStatus) {
       "library that an environment variable names; faked: exists nowhere.");
   FIELD(reason, "Why, in one sentence.");
   FIELD(findings, "Ids of the findings about it, folded ones as well; absent: not asked.");
+  FIELD(obligations, "What it owes before it is ready, and how that ended; absent: nothing here.");
   visit.hidden(&T::gpu);
 }
 std::vector<GpuStatus> statuses_of(const Report& report);
@@ -54,11 +57,12 @@ FIELDS_OF(Report) {
           kAlways);
   FIELD(machine, "What is there.", kAlways);
   FIELD(findings, "Root causes, the most severe first; absent: not asked; empty: none.");
-  FIELD(ignored, "Findings that --ignore names: they are here and do not count; absent: none.");
+  FIELD(accepted, "Findings that --accept names: they are listed and do not count; absent: none.");
+  FIELD(level, "Level of the tests; absent: nothing was to be tested.");
   FIELD(verdicts, "Results of tests; absent: nothing was to be tested.");
   FIELD(samples,
         "What was sampled on the GPUs while their tests ran; absent: nothing was to be sampled.");
-  visit.hidden(&T::by_named_libraries);
+  visit.hidden(&T::by_named_libraries, &T::obligations);
 }
 DOCUMENT_OF(Report, "report", "gpuready report",
             "What gpuready found out about one machine. A field that no source reported is "

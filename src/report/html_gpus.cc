@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/html_parts.h"
+#include "report/obligations.h"
 
 namespace gpuready {
 namespace {
@@ -70,6 +71,30 @@ std::string test_list(const Summary& summary, int gpu) {
   return out.empty() ? out : "<ul class=\"mini\">" + out + "</ul>\n";
 }
 
+// Each obligation that is owed, with its figure and limit on hovering.
+std::string owed_list(const GpuSummary& row) {
+  std::string out;
+  for (const Obligation& owed : row.obligations) {
+    if (owed.status == ObligationStatus::not_judged && effect_of(owed) == Effect::none) continue;
+    const Effect effect = effect_of(owed);
+    const Tone tone = effect == Effect::unhealthy                     ? Tone::bad
+                      : effect == Effect::unknown                     ? Tone::warn
+                      : owed.status == ObligationStatus::not_judged   ? Tone::neutral
+                      : owed.accepted                                 ? Tone::warn
+                                                                      : Tone::good;
+    std::string why = owed.reason;
+    if (owed.figure && owed.figure->threshold)
+      why += fmt::format("; {}, limit {} ({})",
+                         quantity_text(owed.figure->value, owed.figure->unit),
+                         quantity_text(*owed.figure->threshold, owed.figure->unit),
+                         owed.figure->threshold_source.value_or(""));
+    out += fmt::format("<li title=\"{}\">{}{} <span class=\"{}\">{}</span></li>",
+                       escape_html(why), html_icon(tone), words_of(owed.kind), css_class(tone),
+                       words_of(owed.status));
+  }
+  return out.empty() ? out : "<ul class=\"mini\">" + out + "</ul>\n";
+}
+
 }  // namespace
 
 std::string html_gpu_cards(const Report& report, const Summary& summary) {
@@ -103,6 +128,7 @@ std::string html_gpu_cards(const Report& report, const Summary& summary) {
     for (const std::size_t index : row.tests)
       if (!summary.tests[index].peer) out += test_bars(summary.tests[index]);
     out += test_list(summary, gpu.index);
+    out += owed_list(row);
     out += "<p class=\"id\">";
     if (gpu.pci) out += gpu.pci->text() + "<br/>";
     out += escape_html(gpu.uuid.value_or("")) + "</p>";

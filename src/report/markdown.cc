@@ -56,6 +56,26 @@ std::string gpus(const Summary& summary) {
          table({"GPU", "Name", "Status", "Why", "Memory", "PCI address", "UUID"}, rows);
 }
 
+std::string obligations(const Summary& summary) {
+  std::vector<std::vector<std::string>> rows;
+  for (const GpuSummary& row : summary.gpus)
+    for (const Obligation& owed : row.obligations) {
+      const Metric* figure = owed.figure ? &*owed.figure : nullptr;
+      rows.push_back(
+          {std::to_string(row.gpu->index), words_of(owed.kind),
+           fmt::format("**{}**", words_of(owed.status)), words_of(owed.duty),
+           markdown_text(owed.reason),
+           figure ? markdown_text(quantity_text(figure->value, figure->unit)) : "",
+           figure && figure->threshold
+               ? markdown_text(quantity_text(*figure->threshold, figure->unit))
+               : "",
+           figure ? markdown_text(figure->threshold_source.value_or("")) : ""});
+    }
+  if (rows.empty()) return {};
+  return "\n## Obligations\n\n" +
+         table({"GPU", "Obligation", "Status", "Duty", "Why", "Figure", "Limit", "From"}, rows);
+}
+
 std::string cell_text(const std::optional<TestCell>& cell) {
   if (!cell) return {};
   std::string_view mark = "?";
@@ -239,6 +259,7 @@ std::string render_markdown(const Report& report) {
                      exit_meaning(report.exit), markdown_text(report.tool_version),
                      markdown_text(report.created_utc));
   out += gpus(summary);
+  out += obligations(summary);
   for (const VulkanDevice* device : summary.software_devices)
     out += fmt::format("\nSoftware, no GPU: {} (Vulkan on the CPU)\n", markdown_text(device->name));
   out += tests(summary) + samples(report) + fitness(summary) + findings(report) +

@@ -133,10 +133,16 @@ void add_gpus(const Report& report, const Summary& summary, Exposition& out) {
     // Where nothing was to be tested, 0 would be a false alarm.
     if (report.verdicts && !is_set_apart(row.state))
       metrics.gauge("gpuready_gpu_ready",
-                    "1 when a test has passed on the GPU and nothing speaks against it; else 0.",
+                    "1 when every obligation that the GPU owes is held; else 0.",
                     std::optional(ready));
     out.add("gpuready_gpu_status", "gauge", "1 for the status that the GPU has.",
             with(gpu_labels(gpu), "status", std::string(name_of(row.state))), 1);
+    for (const Obligation& owed : row.obligations)
+      out.add("gpuready_gpu_obligation", "gauge",
+              "1 for the status of each obligation of the GPU.",
+              with(with(gpu_labels(gpu), "obligation", std::string(to_string(owed.kind))), "status",
+                   std::string(to_string(owed.status))),
+              1);
     add_gpu_state(gpu, metrics);
     add_gpu_errors(gpu, metrics);
   }

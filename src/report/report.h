@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "gpuready/finding.h"
 #include "gpuready/machine.h"
+#include "gpuready/obligation.h"
 #include "gpuready/samples.h"
 #include "gpuready/verdict.h"
 #include "value/envelope.h"
@@ -18,8 +19,11 @@ namespace gpuready {
 struct Report : Envelope {
   Machine machine;
   std::optional<std::vector<Finding>> findings;  // absent: doctor was not asked
-  std::vector<Finding> ignored;                  // not counted, as asked (ignore.h)
+  std::vector<Finding> accepted;                 // not counted, as asked (accept.h)
+  std::optional<std::string> level;              // of the tests; absent: nothing was to be tested
   std::optional<std::vector<Verdict>> verdicts;  // absent: nothing was to be tested
+  // Set by conclude(): a list for each GPU of the machine, empty for those that owe nothing here.
+  std::vector<std::vector<Obligation>> obligations;
   std::optional<Samples> samples;                // absent: nothing was to be sampled
   // Set by conclude(): libraries that variables name answered, so nothing is known of the system's.
   bool by_named_libraries = false;

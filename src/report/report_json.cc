@@ -1,15 +1,10 @@
-#include <algorithm>
 #include <set>
 
 #include "report/fields.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
-
-bool is_about(const Finding& finding, const Gpu& gpu) {
-  return std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end() ||
-         (gpu.pci && std::ranges::find(finding.pci, *gpu.pci) != finding.pci.end());
-}
 
 void add_ids(const std::vector<Finding>& findings, const Gpu& gpu, std::vector<std::string>& ids) {
   for (const Finding& finding : findings) {
@@ -23,7 +18,7 @@ void add_ids(const std::vector<Finding>& findings, const Gpu& gpu, std::vector<s
 std::vector<GpuStatus> statuses_of(const Report& report) {
   std::vector<GpuStatus> statuses;
   for (const GpuSummary& gpu : summarize(report).gpus) {
-    auto& status = statuses.emplace_back(gpu.gpu, gpu.state, gpu.reason, std::nullopt);
+    auto& status = statuses.emplace_back(gpu.gpu, gpu.state, gpu.reason, std::nullopt, gpu.obligations);
     if (report.findings) add_ids(*report.findings, *gpu.gpu, status.findings.emplace());
   }
   return statuses;

@@ -9,19 +9,12 @@
 #include "machine/gpu_use.h"
 #include "machine/named_libraries.h"
 #include "report/conclude.h"
-#include "report/readiness.h"
+#include "report/obligations.h"
 #include "report/test_summary.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
-
-bool concerns(const Finding& finding, const Gpu& gpu) {
-  if (finding.gpus.empty() && finding.pci.empty()) return false;
-  if (std::find(finding.gpus.begin(), finding.gpus.end(), gpu.index) != finding.gpus.end())
-    return true;
-  return gpu.pci &&
-         std::find(finding.pci.begin(), finding.pci.end(), *gpu.pci) != finding.pci.end();
-}
 
 bool any_test(const GpuSummary& gpu, const Summary& summary,
               std::initializer_list<VerdictStatus> wanted) {
@@ -31,10 +24,10 @@ bool any_test(const GpuSummary& gpu, const Summary& summary,
   });
 }
 
-std::vector<const Verdict*> verdicts_of(const Summary& summary, const GpuSummary& gpu) {
-  std::vector<const Verdict*> verdicts;
-  for (const std::size_t index : gpu.tests) verdicts.push_back(summary.tests[index].verdict);
-  return verdicts;
+Effect worst_effect(const std::vector<Obligation>& obligations) {
+  Effect worst = Effect::none;
+  for (const Obligation& owed : obligations) worst = std::max(worst, effect_of(owed));
+  return worst;
 }
 
 GpuState state_of(const Report& report, const Summary& summary, const GpuSummary& gpu, GpuUse use,
@@ -48,10 +41,12 @@ GpuState state_of(const Report& report, const Summary& summary, const GpuSummary
   if (any_test(gpu, summary, {timed_out, inconclusive})) return GpuState::unknown;
   for (const std::size_t index : gpu.tests)
     if (summary.tests[index].verdict->injected_fault) return GpuState::unknown;
-  if (any_test(gpu, summary, {passed})) {
+  if (report.verdicts && any_passed(*report.verdicts, *gpu.gpu)) {
     // One passed test does not speak for another that did not happen.
     if (any_test(gpu, summary, {not_tested})) return GpuState::not_tested;
-    if (!proves_ready(verdicts_of(summary, gpu))) return GpuState::not_tested;
+    const Effect effect = worst_effect(gpu.obligations);
+    if (effect == Effect::unhealthy) return GpuState::degraded;
+    if (effect == Effect::unknown) return GpuState::unknown;
     if (report.by_named_libraries) return GpuState::not_proven;
     if (warned) return GpuState::attention;
     return gpu.gpu->mig_enabled.value_or(false) ? GpuState::in_part : GpuState::ready;
@@ -71,6 +66,14 @@ const Verdict* worst_of(const Summary& summary, const GpuSummary& gpu) {
   return nullptr;
 }
 
+// What keeps it from being ready; nothing where it is.
+const Obligation* worst_owed(const GpuSummary& gpu) {
+  for (const Effect effect : {Effect::unhealthy, Effect::unknown})
+    for (const Obligation& owed : gpu.obligations)
+      if (effect_of(owed) == effect) return &owed;
+  return nullptr;
+}
+
 // A clause as a sentence: "NVML has lost it" -> "NVML has lost it."
 std::string as_sentence(std::string text) {
   if (text.empty()) return text;
@@ -82,13 +85,15 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
                          const GpuAccess& access) {
   GpuSummary out;
   out.gpu = &gpu;
+  const auto index = static_cast<std::size_t>(&gpu - report.machine.gpus.data());
+  if (index < report.obligations.size()) out.obligations = report.obligations[index];
   for (std::size_t i = 0; i < summary.tests.size(); ++i)
     if (summary.tests[i].gpu == gpu.index || summary.tests[i].peer == gpu.index)
       out.tests.push_back(i);
   bool warned = false;
   if (report.findings)
     for (const Finding& finding : *report.findings)
-      if (concerns(finding, gpu)) {
+      if (is_about(finding, gpu)) {
         warned |= finding.severity != Severity::info;
         out.problems.push_back(finding.title);
       }
@@ -100,6 +105,9 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
   if (worst != nullptr)
     out.reason = summary.test_names.size() > 1 ? worst->test + ": " + worst->reason : worst->reason;
   if (out.reason.empty()) out.reason = as_sentence(access.reason);
+  if (const Obligation* owed = worst_owed(out); owed && out.reason.empty())
+    out.reason = as_sentence(fmt::format("{} {}: {}", words_of(owed->kind),
+                                         words_of(owed->status), owed->reason));
   if (out.reason.empty() && !out.problems.empty()) out.reason = out.problems.front();
   if (gpu.suspended && out.reason.empty())
     out.reason = "It is suspended to save power, and was not woken.";

@@ -15,8 +15,9 @@ namespace gpuready {
 enum class Tone { good, warn, bad, neutral };
 
 enum class GpuState {
-  ready,         // a test passed on it and nothing speaks against it
+  ready,         // every obligation that it owes is held
   attention,     // ready, but with a warning
+  degraded,      // an obligation is degraded, and not accepted
   in_part,       // its MIG instances here are ready; nothing is known of the rest
   not_ready,     // unusable, failed, or an error is known
   unknown,       // a test timed out or was inconclusive
@@ -82,6 +83,7 @@ struct GpuSummary {
   std::string reason;                 // one sentence, where there is one to tell
   std::vector<std::size_t> tests;     // indices into Summary::tests
   std::vector<std::string> problems;  // titles of the findings about it
+  std::vector<Obligation> obligations;
 };
 
 struct Summary {
@@ -100,6 +102,15 @@ struct Summary {
   int errors = 0, warnings = 0, infos = 0;  // root findings
   std::vector<const VulkanDevice*> software_devices;  // llvmpipe and its like
 };
+
+// GPUs whose obligations ended alike: which are held, and what there is to say of each other one.
+struct OwedGroup {
+  std::vector<int> gpus;
+  std::vector<std::string> held;                // "identity", "host link"
+  std::vector<const Obligation*> not_held;      // but for those that nobody asked for
+};
+std::vector<OwedGroup> owed_groups(const Summary& summary);
+std::string owed_text(const Obligation& owed);  // "host link not judged: ..."
 
 // The Report must outlive the Summary.
 Summary summarize(const Report& report);
@@ -137,7 +148,7 @@ std::string bad_word_text(const BadWord& word);
 }  // namespace gpuready
 
 namespace gpuready {
-NAMES_OF(GpuState, "ready", "attention", "ready_in_part", "not_ready", "unknown", "not_tested",
+NAMES_OF(GpuState, "ready", "attention", "degraded", "ready_in_part", "not_ready", "unknown", "not_tested",
          "in_use", "suspended", "no_problem", "warned", "found", "hidden", "not_ours",
          "display_only", "not_proven", "faked");
 }  // namespace gpuready

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/obligations.h"
 #include "report/terminal_parts.h"
 
 namespace gpuready {
@@ -103,6 +104,20 @@ void write_reasons(const Summary& summary, TerminalText& out) {
     out.paragraph(2, {names + ": ", Ink::bold}, reason, Ink::dim);
 }
 
+void write_obligations(const Summary& summary, TerminalText& out) {
+  const auto groups = owed_groups(summary);
+  if (groups.empty()) return;
+  out.heading("Obligations");
+  for (const OwedGroup& group : groups) {
+    const std::string lead = fmt::format("GPU {}: ", fmt::join(group.gpus, ", "));
+    if (!group.held.empty())
+      out.paragraph(2, {lead, Ink::bold}, "held: " + join(group.held, ", ") + ".");
+    for (const Obligation* owed : group.not_held)
+      out.paragraph(2, {lead, Ink::bold}, owed_text(*owed),
+                    ink_of(effect_of(*owed) == Effect::told ? Tone::neutral : Tone::warn));
+  }
+}
+
 }  // namespace
 
 std::string render_terminal(const Report& report, const TerminalStyle& style) {
@@ -119,6 +134,7 @@ std::string render_terminal(const Report& report, const TerminalStyle& style) {
       write_software_devices(summary, out);
     }
   }
+  if (!style.quiet) write_obligations(summary, out);
   write_tests(summary, style.quiet, out);
   write_samples(report, style.quiet, out);
   write_fitness(summary, style.quiet, out);

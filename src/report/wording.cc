@@ -1,11 +1,13 @@
 // Words for the values that every renderer shows.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/obligations.h"
 #include "report/summary.h"
 
 namespace gpuready {
@@ -19,6 +21,7 @@ struct StateWords {
 constexpr std::array kStates{
     StateWords{GpuState::ready, "ready", Tone::good},
     StateWords{GpuState::attention, "ready, warning", Tone::warn},
+    StateWords{GpuState::degraded, "degraded", Tone::warn},
     StateWords{GpuState::in_part, "ready in part", Tone::good},
     StateWords{GpuState::not_ready, "not ready", Tone::bad},
     StateWords{GpuState::unknown, "unknown", Tone::warn},
@@ -130,6 +133,34 @@ std::string coverage_text(const Coverage& coverage) {
   const auto unit = [](const std::string& text) { return text.substr(text.find(' ')); };
   if (unit(tested) == unit(total)) tested.resize(tested.find(' '));
   return tested + " of " + total;
+}
+
+std::string owed_text(const Obligation& owed) {
+  return fmt::format("{} {}{}: {}", words_of(owed.kind), owed.accepted ? "accepted as " : "",
+                     words_of(owed.status), owed.reason);
+}
+
+std::vector<OwedGroup> owed_groups(const Summary& summary) {
+  std::vector<OwedGroup> groups;
+  for (const GpuSummary& row : summary.gpus) {
+    if (row.obligations.empty()) continue;
+    OwedGroup group;
+    for (const Obligation& owed : row.obligations) {
+      if (owed.status == ObligationStatus::held)
+        group.held.push_back(words_of(owed.kind));
+      else if (effect_of(owed) != Effect::none)
+        group.not_held.push_back(&owed);
+    }
+    const auto alike = std::ranges::find_if(groups, [&](const OwedGroup& each) {
+      return each.held == group.held &&
+             std::ranges::equal(each.not_held, group.not_held, {},
+                                [](const Obligation* owed) { return owed_text(*owed); },
+                                [](const Obligation* owed) { return owed_text(*owed); });
+    });
+    OwedGroup& of = alike == groups.end() ? groups.emplace_back(std::move(group)) : *alike;
+    of.gpus.push_back(row.gpu->index);
+  }
+  return groups;
 }
 
 std::string concerned_text(const Finding& finding) {

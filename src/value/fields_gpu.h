@@ -226,6 +226,7 @@ FIELDS_OF(Gpu) {
   FIELD(gfx_target, "AMD's target, such as gfx942.");
   FIELD(architecture, "Hopper, CDNA 3, Xe-HPC and others.");
   FIELD(multiprocessors, "SMs, compute units or Xe cores.");
+  FIELD(cores, "CUDA cores, as NVML counts them.");
   FIELD(integrated, "True when it shares the host's memory.");
   FIELD(suspended, "True when it is suspended to save power: nothing else was asked.");
   FIELD(faked, "True when a fake claims it: it does not exist and cannot execute.");

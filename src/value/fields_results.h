@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpuready/finding.h"
+#include "gpuready/obligation.h"
 #include "gpuready/samples.h"
 #include "gpuready/verdict.h"
 #include "value/field.h"
@@ -107,6 +108,21 @@ FIELDS_OF(Verdict) {
   FIELD(injected_fault,
         "The class of the fault that was injected on purpose: then the result says nothing about "
         "the device.");
+}
+
+FIELDS_OF(Obligation) {
+  visit.about("obligation", "What a GPU owes before it is ready for work, and how that ended.");
+  FIELD(kind,
+        "identity, integrity, coverage, clock, host_link, peer_links, health_counters or burn: "
+        "docs/obligations.md.");
+  FIELD(status, "held, degraded, broken, or not_judged.");
+  FIELD(duty,
+        "owed: not judged is not ready; hidden: the kind of GPU or its surroundings hide it for "
+        "good; not_owed: the level or the named tests do not include it.");
+  FIELD(reason, "What was shown, or why it was not judged.");
+  FIELD(figure, "What was measured, with its limit and where the limit came from.");
+  FIELD(required, "--require names it.", {.sparse = true});
+  FIELD(accepted, "It is degraded, and accepted as such.", {.sparse = true});
 }
 
 FIELDS_OF(SampleSeries) {

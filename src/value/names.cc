@@ -6,5 +6,8 @@ std::string_view v0::to_string(Vendor vendor) { return name_of(vendor); }
 std::string_view v0::to_string(PathKind kind) { return name_of(kind); }
 std::string_view v0::to_string(Severity severity) { return name_of(severity); }
 std::string_view v0::to_string(VerdictStatus status) { return name_of(status); }
+std::string_view v0::to_string(ObligationKind kind) { return name_of(kind); }
+std::string_view v0::to_string(ObligationStatus status) { return name_of(status); }
+std::string_view v0::to_string(Duty duty) { return name_of(duty); }
 
 }  // namespace gpuready

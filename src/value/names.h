@@ -4,6 +4,7 @@
 #include "base/named.h"
 #include "gpuready/finding.h"
 #include "gpuready/machine.h"
+#include "gpuready/obligation.h"
 #include "gpuready/verdict.h"
 
 namespace gpuready {
@@ -14,5 +15,9 @@ NAMES_OF(PathKind, "self", "nvlink", "nvswitch", "xgmi", "same_switch", "multipl
 NAMES_OF(Severity, "info", "warning", "error");
 NAMES_OF(VerdictStatus, "passed", "failed", "not_tested", "not_supported", "timed_out",
          "inconclusive");
+NAMES_OF(ObligationKind, "identity", "integrity", "coverage", "clock", "host_link", "peer_links",
+         "health_counters", "burn");
+NAMES_OF(ObligationStatus, "held", "degraded", "broken", "not_judged");
+NAMES_OF(Duty, "owed", "hidden", "not_owed");
 
 }  // namespace gpuready

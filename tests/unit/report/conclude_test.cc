@@ -3,32 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "report/summary.h"
+#include "unit/report/healthy.h"
 
 namespace gpuready {
 namespace {
-
-Report healthy(int gpus) {
-  Report report;
-  report.command = "check";
-  report.machine.source = "live";
-  report.findings.emplace();
-  report.verdicts.emplace();
-  for (int i = 0; i < gpus; ++i) {
-    Gpu gpu;
-    gpu.index = i;
-    gpu.vendor = Vendor::nvidia;
-    gpu.driver = "nvidia";
-    gpu.uuid = "GPU-" + std::to_string(i);
-    report.machine.gpus.push_back(gpu);
-    Verdict verdict;
-    verdict.test = "memory";
-    verdict.subject = "GPU " + std::to_string(i);
-    verdict.uuid = gpu.uuid;
-    verdict.status = VerdictStatus::passed;
-    report.verdicts->push_back(verdict);
-  }
-  return report;
-}
 
 Exit exit_of(Report report, std::optional<int> required = std::nullopt) {
   conclude(report, {required});
@@ -89,8 +67,6 @@ TEST(Conclude, WithoutMemoryOrComputeNoGpuIsReady) {
     for (const auto status : {VerdictStatus::failed, VerdictStatus::not_tested,
                               VerdictStatus::not_supported, VerdictStatus::inconclusive}) {
       auto report = healthy(1);
-      report.verdicts->push_back(verdict_about(report, "compute", VerdictStatus::passed));
-      report.verdicts->push_back(verdict_about(report, "clocks", VerdictStatus::passed));
       for (Verdict& verdict : *report.verdicts)
         if (verdict.test == core) verdict.status = status;
       conclude(report, {});
@@ -128,7 +104,8 @@ TEST(Conclude, PartsThatWereNotJudgedAreInTheHeadline) {
 TEST(Conclude, AFewTestsByNameMakeNoGpuReady) {
   auto report = healthy(1);
   report.command = "test";
-  conclude(report, {});
+  report.verdicts->resize(1);
+  conclude(report, {.asked = {.tests = {"memory"}}});
   EXPECT_EQ(report.exit, Exit::ok);
   EXPECT_EQ(report.conclusion, "1 of 1 GPU passed the tests that were asked for.");
 }
@@ -180,7 +157,9 @@ TEST(Conclude, AWarningIsNoFailure) {
   auto report = healthy(1);
   report.findings->push_back(error_about(0));
   report.findings->at(0).severity = Severity::warning;
-  EXPECT_EQ(exit_of(report), Exit::ok);
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(report.conclusion, "1 of 1 GPU is ready for work; warning: Something is wrong.");
 }
 
 TEST(Conclude, WhatIsRequiredAndAbsentIsThree) {
@@ -228,9 +207,7 @@ TEST(Conclude, OnlyWhatThisContainerWasGivenCounts) {
   auto report = healthy(8);
   report.command = "doctor";
   report.machine.container.runtime = "docker";
-  report.machine.nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 0, "NVML_SUCCESS"};
-  report.machine.gpus[0].nvml_index = 0;
-  report.machine.gpus[1].nvml_index = 1;
+  for (int i = 2; i < 8; ++i) report.machine.gpus[i].nvml_index.reset();
   report.verdicts.reset();
   conclude(report, {2});
   EXPECT_EQ(report.exit, Exit::ok);
@@ -268,12 +245,14 @@ TEST(Conclude, MigInstancesDoNotStandForTheirWholeGpu) {
   gpu.mig_enabled = true;
   gpu.memory.total_bytes = std::uint64_t{80} << 30;
   gpu.mig.resize(1);
-  gpu.mig[0].memory_total_bytes = std::uint64_t{10} << 30;
+  gpu.mig[0].memory_total_bytes = 10 * GiB;
+  report.verdicts->at(0).coverage = Coverage{10 * GiB, 10 * GiB, 10 * GiB, {}};
   conclude(report, {});
   EXPECT_EQ(report.exit, Exit::ok);
   EXPECT_EQ(
       report.conclusion,
-      "1 of 1 GPU is ready for work in part (GPU 0 by 1 MIG instance, 10 GiB of its 80 GiB).");
+      "1 of 1 GPU is ready for work in part (GPU 0 by 1 MIG instance, 10 GiB of its 80 GiB); not "
+      "judged: identity.");
   EXPECT_EQ(summarize(report).gpus[0].state, GpuState::in_part);
 }
 

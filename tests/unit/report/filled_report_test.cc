@@ -12,7 +12,7 @@ Report filled() {
   out.boot_id = "fedcba9876543210fedcba9876543210";
   out.machine = value::filled<Machine>(10000);
   out.findings = {value::filled<Finding>(20000)};
-  out.ignored = {value::filled<Finding>(25000)};
+  out.accepted = {value::filled<Finding>(25000)};
   out.verdicts = {value::filled<Verdict>(30000)};
   out.samples = value::filled<Samples>(40000);
   out.conclusion = "text 1283";

@@ -1,4 +1,4 @@
-#include "report/ignore.h"
+#include "report/accept.h"
 
 #include <fmt/format.h>
 
@@ -10,16 +10,17 @@
 #include "health/plan/survey.h"
 #include "health/siblings.h"
 #include "machine/gpu_use.h"
+#include "value/names.h"
 
 namespace gpuready {
 namespace {
 
-bool names(const IgnoreRule& rule, const Gpu& gpu) {
+bool names(const AcceptRule& rule, const Gpu& gpu) {
   return !rule.device || names_this_gpu({*rule.device}, gpu);
 }
 
 // The part of the finding that the rule names; nothing when there is none.
-std::optional<Finding> part_of(const IgnoreRule& rule, const Machine& machine, Finding& finding) {
+std::optional<Finding> part_of(const AcceptRule& rule, const Machine& machine, Finding& finding) {
   if (finding.id != rule.id) return std::nullopt;
   Finding part = finding;
   if (!rule.device) {
@@ -44,32 +45,34 @@ std::optional<Finding> part_of(const IgnoreRule& rule, const Machine& machine, F
   return part;
 }
 
-// What no finding is called can never be ignored: a slip of the pen would go unnoticed.
+// What no finding is called can never be accepted: a slip of the pen would go unnoticed.
 Result<void> check_id(const std::string& id) {
+  if (named<ObligationKind>(id)) return {};
   auto known = finding_ids();
   known.emplace_back(kDiffersFromSiblings);
   known.emplace_back(kSlowerThanSiblings);
+  for (const auto& entry : kNames<ObligationKind>) known.emplace_back(entry.name);
   const auto xid = after_prefix(id, "xid-");
   if ((xid && parse_uint(*xid)) || std::ranges::find(known, id) != known.end()) return {};
   return fail(ErrorKind::bad_input,
-              fmt::format("--ignore: there is no finding {}{}", id, did_you_mean(id, known)));
+              fmt::format("--accept: there is no finding or obligation {}{}", id, did_you_mean(id, known)));
 }
 
 }  // namespace
 
-Result<std::vector<IgnoreRule>> parse_ignore_rules(const std::vector<std::string>& texts) {
-  std::vector<IgnoreRule> rules;
+Result<std::vector<AcceptRule>> parse_accept_rules(const std::vector<std::string>& texts) {
+  std::vector<AcceptRule> rules;
   for (const std::string& text : texts) {
     const auto at = text.find('@');
-    IgnoreRule rule{text.substr(0, at), {}};
+    AcceptRule rule{text.substr(0, at), {}};
     if (at != text.npos) rule.device = text.substr(at + 1);
     const bool named =
         !rule.id.empty() &&
-        rule.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+        rule.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == std::string::npos;
     if (!named || (rule.device && rule.device->empty()))
       return fail(ErrorKind::bad_input,
-                  fmt::format("--ignore {}: give the id of a finding, or ID@DEVICE with an index, "
-                              "PCI address or UUID",
+                  fmt::format("--accept {}: give the name of a finding or an obligation, or "
+                              "NAME@DEVICE with an index, PCI address or UUID",
                               printable(text)));
     TRY(check_id(rule.id));
     rules.push_back(std::move(rule));
@@ -77,34 +80,43 @@ Result<std::vector<IgnoreRule>> parse_ignore_rules(const std::vector<std::string
   return rules;
 }
 
-void ignore_findings(const std::vector<IgnoreRule>& rules, Report& report) {
+std::vector<Accepted> accepted_obligations(const std::vector<AcceptRule>& rules) {
+  std::vector<Accepted> out;
+  for (const AcceptRule& rule : rules)
+    if (const auto kind = named<ObligationKind>(rule.id))
+      out.push_back({*kind, rule.device.value_or("")});
+  return out;
+}
+
+void accept_findings(const std::vector<AcceptRule>& rules, Report& report) {
   if (!report.findings) return;
-  for (const IgnoreRule& rule : rules)
+  for (const AcceptRule& rule : rules)
     std::erase_if(*report.findings, [&](Finding& finding) {
       auto part = part_of(rule, report.machine, finding);
       if (!part) return false;
-      report.ignored.push_back(std::move(*part));
+      report.accepted.push_back(std::move(*part));
       return finding.gpus.empty() && finding.pci.empty();
     });
 }
 
-void note_ignored(const std::vector<IgnoreRule>& rules, Report& report) {
-  for (const IgnoreRule& rule : rules) {
+void note_accepted(const std::vector<AcceptRule>& rules, Report& report) {
+  for (const AcceptRule& rule : rules) {
+    if (named<ObligationKind>(rule.id)) continue;
     std::vector<std::string> titles;
-    for (const Finding& finding : report.ignored) {
+    for (const Finding& finding : report.accepted) {
       Finding probe = finding;
       if (part_of(rule, report.machine, probe)) titles.push_back(finding.title);
     }
     report.notes.push_back(
-        titles.empty() ? fmt::format("--ignore {}: there is no such finding here.", rule.text())
-                       : fmt::format("Ignored, as asked by --ignore {}: {}.", rule.text(),
+        titles.empty() ? fmt::format("--accept {}: there is no such finding here.", rule.text())
+                       : fmt::format("Accepted, as asked by --accept {}: {}.", rule.text(),
                                      join(titles, "; ")));
   }
 }
 
-bool is_ignored(const Report& report, const Gpu& gpu) {
+bool is_set_aside(const Report& report, const Gpu& gpu) {
   return access_to(report.machine, gpu).use == GpuUse::unusable &&
-         std::ranges::any_of(report.ignored,
+         std::ranges::any_of(report.accepted,
                              [&](const Finding& finding) { return blames(finding, gpu); });
 }
 

@@ -1,4 +1,4 @@
-#include "report/ignore.h"
+#include "report/accept.h"
 
 #include <gtest/gtest.h>
 
@@ -29,67 +29,67 @@ Report two_gpus() {
   return report;
 }
 
-std::vector<IgnoreRule> rules(const std::string& text) { return *parse_ignore_rules({text}); }
+std::vector<AcceptRule> rules(const std::string& text) { return *parse_accept_rules({text}); }
 
-TEST(Ignore, WhatIsNamedDoesNotCountAndStaysInTheDocument) {
+TEST(Accept, WhatIsNamedDoesNotCountAndStaysInTheDocument) {
   for (const char* rule :
        {"driver-not-bound", "driver-not-bound@1", "driver-not-bound@0000:11:00.0"}) {
     Report report = two_gpus();
     conclude(report, {});
     EXPECT_EQ(report.exit, Exit::unhealthy);
     report = two_gpus();
-    ignore_findings(rules(rule), report);
-    note_ignored(rules(rule), report);
+    accept_findings(rules(rule), report);
+    note_accepted(rules(rule), report);
     conclude(report, {});
     EXPECT_EQ(report.exit, Exit::ok) << rule << report.conclusion.value_or("");
     EXPECT_TRUE(report.findings->empty());
-    ASSERT_EQ(report.ignored.size(), 1u);
-    EXPECT_EQ(to_json(report)["ignored"][0]["id"], "driver-not-bound");
+    ASSERT_EQ(report.accepted.size(), 1u);
+    EXPECT_EQ(to_json(report)["accepted"][0]["id"], "driver-not-bound");
     ASSERT_EQ(report.notes.size(), 1u);
     EXPECT_EQ(report.notes[0],
-              std::string("Ignored, as asked by --ignore ") + rule + ": No driver is bound.");
-    EXPECT_TRUE(is_ignored(report, report.machine.gpus[1]));
-    EXPECT_FALSE(is_ignored(report, report.machine.gpus[0]));
+              std::string("Accepted, as asked by --accept ") + rule + ": No driver is bound.");
+    EXPECT_TRUE(is_set_aside(report, report.machine.gpus[1]));
+    EXPECT_FALSE(is_set_aside(report, report.machine.gpus[0]));
   }
 }
 
-TEST(Ignore, OfAFindingAboutSeveralGpusTheOthersPartStays) {
+TEST(Accept, OfAFindingAboutSeveralGpusTheOthersPartStays) {
   Report report = two_gpus();
   report.findings->front().gpus = {0, 1};
   report.findings->front().pci.clear();
-  ignore_findings(rules("driver-not-bound@1"), report);
+  accept_findings(rules("driver-not-bound@1"), report);
   ASSERT_EQ(report.findings->size(), 1u);
   EXPECT_EQ(report.findings->front().gpus, std::vector<int>{0});
-  EXPECT_EQ(report.ignored.at(0).gpus, std::vector<int>{1});
+  EXPECT_EQ(report.accepted.at(0).gpus, std::vector<int>{1});
 }
 
-TEST(Ignore, ARuleThatFitsNothingIsTold) {
+TEST(Accept, ARuleThatFitsNothingIsTold) {
   for (const char* rule : {"driver-not-bound@0", "pcie-link-degraded"}) {
     Report report = two_gpus();
-    ignore_findings(rules(rule), report);
-    note_ignored(rules(rule), report);
+    accept_findings(rules(rule), report);
+    note_accepted(rules(rule), report);
     EXPECT_EQ(report.findings->size(), 1u);
     EXPECT_EQ(report.notes.at(0),
-              std::string("--ignore ") + rule + ": there is no such finding here.");
+              std::string("--accept ") + rule + ": there is no such finding here.");
   }
 }
 
-TEST(Ignore, WhatIsNoRuleIsRefused) {
+TEST(Accept, WhatIsNoRuleIsRefused) {
   for (const char* text : {"", "@0", "driver-not-bound@", "No driver"})
-    EXPECT_FALSE(parse_ignore_rules({text})) << text;
+    EXPECT_FALSE(parse_accept_rules({text})) << text;
 }
 
-TEST(Ignore, AnIdThatNoFindingHasIsRefusedAndTheNearestNamed) {
+TEST(Accept, AnIdThatNoFindingHasIsRefusedAndTheNearestNamed) {
   for (const char* id : {"xid-79", "unseen", "pci-bus-unreadable", "slower-than-siblings",
                          "differs-from-siblings", "gpu-lost", "nouveau-bound"})
-    EXPECT_TRUE(parse_ignore_rules({id})) << id;
+    EXPECT_TRUE(parse_accept_rules({id})) << id;
   for (const auto& [id, hint] : {std::pair{"nouvau-bound", "; did you mean nouveau-bound?"},
                                  {"slower-then-siblings", "; did you mean slower-than-siblings?"},
                                  {"xid-", "; did you mean xid-N?"},
                                  {"frobnicate", ""}}) {
-    const auto rule = parse_ignore_rules({id + std::string("@0")});
+    const auto rule = parse_accept_rules({id + std::string("@0")});
     ASSERT_FALSE(rule) << id;
-    EXPECT_TRUE(contains(rule.error().message, "no finding " + std::string(id)))
+    EXPECT_TRUE(contains(rule.error().message, "no finding or obligation " + std::string(id)))
         << rule.error().message;
     EXPECT_TRUE(rule.error().message.ends_with(id + std::string(hint))) << rule.error().message;
   }

@@ -1,0 +1,35 @@
+// --accept: findings that the user knows of and that are not to count. They stay in the document.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/obligations.h"
+#include "report/report.h"
+
+namespace gpuready {
+
+struct AcceptRule {
+  std::string id;                     // of a finding, or an obligation that may be degraded
+  std::optional<std::string> device;  // an index, PCI address or UUID; absent: of whatever device
+  std::string text() const { return device ? id + "@" + *device : id; }
+};
+// "pcie-link-degraded", "no-driver@0000:03:00.0"; an error for any other text.
+Result<std::vector<AcceptRule>> parse_accept_rules(const std::vector<std::string>& texts);
+
+// The rules that name obligations.
+std::vector<Accepted> accepted_obligations(const std::vector<AcceptRule>& rules);
+
+// Moves the findings that a rule names from the report's findings to those that are accepted, with
+// what follows from them. Of a finding about several GPUs the others' part stays.
+void accept_findings(const std::vector<AcceptRule>& rules, Report& report);
+// Notes what is accepted, and which rules found nothing to accept.
+void note_accepted(const std::vector<AcceptRule>& rules, Report& report);
+
+// A GPU that no program can use, and an accepted error is about it: it is not tested, and counts no
+// more than one that is not there.
+bool is_set_aside(const Report& report, const Gpu& gpu);
+
+}  // namespace gpuready
