@@ -76,12 +76,7 @@ std::string owed_list(const GpuSummary& row) {
   std::string out;
   for (const Obligation& owed : row.obligations) {
     if (owed.status == ObligationStatus::not_judged && effect_of(owed) == Effect::none) continue;
-    const Effect effect = effect_of(owed);
-    const Tone tone = effect == Effect::unhealthy                     ? Tone::bad
-                      : effect == Effect::unknown                     ? Tone::warn
-                      : owed.status == ObligationStatus::not_judged   ? Tone::neutral
-                      : owed.accepted                                 ? Tone::warn
-                                                                      : Tone::good;
+    const Tone tone = tone_of(owed);
     std::string why = owed.reason;
     if (owed.figure && owed.figure->threshold)
       why += fmt::format("; {}, limit {} ({})",

@@ -394,7 +394,12 @@ Obligation settle(const Rule& rule, const Case& on, std::span<const Finding> fin
     if (answer->hidden && out.duty == Duty::owed) out.duty = Duty::hidden;
   }
   if (out.status == Status::not_judged && owed.duty != Duty::owed) out.reason = owed.why;
-  if (out.reason.empty()) out.reason = "nothing that ran judges it";
+  if (out.reason.empty()) {
+    using enum VerdictStatus;
+    const Verdict* why = first_with(on, rule.tests, failed, not_tested, not_supported, timed_out,
+                                    inconclusive);
+    out.reason = why ? of_verdict(*why).reason : "nothing that ran judges it";
+  }
   out.accepted =
       out.status == Status::degraded && is_accepted(on.asked, rule.kind, on.gpu);
   return out;

@@ -38,14 +38,14 @@ GpuState state_of(const Report& report, const Summary& summary, const GpuSummary
   if (use == GpuUse::not_ours) return GpuState::not_ours;
   if (use == GpuUse::display_only) return GpuState::display_only;
   if (use == GpuUse::hidden && gpu.tests.empty()) return GpuState::hidden;
+  const Effect effect = worst_effect(gpu.obligations);
+  if (effect == Effect::unhealthy) return GpuState::degraded;
   if (any_test(gpu, summary, {timed_out, inconclusive})) return GpuState::unknown;
   for (const std::size_t index : gpu.tests)
     if (summary.tests[index].verdict->injected_fault) return GpuState::unknown;
   if (report.verdicts && any_passed(*report.verdicts, *gpu.gpu)) {
     // One passed test does not speak for another that did not happen.
     if (any_test(gpu, summary, {not_tested})) return GpuState::not_tested;
-    const Effect effect = worst_effect(gpu.obligations);
-    if (effect == Effect::unhealthy) return GpuState::degraded;
     if (effect == Effect::unknown) return GpuState::unknown;
     if (report.by_named_libraries) return GpuState::not_proven;
     if (warned) return GpuState::attention;

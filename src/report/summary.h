@@ -106,11 +106,15 @@ struct Summary {
 // GPUs whose obligations ended alike: which are held, and what there is to say of each other one.
 struct OwedGroup {
   std::vector<int> gpus;
-  std::vector<std::string> held;                // "identity", "host link"
-  std::vector<const Obligation*> not_held;      // but for those that nobody asked for
+  std::vector<std::string> held;  // "identity", "host link"
+  // But for those that nobody asked for: "identity, clock not judged: ...", and how it looks.
+  std::vector<std::pair<std::string, Tone>> not_held;
+  bool operator==(const OwedGroup& other) const {
+    return held == other.held && not_held == other.not_held;
+  }
 };
+Tone tone_of(const Obligation& owed);
 std::vector<OwedGroup> owed_groups(const Summary& summary);
-std::string owed_text(const Obligation& owed);  // "host link not judged: ..."
 
 // The Report must outlive the Summary.
 Summary summarize(const Report& report);

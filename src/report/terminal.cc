@@ -112,9 +112,8 @@ void write_obligations(const Summary& summary, TerminalText& out) {
     const std::string lead = fmt::format("GPU {}: ", fmt::join(group.gpus, ", "));
     if (!group.held.empty())
       out.paragraph(2, {lead, Ink::bold}, "held: " + join(group.held, ", ") + ".");
-    for (const Obligation* owed : group.not_held)
-      out.paragraph(2, {lead, Ink::bold}, owed_text(*owed),
-                    ink_of(effect_of(*owed) == Effect::told ? Tone::neutral : Tone::warn));
+    for (const auto& [text, tone] : group.not_held)
+      out.paragraph(2, {lead, Ink::bold}, text.ends_with('.') ? text : text + ".", ink_of(tone));
   }
 }
 

@@ -135,9 +135,14 @@ std::string coverage_text(const Coverage& coverage) {
   return tested + " of " + total;
 }
 
-std::string owed_text(const Obligation& owed) {
-  return fmt::format("{} {}{}: {}", words_of(owed.kind), owed.accepted ? "accepted as " : "",
-                     words_of(owed.status), owed.reason);
+Tone tone_of(const Obligation& owed) {
+  switch (effect_of(owed)) {
+    case Effect::unhealthy: return owed.status == ObligationStatus::broken ? Tone::bad : Tone::warn;
+    case Effect::unknown: return Tone::warn;
+    case Effect::told: return owed.accepted ? Tone::warn : Tone::neutral;
+    case Effect::none: break;
+  }
+  return owed.status == ObligationStatus::held ? Tone::good : Tone::neutral;
 }
 
 std::vector<OwedGroup> owed_groups(const Summary& summary) {
@@ -146,17 +151,19 @@ std::vector<OwedGroup> owed_groups(const Summary& summary) {
     if (row.obligations.empty()) continue;
     OwedGroup group;
     for (const Obligation& owed : row.obligations) {
-      if (owed.status == ObligationStatus::held)
-        group.held.push_back(words_of(owed.kind));
-      else if (effect_of(owed) != Effect::none)
-        group.not_held.push_back(&owed);
+      if (owed.status == ObligationStatus::held) group.held.push_back(words_of(owed.kind));
+      if (effect_of(owed) == Effect::none) continue;
+      // Those that ended alike stand together.
+      const std::string end = fmt::format("{}{}: {}", owed.accepted ? "accepted as " : "",
+                                          words_of(owed.status), owed.reason);
+      const auto known = std::ranges::find_if(
+          group.not_held, [&](const auto& each) { return each.first.ends_with(" " + end); });
+      if (known == group.not_held.end())
+        group.not_held.emplace_back(words_of(owed.kind) + " " + end, tone_of(owed));
+      else
+        known->first.insert(known->first.size() - end.size() - 1, ", " + words_of(owed.kind));
     }
-    const auto alike = std::ranges::find_if(groups, [&](const OwedGroup& each) {
-      return each.held == group.held &&
-             std::ranges::equal(each.not_held, group.not_held, {},
-                                [](const Obligation* owed) { return owed_text(*owed); },
-                                [](const Obligation* owed) { return owed_text(*owed); });
-    });
+    const auto alike = std::ranges::find(groups, group);
     OwedGroup& of = alike == groups.end() ? groups.emplace_back(std::move(group)) : *alike;
     of.gpus.push_back(row.gpu->index);
   }

@@ -14,7 +14,7 @@ link=$MACHINES/pcie-link-degraded/machine.json
 expect_exit 0 "$GPUREADY" doctor --replay "$link" --accept pcie-link-degraded@0000:17:00.0
 expect_in "Nothing is wrong" "$out"
 expect_exit 2 "$GPUREADY" doctor --replay "$one" --accept "No such id"
-expect_in "give the id of a finding" "$err"
+expect_in "give the name of a finding or an obligation" "$err"
 for command in doctor check test; do
   expect_exit 2 "$GPUREADY" $command --replay "$one" --accept driver-not-bond@7
   expect_in "there is no finding driver-not-bond; did you mean driver-not-bound?" "$err"

@@ -5,7 +5,9 @@
 #include <functional>
 
 #include "report/conclude.h"
+#include "base/named.h"
 #include "unit/report/healthy.h"
+#include "unit/value/describe.h"
 
 namespace gpuready {
 namespace {
@@ -223,6 +225,83 @@ TEST(Obligations, WhatSurroundingsHideIsInTheAnswer) {
     EXPECT_NE(report.conclusion->find("not judged: " + hidden), std::string::npos)
         << *report.conclusion;
   }
+}
+
+// "quick", the level from which it is owed, or why it never is.
+std::string cell(ObligationKind kind, Vendor vendor, Surroundings around) {
+  for (const Level level : {Level::quick, Level::standard, Level::thorough}) {
+    const Due found = due(kind, vendor, around, level);
+    if (found.duty == Duty::owed) return "from " + std::string(to_string(level));
+    if (found.duty == Duty::hidden) return "hidden: " + std::string(found.why);
+  }
+  return {};
+}
+
+std::string table_of(Vendor vendor) {
+  using enum Surroundings;
+  constexpr Surroundings kColumns[] = {bare_metal, container, vm, wsl2, mig, vgpu};
+  std::string text = "| obligation |", rule = "|---|";
+  for (const Surroundings around : kColumns) {
+    text += " " + std::string(to_text(around)) + " |";
+    rule += "---|";
+  }
+  text += "\n" + rule + "\n";
+  for (const auto& entry : kNames<ObligationKind>) {
+    text += "| `" + std::string(entry.name) + "` |";
+    for (const Surroundings around : kColumns)
+      text += " " + cell(entry.value, vendor, around) + " |";
+    text += "\n";
+  }
+  return text;
+}
+
+TEST(Obligations, TheDocsAreCurrent) {
+  std::string text = R"(# Obligations
+
+A GPU is ready for work when it has shown everything that it owes. `gpuready check` and `gpuready test` judge eight
+obligations of each GPU and report them in every form: the terminal, JSON (`gpu_status[].obligations`), Markdown, HTML
+and Prometheus (`gpuready_gpu_obligation`). Each has a status, a reason and, where something was measured, the figure,
+its limit and the source of the limit. This page is generated from the rules (`src/report/obligations*.cc`).
+
+| obligation | what a GPU shows | judged by |
+|---|---|---|
+| `identity` | The driver offers the memory (0.90 to 1.01 of it) and the SMs that NVML reports. | memory, compute, NVML's total and number of cores |
+| `integrity` | Every word, result and copy that was checked is right. | memory and compute, and what else ran; siblings |
+| `coverage` | At least 95% of the memory that NVML does not report as used was tested (WSL 2: 85%), or all but 512 MiB. | memory |
+| `clock` | It ran at the clock that it may run at, and as fast as its siblings. | clocks, memory and compute; siblings |
+| `host_link` | Its link has its full width and speed. | quick: the link's own facts; standard: bandwidth |
+| `peer_links` | Its links to other GPUs have, too. | peers, findings about NVLink and its fabric |
+| `health_counters` | No repair is pending, and no error counter rose during the tests. | NVML's and amdgpu's counters |
+| `burn` | Matrix products loaded it up to its power limit. | tensor |
+
+## What each outcome does
+
+| status | duty | exit code |
+|---|---|---|
+| `held` | any | 0 |
+| `broken` | any | 1 |
+| `degraded`: a warning or a figure speaks against it | any | 1; 0 if `--accept OBLIGATION[@DEVICE]` accepts it, and the answer says so |
+| `not_judged` | `owed`: it could have been judged (the GPU was busy, the driver refused, the time ran out) | 4 |
+| `not_judged` | `hidden`: the kind of GPU or its surroundings hide it for good | 0, and the answer names it; 4 if `--require OBLIGATION` names it |
+| `not_judged` | `not_owed`: the level or the named tests do not include it | 0; 4 if `--require OBLIGATION` names it |
+
+A setting that an operator may have chosen (a lower power limit, ECC off, application clocks) is named in the answer. It
+is `degraded` only where GPUs of the same name in the machine differ. A warning that speaks against no obligation is
+named in the answer, and the exit code stays 0.
+
+Besides what the tables say, an obligation is hidden where nothing on the machine could judge it: without NVML
+(`identity`, `clock`, `health_counters`), for a GPU that shares the host's memory (`coverage`, `host_link`), with `--busy`
+(`coverage`), for the only GPU of a machine (`peer_links`), and for GPUs whose matrix instructions do not load them
+fully (`burn`).
+
+## What is owed
+
+"From quick" means that quick and every higher level owe it.
+)";
+  for (const auto& [title, vendor] : {std::pair{"NVIDIA", Vendor::nvidia}, {"AMD", Vendor::amd},
+                                      {"Intel", Vendor::intel}, {"Others", Vendor::other}})
+    text += "\n### " + std::string(title) + "\n\n" + table_of(vendor);
+  value::expect_current("docs/obligations.md", text);
 }
 
 }  // namespace
