@@ -11,10 +11,13 @@ struct DetectOptions {
   Globals globals;
   bool full = false, no_libraries = false;
   std::optional<int> require_gpu;
+  PolicyOptions policy;
 };
 
 int run_detect(const DetectOptions& options) {
   const auto start = Clock::now();
+  const auto policy = policy_for(options.policy, options.globals);
+  if (!policy) return complain(policy.error());
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals,
@@ -22,7 +25,7 @@ int run_detect(const DetectOptions& options) {
   if (!machine) return complain(machine.error());
   Report report = begin_report("detect", std::move(*machine));
   report.duration_ms = elapsed_ms(start);
-  conclude(report, {.required_gpus = options.require_gpu});
+  conclude(report, {.required_gpus = options.require_gpu, .policy = *policy});
   return deliver(report, options.globals);
 }
 
@@ -33,6 +36,7 @@ void declare_detect(CommandSpec& command) {
   command.run = [options] { return run_detect(*options); };
   add_globals(command, options->globals, true);
   add_require_gpu(command, options->require_gpu);
+  add_policy(command, options->policy);
   command.add({{.name = "--full",
                 .value = &options->full,
                 .help = "Also query the CUDA driver, Vulkan and ROCm"},

@@ -16,11 +16,14 @@ struct DoctorOptions {
   std::optional<int> require_gpu;
   std::optional<std::string> baseline;
   std::vector<std::string> accept;
+  PolicyOptions policy;
 };
 
 int run_doctor(const DoctorOptions& options) {
   const auto start = Clock::now();
-  const auto accept_rules = parse_accept_rules(options.accept);
+  const auto policy = policy_for(options.policy, options.globals);
+  if (!policy) return complain(policy.error());
+  auto accept_rules = parse_accept_rules(options.accept);
   if (!accept_rules) return complain(accept_rules.error());
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
@@ -34,10 +37,12 @@ int run_doctor(const DoctorOptions& options) {
     auto lost = compare_with_baseline(*earlier, report.machine);
     std::move(lost.begin(), lost.end(), std::back_inserter(*report.findings));
   }
+  add_accepted(*policy, report, *accept_rules);
   accept_findings(*accept_rules, report);
   note_accepted(*accept_rules, report);
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
+                    .policy = *policy,
                     .trust_named_libraries = trusts_named_libraries(**host)});
   return deliver(report, options.globals);
 }
@@ -51,6 +56,7 @@ void declare_doctor(CommandSpec& command) {
   add_require_gpu(command, options->require_gpu);
   add_baseline(command, options->baseline);
   add_accept(command, options->accept);
+  add_policy(command, options->policy);
 }
 
 }  // namespace gpuready::cli

@@ -12,6 +12,7 @@ constexpr CommandEntry kCommands[] = {
     {"detect", "List the GPUs and their environment; start only NVML", declare_detect},
     {"doctor", "Diagnose: name the root cause with evidence and cure", declare_doctor},
     {"record", "Record everything that the other commands read, for --replay", declare_record},
+    {"policy", "Say what this machine must have, and whether it has it", declare_policy},
     {"gpu-test", "Replace runpod's gpu_test by a real test with the same output", declare_gpu_test},
     {"ternary", "Inspect, convert, verify and benchmark ternary (1.58-bit) weights",
      declare_ternary},

@@ -18,6 +18,7 @@ void declare_gpu_test(CommandSpec& command);
 void declare_ternary(CommandSpec& command);
 void declare_bench(CommandSpec& command);
 void declare_pack(CommandSpec& command);
+void declare_policy(CommandSpec& command);
 void declare_vm(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <ctime>
 
 #include "base/clock.h"
@@ -10,6 +12,7 @@
 #include "health/plan/survey.h"
 #include "host/machine_id.h"
 #include "host/recording.h"
+#include "jobs/trusted_path.h"
 #include "machine/fake.h"
 #include "machine/named_libraries.h"
 
@@ -133,6 +136,45 @@ void add_require_gpu(CommandSpec& command, std::optional<int>& count) {
                 .if_bare = "1"}});
 }
 
+void add_policy(CommandSpec& command, PolicyOptions& options) {
+  command.add({{.name = "--expect",
+                .value = &options.expect,
+                .help = "Exit with 3 unless these usable GPUs are present, as in 8xH100",
+                .type = "COUNTxMODEL,...",
+                .commas = true},
+               {.name = "--policy",
+                .value = &options.file,
+                .help = "What the machine must have (default: /etc/gpuready/policy.toml)",
+                .type = "FILE",
+                .files = Files::read}});
+}
+
+Result<Policy> read_policy(const std::string& path, bool own) {
+  if (own) TRY(check_own_file(path));
+  const auto host = make_live_host();
+  return parse_policy(TRY(host->read_file(path, kMostPolicyBytes)), path);
+}
+
+Result<Policy> policy_for(const PolicyOptions& options, const Globals& globals) {
+  Policy policy;
+  const bool live = !globals.replay && !globals.fake;
+  if (options.file)
+    policy = TRY(read_policy(*options.file, false));
+  else if (live && ::access(kPolicyFile, F_OK) == 0)
+    policy = TRY(read_policy(kPolicyFile, true));
+  if (options.expect.empty()) return policy;
+  policy.gpus = TRY(parse_expected(options.expect));
+  if (policy.source.empty()) policy.source = "--expect";
+  return policy;
+}
+
+void add_accepted(const Policy& policy, Report& report, std::vector<AcceptRule>& rules) {
+  const auto now = report.machine.system.unix_seconds.value_or(std::time(nullptr));
+  for (AcceptRule& rule : accepted_on(policy, now)) rules.push_back(std::move(rule));
+  for (const std::string& text : expired_on(policy, now))
+    report.notes.push_back(fmt::format("{}: no longer accepted: {}.", policy.source, text));
+}
+
 void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
   command.add({{.name = "--baseline",
                 .value = &file,
@@ -145,7 +187,8 @@ void add_accept(CommandSpec& command, std::vector<std::string>& rules) {
   command.add({{.name = "--accept",
                 .value = &rules,
                 .help = "Do not count these findings or degraded obligations; the report lists them as accepted",
-                .type = "NAME[@DEVICE],..."}});
+                .type = "NAME[@DEVICE],...",
+                .commas = true}});
 }
 
 Envelope begin_envelope(std::string command) {

@@ -13,6 +13,7 @@
 #include "host/host.h"
 #include "host/storage.h"
 #include "machine/inspect.h"
+#include "report/policy.h"
 #include "report/report.h"
 
 namespace gpuready::cli {
@@ -24,6 +25,19 @@ struct Globals {
   std::optional<double> timeout_s;
   bool quiet = false, no_color = false;
 };
+
+// --expect and --policy, or the machine's own policy.
+struct PolicyOptions {
+  std::optional<std::string> file;
+  std::vector<std::string> expect;
+};
+void add_policy(CommandSpec& command, PolicyOptions& options);
+// `own`: the machine's own, which only root may have written.
+Result<Policy> read_policy(const std::string& path, bool own);
+// Of a recording the machine's own policy says nothing.
+Result<Policy> policy_for(const PolicyOptions& options, const Globals& globals);
+// What the policy accepts today is added to `rules`; what it accepted once is noted.
+void add_accepted(const Policy& policy, Report& report, std::vector<AcceptRule>& rules);
 
 // --require-gpu[=N]: 1 when no number is given.
 void add_require_gpu(CommandSpec& command, std::optional<int>& count);

@@ -151,9 +151,11 @@ PlanOptions plan_options(const TestCommand& options, const Machine& machine,
   return plan;
 }
 
-Asked asked_of(const TestCommand& options, const std::vector<AcceptRule>& rules) {
+Asked asked_of(const TestCommand& options, const Policy& policy,
+               const std::vector<AcceptRule>& rules) {
   Asked asked{.level = *named<Level>(options.level),
               .busy = options.busy,
+              .required = policy.require,
               .accepted = accepted_obligations(rules)};
   if (!options.only.empty() || options.inject) asked.tests = chosen_tests(options);
   for (const std::string& name : options.require)
@@ -172,13 +174,18 @@ bool asks_for_compute(const TestCommand& options, const Report& report) {
 
 }  // namespace
 
-int run_tests(std::string command, const TestCommand& options) {
+int run_tests(std::string command, const TestCommand& asked) {
   const auto start = Clock::now();
+  const auto policy = policy_for(asked.policy, asked.globals);
+  if (!policy) return complain(policy.error());
+  TestCommand options = asked;
+  if (options.level.empty())
+    options.level = policy->level ? name_of(*policy->level) : options.default_level;
   if (options.network && !names_port(*options.network))
     return complain(Error{ErrorKind::bad_input,
                           fmt::format("--network {}: a port is missing, as in {}:443",
                                       printable(*options.network), printable(*options.network))});
-  const auto accept_rules = parse_accept_rules(options.accept);
+  auto accept_rules = parse_accept_rules(options.accept);
   if (!accept_rules) return complain(accept_rules.error());
   auto host = open_host(options.globals);
   if (!host) return complain(host.error());
@@ -201,6 +208,7 @@ int run_tests(std::string command, const TestCommand& options) {
     if (!limits) return complain(limits.error());
     fitness = std::move(*limits);
   }
+  add_accepted(*policy, report, *accept_rules);
   accept_findings(*accept_rules, report);
   PlanOptions tests = plan_options(options, report.machine, fitness);
   for (const Gpu& gpu : report.machine.gpus)
@@ -244,7 +252,8 @@ int run_tests(std::string command, const TestCommand& options) {
   conclude(report, {.required_gpus = options.require_gpu,
                     .devices = options.globals.devices,
                     .test_gpus = test_gpus,
-                    .asked = asked_of(options, *accept_rules),
+                    .asked = asked_of(options, *policy, *accept_rules),
+                    .policy = *policy,
                     .trust_named_libraries = trusts_named_libraries(**host)});
   return deliver(report, options.globals);
 }

@@ -12,7 +12,9 @@ namespace gpuready::cli {
 
 struct TestCommand {
   Globals globals;
-  std::string level;
+  std::string level;  // empty: the policy's, else the command's
+  std::string default_level;
+  PolicyOptions policy;
   std::optional<int> require_gpu;
   std::optional<std::string> baseline, network, inject;
   std::vector<std::string> accept, require;

@@ -45,24 +45,26 @@ std::string describe_tests() {
 }  // namespace
 
 void add_test_options(CommandSpec& command, TestCommand& options, std::string default_level) {
-  options.level = std::move(default_level);
+  options.default_level = std::move(default_level);
   add_globals(command, options.globals, true);
   add_require_gpu(command, options.require_gpu);
   add_baseline(command, options.baseline);
   add_accept(command, options.accept);
+  add_policy(command, options.policy);
   command.add({
       device_option(options.globals),
       {.name = "--level",
        .value = &options.level,
        .help = fmt::format("Extent of the tests: quick (about 2 s), standard (30 s), thorough (6 "
                            "min); {} if not given",
-                           options.level),
+                           options.default_level),
        .one_of = {"quick", "standard", "thorough"}},
       {.name = "--require",
        .value = &options.require,
        .help = "These obligations must be judged, whatever hides them; else exit with 4",
        .type = "OBLIGATION,...",
-       .one_of = obligation_names()},
+       .one_of = obligation_names(),
+       .commas = true},
       {.name = "--busy",
        .value = &options.busy,
        .help = "Also test GPUs that others use; 2 GiB or 10% stays free for them"},

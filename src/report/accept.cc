@@ -107,9 +107,12 @@ void note_accepted(const std::vector<AcceptRule>& rules, Report& report) {
       Finding probe = finding;
       if (part_of(rule, report.machine, probe)) titles.push_back(finding.title);
     }
+    if (titles.empty() && !rule.because.empty()) continue;
     report.notes.push_back(
         titles.empty() ? fmt::format("--accept {}: there is no such finding here.", rule.text())
-                       : fmt::format("Accepted, as asked by --accept {}: {}.", rule.text(),
+                       : fmt::format("Accepted, as asked by {}: {}.",
+                                     rule.because.empty() ? "--accept " + rule.text()
+                                                          : rule.because,
                                      join(titles, "; ")));
   }
 }

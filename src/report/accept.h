@@ -14,6 +14,7 @@ namespace gpuready {
 struct AcceptRule {
   std::string id;                     // of a finding, or an obligation that may be degraded
   std::optional<std::string> device;  // an index, PCI address or UUID; absent: of whatever device
+  std::string because = {};           // who asked for it; empty: --accept
   std::string text() const { return device ? id + "@" + *device : id; }
 };
 // "pcie-link-degraded", "no-driver@0000:03:00.0"; an error for any other text.

@@ -254,7 +254,7 @@ std::string conclude_doctor(const Report& report, const MachineTally& tally) {
     return sentence(
         fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
         first_problem(report));
-  if (report.exit == Exit::required_absent) return "Fewer GPUs are usable here than required.";
+  if (tally.usable < tally.required.value_or(0)) return "Fewer GPUs are usable here than required.";
   if (tally.gpus == 0)
     return fmt::format("{} in this machine, and no error was found.", no_gpu(tally));
   return fmt::format("Nothing is wrong with the {} here.",
@@ -351,6 +351,12 @@ void settle_obligations(Report& report, const Requirements& requirements) {
 
 }  // namespace
 
+std::vector<bool> usable_gpus(const Report& report) {
+  std::vector<bool> usable;
+  for (const GpuAccess& access : usability(report)) usable.push_back(access.use == GpuUse::usable);
+  return usable;
+}
+
 void conclude(Report& report, const Requirements& requirements) {
   settle_obligations(report, requirements);
   MachineTally counts = tally_of(report, requirements);
@@ -359,6 +365,8 @@ void conclude(Report& report, const Requirements& requirements) {
   // None of them answers for the CPU.
   const bool cpu_only = requirements.devices == std::vector<std::string>{"cpu"};
   counts.named_libraries = report.by_named_libraries && report.command != "detect" && !cpu_only;
+  const auto absent = unmet(requirements.policy, report.machine, usable_gpus(report));
+  counts.unmet = !absent.empty();
   report.exit = exit_of(counts);
   std::string text = report.command == "doctor"   ? conclude_doctor(report, counts)
                      : report.command == "detect" ? conclude_detect(report, counts)
@@ -368,6 +376,8 @@ void conclude(Report& report, const Requirements& requirements) {
   if (requirements.required_gpus && counts.usable < *requirements.required_gpus)
     text += fmt::format(" Required: {}; found and usable: {}.",
                         count(*requirements.required_gpus, "GPU"), counts.usable);
+  if (!absent.empty())
+    text += fmt::format(" Not as {} says: {}.", requirements.policy.source, join(absent, "; "));
   text += others(report, counts);
   if (const auto& named = report.machine.named_libraries; !named.empty())
     text += fmt::format(" Through {}, not the system's driver.", named_libraries_text(named));

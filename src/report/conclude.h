@@ -8,6 +8,7 @@
 
 #include "machine/gpu_use.h"
 #include "report/obligations.h"
+#include "report/policy.h"
 #include "report/report.h"
 
 namespace gpuready {
@@ -17,6 +18,7 @@ struct Requirements {
   std::vector<std::string> devices = {};  // --device: only these were asked about; empty: all
   bool test_gpus = true;                  // false: the user asked for no test of a GPU
   Asked asked = {};                       // of the GPUs that are tested
+  Policy policy = {};                     // what must be here
   bool trust_named_libraries = false;     // results by them count as the system driver's
 };
 
@@ -24,6 +26,9 @@ struct Requirements {
 // machine/gpu_use.h), then error findings, failed verdicts and broken obligations of it. A report without findings
 // is diagnosed for this, so that `detect` counts as `doctor` does.
 std::vector<GpuAccess> usability(const Report& report);
+
+// Those of usability() that are usable.
+std::vector<bool> usable_gpus(const Report& report);
 
 // Sets report.exit, report.conclusion and report.obligations.
 void conclude(Report& report, const Requirements& requirements);

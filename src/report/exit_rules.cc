@@ -46,6 +46,7 @@ constexpr Rule<MachineTally> kMachine[] = {
     {[](const MachineTally& t) { return t.usable < t.gpus; }, Exit::unhealthy},
     {[](const MachineTally& t) { return t.usable < t.required.value_or(0); },
      Exit::required_absent},
+    {[](const MachineTally& t) { return t.unmet; }, Exit::required_absent},
     {[](const MachineTally& t) { return t.gpus == 0 && t.bus_unread; }, Exit::unknown},
     {[](const MachineTally& t) { return t.unknown || (t.tested && t.ready < t.gpus); },
      Exit::unknown},

@@ -42,6 +42,7 @@ struct MachineTally {
   int display_only = 0;                        // likewise
   int errors = 0, warnings = 0;                // findings
   std::optional<int> required = std::nullopt;  // --require-gpu
+  bool unmet = false;                          // the policy wants what is not here
   bool tested = false;                         // tests of GPUs were to be run
   bool failed = false;                         // one failed, or had a fault injected
   bool unknown = false;                        // one was not run, or gave no answer

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/statistics.h"
+#include "report/policy.h"
 #include "report/report.h"
 #include "report/selftest_report.h"
 #include "report/summary.h"
@@ -70,6 +71,16 @@ DOCUMENT_OF(Report, "report", "gpuready report",
             "The command's exit code: 0 all that was asked holds, 1 unhealthy, 2 wrong usage "
             "or bad input, 3 what was required is absent, 4 undetermined, 130 "
             "it was interrupted.");
+
+FIELDS_OF(PolicyReport) {
+  FIELD(source, "The policy's file.", kAlways);
+  FIELD(expected, "What it wants, in words.", kAlways);
+  FIELD(unmet, "What of it this machine does not have, in words.", kAlways);
+  FIELD(accepted, "What it accepts today, and why.", kAlways);
+  FIELD(expired, "What it no longer accepts.", kAlways);
+}
+DOCUMENT_OF(PolicyReport, "policy-check", "A policy", "Whether a machine meets a policy.",
+            "0: the machine meets it; 2: the file is wrong; 3: something is absent.");
 
 FIELDS_OF(SelfTestRow) {
   visit.about("selftest_row", "One test of one device against one class of faults.");

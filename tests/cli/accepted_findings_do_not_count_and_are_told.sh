@@ -17,5 +17,5 @@ expect_exit 2 "$GPUREADY" doctor --replay "$one" --accept "No such id"
 expect_in "give the name of a finding or an obligation" "$err"
 for command in doctor check test; do
   expect_exit 2 "$GPUREADY" $command --replay "$one" --accept driver-not-bond@7
-  expect_in "there is no finding driver-not-bond; did you mean driver-not-bound?" "$err"
+  expect_in "there is no finding or obligation driver-not-bond; did you mean driver-not-bound?" "$err"
 done

@@ -25,7 +25,7 @@ using AllForms =
           SelectReport, InstallReport, std::vector<PackageState>, EnvReport, KeyFiles, BuildReport,
           PublishReport, ternary::VerifyReport, TernaryTimes, ConvertOutcome, InspectReport,
           VmDevices, ArgsReport, InitrdOutcome, VmDoctorReport, DriversReport, CompatReport,
-          FetchReport, VmOperation, VmStatus, UpgradeReport>;
+          FetchReport, VmOperation, VmStatus, UpgradeReport, PolicyReport>;
 
 TEST(Schemas, AreCurrent) {
   AllForms::each([]<class T>() {
