@@ -13,7 +13,9 @@ Report filled() {
   out.machine = value::filled<Machine>(10000);
   out.findings = {value::filled<Finding>(20000)};
   out.accepted = {value::filled<Finding>(25000)};
+  out.level = "standard";
   out.verdicts = {value::filled<Verdict>(30000)};
+  out.obligations.assign(out.machine.gpus.size(), {value::filled<Obligation>(35000)});
   out.samples = value::filled<Samples>(40000);
   out.conclusion = "text 1283";
   out.notes = {"text 1284"};
