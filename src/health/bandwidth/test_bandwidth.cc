@@ -78,7 +78,7 @@ Result<bool> BandwidthTest::set_up() {
 
   checker_.emplace(TRY(TransferChecker::make(device_)));
   TRY(prepare_copy_kernel(device_));
-  timer_.emplace(TRY(StreamTimer::make(device_, StreamId{})));
+  timer_.emplace(TRY(EventTimer::make(device_, StreamId{})));
   for (auto* buffer : {&a_, &b_}) buffer->emplace(TRY(DeviceBuffer::make(device_, device_bytes)));
   pinned_.emplace(Pages{TRY(HostBuffer::pinned(device_, bytes_))});
   if (!options_.all_together) pageable_.emplace(Pages{TRY(HostBuffer::pageable(bytes_))});
