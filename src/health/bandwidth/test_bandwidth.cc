@@ -119,8 +119,14 @@ void BandwidthTest::conclude() {
   }
   if (!effort_) return conclude_as(VerdictStatus::passed, std::move(reason));
   const RateJudgement judged =
-      judge_rates(verdict_.metrics, {device_.info(), options_.reserve_free_bytes > 0, link_,
-                                     options_.real_link, bytes_, a_->bytes()});
+      judge_rates(verdict_.metrics, {device_.info(),
+                                     options_.reserve_free_bytes > 0,
+                                     link_,
+                                     options_.real_link,
+                                     bytes_,
+                                     a_->bytes(),
+                                     {options_.link_generation, options_.link_width},
+                                     options_.link_excuse});
   for (const auto& [name, text] : kTold)
     if (const Metric* metric = find_metric(name)) reason += text + format_rate(metric->value);
   notes_.insert(notes_.end(), judged.notes.begin(), judged.notes.end());
