@@ -19,7 +19,8 @@ namespace {
 constexpr int kCudaUnknown = 999;  // CUDA_ERROR_UNKNOWN
 constexpr int kNvmlUnknown = 999;  // NVML_ERROR_UNKNOWN
 constexpr int kMostGpus = 1024;
-constexpr std::string_view kHardwareSlowdown = "hardware-slowdown";
+// Findings of a GPU that computes and is not fit for work all the same.
+constexpr std::string_view kUnfit[] = {"hardware-slowdown", "nvlink-down"};
 
 GpuTestFailure cuda_failure(int code, std::string_view more = {}) {
   std::string text = cuda_error_name(code);
@@ -67,12 +68,14 @@ std::optional<GpuTestFailure> test_failure(const Machine& machine, const Gpu& gp
   return GpuTestFailure{kCudaUnknown, "not tested"};
 }
 
-// What the doctor finds of a GPU that passed: an error, or that its hardware holds it back.
+// What the doctor finds of a GPU that passed, here or folded under another finding.
 std::optional<GpuTestFailure> health_failure(const std::vector<Finding>& findings, const Gpu& gpu) {
-  for (const Finding& finding : findings)
-    if (blames(finding, gpu) || (finding.id == kHardwareSlowdown &&
-                                 std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end()))
+  for (const Finding& finding : findings) {
+    if (std::ranges::find(kUnfit, finding.id) != std::end(kUnfit) &&
+        std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end())
       return GpuTestFailure{kCudaUnknown, fmt::format("{}: {}", finding.id, finding.title)};
+    if (auto inner = health_failure(finding.explains, gpu)) return inner;
+  }
   return std::nullopt;
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kMostHardwareShare = 0.1, kExplainingShare = 0.1;  // of the loaded time
 constexpr std::size_t kLeastSamples = 5, kLeastEvents = 2;
-constexpr double kNearMs = 500;         // two series tell of one time within this
+constexpr double kNearMs = 500;         // two samples within this are of one time
 constexpr double kAtPowerLimit = 0.95;  // of the limit
 // Tests that keep every SM busy; what copies only does not.
 constexpr std::array<std::string_view, 3> kLoadingTests = {"memory", "compute", "tensor"};
@@ -179,8 +179,8 @@ class Judge {
                         "second meanwhile",
                         told, counted_->best_mhz));
     }
-    // Also what it was told to be before and after: its rise may fall between two samples.
-    // (What counts more than the greatest clock is no GPU: a driver in software.)
+    // Also of samples before and after: its rise may fall between two. (Drivers in software count
+    // more than their greatest clock.)
     if (during_load.size() >= kLeastEvents && counted_->best_mhz <= kMostCounted * allowed_mhz_ &&
         clock_->max < kLeastAgreement * counted_->best_mhz) {
       verdict_.status = VerdictStatus::inconclusive;

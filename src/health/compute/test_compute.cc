@@ -20,7 +20,7 @@ constexpr std::size_t kMostBesides = 64;  // launches while the golden values ar
 constexpr ByLevel<double> kSeconds = {0, 3, 30};
 constexpr unsigned kQuickRounds = 2;
 constexpr int kSpeedLaunches = 3;
-constexpr double kSlowClockMs = 1000;    // a clock that is slow is watched for so long
+constexpr double kSlowClockMs = 1000;    // how long a slow clock is watched
 constexpr std::uint64_t kIdleFault = 4;  // times as long as it works
 
 }  // namespace
