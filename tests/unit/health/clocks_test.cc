@@ -104,6 +104,7 @@ TEST(Clocks, TheShareOfTheLoadThatIsSlowCounts) {
 
 TEST(Clocks, ThermalSlowdownBySoftwareIsSlowToo) {
   LoadedRun run(1247);
+  run.add("clock_event_any", 1);
   run.add("clock_event_sw_thermal_slowdown", 1);
   EXPECT_EQ(run.judged().status, VerdictStatus::failed);
   EXPECT_EQ(run.judged().reason,
@@ -182,6 +183,18 @@ TEST(Clocks, ABrakeInAQuickTestFails) {
   run.add("clock_event_hw_power_brake", 1, 1);
   EXPECT_EQ(run.judged().status, VerdictStatus::failed) << run.judged().reason;
   EXPECT_TRUE(contains(run.judged().reason, "HW power brake")) << run.judged().reason;
+}
+
+TEST(Clocks, ABrakeThatIsSampledRightAfterAShortLoadFails) {
+  LoadedRun run(1980);
+  run.count(1975, 0);
+  run.verdicts[0].duration_ms = 50;  // one sample in it, and one soon after
+  run.add("clock_event_any", 1, 1);
+  run.add("clock_event_hw_power_brake", 1, 1);
+  EXPECT_EQ(run.judged().status, VerdictStatus::failed) << run.judged().reason;
+  run.verdicts[0].started_ms = 9000;  // nothing was sampled any more
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+  EXPECT_EQ(run.judged().not_judged.size(), 1u);
 }
 
 TEST(Clocks, AnNvmlThatTellsLessThanTheSmsCountIsNotBelieved) {
