@@ -7,6 +7,8 @@
 
 #include "base/cuda_errors.h"
 #include "base/text.h"
+#include "doctor/diagnose.h"
+#include "machine/gpu_use.h"
 #include "machine/named_libraries.h"
 #include "machine/sources.h"
 #include "value/about.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr int kCudaUnknown = 999;  // CUDA_ERROR_UNKNOWN
 constexpr int kNvmlUnknown = 999;  // NVML_ERROR_UNKNOWN
 constexpr int kMostGpus = 1024;
+// Findings of a GPU that computes and is not fit for work all the same.
+constexpr std::string_view kUnfit[] = {"hardware-slowdown", "nvlink-down"};
 
 GpuTestFailure cuda_failure(int code, std::string_view more = {}) {
   std::string text = cuda_error_name(code);
@@ -64,6 +68,17 @@ std::optional<GpuTestFailure> test_failure(const Machine& machine, const Gpu& gp
   return GpuTestFailure{kCudaUnknown, "not tested"};
 }
 
+// What the doctor finds of a GPU that passed, here or folded under another finding.
+std::optional<GpuTestFailure> health_failure(const std::vector<Finding>& findings, const Gpu& gpu) {
+  for (const Finding& finding : findings) {
+    if (std::ranges::find(kUnfit, finding.id) != std::end(kUnfit) &&
+        std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end())
+      return GpuTestFailure{kCudaUnknown, fmt::format("{}: {}", finding.id, finding.title)};
+    if (auto inner = health_failure(finding.explains, gpu)) return inner;
+  }
+  return std::nullopt;
+}
+
 // The GPUs that NVML knows of and gives no handle for, in the order in which the driver counts.
 std::vector<const Gpu*> lost_gpus(const Machine& machine) {
   std::vector<const Gpu*> lost;
@@ -92,14 +107,19 @@ std::vector<GpuTestGpu> describe_gpus(const Machine& machine,
   int count = machine.nvidia.nvml_device_count.value_or(0);
   if (!by_index.empty()) count = std::max(count, by_index.rbegin()->first + 1);
   count = std::clamp(count, 0, kMostGpus);
+  const auto findings = diagnose(machine);
   std::vector<GpuTestGpu> gpus;
   std::size_t next_lost = 0;
   for (int index = 0; index < count; ++index) {
+    const auto found = by_index.find(index);
+    if (found != by_index.end() && access_to(machine, *found->second).use == GpuUse::hidden)
+      continue;
     GpuTestGpu& entry = gpus.emplace_back();
-    if (const auto found = by_index.find(index); found != by_index.end()) {
+    if (found != by_index.end()) {
       entry.name = found->second->name;
       entry.uuid = found->second->uuid.value_or("unknown");
       entry.failure = test_failure(machine, *found->second, verdicts);
+      if (!entry.failure) entry.failure = health_failure(findings, *found->second);
     } else if (next_lost < lost.size()) {
       entry.handle_failure = handle_failure(*lost[next_lost++]);
     } else {

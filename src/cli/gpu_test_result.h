@@ -14,6 +14,8 @@ namespace gpuready::cli {
 // of PCI addresses, in which the driver counts. Error numbers and texts are CUDA's and NVML's; what
 // no driver gave a number for (a wrong word, a missed deadline) is CUDA_ERROR_UNKNOWN with our
 // text.
+// GPUs that CUDA_VISIBLE_DEVICES hides from the caller are left out. One that passed its tests
+// fails where the doctor finds its NVLinks down or that its hardware slows it down.
 // What a library that a variable names has passed is a failure, unless it is trusted.
 GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>& verdicts,
                               bool trust_named_libraries = false);

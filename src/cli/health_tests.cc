@@ -51,23 +51,28 @@ void add_reserves(const Machine& machine, std::vector<Verdict>& verdicts) {
   }
 }
 
-// What is still busy after a while: a driver may list a child of ours for some time after its end.
 std::vector<std::optional<std::string>> busy_now(std::span<const TestJob* const> jobs,
                                                  const LookAgain& look) {
-  constexpr std::chrono::milliseconds kPatience{2000}, kNap{200};
-  const auto start = Clock::now();
-  while (true) {
-    const Machine now = look();
-    std::vector<std::optional<std::string>> reasons;
+  std::vector<std::optional<std::string>> reasons;
+  look_until(look, [&](const Machine& now) {
+    reasons.clear();
     for (const TestJob* job : jobs) reasons.push_back(why_busy_now(now, *job));
-    const bool idle =
-        std::ranges::none_of(reasons, [](const auto& why) { return why.has_value(); });
-    if (idle || Clock::now() - start >= kPatience || interrupted()) return reasons;
-    std::this_thread::sleep_for(kNap);
-  }
+    return std::ranges::none_of(reasons, [](const auto& why) { return why.has_value(); });
+  });
+  return reasons;
 }
 
 }  // namespace
+
+Machine look_until(const LookAgain& look, const std::function<bool(const Machine&)>& idle) {
+  constexpr std::chrono::milliseconds kPatience{2000}, kNap{200};
+  const auto start = Clock::now();
+  while (true) {
+    Machine now = look();
+    if (idle(now) || Clock::now() - start >= kPatience || interrupted()) return now;
+    std::this_thread::sleep_for(kNap);
+  }
+}
 
 std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began,
                               const WorkerLimits& limits, const LookAgain& look) {

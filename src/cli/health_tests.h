@@ -13,6 +13,10 @@ namespace gpuready::cli {
 // The machine as it is now: who uses which GPU. Not given: not looked up.
 using LookAgain = std::function<Machine()>;
 
+// The machine once it is idle, or as it is after a while: a driver may list a child of ours for
+// some time after its end.
+Machine look_until(const LookAgain& look, const std::function<bool(const Machine&)>& idle);
+
 // Runs a plan: one verdict a job, wave after wave, after the verdicts of what is not run. `began`
 // is what Verdict::started_ms counts from.
 std::vector<Verdict> run_plan(TestPlan plan, bool quiet, Clock::time_point began = Clock::now(),

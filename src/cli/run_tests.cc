@@ -19,6 +19,7 @@
 #include "health/fitness/fitness.h"
 #include "health/plan/survey.h"
 #include "health/samples.h"
+#include "health/second_look.h"
 #include "health/siblings.h"
 #include "health/throttle.h"
 #include "host/network.h"
@@ -237,11 +238,20 @@ int run_tests(std::string command, const TestCommand& asked) {
     auto clocks = judge_clocks(report.machine, *report.samples, *report.verdicts);
     std::move(clocks.begin(), clocks.end(), std::back_inserter(*report.verdicts));
   }
+  // Others may have begun to use a GPU in the middle of its test.
+  if (report.machine.source == "live" && !options.busy &&
+      std::ranges::any_of(*report.verdicts, may_be_others_work)) {
+    const Machine now = look_until(
+        [&] { return inspect(**host, {}); },
+        [&](const Machine& again) { return !others_use_what_failed(again, *report.verdicts); });
+    excuse_busy(now, elapsed_ms(start), *report.verdicts);
+  }
   if (report.machine.source == "live" && !report.machine.gpus.empty() &&
       report.machine.fakes.empty()) {
     Machine after = inspect(**host, {.kernel_log = true, .counters = true});
     if (heard) add_heard_xids(*heard, report.machine, after);
-    append(*report.findings, compare_before_and_after(report.machine, after));
+    append(*report.findings,
+           compare_before_and_after(report.machine, after, elapsed_ms(start) / 1e3));
     apply_memory_xids(report.machine, after, *report.verdicts);
   }
   accept_findings(*accept_rules, report);

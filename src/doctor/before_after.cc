@@ -32,9 +32,27 @@ std::vector<const XidEvent*> new_xids(const Machine& before, const Machine& afte
   return fresh;
 }
 
+// What rose faster than it may is an error.
+void hold_to_limit(const doctor::CounterLimit& limit, const std::vector<doctor::Change>& changes,
+                   double seconds, Match& match) {
+  const double hours = seconds / 3600;
+  std::uint64_t rise = 0;
+  for (const auto& change : changes)
+    if (change.id == limit.id && change.source.starts_with(limit.counter))
+      rise = std::max(rise, change.rise);
+  if (static_cast<double>(rise) <=
+      std::max(static_cast<double>(limit.at_once), limit.per_hour * hours))
+    return;
+  match.severity = Severity::error;
+  match.evidence.push_back(doctor::evidence(
+      "limit", fmt::format("{} in {:.1f} s, and {} at once or {:.0f} an hour is the most: {}", rise,
+                           seconds, limit.at_once, limit.per_hour, limit.source)));
+}
+
 }  // namespace
 
-std::vector<Finding> compare_before_and_after(const Machine& before, const Machine& after) {
+std::vector<Finding> compare_before_and_after(const Machine& before, const Machine& after,
+                                              double seconds) {
   std::vector<Finding> findings;
   for (const auto& gpu : after.gpus) {
     const auto* old = pair_of(gpu, before);
@@ -46,6 +64,9 @@ std::vector<Finding> compare_before_and_after(const Machine& before, const Machi
       auto& match = by_id.try_emplace(change.id, doctor::about(gpu)).first->second;
       match.evidence.push_back(doctor::evidence(change.source, change.quote));
     }
+    for (const auto& limit : doctor::counter_limits())
+      if (const auto found = by_id.find(limit.id); found != by_id.end())
+        hold_to_limit(limit, changes, seconds, found->second);
     for (auto& [id, match] : by_id)
       findings.push_back(doctor::change_finding(id, std::move(match)));
   }

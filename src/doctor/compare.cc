@@ -54,13 +54,23 @@ constexpr ChangeRow kRows[] = {
      "Check the bridge or board; watch whether the count goes on rising."},
 };
 
+constexpr CounterLimit kCounterLimits[] = {
+    {"pcie-errors-increased", "PCI Express replays", 8 * 60, 8,
+     "NVIDIA DCGM's health watch allows 8 replays a minute"},
+    {"corrected-errors-increased", "corrected ECC errors", 10, 10,
+     "two errors at one address have a row remapped (NVIDIA, GPU Memory Error Management), so that "
+     "a healthy memory has a handful"},
+};
+
 class Rising {
  public:
   template <class Number>
   void check(std::string_view id, std::string source, const std::optional<Number>& before,
              const std::optional<Number>& after) {
     if (before && after && *after > *before)
-      changes_.push_back({id, std::move(source), fmt::format("was {}, is {}", *before, *after)});
+      changes_.push_back(
+          {id, std::move(source), fmt::format("was {}, is {}", *before, *after),
+           static_cast<std::uint64_t>(*after) - static_cast<std::uint64_t>(*before)});
   }
   std::vector<Change> take() { return std::move(changes_); }
 
@@ -71,6 +81,8 @@ class Rising {
 }  // namespace
 
 std::span<const ChangeRow> change_rows() { return kRows; }
+
+std::span<const CounterLimit> counter_limits() { return kCounterLimits; }
 
 Finding change_finding(std::string_view id, Match match) {
   Finding finding;

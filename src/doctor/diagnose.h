@@ -35,8 +35,10 @@ bool blames(const Finding& finding, const Gpu& gpu);
 // ECC, NVLinks, memory.
 std::vector<Finding> compare_with_baseline(const Machine& baseline, const Machine& now);
 
-// What happened while tests ran: any increase of ECC counters, remaps, retired pages, PCIe replays,
-// NVLink errors, and new Xids.
-std::vector<Finding> compare_before_and_after(const Machine& before, const Machine& after);
+// What happened while tests ran, in this time: any increase of ECC counters, remaps, retired pages,
+// PCIe replays, NVLink errors, and new Xids. Corrected errors and replays are errors where they
+// rise faster than they may (counter_limits()).
+std::vector<Finding> compare_before_and_after(const Machine& before, const Machine& after,
+                                              double seconds = 0);
 
 }  // namespace gpuready

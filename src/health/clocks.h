@@ -10,17 +10,21 @@
 
 namespace gpuready {
 
-// A verdict of the test "clocks" for each GPU that was loaded long enough to be judged:
-//   failed        the hardware held the clocks back (HW slowdown, thermal slowdown, power brake)
-//   for
-//                 a tenth of the loaded time or more; or the clock stayed below 0.6 of the greatest
-//                 that NVML allows, and no setting and no power limit explains it
-//                 the SMs counted less than 0.75 of the cycles that NVML's clock would make
-//   passed        else, with the clock reached over the clock allowed
-// The clock reached is the upper quartile of the samples while loaded, so that neither the ramp at
-// a test's start nor its pauses count. The limit of 0.6 leaves room for what NVML has no reason for
-// (voltage limits of consumer GPUs: 0.85 and more of the greatest clock).
+// A verdict of the test "clocks" for each GPU whose SMs counted their own cycles (the compute test,
+// also a quick one) or that was sampled for long enough. What counts is the share of the loaded
+// time in which the clock was below 0.75 of what the device allows: NVML's greatest SM clock, or
+// the application clock where NVML names that as a reason. Time at the power limit does not count
+// while the power is within 5% of that limit, nor time under another setting that NVML names.
+//   failed         over half of the load was slow; or the hardware held the clocks back (HW
+//                  slowdown, HW thermal slowdown, power brake) in a tenth of the load; or the SMs
+//                  counted less than 0.75 of the cycles that NVML's clock would make
+//   passed         else; over a tenth slow, the metric "slow_share" has its threshold and is above
+//   inconclusive   NVML reports no clock, no greatest clock, or one that the SMs' count contradicts
+//   not_supported  the same where NVML is hidden for good, or a virtual GPU has no clock to tell
 std::vector<Verdict> judge_clocks(const Machine& machine, const Samples& samples,
                                   const std::vector<Verdict>& verdicts);
+
+// A metric of that verdict.
+inline constexpr const char* kSlowShare = "slow_share";
 
 }  // namespace gpuready

@@ -20,6 +20,10 @@ struct Comparison {
   std::optional<double> least_of_median;  // absent: not compared
   std::string_view hint;
 };
+// Of the median; the least that a clock may be, too. The host's memory has a part in host links.
+constexpr double kBrokenShare = 0.75;
+constexpr std::string_view kHostLink = "host link";
+
 constexpr std::string_view kLinkHint =
     "Compare PCIe generation and width, NUMA node and slot of these GPUs.";
 constexpr std::string_view kMemoryHint =
@@ -33,9 +37,9 @@ constexpr Comparison kComparisons[] = {
     {"bandwidth", "pcie_link", "", {}, ""},
     {"bandwidth", "_node", "", {}, ""},
     {"bandwidth", "together", "", {}, ""},
-    {"bandwidth", "both_ways", "host link", 0.80, kLinkHint},
-    {"bandwidth", "h2d", "host link", 0.90, kLinkHint},
-    {"bandwidth", "d2h", "host link", 0.90, kLinkHint},
+    {"bandwidth", "both_ways", kHostLink, 0.80, kLinkHint},
+    {"bandwidth", "h2d", kHostLink, 0.90, kLinkHint},
+    {"bandwidth", "d2h", kHostLink, 0.90, kLinkHint},
     {"bandwidth", "dram", "memory", 0.95, kMemoryHint},
     {"memory", "", "memory", 0.95, kMemoryHint},
     {"peers", "", "peer link", 0.95, kPeerHint},
@@ -158,7 +162,8 @@ Finding finding_of(const std::vector<int>& gpus, const std::vector<Slow>& slow) 
   const std::string value = format_value(worst.metric->value, worst.metric->unit);
   Finding finding;
   finding.id = kSlowerThanSiblings;
-  finding.severity = Severity::warning;
+  const bool broken = worst.share() < kBrokenShare && worst.how->cause != kHostLink;
+  finding.severity = broken ? Severity::error : Severity::warning;
   finding.title = fmt::format("{} {} slower than {} siblings: {} of {}", name_of(gpus),
                               gpus.size() == 1 ? "is" : "are", gpus.size() == 1 ? "its" : "their",
                               worst.metric->name, value);

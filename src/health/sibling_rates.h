@@ -24,6 +24,7 @@ std::optional<std::string> sibling_model(const Machine& machine, const Verdict& 
 //                      share a host bridge are measured at the same time
 //   link to the host   below 0.90 one way and 0.80 both ways: the host's memory, which lies nearer
 //                      to some GPUs than to others, has a part in it
+// An error below 0.75 of it, but for links to the host; a warning else.
 // Pageable memory, single NUMA nodes and copies of all GPUs together are not compared.
 std::vector<Finding> find_slower_siblings(const Machine& machine,
                                           const std::vector<Verdict>& verdicts);

@@ -123,7 +123,11 @@ FIELDS_OF(TestOptions) {
   FIELD(selftest_of, "The test that is tried.");
   FIELD(trials, "How often it is tried.");
   FIELD(all_together, "The other GPUs run the same now.");
+  FIELD(max_clock_mhz, "The greatest SM clock that the driver allows.");
   FIELD(real_link, "The GPU's link is a real one.");
+  FIELD(link_generation, "Greatest generation of the GPU's link.");
+  FIELD(link_width, "Its most lanes.");
+  FIELD(link_excuse, "Why copies are not held to the link.");
   FIELD(peer_path, "How the two are connected.");
   FIELD(peer_links, "Links of NVLink.");
   FIELD(limit_ms, "Of the matrix product of --fitness.", kAlways);

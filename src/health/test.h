@@ -44,8 +44,14 @@ struct TestOptions {
   std::uint64_t trials = 100;
   // Bandwidth: the other GPUs run the same now; rates are reported and not judged.
   bool all_together = false;
+  // The SM clock that the driver allows; absent: not known.
+  std::optional<double> max_clock_mhz = std::nullopt;
   // The GPU's link is a real one and not what a virtual machine shows.
   bool real_link = true;
+  // The most that the GPU's link can be, as NVML told it.
+  std::optional<int> link_generation = std::nullopt, link_width = std::nullopt;
+  // Why copies with the host cannot be held to that link; absent: they can.
+  std::optional<std::string> link_excuse = std::nullopt;
   // Peers: how the machine's facts connect the two, "NVLink, 18 links"; absent: not known.
   std::optional<std::string> peer_path = std::nullopt;
   std::optional<int> peer_links = std::nullopt;  // of NVLink

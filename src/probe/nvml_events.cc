@@ -30,6 +30,8 @@ constexpr unsigned kMostGpus = 1024;
 constexpr int kMostErrors = 10;
 constexpr milliseconds kAfterError{100};
 constexpr milliseconds kSampleEvery{100}, kCountersEvery{1000};
+// Quick tests take a few tenths of a second, and their clocks are judged, too.
+constexpr milliseconds kSampleEveryAtFirst{25}, kAtFirst{2000};
 // Sampling takes at most this part of a processor, however slow the driver answers.
 constexpr int kShareOfTime = 5;
 
@@ -225,14 +227,16 @@ void Watch::hear(EventSet set) {
 }
 
 void Watch::sample() {
-  auto counters_at = Clock::now();
+  const auto start = Clock::now();
+  auto counters_at = start;
   for (auto next = Clock::now();;) {
     const auto begun = Clock::now();
     const bool counters = begun >= counters_at;
     if (counters) counters_at += kCountersEvery;
     sampler_->take(counters);
     const auto now = Clock::now();
-    next = std::max(next + kSampleEvery, now + (kShareOfTime - 1) * (now - begun));
+    const auto every = now - start < kAtFirst ? kSampleEveryAtFirst : kSampleEvery;
+    next = std::max(next + every, now + (kShareOfTime - 1) * (now - begun));
     std::unique_lock lock(mutex_);
     if (changed_.wait_until(lock, next, [this] { return stop_; })) break;
   }

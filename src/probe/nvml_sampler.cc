@@ -24,6 +24,7 @@ struct Series {
 enum SeriesIndex : std::size_t {
   kSmClock,
   kMemoryClock,
+  kApplicationClock,
   kPower,
   kGpuTemperature,
   kMemoryTemperature,
@@ -38,6 +39,7 @@ enum SeriesIndex : std::size_t {
 constexpr Series kSeries[] = {
     {"sm_clock", "MHz"},
     {"memory_clock", "MHz"},
+    {"application_clock", "MHz"},
     {"power", "W"},
     {"gpu_temperature", "C"},
     {"memory_temperature", "C"},
@@ -78,6 +80,7 @@ constexpr Quantity kQuantities[] = {
      kNoSeries},
     {{{{"nvmlDeviceGetClockInfo", number_of}}}, kSmClock, false, "sm", 1},
     {{{{"nvmlDeviceGetClockInfo", number_of}}}, kMemoryClock, false, "mem", 2},
+    {{{{"nvmlDeviceGetApplicationsClock", number_of}}}, kApplicationClock, true, "graphics", 0},
     {{{{"nvmlDeviceGetTemperatureV", temperature_v1}, {"nvmlDeviceGetTemperature", number_of}}},
      kGpuTemperature},
     {{{{"nvmlDeviceGetUtilizationRates", utilization}}}, kUtilization, false, "", 0, 0.01},

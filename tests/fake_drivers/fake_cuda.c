@@ -310,8 +310,10 @@ API cuEventRecord(void* event, void* stream) {
 }
 
 API cuEventElapsedTime(float* ms, const struct timespec* start, const struct timespec* stop) {
+  char factor[32];
   ENTER("cuEventElapsedTime");
   *ms = (float)((double)(stop->tv_sec - start->tv_sec) * 1e3 +
                 (double)(stop->tv_nsec - start->tv_nsec) / 1e6);
+  if (option("times", factor, sizeof factor)) *ms *= (float)atof(factor);
   return 0;
 }

@@ -119,7 +119,7 @@ def draw_nvml(bench, rng):
     return command, "fault=nvml;" + what.format(clock=0.5 if bench.software else 0.17), owes
 
 
-# A class, how many times it is drawn in a round, and whether the drivers in software can show it: they know no time.
+# A class, how many times it is drawn in a round, and whether the drivers in software can show it.
 CLASSES = [
     ("copy: bit flipped", 4, True, draw_copy("flip")),
     ("copy: second half left out", 1, True, draw_copy("short")),
@@ -131,7 +131,7 @@ CLASSES = [
     ("SMs: half told", 1, True, draw_told("sms", [0.5], ["tensor", "check"])),
     ("memory: other size told", 1, True, draw_told("total", [0.5, 0.9], ["memory", "check"])),
     ("memory: less free told", 1, True, draw_told("free", [0.05, 0.5], ["memory", "check"])),
-    ("times of events scaled", 2, False, draw_told("times", [0.5, 2, 0.1], ["compute", "tensor", "check"])),
+    ("times of events scaled", 2, True, draw_told("times", [0.5, 2, 0.1], ["memory", "compute", "tensor", "check"])),
     ("code refused", 1, True, draw_module),
     ("NVML falsified", 6, True, draw_nvml),
 ]

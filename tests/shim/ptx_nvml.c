@@ -18,7 +18,8 @@ enum {
   WRONG_VERSION = 25
 };
 typedef int* device;
-enum { kSmMhz = 2 }; /* fewer than its SM counts cycles in a microsecond */
+/* FAKE_CUDA's "mhz"; else fewer than its SM counts cycles in a microsecond. */
+#define SM_MHZ bytes_option("mhz", 2)
 static int g_gpu;
 
 static int put(char* out, unsigned size, const char* text) {
@@ -96,10 +97,10 @@ NUMBER(nvmlDeviceGetPersistenceMode, 1)
 NUMBER(nvmlDeviceGetComputeMode, 0)
 NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, 0)
 API nvmlDeviceGetClockInfo(device d, int type, unsigned* out) {
-  return (void)d, *out = type == 2 ? 2619 : kSmMhz, OK;
+  return (void)d, *out = type == 2 ? 2619 : (unsigned)SM_MHZ, OK;
 }
 API nvmlDeviceGetMaxClockInfo(device d, int type, unsigned* out) {
-  return (void)d, *out = type == 2 ? 2619 : kSmMhz, OK;
+  return (void)d, *out = type == 2 ? 2619 : (unsigned)SM_MHZ, OK;
 }
 API nvmlDeviceGetCurrentClocksEventReasons(device d, unsigned long long* out) {
   return (void)d, *out = 0, OK;

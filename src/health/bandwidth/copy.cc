@@ -112,21 +112,32 @@ HostBuffer::~HostBuffer() {
   ::munmap(data_, bytes_);
 }
 
-std::vector<int> memory_nodes(Host& host) {
+namespace {
+// Of a list such as "0-1,8"; nothing where the file is not there.
+std::optional<std::vector<int>> nodes_in(Host& host, std::string_view file) {
+  const auto list = host.read_text(fmt::format("/sys/devices/system/node/{}", file));
+  if (!list) return std::nullopt;
   std::vector<int> nodes;
-  for (const char* file : {"has_memory", "online"}) {
-    const auto list = host.read_text(std::string("/sys/devices/system/node/") + file);
-    if (!list) continue;
-    for (const auto range : split(*list, ",")) {
-      const auto dash = range.find('-');
-      const auto first = parse_int(range.substr(0, dash));
-      const auto last = dash == std::string_view::npos ? first : parse_int(range.substr(dash + 1));
-      if (!first || !last || *first < 0 || *last >= kMostNodes) continue;
-      for (auto node = *first; node <= *last; ++node) nodes.push_back(static_cast<int>(node));
-    }
-    break;
+  for (const auto range : split(*list, ",")) {
+    const auto dash = range.find('-');
+    const auto first = parse_int(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_int(range.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last >= kMostNodes) continue;
+    for (auto node = *first; node <= *last; ++node) nodes.push_back(static_cast<int>(node));
   }
   return nodes;
+}
+}  // namespace
+
+std::vector<int> memory_nodes(Host& host) {
+  auto nodes = nodes_in(host, "has_memory");
+  if (!nodes) nodes = nodes_in(host, "online");
+  if (!nodes) return {};
+  // A node without a processor is the memory of a GPU (GH200) or behind CXL.
+  if (const auto with_cpu = nodes_in(host, "has_cpu"); with_cpu && !with_cpu->empty())
+    std::erase_if(*nodes,
+                  [&](int node) { return std::ranges::find(*with_cpu, node) == with_cpu->end(); });
+  return std::move(*nodes);
 }
 
 }  // namespace gpuready

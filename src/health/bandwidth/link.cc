@@ -51,8 +51,8 @@ Result<bool> BandwidthTest::both_ways() {
   const Metric* rate = find_metric("h2d_pinned_rate");
   const std::uint64_t bytes = rate ? bytes_in_time(rate->value, half_bytes()) : half_bytes();
   const auto in = TRY(DeviceStream::make(device_)), out = TRY(DeviceStream::make(device_));
-  auto in_timer = TRY(StreamTimer::make(device_, in.id()));
-  auto out_timer = TRY(StreamTimer::make(device_, out.id()));
+  auto in_timer = TRY(EventTimer::make(device_, in.id()));
+  auto out_timer = TRY(EventTimer::make(device_, out.id()));
   begin_transfer(static_cast<std::uint64_t>(effort_->copies));
   bool good = true;
   for (int i = 0; good && i < effort_->copies; ++i) {

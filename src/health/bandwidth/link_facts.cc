@@ -80,7 +80,8 @@ bool add_port(Host& host, const PciAddress& port, TrainedLink& link) {
 LinkFacts read_link_facts(Host& host, std::string_view pci_address) {
   const std::string folder = kDevices + std::string(pci_address);
   LinkFacts facts{
-      {read_link(host, folder, "current"), read_link(host, folder, "max"), {}}, false, {}};
+      {read_link(host, folder, "current"), read_link(host, folder, "max"), {}}, false, {}, {}};
+  facts.gpu_most = facts.most;
   const auto real = host.real_path(folder);
   const auto path = real ? parse_pci_path(*real).path : std::vector<PciAddress>{};
   if (path.empty()) return facts;

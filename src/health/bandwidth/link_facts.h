@@ -24,6 +24,7 @@ struct TrainedLink {
 
 struct LinkFacts : TrainedLink {
   bool port_seen = false;          // the port above the GPU's board was read, too
+  PcieLink gpu_most;               // of the GPU's end, whatever the port can do
   std::vector<TrainedLink> above;  // between the ports above the board, from the board up
   // The slower of the GPU's own link and those above it: what copies can be held to.
   PcieLink slowest() const;

@@ -38,14 +38,17 @@ class Judge {
 
  private:
   void note(std::string text) { told_.notes.push_back(std::move(text)); }
-  void hold(std::string_view name, double threshold, const std::string& source) {
+  void hold(std::string_view name, double threshold, const std::string& source,
+            std::string_view doubt = {}) {
     for (Metric& metric : metrics_) {
       if (metric.name != name) continue;
       metric.threshold = threshold;
       metric.threshold_source = source;
-      if (metric.value < threshold)
-        told_.below.push_back(fmt::format("{} is {}, below {}: {}", name, format_rate(metric.value),
-                                          format_rate(threshold), source));
+      if (metric.value >= threshold) continue;
+      const std::string text =
+          fmt::format("{} is {}, below {}: {}{}", name, format_rate(metric.value),
+                      format_rate(threshold), source, doubt);
+      (doubt.empty() ? told_.below : told_.unclear).push_back(text);
     }
   }
 
@@ -89,9 +92,25 @@ class Judge {
                               "; only root can read whether the firmware limits it to that");
   }
 
+  // What copies are held to. A link that may have been trained down sets no limit for itself: where
+  // nothing shows what both its ends can do, that is the GPU's greatest.
+  struct Limit {
+    PcieLink link;
+    std::string_view known_by, doubt;
+  };
+  Limit limit() const {
+    const bool hidden = !facts_.real_link || !facts_.link || !facts_.link->port_seen;
+    if (!hidden) return {facts_.link->slowest(), "as read under load", {}};
+    PcieLink most = facts_.most;
+    if (!raw_link_rate(most) && facts_.link) most = facts_.link->gpu_most;
+    return {most, "the GPU's greatest link",
+            "; its slot, which may carry less, is hidden from here"};
+  }
+
   void pinned_rates() {
-    const PcieLink slowest = facts_.link ? facts_.link->slowest() : PcieLink{};
-    const auto raw = raw_link_rate(slowest);
+    const auto [link, known_by, doubt] = limit();
+    const auto raw = raw_link_rate(link);
+    if (facts_.excuse) return note("pinned rates are not judged: " + *facts_.excuse);
     if (!raw)
       return note("pinned rates are not judged: the link's generation and width are hidden");
     if (slice_) return note("rates are not judged: a slice of a GPU has a share of each");
@@ -99,8 +118,9 @@ class Judge {
       return note("pinned rates are not judged: too little was copied at once");
     for (const char* name : {"h2d_pinned_rate", "d2h_pinned_rate"})
       hold(name, kLeastOfLink * *raw,
-           fmt::format("{} of the {} that {} carries, as read under load", kLeastOfLink,
-                       format_rate(*raw), describe_link(slowest)));
+           fmt::format("{} of the {} that {} carries, {}", kLeastOfLink, format_rate(*raw),
+                       describe_link(link), known_by),
+           doubt);
   }
 
   void copy_rate() {

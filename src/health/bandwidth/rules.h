@@ -17,6 +17,8 @@ struct RateFacts {
   const std::optional<LinkFacts>& link;    // under load
   bool real_link = true;                   // not what a virtual machine shows
   std::uint64_t host_bytes, device_bytes;  // copied at once
+  PcieLink most = {};                      // of the GPU's link, as NVML told it
+  std::optional<std::string> excuse = {};  // why copies cannot be held to the link
 };
 
 struct RateJudgement {

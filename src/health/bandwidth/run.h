@@ -77,7 +77,7 @@ class BandwidthTest final : public TransferRun {
   std::uint64_t bytes_ = 0;
   std::vector<int> nodes_;  // measured apart; of one alone nothing is
   std::optional<TransferChecker> checker_;
-  std::optional<StreamTimer> timer_;
+  std::optional<EventTimer> timer_;
   std::optional<DeviceBuffer> a_, b_;
   std::optional<Pages> pinned_, pageable_;
   std::optional<LinkFacts> link_;

@@ -78,7 +78,7 @@ Result<bool> BandwidthTest::set_up() {
 
   checker_.emplace(TRY(TransferChecker::make(device_)));
   TRY(prepare_copy_kernel(device_));
-  timer_.emplace(TRY(StreamTimer::make(device_, StreamId{})));
+  timer_.emplace(TRY(EventTimer::make(device_, StreamId{})));
   for (auto* buffer : {&a_, &b_}) buffer->emplace(TRY(DeviceBuffer::make(device_, device_bytes)));
   pinned_.emplace(Pages{TRY(HostBuffer::pinned(device_, bytes_))});
   if (!options_.all_together) pageable_.emplace(Pages{TRY(HostBuffer::pageable(bytes_))});
@@ -119,8 +119,14 @@ void BandwidthTest::conclude() {
   }
   if (!effort_) return conclude_as(VerdictStatus::passed, std::move(reason));
   const RateJudgement judged =
-      judge_rates(verdict_.metrics, {device_.info(), options_.reserve_free_bytes > 0, link_,
-                                     options_.real_link, bytes_, a_->bytes()});
+      judge_rates(verdict_.metrics, {device_.info(),
+                                     options_.reserve_free_bytes > 0,
+                                     link_,
+                                     options_.real_link,
+                                     bytes_,
+                                     a_->bytes(),
+                                     {options_.link_generation, options_.link_width},
+                                     options_.link_excuse});
   for (const auto& [name, text] : kTold)
     if (const Metric* metric = find_metric(name)) reason += text + format_rate(metric->value);
   notes_.insert(notes_.end(), judged.notes.begin(), judged.notes.end());

@@ -68,7 +68,7 @@ std::uint64_t TransferRun::bytes_in_time(double bytes_per_s, std::uint64_t most_
                   static_cast<std::uint64_t>(bytes) / 4096 * 4096);
 }
 
-Result<bool> TransferRun::measure(std::string_view metric, StreamTimer& timer, Lane lane,
+Result<bool> TransferRun::measure(std::string_view metric, EventTimer& timer, Lane lane,
                                   std::uint64_t most_bytes,
                                   const std::function<Result<void>(std::uint64_t bytes)>& copy,
                                   double bytes_moved) {

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "health/bandwidth/check.h"
+#include "health/event_timer.h"
 #include "health/test_run.h"
 
 namespace gpuready {
@@ -50,7 +51,7 @@ class TransferRun : public TestRun {
   // A transfer of its own: without an effort one copy of at most `most_bytes`; with one as many as
   // it says, after a first one that tells how much is copied in time. `copy` enqueues on the
   // timer's stream. The metric is the best rate of `bytes_moved` for each byte.
-  Result<bool> measure(std::string_view metric, StreamTimer& timer, Lane lane,
+  Result<bool> measure(std::string_view metric, EventTimer& timer, Lane lane,
                        std::uint64_t most_bytes,
                        const std::function<Result<void>(std::uint64_t bytes)>& copy,
                        double bytes_moved = 1);

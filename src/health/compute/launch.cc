@@ -122,7 +122,7 @@ Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
     launcher.shared_words_ = kCpuSharedWords;
     return launcher;
   }
-  launcher.timer_.emplace(TRY(StreamTimer::make(device, StreamId{})));
+  launcher.timer_.emplace(TRY(EventTimer::make(device, StreamId{})));
   launcher.shape_.shared_bytes = most_shared_bytes(device);
   launcher.count_ = kComputeCount;
   launcher.shared_words_ = launcher.shape_.shared_bytes / 4;

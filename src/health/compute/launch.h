@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "health/compute/reference.h"
+#include "health/event_timer.h"
 #include "health/fault.h"
 #include "kernel_abi/compute_params.h"
 
@@ -58,7 +59,7 @@ class ComputeLauncher {
   LaunchShape shape_;
   unsigned count_ = 0, shared_words_ = 0;
   std::uint64_t nonce_ = 0;
-  std::optional<StreamTimer> timer_;
+  std::optional<EventTimer> timer_;
   double ms_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "health/compute/clock_tally.h"
 #include "health/compute/launch.h"
 #include "health/compute/speed.h"
 #include "health/compute/tally.h"
@@ -49,6 +50,7 @@ class ComputeTest final : public TestRun {
   Result<void> locate(const ComputeWork& work);
   Result<void> measure_speed();
   void note_clock(const std::map<unsigned, std::uint64_t>& ticks);
+  Result<void> watch_slow_clock();
   Result<std::vector<std::uint64_t>> reference_of(const ComputeWork& work, const WrongSum& wrong);
   void judge_times(const UnitTimes& times);
   bool conclude();  // always false
@@ -89,6 +91,7 @@ class ComputeTest final : public TestRun {
   std::optional<ComputeFault> fault_;
   ComputeTally tally_;
   std::vector<unsigned> slow_;
+  ClockTally clock_;
   std::optional<SpeedMeter> speed_;
   std::optional<SmRateRule> speed_rule_;  // where it was measured and is judged
   double fma_per_cycle_ = 0;              // of the fastest SM

@@ -20,6 +20,7 @@ constexpr std::size_t kMostBesides = 64;  // launches while the golden values ar
 constexpr ByLevel<double> kSeconds = {0, 3, 30};
 constexpr unsigned kQuickRounds = 2;
 constexpr int kSpeedLaunches = 3;
+constexpr double kSlowClockMs = 1000;    // how long a slow clock is watched
 constexpr std::uint64_t kIdleFault = 4;  // times as long as it works
 
 }  // namespace
@@ -54,6 +55,7 @@ Result<void> ComputeTest::steps() {
     seed = mix_word(seed + 0x9E3779B97F4A7C15ull, 0);
   } while (!interrupted_ && !found_wrong() &&
            (rounds_ < rounds_total_ || elapsed_ms(start_) < seconds_wanted() * 1e3));
+  TRY(watch_slow_clock());
   conclude();
   return {};
 }
@@ -143,14 +145,32 @@ void ComputeTest::judge_times(const UnitTimes& times) {
   if (alone()) slow_ = times.slower_than(rule_.ratio);
 }
 
-// How many cycles went by in a second, by the SMs' own count; of several launches the most.
+// How many cycles went by in a second, by the SMs' own count.
 void ComputeTest::note_clock(const std::map<unsigned, std::uint64_t>& ticks_of) {
-  if (cpu_ || launcher_->ms() <= 0) return;
+  if (cpu_ || launcher_->ms() <= 0 || ticks_of.empty()) return;
   double most = 0;
   for (const auto& [unit, ticks] : ticks_of) most = std::max(most, static_cast<double>(ticks));
-  const double mhz = most / launcher_->ms() / 1e3;
-  const Metric* before = find_metric(kMeasuredClock);
-  if (mhz > 0 && (!before || before->value < mhz)) set_metric(kMeasuredClock, mhz, "MHz");
+  clock_.add(most / launcher_->ms() / 1e3, launcher_->ms(), elapsed_ms(start_),
+             options_.max_clock_mhz.value_or(0));
+  if (clock_.best_mhz() <= 0) return;
+  set_metric(kMeasuredClock, clock_.best_mhz(), "MHz");
+  set_metric(kMeanClock, clock_.mean_mhz(), "MHz");
+  if (options_.max_clock_mhz) set_metric(kSlowClockShare, clock_.slow_share(), "1");
+}
+
+// A quick test ends before an idle GPU must have raised its clock: one that is slow is loaded until
+// that is past, and for long enough to tell how often it is.
+Result<void> ComputeTest::watch_slow_clock() {
+  if (cpu_ || unnamed_units_ || !alone() || options_.inject || !options_.max_clock_mhz ||
+      found_wrong() || (clock_.risen() && clock_.slow_share() <= kMostSlowShare))
+    return {};
+  phase_ = "clock";
+  const ComputeWork work = launcher_->work(seed_, 0, kComputeExactOps);
+  for (const auto begun = Clock::now(); elapsed_ms(begun) < kSlowClockMs && go_on();) {
+    const auto records = TRY(launcher_->run(work, {}));
+    note_clock(unit_ticks(records, launcher_->nonce()));
+  }
+  return {};
 }
 
 // What the fastest SM does in a cycle, however high the clock is and whatever it is said to be.

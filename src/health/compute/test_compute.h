@@ -6,8 +6,12 @@
 
 namespace gpuready {
 
-// A metric of its verdict: the cycles that the SMs counted in a second, in MHz.
+// Metrics of its verdict: the cycles that the SMs counted in a second, in MHz, at most and on
+// average; and the share of the launches' time in which they were slow (clock_tally.h), where the
+// driver's greatest clock is known.
 inline constexpr const char* kMeasuredClock = "sm_clock_measured";
+inline constexpr const char* kMeanClock = "sm_clock_mean";
+inline constexpr const char* kSlowClockShare = "sm_clock_slow_share";
 
 Verdict test_compute(Device& device, const TestOptions& options, const TestHooks& hooks = {});
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "health/event_timer.h"
 #include "kernels/matmul_kernel.h"
 
 namespace gpuready {
@@ -75,7 +76,7 @@ Result<Outcome> run(Device& device, std::span<const float> a, std::span<const fl
     return std::unexpected(ok.error());
   if (auto ok = device.copy_to_device(stream, params.c_address, outcome.c.data(), bytes); !ok)
     return std::unexpected(ok.error());
-  auto timer = StreamTimer::make(device, stream);
+  auto timer = EventTimer::make(device, stream);
   if (!timer) return std::unexpected(timer.error());
   const unsigned blocks = (n / kMatmulTile) * (n / kMatmulTile);
   for (int round = 0; round < 2; ++round) {  // the first one warms up

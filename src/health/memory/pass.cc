@@ -22,7 +22,7 @@ constexpr double kFirstGuessBytesPerMs = 4e6;  // 4 GB/s: slower than any GPU's 
 
 }  // namespace
 
-MemoryPasses::MemoryPasses(Device& device, StreamId stream, StreamTimer timer, DeviceBuffer results,
+MemoryPasses::MemoryPasses(Device& device, StreamId stream, EventTimer timer, DeviceBuffer results,
                            double max_launch_ms, std::size_t max_reported)
     : device_(&device),
       stream_(stream),
@@ -34,7 +34,7 @@ MemoryPasses::MemoryPasses(Device& device, StreamId stream, StreamTimer timer, D
 
 Result<MemoryPasses> MemoryPasses::make(Device& device, StreamId stream, double max_launch_ms,
                                         std::size_t max_reported) {
-  auto timer = StreamTimer::make(device, stream);
+  auto timer = EventTimer::make(device, stream);
   if (!timer) return std::unexpected(timer.error());
   auto results = DeviceBuffer::make(device, sizeof(MemoryPassResults));
   if (!results) return std::unexpected(results.error());

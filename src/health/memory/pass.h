@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "health/event_timer.h"
 #include "health/memory/patterns.h"
 #include "health/memory/ranges.h"
 #include "kernels/memory_kernels.h"
@@ -77,7 +78,7 @@ class MemoryPasses {
   Result<MemoryHammerResults> hammer(const MemoryHammerParams& params, double& ms);
 
  private:
-  MemoryPasses(Device& device, StreamId stream, StreamTimer timer, DeviceBuffer results,
+  MemoryPasses(Device& device, StreamId stream, EventTimer timer, DeviceBuffer results,
                double max_launch_ms, std::size_t max_reported);
   Result<void> copy(bool by_kernel, const MemoryCopyParams& params);
   Result<std::optional<double>> run(const Kernel& kernel, const MemoryRanges& ranges,
@@ -96,7 +97,7 @@ class MemoryPasses {
 
   Device* device_;
   StreamId stream_;
-  StreamTimer timer_;
+  EventTimer timer_;
   DeviceBuffer results_;
   std::optional<DeviceBuffer> faults_;
   std::uint64_t fault_count_ = 0;

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kPeerCounters = 1024;  // of the atomics, in each
 struct PeerGpu {
   Device* device = nullptr;
   std::optional<TransferChecker> checker = {};
-  std::optional<StreamTimer> timer = {};
+  std::optional<EventTimer> timer = {};
   std::optional<DeviceBuffer> source = {}, target = {};
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "device/nccl.h"
+#include "health/event_timer.h"
 #include "kernel_abi/memory_mix.h"
 
 namespace gpuready {
@@ -69,7 +70,7 @@ struct Addresses {
 
 // One sum into memory that is being filled with other words: the GPUs are busy with that while
 // NCCL starts its kernels, so that the time is the sum's alone.
-Result<double> one_sum(NcclGroup& group, const Addresses& at, StreamTimer& timer,
+Result<double> one_sum(NcclGroup& group, const Addresses& at, EventTimer& timer,
                        std::uint64_t bytes, bool halves) {
   TRY(timer.start());
   TRY(group.sum(at.sources, at.targets, bytes / (halves ? 4 : 8),
@@ -108,7 +109,7 @@ Result<PeerSumOutcome> test_peer_sum(const PeerSide& first, const PeerSide& seco
   }
   std::shared_ptr<NcclGroup> group = std::move(**made);
 
-  auto timer = std::make_shared<StreamTimer>(TRY(StreamTimer::make(*first.device, StreamId{})));
+  auto timer = std::make_shared<EventTimer>(TRY(EventTimer::make(*first.device, StreamId{})));
   const std::array<const PeerSide*, 2> sides = {&first, &second};
   for (const bool halves : {false, true}) {
     const bool timed = effort && !halves;

@@ -108,7 +108,7 @@ Result<void> PeersTest::set_up(PeerGpu& side) {
   if (!checker) return std::unexpected(checker.error());
   side.checker.emplace(std::move(*checker));
   if (auto ready = prepare_copy_kernel(*side.device); !ready) return ready;
-  auto timer = StreamTimer::make(*side.device, StreamId{});
+  auto timer = EventTimer::make(*side.device, StreamId{});
   if (!timer) return std::unexpected(timer.error());
   side.timer.emplace(std::move(*timer));
   for (auto* buffer : {&side.source, &side.target}) {

@@ -16,6 +16,8 @@ namespace {
 // Memory in use that no visible process explains (another container's, say) makes a GPU busy. What
 // an idle driver holds for itself is far below this; the smallest CUDA context is above it.
 constexpr std::uint64_t kUnexplainedBytes = 64 * MiB;
+// Each MIG instance holds some 13 MiB for itself.
+constexpr std::uint64_t kUnexplainedBytesPerInstance = 32 * MiB;
 constexpr std::uint64_t kLeastLeftToOthers = 2 * GiB;
 constexpr double kWslLaunchMs = 400;  // Windows resets a GPU whose launch takes seconds
 // A GPU that drives a display is reset by its driver after a launch of seconds, and Vulkan does not
@@ -88,6 +90,13 @@ TestOptions limited(const Machine& machine, const Gpu& gpu, const DeviceChoice& 
   TestOptions test = options.test;
   test.max_host_bytes = host_share_bytes(machine);
   test.real_link = !link_is_virtual(machine, gpu);
+  if (const auto mhz = gpu.clocks.max_sm_mhz; mhz && *mhz > 0) test.max_clock_mhz = *mhz;
+  test.link_generation = gpu.link_max.generation;
+  test.link_width = gpu.link_max.width;
+  if (gpu.confidential_compute.value_or(false))
+    test.link_excuse = "confidential computing encrypts what crosses the link";
+  else if (gpu.virtualization == "vgpu")
+    test.link_excuse = "a virtual GPU shares its link with others";
   const auto limit = [&](std::uint64_t bytes) {
     test.max_bytes = std::min(bytes, test.max_bytes.value_or(bytes));
   };
@@ -173,7 +182,8 @@ std::optional<std::string> why_busy(const Gpu& gpu) {
                        gpu.processes.size() == 1 ? "s" : "", process.pid,
                        process.name ? " " + *process.name : "");
   }
-  if (gpu.memory.used_bytes.value_or(0) > kUnexplainedBytes)
+  if (gpu.memory.used_bytes.value_or(0) >
+      kUnexplainedBytes + gpu.mig.size() * kUnexplainedBytesPerInstance)
     return fmt::format(
         "busy: {} of its memory is in use by processes that cannot be seen from here; "
         "--busy tests what they leave free",

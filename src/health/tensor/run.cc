@@ -26,7 +26,7 @@ Result<unsigned> shared_for_one_block(Device& device, const TensorForm& form) {
 }  // namespace
 
 TensorRunner::TensorRunner(Device& device, std::shared_ptr<const TensorCase> data,
-                           DeviceBuffer image, DeviceBuffer results, StreamTimer timer,
+                           DeviceBuffer image, DeviceBuffer results, EventTimer timer,
                            LaunchShape shape)
     : device_(&device),
       data_(std::move(data)),
@@ -48,7 +48,7 @@ Result<TensorRunner> TensorRunner::make(Device& device, std::shared_ptr<const Te
   if (!image) return std::unexpected(image.error());
   auto results = DeviceBuffer::make(device, sizeof(TensorResults));
   if (!results) return std::unexpected(results.error());
-  auto timer = StreamTimer::make(device, StreamId{});
+  auto timer = EventTimer::make(device, StreamId{});
   if (!timer) return std::unexpected(timer.error());
   if (auto copied = device.copy_to_device(StreamId{}, image->address(), data->image().data(),
                                           data->image().size());

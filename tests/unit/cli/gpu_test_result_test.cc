@@ -23,7 +23,10 @@ Machine machine_with(int gpus, const std::vector<int>& given) {
   machine.nvidia.cuda_version = "12.4";
   machine.nvidia.nvml_start = ApiStatus{"nvmlInit_v2()", 0, ""};
   machine.nvidia.nvml_device_count = static_cast<int>(given.size());
-  for (int i = 0; i < gpus; ++i) machine.gpus.push_back(nvidia_gpu(i));
+  for (int i = 0; i < gpus; ++i) {
+    machine.gpus.push_back(nvidia_gpu(i));
+    machine.gpus.back().index = i;
+  }
   for (std::size_t i = 0; i < given.size(); ++i)
     if (given[i] >= 0)
       machine.gpus[static_cast<std::size_t>(given[i])].nvml_index = static_cast<int>(i);
@@ -47,6 +50,39 @@ TEST(GpuTestResult, AContainerPassesForTheTwoOfEightThatItWasGiven) {
   ASSERT_EQ(result.gpus.size(), 2u);
   EXPECT_EQ(result.gpus[1].uuid, "GPU-5");
   EXPECT_TRUE(gpu_test_passed(result));
+}
+
+TEST(GpuTestResult, GpusThatTheCallerHidesAreLeftOut) {
+  Machine machine = machine_with(3, {0, 1, 2});
+  machine.visibility.cuda_visible_devices = "1";
+  for (Gpu& gpu : machine.gpus) gpu.visible_to_cuda = gpu.index == 1;
+  const auto result =
+      gpu_test_result(machine, {memory_verdict(machine.gpus[1], VerdictStatus::passed)});
+  ASSERT_EQ(result.gpus.size(), 1u);
+  EXPECT_EQ(result.gpus[0].uuid, "GPU-1");
+  EXPECT_TRUE(gpu_test_passed(result));
+}
+
+TEST(GpuTestResult, AGpuThatPassedFailsByWhatTheDoctorFinds) {
+  Machine machine = machine_with(1, {0});
+  const std::vector<Verdict> passed = {memory_verdict(machine.gpus[0], VerdictStatus::passed)};
+  machine.gpus[0].clock_event_reasons = 0x4;  // SW power cap
+  EXPECT_TRUE(gpu_test_passed(gpu_test_result(machine, passed)));
+  machine.gpus[0].clock_event_reasons = 0x80;
+  const auto braked = gpu_test_result(machine, passed);
+  EXPECT_FALSE(gpu_test_passed(braked));
+  EXPECT_TRUE(contains(braked.gpus[0].failure->text, "power brake")) << gpu_test_text(braked);
+  machine.gpus[0].clock_event_reasons.reset();
+  machine.gpus[0].nvlinks.resize(18);
+  for (int link = 0; link < 18; ++link) {
+    machine.gpus[0].nvlinks[static_cast<std::size_t>(link)].link = link;
+    machine.gpus[0].nvlinks[static_cast<std::size_t>(link)].up = false;
+  }
+  machine.kernel_log.xids.push_back({});
+  machine.kernel_log.xids.back().code = 74;
+  machine.kernel_log.xids.back().pci = machine.gpus[0].pci;
+  const auto cut_off = gpu_test_result(machine, passed);
+  EXPECT_FALSE(gpu_test_passed(cut_off)) << gpu_test_text(cut_off);
 }
 
 TEST(GpuTestResult, WhatPassesThroughANamedLibraryFailsUnlessItIsTrusted) {

@@ -108,5 +108,27 @@ TEST(BeforeAfter, AGpuThatVanishedIsAFinding) {
   EXPECT_EQ(ids(compare_before_and_after(healthy(2), healthy(1))), Ids{"gpu-lost"});
 }
 
+TEST(BeforeAfter, CorrectedErrorsAndReplaysAreHeldToARate) {
+  const auto severity = [](std::uint64_t corrected, std::uint64_t replays, double seconds) {
+    Machine before = healthy(1), after = healthy(1);
+    before.gpus[0].ecc.since_boot.corrected = before.gpus[0].pcie_errors.replays = 100;
+    after.gpus[0].ecc.since_boot.corrected = 100 + corrected;
+    after.gpus[0].pcie_errors.replays = 100 + replays;
+    const auto findings = compare_before_and_after(before, after, seconds);
+    EXPECT_EQ(findings.size(), 1u);
+    if (findings.at(0).severity == Severity::error) {
+      EXPECT_EQ(findings[0].evidence.back().source, "limit");
+    }
+    return findings[0].severity;
+  };
+  EXPECT_EQ(severity(5000, 0, 1), Severity::error);
+  EXPECT_EQ(severity(3, 0, 1), Severity::warning);
+  EXPECT_EQ(severity(50, 0, 10 * 3600), Severity::warning);
+  EXPECT_EQ(severity(0, 100'000, 1), Severity::error);
+  EXPECT_EQ(severity(0, 5, 1), Severity::warning);
+  EXPECT_EQ(severity(0, 60, 600), Severity::warning);
+  EXPECT_EQ(severity(0, 60, 60), Severity::error);
+}
+
 }  // namespace
 }  // namespace gpuready::test

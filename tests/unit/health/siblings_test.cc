@@ -64,6 +64,12 @@ TEST(Siblings, WithinFivePercentIsNone) {
   EXPECT_TRUE(compare_siblings(machine_with(3), verdicts).empty());
 }
 
+TEST(Siblings, FarBelowTheOthersIsAnError) {
+  auto slower = rates({100, 100, 76}), broken = rates({100, 100, 67});
+  EXPECT_EQ(compare_siblings(machine_with(3), slower).at(0).severity, Severity::warning);
+  EXPECT_EQ(compare_siblings(machine_with(3), broken).at(0).severity, Severity::error);
+}
+
 TEST(Siblings, OfTwoTheSlowerOneIsTold) {
   auto verdicts = rates({100, 80});
   const auto findings = compare_siblings(machine_with(2), verdicts);

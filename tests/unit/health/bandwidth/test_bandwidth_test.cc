@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "health/bandwidth/check.h"
+#include "health/bandwidth/copy.h"
 #include "health/bandwidth/together.h"
 #include "unit/health/verdicts.h"
 #include "unit/machine/scripted.h"
@@ -186,7 +187,9 @@ TEST(BandwidthTest, ThresholdsComeFromTheLinkAndTheMemoryClock) {
   const Verdict v = on_fake("", small(Level::standard, 33 * MiB), link("2.5", "1"));
   const Metric* pinned = find_metric(v, "h2d_pinned_rate");
   ASSERT_TRUE(pinned && pinned->threshold);
-  EXPECT_DOUBLE_EQ(*pinned->threshold, 0.75 * 0.25e9);
+  // The port is hidden, so that the link as it was trained sets no limit.
+  constexpr double kGreatestLink = 32e9 / 8 * (128.0 / 130) * 16;
+  EXPECT_DOUBLE_EQ(*pinned->threshold, 0.75 * kGreatestLink);
   const Metric* copy = find_metric(v, "dram_copy_rate");
   ASSERT_TRUE(copy && copy->threshold);
   EXPECT_DOUBLE_EQ(*copy->threshold, 0.80 * 5120 / 8 * 2 * 2619e6);
@@ -209,13 +212,14 @@ std::string config_json(int target) {
 
 // The fake GPU and the port above it, of PCI Express 4.0 x16, as they are now. Target 0: the port's
 // settings may not be read.
-std::string slot(const char* speed, const char* width, int target = 4) {
+std::string slot(const char* speed, const char* width, int target = 4,
+                 const char* port_speed = "16.0", const char* port_width = "16") {
   const std::string port = "/sys/devices/pci0000:16/0000:16:01.0", gpu = port + "/0000:17:00.0";
   const auto file = [](const std::string& path, const std::string& text) {
     return "\"" + path + "\":\"" + text + "\",";
   };
-  return R"("files":{)" + file(port + "/max_link_speed", "16.0 GT/s PCIe") +
-         file(port + "/max_link_width", "16") +
+  return R"("files":{)" + file(port + "/max_link_speed", std::string(port_speed) + " GT/s PCIe") +
+         file(port + "/max_link_width", port_width) +
          (target > 0 ? file(port + "/config", config_json(target)) : "") +
          file(gpu + "/max_link_speed", "32.0 GT/s PCIe") + file(gpu + "/max_link_width", "16") +
          file(gpu + "/current_link_speed", std::string(speed) + " GT/s PCIe") + R"(")" + gpu +
@@ -270,6 +274,34 @@ TEST(BandwidthTest, ALinkThatAVirtualMachineShowsIsNotJudged) {
       << "its port is hidden";
 }
 
+TEST(BandwidthTest, ALinkTrainedDownOutOfSightSetsNoLimitForItself) {
+  TestOptions options = small(Level::standard, 33 * MiB);
+  options.copy_traffic_bytes = 0;
+  const auto doubted = [&](const std::string& files) {
+    const Verdict v = on_fake("", options, files);
+    EXPECT_EQ(v.status, VerdictStatus::inconclusive) << v.reason;
+    EXPECT_TRUE(says(v, "the GPU's greatest link; its slot, which may carry less, is hidden"))
+        << v.reason;
+  };
+  doubted(link("2.5", "1"));
+  options.real_link = false;
+  doubted(slot("2.5", "1"));
+  options.link_generation = 5, options.link_width = 16;  // as NVML tells it
+  doubted(R"("files":{})");
+  options.link_excuse = "a virtual GPU shares its link with others";
+  const Verdict shared = on_fake("", options, slot("2.5", "1"));
+  EXPECT_EQ(shared.status, VerdictStatus::passed) << shared.reason;
+  EXPECT_TRUE(says(shared, "pinned rates are not judged: a virtual GPU")) << shared.reason;
+  EXPECT_FALSE(find_metric(shared, "h2d_pinned_rate")->threshold);
+}
+
+TEST(BandwidthTest, MemoryWithoutAProcessorIsNoHostNode) {
+  const std::string nodes = "/sys/devices/system/node/";
+  const auto host = scripted(R"("files":{")" + nodes + R"(has_memory":"0-1,3-8",")" + nodes +
+                             R"(has_cpu":"0-1"})");
+  EXPECT_EQ(memory_nodes(*host), (std::vector<int>{0, 1}));
+}
+
 TEST(BandwidthTest, ASharedGpuOrASliceIsNotJudged) {
   TestOptions options = small(Level::standard, 33 * MiB);
   options.reserve_free_bytes = MiB;
@@ -279,7 +311,8 @@ TEST(BandwidthTest, ASharedGpuOrASliceIsNotJudged) {
 TEST(BandwidthTest, ASlowLinkFails) {
   TestOptions options = small(Level::standard, 33 * MiB);
   options.copy_traffic_bytes = 0;
-  const Verdict v = on_fake("", options, link("64.0", "32"));  // faster than any memcpy
+  // Faster than any memcpy.
+  const Verdict v = on_fake("", options, slot("64.0", "32", 6, "64.0", "32"));
   EXPECT_EQ(v.status, VerdictStatus::failed);
   EXPECT_TRUE(says(v, "h2d_pinned_rate is")) << v.reason;
   EXPECT_TRUE(says(v, "d2h_pinned_rate is")) << v.reason;

@@ -86,6 +86,31 @@ TEST(Plan, ALinkInAVirtualMachineIsNoRealOne) {
   EXPECT_FALSE(memory_jobs(machine).at(0).options.real_link);
 }
 
+TEST(Plan, WhatIsKnownOfClockAndLinkGoesToTheTests) {
+  Machine machine = live_machine();
+  machine.gpus[0].clocks.max_sm_mhz = 1980;
+  machine.gpus[0].link_max = {5, 16};
+  EXPECT_EQ(memory_jobs(machine).at(0).options.max_clock_mhz, 1980);
+  EXPECT_EQ(memory_jobs(machine).at(0).options.link_width, 16);
+  EXPECT_FALSE(memory_jobs(machine).at(0).options.link_excuse);
+  machine.gpus[0].virtualization = "vgpu";
+  EXPECT_TRUE(memory_jobs(machine).at(0).options.link_excuse);
+  machine.gpus[0].virtualization = "none";
+  machine.gpus[0].confidential_compute = true;
+  EXPECT_TRUE(memory_jobs(machine).at(0).options.link_excuse);
+}
+
+TEST(Plan, WhatIdleMigInstancesHoldMakesNoneBusy) {
+  Machine machine = live_machine();
+  machine.gpus[0].memory.used_bytes = 90 * MiB;
+  EXPECT_TRUE(why_busy(machine.gpus[0]));
+  machine.gpus[0].mig_enabled = true;
+  machine.gpus[0].mig.resize(2);
+  EXPECT_FALSE(why_busy(machine.gpus[0]));
+  machine.gpus[0].memory.used_bytes = 500 * MiB;
+  EXPECT_TRUE(why_busy(machine.gpus[0]));
+}
+
 TEST(Plan, AnIdleGpuIsTestedWhole) {
   const auto jobs = memory_jobs(live_machine());
   ASSERT_EQ(jobs.size(), 1u);

@@ -1,0 +1,21 @@
+// Whether what went wrong in a test may be somebody else's work: a GPU that is shared is slow,
+// short of memory, hot. Pure.
+#pragma once
+
+#include <vector>
+
+#include "gpuready/machine.h"
+#include "gpuready/verdict.h"
+
+namespace gpuready {
+
+// A failure or slowness that another's work could have made: no wrong word, no wrong result, no
+// error of the driver, no fault on purpose.
+bool may_be_others_work(const Verdict& verdict);
+// Whether one of these is of a GPU that others use now.
+bool others_use_what_failed(const Machine& now, const std::vector<Verdict>& verdicts);
+// Those verdicts become inconclusive: "busy since 1.2 s ...". `seen_ms`: when the machine was
+// looked at again, since the run began.
+void excuse_busy(const Machine& now, double seen_ms, std::vector<Verdict>& verdicts);
+
+}  // namespace gpuready
