@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "health/sealed_results.h"
 #include "health/tensor/data.h"
 
 namespace gpuready {
@@ -45,10 +46,11 @@ class TensorRunner {
 
  private:
   TensorRunner(Device& device, std::shared_ptr<const TensorCase> data, DeviceBuffer image,
-               DeviceBuffer results, StreamTimer timer, LaunchShape shape);
+               SealedResults results, StreamTimer timer, LaunchShape shape);
   Device* device_;
   std::shared_ptr<const TensorCase> data_;
-  DeviceBuffer image_, results_;
+  DeviceBuffer image_;
+  SealedResults results_;
   StreamTimer timer_;
   LaunchShape shape_;
   std::vector<std::uint8_t> host_;  // as much of the results as blocks fill
