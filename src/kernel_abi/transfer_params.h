@@ -44,7 +44,7 @@ struct TransferBadWord {
 
 inline constexpr unsigned kTransferBadWordCapacity = 256;
 
-// Zeroed by the host (first_bad_index: all ones) before a launch.
+// Reset by kRecord (first_bad_index: all ones) before a launch.
 struct TransferResults {
   unsigned long long words_checked;  // counted by the threads that had them; adds done, of atomics
   // Of the positions that the words decode to (fill, check), of the words (sum), of the values that
