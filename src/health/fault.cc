@@ -9,11 +9,14 @@ constexpr std::array<std::string_view, 1> kMemory = {"memory"};
 constexpr std::array<std::string_view, 2> kArithmetic = {"compute", "tensor"};
 constexpr std::array<std::string_view, 1> kBandwidth = {"bandwidth"};
 constexpr std::array<std::string_view, 1> kPeers = {"peers"};
+constexpr std::array<std::string_view, 4> kOfOneDevice = {"memory", "compute", "tensor",
+                                                          "bandwidth"};
+constexpr std::array<std::string_view, 2> kThatCopyToDevice = {"tensor", "bandwidth"};
 
 // By class.
 constexpr std::span<const std::string_view> kFoundBy[] = {
-    kMemory,     kMemory,     kMemory,     kMemory,    kMemory, kArithmetic,
-    kArithmetic, kArithmetic, kArithmetic, kBandwidth, kPeers};
+    kMemory,     kMemory,     kMemory,     kMemory,    kMemory, kArithmetic,  kArithmetic,
+    kArithmetic, kArithmetic, kBandwidth,  kPeers,     kOfOneDevice, kThatCopyToDevice, kOfOneDevice};
 static_assert(std::size(kFoundBy) == kNames<FaultClass>.size());
 
 }  // namespace

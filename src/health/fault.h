@@ -1,5 +1,5 @@
 // Faults on purpose: what a test must find, made on the device itself through a kernel argument
-// that is zero in production. Where a fault sits is drawn from its seed, so that whoever injected
+// that is zero in production, or in a copy or launch on its way there. Where a fault sits is drawn from its seed, so that whoever injected
 // it knows what must be reported.
 #pragma once
 
@@ -27,6 +27,9 @@ enum class FaultClass {
   slow_clock,     // all SMs take longer than they may, and idle in between
   copy,           // a word is corrupted in one copy between host and device, or within the device
   peer_copy,      // a word is corrupted in one copy between two GPUs
+  result_copy,    // a bit changes in one copy from the device to the host
+  operand_copy,   // a bit changes in one copy from the host to the device
+  lost_launch,    // one launch does nothing
 };
 
 struct Fault {
@@ -36,9 +39,11 @@ struct Fault {
 };
 
 NAMES_OF(FaultClass, "bitflip", "stuck", "dropped-write", "alias", "coupling", "wrong-sm", "nan",
-         "slow-sm", "slow-clock", "copy", "peer-copy");
+         "slow-sm", "slow-clock", "copy", "peer-copy", "result-copy", "operand-copy", "lost-launch");
 constexpr std::string_view to_string(FaultClass kind) { return name_of(kind); }
 std::span<const FaultClass> all_fault_classes();
+// Whether it is made in front of the device, in a call that a test makes (spoiled_device.h).
+constexpr bool is_device_fault(FaultClass kind) { return kind >= FaultClass::result_copy; }
 // The tests that must find it, each time (docs/health-tests.md).
 std::span<const std::string_view> tests_that_find(FaultClass kind);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "health/sealed_results.h"
 #include "value/read_fields.h"
 #include "value/write_fields.h"
 
@@ -93,6 +94,11 @@ std::optional<int> error_code_of(const Error& error) {
 
 void conclude_with_error(Verdict& verdict, const Device& device, const Error& error,
                          std::string_view phase) {
+  if (is_corruption(error)) {
+    verdict.status = VerdictStatus::failed;
+    verdict.reason = fmt::format("{}: {}", phase, error.message);
+    return;
+  }
   const DeviceFault fault = device.fault_of(error);
   verdict.status = status_of(fault);
   verdict.reason = reason_of(fault, error, phase);

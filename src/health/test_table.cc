@@ -7,6 +7,7 @@
 #include "health/memory/test_memory.h"
 #include "health/peers/test_peers.h"
 #include "health/selftest.h"
+#include "health/spoiled_device.h"
 #include "health/tensor/test_tensor.h"
 #include "health/test.h"
 
@@ -17,6 +18,8 @@ namespace {
 template <Verdict (*test)(Device&, const TestOptions&, const TestHooks&)>
 Verdict on_one(std::span<Device* const> devices, const TestOptions& options,
                const TestHooks& hooks) {
+  if (options.inject && is_device_fault(options.inject->kind))
+    return test_on_spoiled_device(test, *devices.front(), options, hooks);
   return test(*devices.front(), options, hooks);
 }
 

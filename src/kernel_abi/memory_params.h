@@ -44,7 +44,7 @@ struct MemoryCountSlot {
   unsigned long long reserved[14];
 };
 
-// Zeroed by the host (first_bad_index: all ones) before a verify pass; every launch of it adds.
+// Reset by kRecord (first_bad_index: all ones) before a verify pass; every launch of it adds.
 struct MemoryPassResults {
   unsigned long long bad_words;
   unsigned long long first_bad_index;  // lowest word offset that was bad

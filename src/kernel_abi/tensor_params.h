@@ -76,7 +76,7 @@ struct TensorMismatch {
   unsigned values[kTensorMaxAccumulators];  // all that the thread had accumulated
 };
 
-// Zeroed by the host before each launch.
+// Reset by kRecord before each launch.
 struct TensorResults {
   unsigned long long bad;  // folds that differed; the first ones have an entry
   unsigned long long reserved;

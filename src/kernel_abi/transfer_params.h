@@ -10,6 +10,7 @@ struct TransferFillParams {
   unsigned long long target_address;
   unsigned long long words;
   unsigned long long salt;
+  unsigned long long results_address;  // of a TransferResults: what the threads have filled
 };
 
 struct TransferCheckParams {
@@ -43,11 +44,11 @@ struct TransferBadWord {
 
 inline constexpr unsigned kTransferBadWordCapacity = 256;
 
-// Zeroed by the host (first_bad_index: all ones) before a launch.
+// Reset by kRecord (first_bad_index: all ones) before a launch.
 struct TransferResults {
-  unsigned long long words_checked;  // counted by the threads that read them; adds done, of atomics
-  // Of the positions that the words decode to (check), of the words (sum), of the values that the
-  // adds returned (atomics); mod 2^64, and known beforehand.
+  unsigned long long words_checked;  // counted by the threads that had them; adds done, of atomics
+  // Of the positions that the words decode to (fill, check), of the words (sum), of the values that
+  // the adds returned (atomics); mod 2^64, and known beforehand.
   unsigned long long sum;
   unsigned long long bad_words;
   unsigned long long first_bad_index;

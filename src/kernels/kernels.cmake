@@ -90,6 +90,10 @@ const uint kComputeRecordBytes = ${compute_record_bytes};
 # GPUREADY_SPIRV_MODULES, for the test that validates them.
 function(gpuready_spirv target name)
   set(source ${PROJECT_SOURCE_DIR}/src/kernels/vulkan/${name}.comp)
+  if(GPUREADY_IMAGES AND NOT EXISTS ${images}/spirv/${name}.spv)  # newer than that build
+    set(images ${PROJECT_BINARY_DIR})
+    set(GPUREADY_IMAGES "")
+  endif()
   set(output ${images}/spirv/${name}.spv)
   file(GLOB included CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/vulkan/*.glsl)
   gpuready_image(${output}
@@ -121,6 +125,7 @@ else()
   set_property(TARGET gpuready_kernels PROPERTY SOURCES ${cpu_kernels})
 endif()
 gpuready_ptx(gpuready_kernels memory sm_50 60)
+gpuready_ptx(gpuready_kernels record sm_50 60)
 gpuready_ptx(gpuready_kernels matmul sm_50 60)
 gpuready_ptx(gpuready_kernels rate sm_50 60)
 gpuready_ptx(gpuready_kernels bench sm_50 60)
@@ -198,7 +203,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_t
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
-foreach(name memory_write memory_verify memory_invert memory_copy compute ternary_gemv ternary_activations
+foreach(name memory_write memory_verify memory_invert memory_copy record compute ternary_gemv ternary_activations
     bench_gemm bench_mean bench_attention)
   gpuready_spirv(gpuready_kernels ${name})
 endforeach()

@@ -175,6 +175,22 @@ static void run_copy(const struct fake_memory* memory, const void* params) {
   if (p[2]) memmove((void*)(uintptr_t)p[0], (const void*)(uintptr_t)p[1], p[2]);
 }
 
+static void run_record(const struct fake_memory* memory, const void* params) {
+  uint64_t p[6]; /* address, words, nonce, seal, work, word of ones */
+  (void)memory;
+  memcpy(p, params, sizeof p);
+  uint64_t* words = (uint64_t*)(uintptr_t)p[0];
+  uint64_t* seal = (uint64_t*)(uintptr_t)p[3]; /* nonce of reset, nonce of seal, words, checksum */
+  if (p[4] == 0) {
+    for (uint64_t i = 0; i < p[1]; ++i) words[i] = i == p[5] ? UINT64_MAX : 0;
+    seal[0] = p[2];
+    return;
+  }
+  seal[1] = p[2], seal[2] = p[1], seal[3] = 0;
+  for (uint64_t i = 0; i < p[1]; ++i)
+    seal[3] += fake_pattern_word(words[i] + i * 11400714819323198485u);
+}
+
 static const struct {
   const char* name;
   void (*run)(const struct fake_memory*, const void*);
@@ -182,7 +198,8 @@ static const struct {
                 {"gpuready_memory_verify", run_verify},
                 {"gpuready_memory_invert", run_invert},
                 {"gpuready_memory_hammer", run_hammer},
-                {"gpuready_memory_copy", run_copy}};
+                {"gpuready_memory_copy", run_copy},
+                {"gpuready_record", run_record}};
 
 int fake_run_kernel(const struct fake_memory* memory, const char* name, const void* params) {
   for (size_t i = 0; i < sizeof kKernels / sizeof *kKernels; ++i) {

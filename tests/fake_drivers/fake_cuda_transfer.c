@@ -14,9 +14,14 @@ static word_t load(uint64_t address) {
 static void store(uint64_t address, word_t value) { memcpy((void*)(uintptr_t)address, &value, 8); }
 
 static void run_fill(const void* params) {
-  uint64_t p[3]; /* target, words, salt */
+  uint64_t p[4]; /* target, words, salt, results */
   memcpy(p, params, sizeof p);
-  for (uint64_t i = 0; i < p[1]; ++i) store(p[0] + 8 * i, fake_pattern_word(i + p[2]));
+  uint64_t* results = (uint64_t*)(uintptr_t)p[3];
+  for (uint64_t i = 0; i < p[1]; ++i) {
+    store(p[0] + 8 * i, fake_pattern_word(i + p[2]));
+    results[0] += 1;
+    results[1] += i + p[2];
+  }
 }
 
 /* results: words, sum, bad, first bad, recorded, 3 unused, entries of 3 */

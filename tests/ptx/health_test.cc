@@ -64,6 +64,37 @@ TEST(PtxTransfers, CopiesByKernelsArriveWhole) {
   EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
 }
 
+// ---- faults of copies and launches ----
+
+struct CalledTest {
+  std::string_view name;
+  const char* gpu;
+  unsigned trials;  // a run of the compute test takes seconds here
+};
+class PtxCalls : public testing::TestWithParam<std::tuple<CalledTest, FaultClass>> {};
+TEST_P(PtxCalls, EachChangedOneIsFound) {
+  const auto& [test, kind] = GetParam();
+  for (std::uint64_t seed = 1; seed <= test.trials; ++seed) {
+    TestOptions tried = options(kind);
+    tried.inject->seed = seed;
+    const Verdict v = on(test.gpu, [&](Device& device) {
+      Device* const one = &device;
+      return find_health_test(test.name)->run({&one, 1}, tried, {});
+    });
+    EXPECT_EQ(v.status, VerdictStatus::failed) << test.name << " " << seed << " " << v.reason;
+    EXPECT_EQ(v.injected_fault, to_string(kind));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Every, PtxCalls,
+    testing::Combine(testing::Values(CalledTest{"memory", "9.0", 12}, CalledTest{"compute", "7.0", 2},
+                                     CalledTest{"tensor", "8.0", 4}, CalledTest{"bandwidth", "9.0", 12}),
+                     testing::Values(FaultClass::result_copy, FaultClass::lost_launch)));
+INSTANTIATE_TEST_SUITE_P(Operands, PtxCalls,
+                         testing::Combine(testing::Values(CalledTest{"tensor", "8.0", 4},
+                                                          CalledTest{"bandwidth", "9.0", 12}),
+                                          testing::Values(FaultClass::operand_copy)));
+
 // ---- an image for each ----
 
 class PtxCompute : public PtxOf {};

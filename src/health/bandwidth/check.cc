@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/units.h"
 
@@ -50,7 +51,7 @@ TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers) {
 Result<TransferChecker> TransferChecker::make(Device& device, StreamId stream) {
   for (const Kernel* kernel : {&kTransferFill, &kTransferCheck})
     if (auto ready = device.prepare(*kernel); !ready) return std::unexpected(ready.error());
-  auto results = DeviceBuffer::make(device, sizeof(TransferResults));
+  auto results = SealedResults::make(device, stream, sizeof(TransferResults));
   if (!results) return std::unexpected(results.error());
   return TransferChecker(device, stream, std::move(*results));
 }
@@ -65,13 +66,28 @@ Result<void> TransferChecker::launch(const Kernel& kernel, std::uint64_t items, 
 }
 
 Result<void> TransferChecker::clear() {
-  static const TransferResults kCleared = cleared();
-  return device_->copy_to_device(stream_, results_.address(), &kCleared, kHeaderBytes);
+  return results_.reset(kHeaderBytes, offsetof(TransferResults, first_bad_index));
 }
 
 Result<void> TransferChecker::fill(DeviceAddress target, std::uint64_t words, std::uint64_t salt) {
-  const TransferFillParams params{target, words, salt};
+  const TransferFillParams params{target, words, salt, results_.address()};
+  TRY(clear());
   return launch(kTransferFill, words / 2, &params, sizeof params);
+}
+
+Result<TransferOutcome> TransferChecker::round_trips(DeviceAddress target, std::uint64_t times,
+                                                     std::uint64_t salt,
+                                                     std::vector<double>& samples_ms) {
+  const TransferFillParams params{target, 2, salt, results_.address()};
+  TRY(clear());
+  TRY(synchronize());
+  for (std::uint64_t i = 0; i < times; ++i) {
+    const auto start = Clock::now();
+    TRY(launch(kTransferFill, 1, &params, sizeof params));
+    TRY(synchronize());
+    samples_ms.push_back(elapsed_ms(start));
+  }
+  return finish();
 }
 
 Result<TransferOutcome> TransferChecker::check(DeviceAddress base, std::uint64_t words,
@@ -103,17 +119,12 @@ Result<void> TransferChecker::start_atomics(DeviceAddress counters, std::uint64_
 
 Result<TransferOutcome> TransferChecker::finish() {
   TransferResults results{};
-  if (auto done = device_->copy_to_host(stream_, &results, results_.address(), kHeaderBytes); !done)
-    return std::unexpected(done.error());
-  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
-  if (results.recorded > 0) {
-    auto copied =
-        device_->copy_to_host(stream_, results.entries, results_.address() + kHeaderBytes,
-                              std::min<std::uint64_t>(results.recorded, kTransferBadWordCapacity) *
-                                  sizeof(TransferBadWord));
-    if (!copied) return std::unexpected(copied.error());
-    if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
-  }
+  TRY(results_.read(&results, kHeaderBytes));
+  if (results.recorded > 0)
+    TRY(results_.read(results.entries,
+                      std::min<std::uint64_t>(results.recorded, kTransferBadWordCapacity) *
+                          sizeof(TransferBadWord),
+                      kHeaderBytes));
   return outcome_of(results);
 }
 
@@ -136,9 +147,12 @@ void on_every_thread(std::uint64_t words, const std::function<void(CpuSlice)>& w
   work(CpuSlice{0, count});
 }
 
-void fill_host(void* target, std::uint64_t words, std::uint64_t salt) {
-  const TransferFillParams params{reinterpret_cast<std::uint64_t>(target), words, salt};
+TransferOutcome fill_host(void* target, std::uint64_t words, std::uint64_t salt) {
+  TransferResults results = cleared();
+  const TransferFillParams params{reinterpret_cast<std::uint64_t>(target), words, salt,
+                                  reinterpret_cast<std::uint64_t>(&results)};
   on_every_thread(words, [&](CpuSlice slice) { cpu_transfer_fill(&params, slice); });
+  return outcome_of(results);
 }
 
 TransferOutcome check_host(const void* base, std::uint64_t words, std::uint64_t salt) {
@@ -149,10 +163,10 @@ TransferOutcome check_host(const void* base, std::uint64_t words, std::uint64_t 
   return outcome_of(results);
 }
 
-Result<void> TransferMemory::fill(std::uint64_t words, std::uint64_t salt) const {
-  if (on_host()) return fill_host(pages(), words, salt), Result<void>{};
+Result<TransferOutcome> TransferMemory::fill(std::uint64_t words, std::uint64_t salt) const {
+  if (on_host()) return fill_host(pages(), words, salt);
   TRY(checker_->fill(address_, words, salt));
-  return checker_->synchronize();
+  return checker_->finish();
 }
 
 Result<TransferOutcome> TransferMemory::check(std::uint64_t words, std::uint64_t salt) const {

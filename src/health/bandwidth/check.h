@@ -11,6 +11,7 @@
 
 #include "device/device.h"
 #include "gpuready/verdict.h"
+#include "health/sealed_results.h"
 #include "kernels/transfer_kernels.h"
 
 namespace gpuready {
@@ -42,10 +43,11 @@ class TransferSalts {
   std::uint64_t next_;
 };
 
-// Words in device memory. Everything runs on `stream`; fills are asynchronous.
+// Words in device memory. Everything runs on `stream`.
 class TransferChecker {
  public:
   static Result<TransferChecker> make(Device& device, StreamId stream = {});
+  // Started only; finish() says what was filled.
   Result<void> fill(DeviceAddress target, std::uint64_t words, std::uint64_t salt);
   Result<TransferOutcome> check(DeviceAddress base, std::uint64_t words, std::uint64_t salt);
   Result<TransferOutcome> check_sum(DeviceAddress base, std::uint64_t words, std::uint64_t salt_a,
@@ -53,12 +55,15 @@ class TransferChecker {
   // Atomic adds are started on several devices before the outcome of any is waited for.
   Result<void> start_atomics(DeviceAddress counters, std::uint64_t count, std::uint64_t adds_each);
   Result<TransferOutcome> finish();
+  // `times` fills of two words, each waited for; milliseconds of each.
+  Result<TransferOutcome> round_trips(DeviceAddress target, std::uint64_t times, std::uint64_t salt,
+                                      std::vector<double>& samples_ms);
   // A fault on purpose.
   Result<void> flip(DeviceAddress word, std::uint64_t bits);
   Result<void> synchronize() { return device_->synchronize(stream_); }
 
  private:
-  TransferChecker(Device& device, StreamId stream, DeviceBuffer results)
+  TransferChecker(Device& device, StreamId stream, SealedResults results)
       : device_(&device), stream_(stream), results_(std::move(results)) {}
   Result<void> clear();
   Result<void> launch(const Kernel& kernel, std::uint64_t items, const void* params,
@@ -66,13 +71,13 @@ class TransferChecker {
 
   Device* device_;
   StreamId stream_;
-  DeviceBuffer results_;
+  SealedResults results_;
 };
 
 // Work on this many words by as many threads of this processor as they are worth.
 void on_every_thread(std::uint64_t words, const std::function<void(CpuSlice)>& work);
 // Words in the host's memory.
-void fill_host(void* target, std::uint64_t words, std::uint64_t salt);
+TransferOutcome fill_host(void* target, std::uint64_t words, std::uint64_t salt);
 TransferOutcome check_host(const void* base, std::uint64_t words, std::uint64_t salt);
 
 // One end of a transfer: memory that a GPU fills and checks, or that this processor does.
@@ -86,7 +91,7 @@ class TransferMemory {
   explicit TransferMemory(void* pages) : address_(reinterpret_cast<DeviceAddress>(pages)) {}
   bool on_host() const { return checker_ == nullptr; }
   // All of them have ended when they return.
-  Result<void> fill(std::uint64_t words, std::uint64_t salt) const;
+  Result<TransferOutcome> fill(std::uint64_t words, std::uint64_t salt) const;
   Result<TransferOutcome> check(std::uint64_t words, std::uint64_t salt) const;
   Result<void> flip(std::uint64_t word, std::uint64_t bits) const;
 

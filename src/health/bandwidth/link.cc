@@ -111,8 +111,7 @@ Result<bool> BandwidthTest::measure_latency() {
   for (const auto& [name, to_device] :
        {std::pair("h2d_latency", true), std::pair("d2h_latency", false)})
     if (!TRY(latency(name, to_device))) return false;
-  TRY(kernel_round_trip());
-  return true;
+  return kernel_round_trip();
 }
 
 // The median of copies of a word, each of another one.
@@ -138,16 +137,14 @@ Result<bool> BandwidthTest::latency(const char* name, bool to_device) {
   });
 }
 
-Result<void> BandwidthTest::kernel_round_trip() {
+Result<bool> BandwidthTest::kernel_round_trip() {
   std::vector<double> samples_ms;
-  for (std::uint64_t i = 0; i < kLatencySamples; ++i) {
-    const auto start = Clock::now();
-    TRY(checker_->fill(a_->address(), 0, 0));
-    TRY(device_.synchronize({}));
-    samples_ms.push_back(elapsed_ms(start));
-  }
+  const std::uint64_t salt = salts_.next();
+  const TransferOutcome outcome =
+      TRY(checker_->round_trips(a_->address(), kLatencySamples, salt, samples_ms));
   set_least("kernel_round_trip", median(std::move(samples_ms)));
-  return {};
+  return judge_transfer(verdict_, "launches of a kernel", outcome, 2 * kLatencySamples,
+                        kLatencySamples * transfer_sum(2, salt), options_.max_reported);
 }
 
 }  // namespace gpuready

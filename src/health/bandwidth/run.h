@@ -63,7 +63,7 @@ class BandwidthTest final : public TransferRun {
   Result<bool> read_link();
   Result<bool> measure_latency();
   Result<bool> latency(const char* name, bool to_device);
-  Result<void> kernel_round_trip();
+  Result<bool> kernel_round_trip();
   void set_least(const char* name, double ms);
 
   // Both ways: half of the buffers each.

@@ -33,6 +33,11 @@ bool TransferRun::judge(const Lane& lane, const TransferOutcome& outcome, std::u
                         options_.max_reported);
 }
 
+Result<bool> TransferRun::fill(const Lane& lane, const TransferMemory& memory, std::uint64_t salt) {
+  return judge_transfer(verdict_, lane.what + ", filled before", TRY(memory.fill(lane.words, salt)),
+                        lane.words, transfer_sum(lane.words, salt), options_.max_reported);
+}
+
 Result<void> TransferRun::corrupt(std::span<const Lane> lanes) const {
   std::uint64_t words = 0;
   for (const Lane& lane : lanes) words += lane.words;
@@ -48,9 +53,10 @@ Result<bool> TransferRun::copy_checked(std::span<const Lane> lanes,
                                        const std::function<Result<void>()>& work) {
   std::vector<std::uint64_t> salts;
   for (const Lane& lane : lanes) {
-    if (!lane.to.on_host()) TRY(lane.to.fill(lane.words, salts_.next()));
+    // Else what an earlier copy brought would be taken for this one's.
+    if (!lane.to.on_host() && !TRY(fill(lane, lane.to, salts_.next()))) return false;
     salts.push_back(lane.holds ? *lane.holds : salts_.next());
-    if (!lane.holds) TRY(lane.from.fill(lane.words, salts.back()));
+    if (!lane.holds && !TRY(fill(lane, lane.from, salts.back()))) return false;
   }
   TRY(work());
   if (fault_is_here()) TRY(corrupt(lanes));

@@ -66,6 +66,8 @@ class TransferRun : public TestRun {
   bool fault_is_here() const {
     return fault_ && fault_->transfer == transfer_ && fault_->copy % copies_ == copy_;
   }
+  // Proven by the words that the threads which filled them counted.
+  Result<bool> fill(const Lane& lane, const TransferMemory& memory, std::uint64_t salt);
   Result<void> corrupt(std::span<const Lane> lanes) const;
   bool judge(const Lane& lane, const TransferOutcome& outcome, std::uint64_t salt);
 

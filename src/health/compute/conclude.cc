@@ -12,9 +12,11 @@
 namespace gpuready {
 
 std::string ComputeTest::describe_failure() const {
-  if (tally_.silent > 0)
-    return fmt::format("the kernel did not come to its end on {} of {} blocks", tally_.silent,
-                       tally_.silent + tally_.incomplete + tally_.units.size());
+  if (silent_blocks() > 0)
+    return fmt::format(
+        "the kernel did not come to its end on {} of {} blocks: a launch did nothing, or not all of "
+        "its work",
+        silent_blocks(), launcher_->launched_blocks());
   if (tally_.incomplete > 0)
     return fmt::format("{} blocks left out operations or results", tally_.incomplete);
   if (verdict_.mismatches_total > 0) {

@@ -99,7 +99,7 @@ std::optional<ComputeFault> compute_fault(const Fault& fault, std::span<const un
 Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
   const DeviceInfo& info = device.info();
   const unsigned blocks = info.units * (units_are_unnamed(info) ? kUnnamedBlocksPerUnit : 1);
-  auto records = DeviceBuffer::make(device, blocks * sizeof(ComputeRecord));
+  auto records = SealedResults::make(device, StreamId{}, blocks * sizeof(ComputeRecord));
   if (!records) return std::unexpected(records.error());
   if (auto ready = device.prepare(kCompute); !ready) return std::unexpected(ready.error());
   ComputeLauncher launcher(device, std::move(*records));
@@ -149,9 +149,10 @@ Result<std::vector<ComputeRecord>> ComputeLauncher::launch(ComputeParams params)
   if (!done) return std::unexpected(done.error());
   if (timer_) ms_ = TRY(timer_->stop_ms());
   std::vector<ComputeRecord> records(shape_.blocks);
-  done = device_->copy_to_host(stream, records.data(), records_.address(), records_.bytes());
-  if (done) done = device_->synchronize(stream);
-  if (!done) return std::unexpected(done.error());
+  TRY(records_.read(records.data(), records.size() * sizeof records[0]));
+  launched_blocks_ += records.size();
+  silent_blocks_ += static_cast<std::uint64_t>(std::ranges::count_if(
+      records, [&](const ComputeRecord& record) { return record.nonce != nonce_; }));
   return records;
 }
 
@@ -197,11 +198,9 @@ Result<std::optional<std::vector<std::uint64_t>>> ComputeLauncher::results_of(
     const bool came = std::any_of(records->begin(), records->end(), [&](const auto& record) {
       return record.nonce == nonce_ && record.unit_at_start == unit;
     });
+    if (silent_blocks_ > 0) break;  // a failure, which no further try hides
     if (!came) continue;
-    const StreamId stream;
-    auto done = device_->copy_to_host(stream, results.data(), buffer->address(), bytes);
-    if (done) done = device_->synchronize(stream);
-    if (!done) return std::unexpected(done.error());
+    TRY(records_.read_from(results.data(), buffer->address(), bytes));
     return results;
   }
   return std::nullopt;

@@ -10,6 +10,7 @@
 #include "health/compute/reference.h"
 #include "health/event_timer.h"
 #include "health/fault.h"
+#include "health/sealed_results.h"
 #include "kernel_abi/compute_params.h"
 
 namespace gpuready {
@@ -43,6 +44,9 @@ class ComputeLauncher {
   Result<std::vector<ComputeRecord>> run(const ComputeWork& work,
                                          const std::optional<ComputeFault>& fault);
   std::uint64_t nonce() const { return nonce_; }  // of the last launch
+  // Of all launches so far, the blocks and those that did not come to their end.
+  std::uint64_t launched_blocks() const { return launched_blocks_; }
+  std::uint64_t silent_blocks() const { return silent_blocks_; }
   double ms() const { return ms_; }  // of the last launch, on GPUs whose units tell their cycles
   unsigned shared_bytes() const { return shared_words_ * 4; }  // tested, of each unit
   // The results of one operation as this unit computes them now; absent when no block came to it.
@@ -50,15 +54,15 @@ class ComputeLauncher {
       ComputeWork work, unsigned op, unsigned unit, const std::optional<ComputeFault>& fault);
 
  private:
-  ComputeLauncher(Device& device, DeviceBuffer records)
+  ComputeLauncher(Device& device, SealedResults records)
       : device_(&device), records_(std::move(records)) {}
   Result<std::vector<ComputeRecord>> launch(ComputeParams params);
 
   Device* device_;
-  DeviceBuffer records_;
+  SealedResults records_;
   LaunchShape shape_;
   unsigned count_ = 0, shared_words_ = 0;
-  std::uint64_t nonce_ = 0;
+  std::uint64_t nonce_ = 0, launched_blocks_ = 0, silent_blocks_ = 0;
   std::optional<EventTimer> timer_;
   double ms_ = 0;
 };

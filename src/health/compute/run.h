@@ -77,7 +77,11 @@ class ComputeTest final : public TestRun {
   bool all_slow() const { return speed_rule_ && fma_per_cycle_ < speed_rule_->least(); }
   bool found_wrong() const {
     return !tally_.wrong.empty() || verdict_.mismatches_total > 0 || !slow_.empty() || all_slow() ||
-           tally_.silent + tally_.incomplete > 0;
+           silent_blocks() + tally_.incomplete > 0;
+  }
+  // Of all launches, whatever they were for: one that did nothing is not tried again.
+  std::uint64_t silent_blocks() const {
+    return (launcher_ ? launcher_->silent_blocks() : 0) + silent_speeds_;
   }
   double seconds_wanted() const;
 
@@ -95,6 +99,7 @@ class ComputeTest final : public TestRun {
   std::optional<SpeedMeter> speed_;
   std::optional<SmRateRule> speed_rule_;  // where it was measured and is judged
   double fma_per_cycle_ = 0;              // of the fastest SM
+  std::uint64_t silent_speeds_ = 0;       // blocks of the speed's launches that left no record
   UnitTimes::Spread worst_;               // of the round with the largest ratio
   double largest_error_ = 0;
   std::size_t unrepeated_ = 0;

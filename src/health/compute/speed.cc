@@ -7,7 +7,7 @@ namespace gpuready {
 Result<SpeedMeter> SpeedMeter::make(Device& device) {
   TRY(device.prepare(kRate));
   const LaunchShape shape{.blocks = device.info().units, .threads = kRateThreads};
-  auto records = TRY(DeviceBuffer::make(device, shape.blocks * sizeof(RateRecord)));
+  auto records = TRY(SealedResults::make(device, StreamId{}, shape.blocks * sizeof(RateRecord)));
   return SpeedMeter(device, std::move(records), shape, random_u64());
 }
 
@@ -15,8 +15,7 @@ Result<std::vector<RateRecord>> SpeedMeter::run(std::uint64_t idle) {
   const RateParams params{records_.address(), ++nonce_, kRounds, 1, 1, idle};
   TRY(device_->launch({}, kRate, shape_, &params, sizeof params));
   std::vector<RateRecord> records(shape_.blocks);
-  TRY(device_->copy_to_host({}, records.data(), records_.address(), records_.bytes()));
-  TRY(device_->synchronize({}));
+  TRY(records_.read(records.data(), records.size() * sizeof records[0]));
   return records;
 }
 

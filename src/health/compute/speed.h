@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "health/sealed_results.h"
 #include "kernels/rate_kernel.h"
 
 namespace gpuready {
@@ -19,10 +20,10 @@ class SpeedMeter {
   static double per_cycle(const RateRecord& record);
 
  private:
-  SpeedMeter(Device& device, DeviceBuffer records, LaunchShape shape, std::uint64_t nonce)
+  SpeedMeter(Device& device, SealedResults records, LaunchShape shape, std::uint64_t nonce)
       : device_(&device), records_(std::move(records)), shape_(shape), nonce_(nonce) {}
   Device* device_;
-  DeviceBuffer records_;
+  SealedResults records_;
   LaunchShape shape_;
   std::uint64_t nonce_;
 };

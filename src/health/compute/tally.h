@@ -48,7 +48,6 @@ struct ComputeTally {
   std::set<unsigned> units;  // that did all of it, by their own name
   std::set<WrongSum> wrong;
   std::uint64_t results = 0;     // counted by the units, of sums that were right
-  std::uint64_t silent = 0;      // blocks that did not come to their end
   std::uint64_t incomplete = 0;  // blocks that left out operations or results
   std::uint64_t moved = 0;       // blocks that were not on one unit all the time
 

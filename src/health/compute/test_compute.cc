@@ -42,6 +42,7 @@ Result<void> ComputeTest::steps() {
   exact_ops_ = launcher_->ops(0, kComputeExactOps);
   special_ops_ = launcher_->ops(kComputeExactOps, kComputeOps);
   if (auto done = census(); !done) return done;
+  if (found_wrong()) return conclude(), Result<void>{};
 
   rounds_total_ = seconds_wanted() > 0 ? 0 : kQuickRounds;
   std::uint64_t seed = seed_;
@@ -66,7 +67,7 @@ Result<void> ComputeTest::census() {
   ComputeWork work = launcher_->work(seed_, kOpAddI32, kOpAddI32 + 1);
   work.count = kComputeThreads;
   std::set<unsigned> seen;
-  for (int i = 0; i < kCensusTries && seen.size() < units_total(); ++i) {
+  for (int i = 0; i < kCensusTries && seen.size() < units_total() && !found_wrong(); ++i) {
     if (!go_on()) return {};
     auto records = launcher_->run(work, {});
     if (!records) return std::unexpected(records.error());
@@ -184,7 +185,7 @@ Result<void> ComputeTest::measure_speed() {
     for (const RateRecord& record : TRY(speed_->run(idles ? kIdleFault : 0))) {
       const std::uint64_t sum = rate_sum(SpeedMeter::kRounds);
       if (record.nonce != speed_->nonce())
-        ++tally_.silent;
+        ++silent_speeds_;
       else if (record.sum != sum)
         add_mismatch({"fp32 fma chains", record.unit_at_start, 0, sum, record.sum});
       else

@@ -51,7 +51,7 @@ MemoryFaultEntry entry_of(const Fault& fault, std::uint64_t words, std::uint64_t
 
 bool is_memory_fault(FaultClass kind) {
   const auto tests = tests_that_find(kind);
-  return std::find(tests.begin(), tests.end(), "memory") != tests.end();
+  return !is_device_fault(kind) && std::find(tests.begin(), tests.end(), "memory") != tests.end();
 }
 
 std::vector<MemoryFaultEntry> memory_fault_table(const Fault& fault, std::uint64_t words) {

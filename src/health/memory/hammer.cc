@@ -20,24 +20,20 @@ constexpr std::uint64_t kCachedLines = 64, kTimedLines = 2048;
 }  // namespace
 
 Result<MemoryHammerResults> MemoryPasses::hammer(const MemoryHammerParams& params, double& ms) {
-  static const MemoryHammerResults kCleared{};
   MemoryHammerParams complete = params;
   complete.results_address = results_.address();
-  auto done = device_->copy_to_device(stream_, results_.address(), &kCleared, sizeof kCleared);
-  if (!done) return std::unexpected(done.error());
+  TRY(results_.reset(sizeof(MemoryHammerResults)));
   LaunchShape shape;
   shape.threads = kMemoryKernelThreads;
   shape.blocks = params.timed ? 1 : device_->info().units * 8;
   if (auto started = timer_.start(); !started) return std::unexpected(started.error());
-  done = device_->launch(stream_, kMemoryHammer, shape, &complete, sizeof complete);
+  auto done = device_->launch(stream_, kMemoryHammer, shape, &complete, sizeof complete);
   if (!done) return std::unexpected(done.error());
   auto took = timer_.stop_ms();
   if (!took) return std::unexpected(took.error());
   ms = *took;
   MemoryHammerResults results{};
-  done = device_->copy_to_host(stream_, &results, results_.address(), sizeof results);
-  if (done) done = device_->synchronize(stream_);
-  if (!done) return std::unexpected(done.error());
+  TRY(results_.read(&results, sizeof results));
   return results;
 }
 

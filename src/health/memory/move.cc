@@ -1,4 +1,4 @@
-// Copies within the memory under test: block moves, and the yardstick of the copy rate.
+// Copies within the memory under test.
 #include <algorithm>
 
 #include "base/units.h"
@@ -39,34 +39,6 @@ Result<std::optional<double>> MemoryPasses::move(const MemoryRanges& ranges, Wor
     if (progress && !progress(done * 8)) return std::optional<double>();
   }
   return std::optional(total_ms);
-}
-
-Result<std::optional<double>> MemoryPasses::copy_rate(const MemoryRanges& ranges,
-                                                      std::uint64_t traffic_bytes, bool by_kernel) {
-  const auto largest = std::max_element(
-      ranges.buffers.begin(), ranges.buffers.end(),
-      [](const DeviceBuffer& a, const DeviceBuffer& b) { return a.bytes() < b.bytes(); });
-  if (largest == ranges.buffers.end()) return std::optional<double>();
-  // Lower half to upper half: each copy reads and writes `bytes`.
-  const std::uint64_t half = largest->bytes() / 2 / 4096 * 4096;
-  const std::uint64_t bytes = std::min(half, std::max(traffic_bytes / 2 / 4096 * 4096, MiB));
-  if (bytes == 0) return std::optional<double>();
-  const std::uint64_t repeats = (traffic_bytes + 2 * bytes - 1) / (2 * bytes);
-  const MemoryCopyParams params{largest->address() + half, largest->address(), bytes};
-
-  const auto copies = [&](std::uint64_t count) -> Result<double> {
-    if (auto started = timer_.start(); !started) return std::unexpected(started.error());
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (auto done = copy(by_kernel, params); !done) return std::unexpected(done.error());
-    }
-    return timer_.stop_ms();
-  };
-  if (auto warm = copies(1); !warm) return std::unexpected(warm.error());
-  auto ms = copies(std::max<std::uint64_t>(repeats, 1));
-  if (!ms) return std::unexpected(ms.error());
-  if (*ms <= 0) return std::optional<double>();
-  return std::optional(static_cast<double>(2 * bytes * std::max<std::uint64_t>(repeats, 1)) /
-                       (*ms / 1e3));
 }
 
 }  // namespace gpuready

@@ -1,12 +1,13 @@
 #include "health/memory/pass.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstring>
 #include <map>
 #include <memory>
 
+#include "base/random.h"
 #include "base/units.h"
 
 namespace gpuready {
@@ -22,7 +23,7 @@ constexpr double kFirstGuessBytesPerMs = 4e6;  // 4 GB/s: slower than any GPU's 
 
 }  // namespace
 
-MemoryPasses::MemoryPasses(Device& device, StreamId stream, EventTimer timer, DeviceBuffer results,
+MemoryPasses::MemoryPasses(Device& device, StreamId stream, EventTimer timer, SealedResults results,
                            double max_launch_ms, std::size_t max_reported)
     : device_(&device),
       stream_(stream),
@@ -36,29 +37,49 @@ Result<MemoryPasses> MemoryPasses::make(Device& device, StreamId stream, double 
                                         std::size_t max_reported) {
   auto timer = EventTimer::make(device, stream);
   if (!timer) return std::unexpected(timer.error());
-  auto results = DeviceBuffer::make(device, sizeof(MemoryPassResults));
+  auto results = SealedResults::make(device, stream, sizeof(MemoryPassResults));
   if (!results) return std::unexpected(results.error());
   return MemoryPasses(device, stream, std::move(*timer), std::move(*results), max_launch_ms,
                       max_reported);
 }
 
-Result<void> MemoryPasses::warm_up() {
-  MemoryPassParams nothing{};
-  nothing.results_address = results_.address();
-  const MemoryCopyParams no_copy{};
-  if (auto done = timer_.start(); !done) return done;
-  if (auto done = clear_results(); !done) return done;
-  for (const Kernel* kernel : {&kMemoryWrite, &kMemoryVerify, &kMemoryInvert}) {
-    auto done = device_->launch(stream_, *kernel, memory_launch_shape(*device_, *kernel, 0),
-                                &nothing, sizeof nothing);
-    if (!done) return done;
-  }
-  if (auto done = copy(true, no_copy); !done) return done;
-  const DeviceAddress half = results_.address() + sizeof(MemoryPassResults) / 2;
-  if (auto done = copy(false, {results_.address(), half, 1024}); !done) return done;
-  if (auto done = timer_.stop_ms(); !done) return std::unexpected(done.error());
-  if (auto header = read_header(); !header) return std::unexpected(header.error());
+std::string wrong_pass(const VerifyResult& result, const MemoryPattern& expected, WordSpan span) {
+  const std::uint64_t sum = predicted_name_sum(expected, span.first, span.words);
+  if (result.bad_words > 0)
+    return fmt::format("{} of {} words did not read back as written", result.bad_words, span.words);
+  if (result.words != span.words)
+    return fmt::format("the device verified {} words where {} were to be verified", result.words,
+                       span.words);
+  if (result.name_sum != sum)
+    return fmt::format(
+        "the checksum of the words read is {:#x}, not {:#x}, though none was seen to be bad: reads "
+        "do not repeat, or the device counts wrongly",
+        result.name_sum, sum);
   return {};
+}
+
+// Written, inverted, moved by either way and verified, as the whole memory is afterwards.
+Result<std::string> MemoryPasses::warm_up(const std::function<void()>& alive) {
+  constexpr std::uint64_t kBytes = 128 * KiB;
+  const MemoryRanges little = TRY(allocate_ranges(*device_, kBytes));
+  const std::uint64_t quarter = little.words() / 4 / 2 * 2, half = 2 * quarter;
+  if (quarter == 0) return {};
+  const MemoryPattern written{kPatternAddress, random_u64(), 0, false},
+      inverted = written.inverted();
+  MemoryPattern moved = inverted;
+  moved.salt -= half;
+  const PassProgress progress = [&](std::uint64_t) { return alive(), true; };
+  TRY(write(little, written, {}, progress));
+  const WordSpan all{0, little.words()};
+  std::string wrong = wrong_pass(*TRY(invert(little, written, {}, progress)), written, all);
+  TRY(move(little, {half, quarter}, 0, true, progress));
+  TRY(move(little, {half + quarter, quarter}, quarter, false, progress));
+  for (const auto& [pattern, span] : {std::pair(inverted, WordSpan{0, half}),
+                                      std::pair(moved, WordSpan{half, half})}) {
+    const auto result = TRY(verify(little, pattern, span, progress));
+    if (wrong.empty()) wrong = wrong_pass(*result, pattern, span);
+  }
+  return wrong;
 }
 
 Result<void> MemoryPasses::set_faults(std::span<const MemoryFaultEntry> faults) {
@@ -183,17 +204,17 @@ Result<std::optional<VerifyResult>> MemoryPasses::run_verify(const Kernel& kerne
   auto ms = run(kernel, ranges, params, span, progress);
   if (!ms) return std::unexpected(ms.error());
   if (!*ms) return std::optional<VerifyResult>();
-  auto header = read_header();
-  if (!header) return std::unexpected(header.error());
+  MemoryPassResults header{};
+  TRY(read_header(header));
   VerifyResult result;
   result.ms = **ms;
-  for (const MemoryCountSlot& slot : header->slots) {
+  for (const MemoryCountSlot& slot : header.slots) {
     result.words += slot.words_verified;
     result.name_sum += slot.name_sum;
   }
-  result.bad_words = header->bad_words;
-  if (header->recorded > 0) {
-    auto lowest = find_lowest(ranges, params, span, *header, &kernel == &kMemoryVerify);
+  result.bad_words = header.bad_words;
+  if (header.recorded > 0) {
+    auto lowest = find_lowest(ranges, params, span, header, &kernel == &kMemoryVerify);
     if (!lowest) return std::unexpected(lowest.error());
     result.lowest = std::move(*lowest);
   }
@@ -201,30 +222,16 @@ Result<std::optional<VerifyResult>> MemoryPasses::run_verify(const Kernel& kerne
 }
 
 Result<void> MemoryPasses::clear_results() {
-  // The header alone: with its entries, all zeros, it would take 107 KB of the program.
-  static const auto kCleared = [] {
-    std::array<unsigned char, kHeaderBytes> header{};
-    std::memset(header.data() + offsetof(MemoryPassResults, first_bad_index), 0xff,
-                sizeof(MemoryPassResults::first_bad_index));
-    return header;
-  }();
-  return device_->copy_to_device(stream_, results_.address(), kCleared.data(), kHeaderBytes);
+  return results_.reset(kHeaderBytes, offsetof(MemoryPassResults, first_bad_index));
 }
 
-Result<MemoryPassResults> MemoryPasses::read_header() {
-  MemoryPassResults results{};
-  auto copied = device_->copy_to_host(stream_, &results, results_.address(), kHeaderBytes);
-  if (!copied) return std::unexpected(copied.error());
-  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
-  return results;
+Result<void> MemoryPasses::read_header(MemoryPassResults& results) {
+  return results_.read(&results, kHeaderBytes);
 }
 
 Result<std::vector<MemoryBadWord>> MemoryPasses::read_entries(std::uint64_t recorded) {
   std::vector<MemoryBadWord> entries(std::min<std::uint64_t>(recorded, kMemoryBadWordCapacity));
-  auto copied = device_->copy_to_host(stream_, entries.data(), results_.address() + kHeaderBytes,
-                                      entries.size() * sizeof(MemoryBadWord));
-  if (!copied) return std::unexpected(copied.error());
-  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  TRY(results_.read(entries.data(), entries.size() * sizeof(MemoryBadWord), kHeaderBytes));
   return entries;
 }
 
@@ -252,13 +259,13 @@ Result<std::vector<MemoryBadWord>> MemoryPasses::find_lowest(const MemoryRanges&
       if (auto cleared = clear_results(); !cleared) return std::unexpected(cleared.error());
       auto ran = run(kMemoryVerify, ranges, params, {start, size}, nullptr);
       if (!ran) return std::unexpected(ran.error());
-      auto seen = read_header();
-      if (!seen) return std::unexpected(seen.error());
-      if (seen->recorded > kMemoryBadWordCapacity) {
+      MemoryPassResults seen{};
+      TRY(read_header(seen));
+      if (seen.recorded > kMemoryBadWordCapacity) {
         window = kMemoryBadWordCapacity;  // too many at once: this part again, in small steps
         continue;
       }
-      auto more = read_entries(seen->recorded);
+      auto more = read_entries(seen.recorded);
       if (!more) return more;
       for (const MemoryBadWord& word : *more) by_offset.emplace(word.index, word);
       found += more->size();

@@ -12,6 +12,7 @@
 #include "health/event_timer.h"
 #include "health/memory/patterns.h"
 #include "health/memory/ranges.h"
+#include "health/sealed_results.h"
 #include "kernels/memory_kernels.h"
 
 namespace gpuready {
@@ -35,6 +36,9 @@ struct VerifyResult {
   double ms = 0;
 };
 
+// What of the result of a pass over good words is not as it must be; empty: nothing.
+std::string wrong_pass(const VerifyResult& result, const MemoryPattern& expected, WordSpan span);
+
 // The grid for this many bytes.
 LaunchShape memory_launch_shape(const Device& device, const Kernel& kernel, std::uint64_t bytes);
 
@@ -46,9 +50,9 @@ class MemoryPasses {
   // `max_launch_ms` splits passes into launches of about that length at most.
   static Result<MemoryPasses> make(Device& device, StreamId stream, double max_launch_ms,
                                    std::size_t max_reported);
-  // Loads the kernels and runs each once on nothing, so that nothing is loaded or allocated once
-  // the memory is taken.
-  Result<void> warm_up();
+  // Runs each kernel on a little memory, so that nothing is loaded or allocated once the memory is
+  // taken, and calls `alive` after each. What was wrong there; empty: nothing.
+  Result<std::string> warm_up(const std::function<void()>& alive);
   // Faults for the writes that ask for them.
   Result<void> set_faults(std::span<const MemoryFaultEntry> faults);
 
@@ -70,15 +74,11 @@ class MemoryPasses {
   // These words as they are now.
   Result<std::vector<std::uint64_t>> read_again(const MemoryRanges& ranges,
                                                 std::span<const MemoryBadWord> words);
-  // Copies within the range until `traffic_bytes` (read plus written) have moved, by the driver's
-  // copy or by our kernel; bytes per second of traffic. Nothing when the range is too small.
-  Result<std::optional<double>> copy_rate(const MemoryRanges& ranges, std::uint64_t traffic_bytes,
-                                          bool by_kernel);
   // One launch of the hammer kernel.
   Result<MemoryHammerResults> hammer(const MemoryHammerParams& params, double& ms);
 
  private:
-  MemoryPasses(Device& device, StreamId stream, EventTimer timer, DeviceBuffer results,
+  MemoryPasses(Device& device, StreamId stream, EventTimer timer, SealedResults results,
                double max_launch_ms, std::size_t max_reported);
   Result<void> copy(bool by_kernel, const MemoryCopyParams& params);
   Result<std::optional<double>> run(const Kernel& kernel, const MemoryRanges& ranges,
@@ -89,7 +89,7 @@ class MemoryPasses {
                                                  const PassProgress& progress);
   void add_options(MemoryPassParams& params, const PassOptions& options) const;
   Result<void> clear_results();
-  Result<MemoryPassResults> read_header();
+  Result<void> read_header(MemoryPassResults& results);
   Result<std::vector<MemoryBadWord>> read_entries(std::uint64_t recorded);
   Result<std::vector<MemoryBadWord>> find_lowest(const MemoryRanges& ranges,
                                                  const MemoryPassParams& params, WordSpan span,
@@ -98,7 +98,7 @@ class MemoryPasses {
   Device* device_;
   StreamId stream_;
   EventTimer timer_;
-  DeviceBuffer results_;
+  SealedResults results_;
   std::optional<DeviceBuffer> faults_;
   std::uint64_t fault_count_ = 0;
   double max_launch_ms_;

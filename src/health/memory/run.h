@@ -57,7 +57,7 @@ class MemoryTest final : public TestRun {
   MemorySchedule schedule_;
   std::optional<Fault> fault_;
   std::uint64_t total_bytes_ = 0, done_bytes_ = 0, target_bytes_ = 0;
-  std::string pattern_name_;
+  std::string pattern_name_, wrong_warm_up_;
   std::optional<MemoryPasses> passes_;
   std::optional<MemoryRanges> ranges_;
   MemoryFindings findings_;

@@ -16,7 +16,7 @@ Result<void> MemoryTest::steps() {
                          std::clamp<std::size_t>(options_.max_reported, 1, kMemoryBadWordCapacity));
   if (!passes) return std::unexpected(passes.error());
   passes_.emplace(std::move(*passes));
-  if (auto warm = passes_->warm_up(); !warm) return warm;
+  wrong_warm_up_ = TRY(passes_->warm_up([&] { report_bytes(0); }));
 
   phase_ = "allocate";
   report_bytes(0);
@@ -59,7 +59,7 @@ Result<bool> MemoryTest::run_round(std::size_t number) {
     if (number > 0 && i > 0 && time_is_up()) return true;
     // After the first verify the memory is full of a pattern that no one needs any more, and of
     // every kind of word: what is copied there matters to a GPU's power, and so to its rate.
-    if (number == 0 && i == 0 && options_.copy_traffic_bytes > 0) {
+    if (number == 0 && i == 0 && options_.copy_traffic_bytes > 0 && !failed()) {
       if (auto done = measure_copy_rate(); !done) return std::unexpected(done.error());
     }
   }

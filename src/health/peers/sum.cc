@@ -115,19 +115,27 @@ Result<PeerSumOutcome> test_peer_sum(const PeerSide& first, const PeerSide& seco
     const bool timed = effort && !halves;
     const std::uint64_t size = timed ? timed_bytes : bytes, words = size / 8;
     const std::array<std::uint64_t, 2> salt = {salts.next(), salts.next()};
-    for (std::size_t i = 0; i < sides.size(); ++i)
+    const auto filled = [&](const PeerSide& side, std::uint64_t of) -> Result<bool> {
+      return judge_transfer(verdict, "filled for the sum", TRY(side.checker->finish()), words,
+                            transfer_sum(words, of), max_reported);
+    };
+    for (std::size_t i = 0; i < sides.size(); ++i) {
       TRY(sides[i]->checker->fill(sides[i]->source, words, salt[i]));
+      if (!TRY(filled(*sides[i], salt[i]))) return PeerSumOutcome{failed, {}, false};
+    }
     const std::uint64_t sum = predicted_sum(words, salt[0], salt[1], halves);
     double least_ms = 0;
     for (int run = 0; run <= (timed ? effort->copies : 0); ++run) {
-      for (const PeerSide* side : sides)
-        TRY(side->checker->fill(side->target, words, salts.next()));
+      const std::array<std::uint64_t, 2> other = {salts.next(), salts.next()};
+      for (std::size_t i = 0; i < sides.size(); ++i)
+        TRY(sides[i]->checker->fill(sides[i]->target, words, other[i]));
       auto ms = within<Result<double>>(limit_ms, alive,
                                        [=] { return one_sum(*group, at, *timer, size, halves); });
       if (!ms) return given_up;
       if (!*ms) return ended(ms->error());
       if (run > 0) least_ms = run == 1 ? **ms : std::min(least_ms, **ms);
       for (std::size_t i = 0; i < sides.size(); ++i) {
+        if (!TRY(filled(*sides[i], other[i]))) return PeerSumOutcome{failed, {}, false};
         const auto outcome =
             TRY(sides[i]->checker->check_sum(sides[i]->target, words, salt[0], salt[1], halves));
         const std::string what =

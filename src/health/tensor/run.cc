@@ -26,7 +26,7 @@ Result<unsigned> shared_for_one_block(Device& device, const TensorForm& form) {
 }  // namespace
 
 TensorRunner::TensorRunner(Device& device, std::shared_ptr<const TensorCase> data,
-                           DeviceBuffer image, DeviceBuffer results, EventTimer timer,
+                           DeviceBuffer image, SealedResults results, EventTimer timer,
                            LaunchShape shape)
     : device_(&device),
       data_(std::move(data)),
@@ -46,7 +46,7 @@ Result<TensorRunner> TensorRunner::make(Device& device, std::shared_ptr<const Te
   if (!shared) return std::unexpected(shared.error());
   auto image = DeviceBuffer::make(device, data->image().size());
   if (!image) return std::unexpected(image.error());
-  auto results = DeviceBuffer::make(device, sizeof(TensorResults));
+  auto results = SealedResults::make(device, StreamId{}, sizeof(TensorResults));
   if (!results) return std::unexpected(results.error());
   auto timer = EventTimer::make(device, StreamId{});
   if (!timer) return std::unexpected(timer.error());
@@ -54,7 +54,8 @@ Result<TensorRunner> TensorRunner::make(Device& device, std::shared_ptr<const Te
                                           data->image().size());
       !copied)
     return std::unexpected(copied.error());
-  if (auto done = device.synchronize(StreamId{}); !done) return std::unexpected(done.error());
+  // Not all bits of an operand change its products.
+  TRY(results->prove(image->address(), data->image().data(), data->image().size()));
   const LaunchShape shape{info.units, form.threads(), *shared,
                           info.cooperative_launch.value_or(false)};
   return TensorRunner(device, std::move(data), std::move(*image), std::move(*results),
@@ -77,20 +78,14 @@ Result<TensorLaunch> TensorRunner::launch(std::uint64_t chains, const TensorFaul
       image_.address(), results_.address(), rounded(chains), form().rotations() - 1u, fault.kind,
       fault.unit,       fault.thread,       fault.chain,     fault.element,           fault.bits};
   const StreamId stream{};
-  std::fill(host_.begin(), host_.end(), std::uint8_t{0});
-  Result<void> done =
-      device_->copy_to_device(stream, results_.address(), host_.data(), host_.size());
-  if (done) done = timer_.start();
-  if (done) done = device_->launch(stream, *form().kernel, shape_, &params, sizeof params);
-  if (!done) return std::unexpected(done.error());
-  auto ms = timer_.stop_ms();
-  if (!ms) return std::unexpected(ms.error());
-  done = device_->copy_to_host(stream, host_.data(), results_.address(), host_.size());
-  if (done) done = device_->synchronize(stream);
-  if (!done) return std::unexpected(done.error());
+  TRY(results_.reset(host_.size()));
+  TRY(timer_.start());
+  TRY(device_->launch(stream, *form().kernel, shape_, &params, sizeof params));
+  const double ms = TRY(timer_.stop_ms());
+  TRY(results_.read(host_.data(), host_.size()));
 
   TensorLaunch launch;
-  launch.ms = *ms;
+  launch.ms = ms;
   std::memcpy(&launch.bad, host_.data() + offsetof(TensorResults, bad), sizeof launch.bad);
   launch.units.resize(shape_.blocks);
   std::memcpy(launch.units.data(), host_.data() + offsetof(TensorResults, units),
@@ -99,11 +94,8 @@ Result<TensorLaunch> TensorRunner::launch(std::uint64_t chains, const TensorFaul
   const auto recorded = std::min<std::uint64_t>(launch.bad, kTensorMismatchCapacity);
   if (recorded == 0) return launch;
   launch.mismatches.resize(recorded);
-  done = device_->copy_to_host(stream, launch.mismatches.data(),
-                               results_.address() + offsetof(TensorResults, mismatches),
-                               recorded * sizeof(TensorMismatch));
-  if (done) done = device_->synchronize(stream);
-  if (!done) return std::unexpected(done.error());
+  TRY(results_.read(launch.mismatches.data(), recorded * sizeof(TensorMismatch),
+                    offsetof(TensorResults, mismatches)));
   return launch;
 }
 

@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "health/event_timer.h"
+#include "health/sealed_results.h"
 #include "health/tensor/data.h"
 
 namespace gpuready {
@@ -46,10 +47,11 @@ class TensorRunner {
 
  private:
   TensorRunner(Device& device, std::shared_ptr<const TensorCase> data, DeviceBuffer image,
-               DeviceBuffer results, EventTimer timer, LaunchShape shape);
+               SealedResults results, EventTimer timer, LaunchShape shape);
   Device* device_;
   std::shared_ptr<const TensorCase> data_;
-  DeviceBuffer image_, results_;
+  DeviceBuffer image_;
+  SealedResults results_;
   EventTimer timer_;
   LaunchShape shape_;
   std::vector<std::uint8_t> host_;  // as much of the results as blocks fill

@@ -42,7 +42,13 @@ u64 sum_of(u64 a, u64 b, u64 halves) {
 void cpu_transfer_fill(const void* params, CpuSlice slice) {
   const auto& p = *static_cast<const TransferFillParams*>(params);
   u64* words = reinterpret_cast<u64*>(p.target_address);
-  for_each_word(p.words, slice, [&](u64 i) { words[i] = mix_word(i + p.salt, 0); });
+  u64 filled = 0, sum = 0;
+  for_each_word(p.words, slice, [&](u64 i) {
+    words[i] = mix_word(i + p.salt, 0);
+    sum += i + p.salt;
+    ++filled;
+  });
+  add_up(*reinterpret_cast<TransferResults*>(p.results_address), filled, sum);
 }
 
 void cpu_transfer_check(const void* params, CpuSlice slice) {

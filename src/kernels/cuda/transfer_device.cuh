@@ -14,11 +14,25 @@ GPUREADY_DEVICE u64 global_threads() {
   return static_cast<u64>(block_count()) * __nvvm_read_ptx_sreg_ntid_x();
 }
 
+GPUREADY_DEVICE void add_up(u64 results_address, u64 words, u64 sum) {
+  auto* results = reinterpret_cast<TransferResults*>(results_address);
+  words = warp_sum(words);
+  sum = warp_sum(sum);
+  if (thread_index() % 32 == 0) {
+    atomic_add(&results->words_checked, words);
+    atomic_add(&results->sum, sum);
+  }
+}
+
 GPUREADY_DEVICE void fill_transfer(const TransferFillParams& p) {
+  u64 words = 0, sum = 0;
   for (u64 pair = global_thread(); pair < p.words / 2; pair += global_threads()) {
     const u64 x = pair * 2 + p.salt;
     store_pair<Hint::none>(p.target_address + pair * 16, Pair{mix_word(x, 0), mix_word(x + 1, 0)});
+    sum += x + x + 1;
+    words += 2;
   }
+  add_up(p.results_address, words, sum);
 }
 
 GPUREADY_DEVICE void note_bad(u64 results_address, u64 index, u64 expected, u64 actual) {
@@ -28,16 +42,6 @@ GPUREADY_DEVICE void note_bad(u64 results_address, u64 index, u64 expected, u64 
   const u64 slot =
       static_cast<u64>(__nvvm_atom_add_gen_ll(reinterpret_cast<long long*>(&results->recorded), 1));
   if (slot < kTransferBadWordCapacity) results->entries[slot] = {index, expected, actual};
-}
-
-GPUREADY_DEVICE void add_up(u64 results_address, u64 words, u64 sum) {
-  auto* results = reinterpret_cast<TransferResults*>(results_address);
-  words = warp_sum(words);
-  sum = warp_sum(sum);
-  if (thread_index() % 32 == 0) {
-    atomic_add(&results->words_checked, words);
-    atomic_add(&results->sum, sum);
-  }
 }
 
 GPUREADY_DEVICE void check_transfer(const TransferCheckParams& p) {

@@ -2,3 +2,4 @@
 // them all and is loaded once.
 #include "kernels/cuda/compute.cu"
 #include "kernels/cuda/memory.cu"
+#include "kernels/cuda/record.cu"

@@ -44,6 +44,20 @@ TEST(SelfTest, ATestThatFindsNothingFailsIt) {
   EXPECT_EQ(metric(v, "detected"), 0);
 }
 
+TEST(SelfTest, CopiesThatChangeABitAndLostLaunchesAreFound) {
+  for (const char* test : {"memory", "compute"})
+    for (const FaultClass kind : {FaultClass::result_copy, FaultClass::lost_launch}) {
+      const Verdict v = try_on_cpu({test, kind}, 20);
+      EXPECT_EQ(v.status, VerdictStatus::passed) << test << " " << v.reason;
+      EXPECT_EQ(v.injected_fault, to_string(kind));
+    }
+}
+
+TEST(SelfTest, AFaultOfACallThatIsNotMadeIsNotSupported) {
+  EXPECT_EQ(try_on_cpu({"memory", FaultClass::operand_copy}, 2).status,
+            VerdictStatus::not_supported);
+}
+
 TEST(SelfTest, EveryClassIsTriedWithEachTestThatMustFindIt) {
   const auto cases = self_test_cases();
   for (const FaultClass kind : all_fault_classes())

@@ -407,6 +407,17 @@ TEST(TransferCheck, ManyBadWordsAreCountedAndTheFirstListed) {
   EXPECT_EQ(wrong->bad.size(), kTransferBadWordCapacity);
 }
 
+TEST(TransferCheck, AFillCountsWhatItsThreadsFilled) {
+  auto device = cpu();
+  auto checker = TransferChecker::make(*device);
+  auto buffer = DeviceBuffer::make(*device, MiB);
+  ASSERT_TRUE(checker && buffer);
+  const auto filled = TransferMemory(*checker, buffer->address()).fill(1000, 7);
+  ASSERT_TRUE(filled);
+  EXPECT_EQ(filled->words, 1000u);
+  EXPECT_EQ(filled->sum, transfer_sum(1000, 7));
+}
+
 TEST(TransferCheck, SumsOfWordsAndOfTheirHalvesAreChecked) {
   auto device = cpu();
   auto checker = TransferChecker::make(*device);

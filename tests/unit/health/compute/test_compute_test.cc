@@ -28,6 +28,7 @@ class AmissDevice final : public ForwardingDevice {
   AmissDevice() : ForwardingDevice(kThreads, GiB) {}
   Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
                       const void* params, std::size_t bytes) override {
+    if (&kernel != &kCompute) return inner_->launch(stream, kernel, shape, params, bytes);
     if (launches++ == failing) return fail(ErrorKind::device, "a launch failed");
     ComputeParams changed = *static_cast<const ComputeParams*>(params);
     if (change && !change(changed)) return {};
@@ -131,6 +132,22 @@ TEST(ComputeTest, AKernelThatDoesNothingFails) {
   EXPECT_EQ(v.status, VerdictStatus::failed);
   EXPECT_TRUE(says(v, "did not come to its end")) << v.reason;
   EXPECT_EQ(v.units->tested, 0u);
+}
+
+TEST(ComputeTest, NoLaunchThatDoesNothingIsTriedAgain) {
+  int launches = 0;
+  {
+    AmissDevice device;
+    ASSERT_EQ(test_compute(device, {}).status, VerdictStatus::passed);
+    launches = device.launches;
+  }
+  for (int lost = 0; lost < launches; ++lost) {
+    AmissDevice device;
+    device.change = [&](ComputeParams&) { return device.launches != lost + 1; };
+    const Verdict v = test_compute(device, {});
+    EXPECT_EQ(v.status, VerdictStatus::failed) << lost;
+    EXPECT_TRUE(says(v, "did not come to its end")) << v.reason;
+  }
 }
 
 TEST(ComputeTest, AKernelThatLeavesOutAnOperationFails) {

@@ -54,6 +54,39 @@ TEST(MemoryTestOnCpu, EachKernelSwappedForAnEmptyOneFails) {
   }
 }
 
+// The CPU, but that one bit changes in one of its copies within the device.
+class FlippingDevice final : public ForwardingDevice {
+ public:
+  explicit FlippingDevice(int copy) : ForwardingDevice(2, 4 * MiB), left_(copy) {}
+  Result<void> copy_on_device(StreamId stream, DeviceAddress target, DeviceAddress source,
+                              std::uint64_t bytes) override {
+    auto done = inner_->copy_on_device(stream, target, source, bytes);
+    if (bytes > 0 && left_-- == 0) reinterpret_cast<unsigned char*>(target)[bytes / 2] ^= 4, made = true;
+    return done;
+  }
+  bool made = false;
+
+ private:
+  int left_;
+};
+
+TEST(MemoryTestOnCpu, EveryCopyThatIsTimedIsChecked) {
+  TestOptions options;
+  options.copy_traffic_bytes = MiB;
+  int copies = 0;
+  for (;; ++copies) {
+    FlippingDevice device(copies);
+    const Verdict v = test_memory(device, options);
+    EXPECT_EQ(v.status, device.made ? VerdictStatus::failed : VerdictStatus::passed) << v.reason;
+    if (!device.made) break;
+  }
+  EXPECT_EQ(copies, 3) << "before the memory is taken, to warm up, and timed";
+}
+
+TEST(MemoryTestOnCpu, AnEmptyCopyKernelFails) {
+  EXPECT_EQ(test_with(kMemoryCopy, do_nothing).status, VerdictStatus::failed);
+}
+
 TEST(MemoryTestOnCpu, AVerifyThatOnlyClaimsToHaveReadFailsByTheChecksum) {
   const Verdict v = test_with(kMemoryVerify, claim_all);
   EXPECT_EQ(v.status, VerdictStatus::failed);

@@ -34,10 +34,10 @@ TEST_F(VulkanMemoryTest, AnInjectedBitFlipIsFound) {
   }
 }
 
-// Pipelines are made in the order write, verify, copy.
+// Pipelines are made in the order record, write, invert, copy, verify.
 TEST_F(VulkanMemoryTest, AKernelThatDoesNothingFails) {
-  EXPECT_EQ(test("skip=1").status, VerdictStatus::failed);
-  const Verdict v = test("skip=2");
+  EXPECT_EQ(test("skip=2").status, VerdictStatus::failed);
+  const Verdict v = test("skip=5");
   EXPECT_EQ(v.status, VerdictStatus::failed);
   EXPECT_NE(v.reason.find("verified 0 words"), std::string::npos) << v.reason;
 }
