@@ -454,7 +454,7 @@ std::string Redactor::value(std::string_view value) {
   }
 }
 
-// What is no list of arguments is a text.
+// A call without a list of arguments is a text.
 Redactor::Kind Redactor::kind_of(std::string_view line, Kind kind) {
   constexpr std::string_view kNotOfCalls = " \t\n=:[]{}\"'";
   const bool is_text = line.find_first_of(kNotOfCalls) != line.npos && !contains(line, "PCI:") &&

@@ -385,7 +385,7 @@ std::string kept_vgpu_types(std::string_view text, Redactor& redactor) {
   return kept;
 }
 
-// Binary tables. What is no table is removed.
+// Binary tables; anything else is removed.
 std::string kept_metrics(std::string_view bytes, Redactor&) {
   constexpr std::size_t kLongest = 4096;
   const auto metrics = parse_gpu_metrics(bytes);

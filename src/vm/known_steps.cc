@@ -65,7 +65,7 @@ bool is_create_attribute(const std::string& path) {
          parts[4] == "mdev_supported_types" && is_name(parts[5]) && parts[6] == "create";
 }
 
-// Which fields a kind of action has. What is in another one nobody wrote.
+// Which fields a kind of action has. No plan fills another one.
 enum Field : unsigned {
   kDevice = 1,
   kDevices = 2,

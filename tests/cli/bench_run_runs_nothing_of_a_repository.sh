@@ -30,7 +30,7 @@ expect_in "\"git_commit\": \"$commit\"" "$(record)"
 expect_in "\"git_commit\": \"$commit\"" "$(record GIT_DIR="$here/repo/sub/.git" GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor \
   GIT_CONFIG_VALUE_0="$here/evil" GIT_TRACE2="$mark" GIT_EXTERNAL_DIFF="$here/evil")"
 [ ! -e "$mark" ] || die "ran through a variable: $(cat "$mark")"
-# A bare repository within is none of ours: its configuration may have come with the files.
+# A bare repository within does not count: its configuration may have come with the files.
 plain init -q --bare bare && plain -C bare fetch -q ../sub HEAD:refs/heads/main
 other=$(cd sub && plain rev-parse HEAD)
 expect_not_in "$other" "$(cd bare && record)"
@@ -40,7 +40,7 @@ plain config remote.origin.promisor true && plain config extensions.partialClone
 tree=$(plain rev-parse 'HEAD^{tree}') && rm -f ".git/objects/${tree:0:2}/${tree:2}"
 record >/dev/null
 [ ! -e "$mark" ] || die "fetched: $(cat "$mark")"
-# Of another user's repository nothing is asked, whoever called sudo.
+# Git is not asked about another user's repository, whoever called sudo.
 [ "$(id -u)" = 0 ] || exit 0
 chown -R 4711 "$here/repo"
 expect_not_in "$commit" "$(record SUDO_UID=4711)"

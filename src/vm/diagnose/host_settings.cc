@@ -10,7 +10,7 @@ namespace gpuready::vm {
 namespace {
 
 // A controller behind the IOMMU's remapping has a name that begins with "IR-", on Intel's and AMD's
-// machines (Linux, drivers/iommu/intel/irq_remapping.c, drivers/iommu/amd/iommu.c). A name without
+// machines (as both drivers of Linux name them). A name without
 // it proves nothing while another has it: some interrupts are never remapped.
 std::optional<bool> remaps_interrupts(Host& host) {
   constexpr std::string_view kFolder = "/sys/kernel/irq";
