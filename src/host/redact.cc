@@ -149,7 +149,7 @@ class Rewriter {
       }
       record = time;
       if (!believed || !holds(rules_.kernel_log_line, rest)) continue;
-      const auto kept = text(rest);
+      const auto kept = redactor_.text(rest, Redactor::Kind::log);
       // What no one reads after redaction serves no one.
       if (!holds(rules_.kernel_log_line, kept) || (!begun && !holds(rules_.begins_record, kept)))
         continue;
@@ -183,7 +183,7 @@ class Rewriter {
                          return is_letter(c) || is_digit(c) || c == '_' || c == '-';
                        });
     return (plain && open < call.size() ? std::string(symbol)
-                                        : redactor_.text(symbol, Redactor::Kind::setting)) +
+                                        : redactor_.text(symbol, Redactor::Kind::call)) +
            redactor_.text(call.substr(open), Redactor::Kind::call);
   }
 
@@ -214,7 +214,7 @@ class Rewriter {
       return is_driver_process(from) ? from : redactor_.name(from);
     if (names_a_serial(name)) return redactor_.name(from);
     return redactor_.answer(from,
-                            names_a_product(name) ? Redactor::Kind::model : Redactor::Kind::prose);
+                            names_a_product(name) ? Redactor::Kind::model : Redactor::Kind::words);
   }
 
   // Sixteen numbers, signed or not, where the name says that they are a UUID.

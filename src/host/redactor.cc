@@ -15,8 +15,6 @@ namespace {
 constexpr std::string_view kHidden = "*", kSubstitute = "redacted-";
 // By which a reader knows what a file is.
 constexpr std::string_view kEndings[] = {".json", ".conf", ".service", ".slice", ".scope"};
-// Words before a number that names a process or a user.
-constexpr std::string_view kOfPeople[] = {"pid", "PID", "tgid", "tid", "uid", "gid", "auid", "ses"};
 // Folders of the kernel's below which somebody chose the names.
 constexpr std::string_view kNamedFolders[] = {"net",   "infiniband", "zfs",  "bcache", "bcachefs",
                                               "btrfs", "mapper",     "leds", "md"};
@@ -26,12 +24,6 @@ constexpr std::string_view kDisks[] = {"dm-", "md", "loop", "zram", "ram", "nbd"
 template <std::size_t N>
 bool one_of(std::string_view text, const std::string_view (&words)[N]) {
   return std::ranges::find(words, text) != std::end(words);
-}
-
-// "0x00000020000000ff", of a device's resources.
-bool is_long_hex(std::string_view word) {
-  const auto digits = after_prefix(word, "0x");
-  return digits && digits->size() <= 16 && std::ranges::all_of(*digits, is_hex);
 }
 
 // Letters of words, paths, addresses and hosts; whatever is not printable is one too, and so is
@@ -85,6 +77,21 @@ std::string with_digits(std::string_view text, std::string_view digits) {
       c = is_upper(c) && is_letter(digit) ? static_cast<char>(digit - 'a' + 'A') : digit;
     }
   return out;
+}
+
+// "9654" of "EPYC 9654 96-Core", "24.04.3" of "Ubuntu 24.04.3 LTS": one short number behind a shown
+// word with a capital. Numbers side by side are a telephone's, a card's or an account's.
+bool is_model_number(std::string_view before, std::string_view number, std::string_view after) {
+  constexpr std::size_t kMostDigits = 4;
+  const bool is_short = number.size() <= kMostDigits && is_decimal(number);
+  if (!before.ends_with(' ') || !(is_short || (is_small_form(number) && is_digit(number[0]))))
+    return false;
+  before.remove_suffix(1);
+  const auto word = before.substr(before.find_last_of(" \t\":=") + 1);  // npos + 1 is 0
+  if (word.empty() || !is_upper(word[0]) || std::ranges::any_of(word, is_digit)) return false;
+  const auto next = after.substr(std::min(after.find_first_not_of(" \t,.-/+"), after.size()));
+  const auto token = next.substr(0, next.find_first_of(" \t\n\"),"));
+  return token.empty() || !is_digit(token[0]) || std::ranges::any_of(token, is_letter);
 }
 
 }  // namespace
@@ -189,11 +196,12 @@ std::string Redactor::group_part(std::string_view name) {
   return prefix + this->name(name);
 }
 
-std::string Redactor::device_part(std::string_view name) {
+// "/dev/vfio/12": a number counts what the folder is named after.
+std::string Redactor::device_part(std::string_view name, std::string_view folder) {
   const auto stem = name.substr(0, name.find_last_not_of("0123456789") + 1);
   const bool numbered = stem.size() + 5 >= name.size();
-  return numbered && (is_fixed(stem) || is_decimal(name) || is_disk(name)) ? std::string(name)
-                                                                           : this->name(name);
+  const bool known = stem.empty() ? is_fixed(folder) : is_fixed(stem) || is_disk(name);
+  return numbered && known ? std::string(name) : this->name(name);
 }
 
 // Of a folder that the system or a user made.
@@ -253,7 +261,7 @@ std::string Redactor::path(std::string_view path) {
       else if (one_of(before, kNamedFolders))
         out += root == "dev" || root == "sys" || root == "proc" ? name(part) : component(part);
       else if (root == "dev")
-        out += depth == 0 ? "dev" : device_part(part);
+        out += depth == 0 ? "dev" : device_part(part, before);
       else if (kernels && plain)
         out += part;
       else if (root == "lib" && contains(out, "/kernel/"))
@@ -298,7 +306,8 @@ std::string Redactor::link(std::string_view from, std::string_view target) {
       out +=
           one_of(before, kNamedFolders) ? name(part) : path("/sys/" + std::string(part)).substr(5);
     else
-      out += from.starts_with("/dev/") ? part == ".." ? ".." : device_part(part) : component(part);
+      out += from.starts_with("/dev/") ? part == ".." ? ".." : device_part(part, before)
+                                       : component(part);
     before = part;
     if (slash == target.npos) break;
     out += '/';
@@ -382,7 +391,7 @@ std::string Redactor::relative(std::string_view path, Kind kind) {
 // one. Where rules read a number its form says enough.
 std::string Redactor::numbered(std::string_view word, Kind kind, bool is_read) const {
   const bool address = is_pci_form(word);
-  if (kind == Kind::prose && !is_read) {
+  if (kind != Kind::call && !is_read) {
     const bool known = address && is_full_address(word) && domains_.contains(domain_of(word));
     return known ? std::string(word) : std::string();
   }
@@ -414,21 +423,13 @@ std::string Redactor::word(std::string_view word, Kind kind, bool is_read) {
   if (contains(word, "/")) return relative(word, kind);
   // "GPU6", "Tile0"; "mig0" in a call
   if (const auto stem = word.substr(0, word.find_last_not_of("0123456789") + 1);
-      word.size() - stem.size() <= 2 && (kind != Kind::prose || is_read) &&
+      word.size() - stem.size() <= 2 && (kind == Kind::call || is_read) &&
       (kind == Kind::call || (!stem.empty() && is_upper(stem[0]))) && is_fixed(stem))
     return std::string(word);
   constexpr std::size_t kMostOfCall = 10;  // process ids
   if (kind == Kind::call && word.size() <= kMostOfCall && is_decimal(word))
     return std::string(word);
-  if (kind == Kind::attribute) {
-    const auto colon = word.find(':');  // "259:2", a device's number
-    const bool device = colon != word.npos && is_decimal(word.substr(0, colon)) &&
-                        is_decimal(word.substr(colon + 1));
-    if (is_modalias_form(word) || is_long_hex(word) ||
-        (word.size() <= 20 && (is_decimal(word) || device)))
-      return std::string(word);
-  }
-  if (kind == Kind::model && is_model(word)) return std::string(word);
+  if (kind == Kind::model && !is_decimal(word) && is_model(word)) return std::string(word);
   if (const auto parts = split(word, ":");
       parts.size() > 1 && std::ranges::all_of(parts, [&](auto part) { return is_fixed(part); }))
     return std::string(word);
@@ -446,31 +447,19 @@ std::string Redactor::value(std::string_view value) {
   for (;;) {
     const auto end = std::min(value.find(','), value.size());
     const auto part = value.substr(0, end);
-    out += text(part, is_small_form(part) ? Kind::setting : Kind::prose);
+    out += is_small_form(part) ? std::string(part) : text(part);
     if (end == value.size()) return out;
     out += ',';
     value.remove_prefix(end + 1);
   }
 }
 
-// A line of the kernel's files that is numbers, or numbers and what they count: only there may a
-// number have any length.
-Redactor::Kind Redactor::kind_of(std::string_view line, Kind kind) const {
+// A call without a list of arguments is a text.
+Redactor::Kind Redactor::kind_of(std::string_view line, Kind kind) {
   constexpr std::string_view kNotOfCalls = " \t\n=:[]{}\"'";
-  if (kind == Kind::call && line.find_first_of(kNotOfCalls) != line.npos &&
-      !contains(line, "PCI:") && std::ranges::none_of(split(line, "(,)"), is_pci_form))
-    return Kind::prose;
-  if (kind != Kind::attribute) return kind;
-  bool first = true;
-  for (const auto part : split(line, " \t\n:,()=")) {
-    const bool number = is_decimal(part) || is_number_form(part) || is_long_hex(part) ||
-                        is_modalias_form(part) || part == "kB";
-    if (!number && (!first || names_a_serial(part) || one_of(part, kOfPeople)))
-      return Kind::setting;
-    if (!number && !is_fixed(part)) kind = Kind::count;
-    first = false;
-  }
-  return kind;
+  const bool is_text = line.find_first_of(kNotOfCalls) != line.npos && !contains(line, "PCI:") &&
+                       std::ranges::none_of(split(line, "(,)"), is_pci_form);
+  return kind == Kind::call && is_text ? Kind::words : kind;
 }
 
 std::string Redactor::text(std::string_view text, Kind kind) {
@@ -487,11 +476,8 @@ std::string Redactor::line(std::string_view text, Kind kind) {
   constexpr std::string_view kStops = ".:+-%_";
   std::string out;
   const auto whole_line = text;
-  const bool worded = kind == Kind::prose || kind == Kind::setting || kind == Kind::model;
-  bool of_people = false;  // the number that comes next
   while (!text.empty()) {
     if (!is_word_letter(text.front())) {
-      if (contains(",;)]", text.substr(0, 1))) of_people = false;
       out += text.front();
       text.remove_prefix(1);
       continue;
@@ -504,16 +490,13 @@ std::string Redactor::line(std::string_view text, Kind kind) {
     const auto last = std::max(whole.find_last_not_of(kStops) + 1, first);  // npos + 1 is 0
     const auto inner = whole.substr(first, last - first);
     out += whole.substr(0, first);
-    if (!inner.empty()) {
-      const auto plain = is_number_form(inner) || is_decimal(inner);
-      const auto at = static_cast<std::size_t>(inner.data() - whole_line.data());
-      const bool is_read =
-          kind == Kind::prose && rules_.reads_number && rules_.reads_number(whole_line, at);
-      const bool hides = of_people && plain && worded && !is_read;
-      const auto kept = hides ? std::string(kHidden) : word(inner, kind, is_read);
-      out += kept;
-      of_people = (kept.ends_with(kHidden) && worded) || one_of(kept, kOfPeople);
-    }
+    const auto at = static_cast<std::size_t>(inner.data() - whole_line.data());
+    const bool is_read =
+        kind == Kind::log && rules_.reads_number && rules_.reads_number(whole_line, at);
+    if (kind == Kind::model && is_model_number(out, inner, text))
+      out += inner;
+    else if (!inner.empty())
+      out += word(inner, kind, is_read);
     out += whole.substr(last);
   }
   return out;

@@ -22,14 +22,12 @@ class Redactor {
   explicit Redactor(const RedactionRules& rules) : rules_(rules) {}
 
   enum class Kind {
-    prose,      // numbers that a rule reads
-    setting,    // numbers of few digits, versions
-    count,      // the same, whatever is counted
-    attribute,  // of the kernel's files: any number
-    call,       // the arguments of a library's call
-    model,      // products' names
+    words,  // no numbers, but PCI addresses of the machine
+    log,    // and the numbers that a rule reads
+    call,   // the arguments of a library's call
+    model,  // products' names
   };
-  std::string text(std::string_view text, Kind kind = Kind::prose);
+  std::string text(std::string_view text, Kind kind = Kind::words);
   // Absolute, relative, or several of them with ":" between.
   std::string paths(std::string_view list);
   std::string path(std::string_view path);
@@ -50,7 +48,7 @@ class Redactor {
   std::uint64_t id(std::uint64_t number);
 
  private:
-  Kind kind_of(std::string_view line, Kind kind) const;
+  static Kind kind_of(std::string_view line, Kind kind);
   std::string line(std::string_view line, Kind kind);
   std::string word(std::string_view word, Kind kind, bool is_read = false);
   std::string numbered(std::string_view word, Kind kind, bool is_read) const;  // empty: none
@@ -60,7 +58,7 @@ class Redactor {
   std::string uuid_digits(const std::string& digits);
   std::string component(std::string_view name);
   std::string group_part(std::string_view name);
-  std::string device_part(std::string_view name);
+  std::string device_part(std::string_view name, std::string_view folder);
   bool is_model(std::string_view word) const;
   bool is_fixed(std::string_view word) const;
 

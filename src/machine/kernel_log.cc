@@ -278,6 +278,7 @@ constexpr ReadNumber kReadNumbers[] = {
     {"", "the version "},  // of an API mismatch
     {"skipped device ", "skipped device "},
     {"AER: ", " id="},
+    {"not ready ", "not ready "},
     {"probe ", "failed with error -"},
     {"Direct firmware load for ", "failed with error -"},
     {"sw_init of IP block", "failed -"},

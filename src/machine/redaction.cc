@@ -7,11 +7,14 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "host/redactor.h"
+#include "host/token_forms.h"
+#include "machine/amd_parse.h"
 #include "machine/container.h"
 #include "machine/kernel_log.h"
 #include "machine/loader_cache.h"
 #include "machine/nvidia_parse.h"
 #include "machine/pci_ids.h"
+#include "machine/system.h"
 #include "machine/toolkits.h"
 
 extern "C" {
@@ -50,7 +53,8 @@ constexpr std::string_view kCommonWords =
     "mnt "
     "src targets stubs compat extras x86_64-linux sbsa-linux aarch64-linux x86_64-linux-gnu "
     "aarch64-linux-gnu nv_dispi nvlt nvmd iigd_dch u "
-    "AMD EPYC Ryzen Threadripper Intel Xeon Core Ultra Graphics Processor CPU Neoverse Grace "
+    "AMD EPYC Ryzen Threadripper PRO Intel Xeon Platinum Gold Silver Bronze Core Ultra Graphics "
+    "Processor CPU Neoverse Grace "
     "NVIDIA GeForce GTX RTX TITAN Titan Tesla Quadro GPU Ada Generation Laptop Super SUPER PCIe "
     "NVL "
     "MIG Orin Xavier Thor Nano Jetson AGX NX Developer Kit HGX DGX Instinct Radeon OAM Arc Max "
@@ -83,21 +87,94 @@ bool is_model_word(std::string_view word) {
 
 using Kept = std::optional<std::string>;
 
-std::string as_text(std::string_view content, Redactor& redactor) {
-  return redactor.text(content, Kind::setting);
-}
-std::string as_attribute(std::string_view content, Redactor& redactor) {
-  return redactor.text(content, Kind::attribute);
+std::string as_words(std::string_view content, Redactor& redactor) {
+  return redactor.text(content);
 }
 std::string as_model(std::string_view content, Redactor& redactor) {
   return redactor.text(content, Kind::model);
 }
-std::string as_it_is(std::string_view content, Redactor&) { return std::string(content); }
 std::string as_name(std::string_view content, Redactor& redactor) {
   return redactor.name(trim(content));
 }
 std::string as_path(std::string_view content, Redactor& redactor) {
   return redactor.path(trim(content));
+}
+
+// ---- the forms of what the kernel and its drivers count and measure
+
+bool is_long_decimal(std::string_view word) { return word.size() <= 20 && is_decimal(word); }
+bool is_long_hex(std::string_view word) {
+  const auto digits = after_prefix(word, "0x");
+  return digits && !digits->empty() && digits->size() <= 16 && std::ranges::all_of(*digits, is_hex);
+}
+// "12", "-1", "0x10de", "259:2".
+bool is_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const auto colon = std::min(text.find(':'), text.size());
+  const auto minor = text.substr(std::min(colon + 1, text.size()));
+  return is_long_hex(text) || (is_long_decimal(text.substr(0, colon)) &&
+                               (colon == text.size() || is_number_form(minor)));
+}
+// "12.8.0", "580.159.04", "96.00.A5.00.01".
+bool is_version(std::string_view text) { return is_version_form(text); }
+// "32.0 GT/s PCIe"
+bool is_speed(std::string_view text) {
+  const auto words = split(text, " ");
+  return words.size() >= 2 && words.size() <= 3 && words[0].size() <= 5 && parse_double(words[0]) &&
+         words[1] == "GT/s" && (words.size() == 2 || words[2] == "PCIe");
+}
+// "0-31,64-95"
+bool is_list(std::string_view text) {
+  return std::ranges::all_of(split(text, ","), is_number_form) &&
+         text.find_first_not_of("0123456789,-") == text.npos;
+}
+// "86400.00 900.0"
+bool is_uptime(std::string_view text) {
+  const auto words = split(text, " ");
+  return words.size() == 2 && std::ranges::all_of(words, [](auto word) {
+           return word.find_first_not_of("0123456789.") == word.npos && parse_double(word);
+         });
+}
+// "max 100000", "200000 100000"
+bool is_quota(std::string_view text) {
+  const auto words = split(text, " ");
+  return words.size() == 2 && (words[0] == "max" || is_long_decimal(words[0])) &&
+         is_long_decimal(words[1]);
+}
+// "0x00000000a8000000 0x00000000a8ffffff 0x0000000000040200"
+bool is_window(std::string_view line) {
+  const auto words = split(line, " ");
+  return words.size() == 3 && std::ranges::all_of(words, is_long_hex);
+}
+// "TOTAL_ERR_COR 12", "MemTotal:  65714188 kB", "ue: 0": of something that a rule reads.
+bool is_count(std::string_view line) {
+  const auto words = split(line, " \t:");
+  return words.size() >= 2 && words.size() <= 3 && is_fixed_word(words[0]) &&
+         is_long_decimal(words[1]) && (words.size() == 2 || words[2] == "kB");
+}
+// "1: 2100Mhz *", "S: 132Mhz"
+bool is_clock(std::string_view line) {
+  const auto words = split(line, " ");
+  const auto unit =
+      words.size() < 2
+          ? std::string_view()
+          : words[1].substr(std::min(words[1].find_first_not_of("0123456789"), words[1].size()));
+  return words.size() <= 3 && to_lower(unit) == "mhz" && words[0].size() <= 3 &&
+         words[0].ends_with(':') && (words.size() == 2 || words[2] == "*");
+}
+
+// What is read whole.
+template <bool (*fits)(std::string_view)>
+std::string whole(std::string_view content, Redactor& redactor) {
+  return fits(trim(content)) ? std::string(content) : as_words(content, redactor);
+}
+// What is read line by line: a line of another form is nothing that is read.
+template <bool (*fits)(std::string_view)>
+std::string by_line(std::string_view content, Redactor&) {
+  std::string kept;
+  for (const auto line : lines(content))
+    if (fits(trim(line))) kept.append(line) += '\n';
+  return kept;
 }
 
 // Parameters of the kernel's command line that say something about GPUs: up to "=", or up to the
@@ -119,11 +196,15 @@ std::string kept_parameters(std::string_view command_line, Redactor& redactor) {
   std::string kept;
   for (const auto word : split(command_line, " \t\n")) {
     const auto name = word.substr(0, word.find('='));
-    if (one_of(name, kParameters)) {
-      kept += std::string(name) + redactor.text(word.substr(name.size()), Kind::setting) + ' ';
-    } else if (const auto module = name.substr(0, name.find('.')); one_of(module, kModules)) {
-      kept += std::string(module) + redactor.text(word.substr(module.size()), Kind::setting) + ' ';
-    }
+    const auto module = name.substr(0, name.find('.'));
+    const bool parameter = one_of(name, kParameters);
+    if (!parameter && !one_of(module, kModules)) continue;
+    const auto shown = parameter ? std::string(name)
+                                 : std::string(module) + redactor.text(name.substr(module.size()));
+    const auto value = after_prefix(word.substr(name.size()), "=");
+    kept += shown;
+    if (value) kept += '=' + (shown.ends_with('*') ? "*" : redactor.value(*value));
+    kept += ' ';
   }
   return kept + "...\n";
 }
@@ -140,7 +221,7 @@ std::string kept_lines(std::string_view text, const std::string_view (&keys)[N],
   }
   return kept;
 }
-constexpr std::string_view kReleaseKeys[] = {"NAME", "PRETTY_NAME", "ID", "ID_LIKE", "VERSION_ID"};
+constexpr std::string_view kReleaseKeys[] = {"NAME", "PRETTY_NAME", "ID", "ID_LIKE"};
 std::string kept_release(std::string_view text, Redactor& redactor) {
   return kept_lines(text, kReleaseKeys, redactor);
 }
@@ -189,7 +270,7 @@ std::string kept_mounts(std::string_view text, Redactor& redactor) {
     if (fields.size() < 6) continue;
     const bool root = fields[4] == "/";
     if (!root && fields[4] != "/dev" && !fields[4].starts_with("/dev/")) continue;
-    kept += "0 0 " + (root ? redactor.text(fields[2], Kind::attribute) : "0:0") + " / " +
+    kept += "0 0 " + (root && is_number(fields[2]) ? std::string(fields[2]) : "0:0") + " / " +
             redactor.path(fields[4]) + " " + redactor.text(fields[5]) + "\n";
   }
   return kept;
@@ -208,27 +289,114 @@ std::string kept_swaps(std::string_view text, Redactor& redactor) {
 
 // Which VFIO driver is made for which device.
 std::string kept_aliases(std::string_view text, Redactor& redactor) {
+  constexpr std::string_view kPattern = "0123456789ABCDEFabcdefisv*[]-";
   std::string kept;
   for (const auto line : lines(text)) {
     const auto words = split(line, " ");
-    if (line.starts_with("alias vfio_pci:") && words.size() == 3)
-      kept += "alias " + std::string(words[1]) + " " +
-              (words[2].ends_with("vfio_pci") ? std::string(words[2])
-                                              : redactor.text(words[2], Kind::setting)) +
-              "\n";
+    const auto device =
+        words.size() == 3 ? after_prefix(words[1], "vfio_pci:") : std::optional<std::string_view>();
+    if (words.empty() || words[0] != "alias" || !device ||
+        device->find_first_not_of(kPattern) != device->npos)
+      continue;
+    kept += "alias " + std::string(words[1]) + " " +
+            (words[2].ends_with("vfio_pci") ? std::string(words[2]) : redactor.text(words[2])) +
+            "\n";
   }
   return kept;
 }
-std::string kept_builtin(std::string_view text, Redactor&) {
+std::string kept_builtin(std::string_view text, Redactor& redactor) {
+  constexpr std::string_view kEnd = ".ko";
   std::string kept;
-  for (const auto line : lines(text))
-    if (line.starts_with("kernel/drivers/vfio/")) kept.append(line) += '\n';
+  for (auto line : lines(text)) {
+    if (!line.starts_with("kernel/drivers/vfio/") || !line.ends_with(kEnd)) continue;
+    line.remove_suffix(kEnd.size());
+    if (redactor.text(line) == line) kept.append(line).append(kEnd) += '\n';
+  }
   return kept;
 }
 
+std::string version_or_none(std::string_view before, const std::optional<std::string>& version,
+                            std::string_view behind) {
+  if (!version || !is_version(*version)) return {};
+  return std::string(before) + *version + std::string(behind);
+}
 std::string kept_cuda_version(std::string_view text, Redactor&) {
-  const auto version = parse_cuda_version_json(text);
-  return version ? R"({"cuda": {"version": ")" + *version + "\"}}\n" : "{}\n";
+  return version_or_none(R"({"cuda": {"version": ")", parse_cuda_version_json(text), "\"}}\n");
+}
+std::string kept_cuda_text(std::string_view text, Redactor&) {
+  return version_or_none("CUDA Version ", parse_cuda_version_txt(text), "\n");
+}
+std::string kept_rocm_version(std::string_view text, Redactor&) {
+  return version_or_none("", parse_rocm_version(text), "\n");
+}
+std::string kept_driver_version(std::string_view text, Redactor&) {
+  auto file = parse_nvidia_version(text);
+  if (file.version && !contains(text, "  " + *file.version)) file.version.reset();
+  const bool open = file.flavour == "open";
+  return version_or_none(open ? "NVRM version: NVIDIA UNIX Open Kernel Module  "
+                              : "NVRM version: NVIDIA UNIX Kernel Module  ",
+                         file.version, "\n");
+}
+// "# R36 (release), REVISION: 4.4, ...": no date, no id.
+std::string kept_tegra_release(std::string_view text, Redactor&) {
+  const auto number = [](std::optional<std::string_view> rest, std::string_view letters) {
+    return rest ? rest->substr(0, rest->find_first_not_of(letters)) : std::string_view();
+  };
+  const auto at = text.find("REVISION: ");
+  const auto revision =
+      number(at == text.npos ? std::nullopt : std::optional(text.substr(at + 10)), "0123456789.");
+  const auto release = number(after_prefix(text, "# R"), "0123456789");
+  if (!is_small_form(release)) return "#\n";
+  return "# R" + std::string(release) + " (release)" +
+         (is_small_form(revision) ? ", REVISION: " + std::string(revision) : "") + "\n";
+}
+
+// What is read of a GPU, in the driver's words.
+std::string kept_information(std::string_view text, Redactor& redactor) {
+  constexpr std::pair<const char*, std::string (*)(std::string_view, Redactor&)> kFields[] = {
+      {"Model", as_model},
+      {"GPU UUID", as_words},
+      {"Video BIOS", whole<is_version>},
+      {"GPU Firmware", whole<is_version>},
+      {"Device Minor", whole<is_number>},
+      {"GPU Excluded", as_words}};
+  const auto fields = parse_nvidia_fields(text);
+  std::string kept;
+  for (const auto& [name, keep] : kFields)
+    if (const auto field = fields.find(name); field != fields.end())
+      kept += std::string(name) + ": " + keep(field->second, redactor) + "\n";
+  return kept;
+}
+std::string kept_nvidia_settings(std::string_view text, Redactor& redactor) {
+  const auto fields = parse_nvidia_fields(text);
+  const auto excluded = fields.find("ExcludedGpus");
+  return excluded == fields.end() ? ""
+                                  : "ExcludedGpus: " + as_words(excluded->second, redactor) + "\n";
+}
+// "1048  : NVIDIA L40S-1B": how many types there are, and what they are called.
+std::string kept_vgpu_types(std::string_view text, Redactor& redactor) {
+  std::string kept;
+  for (const auto line : lines(text)) {
+    const auto colon = line.find(':');
+    const auto id = trim(line.substr(0, colon));
+    if (colon != line.npos && is_decimal(id) && is_number_form(id))
+      kept += std::string(id) + " : " + as_model(trim(line.substr(colon + 1)), redactor) + '\n';
+  }
+  return kept;
+}
+
+// Binary tables; anything else is removed.
+std::string kept_metrics(std::string_view bytes, Redactor&) {
+  constexpr std::size_t kLongest = 4096;
+  const auto metrics = parse_gpu_metrics(bytes);
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(bytes[at]); };
+  const std::size_t size = metrics ? byte(0) | static_cast<std::size_t>(byte(1)) << 8 : 0;
+  return std::string(bytes.substr(0, size <= kLongest ? size : 0));
+}
+std::string kept_secure_boot(std::string_view bytes, Redactor&) {
+  const auto on = parse_secure_boot(bytes);
+  using namespace std::string_literals;
+  return !on ? "" : *on ? "\6\0\0\0\1"s : "\6\0\0\0\0"s;
 }
 
 // The host's own namespace maps every id to itself; which ids another one has, nothing asks.
@@ -241,20 +409,25 @@ std::string kept_ids(std::string_view text, Redactor&) {
 std::string kept_groups(std::string_view text, Redactor& redactor) {
   std::string kept;
   for (const auto line : lines(text)) {
-    const auto path = line.find(":/");
-    if (path == line.npos) continue;
-    kept += redactor.text(line.substr(0, path), Kind::setting) + ":" +
-            redactor.group(line.substr(path + 1)) + '\n';
+    const auto path = line.find(":/"), number = line.find(':');
+    if (path == line.npos || !is_small_form(line.substr(0, number))) continue;
+    const auto controllers = line.substr(number, std::max(path, number + 1) - number);
+    kept += std::string(line.substr(0, number)) + redactor.text(controllers) +
+            (path > number ? ":" : "") + redactor.group(line.substr(path + 1)) + '\n';
   }
   return kept;
 }
 
 // The majors of GPU drivers.
-std::string kept_devices(std::string_view text, Redactor& redactor) {
+std::string kept_devices(std::string_view text, Redactor&) {
   std::string kept;
-  for (const auto line : lines(text))
-    if (contains(line, "nvidia") || line.ends_with(" kfd") || line.ends_with(" drm"))
-      kept += redactor.text(line, Kind::setting) + '\n';
+  for (const auto line : lines(text)) {
+    const auto words = split(line, " ");
+    if (words.size() == 2 && is_decimal(words[0]) && is_number_form(words[0]) &&
+        (words[1].starts_with("nvidia") || words[1] == "kfd" || words[1] == "drm") &&
+        is_fixed_word(words[1]))
+      kept.append(line) += '\n';
+  }
   return "Character devices:\n" + kept;
 }
 
@@ -265,9 +438,8 @@ std::string kept_properties(std::string_view text, Redactor& redactor) {
   for (const auto line : lines(text)) {
     const auto id = after_prefix(line, kId);
     const auto number = id ? parse_uint(*id) : std::nullopt;
-    kept += (number ? std::string(kId) + std::to_string(redactor.id(*number))
-                    : as_attribute(line, redactor)) +
-            '\n';
+    if (number) kept += std::string(kId) + std::to_string(redactor.id(*number)) + '\n';
+    if (!id && is_count(line)) kept.append(line) += '\n';
   }
   return kept;
 }
@@ -292,24 +464,43 @@ constexpr FileRule kFileRules[] = {
     {"/lib/modules/", "/modules.alias", kept_aliases},
     {"/lib/modules/", "/modules.builtin", kept_builtin},
     {"/proc/device-tree/", "", as_model},
+    {"/proc/meminfo", "", by_line<is_count>},
+    {"/proc/uptime", "", whole<is_uptime>},
+    {"/proc/driver/nvidia/gpus/", "/information", kept_information},
+    {"/proc/driver/nvidia/params", "", kept_nvidia_settings},
+    {"/proc/driver/nvidia/version", "", kept_driver_version},
+    {"/proc/", "", whole<is_number>},
     {"/sys/class/dmi/id/", "", as_model},
     {"/sys/", "/product_name", as_model},
-    {"/proc/driver/nvidia/gpus/", "/information", as_model},
-    {"/proc/driver/nvidia/params", "", as_text},
     {"/sys/", "/properties", kept_properties},
-    {"/sys/", "/gpu_metrics", as_it_is},
-    {"/sys/firmware/efi/efivars/SecureBoot-", "", as_it_is},
+    {"/sys/", "/gpu_metrics", kept_metrics},
+    {"/sys/firmware/efi/efivars/SecureBoot-", "", kept_secure_boot},
     {"/sys/", "/dm/name", as_name},
     {"/sys/", "/backing_file", as_path},
     {"/sys/", "/backing_dev", as_path},
-    {"/sys/", "", as_attribute},
-    {"/proc/", "", as_attribute},
-    {"/run/", ".pid", as_attribute},
-    {"/run/systemd/container", "", as_text},
-    {"/etc/nv_tegra_release", "", as_attribute},
+    {"/sys/", "/name", as_model},
+    {"/sys/", "/creatable_vgpu_types", kept_vgpu_types},
+    {"/sys/module/", "/version", whole<is_version>},
+    {"/sys/", "/modalias", whole<is_modalias_form>},
+    {"/sys/", "/resource", by_line<is_window>},
+    {"/sys/", "_link_speed", whole<is_speed>},
+    {"/sys/", "cpulist", whole<is_list>},
+    {"/sys/devices/system/", "/online", whole<is_list>},
+    {"/sys/", "_err_count", by_line<is_count>},
+    {"/sys/", "/aer_dev_correctable", by_line<is_count>},
+    {"/sys/", "/aer_dev_nonfatal", by_line<is_count>},
+    {"/sys/", "/aer_dev_fatal", by_line<is_count>},
+    {"/sys/", "/pp_dpm_sclk", by_line<is_clock>},
+    {"/sys/", "/pp_dpm_mclk", by_line<is_clock>},
+    {"/sys/fs/cgroup/", "/memory.stat", by_line<is_count>},
+    {"/sys/fs/cgroup/", "/cpu.max", whole<is_quota>},
+    {"/sys/", "", whole<is_number>},
+    {"/run/", ".pid", whole<is_number>},
+    {"/run/systemd/container", "", as_words},
+    {"/etc/nv_tegra_release", "", kept_tegra_release},
     {"/", "/version.json", kept_cuda_version},
-    {"/", "/version.txt", as_text},
-    {"/", "/.info/version", as_text},
+    {"/", "/version.txt", kept_cuda_text},
+    {"/", "/.info/version", kept_rocm_version},
 };
 
 // The kernel's folders have rules for what is below them; other rules name a file.

@@ -65,6 +65,52 @@ bool is_create_attribute(const std::string& path) {
          parts[4] == "mdev_supported_types" && is_name(parts[5]) && parts[6] == "create";
 }
 
+// Which fields a kind of action has. No plan fills another one.
+enum Field : unsigned {
+  kDevice = 1,
+  kDevices = 2,
+  kInstances = 4,
+  kDriver = 8,
+  kPath = 16,
+  kValue = 32,
+  kCommand = 64
+};
+unsigned fields_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::write:
+    case ActionKind::renew:
+      return kDevice | kPath | kValue;
+    case ActionKind::bind:
+    case ActionKind::unbind:
+      return kDevice | kDriver;
+    case ActionKind::reset:
+      return kDevice | kValue;
+    case ActionKind::run:
+      return kDevice | kCommand;
+    case ActionKind::idle:
+      return kDevices | kInstances;
+    case ActionKind::rom:
+    case ActionKind::clean:
+      return kDevice;
+  }
+  return 0;
+}
+unsigned fields_in(const Action& action) {
+  return (action.device ? kDevice : 0u) | (action.devices.empty() ? 0u : kDevices) |
+         (action.instances.empty() ? 0u : kInstances) | (action.driver.empty() ? 0u : kDriver) |
+         (action.path.empty() ? 0u : kPath) | (action.value.empty() ? 0u : kValue) |
+         (action.command.empty() ? 0u : kCommand);
+}
+
+// What an action changes is of the plan. A proof of idleness may name others.
+bool is_of(const Action& action, const Plan& plan) {
+  const auto has = [&](const std::optional<PciAddress>& address) {
+    return !address || std::ranges::find(plan.devices, *address) != plan.devices.end();
+  };
+  return has(action.device) &&
+         (action.command.size() != 5 || has(parse_pci_address(action.command[2])));
+}
+
 bool is_known(const Action& action) {
   switch (action.kind) {
     case ActionKind::write:
@@ -102,7 +148,8 @@ Result<void> check_known_steps(const Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const auto& step = plan.steps[i];
     for (const Action* action : {&step.act, step.undo ? &*step.undo : nullptr})
-      if (action != nullptr && !is_known(*action))
+      if (action != nullptr && (!is_known(*action) || !is_of(*action, plan) ||
+                                (fields_in(*action) & ~fields_of(action->kind)) != 0))
         return fail(ErrorKind::bad_input, fmt::format("step {} is not one of gpuready's steps: {}",
                                                       i, describe(*action)));
   }

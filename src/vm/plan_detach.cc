@@ -12,7 +12,8 @@ namespace gpuready::vm {
 namespace {
 
 bool is_command(const Action& action, std::string_view program) {
-  return !action.command.empty() && action.command.front() == program;
+  return action.kind == ActionKind::run && !action.command.empty() &&
+         action.command.front() == program;
 }
 
 PlanStep step_of(const Action& act, const Action& undo, std::string why) {

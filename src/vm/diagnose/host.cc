@@ -197,13 +197,51 @@ HostMatches unsafe_interrupts(const HostView& view) {
                         "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y")}}};
 }
 
-// The log's line stays where they were allowed since.
+// What a line of the log says was so once. `holds` tells whether it is so now, and `proof` by what;
+// where that cannot be read, the line is a hint.
+template <class Holds>
+HostMatches confirmed(const HostMatches& told, Holds holds, const Evidence& proof) {
+  HostMatch sure, hint{.severity = Severity::warning,
+                       .explanation = "Only a line of the kernel's log says so."};
+  for (const auto& match : told)
+    for (std::size_t i = 0; i < match.evidence.size(); ++i) {
+      const auto address = match.pci.empty() ? std::nullopt : std::optional(match.pci[i]);
+      const std::optional<bool> now = holds(address);
+      if (now == false) continue;
+      auto& to = now ? sure : hint;
+      if (address) to.pci.push_back(*address);
+      to.evidence.push_back(match.evidence[i]);
+    }
+  HostMatches all;
+  if (!sure.evidence.empty()) {
+    sure.evidence.push_back(proof);
+    all.push_back(std::move(sure));
+  }
+  if (!hint.evidence.empty()) all.push_back(std::move(hint));
+  return all;
+}
+
+HostMatches unless_it_answers(const HostView& view, const HostMatches& told) {
+  return confirmed(
+      told,
+      [&](const std::optional<PciAddress>& address) -> std::optional<bool> {
+        const auto answers = view.settings.answers.find(address.value_or(PciAddress{}));
+        if (answers == view.settings.answers.end()) return std::nullopt;
+        return !answers->second;
+      },
+      doctor::evidence("/sys/bus/pci/devices/*/config", "only ones: the device does not answer"));
+}
+
 HostMatches no_interrupt_remapping(const HostView& view) {
   if (view.settings.unsafe_interrupts.value_or(false)) return {};
   const auto hits = doctor::log_hits(
       view.machine, {"vfio_iommu_type1_attach_group: No interrupt remapping support"});
   if (hits.empty()) return {};
-  return {HostMatch{.evidence = {doctor::evidence("kernel log", hits.front().text)}}};
+  const auto& remaps = view.settings.remaps_interrupts;
+  return confirmed(
+      {HostMatch{.evidence = {doctor::evidence("kernel log", hits.front().text)}}},
+      [&](const auto&) { return remaps ? std::optional(!*remaps) : std::nullopt; },
+      doctor::evidence("/sys/kernel/irq/*/chip_name", "none begins with IR-"));
 }
 
 HostMatches bar_unassigned(const HostView& view) {
@@ -242,14 +280,15 @@ HostMatches bar_unassigned(const HostView& view) {
 }
 
 HostMatches d3cold_stuck(const HostView& view) {
-  return of_silent_devices(
-      view, {"*: Unable to change power state from D3* to D0",
-             "*: Unable to change power state from unknown to D0",
-             "*: can't change power state from D3* to D0 (config space inaccessible)",
-             "*: Refused to change power state from D3* to D0",
-             "*: refused to change power state from D3* to D0",
-             "*: Refused to change power state, currently in D3",
-             "*: refused to change power state, currently in D3"});
+  return unless_it_answers(
+      view, of_silent_devices(
+                view, {"*: Unable to change power state from D3* to D0",
+                       "*: Unable to change power state from unknown to D0",
+                       "*: can't change power state from D3* to D0 (config space inaccessible)",
+                       "*: Refused to change power state from D3* to D0",
+                       "*: refused to change power state from D3* to D0",
+                       "*: Refused to change power state, currently in D3",
+                       "*: refused to change power state, currently in D3"}));
 }
 
 // Bound to VFIO and asleep without power: set up by hand, since attach forbids it.
@@ -264,7 +303,14 @@ HostMatches d3cold_allowed(const HostView& view) {
 }
 
 HostMatches boot_framebuffer(const HostView& view) {
-  return log_lines(view, {"*: BAR *: can't reserve [mem "});
+  return confirmed(
+      log_lines(view, {"*: BAR *: can't reserve [mem "}),
+      [&](const std::optional<PciAddress>& address) -> std::optional<bool> {
+        const auto& held = view.settings.framebuffers;
+        if (!held) return std::nullopt;
+        return std::ranges::find(*held, address) != held->end();
+      },
+      doctor::evidence("/proc/iomem", "a boot frame buffer lies in the device's window"));
 }
 
 HostMatches iommu_faults(const HostView& view) {
@@ -277,9 +323,10 @@ HostMatches iommu_faults(const HostView& view) {
 }
 
 HostMatches reset_failed(const HostView& view) {
-  return of_silent_devices(
-      view, {"*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
-             "*: vfio_bar_restore: reset recovery - restoring BARs"});
+  return unless_it_answers(
+      view, of_silent_devices(view, {"*: not ready *ms after *; giving up",
+                                     "*: not ready *ms after * *; giving up",
+                                     "*: vfio_bar_restore: reset recovery - restoring BARs"}));
 }
 
 HostMatches no_reset(const HostView& view) {
@@ -472,27 +519,6 @@ constexpr HostRow kHostRows[] = {
 };
 
 }  // namespace
-
-HostSettings read_host_settings(Host& host, const State& state,
-                                const std::vector<PciAddress>& devices) {
-  HostSettings settings;
-  if (const auto text =
-          host.read_text("/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"))
-    settings.unsafe_interrupts = *text == "Y" || *text == "1";
-  settings.iommufd = host.exists("/sys/module/iommufd") || host.exists("/dev/iommu");
-  std::vector<std::string> types;
-  for (const auto& address : devices)
-    if (const auto* device = state.inventory.find(address); device && device->function.iommu_group)
-      types.push_back(
-          fmt::format("/sys/kernel/iommu_groups/{}/type", *device->function.iommu_group));
-  // They wait for the group's lock, which a driver that hangs may hold.
-  host.ask_driver(types);
-  for (const auto& path : types)
-    if (const auto type = host.read_text(path))
-      settings.translates = settings.translates.value_or(false) || type->starts_with("DMA");
-  host.ask_driver({});
-  return settings;
-}
 
 std::vector<Finding> diagnose_host(const HostView& view) {
   std::vector<Finding> findings;

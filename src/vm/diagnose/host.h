@@ -1,6 +1,7 @@
 // What keeps this host's devices from virtual machines, as findings with cures.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,10 @@ struct HostSettings {
   std::optional<bool> unsafe_interrupts;  // vfio_iommu_type1's allow_unsafe_interrupts
   bool iommufd = false;                   // which programs the IOMMU without vfio_iommu_type1
   std::optional<bool> translates;  // for the host's own devices: by the types of their IOMMU groups
+  std::optional<bool> remaps_interrupts;  // by the names of their controllers
+  std::map<PciAddress, bool> answers;     // whether the configuration of what is awake can be read
+  // Whose memory the firmware's or the kernel's boot frame buffer lies in; by /proc/iomem.
+  std::optional<std::vector<PciAddress>> framebuffers;
 };
 HostSettings read_host_settings(Host& host, const State& state,
                                 const std::vector<PciAddress>& devices);

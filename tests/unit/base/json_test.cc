@@ -218,6 +218,7 @@ TEST(Json, DeceptiveCharactersAreEscapedAndReadBack) {
   const Json doc{{"s", "a\u009b\u202e\u200b\x7f\x1b\U000e0041\u00e9"}};
   EXPECT_EQ(dump_line(doc), "{\"s\":\"a\\u009b\\u202e\\u200b\\u007f\\u001b\\udb40\\udc41\u00e9\"}");
   EXPECT_EQ(*parse_json(dump_line(doc), "t"), doc);
+  EXPECT_EQ(dump(Json{{"k\u202e", "\u2066\x7f"}}), "{\n  \"k\\u202e\": \"\\u2066\\u007f\"\n}\n");
 }
 
 TEST(JsonWrites, NothingThatIsNoNumberOrText) {

@@ -65,6 +65,11 @@ TEST(Text, PrintableKeepsTextAndHidesControl) {
   EXPECT_EQ(printable("\xc2\x9b"), "?");        // C1: a terminal's CSI
   // Directions, joiners, fillers and tags change how a line reads, and show nothing.
   EXPECT_EQ(printable("a\u202eb\u200bc\u2066d\ufeffe\U000e0041f\u3164g\u2028h"), "a?b?c?d?e?f?g?h");
+  for (char c = 0; c < ' '; ++c) {
+    const std::string shown = c == '\n' || c == '\t' ? std::string(1, c) : "?";
+    EXPECT_EQ(printable({&c, 1}), shown) << static_cast<int>(c);
+  }
+  EXPECT_EQ(printable("\x7f"), "?");
   EXPECT_EQ(printable("\u4e2d\U0001f600"), "\u4e2d\U0001f600");
 }
 

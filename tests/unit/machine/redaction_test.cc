@@ -1,7 +1,6 @@
 // Nothing that identifies a machine, its users or its place outlives `record --redact`: the secrets
 // of planted_secrets.json stand in every place that a recording has, and in none of its bytes
-// after. Texts of digits stand where a text can be anybody's: not in the kernel's numbers nor in
-// the arguments of calls.
+// after. Texts of digits do not stand among the arguments of calls, which are numbers.
 #include "machine/redaction.h"
 
 #include <archive.h>
@@ -85,11 +84,8 @@ constexpr std::pair<std::string_view, std::string_view> kAround[] = {
 };
 
 void plant(const Json& secrets, Recording& recording) {
-  std::string all, worded;
-  for (const auto& kind : secrets["kinds"]) {
-    all += kind["text"].get<std::string>() + "\n";
-    if (!kind.contains("digits")) worded += kind["text"].get<std::string>() + "\n";
-  }
+  std::string all;
+  for (const auto& kind : secrets["kinds"]) all += kind["text"].get<std::string>() + "\n";
   const std::string process = secrets["process"], library = secrets["library"];
 
   for (const auto& [path, content] : secrets["files"].items())
@@ -100,8 +96,7 @@ void plant(const Json& secrets, Recording& recording) {
   recording.files["/etc/os-release"] = "NAME=\"Debian\"\n";
   recording.files["/proc/cmdline"] = "iommu=pt quiet\n";
   for (auto& [path, content] : recording.files)
-    if (auto* text = std::get_if<std::string>(&content))
-      *text += "\n" + (path.starts_with("/proc/self/") || path == "/proc/cmdline" ? all : worded);
+    if (auto* text = std::get_if<std::string>(&content)) *text += "\n" + all;
   recording.files["/etc/ld.so.cache"] =
       make_loader_cache({{"libcuda.so.1", "/home/aliceq/lib/libcuda.so.1", 0x0303},
                          {library, "/usr/lib/x.so", 0x0303}});
@@ -200,6 +195,147 @@ std::string kept(const std::string& path, const std::string& content) {
   return redaction_rules().file(path, content, redactor).value_or("(removed)");
 }
 
+// A file of each rule; "@" stands for a part that somebody chose.
+constexpr std::string_view kSettings[] = {
+    "/proc/cmdline",
+    "/proc/cpuinfo",
+    "/proc/devices",
+    "/proc/swaps",
+    "/proc/meminfo",
+    "/proc/uptime",
+    "/proc/7/comm",
+    "/proc/7/status",
+    "/proc/self/mountinfo",
+    "/proc/self/uid_map",
+    "/proc/self/cgroup",
+    "/proc/driver/nvidia/params",
+    "/proc/driver/nvidia/version",
+    "/proc/driver/nvidia/gpus/0000:17:00.0/information",
+    "/proc/device-tree/model",
+    "/etc/os-release",
+    "/etc/nv_tegra_release",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d/x.conf",
+    "/etc/ld.so.cache",
+    "/lib/modules/6.8.0/modules.alias",
+    "/lib/modules/6.8.0/modules.builtin",
+    "/run/nvidia-persistenced/x.pid",
+    "/run/systemd/container",
+    "/opt/cuda/version.json",
+    "/opt/cuda/version.txt",
+    "/opt/rocm/.info/version",
+    "/sys/class/dmi/id/product_name",
+    "/sys/class/dmi/id/sys_vendor",
+    "/sys/module/nvidia/version",
+    "/sys/fs/cgroup/a/memory.stat",
+    "/sys/fs/cgroup/a/memory.max",
+    "/sys/fs/cgroup/a/cpu.max",
+    "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+    "/sys/class/block/dm-0/dm/name",
+    "/sys/class/block/loop0/loop/backing_file",
+    "/sys/class/kfd/kfd/topology/nodes/1/properties",
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/node/node0/cpulist",
+    "/sys/hypervisor/type"};
+constexpr std::string_view kAttributes[] = {"resource",
+                                            "modalias",
+                                            "current_link_speed",
+                                            "local_cpulist",
+                                            "vendor",
+                                            "numa_node",
+                                            "driver_override",
+                                            "reset_method",
+                                            "power/control",
+                                            "serial_number",
+                                            "product_name",
+                                            "product_number",
+                                            "vbios_version",
+                                            "gpu_metrics",
+                                            "pp_dpm_sclk",
+                                            "ras/umc_err_count",
+                                            "aer_dev_correctable",
+                                            "aer_dev_nonfatal",
+                                            "aer_dev_fatal",
+                                            "hwmon/hwmon1/temp1_label",
+                                            "mdev_supported_types/nvidia-1/name",
+                                            "nvidia/creatable_vgpu_types"};
+// What stands before a value that a rule reads.
+constexpr std::string_view kBeforeValues[] = {"",
+                                              "iommu=",
+                                              "hugepages=",
+                                              "nvidia.NVreg_X=",
+                                              "pci=realloc,",
+                                              "model name\t: Intel(R) Xeon(R) ",
+                                              "model name\t: AMD EPYC 9654 ",
+                                              "195 ",
+                                              "195 nvidia",
+                                              "/dev/",
+                                              "/dev/sda ",
+                                              "MemTotal: ",
+                                              "MemTotal: 65714188 ",
+                                              "86400.00 ",
+                                              "22 1 259:2 / / ",
+                                              "22 1 ",
+                                              "0::/",
+                                              "1:cpu:/",
+                                              "1:cpu,",
+                                              "7",
+                                              "ExcludedGpus: ",
+                                              "NVRM version: NVIDIA UNIX Kernel Module  ",
+                                              "NVRM version: NVIDIA UNIX Kernel Module  580.95.05 ",
+                                              "Model: NVIDIA ",
+                                              "Model: H100 ",
+                                              "GPU UUID: ",
+                                              "Video BIOS: ",
+                                              "Device Minor: ",
+                                              "NAME=\"",
+                                              "PRETTY_NAME=\"Ubuntu 24.04 ",
+                                              "ID=",
+                                              "# R36 (release), REVISION: ",
+                                              "# R",
+                                              "/usr/",
+                                              "alias vfio_pci:",
+                                              "alias vfio_pci:v000010DEd* ",
+                                              "kernel/drivers/vfio/",
+                                              "CUDA Version ",
+                                              "12.4 ",
+                                              "{\"cuda\": {\"version\": \"",
+                                              "NVIDIA ",
+                                              "PowerEdge R760xa ",
+                                              "max ",
+                                              "100000 ",
+                                              "inactive_file ",
+                                              "0x0000000000000000 ",
+                                              "pci:v",
+                                              "32.0 ",
+                                              "32.0 GT/s ",
+                                              "0-31,",
+                                              "flr ",
+                                              "0: 500Mhz ",
+                                              "0: ",
+                                              "ue: ",
+                                              "ce: 0 ",
+                                              "TOTAL_ERR_COR 12 ",
+                                              "unique_id ",
+                                              "size_in_bytes ",
+                                              "1048 : NVIDIA ",
+                                              "NVRM: Xid (PCI:0000:17:00): "};
+
+TEST(RedactionRules, LeaveNoneOfThePlantedSecretsInAnySetting) {
+  const Json secrets = planted();
+  std::vector<std::string> files(std::begin(kSettings), std::end(kSettings));
+  for (const auto name : kAttributes)
+    files.push_back("/sys/bus/pci/devices/0000:17:00.0/" + std::string(name));
+  for (const auto& file : files)
+    for (const auto before : kBeforeValues)
+      for (const auto& kind : secrets["kinds"]) {
+        const auto text = std::string(before) + kind["text"].get<std::string>();
+        const auto left = kept(file, text + "\n");
+        for (const std::string secret : kind["secrets"])
+          EXPECT_FALSE(contains(left, secret)) << file << ": " << text << "\nbecame\n" << left;
+      }
+}
+
 TEST(RedactionRules, KeepOfFilesWhatIsRead) {
   EXPECT_EQ(kept("/proc/cmdline",
                  "root=UUID=1 iommu=pt nvidia.NVreg_X=1 rd.luks.key=/k rd.iscsi.password=x ip=1 "
@@ -210,7 +346,7 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
   EXPECT_EQ(kept("/etc/os-release",
                  "NAME=\"Debian GNU/Linux\"\nIMAGE_ID=secret\nVERSION_ID=\"12\"\n"
                  "PRETTY_NAME=\"Acme Linux 12\"\n"),
-            "NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nPRETTY_NAME=\"* Linux 12\"\n");
+            "NAME=\"Debian GNU/Linux\"\nPRETTY_NAME=\"* Linux 12\"\n");
   EXPECT_EQ(kept("/proc/cpuinfo",
                  "processor\t: 0\nmodel name\t: AMD EPYC 9654 96-Core Processor\nSerial\t: "
                  "100000001234\n"),
@@ -234,9 +370,10 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
             "Filename\n/dev/dm-1 partition\n");
   EXPECT_EQ(kept("/lib/modules/6.8.0/modules.alias",
                  "# of acme\nalias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\n"
-                 "alias vfio_pci:v0000ACMEd* acme_driver\nalias pci:v000010DEd* nvidia\n"
+                 "alias vfio_pci:v00001AF4d* acme_driver\nalias vfio_pci:v0000ACMEd* x\nalias "
+                 "pci:v000010DEd* nvidia\n"
                  "alias vfio_pci:v0 a b\nalias vfio_pci:v0\n"),
-            "alias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\nalias vfio_pci:v0000ACMEd* *\n");
+            "alias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\nalias vfio_pci:v00001AF4d* *\n");
   EXPECT_EQ(kept("/lib/modules/6.8.0/modules.builtin",
                  "kernel/drivers/vfio/vfio.ko\nkernel/acme/acme.ko\n"),
             "kernel/drivers/vfio/vfio.ko\n");
@@ -259,10 +396,11 @@ TEST(RedactionRules, KeepOfTheLogWhatIsRead) {
   EXPECT_FALSE(redaction_rules().kernel_log_line("usb 1-2: SerialNumber: 1"));
   for (const char* text :
        {"NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.",
+        "NVRM: Xid (PCI:0000:17:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU",
         "nvidia 0000:b3:00.0: probe with driver nvidia failed with error -1",
         "xe 0000:03:00.0: [drm] device wedged, needs recovery",
         "{1}[Hardware Error]: nvidia 0000:17:00.0: PCIe Bus Error: severity=Corrected"})
-    EXPECT_EQ(Redactor(redaction_rules()).text(text), text);
+    EXPECT_EQ(Redactor(redaction_rules()).text(text, Redactor::Kind::log), text);
 }
 
 // The records of a log keep what says who wrote them.

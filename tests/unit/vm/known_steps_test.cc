@@ -120,6 +120,71 @@ TEST(KnownSteps, AnythingElseIsRefused) {
   EXPECT_FALSE(check_known_steps(plan));
 }
 
+// What a step of each kind may be, by a journal that a plan wrote.
+std::vector<Action> one_of_each_kind() {
+  return {write(kFolder + "power/control", "on"),
+          driver(ActionKind::bind, "nvidia"),
+          driver(ActionKind::unbind, "nvidia"),
+          reset("flr"),
+          command({"systemctl", "stop", "nvidia-dcgm.service"}),
+          {.kind = ActionKind::idle, .devices = {kGpu}, .instances = {kUuid}},
+          {.kind = ActionKind::rom, .device = kGpu},
+          renew(kCreate, kUuid),
+          {.kind = ActionKind::clean, .device = kGpu}};
+}
+
+TEST(KnownSteps, NoKindHasTheFieldsOfAnother) {
+  const std::vector<std::string> program = {"systemctl", "stop", "nvidia-dcgm.service"};
+  for (const auto& action : one_of_each_kind()) {
+    ASSERT_TRUE(check_known_steps(with(action)));
+    std::vector<Action> forged;
+    const auto forge = [&](auto change) {
+      forged.push_back(action);
+      change(forged.back());
+    };
+    const bool writes = !action.path.empty();
+    if (action.kind != ActionKind::run) forge([&](Action& a) { a.command = program; });
+    if (action.driver.empty()) forge([](Action& a) { a.driver = "nvidia"; });
+    if (!writes) forge([](Action& a) { a.path = kFolder + "power/control"; });
+    if (!writes && action.kind != ActionKind::reset) forge([](Action& a) { a.value = "on"; });
+    if (action.kind != ActionKind::idle) {
+      forge([](Action& a) { a.devices = {kGpu}; });
+      forge([](Action& a) { a.instances = {kUuid}; });
+    } else {
+      forge([](Action& a) { a.device = kGpu; });
+    }
+    ASSERT_GE(forged.size(), 4u);
+    for (const auto& step : forged)
+      EXPECT_FALSE(check_known_steps(with(step))) << static_cast<int>(step.kind);
+  }
+}
+
+TEST(KnownSteps, OfDevicesThatThePlanDoesNotMoveAreRefused) {
+  const auto other = *parse_pci_address("0000:65:00.0");
+  for (auto action : one_of_each_kind()) {
+    if (!action.device) continue;
+    action.device = other;
+    if (action.kind == ActionKind::write)
+      action.path = "/sys/bus/pci/devices/0000:65:00.0/power/control";
+    EXPECT_FALSE(check_known_steps(with(action))) << static_cast<int>(action.kind);
+  }
+  EXPECT_FALSE(check_known_steps(with(command({"nvidia-smi", "-i", "0000:65:00.0", "-pm", "0"}))));
+}
+
+// Of a step that writes, the words of a command mean nothing.
+TEST(KnownSteps, DetachTakesNoWriteForACommand) {
+  auto attached = with(write(kFolder + "power/control", "on"));
+  attached.steps[0].act.command = {"systemctl"};
+  attached.steps[0].undo = attached.steps[0].act;
+  attached.steps[0].undo->value = "auto";
+  attached.steps.push_back(attached.steps[0]);
+  attached.steps[1].act.command = {"nvidia-smi"};
+  std::size_t writes = 0;
+  for (const auto& step : plan_detach(attached, {}).steps)
+    writes += step.act.kind == ActionKind::write ? 1 : 0;
+  EXPECT_EQ(writes, 2u);  // each is undone once
+}
+
 TEST(KnownSteps, NamesHaveLettersDigitsAndFourSigns) {
   for (const char* name : {"a", "azAZ09", "web-1.x_y:z"}) EXPECT_TRUE(check_name(name)) << name;
   EXPECT_TRUE(check_name(std::string(128, 'a')));
@@ -146,6 +211,9 @@ class LiveJournal : public testing::Test {
   void put(const std::string& command) {
     std::string text = kJournal;
     text.replace(text.find("%s"), 2, command);
+    put_text(text);
+  }
+  void put_text(const std::string& text) {
     std::ofstream(folder_ + "/000001.1.attach.jsonl") << text;
     ::chmod((folder_ + "/000001.1.attach.jsonl").c_str(), 0600);
   }
@@ -170,6 +238,32 @@ TEST_F(LiveJournal, AShellIsNeverStarted) {
             std::string::npos)
       << claims->at(0).problem;
   EXPECT_EQ(state_of(claims->at(0)), ClaimState::unreadable);
+}
+
+// One hand-forged step of each kind, as the file holds it.
+TEST_F(LiveJournal, AForgedStepOfAnyKindIsUnreadable) {
+  constexpr const char* kForged[] = {
+      R"("kind":"write","device":"0000:17:00.0","path":"/sys/bus/pci/devices/0000:17:00.0/power/control","value":"on","command":["systemctl"])",
+      R"("kind":"write","path":"/etc/ld.so.preload","value":"/tmp/x.so")",
+      R"("kind":"bind","device":"0000:17:00.0","driver":"../../x")",
+      R"("kind":"unbind","device":"0000:65:00.0","driver":"nvidia")",
+      R"("kind":"reset","device":"0000:17:00.0","value":"flr","path":"/etc/passwd")",
+      R"("kind":"run","command":["/tmp/nvidia-smi","-i","0000:17:00.0","-pm","0"])",
+      R"("kind":"idle","devices":["0000:17:00.0"],"instances":["../x"])",
+      R"("kind":"rom","device":"0000:17:00.0","path":"/etc/shadow")",
+      R"("kind":"renew","path":"/tmp/x/create","value":"4b20d080-1b54-4048-85b3-a6a62d165c01")",
+      R"("kind":"clean","device":"0000:17:00.0","command":["sh","-c","id"])"};
+  for (const std::string step : kForged) {
+    std::string text = kJournal;
+    const std::string undo = R"("kind":"run","may_fail":false,"command":[%s])";
+    text.replace(text.find(undo), undo.size(), R"("may_fail":false,)" + step);
+    put_text(text);
+    const auto claims = read();
+    ASSERT_TRUE(claims);
+    EXPECT_EQ(state_of(claims->at(0)), ClaimState::unreadable) << step;
+    EXPECT_NE(claims->at(0).problem.find("not one of gpuready's steps"), std::string::npos)
+        << step << ": " << claims->at(0).problem;
+  }
 }
 
 TEST_F(LiveJournal, ThatOthersMayWriteIsNotBelieved) {

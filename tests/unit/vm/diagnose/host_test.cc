@@ -123,8 +123,23 @@ TEST(VmHost, EveryFaultIsNamed) {
          k.log =
              "9.1 vfio_iommu_type1_attach_group: No interrupt remapping support.  Use the module "
              "param\n";
+         k.files["/sys/kernel/irq/0/chip_name"] = "IO-APIC\n";
+         k.files["/sys/kernel/irq/30/chip_name"] = "PCI-MSI-0000:17:00.0\n";
        },
        {"no-interrupt-remapping"}},
+      {"a line of the log says that interrupts are not remapped",
+       [](FakeKernel& k) {
+         k.log = "9.1 vfio_iommu_type1_attach_group: No interrupt remapping support.  Use\n";
+       },
+       {"no-interrupt-remapping"},
+       Severity::warning},
+      {"a line of the log says that interrupts are not remapped, and they are",
+       [](FakeKernel& k) {
+         k.log = "9.1 vfio_iommu_type1_attach_group: No interrupt remapping support.  Use\n";
+         k.files["/sys/kernel/irq/0/chip_name"] = "IO-APIC\n";
+         k.files["/sys/kernel/irq/30/chip_name"] = "IR-PCI-MSI-0000:17:00.0\n";
+       },
+       {}},
       {"interrupts are not remapped, and that was allowed since",
        [](FakeKernel& k) {
          k.log =
@@ -161,13 +176,23 @@ TEST(VmHost, EveryFaultIsNamed) {
          k.log =
              "99.5 vfio-pci 0000:17:00.0: Unable to change power state from D3cold to D0, device "
              "inaccessible\n";
+         k.files[kFolder + "config"] = std::string(64, '\xff');
        },
        {"d3cold-stuck"}},
+      {"stuck in D3cold by the log, and it answers",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 vfio-pci 0000:17:00.0: Unable to change power state from D3cold to D0, device "
+             "inaccessible\n";
+         k.files[kFolder + "config"] = "\xde\x10\x30\x23";
+       },
+       {}},
       {"stuck in D3hot",
        [](FakeKernel& k) {
          k.log = "99.5 pci 0000:17:00.0: Refused to change power state from D3hot to D0\n";
        },
-       {"d3cold-stuck"}},
+       {"d3cold-stuck"},
+       Severity::warning},
       {"awake, and does not fall asleep",
        [](FakeKernel& k) {
          k.log =
@@ -179,10 +204,12 @@ TEST(VmHost, EveryFaultIsNamed) {
        [](FakeKernel& k) {
          k.log = "99.5 pci 0000:17:00.0: not ready 65535ms after PM D3hot->D0; giving up\n";
        },
-       {"reset-failed"}},
+       {"reset-failed"},
+       Severity::warning},
       {"it did not come back from a reset",
        [](FakeKernel& k) {
          k.log = "99.5 vfio-pci 0000:17:00.0: not ready 65535ms after FLR; giving up\n";
+         k.files[kFolder + "config"] = std::string(64, '\xff');
        },
        {"reset-failed"}},
       {"the boot frame buffer",
@@ -191,7 +218,39 @@ TEST(VmHost, EveryFaultIsNamed) {
              "99.5 vfio-pci 0000:17:00.0: BAR 1: can't reserve [mem 0xc0000000-0xcfffffff 64bit "
              "pref]\n";
        },
+       {"boot-framebuffer"},
+       Severity::warning},
+      {"the boot frame buffer, and it is there",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 vfio-pci 0000:17:00.0: BAR 1: can't reserve [mem 0xc0000000-0xcfffffff 64bit "
+             "pref]\n";
+         k.files["/proc/iomem"] =
+             "c0000000-dfffffff : PCI Bus 0000:16\n  c0000000-cfffffff : 0000:17:00.0\n"
+             "    c0000000-c07fffff : BOOTFB\n";
+       },
        {"boot-framebuffer"}},
+      {"the boot frame buffer, for others than root",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 vfio-pci 0000:17:00.0: BAR 1: can't reserve [mem 0xc0000000-0xcfffffff 64bit "
+             "pref]\n";
+         k.files["/proc/iomem"] =
+             "00000000-00000000 : 0000:17:00.0\n  00000000-00000000 : BOOTFB\n";
+       },
+       {"boot-framebuffer"},
+       Severity::warning},
+      {"the boot frame buffer of another device",
+       [](FakeKernel& k) {
+         k.log =
+             "99.5 vfio-pci 0000:17:00.0: BAR 1: can't reserve [mem 0xc0000000-0xcfffffff 64bit "
+             "pref]\n";
+         k.files["/proc/iomem"] =
+             "c0000000-cfffffff : 0000:17:00.0\n  c0000000-cfffffff : nvidia\n"
+             "d0000000-d0ffffff : 0000:18:00.0\n  d0000000-d07fffff : BOOTFB\n"
+             "e0000000-e0ffffff : efifb\n";
+       },
+       {}},
       {"an IOMMU fault of it",
        [](FakeKernel& k) {
          k.log =
