@@ -115,8 +115,6 @@ bool is_number(std::string_view text) {
   return is_long_hex(text) || (is_long_decimal(text.substr(0, colon)) &&
                                (colon == text.size() || is_number_form(minor)));
 }
-// "12.8.0", "580.159.04", "96.00.A5.00.01".
-bool is_version(std::string_view text) { return is_version_form(text); }
 // "32.0 GT/s PCIe"
 bool is_speed(std::string_view text) {
   const auto words = split(text, " ");
@@ -317,7 +315,7 @@ std::string kept_builtin(std::string_view text, Redactor& redactor) {
 
 std::string version_or_none(std::string_view before, const std::optional<std::string>& version,
                             std::string_view behind) {
-  if (!version || !is_version(*version)) return {};
+  if (!version || !is_version_form(*version)) return {};
   return std::string(before) + *version + std::string(behind);
 }
 std::string kept_cuda_version(std::string_view text, Redactor&) {
@@ -356,8 +354,8 @@ std::string kept_information(std::string_view text, Redactor& redactor) {
   constexpr std::pair<const char*, std::string (*)(std::string_view, Redactor&)> kFields[] = {
       {"Model", as_model},
       {"GPU UUID", as_words},
-      {"Video BIOS", whole<is_version>},
-      {"GPU Firmware", whole<is_version>},
+      {"Video BIOS", whole<is_version_form>},
+      {"GPU Firmware", whole<is_version_form>},
       {"Device Minor", whole<is_number>},
       {"GPU Excluded", as_words}};
   const auto fields = parse_nvidia_fields(text);
@@ -480,7 +478,7 @@ constexpr FileRule kFileRules[] = {
     {"/sys/", "/backing_dev", as_path},
     {"/sys/", "/name", as_model},
     {"/sys/", "/creatable_vgpu_types", kept_vgpu_types},
-    {"/sys/module/", "/version", whole<is_version>},
+    {"/sys/module/", "/version", whole<is_version_form>},
     {"/sys/", "/modalias", whole<is_modalias_form>},
     {"/sys/", "/resource", by_line<is_window>},
     {"/sys/", "_link_speed", whole<is_speed>},

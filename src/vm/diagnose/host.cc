@@ -232,6 +232,7 @@ HostMatches unless_it_answers(const HostView& view, const HostMatches& told) {
       doctor::evidence("/sys/bus/pci/devices/*/config", "only ones: the device does not answer"));
 }
 
+// The log's line stays where they were allowed since.
 HostMatches no_interrupt_remapping(const HostView& view) {
   if (view.settings.unsafe_interrupts.value_or(false)) return {};
   const auto hits = doctor::log_hits(

@@ -10,8 +10,8 @@ namespace gpuready::vm {
 namespace {
 
 // A controller behind the IOMMU's remapping has a name that begins with "IR-", on Intel's and AMD's
-// machines (as both drivers of Linux name them). A name without
-// it proves nothing while another has it: some interrupts are never remapped.
+// machines (as both drivers of Linux name them). One without it proves nothing while another has it:
+// some interrupts are never remapped.
 std::optional<bool> remaps_interrupts(Host& host) {
   constexpr std::string_view kFolder = "/sys/kernel/irq";
   constexpr std::size_t kMost = 4096;
@@ -31,18 +31,19 @@ std::optional<bool> remaps_interrupts(Host& host) {
 // the kernel resets it.
 std::map<PciAddress, bool> answers(Host& host, const State& state,
                                    const std::vector<PciAddress>& devices) {
+  std::vector<PciAddress> awake;
   std::vector<std::string> paths;
   std::map<PciAddress, bool> out;
   for (const auto& address : devices)
-    if (const auto* device = state.inventory.find(address); device && !device->function.suspended())
+    if (const auto* device = state.inventory.find(address);
+        device && !device->function.suspended()) {
+      awake.push_back(address);
       paths.push_back(folder_of(address) + "/config");
+    }
   host.ask_driver(paths);
-  for (const auto& address : devices) {
-    const auto path = folder_of(address) + "/config";
-    if (std::ranges::find(paths, path) == paths.end()) continue;
-    if (const auto bytes = host.read_file(path); bytes && bytes->size() >= 4)
-      out[address] = !bytes->starts_with("\xff\xff\xff\xff");
-  }
+  for (std::size_t i = 0; i < awake.size(); ++i)
+    if (const auto bytes = host.read_file(paths[i]); bytes && bytes->size() >= 4)
+      out[awake[i]] = !bytes->starts_with("\xff\xff\xff\xff");
   host.ask_driver({});
   return out;
 }

@@ -195,7 +195,7 @@ std::string kept(const std::string& path, const std::string& content) {
   return redaction_rules().file(path, content, redactor).value_or("(removed)");
 }
 
-// A file of each rule; "@" stands for a part that somebody chose.
+// A file for each rule; "@" stands for a name that a user chose.
 constexpr std::string_view kSettings[] = {
     "/proc/cmdline",
     "/proc/cpuinfo",
