@@ -30,7 +30,7 @@ bool is_numbered(std::string_view text, std::string_view before, std::string_vie
          is_count(text.substr(before.size(), text.size() - before.size() - behind.size()));
 }
 
-bool is_known_write(const Action& action) {
+bool is_known_write(const PlanAction& action) {
   const auto& value = action.value;
   if (!action.device) {
     const auto parts = split(action.path, "/");
@@ -65,7 +65,7 @@ bool is_create_attribute(const std::string& path) {
          parts[4] == "mdev_supported_types" && is_name(parts[5]) && parts[6] == "create";
 }
 
-bool is_known(const Action& action) {
+bool is_known(const PlanAction& action) {
   switch (action.kind) {
     case ActionKind::write:
       return is_known_write(action);
@@ -101,7 +101,7 @@ Result<void> check_known_steps(const Plan& plan) {
                 "does not give");
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const auto& step = plan.steps[i];
-    for (const Action* action : {&step.act, step.undo ? &*step.undo : nullptr})
+    for (const PlanAction* action : {&step.act, step.undo ? &*step.undo : nullptr})
       if (action != nullptr && !is_known(*action))
         return fail(ErrorKind::bad_input, fmt::format("step {} is not one of gpuready's steps: {}",
                                                       i, describe(*action)));
