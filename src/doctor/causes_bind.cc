@@ -217,13 +217,13 @@ std::vector<std::string_view> no_driver_and(std::initializer_list<std::string_vi
 std::vector<Cause> bind_causes() {
   return {
       {.id = "nouveau-bound",
-       .severity = Severity::error,
        .title = "nouveau holds the GPU",
        .explanation = "The kernel's own nouveau driver is bound to the GPU, so NVIDIA's cannot be; "
                       "nouveau offers no CUDA.",
        .cure = "Keep nouveau from loading, rebuild the initramfs, and reboot.",
        .command = "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > "
                   "/etc/modprobe.d/blacklist-nouveau.conf && {do:rebuild-initramfs}",
+       .action = Action::configure,
        .explains = no_driver_and({"gpu-init-failed"}),
        .match = nouveau},
       {.id = "passthrough-bound",
@@ -239,7 +239,6 @@ std::vector<Cause> bind_causes() {
        .explains = no_driver_and({"gpu-init-failed"}),
        .match = passed_through},
       {.id = "wrong-driver-bound",
-       .severity = Severity::error,
        .title = "Another driver holds the GPU",
        .explanation = "The driver that is bound to the GPU is not its vendor's, and offers no "
                       "compute.",
@@ -247,10 +246,10 @@ std::vector<Cause> bind_causes() {
                "driver probe again.",
        .command = "echo {pci} > /sys/bus/pci/drivers/{holder}/unbind && "
                   "echo {pci} > /sys/bus/pci/drivers_probe",
+       .action = Action::configure,
        .explains = no_driver_and({"gpu-init-failed"}),
        .match = wrong_driver},
       {.id = "module-rejected",
-       .severity = Severity::error,
        .title = "The kernel rejected a kernel module, and the GPU's is not loaded",
        .explanation = "The module is not signed with a key that this kernel trusts; with Secure "
                       "Boot on, such modules are refused. The kernel does not say which module it "
@@ -259,16 +258,17 @@ std::vector<Cause> bind_causes() {
                "(asked for at the next boot), or install modules that the distribution signed. If "
                "not, install the driver.",
        .command = "mokutil --import /var/lib/dkms/mok.pub",
+       .action = Action::configure,
        .backing = Backing::silent,
        .explains = kNoDriver,
        .match = module_rejected},
       {.id = "driver-not-loaded",
-       .severity = Severity::error,
        .title = "The GPU's kernel module is not loaded",
        .explanation = "The GPU is on the bus and no driver is bound to it. The driver is not "
                       "installed, or was not built for the running kernel.",
        .cure = "Install the driver, or rebuild its modules for the running kernel, and load it.",
        .command = "dkms autoinstall -k {kernel} && modprobe nvidia",
+       .action = Action::configure,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "device-nodes-missing", "gpu-not-listed",
                     "expected-gpu-count", "vulkan-software-only", "rocm-start-failed"},

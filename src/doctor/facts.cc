@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
+#include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
 #include "machine/kernel_log.h"
 #include "value/vendors.h"
@@ -75,6 +77,20 @@ Match about(const Machine& machine, const PciAddress& address) {
     if (gpu.pci && same_slot(*gpu.pci, address)) return about(gpu);
   Match match;
   match.pci.push_back(address);
+  return match;
+}
+
+Match about_xid(int code) {
+  const auto* entry = find_xid(code);
+  std::string cure(entry ? describe(entry->action) : "look it up in NVIDIA's Xid catalog");
+  cure[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(cure[0])));
+  Match match;
+  match.title = fmt::format("Xid {}: {}", code, entry ? entry->name : "unknown");
+  match.explanation = entry ? std::string(entry->meaning)
+                            : "The driver reported an event that is in no published list.";
+  match.cure = cure + ".";
+  if (entry) match.action = action_of(*entry);
+  match.own_cure = match.action == Action::replace;
   return match;
 }
 

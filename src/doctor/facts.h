@@ -21,6 +21,7 @@ Evidence evidence(const ApiStatus& status);
 Match about(const Gpu& gpu);
 Match about(const Machine& machine, const PciAddress& address);
 Match about_all(const Machine& machine, Vendor vendor);  // every GPU of the vendor
+Match about_xid(int code);  // what it means and what to do; its line tells how grave it is
 
 // ---- GPUs
 std::vector<const PciDevice*> gpus_on_bus(const Machine& machine, Vendor vendor);

@@ -5,6 +5,7 @@
 #include "report/report.h"
 #include "report/selftest_report.h"
 #include "report/summary.h"
+#include "value/action.h"
 #include "value/document.h"
 #include "value/fields.h"
 
@@ -16,6 +17,7 @@ struct GpuStatus {
   GpuState status;
   std::string reason;
   std::optional<std::vector<std::string>> findings;  // their ids; absent: not asked
+  std::optional<Action> action;
 };
 FIELDS_OF(GpuStatus) {
   visit.about("gpu_status", "What the report says of a GPU.");
@@ -39,6 +41,7 @@ FIELDS_OF(GpuStatus) {
       "library that an environment variable names; faked: exists nowhere.");
   FIELD(reason, "Why, in one sentence.");
   FIELD(findings, "Ids of the findings about it, folded ones as well; absent: not asked.");
+  FIELD(action, "The strongest action of the findings about it; absent: not asked.");
   visit.hidden(&T::gpu);
 }
 std::vector<GpuStatus> statuses_of(const Report& report);
@@ -54,6 +57,8 @@ FIELDS_OF(Report) {
           kAlways);
   FIELD(machine, "What is there.", kAlways);
   FIELD(findings, "Root causes, the most severe first; absent: not asked; empty: none.");
+  DERIVED(action, it.findings ? std::optional(strongest_action(*it.findings)) : std::nullopt,
+          "The strongest action of the findings: what the machine needs; absent: not asked.");
   FIELD(ignored, "Findings that --ignore names: they are here and do not count; absent: none.");
   FIELD(verdicts, "Results of tests; absent: nothing was to be tested.");
   FIELD(samples,

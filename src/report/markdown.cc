@@ -11,6 +11,7 @@
 #include "report/summary.h"
 #include "report/text_layout.h"
 #include "report/topology.h"
+#include "value/names.h"
 
 namespace gpuready {
 namespace {
@@ -183,6 +184,7 @@ std::string finding_text(const Finding& finding, int depth) {
     out += fmt::format("\nEvidence, {}:\n\n{}", markdown_text(evidence.source),
                        fenced(evidence.quote));
   if (finding.cure) out += "\n**Cure:** " + markdown_text(*finding.cure) + "\n";
+  if (finding.action != Action::none) out += "\n**Action:** " + words_of(finding.action) + "\n";
   if (finding.command) out += "\n" + fenced(*finding.command, "sh");
   if (depth > 8) return out;
   if (!finding.explains.empty()) out += "\nIt explains:\n";

@@ -2,14 +2,11 @@
 #include <set>
 
 #include "report/fields.h"
+#include "value/about.h"
+#include "value/action.h"
 
 namespace gpuready {
 namespace {
-
-bool is_about(const Finding& finding, const Gpu& gpu) {
-  return std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end() ||
-         (gpu.pci && std::ranges::find(finding.pci, *gpu.pci) != finding.pci.end());
-}
 
 void add_ids(const std::vector<Finding>& findings, const Gpu& gpu, std::vector<std::string>& ids) {
   for (const Finding& finding : findings) {
@@ -23,8 +20,11 @@ void add_ids(const std::vector<Finding>& findings, const Gpu& gpu, std::vector<s
 std::vector<GpuStatus> statuses_of(const Report& report) {
   std::vector<GpuStatus> statuses;
   for (const GpuSummary& gpu : summarize(report).gpus) {
-    auto& status = statuses.emplace_back(gpu.gpu, gpu.state, gpu.reason, std::nullopt);
-    if (report.findings) add_ids(*report.findings, *gpu.gpu, status.findings.emplace());
+    auto& status =
+        statuses.emplace_back(gpu.gpu, gpu.state, gpu.reason, std::nullopt, std::nullopt);
+    if (!report.findings) continue;
+    add_ids(*report.findings, *gpu.gpu, status.findings.emplace());
+    status.action = strongest_action(*report.findings, *gpu.gpu);
   }
   return statuses;
 }

@@ -11,17 +11,10 @@
 #include "report/conclude.h"
 #include "report/readiness.h"
 #include "report/test_summary.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
-
-bool concerns(const Finding& finding, const Gpu& gpu) {
-  if (finding.gpus.empty() && finding.pci.empty()) return false;
-  if (std::find(finding.gpus.begin(), finding.gpus.end(), gpu.index) != finding.gpus.end())
-    return true;
-  return gpu.pci &&
-         std::find(finding.pci.begin(), finding.pci.end(), *gpu.pci) != finding.pci.end();
-}
 
 bool any_test(const GpuSummary& gpu, const Summary& summary,
               std::initializer_list<VerdictStatus> wanted) {
@@ -88,7 +81,7 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
   bool warned = false;
   if (report.findings)
     for (const Finding& finding : *report.findings)
-      if (concerns(finding, gpu)) {
+      if (is_about(finding, gpu)) {
         warned |= finding.severity != Severity::info;
         out.problems.push_back(finding.title);
       }

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "report/terminal_parts.h"
+#include "value/names.h"
 
 namespace gpuready {
 namespace {
@@ -61,6 +62,8 @@ void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
     write_evidence(finding, out);
   }
   if (finding.cure) out.paragraph(4, {"Cure: ", Ink::bold}, *finding.cure);
+  if (finding.action != Action::none)
+    out.paragraph(4, {"Action: ", Ink::bold}, words_of(finding.action));
   if (finding.command) out.command(6, *finding.command);
   std::vector<std::string> titles;
   collect_titles(finding, titles);

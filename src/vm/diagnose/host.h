@@ -2,10 +2,11 @@
 #pragma once
 
 #include <optional>
-#include <string>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "gpuready/finding.h"
+#include "doctor/cause.h"
 #include "vm/operations.h"
 
 namespace gpuready::vm {
@@ -30,7 +31,10 @@ struct HostView {
 // Errors first. A device that is merely used by somebody is not a finding: `vm list` says so.
 std::vector<Finding> diagnose_host(const HostView& view);
 
-// The ids that diagnose_host() may give.
-std::vector<std::string_view> host_finding_ids();
+struct HostCause : doctor::Cause {
+  std::vector<doctor::Match> (*look)(const HostView&) = nullptr;
+};
+std::span<const HostCause> host_causes();
+const HostCause& host_cause(std::string_view id);
 
 }  // namespace gpuready::vm
