@@ -53,6 +53,15 @@ struct Match {
   std::vector<std::pair<std::string, std::string>> values = {};  // of further placeholders
 };
 
+using Ids = std::vector<std::string_view>;
+Ids both(Ids some, const Ids& more);
+
+// In a container, where nothing else is known of its runtime (cure_in_container() of commands.h).
+struct CureInside {
+  std::string_view cure;
+  Action action = Action::configure;
+};
+
 struct Cause {
   std::string_view id;
   Severity severity = Severity::error;
@@ -63,16 +72,20 @@ struct Cause {
   // lets nothing through that a shell could take for more than a word. A command whose placeholder
   // cannot be filled is left out.
   std::string_view command = {};
-  // From check_again on, each step includes those before it: the strongest of a root and of what it
-  // explains is told. Settings and the driver (configure, reload_driver) are no such step, and
-  // neither is what has a cure of its own.
+  // check_again and the actions from reset_gpu on are steps: each includes the weaker ones, so a
+  // root takes over a stronger step of what it explains, with its cure. Other actions are not
+  // steps.
   Action action = Action::none;
-  bool own_cure = false;
+  bool own_cure = false;  // not a step either
+  CureInside in_container = {};
   Backing backing = Backing::driven;
-  std::vector<std::string_view> explains = {};  // ids; "xid-79" for one Xid, "xid-*" for any
-  std::vector<Match> (*match)(const Facts&) = nullptr;  // null: other code finds it
+  Ids explains = {};  // "xid-79" for one Xid, "xid-*" for any
+  // What it looks for: lines of the kernel log (machine/kernel_log.h) about a GPU that does not
+  // answer, or what code finds. Neither: other code tells it.
+  Ids lines = {};
+  std::vector<Match> (*match)(const Facts&) = nullptr;
   // The ids of its findings, where Match::id sets them; "xid-N" for any Xid. Else `id`.
-  std::vector<std::string_view> finding_ids = {};
+  Ids finding_ids = {};
   bool apart = false;  // one finding for each match: its evidence does not say whose it is
 };
 

@@ -21,6 +21,11 @@ const std::vector<Cause>& causes() {
   return kAll;
 }
 
+Ids both(Ids some, const Ids& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
 const Cause& find_cause(std::string_view id) {
   return *std::ranges::find(causes(), id, &Cause::id);
 }

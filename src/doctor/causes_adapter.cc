@@ -12,18 +12,6 @@
 namespace gpuready::doctor {
 namespace {
 
-std::vector<Match> no_gsp(const Facts& facts) {
-  return refused(facts, {"NVRM: ...does not include the required GPU"});
-}
-
-std::vector<Match> needs_open(const Facts& facts) {
-  return refused(facts, {"NVRM: ...requires use of the NVIDIA open kernel modules"});
-}
-
-std::vector<Match> legacy(const Facts& facts) {
-  return refused(facts, {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"});
-}
-
 std::vector<Match> too_new(const Facts& facts) {
   auto matches = refused(facts, {"NVRM: ...in this system is not supported by the",
                                  "NVRM: ...GPU that is not supported by this driver"});
@@ -49,8 +37,7 @@ std::optional<std::size_t> bar_without_address(const PciDevice& device) {
 }
 
 // "BAR 1: no space for [mem ...", since 6.10 "BAR 1 [mem ...]: can't assign; no space".
-const std::initializer_list<std::string_view> kNoRoom = {
-    "*: BAR * no space for", "*: BAR * failed to assign", "*: BAR * [mem size "};
+const Ids kNoRoom = {"*: BAR * no space for", "*: BAR * failed to assign", "*: BAR * [mem size "};
 
 std::vector<Match> bad_bar(const Facts& facts) {
   auto matches =
@@ -244,10 +231,8 @@ std::vector<Match> reset_required(const Facts& facts) {
 }
 
 std::vector<Match> excluded(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (!gpu.excluded.value_or(false)) continue;
-    Match match = about(gpu);
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (!gpu.excluded.value_or(false)) return;
     match.evidence.push_back(
         evidence(gpu.pci ? fmt::format("/proc/driver/nvidia/gpus/{}/information", gpu.pci->text())
                          : std::string("/proc/driver/nvidia"),
@@ -256,21 +241,13 @@ std::vector<Match> excluded(const Facts& facts) {
     if (const auto it = params.find("ExcludedGpus"); it != params.end())
       match.evidence.push_back(
           evidence("/proc/driver/nvidia/params", "ExcludedGpus: " + it->second));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  });
 }
 
 const std::vector<std::string_view> kDeadGpu = {
     "gpu-init-failed",    "driver-not-loaded",   "driver-not-bound", "nvml-start-failed",
     "cuda-start-failed",  "gpu-not-listed",      "gpu-call-failed",  "device-nodes-missing",
     "expected-gpu-count", "vulkan-software-only"};
-
-std::vector<std::string_view> dead_gpu_and(std::initializer_list<std::string_view> more) {
-  auto all = kDeadGpu;
-  all.insert(all.end(), more);
-  return all;
-}
 
 }  // namespace
 
@@ -286,7 +263,7 @@ std::vector<Cause> adapter_causes() {
        .action = Action::configure,
        .backing = Backing::silent,
        .explains = kDeadGpu,
-       .match = no_gsp},
+       .lines = {"NVRM: ...does not include the required GPU"}},
       {.id = "open-module-required",
        .title = "This GPU needs the open kernel module",
        .explanation = "Blackwell and newer GPUs start only with NVIDIA's open kernel modules; the "
@@ -295,8 +272,8 @@ std::vector<Cause> adapter_causes() {
        .command = "{do:install-open-driver}",
        .action = Action::configure,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"gsp-failed"}),
-       .match = needs_open},
+       .explains = both(kDeadGpu, {"gsp-failed"}),
+       .lines = {"NVRM: ...requires use of the NVIDIA open kernel modules"}},
       {.id = "legacy-gpu",
        .title = "The installed driver has dropped this GPU",
        .explanation = "The GPU is older than what this driver branch supports, so the driver "
@@ -306,7 +283,7 @@ std::vector<Cause> adapter_causes() {
        .action = Action::configure,
        .backing = Backing::silent,
        .explains = kDeadGpu,
-       .match = legacy},
+       .lines = {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"}},
       {.id = "driver-too-old",
        .title = "The driver is too old for this GPU",
        .explanation = "The installed driver release does not know this GPU.",
@@ -324,7 +301,7 @@ std::vector<Cause> adapter_causes() {
                "pci=realloc; in a virtual machine, enlarge its 64-bit MMIO space.",
        .action = Action::configure,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"gsp-failed"}),
+       .explains = both(kDeadGpu, {"gsp-failed"}),
        .match = bad_bar},
       {.id = "power-cable-missing",
        .title = "The GPU's auxiliary power is not connected",
@@ -333,7 +310,7 @@ std::vector<Cause> adapter_causes() {
        .action = Action::replace,
        .own_cure = true,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"xid-54", "gsp-failed", "off-the-bus"}),
+       .explains = both(kDeadGpu, {"xid-54", "gsp-failed", "off-the-bus"}),
        .match = power_missing},
       {.id = "off-the-bus",
        .title = "The GPU fell off the bus",
@@ -343,8 +320,8 @@ std::vector<Cause> adapter_causes() {
        .command = "reboot",
        .action = Action::power_cycle,
        .backing = Backing::silent,
-       .explains =
-           dead_gpu_and({"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
+       .explains = both(kDeadGpu,
+                        {"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
                          "pcie-fatal-error", "pcie-errors", "nvlink-down", "invalid-bar", "no-gpu",
                          "uvm-stale", "gpu-init-failed", "driver-hung", "probe-timed-out"}),
        .match = off_the_bus},
@@ -357,7 +334,7 @@ std::vector<Cause> adapter_causes() {
        .command = "ls /lib/firmware/nvidia/{driver}/",
        .action = Action::reset_gpu,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"xid-*", "reset-required", "driver-hung", "probe-timed-out"}),
+       .explains = both(kDeadGpu, {"xid-*", "reset-required", "driver-hung", "probe-timed-out"}),
        .match = gsp_failed},
       {.id = "gpu-excluded",
        .title = "The GPU is excluded by a driver option",

@@ -142,7 +142,7 @@ std::vector<Match> wrong_driver(const Facts& facts) {
 }
 
 // Which module it was, only programs say (modprobe, systemd), whose lines prove nothing.
-const std::initializer_list<std::string_view> kRejections = {
+const Ids kRejections = {
     "kernel: Loading of module with unavailable key is rejected",
     "kernel: Loading of unsigned module is rejected",
     "kernel: Loading of module with unsupported crypto is rejected",
@@ -206,12 +206,6 @@ const std::vector<std::string_view> kNoDriver = {
     "rocm-start-failed", "nvml-library-missing", "cuda-library-missing", "device-nodes-missing",
     "gpu-not-listed",    "expected-gpu-count",   "vulkan-software-only"};
 
-std::vector<std::string_view> no_driver_and(std::initializer_list<std::string_view> more) {
-  auto all = kNoDriver;
-  all.insert(all.end(), more);
-  return all;
-}
-
 }  // namespace
 
 std::vector<Cause> bind_causes() {
@@ -224,7 +218,7 @@ std::vector<Cause> bind_causes() {
        .command = "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > "
                   "/etc/modprobe.d/blacklist-nouveau.conf && {do:rebuild-initramfs}",
        .action = Action::configure,
-       .explains = no_driver_and({"gpu-init-failed"}),
+       .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = nouveau},
       {.id = "passthrough-bound",
        .severity = Severity::info,
@@ -236,7 +230,7 @@ std::vector<Cause> bind_causes() {
        .command = "echo > /sys/bus/pci/devices/{pci}/driver_override; "
                   "echo {pci} > /sys/bus/pci/devices/{pci}/driver/unbind; "
                   "echo {pci} > /sys/bus/pci/drivers_probe",
-       .explains = no_driver_and({"gpu-init-failed"}),
+       .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = passed_through},
       {.id = "wrong-driver-bound",
        .title = "Another driver holds the GPU",
@@ -247,7 +241,7 @@ std::vector<Cause> bind_causes() {
        .command = "echo {pci} > /sys/bus/pci/drivers/{holder}/unbind && "
                   "echo {pci} > /sys/bus/pci/drivers_probe",
        .action = Action::configure,
-       .explains = no_driver_and({"gpu-init-failed"}),
+       .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = wrong_driver},
       {.id = "module-rejected",
        .title = "The kernel rejected a kernel module, and the GPU's is not loaded",

@@ -107,11 +107,9 @@ constexpr HealthBit kHealth[] = {
 };
 
 std::vector<Match> unhealthy(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (!gpu.fabric.health_mask || gpu.fabric.state == "not_supported") continue;
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
+    if (!gpu.fabric.health_mask || gpu.fabric.state == "not_supported") return;
     const auto mask = *gpu.fabric.health_mask;
-    Match match = about(gpu);
     match.severity = Severity::warning;
     for (const auto& bit : kHealth) {
       if ((mask >> bit.shift & bit.mask) != bit.value) continue;
@@ -119,12 +117,9 @@ std::vector<Match> unhealthy(const Facts& facts) {
       match.evidence.push_back(evidence("nvmlDeviceGetGpuFabricInfoV (health mask)",
                                         fmt::format("0x{:x}: {}", mask, bit.meaning)));
     }
-    if (match.evidence.empty()) continue;
     if (*match.severity == Severity::warning)
       match.title = "The GPU's place in the NVSwitch fabric has limited capacity";
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  });
 }
 
 }  // namespace

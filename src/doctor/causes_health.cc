@@ -16,18 +16,6 @@ namespace {
 
 constexpr std::uint64_t kHwSlowdown = 0x8, kHwThermal = 0x40, kHwPowerBrake = 0x80;
 
-template <class Test>
-std::vector<Match> each_gpu(const Facts& facts, Test&& test) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (gpu.faked || gpu.suspended) continue;
-    Match match = about(gpu);
-    test(gpu, match);
-    if (!match.evidence.empty()) matches.push_back(std::move(match));
-  }
-  return matches;
-}
-
 std::vector<Match> remap_failed(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto& rows = gpu.remapping;

@@ -55,10 +55,6 @@ std::vector<Match> mismatch(const Facts& facts) {
       match.title = fmt::format("The kernel module is {}, the libraries are {}",
                                 printable(*nvidia.module_version), printable(*user));
   }
-  if (in_container(facts.machine)) {
-    match.cure = "Recreate the container, so that it gets the libraries of the loaded driver.";
-    match.action = Action::configure;
-  }
   return {match};
 }
 
@@ -254,6 +250,8 @@ std::vector<Cause> library_causes() {
        .cure = "Reload the kernel module, which needs every program off the GPUs, or reboot.",
        .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
        .action = Action::reload_driver,
+       .in_container =
+           {"Recreate the container, so that it gets the libraries of the loaded driver."},
        .explains = kStarts,
        .match = mismatch},
       {.id = "nvml-library-missing",

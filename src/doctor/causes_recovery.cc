@@ -188,11 +188,6 @@ std::vector<Cause> recovery_causes() {
       "power-controller-hung",  "rocm-start-failed",  "driver-hung",          "probe-timed-out",
       "device-nodes-missing",   "expected-gpu-count", "vulkan-software-only", "pcie-errors",
       "rocm-newer-than-driver", "gpu-not-listed"};
-  const auto and_more = [&](std::initializer_list<std::string_view> more) {
-    auto all = kUseless;
-    all.insert(all.end(), more);
-    return all;
-  };
   return {
       {.id = "amd-gpu-lost",
        .title = "The GPU was lost from the bus",
@@ -201,7 +196,7 @@ std::vector<Cause> recovery_causes() {
                "slot, then replace the GPU.",
        .command = "reboot",
        .action = Action::power_cycle,
-       .explains = and_more({"gpu-hung", "gpu-reset-failed", "pcie-fatal-error"}),
+       .explains = both(kUseless, {"gpu-hung", "gpu-reset-failed", "pcie-fatal-error"}),
        .match = lost},
       {.id = "gpu-firmware-failed",
        .title = "The GPU's security processor (PSP) did not load its firmware",
@@ -210,8 +205,8 @@ std::vector<Cause> recovery_causes() {
        .cure = "Install the GPU firmware that belongs to this driver, and cut the power; if it "
                "stays, update the GPU's and the board's own firmware.",
        .action = Action::configure,
-       .explains = and_more({"gpu-hung", "gpu-wedged", "gpu-init-failed", "driver-not-loaded",
-                             "driver-not-bound", "driver-firmware-missing"}),
+       .explains = both(kUseless, {"gpu-hung", "gpu-wedged", "gpu-init-failed", "driver-not-loaded",
+                                   "driver-not-bound", "driver-firmware-missing"}),
        .match = firmware_failed},
       {.id = "gpu-reset-failed",
        .title = "The GPU hung, and its reset failed",
@@ -220,7 +215,7 @@ std::vector<Cause> recovery_causes() {
                "check power and cooling, then have the GPU replaced.",
        .command = "reboot",
        .action = Action::power_cycle,
-       .explains = and_more({"gpu-hung"}),
+       .explains = both(kUseless, {"gpu-hung"}),
        .match = reset_failed},
       {.id = "gpu-not-resumed",
        .title = "The GPU did not wake from suspend",
@@ -230,8 +225,8 @@ std::vector<Cause> recovery_causes() {
                "(power/control: on) and the machine out of suspend.",
        .command = "reboot",
        .action = Action::reboot,
-       .explains = and_more({"gpu-hung", "gpu-call-failed", "gpu-init-failed", "nvml-start-failed",
-                             "cuda-start-failed"}),
+       .explains = both(kUseless, {"gpu-hung", "gpu-call-failed", "gpu-init-failed",
+                                   "nvml-start-failed", "cuda-start-failed"}),
        .match = not_woken},
       {.id = "gpu-wedged",
        .title = "The driver has given the GPU up",
@@ -240,7 +235,7 @@ std::vector<Cause> recovery_causes() {
                "takes the picture from a display that the GPU drives.",
        .command = "reboot",
        .action = Action::reboot,
-       .explains = and_more({"gpu-hung"}),
+       .explains = both(kUseless, {"gpu-hung"}),
        .match = wedged},
       {.id = "gpu-hung",
        .title = "The GPU hangs",

@@ -16,8 +16,7 @@ namespace gpuready::doctor {
 namespace {
 
 // Lines about one function of the bus, newest last; none of another vendor's driver.
-std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address,
-                            std::initializer_list<std::string_view> any) {
+std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address, const Ids& any) {
   auto hits = log_hits(machine, any);
   const auto* device = pci_device(machine, address);
   std::erase_if(hits, [&](const LogHit& hit) {
@@ -245,12 +244,6 @@ const std::vector<std::string_view> kNotStarted = {
     "rocm-start-failed",  "gpu-not-listed",      "gpu-call-failed",   "device-nodes-missing",
     "expected-gpu-count", "vulkan-software-only"};
 
-std::vector<std::string_view> not_started_and(std::string_view more) {
-  auto all = kNotStarted;
-  all.push_back(more);
-  return all;
-}
-
 }  // namespace
 
 std::vector<Cause> start_causes() {
@@ -272,7 +265,7 @@ std::vector<Cause> start_causes() {
        .command = "{do:install-firmware} && {do:rebuild-initramfs}",
        .action = Action::configure,
        .backing = Backing::silent,
-       .explains = not_started_and("gpu-init-failed"),
+       .explains = both(kNotStarted, {"gpu-init-failed"}),
        .match = firmware_missing},
       {.id = "gpu-init-failed",
        .title = "The driver could not start the GPU",

@@ -12,19 +12,14 @@ namespace gpuready::doctor {
 namespace {
 
 std::vector<Match> mig_empty(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
     const bool usable = std::any_of(gpu.mig.begin(), gpu.mig.end(), [](const MigInstance& mig) {
       return mig.compute_instance_id || mig.uuid;
     });
-    if (!gpu.mig_enabled.value_or(false) || usable) continue;
-    Match match = about(gpu);
-    match.evidence.push_back(evidence("nvmlDeviceGetMigMode", "MIG is enabled"));
-    match.evidence.push_back(
-        evidence("nvmlDeviceGetMigDeviceHandleByIndex", "no instance was found"));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+    if (!gpu.mig_enabled.value_or(false) || usable) return;
+    match.evidence = {evidence("nvmlDeviceGetMigMode", "MIG is enabled"),
+                      evidence("nvmlDeviceGetMigDeviceHandleByIndex", "no instance was found")};
+  });
 }
 
 std::vector<Match> mode(const Facts& facts) {
@@ -90,29 +85,19 @@ std::vector<Match> fabric(const Facts& facts) {
 }
 
 std::vector<Match> confidential(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (!gpu.confidential_compute.value_or(false) || gpu.confidential_compute_ready.value_or(true))
-      continue;
-    Match match = about(gpu);
-    match.evidence.push_back(
-        evidence("nvmlSystemGetConfComputeGpusReadyState", "not accepting client requests"));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
+    if (gpu.confidential_compute.value_or(false) && !gpu.confidential_compute_ready.value_or(true))
+      match.evidence = {
+          evidence("nvmlSystemGetConfComputeGpusReadyState", "not accepting client requests")};
+  });
 }
 
 std::vector<Match> unlicensed(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (gpu.virtualization != "vgpu" || !gpu.vgpu_license || *gpu.vgpu_license == "licensed")
-      continue;
-    if (*gpu.vgpu_license == "unknown" || *gpu.vgpu_license == "not_applicable") continue;
-    Match match = about(gpu);
-    match.evidence.push_back(evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
+    const auto licence = gpu.virtualization == "vgpu" ? gpu.vgpu_license : std::nullopt;
+    if (licence && *licence != "licensed" && *licence != "unknown" && *licence != "not_applicable")
+      match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *licence)};
+  });
 }
 
 }  // namespace

@@ -25,10 +25,6 @@ std::vector<Match> uvm_missing(const Facts& facts) {
   if (!machine.nvidia.uvm_loaded)
     match.evidence.push_back(evidence("/sys/module/nvidia_uvm", "not loaded"));
   if (node_missing) match.evidence.push_back(evidence("/dev/nvidia-uvm", "no such device node"));
-  if (in_container(machine)) {
-    match.cure = "Run nvidia-modprobe -u -c0 on the host, then recreate the container.";
-    match.command = "";
-  }
   return {match};
 }
 
@@ -67,6 +63,8 @@ std::vector<Cause> uvm_causes() {
        .cure = "Load nvidia-uvm and create its nodes.",
        .command = "nvidia-modprobe -u -c0",
        .action = Action::reload_driver,
+       .in_container = {"Run nvidia-modprobe -u -c0 on the host, then recreate the container.",
+                        Action::ask_host},
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = uvm_missing},
       {.id = "uvm-stale",

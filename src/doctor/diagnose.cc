@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "doctor/cause.h"
+#include "doctor/facts.h"
 #include "value/about.h"
 
 namespace gpuready {
@@ -29,9 +30,8 @@ std::vector<Finding> diagnose(const Machine& machine, const DiagnoseOptions& opt
   std::set<int> blamed;
   const doctor::Facts facts{machine, options, blamed};
   for (const auto& cause : doctor::causes()) {
-    if (cause.match == nullptr) continue;
     const auto first = told.size();
-    for (auto& match : cause.match(facts))
+    for (auto& match : cause.match ? cause.match(facts) : doctor::refused(facts, cause.lines))
       if (!match.evidence.empty())  // nothing is reported without proof
         told.push_back(doctor::tell(cause, std::move(match), machine));
     for (const auto& gpu : machine.gpus)

@@ -135,8 +135,8 @@ bool is_step(Action action) {
   return action != Action::none && action != Action::configure && action != Action::reload_driver;
 }
 
-// A consequence that is worse than its cause, or needs a stronger cure, changes what the cause is
-// told as: no one reads on below a warning that wants a look.
+// A consequence that is worse than its cause, or needs a stronger cure, changes the cause: no one
+// reads on below a warning that wants a look.
 void raise(Told& root, Told& folded) {
   if (folded.finding.id == kExpectedGpuCount) return;  // what was asked for, and no fault
   auto& severity = folded.finding.severity;
@@ -197,6 +197,11 @@ void merge_or_add(std::vector<Finding>& findings, Finding finding, bool apart) {
 
 Told tell(const Cause& cause, Match match, const Machine& machine) {
   weigh_log(cause, machine, match);
+  if (in_container(machine) && !cause.in_container.cure.empty()) {
+    match.cure = std::string(cause.in_container.cure);
+    match.command = "";
+    match.action = cause.in_container.action;
+  }
   Told told{.cause = &cause, .finding = {}, .standing = match.standing};
   Finding& finding = told.finding;
   finding.id = match.id.value_or(std::string(cause.id));

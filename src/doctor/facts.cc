@@ -233,13 +233,13 @@ std::optional<PciAddress> pci_address_in(std::string_view text) {
   return std::nullopt;
 }
 
-bool says_any(std::string_view line, std::initializer_list<std::string_view> patterns) {
+bool says_any(std::string_view line, std::span<const std::string_view> patterns) {
   const auto message = parse_message(line);
   return message && std::any_of(patterns.begin(), patterns.end(),
                                 [&](auto pattern) { return says(*message, pattern); });
 }
 
-std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::string_view> any) {
+std::vector<LogHit> log_hits(const Machine& machine, const Ids& any) {
   const auto& log = machine.kernel_log.lines;
   std::vector<LogHit> hits;
   for (std::size_t i = 0; i < log.size(); ++i) {
@@ -329,8 +329,7 @@ std::size_t past_until(const Machine& machine) {
   return all ? load_line(machine) : 0;
 }
 
-std::vector<Match> log_matches(const Machine& machine,
-                               std::initializer_list<std::string_view> any) {
+std::vector<Match> log_matches(const Machine& machine, const Ids& any) {
   constexpr std::size_t kQuoted = 2;
   std::vector<Match> matches;
   std::vector<std::size_t> counts;
@@ -508,8 +507,8 @@ Match at_device(const Machine& machine, const PciDevice& device) {
 }
 
 // A line about a GPU that works now reports an earlier attempt, and is not a finding.
-std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any) {
-  if (!any_gpu(facts.machine, Vendor::nvidia)) return {};
+std::vector<Match> refused(const Facts& facts, const Ids& any) {
+  if (any.empty() || !any_gpu(facts.machine, Vendor::nvidia)) return {};
   auto matches = log_matches(facts.machine, any);
   std::erase_if(matches, [&](const Match& match) {
     return std::all_of(match.pci.begin(), match.pci.end(), [&](const PciAddress& address) {

@@ -23,11 +23,11 @@ std::string finding_body(const Finding& finding) {
     out += fmt::format("<p>{}</p>\n", escape_html(finding.explanation));
   out += evidence_list(finding);
   if (finding.cure) out += fmt::format("<p><b>Cure.</b> {}</p>\n", escape_html(*finding.cure));
-  if (finding.action != Action::none)
-    out += fmt::format("<p><b>Action.</b> {}</p>\n", words_of(finding.action));
   if (finding.command)
     out += fmt::format("<div class=\"command\"><pre><code>{}</code></pre></div>\n",
                        escape_html_lines(*finding.command));
+  if (finding.action != Action::none)
+    out += fmt::format("<p><b>Action.</b> {}</p>\n", words_of(finding.action));
   return out;
 }
 

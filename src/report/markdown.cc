@@ -184,8 +184,8 @@ std::string finding_text(const Finding& finding, int depth) {
     out += fmt::format("\nEvidence, {}:\n\n{}", markdown_text(evidence.source),
                        fenced(evidence.quote));
   if (finding.cure) out += "\n**Cure:** " + markdown_text(*finding.cure) + "\n";
-  if (finding.action != Action::none) out += "\n**Action:** " + words_of(finding.action) + "\n";
   if (finding.command) out += "\n" + fenced(*finding.command, "sh");
+  if (finding.action != Action::none) out += "\n**Action:** " + words_of(finding.action) + "\n";
   if (depth > 8) return out;
   if (!finding.explains.empty()) out += "\nIt explains:\n";
   for (const Finding& inner : finding.explains) out += finding_text(inner, depth + 1);

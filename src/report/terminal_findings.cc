@@ -62,9 +62,9 @@ void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
     write_evidence(finding, out);
   }
   if (finding.cure) out.paragraph(4, {"Cure: ", Ink::bold}, *finding.cure);
+  if (finding.command) out.command(6, *finding.command);
   if (finding.action != Action::none)
     out.paragraph(4, {"Action: ", Ink::bold}, words_of(finding.action));
-  if (finding.command) out.command(6, *finding.command);
   std::vector<std::string> titles;
   collect_titles(finding, titles);
   if (!titles.empty()) out.paragraph(4, {"explains: ", Ink::dim}, join(titles, "; "), Ink::dim);

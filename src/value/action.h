@@ -8,8 +8,8 @@
 
 namespace gpuready {
 
-// What a machine as a whole needs, or one of its GPUs: a finding about the whole machine is no
-// single GPU's. What a finding explains needs nothing more than its root's cure.
+// What a machine as a whole needs, or one of its GPUs: a finding about the whole machine counts for
+// the machine only. What a finding explains needs nothing more than its root's cure.
 Action strongest_action(std::span<const Finding> findings);
 Action strongest_action(std::span<const Finding> findings, const Gpu& gpu);
 

@@ -329,7 +329,7 @@ class ConsoleReader {
     if (root == causes_.end()) root = causes_.begin();
     if (root == causes_.end() || *root->match.severity != Severity::error) root = causes_.end();
     if (root != causes_.end() && !out_.failed_step) out_.failed_step = step_of(*root);
-    const Machine none;  // a console tells of its machine's GPU only
+    const Machine none;  // a console is all that is known of its machine
     std::vector<doctor::Told> told;
     for (const auto& found : causes_) told.push_back(doctor::tell(*found.row, found.match, none));
     const auto* first = root == causes_.end() ? nullptr : root->row;

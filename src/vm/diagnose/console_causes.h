@@ -29,7 +29,7 @@ enum class Role {
 struct ConsoleCause : doctor::Cause {
   Stage stage;
   // '*' stands for anything; the parts between are in the line in this order.
-  std::vector<std::string_view> lines = {};
+  doctor::Ids patterns = {};
   Role role = Role::cause;
   Proof refuted_by = Proof::check_later;
 };

@@ -56,7 +56,7 @@ std::optional<std::string> parameter(const HostView& view, std::string_view name
 }
 
 // The first line of the kernel log about each device that fits one of these (machine/kernel_log.h).
-Matches log_lines(const HostView& view, std::initializer_list<std::string_view> patterns) {
+Matches log_lines(const HostView& view, const doctor::Ids& patterns) {
   const auto hits = doctor::log_hits(view.machine, patterns);
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     for (const auto& hit : hits)
@@ -65,10 +65,10 @@ Matches log_lines(const HostView& view, std::initializer_list<std::string_view> 
   });
 }
 
-// What is told of a device whose driver runs it now is past.
-Matches of_silent_devices(const HostView& view, std::initializer_list<std::string_view> patterns) {
-  auto matches = log_lines(view, patterns);
-  std::erase_if(matches, [&](const Match& match) {
+Matches look(const HostCause& row, const HostView& view) {
+  if (row.look) return row.look(view);
+  auto matches = log_lines(view, row.lines);
+  std::erase_if(matches, [&](const Match& match) {  // what a device did that runs now is past
     return std::ranges::all_of(match.pci, [&](const PciAddress& address) {
       return doctor::runs_now(view.machine, address);
     });
@@ -227,17 +227,6 @@ Matches bar_unassigned(const HostView& view) {
   return matches;
 }
 
-Matches d3cold_stuck(const HostView& view) {
-  return of_silent_devices(
-      view, {"*: Unable to change power state from D3* to D0",
-             "*: Unable to change power state from unknown to D0",
-             "*: can't change power state from D3* to D0 (config space inaccessible)",
-             "*: Refused to change power state from D3* to D0",
-             "*: refused to change power state from D3* to D0",
-             "*: Refused to change power state, currently in D3",
-             "*: refused to change power state, currently in D3"});
-}
-
 // Bound to VFIO and asleep without power: set up by hand, since attach forbids it.
 Matches d3cold_allowed(const HostView& view) {
   return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
@@ -260,12 +249,6 @@ Matches iommu_faults(const HostView& view) {
         return doctor::evidence("kernel log", line.text);
     return std::nullopt;
   });
-}
-
-Matches reset_failed(const HostView& view) {
-  return of_silent_devices(
-      view, {"*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
-             "*: vfio_bar_restore: reset recovery - restoring BARs"});
 }
 
 Matches no_reset(const HostView& view) {
@@ -412,14 +395,21 @@ std::vector<HostCause> make_table() {
         .explanation = "It was put to sleep, in D3cold without power, and does not come back.",
         .cure = "Restart the host, with the power off where that is not enough, and forbid D3cold: "
                 "`gpuready vm attach` does.",
-        .action = reboot},
-       d3cold_stuck},
+        .action = reboot,
+        .lines = {"*: Unable to change power state from D3* to D0",
+                  "*: Unable to change power state from unknown to D0",
+                  "*: can't change power state from D3* to D0 (config space inaccessible)",
+                  "*: Refused to change power state from D3* to D0",
+                  "*: refused to change power state from D3* to D0",
+                  "*: Refused to change power state, currently in D3",
+                  "*: refused to change power state, currently in D3"}}},
       {{.id = "reset-failed",
         .title = "The device does not come back from its reset",
         .explanation = "It stopped answering after it was reset.",
         .cure = "Restart the host with the power off for a moment.",
-        .action = power_cycle},
-       reset_failed},
+        .action = power_cycle,
+        .lines = {"*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
+                  "*: vfio_bar_restore: reset recovery - restoring BARs"}}},
       {{.id = "boot-framebuffer",
         .title = "The host's boot frame buffer holds the device's memory",
         .explanation = "VFIO cannot reserve a memory window of the device, because it contains the "
@@ -564,7 +554,7 @@ HostSettings read_host_settings(Host& host, const State& state,
 std::vector<Finding> diagnose_host(const HostView& view) {
   std::vector<doctor::Told> told;
   for (const auto& row : host_causes())
-    for (auto& match : row.look(view))
+    for (auto& match : look(row, view))
       told.push_back(doctor::tell(row, std::move(match), view.machine));
   return doctor::fold(std::move(told), view.machine);
 }

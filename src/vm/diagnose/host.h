@@ -32,7 +32,7 @@ struct HostView {
 std::vector<Finding> diagnose_host(const HostView& view);
 
 struct HostCause : doctor::Cause {
-  std::vector<doctor::Match> (*look)(const HostView&) = nullptr;
+  std::vector<doctor::Match> (*look)(const HostView&) = nullptr;  // null: `lines` of a device
 };
 std::span<const HostCause> host_causes();
 const HostCause& host_cause(std::string_view id);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/named.h"
@@ -47,6 +48,8 @@ std::string table(std::string_view title, const Rows& rows, auto&& belongs) {
   return text;
 }
 
+bool is_of_doctor(const doctor::Cause& row) { return row.match || !row.lines.empty(); }
+
 constexpr auto kAll = [](const auto&) { return true; };
 
 TEST(Actions, TheDocsAreCurrent) {
@@ -81,10 +84,9 @@ TEST(Actions, TheDocsAreCurrent) {
           "\n## The causes\n\n"
           "Severity and action are those of the row. What a machine shows may change both: "
           "[findings.md](findings.md).\n" +
-          table("doctor and check", doctor::causes(),
-                [](const doctor::Cause& row) { return row.match != nullptr; }) +
+          table("doctor and check", doctor::causes(), is_of_doctor) +
           table("Compared with a baseline, or with the time before a test", doctor::causes(),
-                [](const doctor::Cause& row) { return row.match == nullptr; }) +
+                std::not_fn(is_of_doctor)) +
           table("vm doctor on a host", host_causes(), kAll) +
           table("vm doctor --console", console_causes(), kAll));
 }

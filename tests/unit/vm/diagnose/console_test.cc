@@ -68,12 +68,12 @@ TEST(VmConsole, EveryLogGetsItsAnswer) {
 
 TEST(VmConsole, EveryLineOfTheTableIsItsOwnCauses) {
   for (const auto& cause : console_causes())
-    for (const auto pattern : cause.lines) {
+    for (const auto pattern : cause.patterns) {
       std::string line(pattern);
       for (auto star = line.find('*'); star != line.npos; star = line.find('*'))
         line.replace(star, 1, " x ");
       const auto first = std::ranges::find_if(console_causes(), [&](const ConsoleCause& other) {
-        return std::ranges::any_of(other.lines,
+        return std::ranges::any_of(other.patterns,
                                    [&](std::string_view each) { return fits(line, each); });
       });
       EXPECT_EQ(first->id, cause.id) << pattern;
@@ -152,7 +152,7 @@ TEST(VmConsole, LinesOfALongLogKeepTheirNumbers) {
 // Lines are found by four bytes of each pattern: whatever stands before, behind or within.
 TEST(VmConsole, EveryPatternIsFoundInItsLine) {
   for (const auto& row : console_causes())
-    for (const auto pattern : row.lines) {
+    for (const auto pattern : row.patterns) {
       std::string line;
       for (const char c : std::string(pattern) + "x")
         line += c == '*' ? "\x1b[1m any \x1b[0m" : std::string(1, c);
