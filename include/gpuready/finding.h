@@ -17,6 +17,20 @@ enum class Severity {
 };
 std::string_view to_string(Severity severity);
 
+// What to do about it, weakest first; docs/actions.md has the words of others for each.
+enum class Action {
+  none,
+  check_again,    // find out more, repeat the work or the test
+  configure,      // settings, software, and what was given to a container or a virtual machine
+  reload_driver,  // the kernel module, without a restart
+  reset_gpu,
+  reboot,
+  power_cycle,
+  replace,   // hands on the hardware: cables, seat, slot, a new part
+  ask_host,  // one of those from reload_driver on, which cannot be done from here
+};
+std::string_view to_string(Action action);
+
 struct Evidence {
   std::string
       source;         // "/proc/driver/nvidia/version", "kernel log", "nvmlInit_v2()", "environment"
@@ -33,6 +47,7 @@ struct Finding {
   std::vector<Evidence> evidence;      // never empty
   std::optional<std::string> cure;     // what to do, one sentence
   std::optional<std::string> command;  // the cure as a command, where there is one
+  Action action = Action::none;        // the kind of the cure; none: nothing to do
   std::vector<Finding> explains;       // what follows from it, folded under it
 };
 

@@ -5,8 +5,8 @@
 #include "doctor/diagnose.h"
 #include "host/recording.h"
 #include "machine/named_libraries.h"
-#include "report/conclude.h"
 #include "report/accept.h"
+#include "report/conclude.h"
 
 namespace gpuready::cli {
 namespace {

@@ -52,7 +52,8 @@ void declare_check_policy(CommandSpec& command) {
                 .help = "The policy",
                 .required = true,
                 .files = Files::read}});
-  command.footer = "Exit codes: 0 the machine meets it; 2 the file is wrong; 3 something is absent.";
+  command.footer =
+      "Exit codes: 0 the machine meets it; 2 the file is wrong; 3 something is absent.";
 }
 
 void declare_init_policy(CommandSpec& command) {

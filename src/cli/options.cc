@@ -186,7 +186,8 @@ void add_baseline(CommandSpec& command, std::optional<std::string>& file) {
 void add_accept(CommandSpec& command, std::vector<std::string>& rules) {
   command.add({{.name = "--accept",
                 .value = &rules,
-                .help = "Do not count these findings or degraded obligations; the report lists them as accepted",
+                .help = "Do not count these findings or degraded obligations; the report lists "
+                        "them as accepted",
                 .type = "NAME[@DEVICE],...",
                 .commas = true}});
 }

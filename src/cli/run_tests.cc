@@ -27,9 +27,9 @@
 #include "machine/gpu_use.h"
 #include "machine/kernel_drivers.h"
 #include "machine/named_libraries.h"
+#include "report/accept.h"
 #include "report/conclude.h"
 #include "report/exit_rules.h"
-#include "report/accept.h"
 
 namespace gpuready::cli {
 namespace {

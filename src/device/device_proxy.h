@@ -52,7 +52,9 @@ class DeviceProxy : public Device {
                                    unsigned shared_bytes) override {
     return inner_->resident_blocks(kernel, threads, shared_bytes);
   }
-  Result<void> pin(void* memory, std::uint64_t bytes) override { return inner_->pin(memory, bytes); }
+  Result<void> pin(void* memory, std::uint64_t bytes) override {
+    return inner_->pin(memory, bytes);
+  }
   Result<void> unpin(void* memory) override { return inner_->unpin(memory); }
   const std::optional<Error>& lost() const override { return inner_->lost(); }
 

@@ -30,7 +30,7 @@ class Comparison {
   Comparison(const Machine& before, const Machine& now) : before_(before), now_(now) {}
 
   void tell(std::string_view id, Match match) {
-    findings_.push_back(doctor::change_finding(id, std::move(match)));
+    told_.push_back(doctor::tell(doctor::find_cause(id), std::move(match), now_));
   }
 
   void gpus() {
@@ -82,7 +82,7 @@ class Comparison {
     text("driver-changed", "ROCm", before_.amd.rocm_version, now_.amd.rocm_version);
   }
 
-  std::vector<Finding> take() { return std::move(findings_); }
+  std::vector<Finding> take() { return doctor::fold(std::move(told_), now_); }
 
  private:
   static const Gpu* pair_of(const Gpu& gpu, const Machine& in) {
@@ -157,7 +157,7 @@ class Comparison {
 
   const Machine& before_;
   const Machine& now_;
-  std::vector<Finding> findings_;
+  std::vector<doctor::Told> told_;
 };
 
 }  // namespace
@@ -166,9 +166,7 @@ std::vector<Finding> compare_with_baseline(const Machine& baseline, const Machin
   Comparison comparison(baseline, now);
   comparison.gpus();
   comparison.software();
-  auto findings = comparison.take();
-  doctor::sort_by_severity(findings);
-  return findings;
+  return comparison.take();
 }
 
 }  // namespace gpuready

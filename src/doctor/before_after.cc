@@ -1,13 +1,9 @@
 // compare_before_and_after(): what happened while tests ran. ECC hides single-bit faults from the
 // data, so a counter that rose is a finding even when every word compared equal.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <map>
 
 #include "doctor/compare.h"
 #include "doctor/facts.h"
-#include "doctor/xid_table.h"
 
 namespace gpuready {
 namespace {
@@ -53,7 +49,10 @@ void hold_to_limit(const doctor::CounterLimit& limit, const std::vector<doctor::
 
 std::vector<Finding> compare_before_and_after(const Machine& before, const Machine& after,
                                               double seconds) {
-  std::vector<Finding> findings;
+  std::vector<doctor::Told> told;
+  const auto tell = [&](std::string_view id, Match match) {
+    told.push_back(doctor::tell(doctor::find_cause(id), std::move(match), after));
+  };
   for (const auto& gpu : after.gpus) {
     const auto* old = pair_of(gpu, before);
     if (!old) continue;
@@ -67,8 +66,7 @@ std::vector<Finding> compare_before_and_after(const Machine& before, const Machi
     for (const auto& limit : doctor::counter_limits())
       if (const auto found = by_id.find(limit.id); found != by_id.end())
         hold_to_limit(limit, changes, seconds, found->second);
-    for (auto& [id, match] : by_id)
-      findings.push_back(doctor::change_finding(id, std::move(match)));
+    for (auto& [id, match] : by_id) tell(id, std::move(match));
   }
   for (const auto& old : before.gpus) {
     if (old.faked || pair_of(old, after)) continue;
@@ -76,21 +74,19 @@ std::vector<Finding> compare_before_and_after(const Machine& before, const Machi
     if (old.pci) match.pci.push_back(*old.pci);
     match.evidence.push_back(doctor::evidence("before", old.name));
     match.evidence.push_back(doctor::evidence("after", "the GPU is no longer there"));
-    findings.push_back(doctor::change_finding("gpu-lost", std::move(match)));
+    tell("gpu-lost", std::move(match));
   }
   for (const auto* event : new_xids(before, after)) {
-    const auto* entry = find_xid(event->code);
-    Match match = event->pci ? doctor::about(after, *event->pci) : Match{};
-    match.title = fmt::format("Xid {}: {}", event->code, entry ? entry->name : "unknown");
-    if (entry) {
-      match.explanation = std::string(entry->meaning);
-      match.cure = fmt::format("Action: {}.", describe(entry->action));
+    Match match = doctor::about_xid(event->code);
+    if (event->pci) {
+      auto place = doctor::about(after, *event->pci);
+      match.gpus = std::move(place.gpus);
+      match.pci = std::move(place.pci);
     }
     match.evidence.push_back(doctor::evidence(event->source, event->line));
-    findings.push_back(doctor::change_finding("new-xid", std::move(match)));
+    tell("new-xid", std::move(match));
   }
-  doctor::sort_by_severity(findings);
-  return findings;
+  return doctor::fold(std::move(told), after);
 }
 
 }  // namespace gpuready

@@ -1,8 +1,11 @@
-// The shape of the cause table. A cause is one row: what it is called, how it is proven, how it is
-// cured, and which other causes only follow from it. causes() lists the rows in root order: of two
-// rows that could both be reported, the earlier one lies closer to the root.
+// The one engine of causes. A cause is one row: what it is called, how it is proven, what is to be
+// done, how it is cured, and which other causes only follow from it. diagnose(), the comparisons of
+// two machines, `vm doctor` and guests' consoles have rows of this kind. Where a row cannot say
+// what it looks for, code finds it: a Match. tell() makes a finding of it, and fold() puts what
+// follows from a finding under it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,17 +23,6 @@ struct Facts {
   const std::set<int>& blamed;  // GPUs that an error of an earlier row concerns
 };
 
-// How far a cure goes. From restart_app on it is a ladder: each step includes those before it.
-enum class Remedy {
-  look,  // find out more
-  mend,  // software, settings or cabling: no step of the ladder stands in for it
-  restart_app,
-  reset,
-  reboot,
-  power_cycle,
-  replace,
-};
-
 // What a match says about the machine as it is now.
 enum class Standing {
   present,
@@ -45,40 +37,79 @@ enum class Backing {
   on_bus,  // the device is on the bus
   silent,  // the GPU does not run now (runs_now() of facts.h)
   absent,  // no device is at the address
+  looked,  // what finds the match has looked for that
 };
 
 // One place where a cause was seen. Texts that are set replace the row's.
 struct Match {
-  std::vector<int> gpus;  // empty, with `pci` empty: the whole machine
-  std::vector<PciAddress> pci;
-  std::vector<Evidence> evidence;  // never empty
-  std::optional<std::string> id, title, explanation, cure, command;
-  std::optional<Severity> severity;
-  std::optional<Remedy> remedy;
+  std::vector<int> gpus = {};  // empty, with `pci` empty: the whole machine
+  std::vector<PciAddress> pci = {};
+  std::vector<Evidence> evidence = {};  // never empty
+  std::optional<std::string> id = {}, title = {}, explanation = {}, cure = {}, command = {};
+  std::optional<Severity> severity = {};
+  std::optional<Action> action = {};
   Standing standing = Standing::present;
-  std::vector<std::pair<std::string, std::string>>
-      values;  // of further placeholders: {name}, value
+  bool own_cure = false;                                         // as the row's
+  std::vector<std::pair<std::string, std::string>> values = {};  // of further placeholders
+};
+
+using Ids = std::vector<std::string_view>;
+Ids both(Ids some, const Ids& more);
+
+// In a container, where nothing else is known of its runtime (cure_in_container() of commands.h).
+struct CureInside {
+  std::string_view cure;
+  Action action = Action::configure;
 };
 
 struct Cause {
   std::string_view id;
   Severity severity = Severity::error;
-  std::string_view title, explanation, cure;
+  std::string_view title, explanation, cure = {};
   // Placeholders: {pci} and {index} of the first GPU concerned, {kernel} the running release,
   // {driver} the version of the loaded kernel module, {do:NAME} a task of commands.h, and those of
   // Match::values. What a machine says enters a command through them alone, because add_command()
   // lets nothing through that a shell could take for more than a word. A command whose placeholder
   // cannot be filled is left out.
-  std::string_view command;
-  Remedy remedy = Remedy::mend;
+  std::string_view command = {};
+  // check_again and the actions from reset_gpu on are steps: each includes the weaker ones, so a
+  // root takes over a stronger step of what it explains, with its cure. Other actions are not
+  // steps.
+  Action action = Action::none;
+  bool own_cure = false;  // not a step either
+  CureInside in_container = {};
   Backing backing = Backing::driven;
-  std::vector<std::string_view> explains;  // ids; "xid-79" for one Xid, "xid-*" for any
+  Ids explains = {};  // "xid-79" for one Xid, "xid-*" for any
+  // What it looks for: lines of the kernel log (machine/kernel_log.h) about a GPU that does not
+  // answer, or what code finds. Neither: other code tells it.
+  Ids lines = {};
   std::vector<Match> (*match)(const Facts&) = nullptr;
   // The ids of its findings, where Match::id sets them; "xid-N" for any Xid. Else `id`.
-  std::vector<std::string_view> finding_ids = {};
+  Ids finding_ids = {};
+  bool apart = false;  // one finding for each match: its evidence does not say whose it is
 };
 
+struct Told {
+  const Cause* cause = nullptr;
+  Finding finding;
+  Standing standing = Standing::present;
+  bool own_cure = false;
+  std::size_t root = 0;  // index of what explains it; its own when nothing does
+};
+
+Told tell(const Cause& cause, Match match, const Machine& machine);
+// Whether a root explains a consequence; by_rows(): its row lists the consequence's id, and both
+// concern the same GPUs.
+using Explains = std::function<bool(const Told& root, const Told& folded)>;
+bool by_rows(const Told& root, const Told& folded);
+// Errors first, else in the order in which they were told.
+std::vector<Finding> fold(std::vector<Told> told, const Machine& machine,
+                          const Explains& explains = by_rows);
+
+// The rows that diagnose() runs, in root order: of two that could both be reported, the earlier one
+// lies closer to the root. Behind them those of comparisons.
 const std::vector<Cause>& causes();
+const Cause& find_cause(std::string_view id);
 
 // The rows by area, in root order within the area.
 std::vector<Cause> bus_causes();       // causes_bus.cc: on the bus
@@ -99,5 +130,6 @@ std::vector<Cause> health_causes();    // causes_health.cc: memory, links, power
 std::vector<Cause> amd_causes();       // causes_amd.cc
 std::vector<Cause> symptom_causes();   // causes_symptom.cc: told only when no cause was found
 std::vector<Cause> unseen_causes();    // causes_unseen.cc: what could not be looked at
+std::vector<Cause> change_causes();    // compare.cc: what two looks at a machine tell
 
 }  // namespace gpuready::doctor

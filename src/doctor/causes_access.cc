@@ -274,39 +274,36 @@ std::vector<Cause> access_causes() {
       "rocm-start-failed",  "vulkan-software-only"};
   return {
       {.id = "device-nodes-missing",
-       .severity = Severity::error,
        .title = "The GPU's device nodes are missing",
        .explanation = "The kernel's driver runs the GPU, and this system lacks nodes through which "
                       "programs reach it.",
        .cure = "Create the nodes.",
-       .command = {},
+       .action = Action::configure,
        .explains = kClosed,
        .match = nodes_missing},
       {.id = "device-node-stale",
-       .severity = Severity::error,
        .title = "A device node leads to no driver",
        .explanation = "The node has another major number than its driver.",
        .cure = "Delete the node and let it be created again.",
-       .command = {},
+       .action = Action::configure,
        .explains = kClosed,
        .match = nodes_stale},
       {.id = "device-node-permission",
-       .severity = Severity::error,
        .title = "This user may not open the GPU's device nodes",
        .explanation = "The nodes exist, and their file permissions refuse this user.",
        .cure = "Add the user to the nodes' group, then log in again.",
        .command = "usermod -aG {gid} \"$USER\"",
+       .action = Action::configure,
        .explains = kClosed,
        .match = node_permission},
       {.id = "cgroup-revoked",
-       .severity = Severity::error,
        .title = "The container has lost its access to the GPU",
        .explanation =
            "The nodes are there, and the device cgroup refuses them: a reload of systemd "
            "drops what a runtime added behind its back.",
        .cure = "Recreate the container; to keep it from recurring, use CDI devices or the "
                "cgroupfs driver.",
-       .command = {},
+       .action = Action::configure,
        .explains = kClosed,
        .match = cgroup_refuses},
   };

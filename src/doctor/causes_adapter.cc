@@ -12,18 +12,6 @@
 namespace gpuready::doctor {
 namespace {
 
-std::vector<Match> no_gsp(const Facts& facts) {
-  return refused(facts, {"NVRM: ...does not include the required GPU"});
-}
-
-std::vector<Match> needs_open(const Facts& facts) {
-  return refused(facts, {"NVRM: ...requires use of the NVIDIA open kernel modules"});
-}
-
-std::vector<Match> legacy(const Facts& facts) {
-  return refused(facts, {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"});
-}
-
 std::vector<Match> too_new(const Facts& facts) {
   auto matches = refused(facts, {"NVRM: ...in this system is not supported by the",
                                  "NVRM: ...GPU that is not supported by this driver"});
@@ -49,8 +37,7 @@ std::optional<std::size_t> bar_without_address(const PciDevice& device) {
 }
 
 // "BAR 1: no space for [mem ...", since 6.10 "BAR 1 [mem ...]: can't assign; no space".
-const std::initializer_list<std::string_view> kNoRoom = {
-    "*: BAR * no space for", "*: BAR * failed to assign", "*: BAR * [mem size "};
+const Ids kNoRoom = {"*: BAR * no space for", "*: BAR * failed to assign", "*: BAR * [mem size "};
 
 std::vector<Match> bad_bar(const Facts& facts) {
   auto matches =
@@ -181,26 +168,26 @@ std::vector<Match> power_missing(const Facts& facts) {
 
 struct Recovery {
   std::string_view action, title, cure, command;
-  Remedy remedy = Remedy::reset;
+  Action act = Action::reset_gpu;
 };
 constexpr Recovery kRecoveries[] = {
     {"gpu_reset", "The GPU waits for a reset", "Stop what uses the GPU, then reset it.",
      "nvidia-smi --gpu-reset -i {pci}"},
     {"node_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot",
-     Remedy::reboot},
+     Action::reboot},
     {"drain_p2p", "The GPU's peer-to-peer work must be drained",
      "Stop every program that uses peer-to-peer with this GPU, then start them again.", "",
-     Remedy::restart_app},
+     Action::check_again},
     {"drain_and_reset", "The GPU must be drained and reset",
      "Let running work end, start no more on this GPU, then reset it.",
      "nvidia-smi --gpu-reset -i {pci}"},
     {"recover_imex_domain", "The GPU's IMEX domain must be recovered",
      "Stop the jobs of this NVLink domain and restart the IMEX service on its nodes.",
-     "systemctl restart nvidia-imex", Remedy::mend},
+     "systemctl restart nvidia-imex", Action::configure},
     {"bus_reset", "The GPU waits for a reset of its bus", "Stop what uses the GPU, then reset it.",
      "nvidia-smi --gpu-reset -i {pci}"},
     {"system_reboot", "The GPU waits for a reboot", "Drain the machine, then reboot it.", "reboot",
-     Remedy::reboot},
+     Action::reboot},
 };
 
 std::vector<Match> reset_required(const Facts& facts) {
@@ -217,7 +204,7 @@ std::vector<Match> reset_required(const Facts& facts) {
           match.title = std::string(recovery.title);
           match.cure = std::string(recovery.cure);
           match.command = std::string(recovery.command);
-          match.remedy = recovery.remedy;
+          match.action = recovery.act;
         }
     }
     if (match.evidence.empty()) continue;
@@ -236,7 +223,7 @@ std::vector<Match> reset_required(const Facts& facts) {
         "knows of none that waits.";
     match.cure = "Test each GPU (gpuready test); reset the one that fails.";
     match.command = "gpuready test";
-    match.remedy = Remedy::look;
+    match.action = Action::check_again;
     match.evidence.push_back(evidence("kernel log", refusals.back().text));
     matches.push_back(std::move(match));
   }
@@ -244,10 +231,8 @@ std::vector<Match> reset_required(const Facts& facts) {
 }
 
 std::vector<Match> excluded(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (!gpu.excluded.value_or(false)) continue;
-    Match match = about(gpu);
+  return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
+    if (!gpu.excluded.value_or(false)) return;
     match.evidence.push_back(
         evidence(gpu.pci ? fmt::format("/proc/driver/nvidia/gpus/{}/information", gpu.pci->text())
                          : std::string("/proc/driver/nvidia"),
@@ -256,9 +241,7 @@ std::vector<Match> excluded(const Facts& facts) {
     if (const auto it = params.find("ExcludedGpus"); it != params.end())
       match.evidence.push_back(
           evidence("/proc/driver/nvidia/params", "ExcludedGpus: " + it->second));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  });
 }
 
 const std::vector<std::string_view> kDeadGpu = {
@@ -266,121 +249,110 @@ const std::vector<std::string_view> kDeadGpu = {
     "cuda-start-failed",  "gpu-not-listed",      "gpu-call-failed",  "device-nodes-missing",
     "expected-gpu-count", "vulkan-software-only"};
 
-std::vector<std::string_view> dead_gpu_and(std::initializer_list<std::string_view> more) {
-  auto all = kDeadGpu;
-  all.insert(all.end(), more);
-  return all;
-}
-
 }  // namespace
 
 std::vector<Cause> adapter_causes() {
   return {
       {.id = "open-module-unsupported-gpu",
-       .severity = Severity::error,
        .title = "The open kernel module does not support this GPU",
        .explanation = "NVIDIA's open kernel modules need the GPU System Processor, which GPUs "
                       "before Turing lack.",
        .cure = "Install the proprietary flavour of the same driver, of a branch that still "
                "supports this GPU (580 is the last for Maxwell to Volta).",
        .command = "{do:install-proprietary-driver}",
+       .action = Action::configure,
        .backing = Backing::silent,
        .explains = kDeadGpu,
-       .match = no_gsp},
+       .lines = {"NVRM: ...does not include the required GPU"}},
       {.id = "open-module-required",
-       .severity = Severity::error,
        .title = "This GPU needs the open kernel module",
        .explanation = "Blackwell and newer GPUs start only with NVIDIA's open kernel modules; the "
                       "proprietary flavour is installed.",
        .cure = "Install the open flavour of the same driver branch and reboot.",
        .command = "{do:install-open-driver}",
+       .action = Action::configure,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"gsp-failed"}),
-       .match = needs_open},
+       .explains = both(kDeadGpu, {"gsp-failed"}),
+       .lines = {"NVRM: ...requires use of the NVIDIA open kernel modules"}},
       {.id = "legacy-gpu",
-       .severity = Severity::error,
        .title = "The installed driver has dropped this GPU",
        .explanation = "The GPU is older than what this driver branch supports, so the driver "
                       "ignores it.",
        .cure = "Install the legacy branch that the kernel log names (470 for Kepler, 580 for "
                "Maxwell to Volta).",
-       .command = {},
+       .action = Action::configure,
        .backing = Backing::silent,
        .explains = kDeadGpu,
-       .match = legacy},
+       .lines = {"NVRM: ...ignoring the legacy GPU", "NVRM: ...Legacy drivers. Please"}},
       {.id = "driver-too-old",
-       .severity = Severity::error,
        .title = "The driver is too old for this GPU",
        .explanation = "The installed driver release does not know this GPU.",
        .cure = "Install a newer driver branch.",
        .command = "{do:upgrade-driver}",
+       .action = Action::configure,
        .backing = Backing::silent,
        .explains = kDeadGpu,
        .match = too_new},
       {.id = "invalid-bar",
-       .severity = Severity::error,
        .title = "The firmware gave the GPU no memory window",
        .explanation = "A base address register (BAR) of the GPU holds no valid address, so the "
                       "driver cannot reach its memory.",
        .cure = "Turn on Above 4G Decoding and Resizable BAR in the firmware, or boot with "
                "pci=realloc; in a virtual machine, enlarge its 64-bit MMIO space.",
-       .command = {},
+       .action = Action::configure,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"gsp-failed"}),
+       .explains = both(kDeadGpu, {"gsp-failed"}),
        .match = bad_bar},
       {.id = "power-cable-missing",
-       .severity = Severity::error,
        .title = "The GPU's auxiliary power is not connected",
        .explanation = "The board reports that a power connector which it needs is without power.",
        .cure = "Switch the machine off and connect every power cable of the GPU.",
-       .command = {},
+       .action = Action::replace,
+       .own_cure = true,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"xid-54", "gsp-failed", "off-the-bus"}),
+       .explains = both(kDeadGpu, {"xid-54", "gsp-failed", "off-the-bus"}),
        .match = power_missing},
       {.id = "off-the-bus",
-       .severity = Severity::error,
        .title = "The GPU fell off the bus",
        .explanation = "The GPU no longer answers on PCI Express: it lost power or its link.",
        .cure = "Reboot with a full power cycle; if it returns, check power, cooling, riser and "
                "slot, then replace the GPU.",
        .command = "reboot",
-       .remedy = Remedy::power_cycle,
+       .action = Action::power_cycle,
        .backing = Backing::silent,
-       .explains =
-           dead_gpu_and({"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
+       .explains = both(kDeadGpu,
+                        {"xid-*", "reset-required", "gsp-failed", "pcie-link-degraded",
                          "pcie-fatal-error", "pcie-errors", "nvlink-down", "invalid-bar", "no-gpu",
                          "uvm-stale", "gpu-init-failed", "driver-hung", "probe-timed-out"}),
        .match = off_the_bus},
       {.id = "gsp-failed",
-       .severity = Severity::error,
        .title = "The GPU's system processor (GSP) did not start",
        .explanation = "The driver could not start the firmware on the GPU's system processor: it "
                       "is missing, of another version, or the GPU is in a bad state.",
        .cure = "Make sure that the firmware of exactly this driver version is installed, then "
                "reset the GPU or cut its power.",
        .command = "ls /lib/firmware/nvidia/{driver}/",
-       .remedy = Remedy::reset,
+       .action = Action::reset_gpu,
        .backing = Backing::silent,
-       .explains = dead_gpu_and({"xid-*", "reset-required", "driver-hung", "probe-timed-out"}),
+       .explains = both(kDeadGpu, {"xid-*", "reset-required", "driver-hung", "probe-timed-out"}),
        .match = gsp_failed},
       {.id = "gpu-excluded",
-       .severity = Severity::error,
        .title = "The GPU is excluded by a driver option",
        .explanation = "The driver is configured to exclude this GPU (NVreg_ExcludedGpus).",
        .cure = "Remove the GPU's UUID from NVreg_ExcludedGpus under /etc/modprobe.d, then reload "
                "the driver.",
        .command = "grep -rn NVreg_ /etc/modprobe.d /lib/modprobe.d /proc/cmdline",
+       .action = Action::configure,
        .explains = kDeadGpu,
        .match = excluded},
       // Beneath the faults that make a reset necessary: those name the reason.
       {.id = "reset-required",
-       .severity = Severity::error,
        .title = "The GPU waits for a reset",
        .explanation = "The driver has withdrawn the GPU, or says that its next step is a recovery "
                       "action.",
        .cure = "Stop what uses the GPU, then reset it.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
-       .remedy = Remedy::reset,
+       .action = Action::reset_gpu,
        .explains = {"xid-154", "gpu-call-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count"},
        .match = reset_required},

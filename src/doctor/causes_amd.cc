@@ -139,41 +139,39 @@ std::vector<Match> software_vulkan(const Facts& facts) {
 std::vector<Cause> amd_causes() {
   return {
       {.id = "amd-no-atomics",
-       .severity = Severity::error,
        .title = "The slot of the AMD GPU lacks PCI Express atomics",
        .explanation = "ROCm leaves out a GPU whose path to the processor does not route atomic "
                       "operations.",
        .cure = "Move the GPU to a slot that the processor itself provides; in a virtual machine, "
                "give it a root port with atomics.",
-       .command = {},
+       .action = Action::replace,
+       .own_cure = true,
        .explains = {"gpu-not-listed", "rocm-start-failed", "device-nodes-missing",
                     "expected-gpu-count"},
        .match = atomics},
       {.id = "rocm-newer-than-driver",
-       .severity = Severity::error,
        .title = "ROCm is newer than the kernel driver",
        .explanation = "ROCm's user space speaks to a kernel driver that is older than what it "
                       "supports, and does not start.",
        .cure =
            "Install the amdgpu driver of this ROCm release and reboot, or install an older ROCm.",
        .command = "{do:install-amdgpu-dkms}",
+       .action = Action::configure,
        .explains = {"driver-hung", "probe-timed-out", "rocm-start-failed", "expected-gpu-count"},
        .match = rocm_too_new},
       {.id = "amd-target-unsupported",
-       .severity = Severity::error,
        .title = "The installed ROCm has no code for this GPU",
        .explanation = "ROCm's libraries carry kernels for certain GPUs only, and this one is not "
                       "among them.",
        .cure = "Install a ROCm release that supports this GPU, or use another GPU.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"gpu-not-listed", "rocm-start-failed"},
        .match = unsupported_target},
       {.id = "rocm-start-failed",
-       .severity = Severity::error,
        .title = "ROCm does not start",
        .explanation = "ROCm's runtime answered its start with an error.",
        .cure = "Reinstall ROCm in a release that supports this kernel driver.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"expected-gpu-count"},
        .match = rocm_failed},
       {.id = "vulkan-software-only",
@@ -182,8 +180,7 @@ std::vector<Cause> amd_causes() {
        .explanation = "A GPU is here, and Vulkan lists only a renderer that runs on the CPU: the "
                       "GPU's Vulkan driver or its manifest (ICD) is missing.",
        .cure = "Install the GPU's Vulkan driver; in a container, add the graphics capability.",
-       .command = {},
-       .explains = {},
+       .action = Action::configure,
        .match = software_vulkan},
   };
 }

@@ -142,7 +142,7 @@ std::vector<Match> wrong_driver(const Facts& facts) {
 }
 
 // Which module it was, only programs say (modprobe, systemd), whose lines prove nothing.
-const std::initializer_list<std::string_view> kRejections = {
+const Ids kRejections = {
     "kernel: Loading of module with unavailable key is rejected",
     "kernel: Loading of unsigned module is rejected",
     "kernel: Loading of module with unsupported crypto is rejected",
@@ -206,25 +206,19 @@ const std::vector<std::string_view> kNoDriver = {
     "rocm-start-failed", "nvml-library-missing", "cuda-library-missing", "device-nodes-missing",
     "gpu-not-listed",    "expected-gpu-count",   "vulkan-software-only"};
 
-std::vector<std::string_view> no_driver_and(std::initializer_list<std::string_view> more) {
-  auto all = kNoDriver;
-  all.insert(all.end(), more);
-  return all;
-}
-
 }  // namespace
 
 std::vector<Cause> bind_causes() {
   return {
       {.id = "nouveau-bound",
-       .severity = Severity::error,
        .title = "nouveau holds the GPU",
        .explanation = "The kernel's own nouveau driver is bound to the GPU, so NVIDIA's cannot be; "
                       "nouveau offers no CUDA.",
        .cure = "Keep nouveau from loading, rebuild the initramfs, and reboot.",
        .command = "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > "
                   "/etc/modprobe.d/blacklist-nouveau.conf && {do:rebuild-initramfs}",
-       .explains = no_driver_and({"gpu-init-failed"}),
+       .action = Action::configure,
+       .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = nouveau},
       {.id = "passthrough-bound",
        .severity = Severity::info,
@@ -236,10 +230,9 @@ std::vector<Cause> bind_causes() {
        .command = "echo > /sys/bus/pci/devices/{pci}/driver_override; "
                   "echo {pci} > /sys/bus/pci/devices/{pci}/driver/unbind; "
                   "echo {pci} > /sys/bus/pci/drivers_probe",
-       .explains = no_driver_and({"gpu-init-failed"}),
+       .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = passed_through},
       {.id = "wrong-driver-bound",
-       .severity = Severity::error,
        .title = "Another driver holds the GPU",
        .explanation = "The driver that is bound to the GPU is not its vendor's, and offers no "
                       "compute.",
@@ -247,10 +240,10 @@ std::vector<Cause> bind_causes() {
                "driver probe again.",
        .command = "echo {pci} > /sys/bus/pci/drivers/{holder}/unbind && "
                   "echo {pci} > /sys/bus/pci/drivers_probe",
-       .explains = no_driver_and({"gpu-init-failed"}),
+       .action = Action::configure,
+       .explains = both(kNoDriver, {"gpu-init-failed"}),
        .match = wrong_driver},
       {.id = "module-rejected",
-       .severity = Severity::error,
        .title = "The kernel rejected a kernel module, and the GPU's is not loaded",
        .explanation = "The module is not signed with a key that this kernel trusts; with Secure "
                       "Boot on, such modules are refused. The kernel does not say which module it "
@@ -259,16 +252,17 @@ std::vector<Cause> bind_causes() {
                "(asked for at the next boot), or install modules that the distribution signed. If "
                "not, install the driver.",
        .command = "mokutil --import /var/lib/dkms/mok.pub",
+       .action = Action::configure,
        .backing = Backing::silent,
        .explains = kNoDriver,
        .match = module_rejected},
       {.id = "driver-not-loaded",
-       .severity = Severity::error,
        .title = "The GPU's kernel module is not loaded",
        .explanation = "The GPU is on the bus and no driver is bound to it. The driver is not "
                       "installed, or was not built for the running kernel.",
        .cure = "Install the driver, or rebuild its modules for the running kernel, and load it.",
        .command = "dkms autoinstall -k {kernel} && modprobe nvidia",
+       .action = Action::configure,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "device-nodes-missing", "gpu-not-listed",
                     "expected-gpu-count", "vulkan-software-only", "rocm-start-failed"},

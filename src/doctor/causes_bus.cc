@@ -61,6 +61,8 @@ std::vector<Match> no_gpu(const Facts& facts) {
         "NVIDIA's kernel module is loaded, which needs a GPU at that moment, and none is on the "
         "bus now.";
     match.cure = "Cut the power and start again; if it stays away, check power, riser and slot.";
+    match.action = Action::power_cycle;
+    match.own_cure = true;
     match.evidence.push_back(evidence("/proc/driver/nvidia/version",
                                       machine.nvidia.module_version.value_or("module loaded")));
   }
@@ -108,6 +110,8 @@ std::vector<Match> gone_from_slot(const Machine& machine) {
     match.explanation =
         "The slot's link went down, and the GPU that was in it is on the bus no more.";
     match.cure = "Cut the power and start again; if it stays away, check power, riser and slot.";
+    match.action = Action::power_cycle;
+    match.own_cure = true;
     match.evidence = {evidence("kernel log", down.text), evidence("kernel log", gone->text)};
     matches.push_back(std::move(match));
   }
@@ -181,13 +185,11 @@ std::vector<Cause> bus_causes() {
        .explanation = "Neither a GPU nor another accelerator answers on this machine's PCI bus.",
        .cure = "Where there should be one: reseat it and check its power, or pass it through to "
                "this virtual machine.",
-       .command = {},
        .backing = Backing::absent,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "expected-gpu-count"},
        .match = missing},
       {.id = "gpu-partition-unusable",
-       .severity = Severity::error,
        .title = "Hyper-V gives this machine a GPU partition, and no driver runs it",
        .explanation =
            "A share of the host's GPU is on the bus (1414:008e). Linux drives it through "
@@ -197,6 +199,7 @@ std::vector<Cause> bus_causes() {
            "host's driver in /usr/lib/wsl; or have the whole GPU assigned to this machine "
            "(Discrete Device Assignment).",
        .command = "modprobe dxgkrnl",
+       .action = Action::configure,
        .explains = {"nvml-start-failed", "cuda-start-failed", "nvml-library-missing",
                     "cuda-library-missing", "vulkan-software-only", "expected-gpu-count"},
        .match = partition},

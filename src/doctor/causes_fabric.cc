@@ -63,6 +63,7 @@ std::vector<Match> switch_errors(const Facts& facts) {
             "the machine must be reset.";
         match.cure = "Drain the machine and reboot it; if it comes again, have the board replaced.";
         match.command = "reboot";
+        match.action = Action::reboot;
         break;
       case SxidKind::fatal:
         break;  // as the row says
@@ -70,6 +71,7 @@ std::vector<Match> switch_errors(const Facts& facts) {
         match.severity = Severity::warning;
         match.explanation = "Traffic over this port was disturbed, and the port works on.";
         match.cure = "Watch whether it comes again; then reseat or replace the GPU or the board.";
+        match.action = Action::check_again;
         match.command = "";
         break;
       default:
@@ -105,11 +107,9 @@ constexpr HealthBit kHealth[] = {
 };
 
 std::vector<Match> unhealthy(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (!gpu.fabric.health_mask || gpu.fabric.state == "not_supported") continue;
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
+    if (!gpu.fabric.health_mask || gpu.fabric.state == "not_supported") return;
     const auto mask = *gpu.fabric.health_mask;
-    Match match = about(gpu);
     match.severity = Severity::warning;
     for (const auto& bit : kHealth) {
       if ((mask >> bit.shift & bit.mask) != bit.value) continue;
@@ -117,12 +117,9 @@ std::vector<Match> unhealthy(const Facts& facts) {
       match.evidence.push_back(evidence("nvmlDeviceGetGpuFabricInfoV (health mask)",
                                         fmt::format("0x{:x}: {}", mask, bit.meaning)));
     }
-    if (match.evidence.empty()) continue;
     if (*match.severity == Severity::warning)
       match.title = "The GPU's place in the NVSwitch fabric has limited capacity";
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  });
 }
 
 }  // namespace
@@ -130,7 +127,6 @@ std::vector<Match> unhealthy(const Facts& facts) {
 std::vector<Cause> fabric_causes() {
   return {
       {.id = "nvswitch-error",
-       .severity = Severity::error,
        .title = "An NVSwitch reports an error",
        .explanation = "This error is fatal to the port: what runs over it stops until GPUs and "
                       "NVSwitches are reset.",
@@ -138,18 +134,19 @@ std::vector<Cause> fabric_causes() {
            "Stop all work, reset all GPUs and NVSwitches together (nvidia-smi --gpu-reset "
            "without -i, or a reboot), and start Fabric Manager; if it comes again, have GPU and "
            "board checked.",
-       .command = {},
+       .action = Action::reset_gpu,
+       .own_cure = true,
        .explains = {"xid-74"},
        .match = switch_errors},
       {.id = "fabric-unhealthy",
-       .severity = Severity::error,
        .title = "The GPU's place in the NVSwitch fabric is unhealthy",
        .explanation = "Fabric Manager has registered the GPU, and NVML reports that its NVLink "
                       "connections are not as they should be.",
        .cure = "Look at Fabric Manager's log; reset all GPUs of the fabric together; if it stays, "
                "have links, cables and board checked.",
        .command = "nvidia-smi -q -i {pci} | grep -A 20 Fabric",
-       .explains = {},
+       .action = Action::reset_gpu,
+       .own_cure = true,
        .match = unhealthy},
   };
 }

@@ -16,18 +16,6 @@ namespace {
 
 constexpr std::uint64_t kHwSlowdown = 0x8, kHwThermal = 0x40, kHwPowerBrake = 0x80;
 
-template <class Test>
-std::vector<Match> each_gpu(const Facts& facts, Test&& test) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (gpu.faked || gpu.suspended) continue;
-    Match match = about(gpu);
-    test(gpu, match);
-    if (!match.evidence.empty()) matches.push_back(std::move(match));
-  }
-  return matches;
-}
-
 std::vector<Match> remap_failed(const Facts& facts) {
   return each_gpu(facts, [&](const Gpu& gpu, Match& match) {
     const auto& rows = gpu.remapping;
@@ -271,6 +259,8 @@ std::vector<Match> slowed(const Facts& facts) {
     if (bits & kHwPowerBrake) {
       match.title = "The power supply slows the GPU down (power brake)";
       match.cure = "Check the power supply and its cables: it asks the GPU to draw less.";
+      match.action = Action::replace;
+      match.own_cure = true;
     } else if (bits & kHwThermal) {
       match.title = "Heat slows the GPU down";
       match.cure = kHeatCure;
@@ -345,7 +335,7 @@ std::vector<Match> nvlink(const Facts& facts) {
       match.explanation = "The driver logged errors on the GPU's NVLinks; no link is down now.";
       match.cure = "Watch whether the errors come again; if so, have the GPU's links checked.";
       match.severity = Severity::warning;
-      match.remedy = Remedy::look;
+      match.action = Action::check_again;
     }
   });
 }
@@ -363,47 +353,41 @@ std::vector<Match> inforom(const Facts& facts) {
 std::vector<Cause> health_causes() {
   return {
       {.id = "row-remap-failed",
-       .severity = Severity::error,
        .title = "The GPU could not replace bad memory rows",
        .explanation = "A row of memory that showed errors could not be remapped to a spare one, so "
                       "it stays in use.",
        .cure = "Take the GPU out of service and have it replaced.",
-       .command = {},
-       .remedy = Remedy::replace,
+       .action = Action::replace,
        .explains = {"xid-64", "xid-63", "xid-48", "xid-94", "xid-95", "xid-154",
                     "row-remap-pending", "uncorrectable-ecc", "reset-required"},
        .match = remap_failed},
       {.id = "uncorrectable-ecc",
-       .severity = Severity::error,
        .title = "The GPU's memory had errors that ECC could not correct",
        .explanation =
            "Data was lost. What ran at the time cannot be trusted, and the GPU should be "
            "reset before it works on.",
        .cure = "Stop what runs on the GPU and reset it; if it recurs, have it replaced.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
-       .remedy = Remedy::reset,
+       .action = Action::reset_gpu,
        .explains = {"xid-48", "xid-94", "xid-95", "xid-140", "xid-171", "xid-172", "xid-63",
                     "xid-154", "xid-45", "row-remap-pending", "reset-required", "gpu-call-failed",
                     "cuda-start-failed", "gpu-hung", "gpu-reset-failed"},
        .match = uncorrectable},
       {.id = "sram-errors-exceeded",
-       .severity = Severity::error,
        .title = "The GPU's on-chip memory has had too many errors",
        .explanation = "Uncorrectable errors in on-chip memory (SRAM) have passed NVIDIA's "
                       "threshold.",
        .cure = "Take the GPU out of service and have it replaced.",
-       .command = {},
-       .remedy = Remedy::replace,
+       .action = Action::replace,
        .explains = {"xid-172", "uncorrectable-ecc", "reset-required"},
        .match = sram_worn},
       {.id = "nvlink-down",
-       .severity = Severity::error,
        .title = "NVLinks are down",
        .explanation = "The GPU reaches its peers by fewer NVLinks than its model has here.",
        .cure = "Reset all GPUs of the fabric together; if it stays, reseat the GPU or its bridge "
                "and have the board checked.",
        .command = "nvidia-smi nvlink --status -i {pci}",
-       .remedy = Remedy::reset,
+       .action = Action::reset_gpu,
        .explains = {"fabric-unhealthy", "xid-45", "xid-74", "xid-136", "xid-137", "xid-144",
                     "xid-145", "xid-146", "xid-147", "xid-148", "xid-149", "xid-154",
                     "reset-required"},
@@ -414,7 +398,7 @@ std::vector<Cause> health_causes() {
        .explanation = "The board itself lowers the clocks, to half or less, to protect itself.",
        .cure = "Check cooling and power.",
        .command = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER -i {pci}",
-       .remedy = Remedy::look,
+       .action = Action::check_again,
        .explains = {"xid-62"},
        .match = slowed},
       {.id = "row-remap-pending",
@@ -424,7 +408,7 @@ std::vector<Cause> health_causes() {
                       "when the GPU is reset.",
        .cure = "Let running work end, then reset the GPU.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
-       .remedy = Remedy::reset,
+       .action = Action::reset_gpu,
        .explains = {"xid-63", "xid-154", "reset-required"},
        .match = remap_pending},
       {.id = "pcie-link-degraded",
@@ -434,7 +418,8 @@ std::vector<Cause> health_causes() {
        .cure = "Reseat the GPU and its riser; check the firmware's bifurcation setting and "
                "retimers.",
        .command = "lspci -vv -s {pci} | grep -E 'LnkCap|LnkSta'",
-       .explains = {},
+       .action = Action::replace,
+       .own_cure = true,
        .match = links_degraded},
       {.id = "ecc-change-pending",
        .severity = Severity::warning,
@@ -442,8 +427,7 @@ std::vector<Cause> health_causes() {
        .explanation = "The mode was switched and takes effect at the next reset of the GPU.",
        .cure = "Reset the GPU or reboot.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
-       .remedy = Remedy::reset,
-       .explains = {},
+       .action = Action::reset_gpu,
        .match = ecc_pending},
       {.id = "mig-change-pending",
        .severity = Severity::warning,
@@ -451,8 +435,7 @@ std::vector<Cause> health_causes() {
        .explanation = "The mode was switched and takes effect at the next reset of the GPU.",
        .cure = "Stop what uses the GPU and reset it.",
        .command = "nvidia-smi --gpu-reset -i {pci}",
-       .remedy = Remedy::reset,
-       .explains = {},
+       .action = Action::reset_gpu,
        .match = mig_pending},
       {.id = "inforom-corrupt",
        .severity = Severity::warning,
@@ -460,8 +443,7 @@ std::vector<Cause> health_causes() {
        .explanation = "The board's own store of identity and error counts is damaged; what it says "
                       "of past errors cannot be trusted.",
        .cure = "Ask the vendor for a reflash, or have the GPU replaced.",
-       .command = {},
-       .remedy = Remedy::replace,
+       .action = Action::replace,
        .explains = {"gpu-call-failed"},
        .match = inforom},
   };

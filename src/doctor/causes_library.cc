@@ -55,8 +55,6 @@ std::vector<Match> mismatch(const Facts& facts) {
       match.title = fmt::format("The kernel module is {}, the libraries are {}",
                                 printable(*nvidia.module_version), printable(*user));
   }
-  if (in_container(facts.machine))
-    match.cure = "Recreate the container, so that it gets the libraries of the loaded driver.";
   return {match};
 }
 
@@ -203,18 +201,17 @@ std::vector<Cause> library_causes() {
                                                  "gpu-not-listed", "expected-gpu-count"};
   return {
       {.id = "wsl-shadow-driver",
-       .severity = Severity::error,
        .title = "A Linux driver shadows the one of WSL",
        .explanation = "Under WSL 2 the driver's libraries come from Windows, under "
                       "/usr/lib/wsl/lib; another libcuda.so.1 is found first.",
        .cure = "Remove the Linux driver's packages from this distribution; only the toolkit "
                "belongs here.",
        .command = "{do:remove-linux-driver}",
+       .action = Action::configure,
        .explains = {"nvml-start-failed", "cuda-start-failed", "driver-library-mismatch",
                     "ptx-jit-missing", "expected-gpu-count"},
        .match = wsl_shadow},
       {.id = "wsl-driver-missing",
-       .severity = Severity::error,
        .title = "Windows hands in a GPU without its driver's libraries",
        .explanation = "WSL 2 has /dev/dxg, and the libraries that Windows' driver brings along are "
                       "not here.",
@@ -222,82 +219,81 @@ std::vector<Cause> library_causes() {
            "Install NVIDIA's newest driver in Windows, run wsl --update and wsl --shutdown, and "
            "start again; /usr/lib/wsl must be mounted.",
        .command = "wsl.exe --update && wsl.exe --shutdown",
+       .action = Action::ask_host,
+       .own_cure = true,
        .explains = {"nvml-library-missing", "cuda-library-missing", "nvml-start-failed",
                     "cuda-start-failed", "expected-gpu-count"},
        .match = wsl_driver_missing},
       {.id = "stub-library",
-       .severity = Severity::error,
        .title = "A stub replaces libcuda.so.1",
        .explanation = "The loader finds the toolkit's stub library, meant only for linking, before "
                       "the driver's own.",
        .cure = "Take the stubs directory out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d.",
        .command = "unset LD_LIBRARY_PATH",
+       .action = Action::configure,
        .explains = {"cuda-start-failed", "driver-library-mismatch", "ptx-jit-missing",
                     "expected-gpu-count"},
        .match = stub},
       {.id = "compat-library-unsupported",
-       .severity = Severity::error,
        .title = "The forward-compatible libcuda does not support this GPU",
        .explanation = "A libcuda newer than the kernel module is in use (the cuda-compat package), "
                       "which works on data-centre GPUs only, and for certain branches.",
        .cure = "Take the compat directory out of the library path, or upgrade the driver.",
        .command = "{do:remove-cuda-compat}",
+       .action = Action::configure,
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = compat},
       {.id = "driver-library-mismatch",
-       .severity = Severity::error,
        .title = "The driver's libraries and its kernel module differ in version",
        .explanation = "The driver was updated while the old kernel module was still loaded, or two "
                       "installations are mixed.",
        .cure = "Reload the kernel module, which needs every program off the GPUs, or reboot.",
        .command = "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia",
+       .action = Action::reload_driver,
+       .in_container =
+           {"Recreate the container, so that it gets the libraries of the loaded driver."},
        .explains = kStarts,
        .match = mismatch},
       {.id = "nvml-library-missing",
-       .severity = Severity::error,
        .title = "The driver's libraries are not here",
        .explanation = "NVIDIA's kernel module is loaded, and libnvidia-ml.so.1 is not found: its "
                       "user space is not installed.",
        .cure = "Install the user-space part of the driver, in the kernel module's version.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"cuda-library-missing", "nvml-start-failed", "cuda-start-failed",
                     "expected-gpu-count"},
        .match = nvml_missing},
       {.id = "cuda-library-missing",
-       .severity = Severity::error,
        .title = "The container was given no CUDA driver library",
        .explanation = "NVML is here and libcuda.so.1 is not: the container was started without the "
                       "compute capability.",
        .cure = "Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"cuda-start-failed", "ptx-jit-missing", "expected-gpu-count"},
        .match = cuda_missing},
       {.id = "ptx-jit-missing",
-       .severity = Severity::error,
        .title = "The driver's PTX compiler is missing",
        .explanation = "Programs that carry PTX, and not code for exactly this GPU, cannot be "
                       "loaded without libnvidia-ptxjitcompiler.so.1.",
        .cure = "Install it with the driver's other libraries, or let the container toolkit inject "
                "it (compute capability).",
-       .command = {},
+       .action = Action::configure,
        .explains = {"gpu-call-failed"},
        .match = jit_missing},
       {.id = "ptx-too-new",
-       .severity = Severity::error,
        .title = "PTX newer than the driver",
        .explanation = "A program's PTX is of a newer version than the driver's compiler knows.",
        .cure = "Install a newer driver, or build the program for an older PTX version.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"gpu-call-failed"},
        .match = ptx_too_new},
       {.id = "no-code-for-architecture",
-       .severity = Severity::error,
        .title = "A program has no code for this GPU's architecture",
        .explanation = "The program holds neither code for this compute capability nor PTX that "
                       "could be compiled for it.",
        .cure = "Install the build of the package that covers this GPU, or rebuild it for this "
                "architecture.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"gpu-call-failed"},
        .match = no_code},
   };

@@ -189,12 +189,13 @@ std::vector<Match> iommu_faults(const Facts& facts) {
 std::vector<Cause> pcie_causes() {
   return {
       {.id = "pcie-fatal-error",
-       .severity = Severity::error,
        .title = "A fatal PCI Express error hit the GPU's link",
        .explanation = "The link, or a device on it, failed beyond what the kernel could repair.",
        .cure = "Reboot with a full power cycle; if it comes again, reseat the GPU and its riser, "
                "check retimers and power, then replace the GPU.",
        .command = "lspci -vvv -s {pci} | grep -E 'LnkSta|UESta|CESta'",
+       .action = Action::power_cycle,
+       .own_cure = true,
        .backing = Backing::on_bus,
        .explains = {"pcie-errors"},
        .match = fatal},
@@ -206,8 +207,9 @@ std::vector<Cause> pcie_causes() {
        .cure = "Reseat the GPU and its riser; check cables, retimers and the slot, and try a lower "
                "link generation.",
        .command = "lspci -vvv -s {pci} | grep -E 'LnkSta|UESta|CESta'",
+       .action = Action::replace,
+       .own_cure = true,
        .backing = Backing::on_bus,
-       .explains = {},
        .match = lesser},
       {.id = "iommu-fault",
        .severity = Severity::warning,
@@ -216,9 +218,8 @@ std::vector<Cause> pcie_causes() {
                       "IOMMU does not grant it. What was to be copied there is lost or wrong.",
        .cure = "Update the GPU's driver. If GPUs copy to each other directly, let the IOMMU pass "
                "addresses through (iommu=pt) or switch it off, and ACS of the switches too.",
-       .command = {},
+       .action = Action::configure,
        .backing = Backing::on_bus,
-       .explains = {},
        .match = iommu_faults},
   };
 }

@@ -77,34 +77,30 @@ std::vector<Cause> probe_causes() {
       // AMD's mismatch of user space and kernel driver shows as a hang, and lies closer to the
       // root.
       {.id = "driver-hung",
-       .severity = Severity::error,
        .title = "The driver hangs",
        .explanation = "A call into the driver sleeps in the kernel and cannot even be killed; "
                       "every program that uses the GPU will hang likewise.",
        .cure = "Drain the machine and reboot it; if it recurs, update the driver.",
        .command = "reboot",
-       .remedy = Remedy::reboot,
+       .action = Action::reboot,
        .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count", "probe-timed-out"},
        .match = hung},
       {.id = "probe-timed-out",
-       .severity = Severity::error,
        .title = "The driver did not answer in time",
        .explanation = "A call into the driver was still running at its deadline and was stopped.",
        .cure = "Try again with a longer --timeout when the machine is quiet; turn on persistence "
                "so that drivers start faster; if it stays, reboot.",
-       .command = {},
-       .remedy = Remedy::look,
+       .action = Action::check_again,
        .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count"},
        .match = timed_out},
       {.id = "probe-crashed",
-       .severity = Severity::error,
        .title = "The driver's library crashed",
        .explanation = "The child process that asked the driver's library died by a signal inside "
                       "it.",
        .cure = "Reinstall the driver's user-space libraries in the version of the kernel module.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"nvml-start-failed", "cuda-start-failed", "gpu-not-listed",
                     "expected-gpu-count"},
        .match = crashed},
@@ -114,7 +110,7 @@ std::vector<Cause> probe_causes() {
        .explanation = "The helper process that asks the driver did not start, so the driver was "
                       "not asked.",
        .cure = "Check that GPUREADY_HELPER, where it is set, names a working gpuready.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"expected-gpu-count"},
        .match = not_started},
   };

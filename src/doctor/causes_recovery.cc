@@ -65,6 +65,7 @@ std::vector<Match> wedged(const Facts& facts) {
       match.explanation =
           "The GPU's firmware is damaged: it accepts a firmware update, and no work.";
       match.cure = "Update the GPU's firmware with the vendor's tool, then cut the power.";
+      match.action = Action::configure;
       match.command = "";
     }
     return story.last == Step::wedged;
@@ -77,7 +78,7 @@ std::vector<Match> hung(const Facts& facts) {
     if (story.last != Step::recovered) return false;
     match.severity = Severity::warning;
     match.standing = Standing::past;
-    match.remedy = Remedy::look;
+    match.action = Action::check_again;
     match.title = story.hangs > 1
                       ? fmt::format("The GPU hung {} times, and was recovered", story.hangs)
                       : "The GPU hung, and was recovered";
@@ -187,82 +188,70 @@ std::vector<Cause> recovery_causes() {
       "power-controller-hung",  "rocm-start-failed",  "driver-hung",          "probe-timed-out",
       "device-nodes-missing",   "expected-gpu-count", "vulkan-software-only", "pcie-errors",
       "rocm-newer-than-driver", "gpu-not-listed"};
-  const auto and_more = [&](std::initializer_list<std::string_view> more) {
-    auto all = kUseless;
-    all.insert(all.end(), more);
-    return all;
-  };
   return {
       {.id = "amd-gpu-lost",
-       .severity = Severity::error,
        .title = "The GPU was lost from the bus",
        .explanation = "The driver reads nothing but ones from the GPU: it lost power or its link.",
        .cure = "Reboot with a full power cycle; if it returns, check power, cooling, riser and "
                "slot, then replace the GPU.",
        .command = "reboot",
-       .remedy = Remedy::power_cycle,
-       .explains = and_more({"gpu-hung", "gpu-reset-failed", "pcie-fatal-error"}),
+       .action = Action::power_cycle,
+       .explains = both(kUseless, {"gpu-hung", "gpu-reset-failed", "pcie-fatal-error"}),
        .match = lost},
       {.id = "gpu-firmware-failed",
-       .severity = Severity::error,
        .title = "The GPU's security processor (PSP) did not load its firmware",
        .explanation = "The driver starts a GPU through firmware on it, and the GPU or the firmware "
                       "refused.",
        .cure = "Install the GPU firmware that belongs to this driver, and cut the power; if it "
                "stays, update the GPU's and the board's own firmware.",
-       .command = {},
-       .explains = and_more({"gpu-hung", "gpu-wedged", "gpu-init-failed", "driver-not-loaded",
-                             "driver-not-bound", "driver-firmware-missing"}),
+       .action = Action::configure,
+       .explains = both(kUseless, {"gpu-hung", "gpu-wedged", "gpu-init-failed", "driver-not-loaded",
+                                   "driver-not-bound", "driver-firmware-missing"}),
        .match = firmware_failed},
       {.id = "gpu-reset-failed",
-       .severity = Severity::error,
        .title = "The GPU hung, and its reset failed",
        .explanation = "The driver could not bring the GPU back, so no work runs on it.",
        .cure = "Reboot with a full power cycle; if it comes again, update driver and firmware, "
                "check power and cooling, then have the GPU replaced.",
        .command = "reboot",
-       .remedy = Remedy::power_cycle,
-       .explains = and_more({"gpu-hung"}),
+       .action = Action::power_cycle,
+       .explains = both(kUseless, {"gpu-hung"}),
        .match = reset_failed},
       {.id = "gpu-not-resumed",
-       .severity = Severity::error,
        .title = "The GPU did not wake from suspend",
        .explanation = "The driver could not start the GPU again after the machine, or only the "
                       "GPU, had been suspended.",
        .cure = "Reboot; if it comes again, update driver and firmware, or keep the GPU awake "
                "(power/control: on) and the machine out of suspend.",
        .command = "reboot",
-       .remedy = Remedy::reboot,
-       .explains = and_more({"gpu-hung", "gpu-call-failed", "gpu-init-failed", "nvml-start-failed",
-                             "cuda-start-failed"}),
+       .action = Action::reboot,
+       .explains = both(kUseless, {"gpu-hung", "gpu-call-failed", "gpu-init-failed",
+                                   "nvml-start-failed", "cuda-start-failed"}),
        .match = not_woken},
       {.id = "gpu-wedged",
-       .severity = Severity::error,
        .title = "The driver has given the GPU up",
        .explanation = "The GPU is wedged: its driver refuses all work for it.",
        .cure = "Reboot. Unbinding the GPU from its driver and binding it again may help, too; it "
                "takes the picture from a display that the GPU drives.",
        .command = "reboot",
-       .remedy = Remedy::reboot,
-       .explains = and_more({"gpu-hung"}),
+       .action = Action::reboot,
+       .explains = both(kUseless, {"gpu-hung"}),
        .match = wedged},
       {.id = "gpu-hung",
-       .severity = Severity::error,
        .title = "The GPU hangs",
        .explanation = "Work on the GPU did not end in time, and the kernel log shows no recovery.",
        .cure =
            "Reboot; if it comes again, update driver and firmware, and check power and cooling.",
        .command = "reboot",
-       .remedy = Remedy::reboot,
+       .action = Action::reboot,
        .explains = kUseless,
        .match = hung},
       {.id = "power-controller-hung",
-       .severity = Severity::error,
        .title = "The GPU's power controller (SMU) does not answer",
        .explanation = "The driver can neither set clocks nor read sensors, nor reset the GPU.",
        .cure = "Reboot with a full power cycle; if it comes again, update driver and firmware.",
        .command = "reboot",
-       .remedy = Remedy::power_cycle,
+       .action = Action::power_cycle,
        .explains = {"rocm-start-failed", "expected-gpu-count"},
        .match = power_controller},
   };

@@ -16,8 +16,7 @@ namespace gpuready::doctor {
 namespace {
 
 // Lines about one function of the bus, newest last; none of another vendor's driver.
-std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address,
-                            std::initializer_list<std::string_view> any) {
+std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address, const Ids& any) {
   auto hits = log_hits(machine, any);
   const auto* device = pci_device(machine, address);
   std::erase_if(hits, [&](const LogHit& hit) {
@@ -104,7 +103,7 @@ std::optional<int> error_number(std::string_view line) {
 // What a driver logs before it gives up, where one line says why.
 struct StartReason {
   std::string_view line, meaning, cure;
-  Remedy remedy = Remedy::mend;
+  Action action = Action::configure;
 };
 constexpr StartReason kStartReasons[] = {
     {"NVRM: ...Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
@@ -126,7 +125,7 @@ constexpr StartReason kStartReasons[] = {
      "confidential virtual machine."},
     {"amdgpu: ...GPU will not be initialized. Replace this GPU",
      "More memory pages of the GPU have gone bad than its driver accepts.",
-     "Have the GPU replaced.", Remedy::replace},
+     "Have the GPU replaced.", Action::replace},
     {"amdgpu: ...invalid ip discovery binary",
      "The GPU does not give its driver the table of its own parts: its memory or its firmware is "
      "not up.",
@@ -153,7 +152,7 @@ void add_reason(const Machine& machine, std::size_t first, Match& match) {
       match.explanation = std::string(reason.meaning);
       if (!reason.cure.empty()) {
         match.cure = std::string(reason.cure);
-        match.remedy = reason.remedy;
+        match.action = reason.action;
       }
       return;
     }
@@ -205,7 +204,9 @@ std::vector<Match> init_failed(const Facts& facts) {
       for (const auto& error : kProbeErrors)
         if (error_number(last) == error.code) {
           match.explanation = std::string(error.meaning);
-          if (!error.cure.empty()) match.cure = std::string(error.cure);
+          if (error.cure.empty()) continue;
+          match.cure = std::string(error.cure);
+          match.action = Action::configure;
         }
       add_reason(machine, 0, match);
       matches.push_back(std::move(match));
@@ -227,6 +228,8 @@ std::vector<Match> not_bound(const Facts& facts) {
         match.evidence.push_back(
             evidence("kernel log", machine.kernel_log.error.value_or("could not be read")));
         match.cure = "Run gpuready doctor as root: the kernel log says why, and could not be read.";
+        match.action = Action::check_again;
+        match.own_cure = true;
         match.command = "sudo gpuready doctor";
       }
       matches.push_back(std::move(match));
@@ -241,54 +244,45 @@ const std::vector<std::string_view> kNotStarted = {
     "rocm-start-failed",  "gpu-not-listed",      "gpu-call-failed",   "device-nodes-missing",
     "expected-gpu-count", "vulkan-software-only"};
 
-std::vector<std::string_view> not_started_and(std::string_view more) {
-  auto all = kNotStarted;
-  all.push_back(more);
-  return all;
-}
-
 }  // namespace
 
 std::vector<Cause> start_causes() {
   return {
       {.id = "force-probe-required",
-       .severity = Severity::error,
        .title = "This kernel's driver does not bind the GPU",
        .explanation = "The kernel knows the GPU and does not support it yet, so its driver takes "
                       "it only when force_probe names it.",
        .cure = "Install a newer kernel.",
-       .command = {},
+       .action = Action::configure,
        .backing = Backing::silent,
        .explains = kNotStarted,
        .match = force_probe},
       {.id = "driver-firmware-missing",
-       .severity = Severity::error,
        .title = "The GPU's firmware is not installed",
        .explanation = "The driver could not load firmware that the GPU needs to start.",
        .cure = "Install the distribution's GPU firmware in a version that knows this GPU, rebuild "
                "the initramfs, and reboot.",
        .command = "{do:install-firmware} && {do:rebuild-initramfs}",
+       .action = Action::configure,
        .backing = Backing::silent,
-       .explains = not_started_and("gpu-init-failed"),
+       .explains = both(kNotStarted, {"gpu-init-failed"}),
        .match = firmware_missing},
       {.id = "gpu-init-failed",
-       .severity = Severity::error,
        .title = "The driver could not start the GPU",
        .explanation = "The kernel driver found the GPU and failed to initialise it.",
        .cure = "Cut the power and start again; if it stays, update the kernel or the driver and "
                "try another slot.",
-       .command = {},
-       .remedy = Remedy::power_cycle,
+       .action = Action::power_cycle,
        .backing = Backing::silent,
        .explains = kNotStarted,
        .match = init_failed},
       {.id = "driver-not-bound",
-       .severity = Severity::error,
        .title = "No driver is bound to the GPU",
        .explanation = "The driver's module is loaded, and left this GPU out: it does not support "
                       "it, failed to start it, or was kept from it (driver_override, unbind).",
        .cure = "Look at the kernel log for this address, and let the driver probe it again.",
        .command = "echo {pci} > /sys/bus/pci/drivers_probe; dmesg | grep -F {pci}",
+       .action = Action::reload_driver,
        .explains = {"nvml-start-failed", "cuda-start-failed", "rocm-start-failed", "gpu-not-listed",
                     "expected-gpu-count", "vulkan-software-only"},
        .match = not_bound},

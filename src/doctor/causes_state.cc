@@ -12,19 +12,14 @@ namespace gpuready::doctor {
 namespace {
 
 std::vector<Match> mig_empty(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
     const bool usable = std::any_of(gpu.mig.begin(), gpu.mig.end(), [](const MigInstance& mig) {
       return mig.compute_instance_id || mig.uuid;
     });
-    if (!gpu.mig_enabled.value_or(false) || usable) continue;
-    Match match = about(gpu);
-    match.evidence.push_back(evidence("nvmlDeviceGetMigMode", "MIG is enabled"));
-    match.evidence.push_back(
-        evidence("nvmlDeviceGetMigDeviceHandleByIndex", "no instance was found"));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+    if (!gpu.mig_enabled.value_or(false) || usable) return;
+    match.evidence = {evidence("nvmlDeviceGetMigMode", "MIG is enabled"),
+                      evidence("nvmlDeviceGetMigDeviceHandleByIndex", "no instance was found")};
+  });
 }
 
 std::vector<Match> mode(const Facts& facts) {
@@ -90,29 +85,19 @@ std::vector<Match> fabric(const Facts& facts) {
 }
 
 std::vector<Match> confidential(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (!gpu.confidential_compute.value_or(false) || gpu.confidential_compute_ready.value_or(true))
-      continue;
-    Match match = about(gpu);
-    match.evidence.push_back(
-        evidence("nvmlSystemGetConfComputeGpusReadyState", "not accepting client requests"));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
+    if (gpu.confidential_compute.value_or(false) && !gpu.confidential_compute_ready.value_or(true))
+      match.evidence = {
+          evidence("nvmlSystemGetConfComputeGpusReadyState", "not accepting client requests")};
+  });
 }
 
 std::vector<Match> unlicensed(const Facts& facts) {
-  std::vector<Match> matches;
-  for (const auto& gpu : facts.machine.gpus) {
-    if (gpu.virtualization != "vgpu" || !gpu.vgpu_license || *gpu.vgpu_license == "licensed")
-      continue;
-    if (*gpu.vgpu_license == "unknown" || *gpu.vgpu_license == "not_applicable") continue;
-    Match match = about(gpu);
-    match.evidence.push_back(evidence("nvmlDeviceGetGridLicensableFeatures", *gpu.vgpu_license));
-    matches.push_back(std::move(match));
-  }
-  return matches;
+  return each_gpu(facts, [](const Gpu& gpu, Match& match) {
+    const auto licence = gpu.virtualization == "vgpu" ? gpu.vgpu_license : std::nullopt;
+    if (licence && *licence != "licensed" && *licence != "unknown" && *licence != "not_applicable")
+      match.evidence = {evidence("nvmlDeviceGetGridLicensableFeatures", *licence)};
+  });
 }
 
 }  // namespace
@@ -120,37 +105,37 @@ std::vector<Match> unlicensed(const Facts& facts) {
 std::vector<Cause> state_causes() {
   return {
       {.id = "fabric-not-ready",
-       .severity = Severity::error,
        .title = "The NVSwitch fabric is not ready",
        .explanation = "On machines with NVSwitches, CUDA starts only after Fabric Manager has "
                       "registered every GPU.",
        .cure = "Start the Fabric Manager of exactly the driver's version.",
        .command = "systemctl restart nvidia-fabricmanager",
+       .action = Action::configure,
        .explains = {"cuda-start-failed", "expected-gpu-count", "nvlink-down"},
        .match = fabric},
       {.id = "confidential-compute-not-ready",
-       .severity = Severity::error,
        .title = "Confidential computing is not ready",
        .explanation = "The GPU is in confidential computing mode and has not been set ready, so it "
                       "takes no work.",
        .cure = "Attest the GPU, then set it ready.",
        .command = "nvidia-smi conf-compute -srs 1",
+       .action = Action::configure,
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = confidential},
       {.id = "mig-without-instances",
-       .severity = Severity::error,
        .title = "MIG is on and no instance exists",
        .explanation = "In MIG mode, work runs only on instances, and none was created.",
        .cure = "Create instances, or turn MIG off.",
        .command = "nvidia-smi mig -i {pci} -cgi 0 -C",
+       .action = Action::configure,
        .explains = {"cuda-start-failed", "expected-gpu-count", "hidden-by-variable"},
        .match = mig_empty},
       {.id = "compute-mode",
-       .severity = Severity::error,
        .title = "The GPU's compute mode keeps others out",
        .explanation = "The compute mode allows one process at a time, or none.",
        .cure = "Set the default mode, or wait for the process that holds the GPU.",
        .command = "nvidia-smi -i {pci} -c DEFAULT",
+       .action = Action::configure,
        .explains = {"gpu-call-failed", "cuda-start-failed", "expected-gpu-count"},
        .match = mode},
       {.id = "vgpu-unlicensed",
@@ -159,7 +144,7 @@ std::vector<Cause> state_causes() {
        .explanation = "Without a licence a vGPU loses speed, and after a while CUDA.",
        .cure = "Install the client configuration token and restart the licence service.",
        .command = "systemctl restart nvidia-gridd",
-       .explains = {},
+       .action = Action::configure,
        .match = unlicensed},
   };
 }

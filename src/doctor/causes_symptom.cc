@@ -2,8 +2,6 @@
 // that a driver does not list, Xids, and a count that is not met.
 #include <fmt/format.h>
 
-#include <cctype>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -39,6 +37,8 @@ std::vector<Match> start_failed(const Facts& facts, const std::optional<ApiStatu
     match.cure =
         "In Windows, install NVIDIA's newest driver, then run wsl --update and wsl "
         "--shutdown, and start again.";
+    match.action = Action::ask_host;
+    match.own_cure = true;
     match.command = "wsl.exe --update && wsl.exe --shutdown";
     if (in_container(facts.machine)) cure_in_container(match, facts.machine, Ask::nvidia_gpus);
   }
@@ -151,20 +151,7 @@ void explain_removal(const XidEvent& event, Match& match) {
   if (cause) {
     match.severity = cause->fatal ? Severity::error : Severity::warning;
     match.cure = fmt::format("Act on Xid {}: {}.", *code, describe(cause->action));
-  }
-}
-
-Remedy remedy_of(XidAction action) {
-  switch (action) {
-    case XidAction::restart_app:
-      return Remedy::restart_app;
-    case XidAction::reset_gpu:
-    case XidAction::check_link:
-      return Remedy::reset;
-    case XidAction::reboot:
-      return Remedy::reboot;
-    default:
-      return Remedy::look;
+    match.action = action_of(*cause);
   }
 }
 
@@ -202,20 +189,10 @@ std::vector<Match> xid_events(const Facts& facts) {
   std::vector<Match> matches;
   for (const auto& [key, seen] : events) {
     const auto& [code, address, state] = key;
-    const auto* entry = find_xid(code);
-    Match match;
+    Match match = about_xid(code);
     match.id = fmt::format("xid-{}", code);
     // NVLink's events each say how grave they are; of a recovery action the newest one holds.
     match.severity = xid_severity(code, code == 154 ? seen.last->line : seen.worst->line);
-    if (entry) match.remedy = remedy_of(entry->action);
-    match.title = fmt::format("Xid {}: {}", code, entry ? entry->name : "unknown");
-    match.explanation = entry ? std::string(entry->meaning)
-                              : "The driver reported an event that is in no published list.";
-    std::string action(entry ? describe(entry->action) : "look it up in NVIDIA's Xid catalog");
-    if (!action.empty()) {
-      action[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(action[0])));
-      match.cure = action + ".";
-    }
     if (code == 45) explain_removal(*seen.last, match);
     if (state == XidState::past) {
       match.severity = Severity::info;
@@ -301,71 +278,64 @@ std::vector<Match> count_missed(const Facts& facts) {
 std::vector<Cause> symptom_causes() {
   return {
       {.id = "nvml-start-failed",
-       .severity = Severity::error,
        .title = "NVML does not start",
        .explanation = "NVIDIA's management library answered its start with an error.",
        .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
                "nothing.",
        .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
-       .remedy = Remedy::look,
+       .action = Action::check_again,
        .explains = {"cuda-start-failed", "gpu-not-listed", "expected-gpu-count"},
        .match = nvml_failed},
       {.id = "cuda-start-failed",
-       .severity = Severity::error,
        .title = "The CUDA driver does not start",
        .explanation = "cuInit answered with an error, so no program can use CUDA here.",
        .cure = "Look at the kernel log for what the driver says; reinstall the driver if it says "
                "nothing.",
        .command = "dmesg | grep -iE 'nvrm|nvidia|xid'",
-       .remedy = Remedy::look,
+       .action = Action::check_again,
        .explains = {"expected-gpu-count"},
        .match = cuda_failed},
       {.id = "gpu-not-listed",
-       .severity = Severity::error,
        .title = "The driver does not list a GPU that is on the bus",
        .explanation =
            "The GPU is bound to NVIDIA's driver, and NVML does not know it: it failed to "
            "start or was lost.",
        .cure = "Look at the kernel log for this address; cut the power and start again.",
        .command = "dmesg | grep -iE 'nvrm|xid'",
-       .remedy = Remedy::look,
+       .action = Action::check_again,
        .explains = {"gpu-call-failed", "expected-gpu-count"},
        .match = not_listed},
       {.id = "gpu-call-failed",
-       .severity = Severity::error,
        .title = "Calls about this GPU fail",
        .explanation = "The driver answers for this GPU with errors.",
        .cure = "Look at the kernel log for this address; reset the GPU.",
        .command = "nvidia-smi -q -i {pci}",
-       .remedy = Remedy::look,
+       .action = Action::check_again,
        .explains = {"expected-gpu-count"},
        .match = call_failed},
       {.id = "xid",
        .severity = Severity::warning,
        .title = "An Xid",
        .explanation = "NVIDIA's driver reported an error event.",
-       .cure = {},
-       .command = {},
-       .remedy = Remedy::look,
-       .explains = {},
+       .action = Action::check_again,
        .match = xid_events,
        .finding_ids = {"xid-N"}},
       {.id = "gpu-unusable",
-       .severity = Severity::error,
        .title = "The GPU cannot be used, and no cause was found",
        .explanation = "No cause is known.",
        .cure = "Run it again as root on the host, where the kernel log can be read; restart the "
                "machine if it still names no cause.",
        .command = "sudo gpuready doctor",
+       .action = Action::check_again,
+       .own_cure = true,
        .explains = {"expected-gpu-count"},
        .match = unexplained},
       {.id = "expected-gpu-count",
-       .severity = Severity::error,
        .title = "Fewer GPUs are usable than required",
        .explanation = "Fewer GPUs can be used than --require-gpu asks for.",
        .cure = "Look for what is missing: on the bus, at its power, or in this container's GPUs.",
-       .command = {},
-       .explains = {},
+       .action = Action::check_again,
+       .own_cure = true,
        .match = count_missed},
   };
 }

@@ -92,7 +92,7 @@ std::vector<Cause> toolkit_causes() {
        .explanation = "Programs built with it stop with CUDA error 35: the driver is too old for "
                       "their CUDA runtime.",
        .cure = "Install a newer driver, or use an older toolkit.",
-       .command = {},
+       .action = Action::configure,
        .explains = {"ptx-too-new"},
        .match = toolkit_newer},
   };

@@ -109,6 +109,7 @@ std::vector<Match> blind(const Facts& facts) {
       match.explanation = "Whether this machine has a GPU is not known.";
       match.cure = "Mount sysfs at /sys (in a container: do not mask it), and run this again.";
       match.command = "mount -t sysfs sysfs /sys";
+      match.action = Action::configure;
     }
     if (asleep) match.title = "A suspended GPU was left asleep, and not asked";
     for (const auto* item : group.items)
@@ -132,7 +133,6 @@ std::vector<Cause> unseen_causes() {
        .explanation = "The recording does not hold everything that a diagnosis reads.",
        .cure = "Record the machine again with this version, as root where possible.",
        .command = "gpuready record FILE.tar.zst",
-       .explains = {},
        .match = not_recorded},
       // "kernel-log-unreadable" for the kernel log, which hides the most.
       {.id = "unseen",
@@ -140,8 +140,6 @@ std::vector<Cause> unseen_causes() {
        .title = "Something could not be read",
        .explanation = "Its facts are missing from this diagnosis.",
        .cure = "Run it as root, outside a container where possible.",
-       .command = {},
-       .explains = {},
        .match = blind,
        .finding_ids = {"unseen", "kernel-log-unreadable", "pci-bus-unreadable"}},
   };

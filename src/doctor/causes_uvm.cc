@@ -25,10 +25,6 @@ std::vector<Match> uvm_missing(const Facts& facts) {
   if (!machine.nvidia.uvm_loaded)
     match.evidence.push_back(evidence("/sys/module/nvidia_uvm", "not loaded"));
   if (node_missing) match.evidence.push_back(evidence("/dev/nvidia-uvm", "no such device node"));
-  if (in_container(machine)) {
-    match.cure = "Run nvidia-modprobe -u -c0 on the host, then recreate the container.";
-    match.command = "";
-  }
   return {match};
 }
 
@@ -44,7 +40,7 @@ std::vector<Match> uvm_stale(const Facts& facts) {
         "The unified memory module lost a GPU or its page tables, and refuses all further work.";
     match.cure = "Reboot; if it comes again, look for the Xid before it and have the GPU checked.";
     match.command = "reboot";
-    match.remedy = Remedy::reboot;
+    match.action = Action::reboot;
     match.evidence.push_back(evidence("kernel log", fatal.back().text));
     return {match};
   }
@@ -60,22 +56,24 @@ std::vector<Match> uvm_stale(const Facts& facts) {
 std::vector<Cause> uvm_causes() {
   return {
       {.id = "uvm-missing",
-       .severity = Severity::error,
        .title = "The nvidia-uvm module or its node is missing",
        .explanation =
            "CUDA needs the unified memory module as well as the main one; NVML does not, so "
            "tools look well while CUDA fails.",
        .cure = "Load nvidia-uvm and create its nodes.",
        .command = "nvidia-modprobe -u -c0",
+       .action = Action::reload_driver,
+       .in_container = {"Run nvidia-modprobe -u -c0 on the host, then recreate the container.",
+                        Action::ask_host},
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = uvm_missing},
       {.id = "uvm-stale",
-       .severity = Severity::error,
        .title = "CUDA is stale since the machine slept",
        .explanation = "After a suspend, nvidia-uvm can be left in a state in which CUDA no longer "
                       "starts.",
        .cure = "Close what uses CUDA and reload the module.",
        .command = "rmmod nvidia_uvm && modprobe nvidia_uvm",
+       .action = Action::reload_driver,
        .explains = {"cuda-start-failed", "expected-gpu-count"},
        .match = uvm_stale},
   };

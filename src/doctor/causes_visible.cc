@@ -157,12 +157,12 @@ std::vector<Match> overridden(const Facts& facts) {
 std::vector<Cause> visible_causes() {
   return {
       {.id = "hidden-by-variable",
-       .severity = Severity::error,
        .title = "CUDA_VISIBLE_DEVICES hides every GPU",
        .explanation = "The variable selects which GPUs programs see. Empty hides all; an unknown "
                       "entry hides itself and all after it.",
        .cure = "Unset the variable, or name GPUs that exist.",
        .command = "unset CUDA_VISIBLE_DEVICES",
+       .action = Action::configure,
        .explains = {"cuda-start-failed", "rocm-start-failed", "expected-gpu-count"},
        .match = hidden},
       {.id = "gfx-override",
@@ -173,6 +173,7 @@ std::vector<Cause> visible_causes() {
                       "generations programs crash or compute wrongly.",
        .cure = "Unset the variable, or name a target of the GPU's own generation.",
        .command = "unset HSA_OVERRIDE_GFX_VERSION",
+       .action = Action::configure,
        .explains = {"rocm-start-failed"},
        .match = overridden},
   };

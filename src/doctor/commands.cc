@@ -279,6 +279,7 @@ void spare_display(Finding& finding, const Machine& machine) {
         cure;
     if (!command.empty()) *finding.cure += " (" + command + ")";
     finding.command.reset();
+    if (finding.action != Action::none) finding.action = std::max(finding.action, Action::reboot);
   } else if (!contains(cure, "takes the picture")) {
     finding.cure = cure + " That takes the picture from a display that the GPU drives.";
   }
@@ -290,6 +291,7 @@ void cure_in_container(Match& match, const Machine& machine, Ask ask) {
     if (row.ask != ask || (!row.runtime.empty() && row.runtime != runtime)) continue;
     match.cure = std::string(row.cure);
     match.command = std::string(row.command);
+    match.action = Action::configure;
     return;
   }
 }

@@ -2,57 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "doctor/facts.h"
 
 namespace gpuready::doctor {
 namespace {
-
-constexpr ChangeRow kRows[] = {
-    {"gpu-lost", Severity::error, "A GPU of the baseline is gone",
-     "A GPU that the baseline holds is no longer in this machine.",
-     "Run gpuready doctor for the cause; reseat the GPU or cut the power and start again."},
-    {"ecc-errors-increased", Severity::error, "Uncorrectable memory errors occurred",
-     "The count of errors that ECC could not correct has risen; data was lost.",
-     "Reset the GPU and repeat; if it recurs, have it replaced."},
-    {"rows-remapped", Severity::error, "Memory rows were replaced",
-     "Rows or pages of memory that showed errors were taken out of use, or wait for it.",
-     "Reset the GPU, and watch whether the count goes on rising."},
-    {"new-xid", Severity::error, "The driver reported an error event",
-     "Xids were reported while the work ran.", "Follow the action for this Xid."},
-    {"gpu-replaced", Severity::warning, "Another GPU stands at this address",
-     "The GPU at this address is not the one of the baseline.",
-     "If that was intended, record a new baseline."},
-    {"gpu-moved", Severity::info, "The GPU has another PCI address",
-     "The same GPU is found at another address, as happens when cards are added or moved.", ""},
-    {"gpu-added", Severity::info, "A GPU that the baseline does not hold",
-     "This GPU was not in the machine when the baseline was recorded.", ""},
-    {"gpu-count-changed", Severity::error, "The number of GPUs has changed",
-     "The machine has another number of GPUs than the baseline.", ""},
-    {"driver-changed", Severity::info, "A driver has changed",
-     "Another version than in the baseline is installed.", ""},
-    {"link-reduced", Severity::warning, "The PCI Express link is narrower or slower at most",
-     "The link offers less than it did in the baseline.",
-     "Reseat the GPU and its riser; check the firmware's settings."},
-    {"nvlinks-lost", Severity::error, "NVLinks were lost",
-     "Fewer NVLinks are up than in the baseline.",
-     "Reset all GPUs of the fabric together; check bridges and Fabric Manager."},
-    {"ecc-mode-changed", Severity::warning, "The ECC mode has changed",
-     "Memory protection is not what it was in the baseline.",
-     "Set it with nvidia-smi -e 1, then reset the GPU."},
-    {"memory-reduced", Severity::warning, "The GPU offers less memory",
-     "The GPU's memory is smaller than in the baseline: ECC, a reservation or failed banks.", ""},
-    {"corrected-errors-increased", Severity::warning, "Correctable memory errors occurred",
-     "ECC corrected errors; no data was lost, and a memory cell may be failing.",
-     "Watch the count; many errors are a reason for replacement."},
-    {"pcie-errors-increased", Severity::warning, "PCI Express errors occurred",
-     "The link repeated packets or reported errors.",
-     "Reseat the GPU and its riser; check retimers and signal quality."},
-    {"nvlink-errors-increased", Severity::warning, "NVLink errors occurred",
-     "NVLinks repeated packets, retrained or found checksum errors.",
-     "Check the bridge or board; watch whether the count goes on rising."},
-};
 
 constexpr CounterLimit kCounterLimits[] = {
     {"pcie-errors-increased", "PCI Express replays", 8 * 60, 8,
@@ -80,28 +33,100 @@ class Rising {
 
 }  // namespace
 
-std::span<const ChangeRow> change_rows() { return kRows; }
-
 std::span<const CounterLimit> counter_limits() { return kCounterLimits; }
 
-Finding change_finding(std::string_view id, Match match) {
-  Finding finding;
-  finding.id = match.id.value_or(std::string(id));
-  const auto row = std::find_if(std::begin(kRows), std::end(kRows),
-                                [&](const ChangeRow& candidate) { return candidate.id == id; });
-  const bool known = row != std::end(kRows);
-  finding.severity = match.severity.value_or(known ? row->severity : Severity::warning);
-  finding.title = match.title.value_or(known ? std::string(row->title) : std::string(id));
-  finding.explanation = match.explanation.value_or(known ? std::string(row->explanation) : "");
-  finding.gpus = std::move(match.gpus);
-  finding.pci = std::move(match.pci);
-  finding.evidence = std::move(match.evidence);
-  if (match.cure)
-    finding.cure = std::move(match.cure);
-  else if (known && !row->cure.empty())
-    finding.cure = std::string(row->cure);
-  if (match.command && !match.command->empty()) finding.command = std::move(match.command);
-  return finding;
+std::vector<Cause> change_causes() {
+  using enum Action;
+  std::vector<Cause> rows = {
+      {.id = "gpu-lost",
+       .title = "A GPU of the baseline is gone",
+       .explanation = "A GPU that the baseline holds is no longer in this machine.",
+       .cure =
+           "Run gpuready doctor for the cause; reseat the GPU or cut the power and start again.",
+       .action = power_cycle},
+      {.id = "ecc-errors-increased",
+       .title = "Uncorrectable memory errors occurred",
+       .explanation = "The count of errors that ECC could not correct has risen; data was lost.",
+       .cure = "Reset the GPU and repeat; if it recurs, have it replaced.",
+       .action = reset_gpu},
+      {.id = "rows-remapped",
+       .title = "Memory rows were replaced",
+       .explanation =
+           "Rows or pages of memory that showed errors were taken out of use, or wait for it.",
+       .cure = "Reset the GPU, and watch whether the count goes on rising.",
+       .action = reset_gpu},
+      {.id = "new-xid",
+       .title = "The driver reported an error event",
+       .explanation = "Xids were reported while the work ran.",
+       .cure = "Follow the action for this Xid.",
+       .action = check_again},
+      {.id = "gpu-replaced",
+       .severity = Severity::warning,
+       .title = "Another GPU stands at this address",
+       .explanation = "The GPU at this address is not the one of the baseline.",
+       .cure = "If that was intended, record a new baseline.",
+       .action = check_again},
+      {.id = "gpu-moved",
+       .severity = Severity::info,
+       .title = "The GPU has another PCI address",
+       .explanation =
+           "The same GPU is found at another address, as happens when cards are added or moved."},
+      {.id = "gpu-added",
+       .severity = Severity::info,
+       .title = "A GPU that the baseline does not hold",
+       .explanation = "This GPU was not in the machine when the baseline was recorded."},
+      {.id = "gpu-count-changed",
+       .title = "The number of GPUs has changed",
+       .explanation = "The machine has another number of GPUs than the baseline.",
+       .action = check_again},
+      {.id = "driver-changed",
+       .severity = Severity::info,
+       .title = "A driver has changed",
+       .explanation = "Another version than in the baseline is installed."},
+      {.id = "link-reduced",
+       .severity = Severity::warning,
+       .title = "The PCI Express link is narrower or slower at most",
+       .explanation = "The link offers less than it did in the baseline.",
+       .cure = "Reseat the GPU and its riser; check the firmware's settings.",
+       .action = replace},
+      {.id = "nvlinks-lost",
+       .title = "NVLinks were lost",
+       .explanation = "Fewer NVLinks are up than in the baseline.",
+       .cure = "Reset all GPUs of the fabric together; check bridges and Fabric Manager.",
+       .action = reset_gpu},
+      {.id = "ecc-mode-changed",
+       .severity = Severity::warning,
+       .title = "The ECC mode has changed",
+       .explanation = "Memory protection is not what it was in the baseline.",
+       .cure = "Set it with nvidia-smi -e 1, then reset the GPU.",
+       .action = configure},
+      {.id = "memory-reduced",
+       .severity = Severity::warning,
+       .title = "The GPU offers less memory",
+       .explanation =
+           "The GPU's memory is smaller than in the baseline: ECC, a reservation or failed banks.",
+       .action = check_again},
+      {.id = "corrected-errors-increased",
+       .severity = Severity::warning,
+       .title = "Correctable memory errors occurred",
+       .explanation = "ECC corrected errors; no data was lost, and a memory cell may be failing.",
+       .cure = "Watch the count; many errors are a reason for replacement.",
+       .action = check_again},
+      {.id = "pcie-errors-increased",
+       .severity = Severity::warning,
+       .title = "PCI Express errors occurred",
+       .explanation = "The link repeated packets or reported errors.",
+       .cure = "Reseat the GPU and its riser; check retimers and signal quality.",
+       .action = replace},
+      {.id = "nvlink-errors-increased",
+       .severity = Severity::warning,
+       .title = "NVLink errors occurred",
+       .explanation = "NVLinks repeated packets, retrained or found checksum errors.",
+       .cure = "Check the bridge or board; watch whether the count goes on rising.",
+       .action = check_again},
+  };
+  for (auto& row : rows) row.backing = Backing::looked, row.apart = true;
+  return rows;
 }
 
 std::vector<Change> lasting_increases(const Gpu& before, const Gpu& after) {
@@ -162,15 +187,6 @@ std::vector<Change> running_increases(const Gpu& before, const Gpu& after) {
                  "RAS " + block, std::optional(old->second), std::optional(count));
   }
   return rising.take();
-}
-
-void sort_by_severity(std::vector<Finding>& findings) {
-  std::vector<Finding> sorted;
-  sorted.reserve(findings.size());
-  for (const auto severity : {Severity::error, Severity::warning, Severity::info})
-    for (auto& finding : findings)
-      if (finding.severity == severity) sorted.push_back(std::move(finding));
-  findings = std::move(sorted);
 }
 
 }  // namespace gpuready::doctor

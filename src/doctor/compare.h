@@ -1,8 +1,7 @@
-// What compare_with_baseline() and compare_before_and_after() share: the table of their findings,
-// and the counters that may only stand still.
+// What compare_with_baseline() and compare_before_and_after() share: the counters that may only
+// stand still. change_causes() has their rows.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,15 +9,6 @@
 #include "doctor/cause.h"
 
 namespace gpuready::doctor {
-
-struct ChangeRow {
-  std::string_view id;
-  Severity severity;
-  std::string_view title, explanation, cure;
-};
-std::span<const ChangeRow> change_rows();
-// Of the row with this id, with the match's texts where they are set.
-Finding change_finding(std::string_view id, Match match);
 
 struct Change {
   std::string_view id;
@@ -37,7 +27,5 @@ std::span<const CounterLimit> counter_limits();
 std::vector<Change> lasting_increases(const Gpu& before, const Gpu& after);
 // Counters since the driver was loaded or the machine booted: ECC, replays, AER, NVLink, RAS.
 std::vector<Change> running_increases(const Gpu& before, const Gpu& after);
-
-void sort_by_severity(std::vector<Finding>& findings);
 
 }  // namespace gpuready::doctor

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
+#include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
 #include "machine/kernel_log.h"
 #include "value/vendors.h"
@@ -75,6 +77,20 @@ Match about(const Machine& machine, const PciAddress& address) {
     if (gpu.pci && same_slot(*gpu.pci, address)) return about(gpu);
   Match match;
   match.pci.push_back(address);
+  return match;
+}
+
+Match about_xid(int code) {
+  const auto* entry = find_xid(code);
+  std::string cure(entry ? describe(entry->action) : "look it up in NVIDIA's Xid catalog");
+  cure[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(cure[0])));
+  Match match;
+  match.title = fmt::format("Xid {}: {}", code, entry ? entry->name : "unknown");
+  match.explanation = entry ? std::string(entry->meaning)
+                            : "The driver reported an event that is in no published list.";
+  match.cure = cure + ".";
+  if (entry) match.action = action_of(*entry);
+  match.own_cure = match.action == Action::replace;
   return match;
 }
 
@@ -217,13 +233,13 @@ std::optional<PciAddress> pci_address_in(std::string_view text) {
   return std::nullopt;
 }
 
-bool says_any(std::string_view line, std::initializer_list<std::string_view> patterns) {
+bool says_any(std::string_view line, std::span<const std::string_view> patterns) {
   const auto message = parse_message(line);
   return message && std::any_of(patterns.begin(), patterns.end(),
                                 [&](auto pattern) { return says(*message, pattern); });
 }
 
-std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::string_view> any) {
+std::vector<LogHit> log_hits(const Machine& machine, const Ids& any) {
   const auto& log = machine.kernel_log.lines;
   std::vector<LogHit> hits;
   for (std::size_t i = 0; i < log.size(); ++i) {
@@ -313,8 +329,7 @@ std::size_t past_until(const Machine& machine) {
   return all ? load_line(machine) : 0;
 }
 
-std::vector<Match> log_matches(const Machine& machine,
-                               std::initializer_list<std::string_view> any) {
+std::vector<Match> log_matches(const Machine& machine, const Ids& any) {
   constexpr std::size_t kQuoted = 2;
   std::vector<Match> matches;
   std::vector<std::size_t> counts;
@@ -492,8 +507,8 @@ Match at_device(const Machine& machine, const PciDevice& device) {
 }
 
 // A line about a GPU that works now reports an earlier attempt, and is not a finding.
-std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any) {
-  if (!any_gpu(facts.machine, Vendor::nvidia)) return {};
+std::vector<Match> refused(const Facts& facts, const Ids& any) {
+  if (any.empty() || !any_gpu(facts.machine, Vendor::nvidia)) return {};
   auto matches = log_matches(facts.machine, any);
   std::erase_if(matches, [&](const Match& match) {
     return std::all_of(match.pci.begin(), match.pci.end(), [&](const PciAddress& address) {

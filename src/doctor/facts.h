@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,19 @@ Evidence evidence(const ApiStatus& status);
 Match about(const Gpu& gpu);
 Match about(const Machine& machine, const PciAddress& address);
 Match about_all(const Machine& machine, Vendor vendor);  // every GPU of the vendor
+// One for each GPU that can be asked and for which test(gpu, match) adds evidence.
+template <class Test>
+std::vector<Match> each_gpu(const Facts& facts, Test&& test) {
+  std::vector<Match> matches;
+  for (const auto& gpu : facts.machine.gpus) {
+    if (gpu.faked || gpu.suspended) continue;
+    Match match = about(gpu);
+    test(gpu, match);
+    if (!match.evidence.empty()) matches.push_back(std::move(match));
+  }
+  return matches;
+}
+Match about_xid(int code);  // what it means and what to do; its line tells how grave it is
 
 // ---- GPUs
 std::vector<const PciDevice*> gpus_on_bus(const Machine& machine, Vendor vendor);
@@ -67,15 +81,18 @@ struct LogHit {
 };
 // Whether a line is a driver's, the bus's or the kernel's message that begins as one of these
 // patterns says (machine/kernel_log.h).
-bool says_any(std::string_view line, std::initializer_list<std::string_view> patterns);
+bool says_any(std::string_view line, std::span<const std::string_view> patterns);
+inline bool says_any(std::string_view line, std::initializer_list<std::string_view> patterns) {
+  return says_any(line, std::span(patterns.begin(), patterns.size()));
+}
 // Every line that does. The driver writes long messages over several lines.
-std::vector<LogHit> log_hits(const Machine& machine, std::initializer_list<std::string_view> any);
+std::vector<LogHit> log_hits(const Machine& machine, const Ids& any);
 // One match for each GPU concerned, quoting at most two lines each. A line of NVIDIA's driver that
 // names no GPU is about the one whose failed start is logged next, else about the suspects. Lines
 // from before the driver was last loaded are left out.
-std::vector<Match> log_matches(const Machine& machine, std::initializer_list<std::string_view> any);
+std::vector<Match> log_matches(const Machine& machine, const Ids& any);
 // The same for what NVIDIA's driver says when it refuses a GPU, without the GPUs that answer now.
-std::vector<Match> refused(const Facts& facts, std::initializer_list<std::string_view> any);
+std::vector<Match> refused(const Facts& facts, const Ids& any);
 // The line at which NVIDIA's driver that runs now began to load; 0 when the log does not hold it.
 std::size_t load_line(const Machine& machine);
 // The same where every GPU of NVIDIA may have recovered, else 0: what was logged before is history.

@@ -573,6 +573,25 @@ std::string_view describe(XidAction action) {
   return "unknown";
 }
 
+Action action_of(const XidEntry& entry) {
+  switch (entry.action) {
+    case none:
+      return Action::none;
+    case reset_gpu:
+    case check_link:
+      return Action::reset_gpu;
+    case reboot:
+      return Action::reboot;
+    case update_software:
+      return Action::configure;
+    case check_hardware:
+    case contact_vendor:
+      return entry.klass == unused ? Action::check_again : Action::replace;
+    default:
+      return Action::check_again;
+  }
+}
+
 bool is_nonfatal(std::string_view line) {
   const auto nonfatal = line.rfind("Nonfatal"), fatal = line.rfind(" Fatal");
   return nonfatal != line.npos && (fatal == line.npos || fatal < nonfatal);

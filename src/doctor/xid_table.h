@@ -66,5 +66,6 @@ bool is_nonfatal(std::string_view line);
 Severity xid_severity(int code, std::string_view line);
 std::string_view to_string(XidClass klass);
 std::string_view describe(XidAction action);  // a phrase for people, e.g. "reboot the machine"
+Action action_of(const XidEntry& entry);
 
 }  // namespace gpuready

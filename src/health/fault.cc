@@ -15,8 +15,8 @@ constexpr std::array<std::string_view, 2> kThatCopyToDevice = {"tensor", "bandwi
 
 // By class.
 constexpr std::span<const std::string_view> kFoundBy[] = {
-    kMemory,     kMemory,     kMemory,     kMemory,    kMemory, kArithmetic,  kArithmetic,
-    kArithmetic, kArithmetic, kBandwidth,  kPeers,     kOfOneDevice, kThatCopyToDevice, kOfOneDevice};
+    kMemory,     kMemory,     kMemory,    kMemory, kMemory,      kArithmetic,       kArithmetic,
+    kArithmetic, kArithmetic, kBandwidth, kPeers,  kOfOneDevice, kThatCopyToDevice, kOfOneDevice};
 static_assert(std::size(kFoundBy) == kNames<FaultClass>.size());
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Faults on purpose: what a test must find, made on the device itself through a kernel argument
-// that is zero in production, or in a copy or launch on its way there. Where a fault sits is drawn from its seed, so that whoever injected
-// it knows what must be reported.
+// that is zero in production, or in a copy or launch on its way there. Where a fault sits is drawn
+// from its seed, so that whoever injected it knows what must be reported.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ struct Fault {
 };
 
 NAMES_OF(FaultClass, "bitflip", "stuck", "dropped-write", "alias", "coupling", "wrong-sm", "nan",
-         "slow-sm", "slow-clock", "copy", "peer-copy", "result-copy", "operand-copy", "lost-launch");
+         "slow-sm", "slow-clock", "copy", "peer-copy", "result-copy", "operand-copy",
+         "lost-launch");
 constexpr std::string_view to_string(FaultClass kind) { return name_of(kind); }
 std::span<const FaultClass> all_fault_classes();
 // Whether it is made in front of the device, in a call that a test makes (spoiled_device.h).

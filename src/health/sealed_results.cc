@@ -12,9 +12,7 @@ namespace {
 constexpr std::uint64_t kNoOnes = ~0ull;
 constexpr int kCorruption = -1;  // no driver's number
 
-Error corruption(std::string message) {
-  return {ErrorKind::io, std::move(message), kCorruption};
-}
+Error corruption(std::string message) { return {ErrorKind::io, std::move(message), kCorruption}; }
 
 }  // namespace
 
@@ -35,8 +33,8 @@ DeviceAddress SealedResults::seal_address() const { return address() - sizeof(Re
 
 Result<void> SealedResults::launch(unsigned long long work, DeviceAddress address,
                                    std::uint64_t bytes, std::optional<std::uint64_t> ones_at) {
-  const RecordParams params{address, bytes / 8, ++nonce_, seal_address(), work,
-                            ones_at ? *ones_at / 8 : kNoOnes};
+  const RecordParams params{address,        bytes / 8, ++nonce_,
+                            seal_address(), work,      ones_at ? *ones_at / 8 : kNoOnes};
   LaunchShape shape;
   shape.threads = kRecordThreads;
   return device_->launch(stream_, kRecord, shape, &params, sizeof params);
@@ -63,7 +61,8 @@ Result<void> SealedResults::fetch(DeviceAddress source, std::uint64_t bytes, voi
       continue;
     if (!again) return {};
     return corruption(
-        "a copy of results from the device was corrupt: its checksum was not the one that the device "
+        "a copy of results from the device was corrupt: its checksum was not the one that the "
+        "device "
         "had made; a second copy was right");
   }
   if (seal.seal_nonce != nonce_)

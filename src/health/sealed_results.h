@@ -33,7 +33,8 @@ class SealedResults {
   }
 
  private:
-  // The results stay aligned to the slots of 128 bytes that kernels add to; the seal is before them.
+  // The results stay aligned to the slots of 128 bytes that kernels add to; the seal is before
+  // them.
   static constexpr std::uint64_t kFrontBytes = 256;
 
   SealedResults(Device& device, StreamId stream, DeviceBuffer buffer);

@@ -35,7 +35,8 @@ struct Tally {
 
 // Whether the test says where the faults were.
 bool tells_places(const TestOptions& options) {
-  return options.inject && options.selftest_of == "memory" && !is_device_fault(options.inject->kind);
+  return options.inject && options.selftest_of == "memory" &&
+         !is_device_fault(options.inject->kind);
 }
 
 std::string describe(const TestOptions& options, const Tally& tally) {

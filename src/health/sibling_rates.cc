@@ -177,6 +177,7 @@ Finding finding_of(const std::vector<int>& gpus, const std::vector<Slow>& slow) 
   finding.gpus = gpus;
   for (const Slow& one : slow) finding.evidence.push_back(one.evidence());
   finding.cure = worst.how->hint;
+  finding.action = Action::check_again;
   return finding;
 }
 

@@ -74,6 +74,7 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
     }
     finding.cure =
         "Test the named GPUs again, one at a time and for longer, before any of them is used.";
+    finding.action = Action::check_again;
     findings.push_back(std::move(finding));
   }
 }

@@ -66,7 +66,8 @@ Verdict test_on_spoiled_device(OneDeviceTest test, Device& device, const TestOpt
   unknowing.inject.reset();
   TestHooks told = hooks;
   if (hooks.partial) told.partial = [&](const Verdict& verdict) { hooks.partial(named(verdict)); };
-  // A run in which it did not come to that call was a clean one, and tells how many calls there are.
+  // A run in which it did not come to that call was a clean one, and tells how many calls there
+  // are.
   for (std::uint64_t among = kMostCalls;;) {
     SpoiledDevice spoiled(device, fault, among);
     Verdict verdict = named(test(spoiled, unknowing, told));

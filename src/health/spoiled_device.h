@@ -1,5 +1,5 @@
-// Faults on purpose of what a test asks of its device: a copy that changes a bit, a launch that does
-// nothing. They are made in front of the device, so every test meets them unknowing.
+// Faults on purpose of what a test asks of its device: a copy that changes a bit, a launch that
+// does nothing. They are made in front of the device, so every test meets them unknowing.
 #pragma once
 
 #include "health/test.h"

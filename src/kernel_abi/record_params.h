@@ -9,7 +9,7 @@ namespace gpuready {
 inline constexpr unsigned long long kRecordReset = 0, kRecordSeal = 1;
 
 struct RecordParams {
-  unsigned long long address;       // of the record, in 64-bit words
+  unsigned long long address;  // of the record, in 64-bit words
   unsigned long long words;
   unsigned long long nonce;         // of this launch; comes back in the seal
   unsigned long long seal_address;  // of a RecordSeal

@@ -54,8 +54,8 @@ Result<void> check_id(const std::string& id) {
   for (const auto& entry : kNames<ObligationKind>) known.emplace_back(entry.name);
   const auto xid = after_prefix(id, "xid-");
   if ((xid && parse_uint(*xid)) || std::ranges::find(known, id) != known.end()) return {};
-  return fail(ErrorKind::bad_input,
-              fmt::format("--accept: there is no finding or obligation {}{}", id, did_you_mean(id, known)));
+  return fail(ErrorKind::bad_input, fmt::format("--accept: there is no finding or obligation {}{}",
+                                                id, did_you_mean(id, known)));
 }
 
 }  // namespace
@@ -109,11 +109,11 @@ void note_accepted(const std::vector<AcceptRule>& rules, Report& report) {
     }
     if (titles.empty() && !rule.because.empty()) continue;
     report.notes.push_back(
-        titles.empty() ? fmt::format("--accept {}: there is no such finding here.", rule.text())
-                       : fmt::format("Accepted, as asked by {}: {}.",
-                                     rule.because.empty() ? "--accept " + rule.text()
-                                                          : rule.because,
-                                     join(titles, "; ")));
+        titles.empty()
+            ? fmt::format("--accept {}: there is no such finding here.", rule.text())
+            : fmt::format("Accepted, as asked by {}: {}.",
+                          rule.because.empty() ? "--accept " + rule.text() : rule.because,
+                          join(titles, "; ")));
   }
 }
 

@@ -12,8 +12,8 @@
 #include "machine/gpu_use.h"
 #include "machine/kernel_drivers.h"
 #include "machine/named_libraries.h"
-#include "report/exit_rules.h"
 #include "report/accept.h"
+#include "report/exit_rules.h"
 #include "value/about.h"
 
 namespace gpuready {
@@ -136,10 +136,10 @@ MachineTally tally_of(const Report& report, const Requirements& requirements) {
     tally.degraded += effect == Effect::unhealthy;
     if (effect > Effect::told || !any_passed(*report.verdicts, gpu)) continue;
     ++tally.ready;
-    tally.whole = tally.whole && std::ranges::any_of(report.obligations[i], [](const auto& owed) {
-                    return owed.kind == ObligationKind::integrity &&
-                           owed.status == ObligationStatus::held;
-                  });
+    tally.whole =
+        tally.whole && std::ranges::any_of(report.obligations[i], [](const auto& owed) {
+          return owed.kind == ObligationKind::integrity && owed.status == ObligationStatus::held;
+        });
     if (gpu.mig_enabled.value_or(false))
       tally.in_part += (tally.in_part.empty() ? "" : "; ") + share_of(gpu);
   }
@@ -188,8 +188,7 @@ std::string first_problem(const Report& report) {
     for (const auto& finding : *report.findings)
       if (worst(finding) == Severity::error && finding.id != kExpectedGpuCount)
         return finding.title;
-  if (auto problem = worst_obligation(report, Effect::unhealthy); !problem.empty())
-    return problem;
+  if (auto problem = worst_obligation(report, Effect::unhealthy); !problem.empty()) return problem;
   if (report.verdicts)
     for (const auto& verdict : *report.verdicts)
       if (speaks_against(report, verdict))
@@ -237,8 +236,7 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
   add("not judged", notes.not_judged);
   add("accepted as degraded", notes.accepted);
   add("set", notes.settings);
-  if (!whole)
-    return sentence(std::move(text), problem.empty() ? tally.unusable : problem);
+  if (!whole) return sentence(std::move(text), problem.empty() ? tally.unusable : problem);
   if (tally.warnings > 0)
     for (const Finding& finding : *report.findings)
       if (worst(finding) == Severity::warning) {

@@ -23,8 +23,8 @@ struct Requirements {
 };
 
 // One entry a GPU: may work be given to it? What the machine tells (access_to in
-// machine/gpu_use.h), then error findings, failed verdicts and broken obligations of it. A report without findings
-// is diagnosed for this, so that `detect` counts as `doctor` does.
+// machine/gpu_use.h), then error findings, failed verdicts and broken obligations of it. A report
+// without findings is diagnosed for this, so that `detect` counts as `doctor` does.
 std::vector<GpuAccess> usability(const Report& report);
 
 // Those of usability() that are usable.

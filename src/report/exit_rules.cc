@@ -42,7 +42,8 @@ bool named(const BenchOutcome& outcome, const BenchRow& row) {
 }
 
 constexpr Rule<MachineTally> kMachine[] = {
-    {[](const MachineTally& t) { return t.failed || t.errors > 0 || t.degraded > 0; }, Exit::unhealthy},
+    {[](const MachineTally& t) { return t.failed || t.errors > 0 || t.degraded > 0; },
+     Exit::unhealthy},
     {[](const MachineTally& t) { return t.usable < t.gpus; }, Exit::unhealthy},
     {[](const MachineTally& t) { return t.usable < t.required.value_or(0); },
      Exit::required_absent},

@@ -6,6 +6,7 @@
 #include "report/report.h"
 #include "report/selftest_report.h"
 #include "report/summary.h"
+#include "value/action.h"
 #include "value/document.h"
 #include "value/fields.h"
 
@@ -17,6 +18,7 @@ struct GpuStatus {
   GpuState status;
   std::string reason;
   std::optional<std::vector<std::string>> findings;  // their ids; absent: not asked
+  std::optional<Action> action;
   std::vector<Obligation> obligations;
 };
 FIELDS_OF(GpuStatus) {
@@ -42,6 +44,7 @@ FIELDS_OF(GpuStatus) {
       "library that an environment variable names; faked: exists nowhere.");
   FIELD(reason, "Why, in one sentence.");
   FIELD(findings, "Ids of the findings about it, folded ones as well; absent: not asked.");
+  FIELD(action, "The strongest action of the findings about it; absent: not asked.");
   FIELD(obligations, "What it owes before it is ready, and how that ended; absent: nothing here.");
   visit.hidden(&T::gpu);
 }
@@ -58,6 +61,8 @@ FIELDS_OF(Report) {
           kAlways);
   FIELD(machine, "What is there.", kAlways);
   FIELD(findings, "Root causes, the most severe first; absent: not asked; empty: none.");
+  DERIVED(action, it.findings ? std::optional(strongest_action(*it.findings)) : std::nullopt,
+          "The strongest action of the findings: what the machine needs; absent: not asked.");
   FIELD(accepted, "Findings that --accept names: they are listed and do not count; absent: none.");
   FIELD(level, "Level of the tests; absent: nothing was to be tested.");
   FIELD(verdicts, "Results of tests; absent: nothing was to be tested.");

@@ -79,13 +79,13 @@ std::string owed_list(const GpuSummary& row) {
     const Tone tone = tone_of(owed);
     std::string why = owed.reason;
     if (owed.figure && owed.figure->threshold)
-      why += fmt::format("; {}, limit {} ({})",
-                         quantity_text(owed.figure->value, owed.figure->unit),
-                         quantity_text(*owed.figure->threshold, owed.figure->unit),
-                         owed.figure->threshold_source.value_or(""));
-    out += fmt::format("<li title=\"{}\">{}{} <span class=\"{}\">{}</span></li>",
-                       escape_html(why), html_icon(tone), words_of(owed.kind), css_class(tone),
-                       words_of(owed.status));
+      why +=
+          fmt::format("; {}, limit {} ({})", quantity_text(owed.figure->value, owed.figure->unit),
+                      quantity_text(*owed.figure->threshold, owed.figure->unit),
+                      owed.figure->threshold_source.value_or(""));
+    out +=
+        fmt::format("<li title=\"{}\">{}{} <span class=\"{}\">{}</span></li>", escape_html(why),
+                    html_icon(tone), words_of(owed.kind), css_class(tone), words_of(owed.status));
   }
   return out.empty() ? out : "<ul class=\"mini\">" + out + "</ul>\n";
 }

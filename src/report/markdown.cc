@@ -11,6 +11,7 @@
 #include "report/summary.h"
 #include "report/text_layout.h"
 #include "report/topology.h"
+#include "value/names.h"
 
 namespace gpuready {
 namespace {
@@ -61,15 +62,14 @@ std::string obligations(const Summary& summary) {
   for (const GpuSummary& row : summary.gpus)
     for (const Obligation& owed : row.obligations) {
       const Metric* figure = owed.figure ? &*owed.figure : nullptr;
-      rows.push_back(
-          {std::to_string(row.gpu->index), words_of(owed.kind),
-           fmt::format("**{}**", words_of(owed.status)), words_of(owed.duty),
-           markdown_text(owed.reason),
-           figure ? markdown_text(quantity_text(figure->value, figure->unit)) : "",
-           figure && figure->threshold
-               ? markdown_text(quantity_text(*figure->threshold, figure->unit))
-               : "",
-           figure ? markdown_text(figure->threshold_source.value_or("")) : ""});
+      rows.push_back({std::to_string(row.gpu->index), words_of(owed.kind),
+                      fmt::format("**{}**", words_of(owed.status)), words_of(owed.duty),
+                      markdown_text(owed.reason),
+                      figure ? markdown_text(quantity_text(figure->value, figure->unit)) : "",
+                      figure && figure->threshold
+                          ? markdown_text(quantity_text(*figure->threshold, figure->unit))
+                          : "",
+                      figure ? markdown_text(figure->threshold_source.value_or("")) : ""});
     }
   if (rows.empty()) return {};
   return "\n## Obligations\n\n" +
@@ -204,6 +204,7 @@ std::string finding_text(const Finding& finding, int depth) {
                        fenced(evidence.quote));
   if (finding.cure) out += "\n**Cure:** " + markdown_text(*finding.cure) + "\n";
   if (finding.command) out += "\n" + fenced(*finding.command, "sh");
+  if (finding.action != Action::none) out += "\n**Action:** " + words_of(finding.action) + "\n";
   if (depth > 8) return out;
   if (!finding.explains.empty()) out += "\nIt explains:\n";
   for (const Finding& inner : finding.explains) out += finding_text(inner, depth + 1);

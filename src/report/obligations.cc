@@ -88,8 +88,7 @@ std::optional<ObligationKind> slow_kind(const Verdict& verdict) {
 Answer judge_slowness(const Case& on, ObligationKind kind) {
   for (const Verdict* verdict : on.verdicts)
     if (slow_kind(*verdict) == kind)
-      return Judged{Status::broken, verdict->test + ": " + verdict->reason,
-                    *slow_figure(*verdict)};
+      return Judged{Status::broken, verdict->test + ": " + verdict->reason, *slow_figure(*verdict)};
   return std::nullopt;
 }
 
@@ -114,18 +113,17 @@ Answer judge_identity(const Case& on) {
   const Verdict* memory = on.find("memory");
   const auto told = on.gpu.memory.total_bytes;
   if (memory && memory->coverage && told && *told > 0) {
-    const Metric ratio{"driver_to_management_memory",
-                       static_cast<double>(memory->coverage->total_bytes) /
-                           static_cast<double>(*told),
-                       "1", kLeastIdentity, "the memory that the management library reports"};
+    const Metric ratio{
+        "driver_to_management_memory",
+        static_cast<double>(memory->coverage->total_bytes) / static_cast<double>(*told), "1",
+        kLeastIdentity, "the memory that the management library reports"};
     if (ratio.value < kLeastIdentity || ratio.value > kMostIdentity)
       return Judged{Status::broken,
                     fmt::format("the driver offers {} of memory, and {} are reported",
                                 format_bytes(memory->coverage->total_bytes), format_bytes(*told)),
                     ratio};
-    const auto* architecture = on.gpu.compute_capability
-                                   ? find_nvidia_architecture(*on.gpu.compute_capability)
-                                   : nullptr;
+    const auto* architecture =
+        on.gpu.compute_capability ? find_nvidia_architecture(*on.gpu.compute_capability) : nullptr;
     const Verdict* compute = on.find("compute");
     if (architecture && on.gpu.cores && compute && compute->units) {
       const auto expected =
@@ -171,14 +169,13 @@ Answer judge_coverage(const Case& on) {
     if (verdict->test != "memory" || !verdict->coverage) continue;
     const Coverage& coverage = *verdict->coverage;
     const bool whole = on.gpu.mig.empty() && !on.gpu.mig_enabled.value_or(false);
-    std::uint64_t base = whole ? std::max(on.gpu.memory.total_bytes.value_or(0),
-                                          coverage.total_bytes)
-                               : coverage.total_bytes;
+    std::uint64_t base = whole
+                             ? std::max(on.gpu.memory.total_bytes.value_or(0), coverage.total_bytes)
+                             : coverage.total_bytes;
     if (base == 0) continue;
     // What NVML knew of before, a display's say, was not free to test.
     const std::uint64_t taken =
-        whole ? on.gpu.memory.used_bytes.value_or(0) + on.gpu.memory.reserved_bytes.value_or(0)
-              : 0;
+        whole ? on.gpu.memory.used_bytes.value_or(0) + on.gpu.memory.reserved_bytes.value_or(0) : 0;
     base -= std::min(taken, base);
     const double least = on.machine.system.wsl2 ? kLeastCoverageWsl2 : kLeastCoverage;
     const auto limit = std::min(least * static_cast<double>(base),
@@ -187,17 +184,17 @@ Answer judge_coverage(const Case& on) {
     const Metric figure{"memory_tested", tested, "B", limit,
                         nvml_answers(on.machine) ? "NVML's total, without what it reports as used"
                                                  : "the driver's total"};
-    const std::string text =
-        fmt::format("{} of its memory was tested",
-                    format_percent(tested / static_cast<double>(
-                                                std::max<std::uint64_t>(coverage.total_bytes, 1))));
+    const std::string text = fmt::format(
+        "{} of its memory was tested",
+        format_percent(tested /
+                       static_cast<double>(std::max<std::uint64_t>(coverage.total_bytes, 1))));
     if (tested >= limit) {
       if (!worst) worst = held(text, figure);
       continue;
     }
-    Judged little = on.asked.busy        ? hidden("--busy leaves memory to others: " + text)
-                    : on.gpu.integrated  ? hidden("it shares the host's memory: " + text)
-                                         : not_judged("only " + text);
+    Judged little = on.asked.busy       ? hidden("--busy leaves memory to others: " + text)
+                    : on.gpu.integrated ? hidden("it shares the host's memory: " + text)
+                                        : not_judged("only " + text);
     little.figure = figure;
     worst = little;
   }
@@ -226,9 +223,9 @@ Answer judge_clock(const Case& on) {
   }
   using enum VerdictStatus;
   if (verdict->status == failed)
-    return Judged{Status::broken, verdict->reason,
-                  verdict->metrics.empty() ? std::nullopt
-                                           : std::optional(verdict->metrics.front())};
+    return Judged{
+        Status::broken, verdict->reason,
+        verdict->metrics.empty() ? std::nullopt : std::optional(verdict->metrics.front())};
   if (verdict->status == not_supported) return hidden(verdict->reason);
   if (verdict->status != passed) return not_judged(verdict->reason);
   const auto share = std::ranges::find(verdict->metrics, "slow_share", &Metric::name);
@@ -236,9 +233,8 @@ Answer judge_clock(const Case& on) {
     return Judged{Status::degraded, verdict->reason, *share};
   if (differs_from_siblings(on.machine, on.gpu, [](const Gpu& g) { return g.power.limit_mw; }))
     return Judged{Status::degraded, "its power limit is not that of GPUs of its kind here"};
-  return held(verdict->reason, verdict->metrics.empty()
-                                   ? std::nullopt
-                                   : std::optional(verdict->metrics.front()));
+  return held(verdict->reason,
+              verdict->metrics.empty() ? std::nullopt : std::optional(verdict->metrics.front()));
 }
 
 Answer judge_host_link(const Case& on) {
@@ -305,10 +301,14 @@ struct Rule {
   std::span<const std::string_view> tests;  // that settle it
 };
 constexpr Rule kRules[] = {
-    {identity, judge_identity, kCore},     {integrity, judge_integrity, kCore},
-    {coverage, judge_coverage, kMemory},   {clock, judge_clock, kCore},
-    {host_link, judge_host_link, {}},      {peer_links, judge_peer_links, kPeers},
-    {health_counters, judge_health_counters, {}}, {burn, judge_burn, kTensor},
+    {identity, judge_identity, kCore},
+    {integrity, judge_integrity, kCore},
+    {coverage, judge_coverage, kMemory},
+    {clock, judge_clock, kCore},
+    {host_link, judge_host_link, {}},
+    {peer_links, judge_peer_links, kPeers},
+    {health_counters, judge_health_counters, {}},
+    {burn, judge_burn, kTensor},
 };
 
 // Findings that speak against an obligation: an error breaks it, a warning degrades it. What is
@@ -350,8 +350,7 @@ void find_speaking(std::span<const Finding> findings, const Gpu& gpu, Obligation
   for (const Finding& finding : findings) {
     if (is_about(finding, gpu) && spoken_against(finding.id) == kind &&
         finding.severity != Severity::info) {
-      const Status status =
-          finding.severity == Severity::error ? Status::broken : Status::degraded;
+      const Status status = finding.severity == Severity::error ? Status::broken : Status::degraded;
       if (!worst || worst->status == Status::degraded)
         worst = Judged{status, fmt::format("{} ({})", finding.title, finding.id)};
     }
@@ -396,12 +395,11 @@ Obligation settle(const Rule& rule, const Case& on, std::span<const Finding> fin
   if (out.status == Status::not_judged && owed.duty != Duty::owed) out.reason = owed.why;
   if (out.reason.empty()) {
     using enum VerdictStatus;
-    const Verdict* why = first_with(on, rule.tests, failed, not_tested, not_supported, timed_out,
-                                    inconclusive);
+    const Verdict* why =
+        first_with(on, rule.tests, failed, not_tested, not_supported, timed_out, inconclusive);
     out.reason = why ? of_verdict(*why).reason : "nothing that ran judges it";
   }
-  out.accepted =
-      out.status == Status::degraded && is_accepted(on.asked, rule.kind, on.gpu);
+  out.accepted = out.status == Status::degraded && is_accepted(on.asked, rule.kind, on.gpu);
   return out;
 }
 
@@ -438,13 +436,12 @@ std::vector<std::string> chosen_settings(const Gpu& gpu) {
                               *power.default_limit_mw / 1000));
   // Consumers' and workstations' GPUs are sold with ECC off.
   const auto sold_without = {"GeForce", "RTX", "Quadro", "TITAN"};
-  if (gpu.ecc.enabled_now == false && std::ranges::none_of(sold_without, [&](const char* name) {
-        return gpu.name.contains(name);
-      }))
+  if (gpu.ecc.enabled_now == false &&
+      std::ranges::none_of(sold_without, [&](const char* name) { return gpu.name.contains(name); }))
     out.push_back("ECC off");
-  constexpr std::uint64_t kApplicationClocks = 0x2;  // nvmlClocksEventReasonApplicationsClocksSetting
-  if (gpu.clock_event_reasons.value_or(0) & kApplicationClocks)
-    out.push_back("application clocks");
+  constexpr std::uint64_t kApplicationClocks =
+      0x2;  // nvmlClocksEventReasonApplicationsClocksSetting
+  if (gpu.clock_event_reasons.value_or(0) & kApplicationClocks) out.push_back("application clocks");
   return out;
 }
 

@@ -11,9 +11,9 @@ using enum ObligationKind;
 
 struct Row {
   ObligationKind kind;
-  Level from;                            // the least level that owes it
-  std::span<const Vendor> judged;  // whose GPUs; empty: everybody's
-  std::string_view not_judged = {};      // why others' are not
+  Level from;                        // the least level that owes it
+  std::span<const Vendor> judged;    // whose GPUs; empty: everybody's
+  std::string_view not_judged = {};  // why others' are not
   std::span<const Surroundings> hidden_by = {};
   std::string_view hidden = {};  // why
 };
@@ -24,7 +24,7 @@ constexpr Vendor kLinked[] = {Vendor::nvidia, Vendor::amd, Vendor::intel};
 constexpr Surroundings kInstance[] = {Surroundings::mig};
 constexpr Surroundings kGuests[] = {Surroundings::vgpu, Surroundings::wsl2};
 constexpr Surroundings kNoLink[] = {Surroundings::mig, Surroundings::vgpu, Surroundings::wsl2,
-                          Surroundings::vm};
+                                    Surroundings::vm};
 constexpr Surroundings kNoPeers[] = {Surroundings::mig, Surroundings::vgpu, Surroundings::wsl2};
 constexpr Surroundings kVgpu[] = {Surroundings::vgpu};
 
@@ -69,18 +69,21 @@ Surroundings surroundings_of(const Machine& machine, const Gpu& gpu) {
 }
 
 std::string_view to_text(Surroundings surroundings) {
-  constexpr std::string_view kTexts[] = {"MIG",  "vGPU",      "WSL 2",
-                                         "virtual machine", "container", "bare metal"};
+  constexpr std::string_view kTexts[] = {"MIG",       "vGPU",      "WSL 2", "virtual machine",
+                                         "container", "bare metal"};
   return kTexts[static_cast<std::size_t>(surroundings)];
 }
 
 Effect effect_of(const Obligation& obligation) {
   switch (obligation.status) {
-    case ObligationStatus::held: return Effect::none;
-    case ObligationStatus::broken: return Effect::unhealthy;
+    case ObligationStatus::held:
+      return Effect::none;
+    case ObligationStatus::broken:
+      return Effect::unhealthy;
     case ObligationStatus::degraded:
       return obligation.accepted ? Effect::told : Effect::unhealthy;
-    case ObligationStatus::not_judged: break;
+    case ObligationStatus::not_judged:
+      break;
   }
   if (obligation.required || obligation.duty == Duty::owed) return Effect::unknown;
   return obligation.duty == Duty::hidden ? Effect::told : Effect::none;

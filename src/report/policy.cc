@@ -78,8 +78,8 @@ void read_driver(TomlReader& top, Policy& policy, std::string& problem) {
   const auto* table = top.table("driver");
   if (table == nullptr) return;
   TomlReader reader(*table, "driver.");
-  for (auto [key, version] : {std::pair{"least", &policy.driver_least},
-                              std::pair{"below", &policy.driver_below}}) {
+  for (auto [key, version] :
+       {std::pair{"least", &policy.driver_least}, std::pair{"below", &policy.driver_below}}) {
     *version = reader.text(key);
     if (*version && !parse_version(**version)) reader.wrong(key, "is not a version");
   }
@@ -93,7 +93,7 @@ std::string model_of(const Gpu& gpu) {
 
 struct Property {
   std::string_view text;
-  std::optional<std::uint64_t> ExpectedGpus::*expected;
+  std::optional<std::uint64_t> ExpectedGpus::* expected;
   std::optional<std::uint64_t> (*have)(const Gpu& gpu);
 };
 std::optional<std::uint64_t> number(std::optional<int> value) {
@@ -179,7 +179,8 @@ Result<std::vector<ExpectedGpus>> parse_expected(const std::vector<std::string>&
     const auto digits = text.find_first_not_of("0123456789");
     const bool alone = digits == text.npos;
     const bool counted = alone || (digits > 0 && text[digits] == 'x');
-    const auto count = counted ? parse_uint(text.substr(0, digits)) : std::optional<std::uint64_t>(1);
+    const auto count =
+        counted ? parse_uint(text.substr(0, digits)) : std::optional<std::uint64_t>(1);
     expected.model = alone ? "" : counted ? text.substr(digits + 1) : text;
     const bool named = alone || expected.model.find_first_not_of(' ') != std::string::npos;
     if (text.empty() || !count || *count < 1 || *count > kMostGpus || !named)
@@ -215,8 +216,8 @@ std::vector<std::string> unmet(const Policy& policy, const Machine& machine,
   const auto judge = [&](const std::optional<std::string>& limit, std::string_view words,
                          auto holds) {
     if (limit && (!driver || !holds(*driver, *parse_version(*limit))))
-      out.push_back(fmt::format("a driver {} {} expected, {} here", words, *limit,
-                                driver ? *text : "none"));
+      out.push_back(
+          fmt::format("a driver {} {} expected, {} here", words, *limit, driver ? *text : "none"));
   };
   judge(policy.driver_least, "of at least", std::greater_equal<Version>());
   judge(policy.driver_below, "below", std::less<Version>());
@@ -228,8 +229,8 @@ std::vector<AcceptRule> accepted_on(const Policy& policy, std::int64_t unix_seco
   for (const AcceptedByPolicy& each : policy.accept)
     if (unix_seconds <= *end_of_day(each.until)) {
       rules.push_back(each.rule);
-      rules.back().because = fmt::format("{}, until {}: {}", policy.source, each.until,
-                                         each.reason);
+      rules.back().because =
+          fmt::format("{}, until {}: {}", policy.source, each.until, each.reason);
     }
   return rules;
 }
@@ -254,8 +255,7 @@ std::string policy_text(const Machine& machine, const std::vector<bool>& usable)
   for (const auto& [model, gpus] : models) {
     out += fmt::format("\n[[gpus]]\ncount = {}\nmodel = {}\n", gpus.size(),
                        Json(printable(model)).dump());
-    constexpr std::string_view kKeys[] = {"memory_gib", "link_width", "link_generation",
-                                          "nvlinks"};
+    constexpr std::string_view kKeys[] = {"memory_gib", "link_width", "link_generation", "nvlinks"};
     for (std::size_t i = 0; i < std::size(kProperties); ++i) {
       std::optional<std::uint64_t> least;
       for (const Gpu* gpu : gpus) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "machine/named_libraries.h"
 #include "report/summary.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
@@ -138,8 +139,7 @@ void add_gpus(const Report& report, const Summary& summary, Exposition& out) {
     out.add("gpuready_gpu_status", "gauge", "1 for the status that the GPU has.",
             with(gpu_labels(gpu), "status", std::string(name_of(row.state))), 1);
     for (const Obligation& owed : row.obligations)
-      out.add("gpuready_gpu_obligation", "gauge",
-              "1 for the status of each obligation of the GPU.",
+      out.add("gpuready_gpu_obligation", "gauge", "1 for the status of each obligation of the GPU.",
               with(with(gpu_labels(gpu), "obligation", std::string(to_string(owed.kind))), "status",
                    std::string(to_string(owed.status))),
               1);
@@ -254,8 +254,10 @@ void add_samples(const Report& report, Exposition& out) {
 // folded names its root, so that roots can be counted separately.
 void add_finding(const Machine& machine, const Finding& finding, const std::string& root,
                  std::set<Labels>& told, Exposition& out) {
-  Labels labels = {
-      {"id", finding.id}, {"severity", std::string(to_string(finding.severity))}, {"root", root}};
+  Labels labels = {{"id", finding.id},
+                   {"severity", std::string(to_string(finding.severity))},
+                   {"action", std::string(to_string(finding.action))},
+                   {"root", root}};
   const auto add = [&](const Labels& each) {
     if (told.insert(each).second)
       out.add("gpuready_finding", "gauge", "Findings with this id; absent when there is none.",
@@ -263,10 +265,7 @@ void add_finding(const Machine& machine, const Finding& finding, const std::stri
   };
   bool any = false;
   for (const Gpu& gpu : machine.gpus) {
-    const bool concerned =
-        std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end() ||
-        (gpu.pci && std::ranges::find(finding.pci, *gpu.pci) != finding.pci.end());
-    if (!concerned) continue;
+    if (!is_about(finding, gpu)) continue;
     any = true;
     Labels own = labels;
     for (auto& label : gpu_labels(gpu)) own.push_back(std::move(label));

@@ -24,7 +24,7 @@ struct Report : Envelope {
   std::optional<std::vector<Verdict>> verdicts;  // absent: nothing was to be tested
   // Set by conclude(): a list for each GPU of the machine, empty for those that owe nothing here.
   std::vector<std::vector<Obligation>> obligations;
-  std::optional<Samples> samples;                // absent: nothing was to be sampled
+  std::optional<Samples> samples;  // absent: nothing was to be sampled
   // Set by conclude(): libraries that variables name answered, so nothing is known of the system's.
   bool by_named_libraries = false;
 };

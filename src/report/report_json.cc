@@ -2,6 +2,7 @@
 
 #include "report/fields.h"
 #include "value/about.h"
+#include "value/action.h"
 
 namespace gpuready {
 namespace {
@@ -18,8 +19,11 @@ void add_ids(const std::vector<Finding>& findings, const Gpu& gpu, std::vector<s
 std::vector<GpuStatus> statuses_of(const Report& report) {
   std::vector<GpuStatus> statuses;
   for (const GpuSummary& gpu : summarize(report).gpus) {
-    auto& status = statuses.emplace_back(gpu.gpu, gpu.state, gpu.reason, std::nullopt, gpu.obligations);
-    if (report.findings) add_ids(*report.findings, *gpu.gpu, status.findings.emplace());
+    auto& status = statuses.emplace_back(gpu.gpu, gpu.state, gpu.reason, std::nullopt, std::nullopt,
+                                         gpu.obligations);
+    if (!report.findings) continue;
+    add_ids(*report.findings, *gpu.gpu, status.findings.emplace());
+    status.action = strongest_action(*report.findings, *gpu.gpu);
   }
   return statuses;
 }

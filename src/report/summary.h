@@ -152,7 +152,7 @@ std::string bad_word_text(const BadWord& word);
 }  // namespace gpuready
 
 namespace gpuready {
-NAMES_OF(GpuState, "ready", "attention", "degraded", "ready_in_part", "not_ready", "unknown", "not_tested",
-         "in_use", "suspended", "no_problem", "warned", "found", "hidden", "not_ours",
+NAMES_OF(GpuState, "ready", "attention", "degraded", "ready_in_part", "not_ready", "unknown",
+         "not_tested", "in_use", "suspended", "no_problem", "warned", "found", "hidden", "not_ours",
          "display_only", "not_proven", "faked");
 }  // namespace gpuready

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "report/terminal_parts.h"
+#include "value/names.h"
 
 namespace gpuready {
 namespace {
@@ -62,6 +63,8 @@ void write_finding(const Finding& finding, bool quiet, TerminalText& out) {
   }
   if (finding.cure) out.paragraph(4, {"Cure: ", Ink::bold}, *finding.cure);
   if (finding.command) out.command(6, *finding.command);
+  if (finding.action != Action::none)
+    out.paragraph(4, {"Action: ", Ink::bold}, words_of(finding.action));
   std::vector<std::string> titles;
   collect_titles(finding, titles);
   if (!titles.empty()) out.paragraph(4, {"explains: ", Ink::dim}, join(titles, "; "), Ink::dim);

@@ -137,10 +137,14 @@ std::string coverage_text(const Coverage& coverage) {
 
 Tone tone_of(const Obligation& owed) {
   switch (effect_of(owed)) {
-    case Effect::unhealthy: return owed.status == ObligationStatus::broken ? Tone::bad : Tone::warn;
-    case Effect::unknown: return Tone::warn;
-    case Effect::told: return owed.accepted ? Tone::warn : Tone::neutral;
-    case Effect::none: break;
+    case Effect::unhealthy:
+      return owed.status == ObligationStatus::broken ? Tone::bad : Tone::warn;
+    case Effect::unknown:
+      return Tone::warn;
+    case Effect::told:
+      return owed.accepted ? Tone::warn : Tone::neutral;
+    case Effect::none:
+      break;
   }
   return owed.status == ObligationStatus::held ? Tone::good : Tone::neutral;
 }

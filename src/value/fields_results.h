@@ -30,6 +30,10 @@ FIELDS_OF(Finding) {
   FIELD(evidence, "The proof, quoted.");
   FIELD(cure, "What to do, one sentence.");
   FIELD(command, "The cure as a command.");
+  FIELD(
+      action,
+      "The kind of the cure, weakest first; ask_host: one that cannot be done from this container "
+      "or virtual machine. docs/actions.md.");
   FIELD(explains, "What follows from it, folded under it.");
 }
 

@@ -13,6 +13,8 @@ NAMES_OF(Vendor, "nvidia", "amd", "intel", "apple", "other");
 NAMES_OF(PathKind, "self", "nvlink", "nvswitch", "xgmi", "same_switch", "multiple_switches",
          "host_bridge", "numa_node", "system", "unknown");
 NAMES_OF(Severity, "info", "warning", "error");
+NAMES_OF(Action, "none", "check_again", "configure", "reload_driver", "reset_gpu", "reboot",
+         "power_cycle", "replace", "ask_host");
 NAMES_OF(VerdictStatus, "passed", "failed", "not_tested", "not_supported", "timed_out",
          "inconclusive");
 NAMES_OF(ObligationKind, "identity", "integrity", "coverage", "clock", "host_link", "peer_links",

@@ -35,7 +35,7 @@ PlanStep unbind_step(const PciAddress& device, const std::string& driver) {
               "A driver that still has users may not return; after the time limit the device stays "
               "with it, and everything else is rolled back.",
           .act = {.kind = ActionKind::unbind, .device = device, .driver = driver},
-          .undo = Action{.kind = ActionKind::bind, .device = device, .driver = driver}};
+          .undo = PlanAction{.kind = ActionKind::bind, .device = device, .driver = driver}};
 }
 
 PlanStep override_step(const PciFunction& function, const std::string& driver) {
@@ -49,7 +49,7 @@ PlanStep bind_step(const PciAddress& device, const std::string& driver) {
           .why = "Through this driver a virtual machine gets the device.",
           .risk = "The driver may refuse it.",
           .act = {.kind = ActionKind::bind, .device = device, .driver = driver},
-          .undo = Action{.kind = ActionKind::unbind, .device = device, .driver = driver}};
+          .undo = PlanAction{.kind = ActionKind::unbind, .device = device, .driver = driver}};
 }
 
 PlanStep reset_step(const PciAddress& device, const std::string& methods) {
@@ -66,7 +66,7 @@ PlanStep no_reset_step(const PciAddress& device) {
           .act = {.kind = ActionKind::reset, .device = device}};
 }
 
-bool is_no_reset(const Action& action) {
+bool is_no_reset(const PlanAction& action) {
   return action.kind == ActionKind::reset && action.value.empty();
 }
 
@@ -97,10 +97,10 @@ PlanStep service_step(bool stop, const std::string& unit) {
           .why = stop ? "It holds the GPUs open." : "The GPUs that stay here need it.",
           .risk = stop ? "While it is stopped, other GPUs are without it." : "",
           .act = {.kind = ActionKind::run, .command = systemctl(stop, unit)},
-          .undo = Action{.kind = ActionKind::run, .command = systemctl(!stop, unit)}};
+          .undo = PlanAction{.kind = ActionKind::run, .command = systemctl(!stop, unit)}};
 }
 
-std::string describe(const Action& action) {
+std::string describe(const PlanAction& action) {
   const std::string device = action.device ? action.device->text() : "";
   switch (action.kind) {
     case ActionKind::write:

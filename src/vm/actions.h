@@ -15,13 +15,13 @@ PlanStep bind_step(const PciAddress& device, const std::string& driver);
 PlanStep reset_step(const PciAddress& device, const std::string& methods);
 // Keeps a device that has no reset in quarantine, until the machine was restarted.
 PlanStep no_reset_step(const PciAddress& device);
-bool is_no_reset(const Action& action);
+bool is_no_reset(const PlanAction& action);
 // Sees that a virtual function is the vGPU that it was.
 PlanStep vgpu_step(const PciFunction& function);
 // Notes the VBIOS, or compares it with what was noted.
 PlanStep vbios_step(const PciAddress& device);
 PlanStep service_step(bool stop, const std::string& unit);
 // Sentences for an action that undoes another.
-std::string describe(const Action& action);
+std::string describe(const PlanAction& action);
 
 }  // namespace gpuready::vm

@@ -30,7 +30,7 @@ bool is_numbered(std::string_view text, std::string_view before, std::string_vie
          is_count(text.substr(before.size(), text.size() - before.size() - behind.size()));
 }
 
-bool is_known_write(const Action& action) {
+bool is_known_write(const PlanAction& action) {
   const auto& value = action.value;
   if (!action.device) {
     const auto parts = split(action.path, "/");
@@ -95,7 +95,7 @@ unsigned fields_of(ActionKind kind) {
   }
   return 0;
 }
-unsigned fields_in(const Action& action) {
+unsigned fields_in(const PlanAction& action) {
   return (action.device ? kDevice : 0u) | (action.devices.empty() ? 0u : kDevices) |
          (action.instances.empty() ? 0u : kInstances) | (action.driver.empty() ? 0u : kDriver) |
          (action.path.empty() ? 0u : kPath) | (action.value.empty() ? 0u : kValue) |
@@ -103,7 +103,7 @@ unsigned fields_in(const Action& action) {
 }
 
 // What an action changes is of the plan. A proof of idleness may name others.
-bool is_of(const Action& action, const Plan& plan) {
+bool is_of(const PlanAction& action, const Plan& plan) {
   const auto has = [&](const std::optional<PciAddress>& address) {
     return !address || std::ranges::find(plan.devices, *address) != plan.devices.end();
   };
@@ -111,7 +111,7 @@ bool is_of(const Action& action, const Plan& plan) {
          (action.command.size() != 5 || has(parse_pci_address(action.command[2])));
 }
 
-bool is_known(const Action& action) {
+bool is_known(const PlanAction& action) {
   switch (action.kind) {
     case ActionKind::write:
       return is_known_write(action);
@@ -147,7 +147,7 @@ Result<void> check_known_steps(const Plan& plan) {
                 "does not give");
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const auto& step = plan.steps[i];
-    for (const Action* action : {&step.act, step.undo ? &*step.undo : nullptr})
+    for (const PlanAction* action : {&step.act, step.undo ? &*step.undo : nullptr})
       if (action != nullptr && (!is_known(*action) || !is_of(*action, plan) ||
                                 (fields_in(*action) & ~fields_of(action->kind)) != 0))
         return fail(ErrorKind::bad_input, fmt::format("step {} is not one of gpuready's steps: {}",

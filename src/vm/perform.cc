@@ -29,11 +29,11 @@ class Actor {
       : hands_(hands), journal_(journal), vbios_(vbios), out_(out) {}
 
   // A device whose driver never returned: whatever touches its lock would wait as well.
-  bool is_stuck(const Action& action) const {
+  bool is_stuck(const PlanAction& action) const {
     return action.device && stuck_.contains(*action.device);
   }
 
-  Result<void> act(const Action& action) {
+  Result<void> act(const PlanAction& action) {
     const auto result = act_once(action);
     if (!result && result.error().kind == ErrorKind::hung && action.device)
       stuck_.insert(*action.device);
@@ -41,7 +41,7 @@ class Actor {
   }
 
  private:
-  Result<void> act_once(const Action& action) {
+  Result<void> act_once(const PlanAction& action) {
     switch (action.kind) {
       case ActionKind::write:
         return write(action);
@@ -70,7 +70,7 @@ class Actor {
     return text == "(null)" ? std::string() : text;
   }
 
-  Result<void> write(const Action& action) {
+  Result<void> write(const PlanAction& action) {
     if (value_of(action.path) == action.value) return {};
     TRY(hands_.storage.write_attribute(action.path, action.value.empty() ? "\n" : action.value));
     const std::string now = value_of(action.path);
@@ -164,7 +164,7 @@ class Actor {
     return fail(ErrorKind::io, uuid + ": its driver did not recreate it");
   }
 
-  Result<void> prove_idle(const Action& action) {
+  Result<void> prove_idle(const PlanAction& action) {
     const Machine machine = inspect(hands_.host, {.libraries = false});
     const auto now = read_inventory(hands_.host, machine, {.all = false, .named = action.devices});
     for (const auto& uuid : action.instances) {

@@ -26,7 +26,7 @@ enum class ActionKind {
 };
 
 // One thing to do. Every one may be done again: what holds already stays as it is.
-struct Action {
+struct PlanAction {
   ActionKind kind = ActionKind::write;
   std::optional<PciAddress> device = {};
   std::vector<PciAddress> devices = {};     // idle
@@ -43,8 +43,8 @@ struct PlanStep {
   std::string what;  // "Unbind 0000:17:00.0 from nvidia"
   std::string why;
   std::string risk;  // what could go wrong; empty: nothing that is known
-  Action act;
-  std::optional<Action> undo = {};
+  PlanAction act;
+  std::optional<PlanAction> undo = {};
 };
 
 struct Plan {

@@ -11,12 +11,12 @@
 namespace gpuready::vm {
 namespace {
 
-bool is_command(const Action& action, std::string_view program) {
+bool is_command(const PlanAction& action, std::string_view program) {
   return action.kind == ActionKind::run && !action.command.empty() &&
          action.command.front() == program;
 }
 
-PlanStep step_of(const Action& act, const Action& undo, std::string why) {
+PlanStep step_of(const PlanAction& act, const PlanAction& undo, std::string why) {
   PlanStep step{.what = describe(act), .why = std::move(why), .risk = {}, .act = act, .undo = undo};
   step.what.front() =
       static_cast<char>(std::toupper(static_cast<unsigned char>(step.what.front())));

@@ -12,7 +12,7 @@ NAMES_OF(vm::ActionKind, "write", "bind", "unbind", "reset", "run", "idle", "rom
 
 namespace vm {
 
-FIELDS_OF(Action) {
+FIELDS_OF(PlanAction) {
   visit.about("action", "One thing that is done.");
   FIELD(kind, "What kind of thing.");
   FIELD(device, "To which device.");

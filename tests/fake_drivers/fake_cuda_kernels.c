@@ -194,12 +194,9 @@ static void run_record(const struct fake_memory* memory, const void* params) {
 static const struct {
   const char* name;
   void (*run)(const struct fake_memory*, const void*);
-} kKernels[] = {{"gpuready_memory_write", run_write},
-                {"gpuready_memory_verify", run_verify},
-                {"gpuready_memory_invert", run_invert},
-                {"gpuready_memory_hammer", run_hammer},
-                {"gpuready_memory_copy", run_copy},
-                {"gpuready_record", run_record}};
+} kKernels[] = {{"gpuready_memory_write", run_write},   {"gpuready_memory_verify", run_verify},
+                {"gpuready_memory_invert", run_invert}, {"gpuready_memory_hammer", run_hammer},
+                {"gpuready_memory_copy", run_copy},     {"gpuready_record", run_record}};
 
 int fake_run_kernel(const struct fake_memory* memory, const char* name, const void* params) {
   for (size_t i = 0; i < sizeof kKernels / sizeof *kKernels; ++i) {

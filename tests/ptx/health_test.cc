@@ -85,11 +85,13 @@ TEST_P(PtxCalls, EachChangedOneIsFound) {
     EXPECT_EQ(v.injected_fault, to_string(kind));
   }
 }
-INSTANTIATE_TEST_SUITE_P(
-    Every, PtxCalls,
-    testing::Combine(testing::Values(CalledTest{"memory", "9.0", 12}, CalledTest{"compute", "7.0", 2},
-                                     CalledTest{"tensor", "8.0", 4}, CalledTest{"bandwidth", "9.0", 12}),
-                     testing::Values(FaultClass::result_copy, FaultClass::lost_launch)));
+INSTANTIATE_TEST_SUITE_P(Every, PtxCalls,
+                         testing::Combine(testing::Values(CalledTest{"memory", "9.0", 12},
+                                                          CalledTest{"compute", "7.0", 2},
+                                                          CalledTest{"tensor", "8.0", 4},
+                                                          CalledTest{"bandwidth", "9.0", 12}),
+                                          testing::Values(FaultClass::result_copy,
+                                                          FaultClass::lost_launch)));
 INSTANTIATE_TEST_SUITE_P(Operands, PtxCalls,
                          testing::Combine(testing::Values(CalledTest{"tensor", "8.0", 4},
                                                           CalledTest{"bandwidth", "9.0", 12}),

@@ -14,7 +14,8 @@ namespace gpuready {
 std::string ComputeTest::describe_failure() const {
   if (silent_blocks() > 0)
     return fmt::format(
-        "the kernel did not come to its end on {} of {} blocks: a launch did nothing, or not all of "
+        "the kernel did not come to its end on {} of {} blocks: a launch did nothing, or not all "
+        "of "
         "its work",
         silent_blocks(), launcher_->launched_blocks());
   if (tally_.incomplete > 0)

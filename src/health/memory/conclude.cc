@@ -33,7 +33,8 @@ Result<void> MemoryTest::measure_copy_rate() {
   for (const auto& [by_kernel, name] : kWays) {
     TRY(passes_->move(*ranges_, {half + source, warm_up}, source, by_kernel, nullptr));
     source += warm_up;
-    const auto ms = TRY(passes_->move(*ranges_, {half + source, timed}, source, by_kernel, nullptr));
+    const auto ms =
+        TRY(passes_->move(*ranges_, {half + source, timed}, source, by_kernel, nullptr));
     source += timed;
     if (*ms <= 0) continue;
     const double rate = static_cast<double>(timed) * 16 / (*ms / 1e3);

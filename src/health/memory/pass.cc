@@ -74,8 +74,8 @@ Result<std::string> MemoryPasses::warm_up(const std::function<void()>& alive) {
   std::string wrong = wrong_pass(*TRY(invert(little, written, {}, progress)), written, all);
   TRY(move(little, {half, quarter}, 0, true, progress));
   TRY(move(little, {half + quarter, quarter}, quarter, false, progress));
-  for (const auto& [pattern, span] : {std::pair(inverted, WordSpan{0, half}),
-                                      std::pair(moved, WordSpan{half, half})}) {
+  for (const auto& [pattern, span] :
+       {std::pair(inverted, WordSpan{0, half}), std::pair(moved, WordSpan{half, half})}) {
     const auto result = TRY(verify(little, pattern, span, progress));
     if (wrong.empty()) wrong = wrong_pass(*result, pattern, span);
   }

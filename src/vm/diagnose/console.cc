@@ -84,7 +84,7 @@ bool is_drivers(std::string_view line) {
 struct FoundCause {
   const ConsoleCause* row = nullptr;
   std::size_t first = 0;  // line's number
-  Finding finding;
+  doctor::Match match;
 };
 
 class ConsoleReader {
@@ -195,42 +195,31 @@ class ConsoleReader {
       }
     }
     line.claimed = true;
-    if (row.consequence && line.number < proven_) return;
+    if (row.role == Role::consequence && line.number < proven_) return;
     add(row, line);
   }
 
   FoundCause& add(const ConsoleCause& row, const ConsoleLine& line) {
     const auto severity =
         is_refuted(row, line.number) ? std::min(row.severity, Severity::warning) : row.severity;
-    auto& cause = cause_of(row, std::string(row.id), line.number);
-    auto& finding = cause.finding;
-    finding.severity = finding.evidence.empty() ? severity : std::max(finding.severity, severity);
-    quote(cause, line);
-    return cause;
+    return add(row, std::string(row.id), line, severity);
   }
 
-  FoundCause& cause_of(const ConsoleCause& row, const std::string& id, std::size_t number) {
-    for (auto& known : causes_)
-      if (known.finding.id == id) return known;
-    FoundCause cause{.row = &row, .first = number, .finding = {}};
-    auto& finding = cause.finding;
-    finding.id = id;
-    finding.severity = row.severity;
-    finding.title = row.title;
-    finding.explanation = row.explanation;
-    if (!row.cure.empty()) finding.cure = std::string(row.cure);
-    if (!row.command.empty()) finding.command = std::string(row.command);
-    return causes_.emplace_back(std::move(cause));
-  }
-
-  static void quote(FoundCause& cause, const ConsoleLine& line) {
-    auto& finding = cause.finding;
-    if (finding.evidence.size() < kMostEvidence)
-      finding.evidence.push_back(doctor::evidence(fmt::format("line {}", line.number), line.text));
+  FoundCause& add(const ConsoleCause& row, const std::string& id, const ConsoleLine& line,
+                  Severity severity) {
+    auto found = std::ranges::find_if(
+        causes_, [&](const FoundCause& known) { return *known.match.id == id; });
+    if (found == causes_.end())
+      found = causes_.insert(found, {.row = &row, .first = line.number, .match = {.id = id}});
+    auto& match = found->match;
+    match.severity = std::max(match.severity.value_or(severity), severity);
+    if (match.evidence.size() < kMostEvidence)
+      match.evidence.push_back(doctor::evidence(fmt::format("line {}", line.number), line.text));
     const auto address = doctor::pci_address_in(line.text);
-    if (address && std::ranges::find(finding.pci, *address) == finding.pci.end() &&
-        finding.pci.size() < kMostEvidence)
-      finding.pci.push_back(*address);
+    if (address && std::ranges::find(match.pci, *address) == match.pci.end() &&
+        match.pci.size() < kMostEvidence)
+      match.pci.push_back(*address);
+    return *found;
   }
 
   // "| NVIDIA-SMI 535.104.05   Driver Version: 570.86.16 ...": the tool's own library and the
@@ -275,20 +264,14 @@ class ConsoleReader {
       if (!event || (codes.size() == kMostXidCauses && !codes.contains(event->code))) continue;
       codes.insert(event->code);
       line.claimed = true;
-      auto& cause = cause_of(console_cause("xid"), fmt::format("xid-{}", event->code), line.number);
-      auto& finding = cause.finding;
-      const auto* entry = find_xid(event->code);
-      const auto severity = xid_severity(event->code, event->line);
-      finding.severity = finding.evidence.empty() ? severity : std::max(finding.severity, severity);
-      finding.title = fmt::format("Xid {}: {}", event->code, entry ? entry->name : "unknown");
-      finding.explanation = entry ? std::string(entry->meaning)
-                                  : "The driver reported an event that is in no published list.";
-      if (entry && entry->action != XidAction::none) {
-        std::string cure(describe(entry->action));
-        cure[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(cure[0])));
-        finding.cure = cure + ".";
-      }
-      quote(cause, line);
+      auto& match = add(console_cause("xid"), fmt::format("xid-{}", event->code), line,
+                        xid_severity(event->code, event->line))
+                        .match;
+      auto known = doctor::about_xid(event->code);
+      match.title = std::move(known.title);
+      match.explanation = std::move(known.explanation);
+      match.cure = std::move(known.cure);
+      match.action = known.action;
     }
   }
 
@@ -313,13 +296,13 @@ class ConsoleReader {
       auto& cause = add(console_cause(step.kind == "check" ? "check-failed" : "step-failed"),
                         line_of(step_lines_[i]));
       if (step.kind != "check")
-        cause.finding.title =
+        cause.match.title =
             fmt::format("The step {} {} failed: {}", step.kind, step.subject, step.text);
     }
     if (out_.kind == ConsoleKind::gpuready && !ended && !out_.steps.empty()) {
       auto& cause = add(console_cause("guest-stopped-midway"), line_of(step_lines_.back()));
       const auto& last = out_.steps.back();
-      cause.finding.title =
+      cause.match.title =
           fmt::format("The guest's init stopped after the step {} {}", last.kind, last.subject);
     }
     if (out_.kind == ConsoleKind::hypeman && out_.steps.empty()) {
@@ -334,33 +317,34 @@ class ConsoleReader {
 
   // What only follows from an earlier fault is folded under the first of these.
   void fold() {
-    std::ranges::sort(causes_, [](const FoundCause& a, const FoundCause& b) {
-      if (a.finding.severity != b.finding.severity) return a.finding.severity > b.finding.severity;
-      return std::tie(a.row->stage, a.first, a.finding.id) <
-             std::tie(b.row->stage, b.first, b.finding.id);
-    });
-    std::size_t root = 0;
-    while (root < causes_.size() && causes_[root].row->consequence) ++root;
-    if (root == causes_.size() || causes_[root].finding.severity != Severity::error) root = 0;
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      auto& cause = causes_[i];
-      const bool follows = i != root && cause.row->consequence &&
-                           causes_[root].finding.severity == Severity::error &&
-                           cause.row->stage >= causes_[root].row->stage;
-      if (follows) causes_[root].finding.explains.push_back(cause.finding);
-      folded_.push_back(follows);
-    }
-    for (std::size_t i = 0; i < causes_.size(); ++i)
-      if (!folded_[i]) out_.findings.push_back(causes_[i].finding);
-    if (!out_.failed_step && !causes_.empty() && causes_[root].finding.severity == Severity::error)
-      out_.failed_step = step_of(causes_[root]);
+    const auto rank = [](const FoundCause& found) {
+      return std::tuple(*found.match.severity == Severity::error ? 0 : 1, found.row->stage,
+                        found.first, *found.match.id);
+    };
+    std::ranges::sort(causes_, {}, rank);
+    const auto is_root = [](const FoundCause& found) {
+      return *found.match.severity == Severity::error && found.row->role == Role::cause;
+    };
+    auto root = std::ranges::find_if(causes_, is_root);
+    if (root == causes_.end()) root = causes_.begin();
+    if (root == causes_.end() || *root->match.severity != Severity::error) root = causes_.end();
+    if (root != causes_.end() && !out_.failed_step) out_.failed_step = step_of(*root);
+    const Machine none;  // a console is all that is known of its machine
+    std::vector<doctor::Told> told;
+    for (const auto& found : causes_) told.push_back(doctor::tell(*found.row, found.match, none));
+    const auto* first = root == causes_.end() ? nullptr : root->row;
+    out_.findings = doctor::fold(
+        std::move(told), none, [&](const doctor::Told& cause, const doctor::Told& other) {
+          const auto& row = static_cast<const ConsoleCause&>(*other.cause);
+          return cause.cause == first && row.role == Role::consequence && row.stage >= first->stage;
+        });
   }
 
   // Of a log without steps: the root's stage, and the word that it is about.
   static FailedStep step_of(const FoundCause& cause) {
-    const auto& quoted = cause.finding.evidence.front().quote;
+    const auto& quoted = cause.match.evidence.front().quote;
     FailedStep step{std::string(to_string(cause.row->stage)), "", quoted};
-    if (!cause.finding.pci.empty()) step.subject = cause.finding.pci.front().text();
+    if (!cause.match.pci.empty()) step.subject = cause.match.pci.front().text();
     for (const auto word : split(quoted, " \t'\",:;()[]")) {
       const bool named = word.starts_with("/dev/") || word.starts_with("nvidia") ||
                          (word.starts_with("lib") && contains(word, ".so"));
@@ -387,7 +371,6 @@ class ConsoleReader {
   std::deque<ConsoleLine>& lines_;
   std::vector<std::size_t> step_lines_;  // of out_.steps
   std::vector<FoundCause> causes_;
-  std::vector<bool> folded_;
   // The last lines at which: the driver was loaded, a program ran, the GPU was found to be ready.
   std::size_t loaded_ = 0, began_ = 0, proven_ = 0;
   bool not_told_ = false;

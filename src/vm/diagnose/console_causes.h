@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpuready/finding.h"
+#include "doctor/cause.h"
 
 namespace gpuready::vm {
 
@@ -21,16 +21,16 @@ enum class Proof {
   program_later,  // any program that runs later
 };
 
-struct ConsoleCause {
-  std::string_view id;
+enum class Role {
+  cause,
+  consequence,  // something does not work, and not why: folded under a cause of its stage or before
+};
+
+struct ConsoleCause : doctor::Cause {
   Stage stage;
-  Severity severity;
-  // It says that something does not work, and not why: folded under a cause of its stage or an
-  // earlier one.
-  bool consequence;
-  std::string_view title, explanation, cure, command;
   // '*' stands for anything; the parts between are in the line in this order.
-  std::vector<std::string_view> lines;
+  doctor::Ids patterns = {};
+  Role role = Role::cause;
   Proof refuted_by = Proof::check_later;
 };
 

@@ -61,7 +61,7 @@ class Filter {
     for (const Word& word : kWords) patterns.push_back({word.text, {word.kinds, {}}});
     const auto causes = console_causes();
     for (std::size_t i = 0; i < std::min(causes.size(), kMostCauses); ++i)
-      for (const auto pattern : causes[i].lines) {
+      for (const auto pattern : causes[i].patterns) {
         patterns.push_back({pattern, {}});
         patterns.back().second.causes.set(i);
       }
@@ -129,7 +129,7 @@ const ConsoleCause* first_that_fits(std::string_view line,
   if (candidates.none()) return nullptr;
   for (std::size_t i = 0; i < causes.size(); ++i)
     if (candidates.test(i) &&
-        std::ranges::any_of(causes[i].lines, [&](auto pattern) { return fits(line, pattern); }))
+        std::ranges::any_of(causes[i].patterns, [&](auto pattern) { return fits(line, pattern); }))
       return &causes[i];
   return nullptr;
 }

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "base/text.h"
-#include "doctor/compare.h"
 #include "doctor/facts.h"
 #include "doctor/pcie_log.h"
 #include "machine/pci_addresses.h"
@@ -16,20 +15,8 @@
 namespace gpuready::vm {
 namespace {
 
-struct HostMatch {
-  std::vector<PciAddress> pci = {};
-  std::vector<Evidence> evidence = {};
-  std::optional<Severity> severity = {};
-  std::optional<std::string> title = {}, explanation = {}, cure = {}, command = {};
-};
-using HostMatches = std::vector<HostMatch>;
-
-struct HostRow {
-  std::string_view id;
-  Severity severity;
-  std::string_view title, explanation, cure, command;
-  HostMatches (*match)(const HostView&);
-};
+using doctor::Match;
+using Matches = std::vector<Match>;
 
 std::vector<const Device*> devices(const HostView& view) {
   std::vector<const Device*> found;
@@ -40,8 +27,8 @@ std::vector<const Device*> devices(const HostView& view) {
 
 // One match with all devices of which `tell` gives a proof.
 template <class Tell>
-HostMatches of_devices(const HostView& view, Tell tell) {
-  HostMatch match;
+Matches of_devices(const HostView& view, Tell tell) {
+  Match match;
   for (const auto* device : devices(view))
     if (std::optional<Evidence> proof = tell(*device)) {
       match.pci.push_back(device->function.address);
@@ -69,7 +56,7 @@ std::optional<std::string> parameter(const HostView& view, std::string_view name
 }
 
 // The first line of the kernel log about each device that fits one of these (machine/kernel_log.h).
-HostMatches log_lines(const HostView& view, std::initializer_list<std::string_view> patterns) {
+Matches log_lines(const HostView& view, const doctor::Ids& patterns) {
   const auto hits = doctor::log_hits(view.machine, patterns);
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     for (const auto& hit : hits)
@@ -78,29 +65,63 @@ HostMatches log_lines(const HostView& view, std::initializer_list<std::string_vi
   });
 }
 
-// What is told of a device whose driver runs it now is past.
-HostMatches of_silent_devices(const HostView& view,
-                              std::initializer_list<std::string_view> patterns) {
-  auto matches = log_lines(view, patterns);
-  std::erase_if(matches, [&](const HostMatch& match) {
+// What a line of the log says was so once. `holds` tells whether it is so now, and `proof` by what;
+// where that cannot be read, the line is a hint.
+template <class Holds>
+Matches confirmed(const Matches& told, Holds holds, const Evidence& proof) {
+  Match sure, hint{.severity = Severity::warning,
+                   .explanation = "Only a line of the kernel's log says so."};
+  for (const auto& match : told)
+    for (std::size_t i = 0; i < match.evidence.size(); ++i) {
+      const auto address = match.pci.empty() ? std::nullopt : std::optional(match.pci[i]);
+      const std::optional<bool> now = holds(address);
+      if (now == false) continue;
+      auto& to = now ? sure : hint;
+      if (address) to.pci.push_back(*address);
+      to.evidence.push_back(match.evidence[i]);
+    }
+  Matches all;
+  if (!sure.evidence.empty()) {
+    sure.evidence.push_back(proof);
+    all.push_back(std::move(sure));
+  }
+  if (!hint.evidence.empty()) all.push_back(std::move(hint));
+  return all;
+}
+
+Matches unless_it_answers(const HostView& view, const Matches& told) {
+  return confirmed(
+      told,
+      [&](const std::optional<PciAddress>& address) -> std::optional<bool> {
+        const auto answers = view.settings.answers.find(address.value_or(PciAddress{}));
+        if (answers == view.settings.answers.end()) return std::nullopt;
+        return !answers->second;
+      },
+      doctor::evidence("/sys/bus/pci/devices/*/config", "only ones: the device does not answer"));
+}
+
+Matches look(const HostCause& row, const HostView& view) {
+  if (row.look) return row.look(view);
+  auto matches = log_lines(view, row.lines);
+  std::erase_if(matches, [&](const Match& match) {  // what a device did that runs now is past
     return std::ranges::all_of(match.pci, [&](const PciAddress& address) {
       return doctor::runs_now(view.machine, address);
     });
   });
-  return matches;
+  return unless_it_answers(view, matches);
 }
 
-HostMatches iommu_off(const HostView& view) {
+Matches iommu_off(const HostView& view) {
   const auto& host = view.state.inventory.host;
   if (host.iommu_groups) return {};
-  HostMatch match;
+  Match match;
   match.evidence = {doctor::evidence("/sys/kernel/iommu_groups", "empty or missing"),
                     doctor::evidence("/proc/cmdline", command_line(view))};
   match.cure = iommu_cure(host);
   return {match};
 }
 
-HostMatches no_group(const HostView& view) {
+Matches no_group(const HostView& view) {
   if (!view.state.inventory.host.iommu_groups) return {};
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     if (device.function.iommu_group) return std::nullopt;
@@ -121,14 +142,14 @@ bool passes_through(const HostView& view) {
          passthrough == "ON";
 }
 
-HostMatches not_pass_through(const HostView& view) {
+Matches not_pass_through(const HostView& view) {
   if (!view.state.inventory.host.iommu_groups || passes_through(view)) return {};
-  return {HostMatch{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
+  return {Match{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
 }
 
-HostMatches acs_override(const HostView& view) {
+Matches acs_override(const HostView& view) {
   if (!parameter(view, "pcie_acs_override=")) return {};
-  return {HostMatch{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
+  return {Match{.evidence = {doctor::evidence("/proc/cmdline", command_line(view))}}};
 }
 
 // What keeps a group from ever being given away as it is. A GPU that somebody computes on is merely
@@ -148,14 +169,14 @@ std::optional<std::string> blocker_of(const HostView& view, const Device& device
 }
 
 // Functions of other slots in a GPU's group: they must go with it.
-HostMatches shared_groups(const HostView& view) {
-  HostMatches all;
+Matches shared_groups(const HostView& view) {
+  Matches all;
   std::map<int, const Device*> groups;
   for (const auto* device : devices(view))
     if (device->function.iommu_group) groups.try_emplace(*device->function.iommu_group, device);
   for (const auto& [number, device] : groups) {
     const auto& own = device->function.address;
-    HostMatch match{.pci = {own}};
+    Match match{.pci = {own}};
     for (const auto& member : device->around.group) {
       const auto* other = view.state.inventory.find(member);
       if (same_slot(member, own) || other == nullptr) continue;
@@ -176,76 +197,41 @@ HostMatches shared_groups(const HostView& view) {
   return all;
 }
 
-HostMatches no_vfio_pci(const HostView& view) {
+Matches no_vfio_pci(const HostView& view) {
   const auto& host = view.state.inventory.host;
   if (host.vfio_pci_present) return {};
-  return {HostMatch{
-      .evidence = {doctor::evidence("/lib/modules/" + host.kernel_release, "no vfio-pci")}}};
+  return {
+      Match{.evidence = {doctor::evidence("/lib/modules/" + host.kernel_release, "no vfio-pci")}}};
 }
 
-HostMatches no_type1(const HostView& view) {
+Matches no_type1(const HostView& view) {
   const auto& host = view.state.inventory.host;
   // Arm's and the rest of the world's machines have it, too; POWER alone does not.
   if (host.vfio_type1_present || view.settings.iommufd || !host.vfio_pci_present) return {};
-  return {HostMatch{.evidence = {doctor::evidence("/lib/modules/" + host.kernel_release,
-                                                  "no vfio_iommu_type1")}}};
+  return {Match{.evidence = {doctor::evidence("/lib/modules/" + host.kernel_release,
+                                              "no vfio_iommu_type1")}}};
 }
 
-HostMatches unsafe_interrupts(const HostView& view) {
+Matches unsafe_interrupts(const HostView& view) {
   if (!view.settings.unsafe_interrupts.value_or(false)) return {};
-  return {HostMatch{.evidence = {doctor::evidence(
-                        "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y")}}};
-}
-
-// What a line of the log says was so once. `holds` tells whether it is so now, and `proof` by what;
-// where that cannot be read, the line is a hint.
-template <class Holds>
-HostMatches confirmed(const HostMatches& told, Holds holds, const Evidence& proof) {
-  HostMatch sure, hint{.severity = Severity::warning,
-                       .explanation = "Only a line of the kernel's log says so."};
-  for (const auto& match : told)
-    for (std::size_t i = 0; i < match.evidence.size(); ++i) {
-      const auto address = match.pci.empty() ? std::nullopt : std::optional(match.pci[i]);
-      const std::optional<bool> now = holds(address);
-      if (now == false) continue;
-      auto& to = now ? sure : hint;
-      if (address) to.pci.push_back(*address);
-      to.evidence.push_back(match.evidence[i]);
-    }
-  HostMatches all;
-  if (!sure.evidence.empty()) {
-    sure.evidence.push_back(proof);
-    all.push_back(std::move(sure));
-  }
-  if (!hint.evidence.empty()) all.push_back(std::move(hint));
-  return all;
-}
-
-HostMatches unless_it_answers(const HostView& view, const HostMatches& told) {
-  return confirmed(
-      told,
-      [&](const std::optional<PciAddress>& address) -> std::optional<bool> {
-        const auto answers = view.settings.answers.find(address.value_or(PciAddress{}));
-        if (answers == view.settings.answers.end()) return std::nullopt;
-        return !answers->second;
-      },
-      doctor::evidence("/sys/bus/pci/devices/*/config", "only ones: the device does not answer"));
+  return {Match{.evidence = {doctor::evidence(
+                    "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y")}}};
 }
 
 // The log's line stays where they were allowed since.
-HostMatches no_interrupt_remapping(const HostView& view) {
+Matches no_interrupt_remapping(const HostView& view) {
   if (view.settings.unsafe_interrupts.value_or(false)) return {};
   const auto hits = doctor::log_hits(
       view.machine, {"vfio_iommu_type1_attach_group: No interrupt remapping support"});
   if (hits.empty()) return {};
   const auto& remaps = view.settings.remaps_interrupts;
   return confirmed(
-      {HostMatch{.evidence = {doctor::evidence("kernel log", hits.front().text)}}},
+      {Match{.evidence = {doctor::evidence("kernel log", hits.front().text)}}},
       [&](const auto&) { return remaps ? std::optional(!*remaps) : std::nullopt; },
       doctor::evidence("/sys/kernel/irq/*/chip_name", "none begins with IR-"));
 }
 
-HostMatches bar_unassigned(const HostView& view) {
+Matches bar_unassigned(const HostView& view) {
   auto matches = of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     for (const auto& bar : device.function.bars)
       if (!bar.assigned && bar.bytes > 0)
@@ -280,20 +266,8 @@ HostMatches bar_unassigned(const HostView& view) {
   return matches;
 }
 
-HostMatches d3cold_stuck(const HostView& view) {
-  return unless_it_answers(
-      view, of_silent_devices(
-                view, {"*: Unable to change power state from D3* to D0",
-                       "*: Unable to change power state from unknown to D0",
-                       "*: can't change power state from D3* to D0 (config space inaccessible)",
-                       "*: Refused to change power state from D3* to D0",
-                       "*: refused to change power state from D3* to D0",
-                       "*: Refused to change power state, currently in D3",
-                       "*: refused to change power state, currently in D3"}));
-}
-
 // Bound to VFIO and asleep without power: set up by hand, since attach forbids it.
-HostMatches d3cold_allowed(const HostView& view) {
+Matches d3cold_allowed(const HostView& view) {
   return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
     const auto& function = device.function;
     if (!is_vfio(function.driver) || !function.d3cold_allowed.value_or(false) ||
@@ -303,7 +277,7 @@ HostMatches d3cold_allowed(const HostView& view) {
   });
 }
 
-HostMatches boot_framebuffer(const HostView& view) {
+Matches boot_framebuffer(const HostView& view) {
   return confirmed(
       log_lines(view, {"*: BAR *: can't reserve [mem "}),
       [&](const std::optional<PciAddress>& address) -> std::optional<bool> {
@@ -314,7 +288,7 @@ HostMatches boot_framebuffer(const HostView& view) {
       doctor::evidence("/proc/iomem", "a boot frame buffer lies in the device's window"));
 }
 
-HostMatches iommu_faults(const HostView& view) {
+Matches iommu_faults(const HostView& view) {
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     for (const auto& line : view.machine.kernel_log.lines)
       if (doctor::refused_by_iommu(line.text) == device.function.address)
@@ -323,14 +297,7 @@ HostMatches iommu_faults(const HostView& view) {
   });
 }
 
-HostMatches reset_failed(const HostView& view) {
-  return unless_it_answers(
-      view, of_silent_devices(view, {"*: not ready *ms after *; giving up",
-                                     "*: not ready *ms after * *; giving up",
-                                     "*: vfio_bar_restore: reset recovery - restoring BARs"}));
-}
-
-HostMatches no_reset(const HostView& view) {
+Matches no_reset(const HostView& view) {
   return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
     const auto& function = device.function;
     if (!function.reset_methods.empty() || !has_memory(function)) return std::nullopt;
@@ -339,8 +306,8 @@ HostMatches no_reset(const HostView& view) {
 }
 
 // Journal and machine differ.
-HostMatches attached_and_not_bound(const HostView& view) {
-  HostMatches all;
+Matches attached_and_not_bound(const HostView& view) {
+  Matches all;
   for (const auto& claim : view.state.claims) {
     if (state_of(claim) != ClaimState::attached || claim.attached().managed) continue;
     for (const auto& address : claim.attached().devices) {
@@ -358,14 +325,14 @@ HostMatches attached_and_not_bound(const HostView& view) {
   return all;
 }
 
-HostMatches not_ended(const HostView& view) {
-  HostMatches all;
+Matches not_ended(const HostView& view) {
+  Matches all;
   for (const auto& claim : view.state.claims) {
     const auto now = state_of(claim);
     if (now != ClaimState::attaching && now != ClaimState::detaching &&
         now != ClaimState::unreadable)
       continue;
-    HostMatch match;
+    Match match;
     if (!claim.operations.empty()) match.pci = claim.attached().devices;
     match.evidence = {doctor::evidence(std::string(kJournalFolder), claim.problem.empty()
                                                                         ? std::string(name_of(now))
@@ -375,7 +342,7 @@ HostMatches not_ended(const HostView& view) {
   return all;
 }
 
-HostMatches quarantined(const HostView& view) {
+Matches quarantined(const HostView& view) {
   return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
     if (!device.around.quarantine) return std::nullopt;
     return doctor::evidence(std::string(kJournalFolder), *device.around.quarantine);
@@ -383,7 +350,7 @@ HostMatches quarantined(const HostView& view) {
 }
 
 // A pass-through driver that is not VFIO's.
-HostMatches other_pass_through(const HostView& view) {
+Matches other_pass_through(const HostView& view) {
   constexpr std::string_view kOthers[] = {"pci-stub", "pciback", "xen-pciback", "uio_pci_generic",
                                           "igb_uio"};
   return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
@@ -394,7 +361,7 @@ HostMatches other_pass_through(const HostView& view) {
 }
 
 // Set aside by hand or by libvirt.
-HostMatches bound_by_others(const HostView& view) {
+Matches bound_by_others(const HostView& view) {
   return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
     if (!is_vfio(device.function.driver) || device.around.attached_to || device.around.quarantine)
       return std::nullopt;
@@ -402,7 +369,7 @@ HostMatches bound_by_others(const HostView& view) {
   });
 }
 
-HostMatches override_waits(const HostView& view) {
+Matches override_waits(const HostView& view) {
   return of_devices(view, [](const Device& device) -> std::optional<Evidence> {
     const auto& function = device.function;
     if (!function.driver_override || function.driver == function.driver_override ||
@@ -414,136 +381,216 @@ HostMatches override_waits(const HostView& view) {
   });
 }
 
-HostMatches no_huge_pages(const HostView& view) {
+Matches no_huge_pages(const HostView& view) {
   const auto& pools = view.state.inventory.host.huge_pages;
   if (pools.empty() ||
       std::ranges::any_of(pools, [](const HugePagePool& pool) { return pool.total > 0; }))
     return {};
-  return {HostMatch{
+  return {Match{
       .evidence = {doctor::evidence("/sys/devices/system/node/*/hugepages/*/nr_hugepages", "0")}}};
 }
 
 // Errors before warnings, and among these what lies closer to the root first.
-constexpr HostRow kHostRows[] = {
-    {"iommu-off", Severity::error, "The IOMMU is off",
-     "Without it a device reaches all of the machine's memory, so none can be given to a virtual "
-     "machine.",
-     "", "", iommu_off},
-    {"iommu-not-for-device", Severity::error, "The device is behind no IOMMU",
-     "The IOMMU is on, and this device has no group.",
-     "Update the firmware; some boards leave slots of the chipset out.", "", no_group},
-    {"vfio-pci-missing", Severity::error, "The kernel has no vfio-pci",
-     "It is the driver through which a virtual machine gets a device.",
-     "Install the kernel's full set of modules (on Ubuntu: linux-modules-extra), or a kernel with "
-     "CONFIG_VFIO_PCI.",
-     "", no_vfio_pci},
-    {"vfio-type1-missing", Severity::error, "The kernel has no vfio_iommu_type1",
-     "Without it VFIO cannot program the IOMMU.", "Install the kernel's full set of modules.", "",
-     no_type1},
-    {"no-interrupt-remapping", Severity::error, "Interrupts are not remapped",
-     "Without that a guest could send interrupts to any processor, so VFIO refuses.",
-     "Switch interrupt remapping (VT-d or AMD-Vi, x2APIC) on in the firmware's setup.", "",
-     no_interrupt_remapping},
-    {"bar-unassigned", Severity::error, "There is no room for the device's memory window",
-     "The firmware's window above 4 GiB is smaller than the device's BAR, so no driver can use it.",
-     "Switch on Above 4G Decoding and Resizable BAR in the firmware's setup, or boot with "
-     "pci=realloc; in a virtual "
-     "machine enlarge its 64-bit window.",
-     "", bar_unassigned},
-    {"d3cold-stuck", Severity::error, "The device does not wake from D3",
-     "It was put to sleep, in D3cold without power, and did not come back.",
-     "Restart the machine, with the power off where that is not enough.", "", d3cold_stuck},
-    {"reset-failed", Severity::error, "The device did not come back from a reset",
-     "It stopped answering.", "Restart the machine, with the power off for a moment.", "",
-     reset_failed},
-    {"boot-framebuffer", Severity::error, "The boot frame buffer holds the device's memory",
-     "VFIO could not reserve one of its windows.",
-     "Choose another primary display in the firmware's setup, or boot with "
-     "initcall_blacklist=sysfb_init (before "
-     "Linux 5.15: video=efifb:off), which takes the picture from the host's display.",
-     "", boot_framebuffer},
-    {"attached-not-bound", Severity::error, "A device that is attached has lost its VFIO driver",
-     "Somebody bound it elsewhere since; its virtual machine has it no more.",
-     "End the virtual machine and give the device back.", "gpuready vm recover",
-     attached_and_not_bound},
-    {"operation-not-ended", Severity::error, "An operation on devices did not end",
-     "The journal names it; until it has ended its devices cannot be attached.",
-     "Bring it to its end.", "gpuready vm recover", not_ended},
-    {"other-pass-through", Severity::error,
-     "A pass-through driver that is not VFIO's holds the device",
-     "Linux hypervisors take devices only from VFIO.",
-     "Take it out of the kernel's command line or modprobe.d (pci-stub.ids=), and restart.", "",
-     other_pass_through},
-    {"iommu-group-shared", Severity::warning,
-     "The device shares its IOMMU group with devices of other slots",
-     "All devices of a group go to one virtual machine: the hardware does not isolate them (PCIe "
-     "ACS).",
-     "Move the card to a slot that the processor serves itself, or give all of the group away; `vm "
-     "attach` moves them "
-     "together.",
-     "", shared_groups},
-    {"acs-override", Severity::warning, "Groups were split by the ACS override",
-     "The groups are smaller than what the hardware isolates: a guest may reach its neighbours' "
-     "memory.",
-     "Remove pcie_acs_override from the kernel's command line.", "", acs_override},
-    {"unsafe-interrupts", Severity::warning, "VFIO is configured to allow unsafe interrupts",
-     "A guest can send interrupts to any processor of the host.",
-     "Remove allow_unsafe_interrupts from modprobe.d and switch interrupt remapping on.", "",
-     unsafe_interrupts},
-    {"in-quarantine", Severity::warning, "The device is in quarantine",
-     "It was not shown to be clean since its last guest.", "Test it again.", "gpuready vm recover",
-     quarantined},
-    {"no-reset", Severity::warning, "The kernel knows no reset for the device",
-     "What a guest leaves in it stays until the power is off.",
-     "Restart the machine with the power off between two users.", "", no_reset},
-    {"d3cold-allowed", Severity::warning, "The device may lose its power while VFIO has it",
-     "Some GPUs do not come back from D3cold.", "Let gpuready attach it, or forbid it by hand.", "",
-     d3cold_allowed},
-    {"iommu-faults", Severity::warning, "The IOMMU refused accesses of the device",
-     "It reached for memory that it was not given: its driver, its firmware or the device is at "
-     "fault.",
-     "Look at what its driver says at the same time.", "", iommu_faults},
-    {"override-waits", Severity::warning, "Another driver gets the device at the next probe",
-     "driver_override names a driver that has it not.", "Clear it, unless it was set on purpose.",
-     "", override_waits},
-    {"bound-by-others", Severity::info, "VFIO has the device, and gpuready did not attach it",
-     "It was bound by hand, at boot or by libvirt; the driver that it had is not known.",
-     "Let one program do both, attach and give back.", "", bound_by_others},
-    {"iommu-translates-all", Severity::info, "The IOMMU translates for the host's own devices, too",
-     "The host's devices are faster without (iommu=pt); those of virtual machines are translated "
-     "in any case.",
-     "Add iommu=pt to the kernel's command line.", "", not_pass_through},
-    {"no-huge-pages", Severity::info, "No huge pages are reserved",
-     "A guest's memory in huge pages makes the IOMMU's and the processor's tables small.",
-     "Reserve them when a device is attached: --hugepages GIB.",
-     "echo 1024 > /proc/sys/vm/nr_hugepages", no_huge_pages},
-};
+std::vector<HostCause> make_table() {
+  using enum Action;
+  using enum Severity;
+  std::vector<HostCause> rows = {
+      {{.id = "iommu-off",
+        .title = "The IOMMU is off",
+        .explanation = "Without it a device reaches all of the machine's memory, so none can be "
+                       "given to a virtual machine.",
+        .action = configure},
+       iommu_off},
+      {{.id = "iommu-not-for-device",
+        .title = "The device is behind no IOMMU",
+        .explanation = "The IOMMU is on, and this device has no group.",
+        .cure = "Update the firmware; some boards leave slots of the chipset out.",
+        .action = configure},
+       no_group},
+      {{.id = "vfio-pci-missing",
+        .title = "The kernel has no vfio-pci",
+        .explanation = "It is the driver through which a virtual machine gets a device.",
+        .cure = "Install the kernel's full set of modules (on Ubuntu: linux-modules-extra), or a "
+                "kernel with CONFIG_VFIO_PCI.",
+        .action = configure},
+       no_vfio_pci},
+      {{.id = "vfio-type1-missing",
+        .title = "The kernel has no vfio_iommu_type1",
+        .explanation = "Without it VFIO cannot program the IOMMU.",
+        .cure = "Install the kernel's full set of modules.",
+        .action = configure},
+       no_type1},
+      {{.id = "no-interrupt-remapping",
+        .title = "The host does not remap interrupts",
+        .explanation =
+            "Without it a guest could send interrupts to any processor, so VFIO refuses.",
+        .cure = "Switch interrupt remapping (VT-d or AMD-Vi, x2APIC) on in the firmware's setup.",
+        .action = configure},
+       no_interrupt_remapping},
+      {{.id = "bar-unassigned",
+        .title = "There is no room for the device's memory window",
+        .explanation = "The firmware's 64-bit window is smaller than the device's BAR, so no "
+                       "driver can reach it.",
+        .cure = "Switch on Above 4G Decoding and Resizable BAR in the firmware's setup, or boot "
+                "with pci=realloc; in a virtual machine enlarge the 64-bit window (OVMF: "
+                "opt/ovmf/X-PciMmio64Mb; `gpuready vm args` writes it).",
+        .action = configure},
+       bar_unassigned},
+      {{.id = "d3cold-stuck",
+        .title = "The device does not wake from D3",
+        .explanation = "It was put to sleep, in D3cold without power, and does not come back.",
+        .cure = "Restart the host, with the power off where that is not enough, and forbid D3cold: "
+                "`gpuready vm attach` does.",
+        .action = reboot,
+        .lines = {"*: Unable to change power state from D3* to D0",
+                  "*: Unable to change power state from unknown to D0",
+                  "*: can't change power state from D3* to D0 (config space inaccessible)",
+                  "*: Refused to change power state from D3* to D0",
+                  "*: refused to change power state from D3* to D0",
+                  "*: Refused to change power state, currently in D3",
+                  "*: refused to change power state, currently in D3"}}},
+      {{.id = "reset-failed",
+        .title = "The device does not come back from its reset",
+        .explanation = "It stopped answering after it was reset.",
+        .cure = "Restart the host with the power off for a moment.",
+        .action = power_cycle,
+        .lines = {"*: not ready *ms after *; giving up", "*: not ready *ms after * *; giving up",
+                  "*: vfio_bar_restore: reset recovery - restoring BARs"}}},
+      {{.id = "boot-framebuffer",
+        .title = "The host's boot frame buffer holds the device's memory",
+        .explanation = "VFIO cannot reserve a memory window of the device, because it contains the "
+                       "firmware's frame buffer.",
+        .cure = "Choose another primary display in the firmware's setup; or boot with "
+                "initcall_blacklist=sysfb_init (before Linux 5.15: video=efifb:off), which takes "
+                "the picture from the host's display.",
+        .action = configure},
+       boot_framebuffer},
+      {{.id = "attached-not-bound",
+        .title = "A device that is attached has lost its VFIO driver",
+        .explanation = "Somebody bound it elsewhere since; its virtual machine has it no more.",
+        .cure = "End the virtual machine and give the device back.",
+        .command = "gpuready vm recover",
+        .action = configure},
+       attached_and_not_bound},
+      {{.id = "operation-not-ended",
+        .title = "An operation on devices did not end",
+        .explanation = "The journal names it; until it has ended its devices cannot be attached.",
+        .cure = "Bring it to its end.",
+        .command = "gpuready vm recover",
+        .action = configure},
+       not_ended},
+      {{.id = "other-pass-through",
+        .title = "A pass-through driver that is not VFIO's holds the device",
+        .explanation = "Linux hypervisors take devices only from VFIO.",
+        .cure =
+            "Take it out of the kernel's command line or modprobe.d (pci-stub.ids=), and restart.",
+        .action = configure},
+       other_pass_through},
+      {{.id = "iommu-group-shared",
+        .severity = warning,
+        .title = "The device shares its IOMMU group with devices of other slots",
+        .explanation = "All devices of a group go to one virtual machine: the hardware does not "
+                       "isolate them (PCIe ACS).",
+        .cure = "Move the card to a slot that the processor serves itself, or give all of the "
+                "group away; `vm attach` moves them together.",
+        .action = configure},
+       shared_groups},
+      {{.id = "acs-override",
+        .severity = warning,
+        .title = "Groups were split by the ACS override",
+        .explanation = "The groups are smaller than what the hardware isolates: a guest may reach "
+                       "its neighbours' memory.",
+        .cure = "Remove pcie_acs_override from the kernel's command line.",
+        .action = configure},
+       acs_override},
+      {{.id = "unsafe-interrupts",
+        .severity = warning,
+        .title = "VFIO is configured to allow unsafe interrupts",
+        .explanation = "A guest can send interrupts to any processor of the host.",
+        .cure = "Remove allow_unsafe_interrupts from modprobe.d and switch interrupt remapping on.",
+        .action = configure},
+       unsafe_interrupts},
+      {{.id = "in-quarantine",
+        .severity = warning,
+        .title = "The device is in quarantine",
+        .explanation = "It was not shown to be clean since its last guest.",
+        .cure = "Test it again.",
+        .command = "gpuready vm recover",
+        .action = check_again},
+       quarantined},
+      {{.id = "no-reset",
+        .severity = warning,
+        .title = "The kernel knows no reset for the device",
+        .explanation = "What a guest leaves in it stays until the power is off.",
+        .cure = "Restart the machine with the power off between two users.",
+        .action = power_cycle},
+       no_reset},
+      {{.id = "d3cold-allowed",
+        .severity = warning,
+        .title = "The device may lose its power while VFIO has it",
+        .explanation = "Some GPUs do not come back from D3cold.",
+        .cure = "Let gpuready attach it, or forbid it by hand.",
+        .action = configure},
+       d3cold_allowed},
+      {{.id = "iommu-faults",
+        .severity = warning,
+        .title = "The IOMMU refused accesses of the device",
+        .explanation = "It reached for memory that it was not given: its driver, its firmware or "
+                       "the device is at fault.",
+        .cure = "Look at what its driver says at the same time.",
+        .action = check_again},
+       iommu_faults},
+      {{.id = "override-waits",
+        .severity = warning,
+        .title = "Another driver gets the device at the next probe",
+        .explanation = "driver_override names a driver that has it not.",
+        .cure = "Clear it, unless it was set on purpose.",
+        .action = configure},
+       override_waits},
+      {{.id = "bound-by-others",
+        .severity = info,
+        .title = "VFIO has the device, and gpuready did not attach it",
+        .explanation =
+            "It was bound by hand, at boot or by libvirt; the driver that it had is not known.",
+        .cure = "Let one program do both, attach and give back."},
+       bound_by_others},
+      {{.id = "iommu-translates-all",
+        .severity = info,
+        .title = "The IOMMU translates for the host's own devices, too",
+        .explanation = "The host's devices are faster without (iommu=pt); those of virtual "
+                       "machines are translated in any case.",
+        .cure = "Add iommu=pt to the kernel's command line."},
+       not_pass_through},
+      {{.id = "no-huge-pages",
+        .severity = info,
+        .title = "No huge pages are reserved",
+        .explanation =
+            "A guest's memory in huge pages makes the IOMMU's and the processor's tables small.",
+        .cure = "Reserve them when a device is attached: --hugepages GIB.",
+        .command = "echo 1024 > /proc/sys/vm/nr_hugepages"},
+       no_huge_pages},
+  };
+  for (auto& row : rows) row.backing = doctor::Backing::looked, row.apart = true;
+  return rows;
+}
 
 }  // namespace
 
 std::vector<Finding> diagnose_host(const HostView& view) {
-  std::vector<Finding> findings;
-  for (const auto& row : kHostRows)
-    for (auto& match : row.match(view)) {
-      Finding finding;
-      finding.id = row.id;
-      finding.severity = match.severity.value_or(row.severity);
-      finding.title = match.title.value_or(std::string(row.title));
-      finding.explanation = match.explanation.value_or(std::string(row.explanation));
-      finding.pci = std::move(match.pci);
-      finding.evidence = std::move(match.evidence);
-      finding.cure = match.cure ? match.cure : std::optional(std::string(row.cure));
-      if (!row.command.empty()) finding.command = std::string(row.command);
-      findings.push_back(std::move(finding));
-    }
-  doctor::sort_by_severity(findings);
-  return findings;
+  std::vector<doctor::Told> told;
+  for (const auto& row : host_causes())
+    for (auto& match : look(row, view))
+      told.push_back(doctor::tell(row, std::move(match), view.machine));
+  return doctor::fold(std::move(told), view.machine);
 }
 
-std::vector<std::string_view> host_finding_ids() {
-  std::vector<std::string_view> ids;
-  for (const auto& row : kHostRows) ids.push_back(row.id);
-  return ids;
+std::span<const HostCause> host_causes() {
+  static const auto table = make_table();
+  return table;
+}
+
+const HostCause& host_cause(std::string_view id) {
+  return *std::ranges::find(host_causes(), id, &HostCause::id);
 }
 
 }  // namespace gpuready::vm

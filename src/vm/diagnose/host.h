@@ -3,10 +3,11 @@
 
 #include <map>
 #include <optional>
-#include <string>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "gpuready/finding.h"
+#include "doctor/cause.h"
 #include "vm/operations.h"
 
 namespace gpuready::vm {
@@ -35,7 +36,10 @@ struct HostView {
 // Errors first. A device that is merely used by somebody is not a finding: `vm list` says so.
 std::vector<Finding> diagnose_host(const HostView& view);
 
-// The ids that diagnose_host() may give.
-std::vector<std::string_view> host_finding_ids();
+struct HostCause : doctor::Cause {
+  std::vector<doctor::Match> (*look)(const HostView&) = nullptr;  // null: `lines` of a device
+};
+std::span<const HostCause> host_causes();
+const HostCause& host_cause(std::string_view id);
 
 }  // namespace gpuready::vm

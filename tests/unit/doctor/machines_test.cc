@@ -92,6 +92,7 @@ Json summary_of(const Finding& finding) {
   Json doc = Json::object();
   doc["id"] = finding.id;
   doc["severity"] = to_string(finding.severity);
+  doc["action"] = to_string(finding.action);
   doc["gpus"] = finding.gpus;
   doc["explains"] = Json::array();
   for (const auto& inner : finding.explains) doc["explains"].push_back(inner.id);
@@ -246,6 +247,7 @@ TEST(MachineFolders, EveryCauseHasAMachineThatShowsIt) {
   const std::set<std::string> elsewhere = {"xid", "expected-gpu-count", "not-recorded",
                                            "probe-not-started", "gpu-unusable"};
   for (const auto& cause : doctor::causes()) {
+    if (cause.match == nullptr && cause.lines.empty()) continue;  // baseline_test.cc
     const std::string id(cause.id);
     EXPECT_TRUE(told.contains(id) || elsewhere.contains(id)) << id;
   }

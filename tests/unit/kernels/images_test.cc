@@ -20,15 +20,16 @@ namespace {
 // NVIDIA, "CUDA Toolkit Release Notes": the release that brought each architecture. What is older
 // than CUDA 9.0 is served by that.
 const std::map<int, int> kOldestDriver = {
-    {50, 9000},   {52, 9000},   {53, 9000},  {60, 9000},  {61, 9000},   {62, 9000},  {70, 9000},
-    {72, 9020},   {75, 10000},  {80, 11000}, {86, 11010}, {87, 11040},  {89, 11080}, {90, 11080},
-    {100, 12080}, {103, 12090}, {120, 12080}, {121, 12090},
+    {50, 9000},  {52, 9000},  {53, 9000},   {60, 9000},   {61, 9000},   {62, 9000},
+    {70, 9000},  {72, 9020},  {75, 10000},  {80, 11000},  {86, 11010},  {87, 11040},
+    {89, 11080}, {90, 11080}, {100, 12080}, {103, 12090}, {120, 12080}, {121, 12090},
 };
 
 TEST(Images, MemoryComputeAndBandwidthRunWithTheOldestDriverOfEveryArchitecture) {
-  const Kernel* const kernels[] = {&kMemoryWrite,   &kMemoryVerify, &kMemoryCopy,    &kMemoryInvert,
-                                   &kMemoryHammer,  &kCompute,      &kRate,          &kRecord,
-                                   &kTransferFill,  &kTransferCheck, &kTransferCheckSum, &kMatmulF32};
+  const Kernel* const kernels[] = {&kMemoryWrite,   &kMemoryVerify,     &kMemoryCopy,
+                                   &kMemoryInvert,  &kMemoryHammer,     &kCompute,
+                                   &kRate,          &kRecord,           &kTransferFill,
+                                   &kTransferCheck, &kTransferCheckSum, &kMatmulF32};
   for (const auto& [capability, driver] : kOldestDriver)
     for (const Kernel* kernel : kernels)
       EXPECT_NE(best_image(kernel->cuda, capability, driver), nullptr)
@@ -63,9 +64,18 @@ TEST(Images, MatrixInstructionsNeedNoNewerDriverThanTheyMust) {
 
 TEST(Images, TargetsAreTheCapabilitiesOfTheTable) {
   const std::regex directives(R"(\.version (\d+\.\d+)\s+\.target sm_(\d+)(a?))");
-  const Kernel* const kernels[] = {&kMemoryWrite, &kCompute, &kRate, &kRecord, &kTransferFill,
-                                   &kPeerAtomics, &kMatmulF32, &kTensorFp16M8N8K4, &kTensorFp16M16N8K8,
-                                   &kTensorBf16M16N8K16, &kTensorFp8E4m3M16N8K32, &kTensorBf16Wgmma};
+  const Kernel* const kernels[] = {&kMemoryWrite,
+                                   &kCompute,
+                                   &kRate,
+                                   &kRecord,
+                                   &kTransferFill,
+                                   &kPeerAtomics,
+                                   &kMatmulF32,
+                                   &kTensorFp16M8N8K4,
+                                   &kTensorFp16M16N8K8,
+                                   &kTensorBf16M16N8K16,
+                                   &kTensorFp8E4m3M16N8K32,
+                                   &kTensorBf16Wgmma};
   for (const Kernel* kernel : kernels)
     for (const KernelImage& image : kernel->cuda) {
       if (image.begin == image.end) continue;

@@ -89,10 +89,9 @@ void expect_a_cause(const Report& report) {
   if (report.exit != Exit::unhealthy) return;
   const std::string& headline = *report.conclusion;
   EXPECT_FALSE(contains(headline, "0 errors")) << headline;
-  const bool named = report.findings
-                         ? std::ranges::any_of(*report.findings, is_error) || any_failed(report) ||
-                               contains(headline, " degraded: ")
-                         : contains(headline, "GPU ") && contains(headline, ": ");
+  const bool named = report.findings ? std::ranges::any_of(*report.findings, is_error) ||
+                                           any_failed(report) || contains(headline, " degraded: ")
+                                     : contains(headline, "GPU ") && contains(headline, ": ");
   EXPECT_TRUE(named) << headline;
 }
 

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "report/conclude.h"
 #include "base/named.h"
+#include "report/conclude.h"
 #include "unit/report/healthy.h"
 #include "unit/value/describe.h"
 
@@ -52,10 +52,11 @@ const Asked kStandard{.level = Level::standard};
 
 const Row kRows[] = {
     {"nothing", [](Report&) {}, integrity, Status::held, Exit::ok},
-    {"half of the memory told", [](Report& r) { r.verdicts->at(0).coverage->total_bytes = 40 * GiB; },
-     identity, Status::broken, Exit::unhealthy},
-    {"half of the SMs told", [](Report& r) { verdict_of(r, "compute").units->total = 66; }, identity,
+    {"half of the memory told",
+     [](Report& r) { r.verdicts->at(0).coverage->total_bytes = 40 * GiB; }, identity,
      Status::broken, Exit::unhealthy},
+    {"half of the SMs told", [](Report& r) { verdict_of(r, "compute").units->total = 66; },
+     identity, Status::broken, Exit::unhealthy},
     {"no NVML",
      [](Report& r) {
        r.machine.nvidia.nvml_start.reset();
@@ -75,10 +76,12 @@ const Row kRows[] = {
        r.verdicts->at(0).bad_words_total = 1;
      },
      integrity, Status::broken, Exit::unhealthy},
-    {"code refused", [](Report& r) { verdict_of(r, "compute").status = VerdictStatus::not_supported; },
-     integrity, Status::not_judged, Exit::unknown},
-    {"compute timed out", [](Report& r) { verdict_of(r, "compute").status = VerdictStatus::timed_out; },
-     integrity, Status::not_judged, Exit::unknown},
+    {"code refused",
+     [](Report& r) { verdict_of(r, "compute").status = VerdictStatus::not_supported; }, integrity,
+     Status::not_judged, Exit::unknown},
+    {"compute timed out",
+     [](Report& r) { verdict_of(r, "compute").status = VerdictStatus::timed_out; }, integrity,
+     Status::not_judged, Exit::unknown},
     {"a neighbour's 30 GiB unseen by NVML",
      [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 45 * GiB; }, coverage,
      Status::not_judged, Exit::unknown},
@@ -88,11 +91,18 @@ const Row kRows[] = {
        r.verdicts->at(0).coverage->tested_bytes = 74 * GiB;
      },
      coverage, Status::held, Exit::ok},
-    {"with --busy", [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 45 * GiB; }, coverage,
-     Status::not_judged, Exit::ok, {.busy = true}},
+    {"with --busy",
+     [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 45 * GiB; },
+     coverage,
+     Status::not_judged,
+     Exit::ok,
+     {.busy = true}},
     {"--busy, and all required",
-     [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 45 * GiB; }, coverage,
-     Status::not_judged, Exit::unknown, {.busy = true, .required = {coverage}}},
+     [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 45 * GiB; },
+     coverage,
+     Status::not_judged,
+     Exit::unknown,
+     {.busy = true, .required = {coverage}}},
     {"held at its brake", [](Report& r) { verdict_of(r, "clocks").status = VerdictStatus::failed; },
      clock, Status::broken, Exit::unhealthy},
     {"slow for a part of the time",
@@ -100,23 +110,34 @@ const Row kRows[] = {
      clock, Status::degraded, Exit::unhealthy},
     {"the same, accepted",
      [](Report& r) { verdict_of(r, "clocks").metrics = {{"slow_share", 0.3, "1", 0.1, "ours"}}; },
-     clock, Status::degraded, Exit::ok, {.accepted = {{clock}}}},
+     clock,
+     Status::degraded,
+     Exit::ok,
+     {.accepted = {{clock}}}},
     {"the same, accepted of another GPU",
      [](Report& r) { verdict_of(r, "clocks").metrics = {{"slow_share", 0.3, "1", 0.1, "ours"}}; },
-     clock, Status::degraded, Exit::unhealthy, {.accepted = {{clock, "7"}}}},
+     clock,
+     Status::degraded,
+     Exit::unhealthy,
+     {.accepted = {{clock, "7"}}}},
     {"a clock not judged",
      [](Report& r) { std::erase_if(*r.verdicts, [](auto& v) { return v.test == "clocks"; }); },
      clock, Status::not_judged, Exit::unknown},
-    {"slower than its siblings", [](Report& r) { find(r, "slower-than-siblings", Severity::warning); },
-     clock, Status::degraded, Exit::unhealthy},
+    {"slower than its siblings",
+     [](Report& r) { find(r, "slower-than-siblings", Severity::warning); }, clock, Status::degraded,
+     Exit::unhealthy},
     {"slow memory", [](Report& r) { fail_slowly(r.verdicts->at(0), "write_rate"); }, clock,
      Status::broken, Exit::unhealthy},
-    {"a narrow link", [](Report& r) { find(r, "pcie-link-degraded", Severity::warning); }, host_link,
-     Status::degraded, Exit::unhealthy},
+    {"a narrow link", [](Report& r) { find(r, "pcie-link-degraded", Severity::warning); },
+     host_link, Status::degraded, Exit::unhealthy},
     {"an unseen link", [](Report& r) { r.machine.gpus[0].link_now = {}; }, host_link,
      Status::not_judged, Exit::ok},
-    {"the same, required", [](Report& r) { r.machine.gpus[0].link_now = {}; }, host_link,
-     Status::not_judged, Exit::unknown, {.required = {host_link}}},
+    {"the same, required",
+     [](Report& r) { r.machine.gpus[0].link_now = {}; },
+     host_link,
+     Status::not_judged,
+     Exit::unknown,
+     {.required = {host_link}}},
     {"a slow link", [](Report& r) { fail_slowly(verdict_of(r, "bandwidth"), "h2d_pinned_rate"); },
      host_link, Status::broken, Exit::unhealthy},
     {"an NVLink down", [](Report& r) { find(r, "nvlink-down", Severity::warning); }, peer_links,
@@ -133,10 +154,15 @@ const Row kRows[] = {
     {"something to know", [](Report& r) { find(r, "new-xid", Severity::info); }, health_counters,
      Status::held, Exit::ok},
     {"no burn at quick", [](Report&) {}, burn, Status::not_judged, Exit::ok},
-    {"no burn at quick, required", [](Report&) {}, burn, Status::not_judged, Exit::unknown,
+    {"no burn at quick, required",
+     [](Report&) {},
+     burn,
+     Status::not_judged,
+     Exit::unknown,
      {.required = {burn}}},
-    {"a burn", [](Report& r) { verdict_of(r, "tensor").metrics = {{"burn_duration", 9, "s", {}, {}}}; },
-     burn, Status::held, Exit::ok, kStandard},
+    {"a burn",
+     [](Report& r) { verdict_of(r, "tensor").metrics = {{"burn_duration", 9, "s", {}, {}}}; }, burn,
+     Status::held, Exit::ok, kStandard},
     {"no burn at standard", [](Report&) {}, burn, Status::not_judged, Exit::unknown, kStandard},
     {"matrix instructions that are no burn", [](Report& r) { verdict_of(r, "tensor"); }, burn,
      Status::not_judged, Exit::ok, kStandard},
@@ -298,8 +324,10 @@ fully (`burn`).
 
 "From quick" means that quick and every higher level owe it.
 )";
-  for (const auto& [title, vendor] : {std::pair{"NVIDIA", Vendor::nvidia}, {"AMD", Vendor::amd},
-                                      {"Intel", Vendor::intel}, {"Others", Vendor::other}})
+  for (const auto& [title, vendor] : {std::pair{"NVIDIA", Vendor::nvidia},
+                                      {"AMD", Vendor::amd},
+                                      {"Intel", Vendor::intel},
+                                      {"Others", Vendor::other}})
     text += "\n### " + std::string(title) + "\n\n" + table_of(vendor);
   value::expect_current("docs/obligations.md", text);
 }

@@ -23,9 +23,11 @@ std::vector<std::string> unmet_by_two_h100(const Policy& policy) {
 
 TEST(Policy, ExpectedGpusAreCountedByWholeWordsOfTheirNames) {
   const std::pair<std::string, bool> rows[] = {
-      {"2xH100", true},  {"2", true},   {"H100", true},    {"2xh100", true}, {"3xH100", false},
-      {"3", false},      {"2xH10", false}, {"2x100", false}, {"1xL4", false},
-      {"2xNVIDIA H100 80GB HBM3", true},
+      {"2xH100", true},  {"2", true},
+      {"H100", true},    {"2xh100", true},
+      {"3xH100", false}, {"3", false},
+      {"2xH10", false},  {"2x100", false},
+      {"1xL4", false},   {"2xNVIDIA H100 80GB HBM3", true},
   };
   for (const auto& [text, met] : rows) {
     Policy policy;
@@ -60,8 +62,9 @@ TEST(Policy, WhatAGpuLacksIsNamed) {
 
 TEST(Policy, ADriverOutsideItsRangeIsExit3) {
   const std::pair<std::string, bool> rows[] = {
-      {"least = \"580.65\"", true},   {"least = \"580.95.05\"", true}, {"least = \"580.95.06\"", false},
-      {"below = \"581\"", true},      {"below = \"580.95.05\"", false},
+      {"least = \"580.65\"", true},     {"least = \"580.95.05\"", true},
+      {"least = \"580.95.06\"", false}, {"below = \"581\"", true},
+      {"below = \"580.95.05\"", false},
   };
   for (const auto& [key, met] : rows) {
     Report report = healthy(1);
@@ -100,7 +103,8 @@ TEST(Policy, AWrongFileIsRefusedWithItsKey) {
       {"[driver]\nleast = \"new\"", "driver.least is not a version"},
       {"[[accept]]\nname = \"clock\"\nuntil = \"2026-12-31\"", "reason is missing"},
       {"[[accept]]\nname = \"clock\"\nreason = \"r\"", "until is not a day"},
-      {"[[accept]]\nname = \"klock\"\nreason = \"r\"\nuntil = \"2026-12-31\"", "did you mean clock"},
+      {"[[accept]]\nname = \"klock\"\nreason = \"r\"\nuntil = \"2026-12-31\"",
+       "did you mean clock"},
       {"level = ", "line 1"},
   };
   for (const auto& [text, why] : rows) {

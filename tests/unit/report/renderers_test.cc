@@ -287,12 +287,28 @@ TEST(Prometheus, FollowsTheFormatAndItsNamingRules) {
   }
 }
 
+TEST(Renderers, AnActionIsToldOfEachFindingEachGpuAndTheMachine) {
+  const auto report = samples::eight();
+  const Json doc = to_json(report);
+  EXPECT_EQ(doc.at("action"), "replace") << "the strongest of the machine";
+  std::map<int, std::string> of_gpus;
+  for (const auto& status : doc.at("gpu_status"))
+    of_gpus[status.at("index")] = status.at("action").get<std::string>();
+  EXPECT_EQ(of_gpus[3], "reset_gpu");
+  EXPECT_EQ(of_gpus[5], "replace");
+  EXPECT_EQ(of_gpus[0], "none");
+  EXPECT_FALSE(to_json(samples::detect()).contains("action")) << "nothing was diagnosed";
+  EXPECT_TRUE(contains(render_markdown(report), "**Action:** reset gpu\n"));
+  EXPECT_TRUE(contains(render_html(report), "<b>Action.</b> reset gpu<"));
+}
+
 TEST(Prometheus, HasTheFiguresInBaseUnits) {
   const std::string text = render_prometheus(samples::eight());
   EXPECT_TRUE(contains(text, "\ngpuready_exit_code 1\n"));
   EXPECT_TRUE(contains(text, "\ngpuready_gpus_ready 5\n"));
   EXPECT_TRUE(contains(text, "pci=\"0000:17:00.0\"} 76.54\n")) << "power in watts";
-  EXPECT_TRUE(contains(text, "gpuready_finding{id=\"row-remap-pending\",severity=\"error\""));
+  EXPECT_TRUE(contains(
+      text, "gpuready_finding{id=\"row-remap-pending\",severity=\"error\",action=\"reset_gpu\""));
   EXPECT_TRUE(contains(text, "rate=\"verify complement\"} 2630000000000\n"));
 }
 

@@ -176,6 +176,7 @@ Finding remap_finding() {
        "NVRM: Xid (PCI:0000:4a:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: "
        "New row marked for remapping, reset gpu to activate."}};
   finding.cure = "Stop what runs on the GPU and reset it.";
+  finding.action = Action::reset_gpu;
   finding.command = "nvidia-smi --gpu-reset -i 0000:4a:00.0";
   Finding inner;
   inner.id = "xid-94";
@@ -196,6 +197,7 @@ Finding link_finding() {
   finding.gpus = {5};
   finding.evidence = {{"/sys/bus/pci/devices/0000:6c:00.0/current_link_width", "8"}};
   finding.cure = "Reseat the card or its riser; then look at the BIOS's bifurcation setting.";
+  finding.action = Action::replace;
   return finding;
 }
 

@@ -87,7 +87,8 @@ TEST(Terminal, FailedTestNamesAddressesAndBits) {
 TEST(Terminal, FindingQuotesItsEvidenceAndGivesTheCommandOnALineOfItsOwn) {
   const std::string text = render(samples::eight());
   EXPECT_TRUE(contains(text, "| nvmlDeviceGetRemappedRows(3)"));
-  EXPECT_TRUE(contains(text, "\n      nvidia-smi --gpu-reset -i 0000:4a:00.0\n"));
+  EXPECT_TRUE(
+      contains(text, "\n      nvidia-smi --gpu-reset -i 0000:4a:00.0\n    Action: reset gpu\n"));
   EXPECT_TRUE(contains(text, "explains: Xid 94"));
 }
 

@@ -20,7 +20,7 @@ constexpr char kUuid[] = "4b20d080-1b54-4048-85b3-a6a62d165c01";
 constexpr char kCreate[] =
     "/sys/class/mdev_bus/0000:17:00.0/mdev_supported_types/nvidia-474/create";
 
-Plan with(Action action) {
+Plan with(PlanAction action) {
   return {.operation = "attach",
           .name = "guest",
           .devices = {kGpu},
@@ -28,25 +28,25 @@ Plan with(Action action) {
           .warnings = {},
           .refusals = {}};
 }
-Action write(std::string path, std::string value) {
+PlanAction write(std::string path, std::string value) {
   return {.kind = ActionKind::write,
           .device = kGpu,
           .path = std::move(path),
           .value = std::move(value)};
 }
-Action of_host(std::string path, std::string value) {
+PlanAction of_host(std::string path, std::string value) {
   return {.kind = ActionKind::write, .path = std::move(path), .value = std::move(value)};
 }
-Action command(std::vector<std::string> words) {
+PlanAction command(std::vector<std::string> words) {
   return {.kind = ActionKind::run, .command = std::move(words)};
 }
-Action driver(ActionKind kind, std::string name) {
+PlanAction driver(ActionKind kind, std::string name) {
   return {.kind = kind, .device = kGpu, .driver = std::move(name)};
 }
-Action reset(std::string methods) {
+PlanAction reset(std::string methods) {
   return {.kind = ActionKind::reset, .device = kGpu, .value = std::move(methods)};
 }
-Action renew(std::string path, std::string value) {
+PlanAction renew(std::string path, std::string value) {
   return {.kind = ActionKind::renew, .path = std::move(path), .value = std::move(value)};
 }
 const std::string kPages = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
@@ -62,8 +62,8 @@ TEST(KnownSteps, WhatPlansAreMadeOfIsTaken) {
         command({"systemctl", "start", "nvidia-fabricmanager.service"}),
         command({"systemctl", "restart", "nvidia-dcgm.service"}),
         command({"nvidia-smi", "-i", "0000:17:00.0", "-pm", "0"}), renew(kCreate, kUuid),
-        Action{.kind = ActionKind::idle, .devices = {kGpu}, .instances = {kUuid}},
-        Action{.kind = ActionKind::clean, .device = kGpu}}) {
+        PlanAction{.kind = ActionKind::idle, .devices = {kGpu}, .instances = {kUuid}},
+        PlanAction{.kind = ActionKind::clean, .device = kGpu}}) {
     const auto known = check_known_steps(with(action));
     EXPECT_TRUE(known) << known.error().message;
   }
@@ -99,17 +99,17 @@ TEST(KnownSteps, AnythingElseIsRefused) {
         driver(ActionKind::bind, "../../../tmp"),
         driver(ActionKind::bind, ""),
         driver(ActionKind::unbind, ".."),
-        Action{.kind = ActionKind::bind, .driver = "nvidia"},
+        PlanAction{.kind = ActionKind::bind, .driver = "nvidia"},
         reset("flr;id"),
-        Action{.kind = ActionKind::reset, .value = "flr"},
+        PlanAction{.kind = ActionKind::reset, .value = "flr"},
         renew("/tmp/create", kUuid),
         renew(kCreate, "x"),
         renew(std::string(kCreate) + "/x", kUuid),
         renew("/sys/class/mdev_bux/0000:17:00.0/mdev_supported_types/nvidia-474/create", kUuid),
         renew("/sys/class/mdev_bus/0000:17:00.0/mdev_other/nvidia-474/create", kUuid),
         renew("/sys/class/mdev_bus/0000:17:00.0/mdev_supported_types/nvidia-474/remove", kUuid),
-        Action{.kind = ActionKind::clean},
-        Action{.kind = ActionKind::rom}}) {
+        PlanAction{.kind = ActionKind::clean},
+        PlanAction{.kind = ActionKind::rom}}) {
     EXPECT_FALSE(check_known_steps(with(action))) << action.path << action.value;
     auto undone = with(driver(ActionKind::bind, "nvidia"));
     undone.steps[0].undo = action;

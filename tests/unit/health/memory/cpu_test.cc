@@ -61,7 +61,8 @@ class FlippingDevice final : public ForwardingDevice {
   Result<void> copy_on_device(StreamId stream, DeviceAddress target, DeviceAddress source,
                               std::uint64_t bytes) override {
     auto done = inner_->copy_on_device(stream, target, source, bytes);
-    if (bytes > 0 && left_-- == 0) reinterpret_cast<unsigned char*>(target)[bytes / 2] ^= 4, made = true;
+    if (bytes > 0 && left_-- == 0)
+      reinterpret_cast<unsigned char*>(target)[bytes / 2] ^= 4, made = true;
     return done;
   }
   bool made = false;

@@ -385,12 +385,5 @@ TEST(VmHost, QuarantineAndOperationsThatDidNotEnd) {
   EXPECT_EQ(not_ended.front().id, "operation-not-ended");
 }
 
-TEST(VmHost, IdsAreDocumented) {
-  std::ifstream file(std::string(GPUREADY_SOURCE_DIR) + "/docs/vm-doctor.md");
-  const std::string docs{std::istreambuf_iterator<char>(file), {}};
-  for (const auto id : host_finding_ids())
-    EXPECT_TRUE(contains(docs, "`" + std::string(id) + "`")) << id;
-}
-
 }  // namespace
 }  // namespace gpuready::vm
