@@ -10,8 +10,8 @@ namespace gpuready::vm {
 namespace {
 
 // A controller behind the IOMMU's remapping has a name that begins with "IR-", on Intel's and AMD's
-// machines (as both drivers of Linux name them). One without it proves nothing while another has it:
-// some interrupts are never remapped.
+// machines (as both drivers of Linux name them). One without it proves nothing while another has
+// it: some interrupts are never remapped.
 std::optional<bool> remaps_interrupts(Host& host) {
   constexpr std::string_view kFolder = "/sys/kernel/irq";
   constexpr std::size_t kMost = 4096;
