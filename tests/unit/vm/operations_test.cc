@@ -422,18 +422,17 @@ TEST(VmOperations, PowerManagementIsRestoredAfterTheDriverIsBack) {
   ASSERT_TRUE(detached && detached->front().ok());
   const auto& steps = detached->front().plan.steps;
   const auto place = [&](auto is_it) {
-    return std::ranges::find_if(steps, [&](const PlanStep& step) {
-             return step.act.device == kGpu && is_it(step.act);
-           }) -
+    return std::ranges::find_if(
+               steps,
+               [&](const PlanStep& step) { return step.act.device == kGpu && is_it(step.act); }) -
            steps.begin();
   };
   const auto bound = place([](const Action& act) {
     return act.kind == ActionKind::bind && !contains(act.value, "vfio");
   });
   const auto powered = place([](const Action& act) { return act.path.ends_with("/control"); });
-  const auto freed = place([](const Action& act) {
-    return act.path.ends_with("/driver_override");
-  });
+  const auto freed =
+      place([](const Action& act) { return act.path.ends_with("/driver_override"); });
   EXPECT_LT(freed, bound);
   EXPECT_LT(bound, powered);
   EXPECT_LT(powered, std::ssize(steps));
