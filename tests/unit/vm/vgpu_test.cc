@@ -109,6 +109,10 @@ TEST(VmVgpu, AnyOtherVirtualFunctionIsBoundToVfio) {
     EXPECT_EQ(around.moves_together, std::vector<PciAddress>{address}) << address.text();
     EXPECT_EQ(around.group, std::vector<PciAddress>{address}) << address.text();
   }
+  const auto of_none = detach(hands, {}, {gpu});
+  ASSERT_FALSE(of_none);
+  EXPECT_EQ(of_none.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(kernel.devices[kFunctionText].bound, "vfio-pci");
   const auto detached = detach(hands, {}, {kFunction});
   ASSERT_TRUE(detached && detached->front().ok());
   EXPECT_EQ(kernel.devices[kFunctionText].bound, "nvidia");
