@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/characters.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -336,8 +337,7 @@ std::vector<std::string> words_of(const Option& option, const T& value) {
 // Of stacks and adapters, as they stand here.
 std::vector<std::pair<std::string, std::string>> stack_variables(const std::string& idea) {
   const auto is_name = [](std::string_view name) {
-    return std::ranges::all_of(name,
-                               [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    return std::ranges::all_of(name, [](char c) { return is_letter_or_digit(c) || c == '_'; });
   };
   std::vector<std::pair<std::string, std::string>> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
