@@ -52,12 +52,7 @@ void declare_bench_report(CommandSpec& command) {
   auto options = std::make_shared<BenchReportOptions>();
   command.run = [options] { return run_bench_report(*options); };
   command.add(
-      {{.name = "RUNS",
-        .value = &options->runs,
-        .help =
-            "Tags, ids of runs, files or a folder (comma-separated); the latest run if not given",
-        .files = Files::read,
-        .files_of = files_of_runs},
+      {reported_runs_option(options->runs),
        results_option(options->folder, "runs and history.sqlite"),
        {.name = "--html",
         .value = &options->globals.html,

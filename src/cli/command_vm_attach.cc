@@ -163,7 +163,6 @@ void add_deadline(CommandSpec& command, VmAttachOptions& options) {
   command.add({{.name = "--timeout",
                 .value = &options.globals.timeout_s,
                 .help = "How long a driver may take to release a device (default: 60 s)",
-                .type = "S",
                 .range = Range{1, 3600},
                 .seconds = true}});
 }

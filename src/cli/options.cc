@@ -11,6 +11,7 @@
 #include "host/machine_id.h"
 #include "host/recording.h"
 #include "machine/fake.h"
+#include "machine/gpu_choice.h"
 #include "machine/named_libraries.h"
 
 namespace gpuready::cli {
@@ -34,8 +35,7 @@ void add_output(CommandSpec& command, Globals& globals) {
 Option timeout_option(Globals& globals) {
   return {.name = "--timeout",
           .value = &globals.timeout_s,
-          .help = "How long a driver may take to answer: 30, 30s or 2m",
-          .type = "TIME",
+          .help = "How long a driver may take to answer",
           .range = Range{0.1, 86400},
           .seconds = true};
 }
@@ -43,9 +43,9 @@ Option timeout_option(Globals& globals) {
 Option device_option(Globals& globals) {
   return {.name = "--device",
           .value = &globals.devices,
-          .help =
-              "Only these GPUs: index, UUID or PCI address; or cpu; or all GPUs through cuda, "
-              "hip (not verified on hardware) or vulkan",
+          .help = fmt::format("Only these GPUs: {}; or cpu; or all GPUs through cuda, hip (not "
+                              "verified on hardware) or vulkan",
+                              kGpuWords),
           .type = "LIST",
           .commas = true};
 }
@@ -104,17 +104,30 @@ Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOpti
   return inspect(host, options);
 }
 
-std::optional<Error> unknown_device(const std::vector<std::string>& names, const Machine& machine) {
-  for (const auto& name : names) {
-    const auto fits = [&](const Gpu& gpu) { return names_gpu({name}, gpu); };
-    if (is_executor_name(name) || std::any_of(machine.gpus.begin(), machine.gpus.end(), fits))
+Result<std::vector<std::string>> unique_devices(const std::vector<std::string>& words,
+                                                const Machine& machine) {
+  std::vector<std::string> devices;
+  for (const auto& word : words) {
+    if (is_executor_name(word)) {
+      devices.push_back(word);
       continue;
-    return Error{
-        ErrorKind::bad_input,
-        fmt::format("--device {}: no such GPU among the {} here; `gpuready detect` lists them",
-                    printable(name), machine.gpus.size())};
+    }
+    for (const Gpu* gpu : TRY(gpus_named(machine, "--device", word)))
+      devices.push_back(unique_name(*gpu));
   }
-  return std::nullopt;
+  return devices;
+}
+
+Result<std::optional<Version>> version_option(const char* option,
+                                              const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  auto version = parse_version(*text);
+  if (!version)
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("{} {}: a version is digits and dots, such as {}", option, printable(*text),
+                    option == std::string_view("--driver") ? "550 or 535.104.05" : "12.4"));
+  return version;
 }
 
 Result<Machine> inspect_recording(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "cli/command_line.h"
 #include "host/host.h"
 #include "host/storage.h"
@@ -20,7 +21,7 @@ namespace gpuready::cli {
 struct Globals {
   std::optional<std::string> json;  // "-" is standard output
   std::optional<std::string> replay, fake, html, markdown, prometheus;
-  std::vector<std::string> devices;  // indices, UUIDs, PCI addresses, or "cpu"
+  std::vector<std::string> devices;  // words of gpus_named(), or executors
   std::optional<double> timeout_s;
   bool quiet = false, no_color = false;
 };
@@ -46,8 +47,14 @@ Result<std::unique_ptr<Host>> open_host(const Globals& globals);
 // inspect() with the fakes and the time limit that the options and the environment ask for.
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options);
 
-// Names in --device that fit no GPU of this machine, as an error.
-std::optional<Error> unknown_device(const std::vector<std::string>& names, const Machine& machine);
+// The values of --device, with a name that fits no other GPU for each GPU that they mean. An error
+// if one means none.
+Result<std::vector<std::string>> unique_devices(const std::vector<std::string>& words,
+                                                const Machine& machine);
+
+// --driver and --cuda: digits and dots.
+Result<std::optional<Version>> version_option(const char* option,
+                                              const std::optional<std::string>& text);
 
 // The machine of a recording, for --baseline.
 Result<Machine> inspect_recording(const std::string& path);

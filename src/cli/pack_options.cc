@@ -134,7 +134,6 @@ Option wait_option(double& seconds) {
       .value = &seconds,
       .help =
           "How long to wait if another gpuready process holds this package's lock (default: 5 min)",
-      .type = "TIME",
       .range = Range{0, 86400},
       .seconds = true};
 }

@@ -162,7 +162,7 @@ bool asks_for_compute(const TestCommand& options, const Report& report) {
 
 }  // namespace
 
-int run_tests(std::string command, const TestCommand& options) {
+int run_tests(std::string command, TestCommand options) {
   const auto start = Clock::now();
   if (options.network && !names_port(*options.network))
     return complain(Error{ErrorKind::bad_input,
@@ -174,8 +174,9 @@ int run_tests(std::string command, const TestCommand& options) {
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals, {.full = true});
   if (!machine) return complain(machine.error());
-  if (const auto unknown = unknown_device(options.globals.devices, *machine))
-    return complain(*unknown);
+  auto devices = unique_devices(options.globals.devices, *machine);
+  if (!devices) return complain(devices.error());
+  options.globals.devices = std::move(*devices);
 
   Report report = begin_report(std::move(command), std::move(*machine));
   report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu,

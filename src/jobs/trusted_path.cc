@@ -156,7 +156,7 @@ class Walk {
   Result<std::string> text_of(int link) const {
     char text[PATH_MAX];
     const ssize_t size = ::readlinkat(link, "", text, sizeof text);
-    if (size <= 0) return fail_errno(shown_, size == 0 ? ENOENT : errno);
+    if (size < 0) return fail_errno(shown_, errno);
     return std::string(text, static_cast<std::size_t>(size));
   }
 

@@ -79,6 +79,9 @@ TEST(TrustedPath, FollowsLinksToTheirEnd) {
   }
   fs::create_symlink(folder.path + "/open", folder.path + "/closed/folder");
   EXPECT_NE(why_not(folder.path + "/closed/folder/tool"), "");
+  // What is above the root is the root, not where the link is.
+  fs::create_symlink("/.." + folder.path + "/open/tool", folder.path + "/closed/above_root");
+  EXPECT_TRUE(contains(why_not(folder.path + "/closed/above_root"), "/open may be written"));
   fs::create_symlink("loop", folder.path + "/closed/loop");
   EXPECT_NE(why_not(folder.path + "/closed/loop"), "");
 }
