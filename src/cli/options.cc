@@ -84,11 +84,15 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
   });
 }
 
+// One that is missing is wrong usage, and no GPU that is absent.
+static Result<std::unique_ptr<Host>> open_recording(const std::string& path) {
+  auto recording = load_recording(path);
+  if (recording) return make_recorded_host(std::move(*recording));
+  return fail(ErrorKind::bad_input, recording.error().message, recording.error().code);
+}
+
 Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
-  if (!globals.replay) return make_live_host();
-  auto recording = load_recording(*globals.replay);
-  if (!recording) return std::unexpected(recording.error());
-  return make_recorded_host(std::move(*recording));
+  return globals.replay ? open_recording(*globals.replay) : make_live_host();
 }
 
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options) {
@@ -131,10 +135,7 @@ Result<std::optional<Version>> version_option(const char* option,
 }
 
 Result<Machine> inspect_recording(const std::string& path) {
-  auto recording = load_recording(path);
-  if (!recording) return std::unexpected(recording.error());
-  const auto host = make_recorded_host(std::move(*recording));
-  return inspect(*host, {.full = true});
+  return inspect(*TRY(open_recording(path)), {.full = true});
 }
 
 void add_require_gpu(CommandSpec& command, std::optional<int>& count) {
