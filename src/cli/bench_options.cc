@@ -52,14 +52,6 @@ Option results_option(std::string& folder, std::string_view what) {
           .files_of = files_of_results};
 }
 
-Option markdown_option(std::optional<std::string>& file, std::string_view what) {
-  return {.name = "--md",
-          .value = &file,
-          .help = fmt::format("Write {}", what),
-          .type = "FILE",
-          .files = Files::report};
-}
-
 Option kpi_option(std::vector<std::string>& names, std::string_view help) {
   Option option{.name = "--kpi", .value = &names, .help = std::string(help), .type = "LIST"};
   for (const auto kpi : bench::kKpis) option.one_of.emplace_back(name_of(kpi));

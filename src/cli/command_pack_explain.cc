@@ -114,12 +114,7 @@ void declare_pack_explain(CommandSpec& command) {
        .value = &options->cuda,
        .help = "The CUDA version that the driver reports, if its version does not determine it",
        .type = "VERSION"},
-      {.name = "--replay",
-       .value = &options->globals.replay,
-       .help = "Answer for a recorded machine",
-       .type = "FILE",
-       .excludes = "--gpu",
-       .files = Files::read},
+      replay_option(options->globals.replay, "Answer for a recorded machine", "--gpu"),
   });
   add_output(command, options->globals);
   command.footer =

@@ -15,14 +15,19 @@
 #include "machine/named_libraries.h"
 
 namespace gpuready::cli {
+
 void add_output(CommandSpec& command, Globals& globals) {
+  command.add({{.name = "--json",
+                .value = &globals.json,
+                .help = "Write JSON to standard output, or to FILE",
+                .type = "FILE",
+                .if_bare = "-",
+                .files = Files::report}});
+  add_style(command, globals);
+}
+
+void add_style(CommandSpec& command, Globals& globals) {
   command.add({
-      {.name = "--json",
-       .value = &globals.json,
-       .help = "Write JSON to standard output, or to FILE",
-       .type = "FILE",
-       .if_bare = "-",
-       .files = Files::report},
       {.name = "--quiet,-q",
        .value = &globals.quiet,
        .help = "Print only the conclusion and problems"},
@@ -30,6 +35,31 @@ void add_output(CommandSpec& command, Globals& globals) {
        .value = &globals.no_color,
        .help = "No colour, even on a terminal"},
   });
+}
+
+Option replay_option(std::optional<std::string>& file, std::string help, const char* excludes) {
+  return {.name = "--replay",
+          .value = &file,
+          .help = std::move(help),
+          .type = "FILE",
+          .excludes = excludes,
+          .files = Files::read};
+}
+
+Option html_option(std::optional<std::string>& file) {
+  return {.name = "--html",
+          .value = &file,
+          .help = "Write one self-contained HTML page",
+          .type = "FILE",
+          .files = Files::report};
+}
+
+Option markdown_option(std::optional<std::string>& file, std::string_view what) {
+  return {.name = "--md",
+          .value = &file,
+          .help = fmt::format("Write {}", what),
+          .type = "FILE",
+          .files = Files::report};
 }
 
 Option timeout_option(Globals& globals) {
@@ -53,11 +83,7 @@ Option device_option(Globals& globals) {
 void add_globals(CommandSpec& command, Globals& globals, bool reports) {
   add_output(command, globals);
   command.add({
-      {.name = "--replay",
-       .value = &globals.replay,
-       .help = "Read a recording or a machine script instead of this machine",
-       .type = "FILE",
-       .files = Files::read},
+      replay_option(globals.replay),
       {.name = "--fake",
        .value = &globals.fake,
        .help = "Simulate backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
@@ -66,16 +92,8 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
   });
   if (!reports) return;
   command.add({
-      {.name = "--html",
-       .value = &globals.html,
-       .help = "Write one self-contained HTML page",
-       .type = "FILE",
-       .files = Files::report},
-      {.name = "--md",
-       .value = &globals.markdown,
-       .help = "Write Markdown",
-       .type = "FILE",
-       .files = Files::report},
+      html_option(globals.html),
+      markdown_option(globals.markdown),
       {.name = "--prom",
        .value = &globals.prometheus,
        .help = "Write metrics for Prometheus' textfile collector",

@@ -37,6 +37,17 @@ void add_ignore(CommandSpec& command, std::vector<std::string>& rules);
 // Adds the options that every command takes. `reports`: also --html, --md and --prom.
 void add_globals(CommandSpec& command, Globals& globals, bool reports);
 
+// --quiet and --no-color.
+void add_style(CommandSpec& command, Globals& globals);
+// --replay, --html and --md.
+Option replay_option(std::optional<std::string>& file,
+                     std::string help =
+                         "Use a recording or a "
+                         "machine script instead of this machine",
+                     const char* excludes = nullptr);
+Option html_option(std::optional<std::string>& file);
+Option markdown_option(std::optional<std::string>& file, std::string_view what = "Markdown");
+
 // --timeout, and --device, which commands that test have.
 Option timeout_option(Globals& globals);
 Option device_option(Globals& globals);

@@ -26,12 +26,7 @@ void add_machine_options(CommandSpec& command, MachineOptions& options) {
        .help = "Assume this much free memory on each GPU, for the choice of the model",
        .type = "MB",
        .needs = "--for"},
-      {.name = "--replay",
-       .value = &options.replay,
-       .help = "Decide for a recorded machine or a machine script",
-       .type = "FILE",
-       .excludes = "--for",
-       .files = Files::read},
+      replay_option(options.replay, "Decide for a recorded machine or a machine script", "--for"),
   });
 }
 

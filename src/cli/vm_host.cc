@@ -42,11 +42,7 @@ Result<NamedDevices> devices_of(const std::vector<std::string>& texts, const Glo
 }
 
 void add_vm_output(CommandSpec& command, Globals& globals) {
-  command.add({{.name = "--replay",
-                .value = &globals.replay,
-                .help = "Use a recording instead of this machine",
-                .type = "FILE",
-                .files = Files::read}});
+  command.add({replay_option(globals.replay)});
   command.reads.emplace_back(vm::kJournalFolder);
   add_output(command, globals);
 }

@@ -1,4 +1,4 @@
-# Whatever the command: what it should read is named, is not there, and nothing is undetermined or absent.
+# In every command: the input that is named and missing is wrong usage, not undetermined.
 . "$LIB"
 touch file
 while read -r command; do
@@ -20,7 +20,6 @@ pack explain no/such
 pack explain file --replay no/such
 pack select no/such --for none
 pack install no/such --for none
-pack install no/such --key no/such
 bench history --results no/such
 bench import no/such
 vm list --replay no/such
@@ -41,3 +40,5 @@ for command in "report no/such" "export no/such" "compare no/such latest" "promo
   expect_exit 2 "$GPUREADY" bench $command
   expect_in "no/such is neither a file nor the tag or id of a run" "$err"
 done
+expect_exit 2 "$GPUREADY" pack install file --key no/such
+expect_in "no/such: neither a file with a public key nor such a key" "$out"

@@ -99,7 +99,7 @@ TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
       EXPECT_EQ(option.seconds, of_time);
       times += of_time;
       EXPECT_EQ(explanation(option).contains("; such as 30, 30s or 2m"), of_time);
-      // What a benchmark runs on is no GPU of this machine, and --for of vm is a guest.
+      // --device of a benchmark is an executor, and --for of vm is a guest.
       const bool of_gpus = (name == "--device" && option.one_of.empty()) || name == "--gpu" ||
                            (name == "--for" && command.starts_with("pack "));
       gpus += of_gpus;
