@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/deceptive.h"
 #include "base/json_scanner.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace gpuready {
 namespace {
@@ -196,23 +196,19 @@ std::string escaped(const std::string& json) {
   std::string out;
   out.reserve(json.size());
   for (std::size_t i = 0; i < json.size();) {
-    const auto lead = static_cast<unsigned char>(json[i]);
-    if (lead < 0x7F) {
+    if (static_cast<unsigned char>(json[i]) < 0x7F) {
       out += json[i++];
       continue;
     }
-    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-    char32_t code = length == 1 ? lead : lead & (0x7Fu >> length);
-    for (std::size_t k = 1; k < length; ++k)
-      code = code << 6 | (static_cast<unsigned char>(json[i + k]) & 0x3Fu);
+    const auto [code, bytes] = read_utf8(json, i);
     const auto unit = [&](std::uint32_t half) { out += fmt::format("\\u{:04x}", half); };
     if (!is_deceptive(code))
-      out.append(json, i, length);
+      out.append(json, i, bytes);
     else if (code < 0x10000)
       unit(code);
     else
       unit(0xD7C0 + (code >> 10)), unit(0xDC00 + (code & 0x3FF));
-    i += length;
+    i += bytes;
   }
   return out;
 }

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/characters.h"
+
 namespace gpuready {
 
 // `Handler` has the functions of the library's SAX interface; it limits the depth.
@@ -93,7 +95,6 @@ class JsonScanner {
   }
 
   static bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
   // Into text_, without the quotes.
   bool string() {

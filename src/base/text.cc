@@ -1,64 +1,16 @@
 #include "base/text.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
-#include "base/deceptive.h"
+#include "base/characters.h"
+#include "base/utf8.h"
 
 namespace gpuready {
 namespace {
 constexpr std::string_view kBlank{" \t\n\r\v\f\0", 7};
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Length of the valid UTF-8 sequence at `at`, or 0.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  std::size_t length = 0;
-  if (lead >= 0xC2 && lead <= 0xDF)
-    length = 2;
-  else if (lead >= 0xE0 && lead <= 0xEF)
-    length = 3;
-  else if (lead >= 0xF0 && lead <= 0xF4)
-    length = 4;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  const unsigned char second = byte(at + 1);
-  if (lead == 0xE0 && second < 0xA0) return 0;  // overlong
-  if (lead == 0xED && second > 0x9F) return 0;  // surrogates
-  if (lead == 0xF0 && second < 0x90) return 0;  // overlong
-  if (lead == 0xF4 && second > 0x8F) return 0;  // beyond U+10FFFF
-  return length;
-}
-
-struct Range {
-  char32_t first, last;
-};
-// Invisible, or turning the direction of what follows: they could make a line read as another
-// (Unicode's Bidi_Control, fillers, zero-width joiners, separators, tags and notes).
-constexpr Range kDeceptive[] = {
-    {0x7F, 0x9F},       {0xAD, 0xAD},      {0x34F, 0x34F},   {0x61C, 0x61C},   {0x115F, 0x1160},
-    {0x17B4, 0x17B5},   {0x180E, 0x180E},  {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
-    {0x2800, 0x2800},   {0x3164, 0x3164},  {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF9, 0xFFFB},
-    {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
-
-// Of a whole character.
-char32_t code_of(std::string_view character) {
-  constexpr unsigned char kLeadBits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  char32_t code = static_cast<unsigned char>(character[0]) & kLeadBits[character.size()];
-  for (const char c : character.substr(1))
-    code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
-  return code;
-}
+char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 }  // namespace
-
-bool is_deceptive(char32_t code) {
-  return std::ranges::any_of(
-      kDeceptive, [&](const Range& range) { return range.first <= code && code <= range.last; });
-}
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kBlank);
@@ -153,18 +105,10 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if ((c >= ' ' && c <= '~') || c == '\n' || c == '\t') {
-      out += c;
-      ++i;
-    } else if (const auto length = utf8_length(text, i); length > 0) {
-      const auto character = text.substr(i, length);
-      out += is_deceptive(code_of(character)) ? "?" : character;
-      i += length;
-    } else {
-      out += '?';
-      ++i;
-    }
+    const auto [code, bytes] = read_utf8(text, i);
+    const bool shown = code >= ' ' ? !is_deceptive(code) : code == '\n' || code == '\t';
+    out += shown ? text.substr(i, bytes) : "?";
+    i += std::max<std::size_t>(bytes, 1);
   }
   return out;
 }

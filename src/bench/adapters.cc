@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "bench/embedded_adapters.h"
 
@@ -43,9 +44,8 @@ constexpr AdapterEntry kAdapters[] = {
 std::string variable_of(std::string_view id) {
   std::string name;
   for (const char c : id)
-    name += std::isalnum(static_cast<unsigned char>(c)) != 0
-                ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
-                : '_';
+    name += is_letter_or_digit(c) ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
+                                  : '_';
   return name + "_BENCH_CMD";
 }
 

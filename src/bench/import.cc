@@ -7,6 +7,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/characters.h"
 #include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -17,8 +18,6 @@ namespace gpuready::bench {
 namespace {
 
 constexpr std::size_t kMaxDocumentBytes = 256u << 20;
-
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // A stack is as good as its best repeat; what failed stays with its reason.
 void conclude(RunRecord& run) {
@@ -118,12 +117,12 @@ std::string without_non_numbers(std::string_view text) {
     }
     quoted = c == '"';
     const bool after_number = !clean.empty() && (clean.back() >= '0' && clean.back() <= '9');
-    if (!letter(c) || after_number) {  // the e of 1e5 belongs to its number
+    if (!is_letter(c) || after_number) {  // the e of 1e5 belongs to its number
       clean += c;
       continue;
     }
     std::size_t end = i;
-    while (end < text.size() && letter(text[end])) ++end;
+    while (end < text.size() && is_letter(text[end])) ++end;
     const auto word = to_lower(text.substr(i, end - i));
     if (word == "nan" || word == "inf" || word == "infinity") {
       if (clean.ends_with('-')) clean.pop_back();

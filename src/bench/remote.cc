@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "base/text.h"
 
 namespace gpuready::bench {
@@ -18,10 +19,10 @@ constexpr std::size_t kLetters = 6;
 
 // A path as mktemp makes it there. What is removed in the end follows from it.
 bool is_new_folder(std::string_view path) {
-  const auto letter = [](unsigned char c) { return std::isalnum(c) != 0; };
   return path.size() > kFolder.size() + kLetters && path.front() == '/' &&
          path.substr(0, path.size() - kLetters).ends_with(kFolder) &&
-         std::ranges::all_of(path.substr(path.size() - kLetters), letter) && !path.contains("/../");
+         std::ranges::all_of(path.substr(path.size() - kLetters), is_letter_or_digit) &&
+         !path.contains("/../");
 }
 
 // `command` is one for the shell there.

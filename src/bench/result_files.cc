@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <set>
 
+#include "base/characters.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "bench/export.h"
@@ -142,8 +142,7 @@ Result<std::vector<RunRecord>> runs_of_tag(Host& host, const std::string& folder
 
 Result<void> check_tag(std::string_view tag) {
   const auto good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_';
+    return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
   };
   if (!tag.empty() && tag.size() <= kLongestTag && std::all_of(tag.begin(), tag.end(), good) &&
       tag[0] != '.' && tag[0] != '-' && !contains(tag, kParts) && tag != "latest")
@@ -159,7 +158,7 @@ namespace {
 // Ids are parts of names of files, and may come from another machine.
 Result<void> check_names(const RunRecord& run) {
   TRY(check_tag(run.tag));
-  const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; };
+  const auto good = [](char c) { return is_letter_or_digit(c) || c == '-'; };
   if (!run.id.empty() && run.id.size() <= 64 && std::ranges::all_of(run.id, good)) return {};
   return fail(ErrorKind::bad_input,
               fmt::format("the run's id is {}; expected up to 64 letters, digits and '-'",

@@ -18,12 +18,29 @@ std::vector<std::string> files_of_results(const std::string& folder) {
   return files;
 }
 
-}  // namespace
-
 std::vector<std::string> files_of_runs(const std::string& names) {
   std::vector<std::string> files;
   for (const std::string_view name : split(names, ",")) files.emplace_back(name);
   return files;
+}
+
+}  // namespace
+
+Option runs_option(const char* name, std::string& names, std::string_view help) {
+  return {.name = name,
+          .value = &names,
+          .help = std::string(help),
+          .required = true,
+          .files = Files::read,
+          .files_of = files_of_runs};
+}
+
+Option reported_runs_option(std::string& names) {
+  Option option = runs_option(
+      "RUNS", names,
+      "Tags, ids of runs, files or a folder (comma-separated); the latest run if not given");
+  option.required = false;
+  return option;
 }
 
 Option results_option(std::string& folder, std::string_view what) {
@@ -33,14 +50,6 @@ Option results_option(std::string& folder, std::string_view what) {
           .type = "FOLDER",
           .files = Files::read,
           .files_of = files_of_results};
-}
-
-Option markdown_option(std::optional<std::string>& file, std::string_view what) {
-  return {.name = "--md",
-          .value = &file,
-          .help = fmt::format("Write {}", what),
-          .type = "FILE",
-          .files = Files::report};
 }
 
 Option kpi_option(std::vector<std::string>& names, std::string_view help) {

@@ -12,10 +12,10 @@
 
 namespace gpuready::cli {
 
-// What names of runs may mean: see bench::find_runs().
-std::vector<std::string> files_of_runs(const std::string& names);
+// Names of runs, as bench::find_runs() takes them.
+Option runs_option(const char* name, std::string& names, std::string_view help);  // required
+Option reported_runs_option(std::string& names);  // RUNS: the latest run if not given
 Option results_option(std::string& folder, std::string_view what = "the runs");
-Option markdown_option(std::optional<std::string>& file, std::string_view what = "Markdown");
 
 // --kpi: figures by name, and the figures of those names.
 Option kpi_option(std::vector<std::string>& names, std::string_view help);

@@ -46,18 +46,10 @@ void declare_bench_compare(CommandSpec& command) {
   command.run = [options] { return run_bench_compare(*options); };
   add_output(command, options->globals);
   command.add(
-      {{.name = "BASE",
-        .value = &options->base,
-        .help = "The base: a tag, the id of a run, a file or a folder; or a comma-separated list",
-        .required = true,
-        .files = Files::read,
-        .files_of = files_of_runs},
-       {.name = "CANDIDATE",
-        .value = &options->candidate,
-        .help = "What to compare",
-        .required = true,
-        .files = Files::read,
-        .files_of = files_of_runs},
+      {runs_option(
+           "BASE", options->base,
+           "The base: a tag, the id of a run, a file or a folder; or a comma-separated list"),
+       runs_option("CANDIDATE", options->candidate, "What to compare"),
        results_option(options->folder, "the runs that tags and ids name"),
        markdown_option(options->globals.markdown),
        {.name = "--margin",

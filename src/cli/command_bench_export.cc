@@ -48,20 +48,14 @@ void declare_bench_export(CommandSpec& command) {
   command.run = [options] { return run_bench_export(*options); };
   Option format{.name = "--format", .value = &options->format, .help = "csv if not given"};
   for (const auto& each : kFormats) format.one_of.emplace_back(each.name);
-  command.add(
-      {{.name = "RUNS",
-        .value = &options->runs,
-        .help =
-            "Tags, ids of runs, files or a folder (comma-separated); the latest run if not given",
-        .files = Files::read,
-        .files_of = files_of_runs},
-       std::move(format),
-       {.name = "--out",
-        .value = &options->out,
-        .help = "The output file; standard output if not given",
-        .type = "FILE",
-        .files = Files::written},
-       results_option(options->folder)});
+  command.add({reported_runs_option(options->runs),
+               std::move(format),
+               {.name = "--out",
+                .value = &options->out,
+                .help = "The output file; standard output if not given",
+                .type = "FILE",
+                .files = Files::written},
+               results_option(options->folder)});
   command.footer =
       "Exit codes: 0 written; 2 wrong usage, bad input, or the output cannot be written.";
 }

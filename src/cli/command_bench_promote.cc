@@ -48,18 +48,10 @@ void declare_bench_promote(CommandSpec& command) {
   command.run = [options] { return run_bench_promote(*options); };
   add_output(command, options->globals);
   command.add(
-      {{.name = "BASE",
-        .value = &options->base,
-        .help = "The current version: a tag, ids of runs, files or a folder, as in bench compare",
-        .required = true,
-        .files = Files::read,
-        .files_of = files_of_runs},
-       {.name = "CANDIDATE",
-        .value = &options->candidate,
-        .help = "The version that may replace it",
-        .required = true,
-        .files = Files::read,
-        .files_of = files_of_runs},
+      {runs_option(
+           "BASE", options->base,
+           "The current version: a tag, ids of runs, files or a folder, as in bench compare"),
+       runs_option("CANDIDATE", options->candidate, "The version that may replace it"),
        {.name = "--idea",
         .value = &options->rule.idea,
         .help = "The one thing that the candidate changes: commit, flags, or the name of an "

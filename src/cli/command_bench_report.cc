@@ -51,24 +51,10 @@ int run_bench_report(BenchReportOptions& options) {
 void declare_bench_report(CommandSpec& command) {
   auto options = std::make_shared<BenchReportOptions>();
   command.run = [options] { return run_bench_report(*options); };
-  command.add(
-      {{.name = "RUNS",
-        .value = &options->runs,
-        .help =
-            "Tags, ids of runs, files or a folder (comma-separated); the latest run if not given",
-        .files = Files::read,
-        .files_of = files_of_runs},
-       results_option(options->folder, "runs and history.sqlite"),
-       {.name = "--html",
-        .value = &options->globals.html,
-        .help = "Write one self-contained HTML page",
-        .type = "FILE",
-        .files = Files::report},
-       markdown_option(options->globals.markdown),
-       {.name = "--quiet,-q", .value = &options->globals.quiet, .help = "Only the conclusion"},
-       {.name = "--no-color,--no-colour",
-        .value = &options->globals.no_color,
-        .help = "No colour, even on a terminal"}});
+  command.add({reported_runs_option(options->runs),
+               results_option(options->folder, "runs and history.sqlite"),
+               html_option(options->globals.html), markdown_option(options->globals.markdown)});
+  add_style(command, options->globals);
 }
 
 }  // namespace gpuready::cli

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/characters.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -27,6 +28,7 @@
 #include "host/clock_lock.h"
 #include "host/xid_listener.h"
 #include "jobs/helper.h"
+#include "machine/gpu_choice.h"
 #include "report/bench/run_report.h"
 #include "report/exit_rules.h"
 #include "report/text_layout.h"
@@ -54,13 +56,17 @@ struct BenchRunOptions {
   std::vector<Option> measuring;  // those that another machine gets, too
 };
 
-const Gpu* chosen_gpu(const Machine& machine, const std::string& name) {
-  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
-    const Gpu& gpu = machine.gpus[i];
-    if (!gpu.uuid || !gpu.uuid->starts_with("GPU-")) continue;  // CUDA's
-    if (name.empty() || name == *gpu.uuid || name == std::to_string(i)) return &gpu;
+// Nothing: no GPU is named, and none that CUDA uses is here.
+Result<const Gpu*> chosen_gpu(const Machine& machine, const std::string& name) {
+  const auto is_for_cuda = [](const Gpu& gpu) { return gpu.uuid && gpu.uuid->starts_with("GPU-"); };
+  if (name.empty()) {
+    const auto first = std::ranges::find_if(machine.gpus, is_for_cuda);
+    return first == machine.gpus.end() ? nullptr : &*first;
   }
-  return nullptr;
+  const Gpu* gpu = TRY(gpu_named(machine, "--gpu", name));
+  if (is_for_cuda(*gpu)) return gpu;
+  return fail(ErrorKind::bad_input, fmt::format("--gpu {}: {} is not a GPU that CUDA uses",
+                                                printable(name), printable(gpu->name)));
 }
 
 Result<bench::Request> request_of(BenchRunOptions& options, const Gpu* gpu) {
@@ -190,10 +196,8 @@ Result<Outcome> measured(BenchRunOptions& options, Host& host) {
   bench::RunRecord& run = outcome.run;
   const Machine machine = inspect(host, {});
   catch_interrupts();
-  const Gpu* found = options.device == "cpu" ? nullptr : chosen_gpu(machine, options.gpu);
-  if (found == nullptr && !options.gpu.empty())
-    return fail(ErrorKind::bad_input,
-                fmt::format("--gpu {}: there is no such NVIDIA GPU", printable(options.gpu)));
+  const bool on_cpu = options.device == "cpu" && options.gpu.empty();
+  const Gpu* found = on_cpu ? nullptr : TRY(chosen_gpu(machine, options.gpu));
   const bench::Request request = TRY(request_of(options, found));
   const Gpu* gpu = request.device == "cuda" ? found : nullptr;
   if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
@@ -336,8 +340,7 @@ std::vector<std::string> words_of(const Option& option, const T& value) {
 // Of stacks and adapters, as they stand here.
 std::vector<std::pair<std::string, std::string>> stack_variables(const std::string& idea) {
   const auto is_name = [](std::string_view name) {
-    return std::ranges::all_of(name,
-                               [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    return std::ranges::all_of(name, [](char c) { return is_letter_or_digit(c) || c == '_'; });
   };
   std::vector<std::pair<std::string, std::string>> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -461,7 +464,7 @@ void declare_bench_run(CommandSpec& command) {
        .one_of = {"cuda", "cpu", "vulkan"}},
       {.name = "--gpu",
        .value = &options->gpu,
-       .help = "Index or UUID of the GPU; the first if not given",
+       .help = fmt::format("The GPU: {}; the first if not given", kGpuWords),
        .type = "GPU"},
       {.name = "--dtype",
        .value = &options->dtype,
@@ -483,9 +486,9 @@ void declare_bench_run(CommandSpec& command) {
                    "Number of processes for each stack; 5 if not given", 1e4),
       {.name = "--max-seconds",
        .value = &request.max_seconds,
-       .help = "Maximum seconds of timing in one process; 10 if not given",
-       .type = "S",
-       .range = Range{0.05, 3600}},
+       .help = "Maximum time of timing in one process; 10 s if not given",
+       .range = Range{0.05, 3600},
+       .seconds = true},
       {.name = "--adapters",
        .value = &options->adapters,
        .help = "Only these stacks; all if not given",
@@ -507,12 +510,12 @@ void declare_bench_run(CommandSpec& command) {
        .range = Range{0, 1e9}},
       {.name = "--timeout",
        .value = &options->timeout_s,
-       .help = "Time limit of one process in seconds; 600 if not given",
+       .help = "Time limit of one process; 600 s if not given",
        .range = Range{0.1, 86400},
        .seconds = true},
       {.name = "--silence",
        .value = &options->silence_s,
-       .help = "Seconds without output after which a process counts as hung; 120 if not given",
+       .help = "Time without output after which a process counts as hung; 120 s if not given",
        .range = Range{0.1, 86400},
        .seconds = true},
       {.name = "--lock-clocks",

@@ -102,11 +102,8 @@ void declare_gpu_test(CommandSpec& command) {
       "memory.\nAnswers within RUNPOD_GPU_TEST_TIMEOUT seconds (default: 30).\nExit codes: 0 every "
       "GPU passed; 1 otherwise.";
   command.add({
-      {.name = "--replay",
-       .value = &options->globals.replay,
-       .help = "Read a recording instead of this machine (nothing is tested)",
-       .type = "FILE",
-       .files = Files::read},
+      replay_option(options->globals.replay,
+                    "Use a recording instead of this machine (nothing is tested)"),
       {.name = "--fake",
        .value = &options->globals.fake,
        .help = "Simulate backends for tests",

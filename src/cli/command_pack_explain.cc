@@ -8,7 +8,9 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/pack_commands.h"
+#include "cli/pack_machine.h"
 #include "cli/pack_options.h"
+#include "machine/gpu_choice.h"
 #include "pack/store/url_stream.h"
 #include "report/exit_rules.h"
 #include "report/pack/explain_report.h"
@@ -22,17 +24,6 @@ struct PackExplainOptions {
   std::vector<std::string> gpus;
   std::optional<std::string> driver, cuda;
 };
-
-Result<std::optional<Version>> version_option(const char* option,
-                                              const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  auto version = parse_version(*text);
-  if (!version)
-    return fail(ErrorKind::bad_input,
-                fmt::format("{} {}: a version is digits and dots, such as {}", option, *text,
-                            option == std::string_view("--cuda") ? "12.4" : "535.104.05"));
-  return version;
-}
 
 // "12" is 12.0, as CUDA's versions are written.
 Result<std::optional<Version>> cuda_option(const std::optional<std::string>& text) {
@@ -48,15 +39,8 @@ struct Subject {
 
 Result<Subject> named(const PackExplainOptions& options) {
   Subject subject;
-  for (const std::string& name : options.gpus) {
-    auto gpu = pack::parse_target_gpu(trim(name));
-    if (!gpu)
-      return fail(ErrorKind::bad_input,
-                  fmt::format("--gpu {}: name a compute capability, such as 8.6, or a target of "
-                              "AMD's, such as gfx942",
-                              name));
-    subject.gpus.push_back({*gpu, gpu->name()});
-  }
+  for (const std::string& word : options.gpus)
+    for (auto& gpu : TRY(targets_named("--gpu", word))) subject.gpus.push_back({gpu, gpu.name()});
   return subject;
 }
 
@@ -119,23 +103,18 @@ void declare_pack_explain(CommandSpec& command) {
       code_path_option(options->path),
       {.name = "--gpu",
        .value = &options->gpus,
-       .help = "Answer for these GPUs instead of this machine's: 8.6, gfx942",
+       .help = fmt::format("Answer for these GPUs instead of this machine's: {}", kGpuWords),
        .type = "GPU",
        .commas = true},
       {.name = "--driver",
        .value = &options->driver,
-       .help = "Answer for this version of NVIDIA's driver: 535.104.05",
+       .help = "Answer for this version of NVIDIA's driver: 550 or 535.104.05",
        .type = "VERSION"},
       {.name = "--cuda",
        .value = &options->cuda,
        .help = "The CUDA version that the driver reports, if its version does not determine it",
        .type = "VERSION"},
-      {.name = "--replay",
-       .value = &options->globals.replay,
-       .help = "Answer for a recorded machine",
-       .type = "FILE",
-       .excludes = "--gpu",
-       .files = Files::read},
+      replay_option(options->globals.replay, "Answer for a recorded machine", "--gpu"),
   });
   add_output(command, options->globals);
   command.footer =

@@ -69,7 +69,7 @@ InstallReport install(const PackInstallOptions& options) {
   best.to = options.to;
   best.variant = options.variant;
   // A machine that is not this one cannot be tried.
-  best.load_test = !options.no_load_test && !options.machine.gpus && !options.machine.replay;
+  best.load_test = !options.no_load_test && options.machine.gpus.empty() && !options.machine.replay;
   best.how.dry_run = options.dry_run;
   best.how.always_test = options.report.has_value();
   best.how.cancel = &interrupted();
@@ -93,7 +93,8 @@ Result<void> may_be_written(const std::string& path) {
 // Nothing is installed yet: what would keep the report from being written, and the key that signs.
 Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& options) {
   if (!options.report) return std::nullopt;
-  if (options.dry_run || options.no_load_test || options.machine.gpus || options.machine.replay)
+  if (options.dry_run || options.no_load_test || !options.machine.gpus.empty() ||
+      options.machine.replay)
     return fail(ErrorKind::bad_input,
                 "--report says what loaded on this machine: it does not go with --dry-run, "
                 "--no-load-test, --for or --replay");

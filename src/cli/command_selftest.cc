@@ -79,15 +79,15 @@ int run_selftest(const SelftestOptions& options) {
   if (!host) return complain(host.error());
   const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
   if (!machine) return complain(machine.error());
-  if (const auto unknown = unknown_device(options.globals.devices, *machine))
-    return complain(*unknown);
+  auto devices = unique_devices(options.globals.devices, *machine);
+  if (!devices) return complain(devices.error());
 
   SelfTestReport report;
   static_cast<Envelope&>(report) = begin_envelope("selftest");
   report.seed = options.seed.value_or(random_u64());
   SurveyOptions asked;
   asked.busy = options.busy;
-  asked.devices = options.globals.devices;
+  asked.devices = std::move(*devices);
   asked.test.seed = report.seed;
   TestPlan plan = plan_self_tests(*machine, asked, chosen_cases(options.faults), options.trials);
   for (const Verdict& verdict : plan.not_run) report.rows.push_back(untried(verdict));

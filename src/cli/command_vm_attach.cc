@@ -40,7 +40,7 @@ Result<vm::AttachRequest> request_of(const VmAttachOptions& options) {
   vm::AttachRequest request;
   request.name = options.name.value_or("");
   if (options.name) TRY(vm::check_name(*options.name));
-  auto named = TRY(devices_of(options.devices));
+  auto named = TRY(devices_of(options.devices, options.globals));
   request.devices = std::move(named.devices);
   request.instances = std::move(named.instances);
   request.managed = options.managed;
@@ -98,7 +98,7 @@ int attach(const VmAttachOptions& options) {
 }
 
 int detach(const VmAttachOptions& options) {
-  const auto named = devices_of(options.devices);
+  const auto named = devices_of(options.devices, options.globals);
   if (!named) return complain(named.error());
   if (options.devices.empty() && !options.name)
     return complain({ErrorKind::bad_input, "name what to detach: --for NAME or devices", 0});
@@ -108,7 +108,7 @@ int detach(const VmAttachOptions& options) {
 }
 
 int recover(const VmAttachOptions& options) {
-  const auto accept = addresses_of(options.accept);
+  const auto accept = addresses_of(options.accept, options.globals);
   if (!accept) return complain(accept.error());
   return carry_out("vm recover", options,
                    [&](vm::Hands& hands) { return vm::recover(hands, *accept); });
@@ -137,11 +137,12 @@ void add_name(CommandSpec& command, VmAttachOptions& options, bool required) {
 }
 
 void add_attach_options(CommandSpec& command, VmAttachOptions& options, bool name_required) {
-  command.add({{.name = "DEVICE",
-                .value = &options.devices,
-                .help = "PCI addresses, or UUIDs of mediated devices (vGPUs). All devices of the "
-                        "IOMMU group and slot are included",
-                .required = true}});
+  command.add(
+      {{.name = "DEVICE",
+        .value = &options.devices,
+        .help = "PCI addresses, other names of a GPU, or UUIDs of mediated devices (vGPUs). All "
+                "devices of the IOMMU group and slot are included",
+        .required = true}});
   add_name(command, options, name_required);
   command.add({
       {.name = "--managed",
@@ -163,7 +164,6 @@ void add_deadline(CommandSpec& command, VmAttachOptions& options) {
   command.add({{.name = "--timeout",
                 .value = &options.globals.timeout_s,
                 .help = "How long a driver may take to release a device (default: 60 s)",
-                .type = "S",
                 .range = Range{1, 3600},
                 .seconds = true}});
 }
@@ -194,7 +194,8 @@ void declare_vm_detach(CommandSpec& command) {
   command.run = [options] { return detach(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,
-                .help = "PCI addresses or UUIDs; everything attached with them is detached, too"}});
+                .help = "PCI addresses, other names of a GPU, or UUIDs; everything attached with "
+                        "them is detached, too"}});
   add_name(command, *options, false);
   add_deadline(command, *options);
   add_output(command, options->globals);

@@ -9,8 +9,10 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/vm_driver_commands.h"
+#include "machine/gpu_choice.h"
 #include "report/exit_rules.h"
 #include "report/vm/drivers_report.h"
+#include "value/vendors.h"
 
 namespace gpuready::cli {
 namespace {
@@ -21,7 +23,7 @@ struct VmCompatOptions {
   std::optional<std::string> driver, bundle, rootfs, gpu;
 };
 
-// "10de:2330".
+// "10de:2330", a GPU of this machine, or an NVIDIA model of which all are served alike.
 Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& driver,
                                   std::span<const std::uint16_t> listed) {
   const auto colon = gpu.find(':');
@@ -33,9 +35,26 @@ Result<vm::GpuSupport> support_of(const std::string& gpu, const std::string& dri
   const auto device =
       colon == gpu.npos ? std::nullopt : id(std::string_view(gpu).substr(colon + 1));
   if (vendor && device) return vm::gpu_support(driver, *vendor, *device, listed);
-  return fail(ErrorKind::bad_input, fmt::format("--gpu {}: expected a PCI id such as 10de:2330; "
-                                                "`lspci -nn` and `gpuready vm show` print it",
-                                                printable(gpu)));
+  const auto host = make_live_host();
+  const Machine here = TRY(inspect_as_asked(*host, {}, {.libraries = false}));
+  const auto found = gpu_named(here, "--gpu", gpu);
+  if (found)
+    for (const auto& function : here.pci)
+      if (function.address == (*found)->pci)
+        return vm::gpu_support(driver, function.vendor_id, function.device_id, listed);
+  std::optional<vm::GpuSupport> support;
+  for (const auto& model : models_named(gpu)) {
+    auto one = vm::gpu_support(driver, pci_vendor::kNvidia, model.device_id, listed);
+    if (support && support->served != one.served)
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format("--gpu {}: the driver serves only some of these models; name one: {}, "
+                      "{}",
+                      printable(gpu), support->gpu, one.gpu));
+    support = support.value_or(std::move(one));
+  }
+  if (support) return *std::move(support);
+  return std::unexpected(found.error());
 }
 
 int run_vm_compat(const VmCompatOptions& options) {
@@ -43,6 +62,8 @@ int run_vm_compat(const VmCompatOptions& options) {
   if (!options.driver && !options.bundle)
     return complain(
         Error{ErrorKind::bad_input, "name the driver: --driver VERSION or --bundle BUNDLE"});
+  if (const auto version = version_option("--driver", options.driver); !version)
+    return complain(version.error());
   const auto host = open_host(options.globals);
   if (!host) return complain(host.error());
   std::string driver = options.driver.value_or("");
@@ -84,7 +105,7 @@ void declare_vm_compat(CommandSpec& command) {
        .required = true},
       {.name = "--driver",
        .value = &options->driver,
-       .help = "The driver's version, such as 580.65.06",
+       .help = "The driver's version: 550 or 580.65.06",
        .type = "VERSION"},
       {.name = "--bundle",
        .value = &options->bundle,
@@ -99,8 +120,10 @@ void declare_vm_compat(CommandSpec& command) {
        .files = Files::read},
       {.name = "--gpu",
        .value = &options->gpu,
-       .help = "Also say whether the driver supports the GPU with this PCI id, such as 10de:2330",
-       .type = "ID"},
+       .help = fmt::format("Also say whether the driver supports this GPU: {}; or PCI id, such as "
+                           "10de:2330",
+                           kGpuWords),
+       .type = "GPU"},
   });
   add_output(command, options->globals);
   command.footer =

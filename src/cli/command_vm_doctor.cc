@@ -104,7 +104,7 @@ int run_vm_doctor(const VmDoctorOptions& options) {
   if (options.console && (!options.devices.empty() || options.side != "auto"))
     return complain(Error{ErrorKind::bad_input,
                           "--console is about a guest: do not combine it with DEVICE or --side"});
-  const auto named = devices_of(options.devices);
+  const auto named = devices_of(options.devices, options.globals);
   if (!named) return complain(named.error());
   const auto report = look(options, *named);
   if (!report)
@@ -126,7 +126,8 @@ void declare_vm_doctor(CommandSpec& command) {
   command.add({
       {.name = "DEVICE",
        .value = &options->devices,
-       .help = "PCI addresses of this host's devices, or UUIDs of mediated devices, which stand "
+       .help = "PCI addresses of this host's devices, other names of a GPU, or UUIDs of mediated "
+               "devices, which stand "
                "for their parent; if not given, all that `vm list` names"},
       {.name = "--console",
        .value = &options->console,

@@ -151,7 +151,6 @@ void declare_vm_drivers_upgrade(CommandSpec& command) {
       {.name = "--timeout",
        .value = &options->globals.timeout_s,
        .help = "Time limit of that program (default: 600 s)",
-       .type = "S",
        .range = Range{1, 86400},
        .seconds = true},
   });

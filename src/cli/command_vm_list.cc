@@ -42,7 +42,7 @@ int list(const VmListOptions& options) {
 
 int show(const VmListOptions& options) {
   const auto start = Clock::now();
-  const auto named = devices_of(options.devices);
+  const auto named = devices_of(options.devices, options.globals);
   if (!named) return complain(named.error());
   auto host = open_vm_host(options.globals, {.all = false, .named = named->devices});
   if (!host) return complain(host.error());
@@ -102,7 +102,8 @@ void declare_vm_show(CommandSpec& command) {
   command.run = [options] { return show(*options); };
   command.add({{.name = "DEVICE",
                 .value = &options->devices,
-                .help = "PCI addresses, such as 0000:17:00.0, and UUIDs of mediated devices; if "
+                .help = "PCI addresses, such as 0000:17:00.0, other names of a GPU, and UUIDs of "
+                        "mediated devices; if "
                         "not given, all that `vm list` names"},
                {.name = "--for",
                 .value = &options->name,

@@ -20,12 +20,14 @@ bool takes_value(const Option& option) { return !std::holds_alternative<bool*>(o
 std::string value_name(const Option& option) {
   if (!takes_value(option)) return {};
   if (option.type != nullptr) return option.type;
+  if (option.seconds) return "TIME";
   if (!option.one_of.empty()) return join(option.one_of, "|");
   return is_text(option) ? "TEXT" : "N";
 }
 
 std::string explanation(const Option& option) {
   std::string text = option.help;
+  if (option.seconds) text += "; such as 30, 30s or 2m";
   const char* unit = option.seconds ? " s" : "";
   if (option.range)
     text += fmt::format("; from {}{} to {}{}", option.range->least, unit, option.range->most, unit);

@@ -14,17 +14,23 @@
 #include "host/recording.h"
 #include "jobs/trusted_path.h"
 #include "machine/fake.h"
+#include "machine/gpu_choice.h"
 #include "machine/named_libraries.h"
 
 namespace gpuready::cli {
+
 void add_output(CommandSpec& command, Globals& globals) {
+  command.add({{.name = "--json",
+                .value = &globals.json,
+                .help = "Write JSON to standard output, or to FILE",
+                .type = "FILE",
+                .if_bare = "-",
+                .files = Files::report}});
+  add_style(command, globals);
+}
+
+void add_style(CommandSpec& command, Globals& globals) {
   command.add({
-      {.name = "--json",
-       .value = &globals.json,
-       .help = "Write JSON to standard output, or to FILE",
-       .type = "FILE",
-       .if_bare = "-",
-       .files = Files::report},
       {.name = "--quiet,-q",
        .value = &globals.quiet,
        .help = "Print only the conclusion and problems"},
@@ -34,11 +40,35 @@ void add_output(CommandSpec& command, Globals& globals) {
   });
 }
 
+Option replay_option(std::optional<std::string>& file, std::string help, const char* excludes) {
+  return {.name = "--replay",
+          .value = &file,
+          .help = std::move(help),
+          .type = "FILE",
+          .excludes = excludes,
+          .files = Files::read};
+}
+
+Option html_option(std::optional<std::string>& file) {
+  return {.name = "--html",
+          .value = &file,
+          .help = "Write one self-contained HTML page",
+          .type = "FILE",
+          .files = Files::report};
+}
+
+Option markdown_option(std::optional<std::string>& file, std::string_view what) {
+  return {.name = "--md",
+          .value = &file,
+          .help = fmt::format("Write {}", what),
+          .type = "FILE",
+          .files = Files::report};
+}
+
 Option timeout_option(Globals& globals) {
   return {.name = "--timeout",
           .value = &globals.timeout_s,
-          .help = "How long a driver may take to answer: 30, 30s or 2m",
-          .type = "TIME",
+          .help = "How long a driver may take to answer",
           .range = Range{0.1, 86400},
           .seconds = true};
 }
@@ -46,9 +76,9 @@ Option timeout_option(Globals& globals) {
 Option device_option(Globals& globals) {
   return {.name = "--device",
           .value = &globals.devices,
-          .help =
-              "Only these GPUs: index, UUID or PCI address; or cpu; or all GPUs through cuda, "
-              "hip (not verified on hardware) or vulkan",
+          .help = fmt::format("Only these GPUs: {}; or cpu; or all GPUs through cuda, hip (not "
+                              "verified on hardware) or vulkan",
+                              kGpuWords),
           .type = "LIST",
           .commas = true};
 }
@@ -56,11 +86,7 @@ Option device_option(Globals& globals) {
 void add_globals(CommandSpec& command, Globals& globals, bool reports) {
   add_output(command, globals);
   command.add({
-      {.name = "--replay",
-       .value = &globals.replay,
-       .help = "Read a recording or a machine script instead of this machine",
-       .type = "FILE",
-       .files = Files::read},
+      replay_option(globals.replay),
       {.name = "--fake",
        .value = &globals.fake,
        .help = "Simulate backends for tests: cuda,metal,rocm,vulkan,webgpu,gpu or none",
@@ -69,16 +95,8 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
   });
   if (!reports) return;
   command.add({
-      {.name = "--html",
-       .value = &globals.html,
-       .help = "Write one self-contained HTML page",
-       .type = "FILE",
-       .files = Files::report},
-      {.name = "--md",
-       .value = &globals.markdown,
-       .help = "Write Markdown",
-       .type = "FILE",
-       .files = Files::report},
+      html_option(globals.html),
+      markdown_option(globals.markdown),
       {.name = "--prom",
        .value = &globals.prometheus,
        .help = "Write metrics for Prometheus' textfile collector",
@@ -87,11 +105,15 @@ void add_globals(CommandSpec& command, Globals& globals, bool reports) {
   });
 }
 
+// One that is missing is wrong usage, and no GPU that is absent.
+static Result<std::unique_ptr<Host>> open_recording(const std::string& path) {
+  auto recording = load_recording(path);
+  if (recording) return make_recorded_host(std::move(*recording));
+  return fail(ErrorKind::bad_input, recording.error().message, recording.error().code);
+}
+
 Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
-  if (!globals.replay) return make_live_host();
-  auto recording = load_recording(*globals.replay);
-  if (!recording) return std::unexpected(recording.error());
-  return make_recorded_host(std::move(*recording));
+  return globals.replay ? open_recording(*globals.replay) : make_live_host();
 }
 
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options) {
@@ -107,24 +129,34 @@ Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOpti
   return inspect(host, options);
 }
 
-std::optional<Error> unknown_device(const std::vector<std::string>& names, const Machine& machine) {
-  for (const auto& name : names) {
-    const auto fits = [&](const Gpu& gpu) { return names_gpu({name}, gpu); };
-    if (is_executor_name(name) || std::any_of(machine.gpus.begin(), machine.gpus.end(), fits))
+Result<std::vector<std::string>> unique_devices(const std::vector<std::string>& words,
+                                                const Machine& machine) {
+  std::vector<std::string> devices;
+  for (const auto& word : words) {
+    if (is_executor_name(word)) {
+      devices.push_back(word);
       continue;
-    return Error{
-        ErrorKind::bad_input,
-        fmt::format("--device {}: no such GPU among the {} here; `gpuready detect` lists them",
-                    printable(name), machine.gpus.size())};
+    }
+    for (const Gpu* gpu : TRY(gpus_named(machine, "--device", word)))
+      devices.push_back(unique_name(*gpu));
   }
-  return std::nullopt;
+  return devices;
+}
+
+Result<std::optional<Version>> version_option(const char* option,
+                                              const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  auto version = parse_version(*text);
+  if (!version)
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("{} {}: a version is digits and dots, such as {}", option, printable(*text),
+                    option == std::string_view("--driver") ? "550 or 535.104.05" : "12.4"));
+  return version;
 }
 
 Result<Machine> inspect_recording(const std::string& path) {
-  auto recording = load_recording(path);
-  if (!recording) return std::unexpected(recording.error());
-  const auto host = make_recorded_host(std::move(*recording));
-  return inspect(*host, {.full = true});
+  return inspect(*TRY(open_recording(path)), {.full = true});
 }
 
 void add_require_gpu(CommandSpec& command, std::optional<int>& count) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "cli/command_line.h"
 #include "host/host.h"
 #include "host/storage.h"
@@ -21,7 +22,7 @@ namespace gpuready::cli {
 struct Globals {
   std::optional<std::string> json;  // "-" is standard output
   std::optional<std::string> replay, fake, html, markdown, prometheus;
-  std::vector<std::string> devices;  // indices, UUIDs, PCI addresses, or "cpu"
+  std::vector<std::string> devices;  // words of gpus_named(), or executors
   std::optional<double> timeout_s;
   bool quiet = false, no_color = false;
 };
@@ -50,6 +51,17 @@ void add_accept(CommandSpec& command, std::vector<std::string>& rules);
 // Adds the options that every command takes. `reports`: also --html, --md and --prom.
 void add_globals(CommandSpec& command, Globals& globals, bool reports);
 
+// --quiet and --no-color.
+void add_style(CommandSpec& command, Globals& globals);
+// --replay, --html and --md.
+Option replay_option(std::optional<std::string>& file,
+                     std::string help =
+                         "Use a recording or a "
+                         "machine script instead of this machine",
+                     const char* excludes = nullptr);
+Option html_option(std::optional<std::string>& file);
+Option markdown_option(std::optional<std::string>& file, std::string_view what = "Markdown");
+
 // --timeout, and --device, which commands that test have.
 Option timeout_option(Globals& globals);
 Option device_option(Globals& globals);
@@ -60,8 +72,14 @@ Result<std::unique_ptr<Host>> open_host(const Globals& globals);
 // inspect() with the fakes and the time limit that the options and the environment ask for.
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options);
 
-// Names in --device that fit no GPU of this machine, as an error.
-std::optional<Error> unknown_device(const std::vector<std::string>& names, const Machine& machine);
+// The values of --device, with a name that fits no other GPU for each GPU that they mean. An error
+// if one means none.
+Result<std::vector<std::string>> unique_devices(const std::vector<std::string>& words,
+                                                const Machine& machine);
+
+// --driver and --cuda: digits and dots.
+Result<std::optional<Version>> version_option(const char* option,
+                                              const std::optional<std::string>& text);
 
 // The machine of a recording, for --baseline.
 Result<Machine> inspect_recording(const std::string& path);

@@ -9,11 +9,15 @@
 namespace gpuready::cli {
 
 struct MachineOptions {
-  std::optional<std::string> gpus, driver, replay;
+  std::vector<std::string> gpus;
+  std::optional<std::string> driver, replay;
   std::optional<std::uint64_t> free_mb;
 };
 void add_machine_options(CommandSpec& command, MachineOptions& options);
 
+// The architectures that a value names: a capability, a GPU of this machine by any of its names, or
+// an NVIDIA model, whether such a GPU is here or not.
+Result<std::vector<pack::TargetGpu>> targets_named(const char* option, const std::string& word);
 Result<pack::SelectMachine> machine_for(const MachineOptions& options);
 
 }  // namespace gpuready::cli

@@ -122,8 +122,7 @@ Result<InstalledPackage> open_here(const std::optional<std::string>& name,
     return fail(ErrorKind::bad_input, "name the package, or its folder with --to");
   InstalledPackage here;
   here.places = TRY(pack::places_of(*here.host, name.value_or(""), folder));
-  if (!here.store().exists() && !(or_remembered && here.store().remembers()))
-    return fail(ErrorKind::not_found, here.places.store + ": no package is installed there");
+  if (!or_remembered || !here.store().remembers()) TRY(pack::check_installed(here.store()));
   if (name) TRY(pack::check_name(here.store(), *name));
   return here;
 }
@@ -134,7 +133,6 @@ Option wait_option(double& seconds) {
       .value = &seconds,
       .help =
           "How long to wait if another gpuready process holds this package's lock (default: 5 min)",
-      .type = "TIME",
       .range = Range{0, 86400},
       .seconds = true};
 }

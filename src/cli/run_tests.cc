@@ -175,11 +175,10 @@ bool asks_for_compute(const TestCommand& options, const Report& report) {
 
 }  // namespace
 
-int run_tests(std::string command, const TestCommand& asked) {
+int run_tests(std::string command, TestCommand options) {
   const auto start = Clock::now();
-  const auto policy = policy_for(asked.policy, asked.globals);
+  const auto policy = policy_for(options.policy, options.globals);
   if (!policy) return complain(policy.error());
-  TestCommand options = asked;
   if (options.level.empty())
     options.level = policy->level ? name_of(*policy->level) : options.default_level;
   if (options.network && !names_port(*options.network))
@@ -192,8 +191,9 @@ int run_tests(std::string command, const TestCommand& asked) {
   if (!host) return complain(host.error());
   auto machine = inspect_as_asked(**host, options.globals, {.full = true});
   if (!machine) return complain(machine.error());
-  if (const auto unknown = unknown_device(options.globals.devices, *machine))
-    return complain(*unknown);
+  auto devices = unique_devices(options.globals.devices, *machine);
+  if (!devices) return complain(devices.error());
+  options.globals.devices = std::move(*devices);
 
   Report report = begin_report(std::move(command), std::move(*machine));
   report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu,

@@ -28,6 +28,6 @@ struct TestCommand {
 // --level, --busy, --inject, --require-gpu, --baseline, --accept and the global options.
 void add_test_options(CommandSpec& command, TestCommand& options, std::string default_level);
 
-int run_tests(std::string command, const TestCommand& options);
+int run_tests(std::string command, TestCommand options);
 
 }  // namespace gpuready::cli

@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "jobs/helper.h"
 #include "jobs/lifeline.h"
+#include "machine/gpu_choice.h"
 #include "ternary_device/verify.h"
 
 namespace gpuready::cli {
@@ -28,7 +29,9 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
        .commas = true},
       {.name = "--device",
        .value = &subjects.device_names,
-       .help = "Only these: cpu, cuda, cuda:UUID or :INDEX, vulkan, vulkan:UUID or :INDEX",
+       .help = fmt::format("Only these: cpu; cuda or vulkan, for all GPUs through it, or vulkan:0; "
+                           "or {}",
+                           kGpuWords),
        .type = "LIST",
        .commas = true},
       {.name = "--threads",
@@ -38,9 +41,9 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
        .range = Range{1, 1024}},
       {.name = "--timeout",
        .value = &subjects.timeout_s,
-       .help = "Time limit of the GPUs in seconds (default: 300)",
-       .type = "S",
-       .range = Range{0.1, 86400}},
+       .help = "Time limit of the GPUs (default: 300 s)",
+       .range = Range{0.1, 86400},
+       .seconds = true},
       {.name = "--in-process",
        .value = &subjects.in_process,
        .help = "Use the GPUs in this process",
@@ -48,19 +51,41 @@ void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
   });
 }
 
+namespace {
+
+// An executor, one of its devices, or GPUs of this machine by any of their names.
+Result<std::vector<ternary::Target>> targets_named(const std::string& word) {
+  if (const auto target = ternary::parse_target(word);
+      target && target->kind != ternary::TargetKind::automatic)
+    return std::vector{*target};
+  const auto host = make_live_host();
+  const Machine machine = TRY(inspect_as_asked(*host, {}, {.full = true}));
+  std::vector<ternary::Target> targets;
+  for (const Gpu* gpu : TRY(gpus_named(machine, "--device", word))) {
+    const bool cuda = gpu->vendor == Vendor::nvidia;
+    const auto vulkan = std::ranges::find(machine.vulkan.devices, gpu->pci, &VulkanDevice::pci);
+    const auto uuid = cuda                                     ? gpu->uuid
+                      : vulkan != machine.vulkan.devices.end() ? vulkan->uuid
+                                                               : std::nullopt;
+    if (!uuid)
+      return fail(ErrorKind::bad_input, fmt::format("--device {}: neither CUDA nor Vulkan has {}",
+                                                    printable(word), printable(gpu->name)));
+    targets.push_back({cuda ? ternary::TargetKind::cuda : ternary::TargetKind::vulkan, *uuid});
+  }
+  return targets;
+}
+
+}  // namespace
+
 Result<void> check(TernarySubjects& subjects) {
   bool cpu = false;
-  for (const std::string& name : subjects.device_names) {
-    const auto target = ternary::parse_target(name);
-    if (!target || target->kind == ternary::TargetKind::automatic)
-      return fail(ErrorKind::bad_input, fmt::format("--device {}: cpu, cuda, cuda:UUID or :INDEX, "
-                                                    "vulkan, vulkan:UUID or :INDEX are known",
-                                                    printable(name)));
-    if (target->kind == ternary::TargetKind::cpu)
-      cpu = true;
-    else
-      subjects.targets.push_back(*target);
-  }
+  for (const std::string& name : subjects.device_names)
+    for (auto& target : TRY(targets_named(name))) {
+      if (target.kind == ternary::TargetKind::cpu)
+        cpu = true;
+      else
+        subjects.targets.push_back(std::move(target));
+    }
   for (const ternary::TierStatus& tier : ternary::tiers())
     for (const std::string& name : subjects.tier_names)
       if (to_string(tier.tier) == name) subjects.tiers.push_back(tier.tier);

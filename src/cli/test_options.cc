@@ -107,7 +107,6 @@ void declare_test(CommandSpec& command) {
       {.name = "--duration",
        .value = &options->duration_s,
        .help = "Run for this time, divided equally among tests that can repeat: 90, 90s, 30m or 1h",
-       .type = "TIME",
        .range = Range{0.001, kLongestDurationS},
        .seconds = true},
       {.name = "--seed",

@@ -3,24 +3,31 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "machine/gpu_choice.h"
 
 namespace gpuready::cli {
 
-Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts) {
+Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts,
+                                             const Globals& globals) {
   std::vector<PciAddress> addresses;
+  std::optional<Machine> machine;
   for (const auto& text : texts) {
-    const auto address = parse_pci_address(text);
-    if (!address)
+    if (const auto address = parse_pci_address(text)) {
+      addresses.push_back(*address);
+      continue;
+    }
+    if (!machine) machine = inspect(*TRY(open_host(globals)), {.libraries = false});
+    const auto gpu = gpu_named(*machine, "DEVICE", text);
+    if (!gpu || !(*gpu)->pci)
       return fail(ErrorKind::bad_input,
-                  fmt::format("{}: expected a PCI address such as 0000:17:00.0; `gpuready vm list` "
-                              "prints the addresses",
-                              printable(text)));
-    addresses.push_back(*address);
+                  (gpu ? printable(text) + ": this GPU is not a PCI device" : gpu.error().message) +
+                      ". `gpuready vm list` names all devices by their PCI addresses");
+    addresses.push_back(*(*gpu)->pci);
   }
   return addresses;
 }
 
-Result<NamedDevices> devices_of(const std::vector<std::string>& texts) {
+Result<NamedDevices> devices_of(const std::vector<std::string>& texts, const Globals& globals) {
   NamedDevices named;
   std::vector<std::string> addresses;
   for (const auto& text : texts) {
@@ -30,16 +37,12 @@ Result<NamedDevices> devices_of(const std::vector<std::string>& texts) {
     else
       addresses.push_back(text);
   }
-  named.devices = TRY(addresses_of(addresses));
+  named.devices = TRY(addresses_of(addresses, globals));
   return named;
 }
 
 void add_vm_output(CommandSpec& command, Globals& globals) {
-  command.add({{.name = "--replay",
-                .value = &globals.replay,
-                .help = "Use a recording instead of this machine",
-                .type = "FILE",
-                .files = Files::read}});
+  command.add({replay_option(globals.replay)});
   command.reads.emplace_back(vm::kJournalFolder);
   add_output(command, globals);
 }

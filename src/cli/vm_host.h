@@ -10,15 +10,16 @@
 
 namespace gpuready::cli {
 
-// What people name: PCI addresses, and mediated devices by their UUIDs.
+// What people name: PCI addresses, GPUs by their other names, mediated devices by their UUIDs.
 struct NamedDevices {
   std::vector<PciAddress> devices;
   std::vector<std::string> instances;
 };
-Result<NamedDevices> devices_of(const std::vector<std::string>& texts);
+Result<NamedDevices> devices_of(const std::vector<std::string>& texts, const Globals& globals);
 
-// Addresses as people write them: "17:00.0", "0000:17:00.0".
-Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts);
+// Of devices as people name them: "17:00.0", "0000:17:00.0", or the one GPU with this name.
+Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts,
+                                             const Globals& globals);
 
 // The options of every command that reads the machine: --json, --replay, --quiet, --no-color.
 void add_vm_output(CommandSpec& command, Globals& globals);

@@ -1,5 +1,6 @@
 #include "host/recording_codec.h"
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "host/recording_values.h"
 #include "host/tar_writer.h"
@@ -188,8 +189,7 @@ bool names_an_entry(std::string_view path) {
 
 std::string probe_entry_name(std::string_view probe, std::size_t number) {
   std::string name = "probes/" + std::to_string(number) + "-";
-  for (const char c : probe.substr(0, 40))
-    name += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ? c : '_';
+  for (const char c : probe.substr(0, 40)) name += is_lower(c) || is_digit(c) || c == '_' ? c : '_';
   return name + ".json";
 }
 

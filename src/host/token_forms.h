@@ -6,15 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace gpuready {
+#include "base/characters.h"
 
-inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
-inline bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-inline bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-inline bool is_letter(char c) { return is_upper(c) || is_lower(c); }
-inline bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+namespace gpuready {
 
 // "0000:17:00.0", "00000000:17:00", "17:00.0", "pci0000:16"; with "PCI:", "pci:" or "+pci:" before.
 bool is_pci_form(std::string_view word);

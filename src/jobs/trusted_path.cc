@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -18,25 +19,11 @@ namespace {
 constexpr int kMostLinks = 40;  // as the kernel follows
 constexpr int kLook = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 
-constexpr uid_t kOverflowUser = 65534;
-
-// In a user namespace that knows only some users, all others are shown as this one: the host's
-// root, too, and no process in the namespace can be any of them.
-bool shows_others_as_overflow_user() {
-  static const bool answer = [] {
-    std::ifstream map("/proc/self/uid_map");
-    uid_t first = 0, outside = 0, count = 0;
-    bool mapped = !map;
-    while (map >> first >> outside >> count)
-      mapped |= kOverflowUser >= first && kOverflowUser - first < count;
-    return !mapped;
-  }();
-  return answer;
-}
-
 bool is_trusted(uid_t owner) {
-  return owner == 0 || owner == ::geteuid() ||
-         (owner == kOverflowUser && shows_others_as_overflow_user());
+  if (owner == 0 || owner == ::geteuid()) return true;
+  if (owner != kOverflowUser) return false;
+  std::ifstream map("/proc/self/uid_map");
+  return map && !can_be_overflow_user(std::string(std::istreambuf_iterator<char>(map), {}));
 }
 
 // Write permission of the group counts, unless an ordinary user's own primary group has it: with
@@ -169,7 +156,7 @@ class Walk {
   Result<std::string> text_of(int link) const {
     char text[PATH_MAX];
     const ssize_t size = ::readlinkat(link, "", text, sizeof text);
-    if (size <= 0) return fail_errno(shown_, size == 0 ? ENOENT : errno);
+    if (size < 0) return fail_errno(shown_, errno);
     return std::string(text, static_cast<std::size_t>(size));
   }
 
@@ -212,6 +199,16 @@ Result<PathEnd> own_file(const std::string& path) {
 
 }  // namespace
 
+bool can_be_overflow_user(std::string_view uid_map) {
+  for (const auto line : lines(uid_map)) {
+    const auto parts = split(line, " ");
+    const auto first = parse_uint(parts.empty() ? "" : parts.front());
+    const auto count = parse_uint(parts.empty() ? "" : parts.back());
+    if (first && count && kOverflowUser >= *first && kOverflowUser - *first < *count) return true;
+  }
+  return false;
+}
+
 bool HeldFolder::others_may_write() const { return gpuready::others_may_write(facts); }
 
 Result<PathEnd> walk_to(const std::string& path, LastLink last) { return Walk(path).to_end(last); }
@@ -247,7 +244,8 @@ Result<void> check_only_ours(const std::string& path) {
 }
 
 Result<void> refuse_foreign(const PathEnd& end, const std::string& path) {
-  if (!end.file || is_trusted(end.file->st_uid) || !end.folder.others_may_write()) return {};
+  if (!end.file) return {};
+  if (is_trusted(end.file->st_uid) || !end.folder.others_may_write()) return {};
   return fail(ErrorKind::no_permission,
               printable(path) + " belongs to another user (" + owner_and_mode(*end.file) +
                   ") and is in a folder that others may change, so it is not replaced. Remove "

@@ -12,11 +12,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/descriptor.h"
 #include "base/result.h"
 
 namespace gpuready {
+
+// In a user namespace that knows only some users, all others are shown as this one: the host's
+// root, too, and no process in the namespace can be any of them.
+constexpr uid_t kOverflowUser = 65534;
+// Whether a process of the namespace with this /proc/self/uid_map can be that user.
+bool can_be_overflow_user(std::string_view uid_map);
 
 // A folder that is held open (O_PATH).
 struct HeldFolder {

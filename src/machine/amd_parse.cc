@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <set>
 
+#include "base/characters.h"
 #include "base/text.h"
 
 namespace gpuready {
@@ -146,7 +146,7 @@ std::vector<std::string> rocblas_targets(const std::vector<std::string>& file_na
   for (const std::string_view name : file_names) {
     for (auto at = name.find("gfx"); at != name.npos; at = name.find("gfx", at + 3)) {
       auto end = at + 3;
-      while (end < name.size() && std::isxdigit(static_cast<unsigned char>(name[end]))) ++end;
+      while (end < name.size() && is_hex(name[end])) ++end;
       const auto length = end - at - 3;
       if (length >= 3 && length <= 4) found.emplace(name.substr(at, end - at));
     }

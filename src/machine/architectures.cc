@@ -34,6 +34,17 @@ constexpr NvidiaArchitecture kArchitectures[] = {
     {12, 1, "Blackwell", 128, "12.9", "", true, true, true},
 };
 
+// NVIDIA's chips, by how their names in the PCI ID Repository begin.
+struct Chip {
+  std::string_view name, capability;
+};
+constexpr Chip kChips[] = {
+    {"GK110", "3.5"},  {"GK18", "3.5"},   {"GK208", "3.5"},  {"GK210", "3.7"}, {"GK10", "3.0"},
+    {"GM10", "5.0"},   {"GM20B", "5.3"},  {"GM20", "5.2"},   {"GP100", "6.0"}, {"GP10B", "6.2"},
+    {"GP10", "6.1"},   {"GV100", "7.0"},  {"GV11B", "7.2"},  {"TU1", "7.5"},   {"GA100", "8.0"},
+    {"GA10B", "8.7"},  {"GA10", "8.6"},   {"AD10", "8.9"},   {"GH100", "9.0"}, {"GB100", "10.0"},
+    {"GB102", "10.0"}, {"GB110", "10.3"}, {"GB20B", "12.1"}, {"GB20", "12.0"}};
+
 struct ComputeCapability {
   int major = 0, minor = 0;
 };
@@ -68,6 +79,12 @@ std::optional<std::string_view> nvidia_architecture_name(std::string_view comput
     name = known.name;
   }
   return name;
+}
+
+std::optional<std::string_view> nvidia_chip_capability(std::string_view chip) {
+  for (const auto& known : kChips)
+    if (chip.starts_with(known.name)) return known.capability;
+  return std::nullopt;
 }
 
 }  // namespace gpuready

@@ -27,4 +27,7 @@ const NvidiaArchitecture* find_nvidia_architecture(std::string_view compute_capa
 // The name, also for a minor number not in the table; nothing for an unknown major number.
 std::optional<std::string_view> nvidia_architecture_name(std::string_view compute_capability);
 
+// Of a chip by its name in the PCI ID Repository: "9.0" of "GH100 [H100 SXM5 80GB]".
+std::optional<std::string_view> nvidia_chip_capability(std::string_view chip);
+
 }  // namespace gpuready

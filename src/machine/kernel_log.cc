@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "host/kernel_log.h"
 #include "machine/sources.h"
@@ -85,10 +86,6 @@ constexpr std::string_view kNameless[] = {"INFO: task ", "Loading of ", "Secure 
 constexpr std::size_t kLineMax = 2000;  // of a line; the kernel's own records have at most 1024
 constexpr std::size_t kKindMax = 200;
 
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 std::size_t hex_length(std::string_view text) {
   std::size_t length = 0;
   while (length < text.size() && is_hex(text[length])) ++length;
@@ -160,8 +157,7 @@ void take_tags(std::string_view& text) {
 // Of a driver: no punctuation of a message whose text goes on with a device.
 bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return is_letter_or_digit(c) || c == '_' || c == '-';
   });
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace gpuready {
 namespace {
@@ -32,20 +33,10 @@ bool within(const std::array<Range, N>& ranges, char32_t c) {
                      [c](Range range) { return c >= range.first && c <= range.last; });
 }
 
-struct Character {
-  char32_t code = 0;
-  std::size_t length = 1;  // bytes
-};
-
-// Of text that is valid UTF-8; a stray byte counts as a character of its own.
-Character character_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-  if (length == 1 || at + length > text.size()) return {lead, 1};
-  char32_t code = lead & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) code = (code << 6) | (byte(at + i) & 0x3Fu);
-  return {code, length};
+// A byte that is not of valid UTF-8 counts as a character of its own.
+Utf8Character character_at(std::string_view text, std::size_t at) {
+  const auto character = read_utf8(text, at);
+  return character.bytes > 0 ? character : Utf8Character{0, 1};
 }
 
 std::size_t width_of(char32_t code) {
@@ -58,10 +49,10 @@ std::size_t width_of(char32_t code) {
 std::size_t bytes_that_fit(std::string_view text, std::size_t columns) {
   std::size_t used = 0, at = 0;
   while (at < text.size()) {
-    const Character c = character_at(text, at);
+    const auto c = character_at(text, at);
     used += width_of(c.code);
     if (used > columns) break;
-    at += c.length;
+    at += c.bytes;
   }
   return at;
 }
@@ -77,9 +68,9 @@ std::string one_line(std::string_view text) {
 std::string to_ascii(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const auto c = character_at(text, at);
     out += c.code < 0x80 ? static_cast<char>(c.code) : '?';
-    at += c.length;
+    at += c.bytes;
   }
   return out;
 }
@@ -87,9 +78,9 @@ std::string to_ascii(std::string_view text) {
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const auto c = character_at(text, at);
     width += width_of(c.code);
-    at += c.length;
+    at += c.bytes;
   }
   return width;
 }

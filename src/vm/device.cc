@@ -39,10 +39,6 @@ bool is_passable(std::uint16_t vendor, std::uint32_t class_code) {
          (class_code >> 8 == kOtherBridge && vendor == pci_vendor::kNvidia);
 }
 
-bool is_nvswitch(const PciFunction& function) {
-  return function.class_code >> 8 == kOtherBridge && function.vendor_id == pci_vendor::kNvidia;
-}
-
 const Use* use_that_stays(const Surroundings& around) {
   const auto found = std::ranges::find(around.uses, false, &Use::ends_with_plan);
   return found == around.uses.end() ? nullptr : &*found;

@@ -106,7 +106,6 @@ struct Inventory {
 
 // GPUs, processing accelerators and NVIDIA's switches: what `vm list` shows.
 bool is_passable(std::uint16_t vendor, std::uint32_t class_code);
-bool is_nvswitch(const PciFunction& function);
 // Why what is done on it now must not be disturbed; nullptr: no one does anything.
 const Use* use_that_stays(const Surroundings& around);
 // Something that keeps what a guest wrote: it must be overwritten before another sees it.

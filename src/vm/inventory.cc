@@ -190,24 +190,24 @@ class Reader {
     return fmt::format("/dev/nvidia{}", *gpu->minor_number);
   }
 
-  // Where no one says which node is whose, each that is open may be this one's.
+  // If no source says which node is whose, each open one of no other device may be this one's.
   void find_nvidia_nodes(Device& device) {
     auto& nodes = device.around.nodes;
     const auto& driver = device.function.driver;
     if (const auto node = nvidia_node(device.function.address)) return nodes.push_back(*node);
     const bool gpu = driver == "nvidia" && has_memory(device.function);
-    const bool fabric = driver == "nvidia-nvswitch" && is_nvswitch(device.function);
+    const bool fabric = driver == "nvidia-nvswitch";
     if (fabric) nodes.push_back("/dev/nvidia-nvswitchctl");  // through which all are reached
     for (const auto& file : open_.files) {
       const auto number = after_prefix(file.path, fabric ? "/dev/nvidia-nvswitch" : "/dev/nvidia");
-      if ((gpu || fabric) && number && parse_uint(*number) && !is_of_another(file.path, device))
+      if ((gpu || fabric) && number && parse_uint(*number) && !is_of_any(file.path))
         nodes.push_back(file.path);
     }
   }
 
-  bool is_of_another(const std::string& node, const Device& device) const {
-    return std::ranges::any_of(out_.devices, [&](const Device& other) {
-      return &other != &device && nvidia_node(other.function.address) == node;
+  bool is_of_any(const std::string& node) const {
+    return std::ranges::any_of(out_.devices, [&](const Device& device) {
+      return nvidia_node(device.function.address) == node;
     });
   }
 
@@ -355,7 +355,7 @@ class Reader {
 
   // What computes on GPUs that a switch links goes through it.
   void find_linked_users(Device& device) {
-    if (device.function.driver != "nvidia-nvswitch" || !is_nvswitch(device.function)) return;
+    if (device.function.driver != "nvidia-nvswitch") return;
     for (const auto& other : out_.devices) {
       if (other.function.driver != "nvidia" || !has_memory(other.function)) continue;
       if (const auto* use = use_that_stays(other.around))

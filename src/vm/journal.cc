@@ -60,9 +60,8 @@ Result<void> read_line(const Json& doc, std::string_view name, Operation& out) {
 }  // namespace
 
 std::map<PciAddress, std::string> Claim::quarantine() const {
-  return operations.size() > 1 && last().ended && !last().rolled_back
-             ? last().unclean
-             : std::map<PciAddress, std::string>{};
+  return state_of(*this) == ClaimState::quarantined ? last().unclean
+                                                    : std::map<PciAddress, std::string>{};
 }
 
 ClaimState state_of(const Claim& claim) {
@@ -71,7 +70,7 @@ ClaimState state_of(const Claim& claim) {
   // A detach that was taken back leaves what was before it.
   for (std::size_t i = claim.operations.size(); i-- > 0;) {
     last = &claim.operations[i];
-    if (!(last->ended && last->rolled_back && last->plan.operation == "detach")) break;
+    if (!last->rolled_back || last->plan.operation != "detach") break;
   }
   if (last->plan.operation == "attach") {
     if (!last->ended) return ClaimState::attaching;
@@ -89,10 +88,9 @@ Result<Operation> parse_operation(std::string_view text, std::string_view name) 
     if (end == text.npos) break;  // cut short
     const Json doc = Json::parse(text.substr(0, end), nullptr, false);
     text.remove_prefix(end + 1);
-    const bool whole = doc.is_object();
     // Blocks of a file may reach the disk in any order: what follows a torn line was never synced.
-    if (!whole && !first) break;
-    if (!whole || (first && member(doc, "plan").is_null()))
+    if (!doc.is_object() && !first) break;
+    if (first && member(doc, "plan").is_null())
       return fail(ErrorKind::bad_input, printable(name) +
                                             ": not an operation's journal. See that its devices "
                                             "are as they should be, then remove the file");

@@ -38,11 +38,11 @@ Result<std::unique_ptr<Storage::Lock>> lock_journal(Hands& hands) {
 
 bool overlaps(const Claim& claim, const std::vector<PciAddress>& devices,
               const std::vector<std::string>& instances) {
-  return !claim.operations.empty() &&
-         (std::ranges::find_first_of(claim.attached().devices, devices) !=
-              claim.attached().devices.end() ||
-          std::ranges::find_first_of(claim.attached().instances, instances) !=
-              claim.attached().instances.end());
+  const auto has_any = [](const auto& attached, const auto& wanted) {
+    return std::ranges::find_first_of(attached, wanted) != attached.end();
+  };
+  return has_any(claim.attached().devices, devices) ||
+         has_any(claim.attached().instances, instances);
 }
 
 std::vector<PciAddress> devices_of(const Claim& claim) {
@@ -198,8 +198,7 @@ void mark_not_told(Inventory& inventory, const std::string& why) {
 
 void apply_claims(Inventory& inventory, const std::vector<Claim>& claims) {
   for (const auto& claim : claims) {
-    const auto quarantine =
-        claim.operations.empty() ? std::map<PciAddress, std::string>{} : claim.quarantine();
+    const auto quarantine = claim.quarantine();
     const auto state = state_of(claim);
     for (const auto& address : devices_of(claim)) {
       auto* device = inventory.find(address);

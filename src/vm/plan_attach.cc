@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "value/vendors.h"
@@ -335,8 +336,7 @@ std::string best_resets(const std::vector<std::string>& methods, bool alone) {
 Result<void> check_name(std::string_view name) {
   constexpr std::size_t kMost = 128;
   const auto ordinary = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-' || c == ':';
+    return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-' || c == ':';
   };
   if (name.empty() || name.size() > kMost || !std::ranges::all_of(name, ordinary))
     return fail(ErrorKind::bad_input,

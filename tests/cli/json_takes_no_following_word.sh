@@ -44,7 +44,7 @@ one_document "ternary convert"
 expect_exit 0 "$GPUREADY" vm show --json 17:00.0 --replay "$MACHINES/vm-host-h100/machine.json"
 one_document "vm show"
 jq -e '.devices | length == 1' stdout.txt >/dev/null || die "not of that device alone: $out"
-expect_exit 4 "$GPUREADY" pack list --json no-such-package
+expect_exit 2 "$GPUREADY" pack list --json no-such-package
 expect_in "no-such-package" "$err"
 expect_exit 2 "$GPUREADY" pack build --json other.toml
 expect_in "other.toml" "$err"

@@ -122,7 +122,7 @@ jq '.highest_version = "1.5"' home/.local/share/seed-libs/gpu-libs/state.json >s
 cp seen.json home/.local/share/seed-libs/gpu-libs/state.json
 expect_exit 0 "$GPUREADY" pack uninstall seed-libs
 expect_in "--forget" "$(echo $out)"
-expect_exit 4 "$GPUREADY" pack verify seed-libs
+expect_exit 2 "$GPUREADY" pack verify seed-libs
 [ "$(ls home/.local/share/seed-libs/gpu-libs | xargs)" = "lock state.json" ] || die "something is left"
 expect_exit 1 "$GPUREADY" pack install release --key "$public" --no-load-test
 expect_in "1.5 was seen before" "$(echo $out)"

@@ -60,5 +60,9 @@ expect_exit 0 "${compat[@]}" --driver 470.256.02 --gpu 10de:20b0
 expect_exit 4 "${compat[@]}" --driver 999.1 --gpu 10de:2335
 expect_exit 4 "${compat[@]}" --driver 580.65.06 --gpu 10de:ffff
 expect_exit 1 "${compat[@]}" --driver 580.65.06 --gpu 1002:73bf
-expect_exit 2 "${compat[@]}" --driver 580.65.06 --gpu H100
-expect_in "--gpu H100: expected a PCI id such as 10de:2330" "$err"
+expect_exit 0 "${compat[@]}" --driver 580.65.06 --gpu H100
+expect_in "Driver 580.65.06 serves 10de:" "$(echo $out)"
+expect_exit 2 "${compat[@]}" --driver 580.65.06 --gpu nine
+expect_in "--gpu nine: no such GPU here: " "$err"
+expect_exit 2 "${compat[@]}" --driver new
+expect_in "--driver new: a version is digits and dots" "$err"

@@ -16,6 +16,7 @@
 #include "pack/store/http_answer.h"
 #include "pack/store/load_report.h"
 #include "pack/store/select.h"
+#include "unit/pack/gpus.h"
 
 using namespace gpuready;
 using namespace gpuready::pack;
@@ -29,7 +30,7 @@ void manifest(std::string_view text) {
   const auto again = parse_manifest(manifest_text(*parsed), "again");
   if (!again || !(*again == *parsed)) std::abort();
   SelectMachine machine;
-  machine.gpus = *parse_gpus("8.6,9.0,gfx942");
+  machine.gpus = gpus_of("8.6,9.0,gfx942");
   const auto selection = select_variant(*parsed, machine);
   for (const auto& name : selection.variants)
     if (!parsed->find(name)) std::abort();

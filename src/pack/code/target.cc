@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.h"
 #include "base/text.h"
 
 namespace gpuready::pack {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<bool> sign_after(std::string_view text, std::string_view name) {
   const auto sign = after_prefix(text, name);
@@ -66,7 +65,7 @@ std::optional<GfxTarget> parse_gfx_target(std::string_view text) {
   const auto parts = split(text, ":");
   if (parts.empty() || !parts[0].starts_with("gfx") || parts[0].size() < 6) return std::nullopt;
   for (const char c : parts[0])
-    if (!is_digit(c) && !(c >= 'a' && c <= 'z') && c != '-') return std::nullopt;
+    if (!is_digit(c) && !is_lower(c) && c != '-') return std::nullopt;
   GfxTarget target{.processor = std::string(parts[0]), .sramecc = {}, .xnack = {}};
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (const auto sign = sign_after(parts[i], "sramecc")) {

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
+
 namespace gpuready::pack {
 namespace {
 
 bool begins_key(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-' || c == '"' || c == '\'';
+  return is_letter_or_digit(c) || c == '_' || c == '-' || c == '"' || c == '\'';
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Scanner {
  public:

@@ -456,8 +456,7 @@ InstallOutcome install(Host& host, Origin& origin, const Release& release,
 Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
                             std::optional<std::uint64_t> number, const LockWait& wait) {
   Store store(host, storage, places.store);
-  if (!store.exists())
-    return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
+  TRY(check_installed(store));
   const auto lock = TRY(store.open(wait));
   const auto current = TRY(store.current());
   if (!number && current) number = TRY(store.installed(*current)).previous;
@@ -492,8 +491,7 @@ Result<Installed> roll_back(Host& host, Storage& storage, const Places& places,
 Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& places,
                                   const LockWait& wait) {
   Store store(host, storage, places.store);
-  if (!store.exists())
-    return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
+  TRY(check_installed(store));
   const auto lock = TRY(store.open(wait));
   std::set<std::uint64_t> kept;
   if (const auto current = TRY(store.current())) {
@@ -520,8 +518,7 @@ Result<Collected> collect_garbage(Host& host, Storage& storage, const Places& pl
 Result<void> uninstall(Host& host, Storage& storage, const Places& places, bool forget,
                        const LockWait& wait) {
   Store store(host, storage, places.store);
-  if (!store.exists() && !(forget && store.remembers()))
-    return fail(ErrorKind::not_found, places.store + ": nothing is installed there");
+  if (!forget || !store.remembers()) TRY(check_installed(store));
   const auto lock = TRY(store.open(wait));
   if (!places.info.empty()) {
     const auto removed = storage.unlink(places.info);

@@ -7,6 +7,11 @@
 
 namespace gpuready::pack {
 
+Result<void> check_installed(const Store& store) {
+  if (store.exists()) return {};
+  return fail(ErrorKind::bad_input, store.root() + ": no package is installed there");
+}
+
 Result<void> check_name(const Store& store, std::string_view name) {
   const auto here = TRY(store.state()).name;
   if (here.empty() || here == name) return {};
@@ -16,7 +21,7 @@ Result<void> check_name(const Store& store, std::string_view name) {
 
 Result<CurrentVersion> read_current(const Store& store) {
   const auto number = TRY(store.current());
-  if (!number) return fail(ErrorKind::not_found, store.root() + ": no version is current");
+  if (!number) return fail(ErrorKind::bad_input, store.root() + ": no package is installed there");
   CurrentVersion current{TRY(store.installed(*number)), {}, TRY(store.manifest_of(*number))};
   current.manifest = TRY(store.parsed_manifest(*number));
   if (!current.manifest.find(current.installed.variant))

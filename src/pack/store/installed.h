@@ -9,6 +9,9 @@
 
 namespace gpuready::pack {
 
+// An error unless the store is there.
+Result<void> check_installed(const Store& store);
+
 // The current version of a package.
 struct CurrentVersion {
   Installed installed;

@@ -80,7 +80,7 @@ Result<std::unique_ptr<Origin>> open_origin(Host& host, std::string where,
   }
   while (where.size() > 1 && where.ends_with('/')) where.pop_back();
   const auto status = host.status(where);
-  if (!status) return std::unexpected(status.error());
+  if (!status) return fail(ErrorKind::bad_input, status.error().message, status.error().code);
   if (status->kind != FileKind::directory)
     return fail(ErrorKind::bad_input,
                 fmt::format("{}: not a folder and not named {}", where, kManifestName));

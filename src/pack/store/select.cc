@@ -230,19 +230,6 @@ void add_system(SelectMachine& machine) {
   machine.cpu = this_cpu();
 }
 
-std::optional<std::vector<SelectGpu>> parse_gpus(std::string_view text) {
-  std::vector<SelectGpu> gpus;
-  for (const auto part : split(text, ", ")) {
-    const auto target = parse_target_gpu(part);
-    if (!target) return std::nullopt;
-    SelectGpu gpu;
-    gpu.target = *target;
-    gpus.push_back(std::move(gpu));
-  }
-  if (gpus.empty()) return std::nullopt;
-  return gpus;
-}
-
 std::vector<Model> models_within(const Manifest& manifest, std::uint64_t free_bytes) {
   std::vector<Model> models;
   for (const auto& model : manifest.models)

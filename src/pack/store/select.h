@@ -38,8 +38,6 @@ SelectMachine select_machine(const Machine& machine);
 std::string machine_mark(const Machine& machine);
 // glibc and the processor of this very machine.
 void add_system(SelectMachine& machine);
-// "8.6,9.0" or "sm_90,gfx942": a machine that is not there.
-std::optional<std::vector<SelectGpu>> parse_gpus(std::string_view text);
 
 struct ConsideredVariant {
   std::string name;

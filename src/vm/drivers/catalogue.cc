@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "base/text.h"
+#include "machine/architectures.h"
 #include "machine/cuda_drivers.h"
 #include "machine/pci_ids.h"
 #include "value/vendors.h"
@@ -40,15 +41,6 @@ constexpr ArchitectureSupport kArchitectures[] = {
     {"Ada Lovelace", 520, 0, Unlisted::not_known},
     {"Hopper", 520, 0, Unlisted::not_known},
     {"Blackwell", 570, 0, Unlisted::not_served},  // by the open modules alone
-};
-
-// How NVIDIA names its chips.
-constexpr struct {
-  std::string_view prefix, architecture;
-} kChips[] = {
-    {"GK", "Kepler"},       {"GM", "Maxwell"}, {"GP", "Pascal"},
-    {"GV", "Volta"},        {"TU", "Turing"},  {"GA", "Ampere"},
-    {"AD", "Ada Lovelace"}, {"GH", "Hopper"},  {"GB", "Blackwell"},
 };
 
 // The branch of a driver: 550 of 550.163.01; 590 and 591 are of one.
@@ -115,12 +107,11 @@ GpuSupport gpu_support(std::string_view driver_version, std::uint16_t vendor, st
   }
   const auto driver = parse_version(driver_version);
   const auto* branch = driver ? branch_of(*driver) : nullptr;
-  const auto chip = std::ranges::find_if(
-      kChips, [&](const auto& known) { return name && name->starts_with(known.prefix); });
-  const auto architecture =
-      chip != std::end(kChips) ? chip->architecture : architecture_of_id(device);
-  const auto support =
-      std::ranges::find(kArchitectures, architecture, &ArchitectureSupport::architecture);
+  const auto capability = name ? nvidia_chip_capability(*name) : std::nullopt;
+  const auto architecture = capability ? nvidia_architecture_name(*capability)
+                                       : std::optional(architecture_of_id(device));
+  const auto support = std::ranges::find(kArchitectures, architecture.value_or(""),
+                                         &ArchitectureSupport::architecture);
   if (support != std::end(kArchitectures)) out.architecture = support->architecture;
   if (name && is_consumers(*name)) out.forward_compatible = false;
   if (!listed.empty()) {
@@ -179,10 +170,10 @@ Result<CudaCompatibility> compare_cuda(std::string_view image_cuda,
     return fail(ErrorKind::bad_input,
                 fmt::format("\"{}\" is not a CUDA version with its minor number, such as 12.9",
                             printable(image_cuda)));
-  if (!driver || driver->parts.size() < 2)
-    return fail(
-        ErrorKind::bad_input,
-        fmt::format("\"{}\" is not a driver version such as 580.65.06", printable(driver_version)));
+  if (!driver)
+    return fail(ErrorKind::bad_input,
+                fmt::format("\"{}\" is not a driver version such as 550 or 580.65.06",
+                            printable(driver_version)));
   // Branches are reported by major and minor number: 12.9.1 is of 12.9.
   const Version release{{cuda->parts[0], cuda->parts[1]}};
   CudaCompatibility out;

@@ -60,9 +60,15 @@ TEST(Text, PrintableKeepsTextAndHidesControl) {
   EXPECT_EQ(printable("a\x1b[31m\nb\t"), "a?[31m\nb\t");
   EXPECT_EQ(printable("\xc3\xa9"), "\xc3\xa9");
   EXPECT_EQ(printable("\xc3"), "?");
-  EXPECT_EQ(printable("\xed\xa0\x80"), "???");  // a surrogate
-  EXPECT_EQ(printable("\xc0\xaf"), "??");       // overlong
-  EXPECT_EQ(printable("\xc2\x9b"), "?");        // C1: a terminal's CSI
+  EXPECT_EQ(printable("\x1f \x7f"), "? ?");
+  EXPECT_EQ(printable("\xed\x9f\xbf\xed\xa0\x80"), "\ud7ff???");  // a surrogate
+  EXPECT_EQ(printable("\xe0\xa0\x80\xe0\x9f\xbf"), "\u0800???");  // overlong
+  EXPECT_EQ(printable("\xf0\x90\x80\x80\xf0\x8f\xbf\xbf"), "\U00010000????");
+  EXPECT_EQ(printable("\xf4\x8f\xbf\xbd\xf4\x90\x80\x80"), "\U0010fffd????");  // beyond Unicode
+  EXPECT_EQ(printable("\xf8\x88\x80\x80\x80"), "?????");
+  EXPECT_EQ(printable("\xe2\x82"), "??");
+  EXPECT_EQ(printable("\xc0\xaf"), "??");  // overlong
+  EXPECT_EQ(printable("\xc2\x9b"), "?");   // C1: a terminal's CSI
   // Directions, joiners, fillers and tags change how a line reads, and show nothing.
   EXPECT_EQ(printable("a\u202eb\u200bc\u2066d\ufeffe\U000e0041f\u3164g\u2028h"), "a?b?c?d?e?f?g?h");
   for (char c = 0; c < ' '; ++c) {

@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
+#include "machine/gpu_choice.h"
 
 namespace gpuready::cli {
 namespace {
@@ -83,6 +84,34 @@ TEST_F(CommandTable, WhatNamesAFileSaysWhatIsDoneWithIt) {
       EXPECT_EQ(may_be, option.files != Files::none) << full;
     }
   });
+}
+
+TEST_F(CommandTable, TimesGpusAndDriversAreWrittenAlikeEverywhere) {
+  unsigned times = 0, gpus = 0, drivers = 0;
+  each_command(all_commands(), "", [&](const std::string& command, CommandSpec& spec) {
+    for (const Option& option : spec.options) {
+      const std::string_view name = option.name;
+      SCOPED_TRACE(command + " " + option.name);
+      const bool of_time =
+          std::ranges::any_of(std::initializer_list<const char*>{"timeout", "wait", "duration",
+                                                                 "seconds", "silence", "budget"},
+                              [&](const char* word) { return name.contains(word); });
+      EXPECT_EQ(option.seconds, of_time);
+      times += of_time;
+      EXPECT_EQ(explanation(option).contains("; such as 30, 30s or 2m"), of_time);
+      // --device of a benchmark is an executor, and --for of vm is a guest.
+      const bool of_gpus = (name == "--device" && option.one_of.empty()) || name == "--gpu" ||
+                           (name == "--for" && command.starts_with("pack "));
+      gpus += of_gpus;
+      EXPECT_EQ(option.help.contains(kGpuWords), of_gpus) << option.help;
+      if (name != "--driver") continue;
+      ++drivers;
+      EXPECT_TRUE(option.help.contains("550 or 5")) << option.help;
+    }
+  });
+  EXPECT_GE(times, 10u);
+  EXPECT_GE(gpus, 9u);
+  EXPECT_GE(drivers, 4u);
 }
 
 TEST_F(CommandTable, NoOutputReplacesWhatTheCommandReads) {

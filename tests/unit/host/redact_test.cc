@@ -219,10 +219,17 @@ TEST(Redact, CredentialsDescriptionsAndUnknownFilesAreDropped) {
 // A disk's name is the kernel's: two to four letters and a number.
 TEST(Redact, OnlyTheKernelsNamesOfDisksStay) {
   Redactor redactor(rules());
-  for (const char* path : {"/dev/sda", "/dev/sdab12", "/dev/vdb", "/dev/nvme0n1p2"})
+  for (const char* path :
+       {"/dev/sda", "/dev/sdab12", "/dev/vdb", "/dev/nvme0n1p2", "/dev/dm-12345"})
     EXPECT_EQ(redactor.path(path), path);
-  for (const char* path : {"/dev/sdacme", "/dev/sdAB", "/dev/vdtenant1", "/dev/nvmeacme"})
+  for (const char* path : {"/dev/sdacme", "/dev/sdAB", "/dev/vdtenant1", "/dev/nvmeacme",
+                           "/dev/dm-acme", "/dev/dm-123456"})
     EXPECT_TRUE(redactor.path(path).starts_with("/dev/redacted-")) << path;
+}
+
+TEST(Redact, ListsOfFoldersKeepTheirEmptyParts) {
+  Redactor redactor(rules());
+  EXPECT_EQ(redactor.value("/usr/lib::/home/ab:lib"), "/usr/lib::/home/redacted-1:*");
 }
 
 // Fewer than four digits are no beginning of a UUID.

@@ -79,8 +79,76 @@ TEST(TrustedPath, FollowsLinksToTheirEnd) {
   }
   fs::create_symlink(folder.path + "/open", folder.path + "/closed/folder");
   EXPECT_NE(why_not(folder.path + "/closed/folder/tool"), "");
+  // What is above the root is the root, not where the link is.
+  fs::create_symlink("/.." + folder.path + "/open/tool", folder.path + "/closed/above_root");
+  EXPECT_TRUE(contains(why_not(folder.path + "/closed/above_root"), "/open may be written"));
   fs::create_symlink("loop", folder.path + "/closed/loop");
   EXPECT_NE(why_not(folder.path + "/closed/loop"), "");
+}
+
+// As the kernel does: the fortieth link is followed, the next is not.
+TEST(TrustedPath, FollowsFortyLinks) {
+  const Folder folder;
+  if (!why_not(folder.path).empty()) GTEST_SKIP() << "built where others may write";
+  std::string target = folder.program("a", "tool");
+  for (int i = 1; i <= 41; ++i) {
+    const std::string link = folder.path + "/link" + std::to_string(i);
+    fs::create_symlink(target, link);
+    EXPECT_EQ(why_not(link).empty(), i <= 40) << i << why_not(link);
+    target = link;
+  }
+}
+
+// The folders above the current one count as well, and those above them.
+TEST(TrustedPath, ARelativePathBeginsInTheCurrentFolder) {
+  const Folder folder;
+  if (!why_not(folder.path).empty()) GTEST_SKIP() << "built where others may write";
+  folder.program("above/here", "tool");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path + "/above/here");
+  for (const char* path : {"tool", "../here/tool"}) {
+    EXPECT_EQ(why_not(path), "");
+    ::chmod((folder.path + "/above").c_str(), 0777);
+    EXPECT_TRUE(contains(why_not(path), "/above may be written by all users")) << why_not(path);
+    ::chmod((folder.path + "/above").c_str(), 0755);
+  }
+  fs::current_path(before);
+}
+
+// Others can move the current folder of theirs: then ".." is another one.
+TEST(TrustedPath, WhatIsAboveAnothersFolderIsNotFixed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const Folder folder;
+  fs::create_directories(folder.path + "/theirs/ours");
+  const auto fixed_from = [&](const char* current) {
+    fs::current_path(folder.path + current);
+    return walk_to("..", LastLink::follow)->fixed;
+  };
+  const fs::path before = fs::current_path();
+  EXPECT_TRUE(fixed_from("/theirs"));
+  EXPECT_TRUE(fixed_from("/theirs/ours"));
+  ASSERT_EQ(::lchown((folder.path + "/theirs").c_str(), kAnother, kAnother), 0);
+  EXPECT_FALSE(fixed_from("/theirs"));
+  EXPECT_FALSE(fixed_from("/theirs/ours"));
+  fs::current_path(before);
+}
+
+TEST(TrustedPath, TheOverflowUserIsAUserUnlessTheNamespaceHasNone) {
+  EXPECT_TRUE(can_be_overflow_user("         0          0 4294967295\n"));
+  EXPECT_TRUE(can_be_overflow_user("0 100000 65535\n"));
+  EXPECT_FALSE(can_be_overflow_user("0 100000 65534\n"));
+  EXPECT_FALSE(can_be_overflow_user("         0       1000          1\n"));
+  EXPECT_TRUE(can_be_overflow_user("0 1000 1\n65534 200000 1\n"));
+  EXPECT_FALSE(can_be_overflow_user("0 1000 1\n65535 200000 1\n\n"));
+  EXPECT_FALSE(can_be_overflow_user(""));
+
+  std::ifstream map("/proc/self/uid_map");
+  const std::string text(std::istreambuf_iterator<char>(map), {});
+  if (::geteuid() != 0 || !can_be_overflow_user(text)) GTEST_SKIP() << "no such user here";
+  const Folder folder;
+  const std::string program = folder.program("a", "tool");
+  ASSERT_EQ(::lchown(program.c_str(), kOverflowUser, kOverflowUser), 0);
+  EXPECT_TRUE(contains(why_not(program), "belongs to user 65534")) << why_not(program);
 }
 
 TEST(TrustedPath, KnowsAnotherUsersFiles) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "unit/pack/gpus.h"
 #include "unit/pack/workshop.h"
 
 namespace gpuready::pack {
@@ -22,7 +23,7 @@ class InstallBest : public testing::Test {
 
   static SelectMachine machine(std::string_view gpus) {
     SelectMachine machine;
-    if (!gpus.empty()) machine.gpus = *parse_gpus(gpus);
+    machine.gpus = gpus_of(gpus);
     return machine;
   }
   BestOptions options() const {

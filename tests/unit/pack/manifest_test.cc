@@ -72,6 +72,11 @@ TEST(PackManifest, NumbersThatCannotBeAreRefused) {
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].files[0].offset_bytes = UINT64_MAX; }), "");
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].files[0].size_bytes = UINT64_MAX; }), "");
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].archive[0].size_bytes = UINT64_MAX; }), "");
+  constexpr auto kMost = std::uint64_t{1} << 50;  // no sum of 200,000 sizes overflows
+  EXPECT_EQ(refusal([](Manifest& m) { m.variants[0].files[0].size_bytes = kMost; }), "");
+  EXPECT_NE(refusal([](Manifest& m) { m.variants[0].files[0].size_bytes = kMost + 1; }), "");
+  EXPECT_EQ(refusal([](Manifest& m) { m.variants[0].archive[0].size_bytes = kMost; }), "");
+  EXPECT_NE(refusal([](Manifest& m) { m.variants[0].archive[0].size_bytes = kMost + 1; }), "");
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].files[0].sha256 = "AB"; }), "");
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].files[0].sha256.reset(); }), "");
 }
@@ -101,6 +106,20 @@ TEST(PackManifest, DuplicatesAndGapsAreRefused) {
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].code[0].path = "lib/x.so.1"; }), "");
   EXPECT_NE(refusal([](Manifest& m) { m.variants[0].floors.driver = "new"; }), "");
   EXPECT_EQ(refusal([](Manifest&) {}), "");
+}
+
+TEST(PackManifest, MachinesHaveGpusAndDriversThatExist) {
+  const auto with = [](const char* gpu, const char* driver) {
+    return refusal([&](Manifest& m) {
+      auto& machine = m.machines.emplace_back();
+      machine.name = "new";
+      machine.gpus = {gpu};
+      machine.driver = driver;
+    });
+  };
+  EXPECT_EQ(with("9.0", "580.65"), "");
+  EXPECT_NE(with("the fast one", "580.65").find("the fast one is not a GPU"), std::string::npos);
+  EXPECT_NE(with("9.0", "new").find("new is not a driver"), std::string::npos);
 }
 
 TEST(PackManifest, WhatIsRunIsOfTheVariantAndWithinBounds) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "pack/release/recipe.h"
+#include "unit/pack/gpus.h"
 
 namespace gpuready::pack {
 namespace {
@@ -41,7 +42,7 @@ Manifest release() {
 SelectMachine machine(std::string_view gpus, std::optional<std::string> driver = {},
                       std::uint64_t free_mb = 8000) {
   SelectMachine made;
-  made.gpus = parse_gpus(gpus).value_or(std::vector<SelectGpu>());
+  made.gpus = gpus_of(gpus);
   for (auto& gpu : made.gpus) gpu.free_bytes = free_mb << 20;
   if (driver) made.driver.version = parse_version(*driver);
   return made;

@@ -27,7 +27,7 @@ class FakeKernel : public Host, public Storage {
     std::string override_;
     int group = 0;
     int resets = 0;
-    bool hangs = false;  // its driver never returns from unbind
+    std::string hangs_at = {};  // "unbind", "reset": a write to it never returns
     std::string physical_function = {};
   };
   struct Options {
@@ -116,7 +116,13 @@ class FakeKernel : public Host, public Storage {
     for (const auto& path : paths) now.emplace(path, read_file(path, 0));
     answers_ = std::move(now);
   }
-  Result<std::string> read_file(const std::string& path, std::size_t) override {
+  Result<std::string> read_file(const std::string& path, std::size_t most_bytes) override {
+    auto content = content_of(path);
+    if (content && most_bytes > 0 && content->size() > most_bytes)
+      return fail(ErrorKind::too_large, path);
+    return content;
+  }
+  Result<std::string> content_of(const std::string& path) {
     if (const auto answer = answers_.find(path); answer != answers_.end()) return answer->second;
     if (const auto* device = device_of(path); device && path.ends_with("/driver_override"))
       return (device->override_.empty() ? "(null)" : device->override_) + "\n";
@@ -320,8 +326,10 @@ inline Result<void> FakeKernel::write_attribute(const std::string& path, std::st
 inline Result<JobOutcome> FakeKernel::run(const Job& job) {
   JobOutcome out;
   if (!job.args.empty() && job.args[0] == "__attribute") {
-    if (const auto device = devices.find(job.args[2]);
-        device != devices.end() && device->second.hangs && job.args[1].ends_with("/unbind")) {
+    // unbind is a driver's, and names the device in what is written.
+    const auto named = devices.find(job.args[2]);
+    const auto* device = named == devices.end() ? device_of(job.args[1]) : &named->second;
+    if (device && !device->hangs_at.empty() && job.args[1].ends_with("/" + device->hangs_at)) {
       out.end = JobEnd::hung;
       out.abandoned = true;
       out.waits_in = "nv_pci_remove";

@@ -118,6 +118,78 @@ TEST(VmOperations, AJournalThatNeverBeganIsNoClaim) {
   EXPECT_TRUE(attach(hands, for_guest())->ok());
   EXPECT_TRUE(detach(hands, "guest-1", {}));
   EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+
+  // Of an id that no later attach takes: recover removes it.
+  ASSERT_TRUE(kernel.disk.create("/state/000007.1.attach.jsonl.new", 0600));
+  ASSERT_TRUE(recover(hands));
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+// An operation of `devices` that ended.
+void note(FakeKernel& kernel, unsigned sequence, const std::string& operation,
+          std::vector<PciAddress> devices) {
+  Plan plan;
+  plan.operation = operation;
+  plan.name = "guest-1";
+  plan.devices = std::move(devices);
+  auto journal = JournalWriter::begin(kernel, "/state", 1, sequence, plan, {});
+  ASSERT_TRUE(journal && journal->end(false));
+}
+
+TEST(VmOperations, OperationsCountInTheOrderOfTheirNumbers) {
+  FakeKernel kernel;
+  fill(kernel);
+  note(kernel, 1, "attach", {kGpu});
+  for (unsigned sequence = 2; sequence <= 11; ++sequence) note(kernel, sequence, "detach", {kGpu});
+  const auto claims = read_journal(kernel, "/state");  // "...10" and "...11" precede "...2" by name
+  ASSERT_TRUE(claims && claims->size() == 1);
+  ASSERT_EQ(claims->front().operations.size(), 11u);
+  EXPECT_EQ(claims->front().attached().operation, "attach");
+  for (unsigned i = 0; i < 11; ++i) EXPECT_EQ(claims->front().operations[i].sequence, i + 1);
+}
+
+// Its files could not be removed after the detach.
+TEST(VmOperations, AClaimThatEndedHoldsNothing) {
+  FakeKernel kernel;
+  fill(kernel);
+  note(kernel, 1, "attach", {kGpu});
+  note(kernel, 2, "detach", {kGpu});
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state && state->claims.size() == 1);
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::ready)
+      << state->inventory.find(kGpu)->around.reason;
+}
+
+TEST(VmOperations, AJournalOfMoreThan16MiBIsNotRead) {
+  for (const std::size_t mebibytes : {16, 17}) {
+    FakeKernel kernel;
+    fill(kernel);
+    note(kernel, 1, "attach", {kGpu});
+    const std::string name = "/state/000001.1.attach.jsonl";
+    const auto text = *kernel.read_file(name, 0);
+    ASSERT_TRUE(kernel.disk.unlink(name));
+    ASSERT_TRUE((*kernel.disk.create(name, 0600))
+                    ->write(text + std::string((mebibytes << 20) - text.size(), ' ')));
+    const auto claims = read_journal(kernel, "/state");
+    ASSERT_TRUE(claims && claims->size() == 1);
+    EXPECT_EQ(claims->front().problem.empty(), mebibytes == 16) << claims->front().problem;
+  }
+}
+
+// Of what no readable journal speaks, a virtual machine may have it.
+TEST(VmOperations, ADamagedJournalLeavesOtherClaimsKnown) {
+  FakeKernel kernel;
+  fill(kernel);
+  const PciAddress other = *parse_pci_address("0000:65:00.0");
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.devices["0000:65:00.0"].bound = "vfio-pci";
+  ASSERT_TRUE((*kernel.disk.create("/state/000002.1.attach.jsonl", 0600))->write("x\n"));
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->inventory.find(kGpu)->around.attached_to, "guest-1");
+  EXPECT_FALSE(state->inventory.find(kGpu)->around.not_told);
+  EXPECT_TRUE(state->inventory.find(other)->around.not_told);
 }
 
 TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
@@ -269,7 +341,7 @@ TEST(VmOperations, ASwitchIsInUseWhileWhatItLinksIs) {
 TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
   FakeKernel kernel;
   fill(kernel);
-  kernel.devices[kAudioText].hangs = true;
+  kernel.devices[kAudioText].hangs_at = "unbind";
   auto hands = kernel.hands(kernel);
   const auto done = attach(hands, for_guest());
   ASSERT_TRUE(done && done->outcome.error);
@@ -284,12 +356,96 @@ TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
   // Nobody may have it meanwhile.
   EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::needs);
 
-  kernel.devices[kAudioText].hangs = false;
+  kernel.devices[kAudioText].hangs_at.clear();
   kernel.devices[kAudioText].bound.clear();  // the driver returned at last
   const auto recovered = recover(hands);
   ASSERT_TRUE(recovered);
   EXPECT_TRUE(kernel.is_as_at_first());
   EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+// What could not be taken back is not "rolled back": recover goes on with the detach.
+TEST(VmOperations, ADetachThatHangsIsNotEnded) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.devices[kGpuText].hangs_at = "unbind";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->size() == 1);
+  EXPECT_FALSE(detached->front().outcome.whole());
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state && state->claims.size() == 1);
+  EXPECT_EQ(state_of(state->claims[0]), ClaimState::detaching);
+
+  kernel.devices[kGpuText].hangs_at.clear();
+  kernel.devices[kGpuText].bound.clear();  // the driver returned at last
+  ASSERT_TRUE(recover(hands));
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// The device may not react to anything any more: a second reset would hang as well.
+TEST(VmOperations, AResetThatHangsIsTheLast) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  auto& method = kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/reset_method"];
+  kernel.devices[kGpuText].hangs_at = "reset";
+  method = "flr bus\n";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().outcome.error);
+  EXPECT_EQ(detached->front().outcome.error->kind, ErrorKind::hung);
+  EXPECT_EQ(method, "flr bus\n");
+}
+
+// It was stopped and nothing here needed it.
+TEST(VmOperations, AServiceOfTheOnlyGpuRunsAgainWhenItComesBack) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  kernel.serve("nvidia-persistenced.service", "812", "nvidia-persiste", {"/dev/nvidia0"});
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok()) << reasons(attached->plan);
+  EXPECT_FALSE(kernel.services.contains("nvidia-persistenced.service"));
+  ASSERT_TRUE(detach(hands, "guest-1", {}));
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// A driver sets power management when it takes a device: what was there before is written after it.
+TEST(VmOperations, PowerManagementIsRestoredAfterTheDriverIsBack) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  const auto& steps = detached->front().plan.steps;
+  const auto place = [&](auto is_it) {
+    return std::ranges::find_if(
+               steps,
+               [&](const PlanStep& step) { return step.act.device == kGpu && is_it(step.act); }) -
+           steps.begin();
+  };
+  const auto bound = place([](const Action& act) {
+    return act.kind == ActionKind::bind && !contains(act.value, "vfio");
+  });
+  const auto powered = place([](const Action& act) { return act.path.ends_with("/control"); });
+  const auto freed =
+      place([](const Action& act) { return act.path.ends_with("/driver_override"); });
+  EXPECT_LT(freed, bound);
+  EXPECT_LT(bound, powered);
+  EXPECT_LT(powered, std::ssize(steps));
+}
+
+TEST(VmOperations, ASwitchThatVfioHasIsNotHeldByTheFabricManager) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitchctl"});
+  kernel.devices[kSwitch].bound = "vfio-pci";
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  const auto& around = state->inventory.find(*parse_pci_address(kSwitch))->around;
+  EXPECT_TRUE(around.uses.empty()) << around.uses.front().what;
 }
 
 TEST(VmOperations, ADeviceThatFailsItsTestStaysInQuarantine) {
@@ -398,6 +554,20 @@ TEST(VmOperations, AnotherVbiosKeepsADeviceInQuarantine) {
   kernel.files[rom] = "the maker's";
   ASSERT_TRUE(recover(hands));
   EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+// PCI Express option ROMs have at most 16 MiB.
+TEST(VmOperations, ARomOfMoreThan32MiBIsNotNoted) {
+  for (const std::size_t mebibytes : {32, 33}) {
+    FakeKernel kernel;
+    fill(kernel);
+    kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/rom"] =
+        std::string(mebibytes << 20, 'r');
+    auto hands = kernel.hands(kernel);
+    const auto attached = attach(hands, for_guest());
+    ASSERT_TRUE(attached && attached->ok());
+    EXPECT_EQ(attached->outcome.vbios.contains(kGpu), mebibytes == 32);
+  }
 }
 
 TEST(VmOperations, ADeviceThatVanishesMidwayLosesNothingElse) {

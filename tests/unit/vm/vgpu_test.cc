@@ -64,6 +64,24 @@ TEST(VmVgpu, AVgpuKeepsItsDriverAndIsMadeAnewWhenItComesBack) {
   EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
 }
 
+// "0" ends it, and one write of the type makes it again: that of the step that is taken back.
+TEST(VmVgpu, ADetachThatIsTakenBackMakesTheVgpuOnce) {
+  FakeKernel kernel;
+  add_function(kernel, "558");
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, {.name = "guest", .devices = {kFunction}})->ok());
+  const auto detached = detach(hands, "guest", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  std::vector<std::string> written, undone;
+  for (const auto& step : detached->front().plan.steps) {
+    if (step.act.path != kTypeFile) continue;
+    written.push_back(step.act.value);
+    if (step.undo) undone.push_back(step.undo->value);
+  }
+  EXPECT_EQ(written, (std::vector<std::string>{"0", "558"}));
+  EXPECT_EQ(undone, std::vector<std::string>{"558"});
+}
+
 TEST(VmVgpu, AVirtualFunctionWithoutATypeNeedsOne) {
   FakeKernel kernel;
   add_function(kernel, "0");
@@ -84,6 +102,17 @@ TEST(VmVgpu, AnyOtherVirtualFunctionIsBoundToVfio) {
   ASSERT_TRUE(attached && attached->ok()) << trouble(attached);
   EXPECT_EQ(kernel.devices[kFunctionText].bound, "vfio-pci");
   EXPECT_EQ(kernel.devices[kGpuText].bound, "nvidia");  // the physical one stays
+  const auto state = read_state(kernel, "/state");
+  const PciAddress gpu = *parse_pci_address(kGpuText);
+  for (const auto& address : {gpu, kFunction}) {
+    const auto& around = state->inventory.find(address)->around;
+    EXPECT_EQ(around.moves_together, std::vector<PciAddress>{address}) << address.text();
+    EXPECT_EQ(around.group, std::vector<PciAddress>{address}) << address.text();
+  }
+  const auto of_none = detach(hands, {}, {gpu});
+  ASSERT_FALSE(of_none);
+  EXPECT_EQ(of_none.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(kernel.devices[kFunctionText].bound, "vfio-pci");
   const auto detached = detach(hands, {}, {kFunction});
   ASSERT_TRUE(detached && detached->front().ok());
   EXPECT_EQ(kernel.devices[kFunctionText].bound, "nvidia");

@@ -53,6 +53,7 @@ TEST(ComputeTest, CleanUnitsPassWithCoverageAndDigest) {
   ASSERT_EQ(v.digests.size(), 1u);
   EXPECT_EQ(v.digests[0].name, "special functions");
   EXPECT_TRUE(says(v, "missing: warp shuffle")) << "what was not tested is told: " << v.reason;
+  EXPECT_FALSE(says(v, "not judged")) << v.reason;
 }
 
 TEST(ComputeTest, TheDigestDoesNotDependOnTheSeed) {
@@ -104,6 +105,7 @@ TEST(ComputeTest, OneNanIsFound) {
     const Verdict v = test_compute(*device, with_fault(FaultClass::nan, seed));
     EXPECT_EQ(v.status, VerdictStatus::failed) << seed << v.reason;
     EXPECT_EQ(v.mismatches_total, 1u);
+    EXPECT_FALSE(says(v, "wrong in all")) << v.reason;
   }
 }
 
@@ -173,6 +175,26 @@ TEST(ComputeTest, AnErrorThatDoesNotRepeatIsStillOne) {
   EXPECT_EQ(v.mismatches[0].unit, 2u);
   EXPECT_EQ(v.mismatches[0].what, "fp32 fma (checksum)");
   EXPECT_TRUE(says(v, "computed once more, it was right")) << v.reason;
+}
+
+TEST(ComputeTest, SomeWrongUnitsAreCounted) {
+  AmissDevice device;
+  device.after = [](const ComputeParams& p, ComputeRecord* records) {
+    if (p.end_op <= kOpFmaF32) return;
+    for (const unsigned block : {1, 2}) records[block].checksum[kOpFmaF32] ^= 1;
+  };
+  const Verdict v = test_compute(device, {});
+  EXPECT_EQ(v.status, VerdictStatus::failed);
+  EXPECT_TRUE(v.reason.starts_with(
+      "2 of 4 CPU threads, the first CPU thread 1, computes wrongly: fp32 fma (checksum)"))
+      << v.reason;
+  EXPECT_TRUE(says(v, "(2 wrong in all)")) << v.reason;
+}
+
+TEST(ComputeTest, FaultsOfOtherTestsChangeNothingHere) {
+  const auto device = cpu(1);
+  const Verdict v = test_compute(*device, with_fault(FaultClass::bitflip, 1));
+  EXPECT_EQ(v.status, VerdictStatus::passed) << v.reason;
 }
 
 TEST(ComputeTest, UnitsThatAreNeverSeenMakeItInconclusive) {

@@ -377,7 +377,7 @@ TEST(VmHost, QuarantineAndOperationsThatDidNotEnd) {
 
   FakeKernel stuck;
   fill(stuck);
-  stuck.devices[kGpuText].hangs = true;
+  stuck.devices[kGpuText].hangs_at = "unbind";
   auto others = stuck.hands(stuck);
   ASSERT_TRUE(attach(others, request));
   const auto not_ended = findings_of(stuck);
