@@ -14,7 +14,7 @@ namespace {
 
 using enum Action;
 
-constexpr Surroundings kSurroundings[] = {
+constexpr Vantage kVantages[] = {
     {"container", configure}, {"wsl2", configure}, {"vm", reboot}, {"bare_metal", replace}};
 
 constexpr std::string_view kUnhealthy = "Resource.Hpc.Unhealthy.*",
@@ -53,17 +53,17 @@ Action strongest_action(std::span<const Finding> findings, const Gpu& gpu) {
   return strongest;
 }
 
-std::span<const Surroundings> all_surroundings() { return kSurroundings; }
+std::span<const Vantage> vantages() { return kVantages; }
 
-const Surroundings& surroundings_of(const Machine& machine) {
+const Vantage& vantage_of(const Machine& machine) {
   const bool holds[] = {machine.container.runtime.has_value(), machine.system.wsl2,
                         machine.system.hypervisor.has_value(), true};
-  return kSurroundings[std::ranges::find(holds, true) - std::begin(holds)];
+  return kVantages[std::ranges::find(holds, true) - std::begin(holds)];
 }
 
 void settle_action(Finding& finding, const Machine& machine) {
   if (finding.severity == Severity::info) finding.action = none;
-  if (finding.action > surroundings_of(machine).reach && finding.action != ask_host) {
+  if (finding.action > vantage_of(machine).reach && finding.action != ask_host) {
     if (finding.cure)
       *finding.cure +=
           " From here it cannot be done, so ask the host's operator: " + words_of(finding.action) +

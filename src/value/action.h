@@ -14,12 +14,12 @@ Action strongest_action(std::span<const Finding> findings);
 Action strongest_action(std::span<const Finding> findings, const Gpu& gpu);
 
 // From where the machine is seen, and the strongest action that can be done from there.
-struct Surroundings {
+struct Vantage {
   std::string_view name;
   Action reach;
 };
-std::span<const Surroundings> all_surroundings();
-const Surroundings& surroundings_of(const Machine& machine);
+std::span<const Vantage> vantages();
+const Vantage& vantage_of(const Machine& machine);
 
 // Decides what of a finding's action, and of those that it explains, can be done from here. One
 // that cannot becomes ask_host, and the cure says which. Nothing needs to be done about an info.

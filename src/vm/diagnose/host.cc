@@ -69,8 +69,8 @@ Matches log_lines(const HostView& view, const doctor::Ids& patterns) {
 // where that cannot be read, the line is a hint.
 template <class Holds>
 Matches confirmed(const Matches& told, Holds holds, const Evidence& proof) {
-  Match sure, hint{.severity = Severity::warning,
-                   .explanation = "Only a line of the kernel's log says so."};
+  Match sure, hint{.explanation = "Only a line of the kernel's log says so.",
+                   .severity = Severity::warning};
   for (const auto& match : told)
     for (std::size_t i = 0; i < match.evidence.size(); ++i) {
       const auto address = match.pci.empty() ? std::nullopt : std::optional(match.pci[i]);

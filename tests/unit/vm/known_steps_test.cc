@@ -121,7 +121,7 @@ TEST(KnownSteps, AnythingElseIsRefused) {
 }
 
 // What a step of each kind may be, by a journal that a plan wrote.
-std::vector<Action> one_of_each_kind() {
+std::vector<PlanAction> one_of_each_kind() {
   return {write(kFolder + "power/control", "on"),
           driver(ActionKind::bind, "nvidia"),
           driver(ActionKind::unbind, "nvidia"),
@@ -137,21 +137,21 @@ TEST(KnownSteps, NoKindHasTheFieldsOfAnother) {
   const std::vector<std::string> program = {"systemctl", "stop", "nvidia-dcgm.service"};
   for (const auto& action : one_of_each_kind()) {
     ASSERT_TRUE(check_known_steps(with(action)));
-    std::vector<Action> forged;
+    std::vector<PlanAction> forged;
     const auto forge = [&](auto change) {
       forged.push_back(action);
       change(forged.back());
     };
     const bool writes = !action.path.empty();
-    if (action.kind != ActionKind::run) forge([&](Action& a) { a.command = program; });
-    if (action.driver.empty()) forge([](Action& a) { a.driver = "nvidia"; });
-    if (!writes) forge([](Action& a) { a.path = kFolder + "power/control"; });
-    if (!writes && action.kind != ActionKind::reset) forge([](Action& a) { a.value = "on"; });
+    if (action.kind != ActionKind::run) forge([&](PlanAction& a) { a.command = program; });
+    if (action.driver.empty()) forge([](PlanAction& a) { a.driver = "nvidia"; });
+    if (!writes) forge([](PlanAction& a) { a.path = kFolder + "power/control"; });
+    if (!writes && action.kind != ActionKind::reset) forge([](PlanAction& a) { a.value = "on"; });
     if (action.kind != ActionKind::idle) {
-      forge([](Action& a) { a.devices = {kGpu}; });
-      forge([](Action& a) { a.instances = {kUuid}; });
+      forge([](PlanAction& a) { a.devices = {kGpu}; });
+      forge([](PlanAction& a) { a.instances = {kUuid}; });
     } else {
-      forge([](Action& a) { a.device = kGpu; });
+      forge([](PlanAction& a) { a.device = kGpu; });
     }
     ASSERT_GE(forged.size(), 4u);
     for (const auto& step : forged)

@@ -427,12 +427,12 @@ TEST(VmOperations, PowerManagementIsRestoredAfterTheDriverIsBack) {
                [&](const PlanStep& step) { return step.act.device == kGpu && is_it(step.act); }) -
            steps.begin();
   };
-  const auto bound = place([](const Action& act) {
+  const auto bound = place([](const PlanAction& act) {
     return act.kind == ActionKind::bind && !contains(act.value, "vfio");
   });
-  const auto powered = place([](const Action& act) { return act.path.ends_with("/control"); });
+  const auto powered = place([](const PlanAction& act) { return act.path.ends_with("/control"); });
   const auto freed =
-      place([](const Action& act) { return act.path.ends_with("/driver_override"); });
+      place([](const PlanAction& act) { return act.path.ends_with("/driver_override"); });
   EXPECT_LT(freed, bound);
   EXPECT_LT(bound, powered);
   EXPECT_LT(powered, std::ssize(steps));

@@ -31,7 +31,7 @@ std::string words_of_others() {
 
 std::string reaches() {
   std::string text = "| seen from | done from there |\n|---|---|\n";
-  for (const auto& row : all_surroundings())
+  for (const auto& row : vantages())
     text += fmt::format("| {} | up to `{}` |\n", row.name, to_string(row.reach));
   return text;
 }
