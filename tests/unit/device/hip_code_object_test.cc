@@ -10,8 +10,10 @@
 #include "base/json.h"
 #include "device/hip_images.h"
 #include "kernel_abi/memory_params.h"
+#include "kernel_abi/record_params.h"
 #include "kernels/compute_kernel.h"
 #include "kernels/memory_kernels.h"
+#include "kernels/record_kernel.h"
 
 namespace gpuready {
 namespace {
@@ -48,6 +50,7 @@ const std::map<std::string_view, ExpectedKernel> kKernels = {
     {kMemoryInvert.name, {sizeof(MemoryPassParams), kMemoryKernelThreads, 0}},
     {kMemoryCopy.name, {sizeof(MemoryCopyParams), kMemoryKernelThreads, 0}},
     {kMemoryHammer.name, {sizeof(MemoryHammerParams), kMemoryKernelThreads, 0}},
+    {kRecord.name, {sizeof(RecordParams), kRecordThreads, 0}},
     {kCompute.name, {sizeof(ComputeParams), kComputeHipThreads, 16}},
 };
 
