@@ -279,7 +279,7 @@ Answer judge_health_counters(const Case& on) {
       gpu.inforom_valid || gpu.pcie_errors.replays || !gpu.ras_errors.empty())
     return held("nothing is pending, and no counter rose beyond its limit");
   if (auto none = without_nvml(on)) return none;
-  return hidden("its driver reports no error counters");
+  return hidden("its driver has no error counters");
 }
 
 Answer judge_burn(const Case& on) {
