@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -9,10 +8,12 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/gpu_test_result.h"
-#include "cli/health_tests.h"
 #include "cli/options.h"
+#include "cli/run_tests.h"
 #include "cli/terminal.h"
+#include "doctor/diagnose.h"
 #include "machine/named_libraries.h"
+#include "report/conclude.h"
 
 namespace gpuready::cli {
 namespace {
@@ -24,11 +25,7 @@ constexpr std::uint64_t kBytesPerGpu = 1 * GiB;
 // nothing. The answer comes before that, also when a driver hangs: a third of the time is for
 // finding the GPUs, the rest for testing them, and a second for writing.
 constexpr const char* kTimeoutVariable = "RUNPOD_GPU_TEST_TIMEOUT";
-constexpr double kDefaultTimeoutS = 30, kLeastTimeoutS = 4, kTimeToAnswerMs = 1000;
-
-std::chrono::milliseconds milliseconds(double count) {
-  return std::chrono::milliseconds(static_cast<long>(count));
-}
+constexpr double kDefaultTimeoutS = 30, kLeastTimeoutS = 4, kTimeToAnswerS = 1;
 
 struct GpuTestOptions {
   Globals globals;
@@ -43,11 +40,6 @@ Result<double> caller_timeout_s(Host& host) {
                 fmt::format("{}={}: not a number of seconds from {} to 86400", kTimeoutVariable,
                             printable(*text), kLeastTimeoutS));
   return *seconds;
-}
-
-bool any_failed(const std::vector<Verdict>& verdicts) {
-  return std::ranges::any_of(
-      verdicts, [](const Verdict& verdict) { return verdict.status == VerdictStatus::failed; });
 }
 
 void write_result(const GpuTestResult& result) {
@@ -71,21 +63,28 @@ int run_gpu_test(GpuTestOptions options) {
     return complain(machine.error());
   }
 
-  PlanOptions tests;
-  tests.tests = {"memory"};
+  Report report = begin_report("gpu-test", *machine);
+  report.findings =
+      diagnose(report.machine, {.expected_gpus = std::nullopt, .compute_asked = true});
+  const auto at = [&](double share) {
+    return to_milliseconds(*timeout_s * share - kTimeToAnswerS);
+  };
+  TestRun run{.plan = {}, .quiet = true, .start = start, .no_look_after = start + at(2.0 / 3)};
+  run.plan.tests = tests_of(Level::quick);
   // Handlers load their models before this is asked: what they leave free is tested.
-  tests.survey.busy = true;
-  tests.survey.half_of_free = true;
-  tests.survey.test.max_bytes = kBytesPerGpu;
-  std::vector<Verdict> verdicts;
-  if (!machine->gpus.empty())
-    verdicts = run_health_tests(
-        *machine, tests, true, start,
-        WorkerLimits::within(milliseconds(*timeout_s * 1e3 - kTimeToAnswerMs - elapsed_ms(start))));
+  run.plan.survey.busy = true;
+  run.plan.survey.half_of_free = true;
+  run.plan.survey.test.max_bytes = kBytesPerGpu;
+  const auto left =
+      at(1) - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+  run.probe_timeout = to_milliseconds(*options.globals.timeout_s);
+  run.limits = WorkerLimits::within(left / run.plan.tests.size());  // should each of them hang
+  run_and_judge(**host, report, run);
+  conclude(report, {.test_gpus = true, .asked = {.level = Level::quick, .busy = true}});
 
-  const auto result = gpu_test_result(*machine, verdicts, trusts_named_libraries(**host));
+  const auto result = gpu_test_result(report, trusts_named_libraries(**host));
   write_result(result);
-  if (interrupted() && !any_failed(verdicts)) {
+  if (interrupted() && report.exit != Exit::unhealthy) {
     complain("interrupted");
     return static_cast<int>(Exit::interrupted);
   }
@@ -98,8 +97,9 @@ void declare_gpu_test(CommandSpec& command) {
   auto options = std::make_shared<GpuTestOptions>();
   command.run = [options] { return run_gpu_test(*options); };
   command.footer =
-      "Tests every GPU that is assigned to this container, in at most half of its free "
-      "memory.\nAnswers within RUNPOD_GPU_TEST_TIMEOUT seconds (default: 30).\nExit codes: 0 every "
+      "Judges every GPU that is assigned to this container as `check` does, in at most half of its "
+      "free memory.\nAnswers within RUNPOD_GPU_TEST_TIMEOUT seconds (default: 30).\nExit codes: 0 "
+      "every "
       "GPU passed; 1 otherwise.";
   command.add({
       replay_option(options->globals.replay,

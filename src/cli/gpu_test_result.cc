@@ -7,10 +7,11 @@
 
 #include "base/cuda_errors.h"
 #include "base/text.h"
-#include "doctor/diagnose.h"
 #include "machine/gpu_use.h"
 #include "machine/named_libraries.h"
 #include "machine/sources.h"
+#include "report/conclude.h"
+#include "report/obligations.h"
 #include "value/about.h"
 
 namespace gpuready::cli {
@@ -19,8 +20,6 @@ namespace {
 constexpr int kCudaUnknown = 999;  // CUDA_ERROR_UNKNOWN
 constexpr int kNvmlUnknown = 999;  // NVML_ERROR_UNKNOWN
 constexpr int kMostGpus = 1024;
-// Findings of a GPU that computes and is not fit for work all the same.
-constexpr std::string_view kUnfit[] = {"hardware-slowdown", "nvlink-down"};
 
 GpuTestFailure cuda_failure(int code, std::string_view more = {}) {
   std::string text = cuda_error_name(code);
@@ -68,14 +67,14 @@ std::optional<GpuTestFailure> test_failure(const Machine& machine, const Gpu& gp
   return GpuTestFailure{kCudaUnknown, "not tested"};
 }
 
-// What the doctor finds of a GPU that passed, here or folded under another finding.
-std::optional<GpuTestFailure> health_failure(const std::vector<Finding>& findings, const Gpu& gpu) {
-  for (const Finding& finding : findings) {
-    if (std::ranges::find(kUnfit, finding.id) != std::end(kUnfit) &&
-        std::ranges::find(finding.gpus, gpu.index) != finding.gpus.end())
-      return GpuTestFailure{kCudaUnknown, fmt::format("{}: {}", finding.id, finding.title)};
-    if (auto inner = health_failure(finding.explains, gpu)) return inner;
-  }
+// What a GPU that passed its tests lacks. What could have been judged and was not fails, too.
+std::optional<GpuTestFailure> lack(const GpuAccess& access, std::span<const Obligation> owed) {
+  for (const Obligation& each : owed)
+    if (each.status != ObligationStatus::degraded && effect_of(each) > Effect::told)
+      return GpuTestFailure{kCudaUnknown, said_of(each)};
+  if (access.use == GpuUse::unusable)
+    return GpuTestFailure{kCudaUnknown, fmt::format("{}: {}", access.source, access.reason)};
+  if (owed.empty()) return GpuTestFailure{kCudaUnknown, "nothing was judged"};
   return std::nullopt;
 }
 
@@ -97,8 +96,8 @@ GpuTestFailure handle_failure(const Gpu& gpu) {
   return nvml_failure(kNvmlUnknown);
 }
 
-std::vector<GpuTestGpu> describe_gpus(const Machine& machine,
-                                      const std::vector<Verdict>& verdicts) {
+std::vector<GpuTestGpu> describe_gpus(const Report& report) {
+  const Machine& machine = report.machine;
   std::map<int, const Gpu*> by_index;
   for (const Gpu& gpu : machine.gpus)
     if (gpu.vendor == Vendor::nvidia && !gpu.faked && gpu.nvml_index)
@@ -107,7 +106,7 @@ std::vector<GpuTestGpu> describe_gpus(const Machine& machine,
   int count = machine.nvidia.nvml_device_count.value_or(0);
   if (!by_index.empty()) count = std::max(count, by_index.rbegin()->first + 1);
   count = std::clamp(count, 0, kMostGpus);
-  const auto findings = diagnose(machine);
+  const auto access = usability(report);
   std::vector<GpuTestGpu> gpus;
   std::size_t next_lost = 0;
   for (int index = 0; index < count; ++index) {
@@ -118,8 +117,13 @@ std::vector<GpuTestGpu> describe_gpus(const Machine& machine,
     if (found != by_index.end()) {
       entry.name = found->second->name;
       entry.uuid = found->second->uuid.value_or("unknown");
-      entry.failure = test_failure(machine, *found->second, verdicts);
-      if (!entry.failure) entry.failure = health_failure(findings, *found->second);
+      entry.failure = test_failure(machine, *found->second, *report.verdicts);
+      const auto place = static_cast<std::size_t>(found->second - machine.gpus.data());
+      std::vector<Obligation> owed;  // none of a faked machine
+      if (place < report.obligations.size()) owed = report.obligations[place];
+      if (!entry.failure) entry.failure = lack(access[place], owed);
+      for (const Obligation& each : owed)
+        if (each.status == ObligationStatus::degraded) entry.notes.push_back(said_of(each));
     } else if (next_lost < lost.size()) {
       entry.handle_failure = handle_failure(*lost[next_lost++]);
     } else {
@@ -138,15 +142,15 @@ std::optional<int> cuda_version_number(const NvidiaDriver& nvidia) {
 
 }  // namespace
 
-GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>& verdicts,
-                              bool trust_named_libraries) {
+GpuTestResult gpu_test_result(const Report& report, bool trust_named_libraries) {
+  const Machine& machine = report.machine;
   GpuTestResult result;
   result.named_libraries = named_libraries_text(machine.named_libraries);
   result.kernel_release = machine.system.kernel_release;
   result.cuda_version = cuda_version_number(machine.nvidia);
   result.cuda_failure = cuda_start_failure(machine.nvidia);
   result.nvml_failure = nvml_start_failure(machine.nvidia);
-  if (!result.nvml_failure) result.gpus = describe_gpus(machine, verdicts);
+  if (!result.nvml_failure) result.gpus = describe_gpus(report);
   if (!result.named_libraries.empty() && !trust_named_libraries)
     for (GpuTestGpu& gpu : result.gpus)
       if (!gpu.failure && !gpu.handle_failure)

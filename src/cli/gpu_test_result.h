@@ -1,11 +1,10 @@
 // What the gpu_test contract says of a machine: pure, from what was found and what was tested.
 #pragma once
 
-#include <vector>
+#include <string>
 
 #include "cli/gpu_test_text.h"
-#include "gpuready/machine.h"
-#include "gpuready/verdict.h"
+#include "report/report.h"
 
 namespace gpuready::cli {
 
@@ -15,10 +14,10 @@ namespace gpuready::cli {
 // no driver gave a number for (a wrong word, a missed deadline) is CUDA_ERROR_UNKNOWN with our
 // text.
 // GPUs that CUDA_VISIBLE_DEVICES hides from the caller are left out. One that passed its tests
-// fails where the doctor finds its NVLinks down or that its hardware slows it down.
+// fails where an obligation of the quick level is broken, or owed and not judged; what is degraded
+// is a note. The report is concluded.
 // What a library that a variable names has passed is a failure, unless it is trusted.
-GpuTestResult gpu_test_result(const Machine& machine, const std::vector<Verdict>& verdicts,
-                              bool trust_named_libraries = false);
+GpuTestResult gpu_test_result(const Report& report, bool trust_named_libraries = false);
 
 // Where the machine could not be looked at.
 GpuTestResult gpu_test_without_answer(std::string kernel_release, std::string why);

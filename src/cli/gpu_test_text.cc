@@ -53,6 +53,8 @@ std::string gpu_test_text(const GpuTestResult& result) {
       continue;
     }
     out += fmt::format("GPU {}: {} (UUID: {})\n", i, neutral(gpu.name), neutral(gpu.uuid));
+    for (const std::string& note : gpu.notes)
+      out += fmt::format("GPU {} note: {}\n", i, neutral(note));
     if (gpu.failure)
       out += fmt::format("GPU {} memory allocation test failed. Error code: {} ({})\n", i,
                          gpu.failure->code, one_line(gpu.failure->text));

@@ -17,7 +17,8 @@ struct GpuTestFailure {
 struct GpuTestGpu {
   std::optional<GpuTestFailure> handle_failure;  // NVML would not give a handle for it
   std::string name, uuid;
-  std::optional<GpuTestFailure> failure;  // of its memory test; absent: passed
+  std::optional<GpuTestFailure> failure;  // absent: passed
+  std::vector<std::string> notes = {};    // what is degraded
 };
 struct GpuTestResult {
   std::string kernel_release;

@@ -124,8 +124,7 @@ Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOpti
       return std::unexpected(there.error());
   options.fakes = *fakes;
   options.is_gpuready = true;
-  if (globals.timeout_s)
-    options.probe_timeout = std::chrono::milliseconds(static_cast<long>(*globals.timeout_s * 1000));
+  if (globals.timeout_s) options.probe_timeout = to_milliseconds(*globals.timeout_s);
   return inspect(host, options);
 }
 

@@ -69,6 +69,11 @@ Option device_option(Globals& globals);
 // The live host, or the one that --replay names.
 Result<std::unique_ptr<Host>> open_host(const Globals& globals);
 
+// What a time limit in seconds is to those who wait.
+inline std::chrono::milliseconds to_milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+}
+
 // inspect() with the fakes and the time limit that the options and the environment ask for.
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options);
 

@@ -175,6 +175,51 @@ bool asks_for_compute(const TestCommand& options, const Report& report) {
 
 }  // namespace
 
+void run_and_judge(Host& host, Report& report, const TestRun& run) {
+  const Machine& machine = report.machine;
+  const bool live = machine.source == "live" && machine.fakes.empty();
+  const bool all_sleep = std::ranges::all_of(
+      machine.gpus, [](const Gpu& gpu) { return gpu.vendor != Vendor::nvidia || gpu.suspended; });
+  const bool listens =
+      !all_sleep && live && machine.nvidia.nvml_start && machine.nvidia.nvml_start->ok();
+  const auto look = [&](InspectOptions options = {}) {
+    options.probe_timeout = run.probe_timeout;
+    return inspect(host, options);
+  };
+  std::optional<XidListener> listener;
+  if (listens) listener.emplace(gpus_to_watch(machine));
+  report.verdicts.emplace();
+  if (!run.plan.tests.empty())
+    report.verdicts = run_health_tests(machine, run.plan, run.quiet, run.start, run.limits,
+                                       [&] { return look(); });
+  note_absence(report);
+  append(*report.findings, compare_siblings(machine, *report.verdicts));
+  std::optional<ProbeDocument> heard;
+  if (listener) heard = listener->stop();
+  report.samples =
+      heard ? samples_from(*heard, machine, *report.verdicts, run.start) : not_sampled(machine);
+  if (report.samples) {
+    explain_low_figures(machine, *report.samples, *report.verdicts);
+    auto clocks = judge_clocks(machine, *report.samples, *report.verdicts);
+    std::move(clocks.begin(), clocks.end(), std::back_inserter(*report.verdicts));
+  }
+  // Others may have begun to use a GPU in the middle of its test.
+  if (live && !run.plan.survey.busy && std::ranges::any_of(*report.verdicts, may_be_others_work)) {
+    const Machine now = look_until(
+        [&] { return inspect(host, {}); },
+        [&](const Machine& again) { return !others_use_what_failed(again, *report.verdicts); });
+    excuse_busy(now, elapsed_ms(run.start), *report.verdicts);
+  }
+  if (live && !machine.gpus.empty() && Clock::now() < run.no_look_after) {
+    InspectOptions counters;
+    counters.kernel_log = counters.counters = true;
+    Machine after = look(counters);
+    if (heard) add_heard_xids(*heard, machine, after);
+    append(*report.findings, compare_before_and_after(machine, after, elapsed_ms(run.start) / 1e3));
+    apply_memory_xids(machine, after, *report.verdicts);
+  }
+}
+
 int run_tests(std::string command, TestCommand options) {
   const auto start = Clock::now();
   const auto policy = policy_for(options.policy, options.globals);
@@ -214,46 +259,9 @@ int run_tests(std::string command, TestCommand options) {
   PlanOptions tests = plan_options(options, report.machine, fitness);
   for (const Gpu& gpu : report.machine.gpus)
     if (is_set_aside(report, gpu)) tests.survey.leave_out.push_back(gpu.index);
-  const bool all_sleep = std::ranges::all_of(report.machine.gpus, [](const Gpu& gpu) {
-    return gpu.vendor != Vendor::nvidia || gpu.suspended;
-  });
-  const bool listens = !all_sleep && report.machine.source == "live" &&
-                       report.machine.fakes.empty() && report.machine.nvidia.nvml_start &&
-                       report.machine.nvidia.nvml_start->ok();
-  std::optional<XidListener> listener;
-  if (listens) listener.emplace(gpus_to_watch(report.machine));
-  const bool test_gpus = !tests.tests.empty();  // a worker may have none to test
-  report.verdicts.emplace();
-  if (test_gpus)
-    report.verdicts = run_health_tests(report.machine, tests, options.globals.quiet, start, {},
-                                       [&] { return inspect(**host, {}); });
-  note_absence(report);
-  append(*report.findings, compare_siblings(report.machine, *report.verdicts));
-  std::optional<ProbeDocument> heard;
-  if (listener) heard = listener->stop();
-  report.samples = heard ? samples_from(*heard, report.machine, *report.verdicts, start)
-                         : not_sampled(report.machine);
-  if (report.samples) {
-    explain_low_figures(report.machine, *report.samples, *report.verdicts);
-    auto clocks = judge_clocks(report.machine, *report.samples, *report.verdicts);
-    std::move(clocks.begin(), clocks.end(), std::back_inserter(*report.verdicts));
-  }
-  // Others may have begun to use a GPU in the middle of its test.
-  if (report.machine.source == "live" && !options.busy &&
-      std::ranges::any_of(*report.verdicts, may_be_others_work)) {
-    const Machine now = look_until(
-        [&] { return inspect(**host, {}); },
-        [&](const Machine& again) { return !others_use_what_failed(again, *report.verdicts); });
-    excuse_busy(now, elapsed_ms(start), *report.verdicts);
-  }
-  if (report.machine.source == "live" && !report.machine.gpus.empty() &&
-      report.machine.fakes.empty()) {
-    Machine after = inspect(**host, {.kernel_log = true, .counters = true});
-    if (heard) add_heard_xids(*heard, report.machine, after);
-    append(*report.findings,
-           compare_before_and_after(report.machine, after, elapsed_ms(start) / 1e3));
-    apply_memory_xids(report.machine, after, *report.verdicts);
-  }
+  TestRun run{.plan = tests, .quiet = options.globals.quiet, .start = start};
+  if (options.globals.timeout_s) run.probe_timeout = to_milliseconds(*options.globals.timeout_s);
+  run_and_judge(**host, report, run);
   accept_findings(*accept_rules, report);
   note_accepted(*accept_rules, report);
   if (fitness) add_fitness(**host, options, *fitness, report);
@@ -261,7 +269,7 @@ int run_tests(std::string command, TestCommand options) {
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
                     .devices = options.globals.devices,
-                    .test_gpus = test_gpus,
+                    .test_gpus = !tests.tests.empty(),  // a worker may have none to test
                     .asked = asked_of(options, *policy, *accept_rules),
                     .policy = *policy,
                     .trust_named_libraries = trusts_named_libraries(**host)});

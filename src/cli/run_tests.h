@@ -1,4 +1,4 @@
-// What `check` and `test` share: their options and the run itself.
+// What `check`, `test` and `gpu-test` share: options and the run itself.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "cli/options.h"
+#include "health/plan/plan.h"
+#include "health/worker/worker.h"
+#include "machine/inspect.h"
+#include "report/report.h"
 
 namespace gpuready::cli {
 
@@ -27,6 +32,18 @@ struct TestCommand {
 
 // --level, --busy, --inject, --require-gpu, --baseline, --accept and the global options.
 void add_test_options(CommandSpec& command, TestCommand& options, std::string default_level);
+
+// Runs the plan on the report's machine, watches it meanwhile, looks at it again, and fills in what
+// that shows: verdicts, samples, findings.
+struct TestRun {
+  PlanOptions plan;
+  bool quiet = false;
+  Clock::time_point start = Clock::now();
+  WorkerLimits limits = {};
+  std::chrono::milliseconds probe_timeout = InspectOptions{}.probe_timeout;  // of each later look
+  Clock::time_point no_look_after = Clock::time_point::max();  // the answer comes first then
+};
+void run_and_judge(Host& host, Report& report, const TestRun& run);
 
 int run_tests(std::string command, TestCommand options);
 

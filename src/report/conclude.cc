@@ -173,8 +173,7 @@ std::string worst_obligation(const Report& report, Effect effect) {
   for (std::size_t i = 0; i < report.obligations.size(); ++i)
     for (const Obligation& owed : report.obligations[i])
       if (effect_of(owed) == effect)
-        return fmt::format("GPU {}: {} {}: {}", report.machine.gpus[i].index, words_of(owed.kind),
-                           words_of(owed.status), owed.reason);
+        return fmt::format("GPU {}: {}", report.machine.gpus[i].index, said_of(owed));
   return {};
 }
 

@@ -428,6 +428,11 @@ std::vector<Obligation> obligations_of(const Machine& machine, const Gpu& gpu,
   return out;
 }
 
+std::string said_of(const Obligation& obligation) {
+  return fmt::format("{} {}: {}", words_of(obligation.kind), words_of(obligation.status),
+                     obligation.reason);
+}
+
 std::vector<std::string> chosen_settings(const Gpu& gpu) {
   std::vector<std::string> out;
   const GpuPower& power = gpu.power;

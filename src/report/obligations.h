@@ -54,6 +54,9 @@ enum class Effect {
 };
 Effect effect_of(const Obligation& obligation);
 
+// "host link degraded: x8 of x16"
+std::string said_of(const Obligation& obligation);
+
 // What an operator may have chosen, and every answer names: "power limit 200 of 700 W".
 std::vector<std::string> chosen_settings(const Gpu& gpu);
 

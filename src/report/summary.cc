@@ -106,8 +106,7 @@ GpuSummary summarize_gpu(const Report& report, const Summary& summary, const Gpu
     out.reason = summary.test_names.size() > 1 ? worst->test + ": " + worst->reason : worst->reason;
   if (out.reason.empty()) out.reason = as_sentence(access.reason);
   if (const Obligation* owed = worst_owed(out); owed && out.reason.empty())
-    out.reason = as_sentence(
-        fmt::format("{} {}: {}", words_of(owed->kind), words_of(owed->status), owed->reason));
+    out.reason = as_sentence(said_of(*owed));
   if (out.reason.empty() && !out.problems.empty()) out.reason = out.problems.front();
   if (gpu.suspended && out.reason.empty())
     out.reason = "It is suspended to save power, and was not woken.";

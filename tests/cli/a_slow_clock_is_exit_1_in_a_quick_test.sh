@@ -1,7 +1,6 @@
 . "$LIB"
 [ ! -e /proc/driver/nvidia ] || skip "this machine has a GPU"
-[ -e "$FAKES/fake_cuda_ptx.so" ] || skip "this build has no driver in software that executes PTX"
-export GPUREADY_LIBNVML=$FAKES/../tests/shim/ptx_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda_ptx.so
+ready_gpu
 clocks() {  # sets $seen, of a GPU with this greatest clock in MHz that is to end with this code
   FAKE_CUDA="cc=7.0,memory=4MiB,sms=1,mhz=$1" expect_exit "$2" "$GPUREADY" test --level quick --only compute \
     --duration 0.001 --seed 5 --json=report.json

@@ -45,7 +45,7 @@ for command in "check --busy" "test --busy --only memory"; do
   want=1 ends 'asked __worker' "$GPUREADY" $command
 done
 ends 'asked __worker' "$GPUREADY" selftest --busy --device 0
-ends 'asked __worker' "$GPUREADY" gpu-test
+want=1 ends 'asked __worker' "$GPUREADY" gpu-test
 FAKE_CUDA="hang=cuInit"
 for command in verify bench; do ends 'asked "ternary $command"' "$GPUREADY" ternary $command --device cuda; done
 # A part that was measured is told, and is not the whole.

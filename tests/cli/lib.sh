@@ -14,3 +14,9 @@ expect_exit() {
 }
 expect_in() { case $2 in *"$1"*) ;; *) die "no '$1' in: $2" ;; esac; }
 expect_not_in() { case $2 in *"$1"*) die "'$1' in: $2" ;; *) ;; esac; }
+# The GPU in software that lacks nothing: the driver that executes PTX, of release builds.
+ready_gpu() {
+  [ -e "$FAKES/fake_cuda_ptx.so" ] || skip "this build has no driver in software that executes PTX"
+  export GPUREADY_LIBNVML=$FAKES/../tests/shim/ptx_nvml.so GPUREADY_LIBCUDA=$FAKES/fake_cuda_ptx.so
+  export FAKE_CUDA="cc=9.0,memory=4MiB,sms=1"
+}

@@ -84,7 +84,12 @@ API nvmlDeviceGetMemoryInfo_v2(device d, struct memory_v2* out) {
   API name(device d, unsigned* out) { return (void)d, *out = (unsigned)(value), OK; }
 NUMBER(nvmlDeviceGetIndex, 0)
 NUMBER(nvmlDeviceGetMinorNumber, 0)
-NUMBER(nvmlDeviceGetNumGpuCores, 128 * bytes_option("sms", 4))
+static unsigned cores_of_an_sm(void) {  // CUDA C++ Programming Guide, "Arithmetic Instructions"
+  char cc[32] = "9.0";
+  option("cc", cc, sizeof cc);
+  return !strcmp(cc, "6.0") || cc[0] == '7' || !strcmp(cc, "8.0") ? 64 : 128;
+}
+NUMBER(nvmlDeviceGetNumGpuCores, cores_of_an_sm() * bytes_option("sms", 4))
 NUMBER(nvmlDeviceGetPowerUsage, 300000)
 NUMBER(nvmlDeviceGetEnforcedPowerLimit, 700000)
 NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, 700000)

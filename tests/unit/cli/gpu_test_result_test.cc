@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "doctor/diagnose.h"
+#include "report/conclude.h"
 
 namespace gpuready::cli {
 namespace {
@@ -42,11 +44,31 @@ Verdict memory_verdict(const Gpu& gpu, VerdictStatus status, std::string reason 
   return verdict;
 }
 
+Obligation obligation(ObligationKind kind, ObligationStatus status, Duty duty = Duty::owed) {
+  Obligation out;
+  out.kind = kind;
+  out.status = status;
+  out.duty = duty;
+  out.reason = "x8 of x16, an error";
+  return out;
+}
+
+// Concluded: every GPU holds what it owes.
+Report report_of(Machine machine, std::vector<Verdict> verdicts) {
+  Report report;
+  report.findings.emplace();
+  report.verdicts = std::move(verdicts);
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i)
+    report.obligations.push_back({obligation(ObligationKind::integrity, ObligationStatus::held)});
+  report.machine = std::move(machine);
+  return report;
+}
+
 TEST(GpuTestResult, AContainerPassesForTheTwoOfEightThatItWasGiven) {
   const Machine machine = machine_with(8, {3, 5});
   const auto result =
-      gpu_test_result(machine, {memory_verdict(machine.gpus[3], VerdictStatus::passed),
-                                memory_verdict(machine.gpus[5], VerdictStatus::passed)});
+      gpu_test_result(report_of(machine, {memory_verdict(machine.gpus[3], VerdictStatus::passed),
+                                          memory_verdict(machine.gpus[5], VerdictStatus::passed)}));
   ASSERT_EQ(result.gpus.size(), 2u);
   EXPECT_EQ(result.gpus[1].uuid, "GPU-5");
   EXPECT_TRUE(gpu_test_passed(result));
@@ -57,42 +79,66 @@ TEST(GpuTestResult, GpusThatTheCallerHidesAreLeftOut) {
   machine.visibility.cuda_visible_devices = "1";
   for (Gpu& gpu : machine.gpus) gpu.visible_to_cuda = gpu.index == 1;
   const auto result =
-      gpu_test_result(machine, {memory_verdict(machine.gpus[1], VerdictStatus::passed)});
+      gpu_test_result(report_of(machine, {memory_verdict(machine.gpus[1], VerdictStatus::passed)}));
   ASSERT_EQ(result.gpus.size(), 1u);
   EXPECT_EQ(result.gpus[0].uuid, "GPU-1");
   EXPECT_TRUE(gpu_test_passed(result));
 }
 
-TEST(GpuTestResult, AGpuThatPassedFailsByWhatTheDoctorFinds) {
-  Machine machine = machine_with(1, {0});
-  const std::vector<Verdict> passed = {memory_verdict(machine.gpus[0], VerdictStatus::passed)};
-  machine.gpus[0].clock_event_reasons = 0x4;  // SW power cap
-  EXPECT_TRUE(gpu_test_passed(gpu_test_result(machine, passed)));
-  machine.gpus[0].clock_event_reasons = 0x80;
-  const auto braked = gpu_test_result(machine, passed);
-  EXPECT_FALSE(gpu_test_passed(braked));
-  EXPECT_TRUE(contains(braked.gpus[0].failure->text, "power brake")) << gpu_test_text(braked);
-  machine.gpus[0].clock_event_reasons.reset();
-  machine.gpus[0].nvlinks.resize(18);
-  for (int link = 0; link < 18; ++link) {
-    machine.gpus[0].nvlinks[static_cast<std::size_t>(link)].link = link;
-    machine.gpus[0].nvlinks[static_cast<std::size_t>(link)].up = false;
+// Broken, or owed and not judged, fails; hidden for good and degraded pass, and the latter is noted
+// without a word that the caller takes for a failure.
+TEST(GpuTestResult, AGpuThatPassedIsHeldToWhatItOwes) {
+  using enum ObligationStatus;
+  struct {
+    ObligationStatus status;
+    Duty duty;
+    bool passed;
+  } const cases[] = {{held, Duty::owed, true},         {broken, Duty::owed, false},
+                     {broken, Duty::not_owed, false},  {not_judged, Duty::owed, false},
+                     {not_judged, Duty::hidden, true}, {not_judged, Duty::not_owed, true},
+                     {degraded, Duty::owed, true}};
+  const Machine machine = machine_with(1, {0});
+  for (const auto& [status, duty, passed] : cases) {
+    Report report = report_of(machine, {memory_verdict(machine.gpus[0], VerdictStatus::passed)});
+    report.obligations[0].push_back(obligation(ObligationKind::host_link, status, duty));
+    const auto result = gpu_test_result(report);
+    EXPECT_EQ(gpu_test_passed(result), passed) << gpu_test_text(result);
+    EXPECT_EQ(contains(gpu_test_text(result), "error"), !passed) << gpu_test_text(result);
+    EXPECT_EQ(contains(gpu_test_text(result), "GPU 0 note: host link degraded: x8 of x16"),
+              status == degraded)
+        << gpu_test_text(result);
   }
-  machine.kernel_log.xids.push_back({});
-  machine.kernel_log.xids.back().code = 74;
-  machine.kernel_log.xids.back().pci = machine.gpus[0].pci;
-  const auto cut_off = gpu_test_result(machine, passed);
-  EXPECT_FALSE(gpu_test_passed(cut_off)) << gpu_test_text(cut_off);
+}
+
+TEST(GpuTestResult, AGpuThatTheDoctorBlamesFailsAndOneThatNothingJudgedDoes) {
+  Machine machine = machine_with(1, {0});
+  Report report = report_of(machine, {memory_verdict(machine.gpus[0], VerdictStatus::passed)});
+  report.obligations.clear();
+  EXPECT_EQ(gpu_test_result(report).gpus[0].failure->text, "nothing was judged");
+  report.machine.gpus[0].nvlinks.resize(18);
+  for (int link = 0; link < 18; ++link) {
+    report.machine.gpus[0].nvlinks[static_cast<std::size_t>(link)].link = link;
+    report.machine.gpus[0].nvlinks[static_cast<std::size_t>(link)].up = false;
+  }
+  report.machine.kernel_log.xids.push_back({});
+  report.machine.kernel_log.xids.back().code = 74;
+  report.machine.kernel_log.xids.back().pci = machine.gpus[0].pci;
+  conclude(report, {.test_gpus = true});
+  EXPECT_FALSE(gpu_test_passed(gpu_test_result(report)));
+  report.findings = diagnose(report.machine);
+  conclude(report, {.test_gpus = true});
+  const auto result = gpu_test_result(report);
+  EXPECT_TRUE(contains(gpu_test_text(result), "NVLinks are up")) << gpu_test_text(result);
 }
 
 TEST(GpuTestResult, WhatPassesThroughANamedLibraryFailsUnlessItIsTrusted) {
   Machine machine = machine_with(1, {0});
   machine.named_libraries = {{"GPUREADY_LIBCUDA", "/opt/libcuda.so"}};
   const std::vector<Verdict> passed = {memory_verdict(machine.gpus[0], VerdictStatus::passed)};
-  const auto result = gpu_test_result(machine, passed);
+  const auto result = gpu_test_result(report_of(machine, passed));
   EXPECT_FALSE(gpu_test_passed(result));
   EXPECT_NE(gpu_test_text(result).find("GPUREADY_LIBCUDA=/opt/libcuda.so"), std::string::npos);
-  const auto trusted = gpu_test_result(machine, passed, true);
+  const auto trusted = gpu_test_result(report_of(machine, passed), true);
   EXPECT_TRUE(gpu_test_passed(trusted));
   EXPECT_NE(gpu_test_text(trusted).find("GPUREADY_LIBCUDA=/opt/libcuda.so"), std::string::npos);
 }
@@ -101,7 +147,7 @@ TEST(GpuTestResult, ALostGpuKeepsItsIndexAndNvmlsCode) {
   Machine machine = machine_with(4, {0, -1, 2, 3});
   machine.gpus[1].errors.push_back(
       {"nvmlDeviceGetHandleByPciBusId_v2(0000:01:00.0)", 15, "NVML_ERROR_GPU_IS_LOST"});
-  const auto result = gpu_test_result(machine, {});
+  const auto result = gpu_test_result(report_of(machine, {}));
   ASSERT_EQ(result.gpus.size(), 4u);
   ASSERT_TRUE(result.gpus[1].handle_failure);
   EXPECT_EQ(result.gpus[1].handle_failure->code, 15);
@@ -113,9 +159,9 @@ TEST(GpuTestResult, FailuresHaveCudasNumberOrAreUnknown) {
   const Machine machine = machine_with(2, {0, 1});
   Verdict refused = memory_verdict(machine.gpus[0], VerdictStatus::not_tested, "(allocate)");
   refused.error_code = 2;
-  const auto result = gpu_test_result(
+  const auto result = gpu_test_result(report_of(
       machine,
-      {refused, memory_verdict(machine.gpus[1], VerdictStatus::failed, "1 word is wrong")});
+      {refused, memory_verdict(machine.gpus[1], VerdictStatus::failed, "1 word is wrong")}));
   EXPECT_EQ(result.gpus[0].failure->code, 2);
   EXPECT_TRUE(contains(result.gpus[0].failure->text, "CUDA_ERROR_OUT_OF_MEMORY"));
   EXPECT_EQ(result.gpus[1].failure->code, 999);
@@ -131,7 +177,7 @@ TEST(GpuTestResult, EveryInstanceCountsAndNothingPassesUntested) {
     verdict->uuid = "MIG-1";
     verdict->pci_address = machine.gpus[0].pci->text();
   }
-  const auto result = gpu_test_result(machine, {good, bad});
+  const auto result = gpu_test_result(report_of(machine, {good, bad}));
   EXPECT_EQ(result.gpus[0].failure->text, "bad instance");
   EXPECT_EQ(result.gpus[1].failure->text, "not tested");
 }
