@@ -204,7 +204,8 @@ void run_and_judge(Host& host, Report& report, const TestRun& run) {
     std::move(clocks.begin(), clocks.end(), std::back_inserter(*report.verdicts));
   }
   // Others may have begun to use a GPU in the middle of its test.
-  if (live && !run.plan.survey.busy && std::ranges::any_of(*report.verdicts, may_be_others_work)) {
+  if (live && !run.plan.survey.busy && !interrupted() &&
+      std::ranges::any_of(*report.verdicts, may_be_others_work)) {
     const Machine now = look_until(
         [&] { return inspect(host, {}); },
         [&](const Machine& again) { return !others_use_what_failed(again, *report.verdicts); });
@@ -213,7 +214,8 @@ void run_and_judge(Host& host, Report& report, const TestRun& run) {
   if (live && !machine.gpus.empty() && Clock::now() < run.no_look_after) {
     InspectOptions counters;
     counters.kernel_log = counters.counters = true;
-    Machine after = look(counters);
+    // Whoever interrupts waits for the answer.
+    Machine after = interrupted() ? machine : look(counters);
     if (heard) add_heard_xids(*heard, machine, after);
     append(*report.findings, compare_before_and_after(machine, after, elapsed_ms(run.start) / 1e3));
     apply_memory_xids(machine, after, *report.verdicts);

@@ -146,13 +146,9 @@ class Comparison {
                                  old.link_now.width.value_or(0), old.link_max.width.value_or(0)),
                      fmt::format("Gen{} x{} (at most x{})", now.link_max.generation.value_or(0),
                                  now.link_now.width.value_or(0), now.link_max.width.value_or(0))));
-    const auto up = [](const Gpu& gpu) {
-      return std::count_if(gpu.nvlinks.begin(), gpu.nvlinks.end(),
-                           [](const NvLink& link) { return link.up.value_or(false); });
-    };
-    if (up(now) < up(old))
+    if (const int then = doctor::links_up(old), is = doctor::links_up(now); is < then)
       changed("nvlinks-lost", "NVLinks up",
-              was_is(fmt::format("{} up", up(old)), fmt::format("{} up", up(now))));
+              was_is(fmt::format("{} up", then), fmt::format("{} up", is)));
   }
 
   const Machine& before_;

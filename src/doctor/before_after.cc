@@ -1,5 +1,8 @@
 // compare_before_and_after(): what happened while tests ran. ECC hides single-bit faults from the
 // data, so a counter that rose is a finding even when every word compared equal.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 
 #include "doctor/compare.h"
@@ -26,6 +29,22 @@ std::vector<const XidEvent*> new_xids(const Machine& before, const Machine& afte
     else
       fresh.push_back(&event);
   return fresh;
+}
+
+Match lost(Match match) {
+  match.title = "The GPU was lost during the tests";
+  match.explanation = "It answered before the tests, and not after them.";
+  return match;
+}
+
+// NVML answered for it before.
+const ApiStatus* new_loss(const Gpu& before, const Gpu& after) {
+  constexpr int kLost = 15, kResetRequired = 16;  // nvmlReturn_t
+  const auto lost = [](const ApiStatus& error) {
+    return error.call.starts_with("nvml") && (error.code == kLost || error.code == kResetRequired);
+  };
+  const auto it = std::ranges::find_if(after.errors, lost);
+  return it == after.errors.end() || std::ranges::any_of(before.errors, lost) ? nullptr : &*it;
 }
 
 // What rose faster than it may is an error.
@@ -66,11 +85,18 @@ std::vector<Finding> compare_before_and_after(const Machine& before, const Machi
     for (const auto& limit : doctor::counter_limits())
       if (const auto found = by_id.find(limit.id); found != by_id.end())
         hold_to_limit(limit, changes, seconds, found->second);
+    if (const int then = doctor::links_up(*old), now = doctor::links_up(gpu); now < then)
+      by_id.try_emplace("nvlinks-lost", doctor::about(gpu))
+          .first->second.evidence.push_back(
+              doctor::evidence("NVLinks up", fmt::format("{} before, {} after", then, now)));
+    if (const ApiStatus* loss = new_loss(*old, gpu))
+      by_id.try_emplace("gpu-lost", lost(doctor::about(gpu)))
+          .first->second.evidence.push_back(doctor::evidence(loss->call, loss->name));
     for (auto& [id, match] : by_id) tell(id, std::move(match));
   }
   for (const auto& old : before.gpus) {
     if (old.faked || pair_of(old, after)) continue;
-    Match match;
+    Match match = lost({});
     if (old.pci) match.pci.push_back(*old.pci);
     match.evidence.push_back(doctor::evidence("before", old.name));
     match.evidence.push_back(doctor::evidence("after", "the GPU is no longer there"));

@@ -275,12 +275,6 @@ bool comes_from_switch(const Gpu& gpu) {
                      [](const NvLink& link) { return link.remote_kind == "switch"; });
 }
 
-int links_up(const Gpu& gpu) {
-  return static_cast<int>(
-      std::count_if(gpu.nvlinks.begin(), gpu.nvlinks.end(),
-                    [](const NvLink& link) { return link.up.value_or(false); }));
-}
-
 // The driver took work off this GPU because of an NVLink: Xid 74, those of NVLink 5, and Xid 45
 // that names one of them as its cause.
 bool nvlink_failed(const Machine& machine, const Gpu& gpu) {

@@ -518,4 +518,9 @@ std::vector<Match> refused(const Facts& facts, const Ids& any) {
   return matches;
 }
 
+int links_up(const Gpu& gpu) {
+  return static_cast<int>(std::ranges::count_if(
+      gpu.nvlinks, [](const NvLink& link) { return link.up.value_or(false); }));
+}
+
 }  // namespace gpuready::doctor

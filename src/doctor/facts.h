@@ -116,6 +116,8 @@ bool add_xids(const Machine& machine, const Gpu& gpu, std::initializer_list<int>
               Match& match);
 // The log's addresses give the function as NVIDIA's driver prints it, often without.
 
+int links_up(const Gpu& gpu);  // of its NVLinks
+
 // ---- AMD
 // "gfx1030" for HSA_OVERRIDE_GFX_VERSION=10.3.0; the stepping is a hexadecimal digit.
 std::optional<std::string> override_target(const Machine& machine);

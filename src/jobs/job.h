@@ -63,6 +63,7 @@ struct Job {
   // It kills all that it has started, whatever session that went to, when it gets SIGTERM
   // (jobs/supervise.h). So it is asked by that before it is killed.
   bool supervises = false;
+  std::chrono::milliseconds time_to_stop{3'000};  // between being asked to stop and being killed
   // What is kept of each stream until somebody takes it. More is cut off, or ends the job.
   std::size_t output_limit_bytes = 16u << 20;
   bool ends_at_output_limit = false;

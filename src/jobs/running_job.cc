@@ -21,8 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTimeToStop{3'000};  // between being asked to stop and being killed
-constexpr milliseconds kTimeToDie{300};     // after a kill; longer means stuck in the kernel
+constexpr milliseconds kTimeToDie{300};  // after a kill; longer means stuck in the kernel
 constexpr milliseconds kLookAtCancelEvery{100};
 // How often a kernel without pidfd_open (before 5.3) is asked whether a child has ended.
 constexpr milliseconds kPollWithoutPidfd{1};
@@ -52,6 +51,7 @@ struct RunningJob::State {
   std::string to_channel;  // not sent yet
   bool channel_ends = false;
   bool has_channel = false, ends_at_output_limit = false, supervises = false;
+  milliseconds time_to_stop{};
   std::size_t output_limit_bytes = 0;
   Clock::time_point started, last_output;
   std::optional<milliseconds> silence;
@@ -117,7 +117,7 @@ struct RunningJob::State {
   void ask(std::optional<JobEnd> why) {
     ::kill(process.pid, SIGTERM);
     cause = why;
-    stop_is_over = Clock::now() + kTimeToStop;
+    stop_is_over = Clock::now() + time_to_stop;
   }
 
   void kill(std::optional<JobEnd> why) {
@@ -226,6 +226,7 @@ Result<RunningJob> RunningJob::start(const Job& job) {
   state->output_limit_bytes = job.output_limit_bytes;
   state->ends_at_output_limit = job.ends_at_output_limit;
   state->supervises = job.supervises;
+  state->time_to_stop = job.time_to_stop;
   RunningJob running(std::move(state));
   running.limit(job.limits);
   return running;

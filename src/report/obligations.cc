@@ -41,7 +41,8 @@ Judged hidden(std::string reason) { return {Status::not_judged, std::move(reason
 struct Case {
   const Machine& machine;
   const Gpu& gpu;
-  std::vector<const Verdict*> verdicts;
+  std::span<const Verdict> all;
+  std::vector<const Verdict*> verdicts;  // about this GPU
   const Asked& asked;
 
   const Verdict* find(std::string_view test) const {
@@ -108,6 +109,31 @@ Answer without_nvml(const Case& on) {
   return not_judged("NVML gave no answer");
 }
 
+// How many SMs it must have: by NVML's cores, else as many as any sibling.
+struct ExpectedUnits {
+  std::uint32_t units;
+  std::string reported, source;
+};
+std::optional<ExpectedUnits> expected_units(const Case& on) {
+  const auto* architecture =
+      on.gpu.compute_capability ? find_nvidia_architecture(*on.gpu.compute_capability) : nullptr;
+  if (architecture && on.gpu.cores) {
+    const auto units =
+        static_cast<std::uint32_t>(*on.gpu.cores / architecture->cores_per_multiprocessor);
+    return ExpectedUnits{units, fmt::format("NVML reports {} cores: {} SMs", *on.gpu.cores, units),
+                         "NVML's number of cores"};
+  }
+  std::uint32_t most = 0;
+  for (const Verdict& verdict : on.all)
+    for (const Gpu& gpu : on.machine.gpus)
+      if (gpu.index != on.gpu.index && gpu.name == on.gpu.name && verdict.test == "compute" &&
+          verdict.units && is_about(verdict, gpu))
+        most = std::max(most, static_cast<std::uint32_t>(verdict.units->total));
+  if (most == 0) return std::nullopt;
+  return ExpectedUnits{most, fmt::format("a GPU of its kind here has {}", most),
+                       "the most of its siblings"};
+}
+
 Answer judge_identity(const Case& on) {
   if (on.gpu.mig_enabled.value_or(false)) return std::nullopt;
   const Verdict* memory = on.find("memory");
@@ -122,20 +148,17 @@ Answer judge_identity(const Case& on) {
                     fmt::format("the driver offers {} of memory, and {} are reported",
                                 format_bytes(memory->coverage->total_bytes), format_bytes(*told)),
                     ratio};
-    const auto* architecture =
-        on.gpu.compute_capability ? find_nvidia_architecture(*on.gpu.compute_capability) : nullptr;
     const Verdict* compute = on.find("compute");
-    if (architecture && on.gpu.cores && compute && compute->units) {
-      const auto expected =
-          static_cast<unsigned>(*on.gpu.cores / architecture->cores_per_multiprocessor);
-      if (compute->units->total != expected)
-        return Judged{Status::broken,
-                      fmt::format("the driver offers {} SMs, and NVML reports {} cores: {} SMs",
-                                  compute->units->total, *on.gpu.cores, expected),
-                      Metric{"units", static_cast<double>(compute->units->total), "1",
-                             static_cast<double>(expected), "NVML's number of cores"}};
-    }
-    return held("memory and SMs are as reported", ratio);
+    const auto expected = compute && compute->units ? expected_units(on) : std::nullopt;
+    if (expected && compute->units->total != expected->units)
+      return Judged{Status::broken,
+                    fmt::format("the driver offers {} SMs, and {}", compute->units->total,
+                                expected->reported),
+                    Metric{"units", static_cast<double>(compute->units->total), "1",
+                           static_cast<double>(expected->units), expected->source}};
+    return held(expected || !compute ? "memory and SMs are as reported"
+                                     : "its memory is as reported; nothing reports its SMs",
+                ratio);
   }
   if (auto none = without_nvml(on)) return none;
   if (memory && memory->coverage) return hidden("only one source reports its size");
@@ -179,7 +202,7 @@ Answer judge_coverage(const Case& on) {
     base -= std::min(taken, base);
     const double least = on.machine.system.wsl2 ? kLeastCoverageWsl2 : kLeastCoverage;
     const auto limit = std::min(least * static_cast<double>(base),
-                                static_cast<double>(base - std::min(base, kContextBytes)));
+                                static_cast<double>(base - std::min(base / 2, kContextBytes)));
     const auto tested = static_cast<double>(coverage.tested_bytes);
     const Metric figure{"memory_tested", tested, "B", limit,
                         nvml_answers(on.machine) ? "NVML's total, without what it reports as used"
@@ -422,7 +445,7 @@ bool any_passed(std::span<const Verdict> verdicts, const Gpu& gpu) {
 std::vector<Obligation> obligations_of(const Machine& machine, const Gpu& gpu,
                                        std::span<const Verdict> verdicts,
                                        std::span<const Finding> findings, const Asked& asked) {
-  const Case on{machine, gpu, verdicts_about(verdicts, gpu), asked};
+  const Case on{machine, gpu, verdicts, verdicts_about(verdicts, gpu), asked};
   std::vector<Obligation> out;
   for (const Rule& rule : kRules) out.push_back(settle(rule, on, findings));
   return out;

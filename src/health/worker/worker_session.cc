@@ -4,6 +4,12 @@
 #include "jobs/helper.h"
 
 namespace gpuready {
+namespace {
+
+// Whoever interrupts us waits for an answer: a test stops between two launches, or is killed.
+constexpr std::chrono::milliseconds kTimeToStop{400};
+
+}  // namespace
 
 void WorkerSession::close(std::chrono::milliseconds time_to_end) {
   if (closed) return;
@@ -26,6 +32,7 @@ std::unique_ptr<WorkerSession> start_session(const std::vector<DeviceChoice>& de
     job.env.emplace_back("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
   }
   job.limits.time = std::nullopt;  // each test has its own
+  job.time_to_stop = kTimeToStop;
   auto child = RunningJob::start(job);
   if (child)
     session->child = std::move(*child);

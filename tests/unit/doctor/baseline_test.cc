@@ -108,6 +108,24 @@ TEST(BeforeAfter, AGpuThatVanishedIsAFinding) {
   EXPECT_EQ(ids(compare_before_and_after(healthy(2), healthy(1))), Ids{"gpu-lost"});
 }
 
+TEST(BeforeAfter, AGpuThatNvmlLostAndLinksThatWentDownAreFound) {
+  Machine before = healthy(1);
+  before.gpus[0].nvlinks.resize(2);
+  for (NvLink& link : before.gpus[0].nvlinks) link.up = true;
+  Machine after = before;
+  after.gpus[0].nvlinks[1].up = false;
+  EXPECT_EQ(ids(compare_before_and_after(before, after)), Ids{"nvlinks-lost"});
+  EXPECT_EQ(ids(compare_before_and_after(after, before)), Ids{});
+  after = before;
+  for (const int code : {15, 16}) {  // lost, reset required
+    after.gpus[0].errors = {{"nvmlDeviceGetTemperature(0, 0)", code, "NVML_ERROR"}};
+    EXPECT_EQ(ids(compare_before_and_after(before, after)), Ids{"gpu-lost"});
+    EXPECT_EQ(ids(compare_before_and_after(after, after)), Ids{});  // known before
+  }
+  after.gpus[0].errors[0].code = 3;  // not supported
+  EXPECT_EQ(ids(compare_before_and_after(before, after)), Ids{});
+}
+
 TEST(BeforeAfter, CorrectedErrorsAndReplaysAreHeldToARate) {
   const auto severity = [](std::uint64_t corrected, std::uint64_t replays, double seconds) {
     Machine before = healthy(1), after = healthy(1);

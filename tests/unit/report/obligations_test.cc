@@ -57,6 +57,21 @@ const Row kRows[] = {
      Status::broken, Exit::unhealthy},
     {"half of the SMs told", [](Report& r) { verdict_of(r, "compute").units->total = 66; },
      identity, Status::broken, Exit::unhealthy},
+    {"half of the SMs told, and NVML knows no cores but a sibling has more",
+     [](Report& r) {
+       r.machine.gpus[0].cores.reset();
+       Gpu sibling = r.machine.gpus[0];
+       sibling.index = 1;
+       sibling.uuid = "GPU-sibling";
+       sibling.pci->bus += 1;
+       r.machine.gpus.push_back(sibling);
+       Verdict other = verdict_of(r, "compute");
+       other.uuid = sibling.uuid;
+       other.pci_address = sibling.pci->text();
+       r.verdicts->push_back(other);
+       verdict_of(r, "compute").units->total = 66;
+     },
+     identity, Status::broken, Exit::unhealthy},
     {"no NVML",
      [](Report& r) {
        r.machine.nvidia.nvml_start.reset();
@@ -85,6 +100,12 @@ const Row kRows[] = {
     {"a neighbour's 30 GiB unseen by NVML",
      [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 45 * GiB; }, coverage,
      Status::not_judged, Exit::unknown},
+    {"less than half of a small memory",
+     [](Report& r) {
+       r.machine.gpus[0].memory.total_bytes = r.verdicts->at(0).coverage->total_bytes = 512 * MiB;
+       r.verdicts->at(0).coverage->tested_bytes = 250 * MiB;
+     },
+     coverage, Status::not_judged, Exit::unknown},
     {"a display's memory, as NVML tells",
      [](Report& r) {
        r.machine.gpus[0].memory.used_bytes = 5 * GiB;
@@ -293,7 +314,7 @@ its limit and the source of the limit. This page is generated from the rules (`s
 |---|---|---|
 | `identity` | The driver offers the memory (0.90 to 1.01 of it) and the SMs that NVML reports. | memory, compute, NVML's total and number of cores |
 | `integrity` | Every word, result and copy that was checked is right. | memory and compute, and what else ran; siblings |
-| `coverage` | At least 95% of the memory that NVML does not report as used was tested (WSL 2: 85%), or all but 512 MiB. | memory |
+| `coverage` | At least 95% of the memory that NVML does not report as used was tested (WSL 2: 85%), or all but 512 MiB, and never less than half. | memory |
 | `clock` | It ran at the clock that it may run at, and as fast as its siblings. | clocks, memory and compute; siblings |
 | `host_link` | Its link has its full width and speed. | quick: the link's own facts; standard: bandwidth |
 | `peer_links` | Its links to other GPUs have, too. | peers, findings about NVLink and its fabric |
