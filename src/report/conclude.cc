@@ -195,6 +195,13 @@ std::string first_problem(const Report& report) {
   return worst_obligation(report, Effect::unknown);
 }
 
+std::string first_warning(const Report& report) {
+  if (report.findings)
+    for (const Finding& finding : *report.findings)
+      if (worst(finding) == Severity::warning) return finding.title;
+  return {};
+}
+
 std::string_view no_gpu(const MachineTally& tally) {
   return tally.display_only > 0 ? "No GPU for compute" : "No GPU";
 }
@@ -236,12 +243,7 @@ std::string conclude_check(const Report& report, const MachineTally& tally) {
   add("accepted as degraded", notes.accepted);
   add("set", notes.settings);
   if (!whole) return sentence(std::move(text), problem.empty() ? tally.unusable : problem);
-  if (tally.warnings > 0)
-    for (const Finding& finding : *report.findings)
-      if (worst(finding) == Severity::warning) {
-        text += "; warning: " + finding.title;
-        break;
-      }
+  if (const auto warning = first_warning(report); !warning.empty()) text += "; warning: " + warning;
   return sentence(std::move(text), {});
 }
 
@@ -250,7 +252,7 @@ std::string conclude_doctor(const Report& report, const MachineTally& tally) {
   if (tally.errors + tally.warnings > 0 || tally.failed)
     return sentence(
         fmt::format("{}, {}", count(tally.errors, "error"), count(tally.warnings, "warning")),
-        first_problem(report));
+        tally.errors == 0 && !tally.failed ? first_warning(report) : first_problem(report));
   if (tally.usable < tally.required.value_or(0)) return "Fewer GPUs are usable here than required.";
   if (tally.gpus == 0)
     return fmt::format("{} in this machine, and no error was found.", no_gpu(tally));

@@ -143,6 +143,9 @@ API nvmlDeviceGetGraphicsRunningProcesses_v3(device d, unsigned* count, void* ou
 API nvmlDeviceGetNvLinkState(device d, unsigned link, unsigned* out) {
   return (void)d, *out = 1, link < 2 ? OK : INVALID;
 }
+API nvmlDeviceGetNvLinkRemoteDeviceType(device d, unsigned link, int* out) {
+  return (void)d, *out = 2, link < 2 ? OK : INVALID;  // NVML_NVLINK_DEVICE_TYPE_SWITCH
+}
 API nvmlDeviceGetNvLinkRemotePciInfo_v2(device d, unsigned link, struct pci* out) {
   nvmlDeviceGetPciInfo_v3(d, out);
   out->bus = 0xc0;

@@ -230,6 +230,17 @@ TEST(Conclude, AFoldedErrorCountsAsOne) {
   EXPECT_TRUE(report.conclusion->starts_with("1 error, 0 warnings")) << *report.conclusion;
 }
 
+TEST(Conclude, TheWorstFindingIsNamedWhateverItsSeverity) {
+  auto report = healthy(1);
+  report.command = "doctor";
+  report.findings->push_back(error_about(0));
+  report.findings->at(0).severity = Severity::warning;
+  report.verdicts.reset();
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+  EXPECT_EQ(report.conclusion, "0 errors, 1 warning: Something is wrong.");
+}
+
 TEST(Conclude, AnErrorAboutTheWholeMachineBlamesNoGpu) {
   auto report = healthy(2);
   report.findings->push_back(error_about(0));
