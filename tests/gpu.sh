@@ -70,6 +70,7 @@ judge "killed worker keeps the rest" json killed_worker "$binary" "$gpus"
 judge "interrupt keeps what is known" json interrupted "$binary"
 judge "record, redact, replay" json replay "$binary" "$results"
 judge "clean checks, no false alarm" json no_false_alarm "$binary" "${GPUREADY_CLEAN_RUNS:-50}"
+judge "loaded machine, no false alarm" json false_alarm_under_load "$binary"
 judge "command times" json times "$binary" "$results" "$gpus"
 printf '\n%-34s %-7s %s\n' test result detail
 printf '%s\n' "${rows[@]}"

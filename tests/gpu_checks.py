@@ -444,6 +444,64 @@ def no_false_alarm(binary, runs):
     print(f"{runs} of {runs} clean")
 
 
+# Matrix products on GPU 0 for some seconds, once a line is read. What takes long is done before; the rest begins then.
+NEIGHBOUR = """
+import sys, time, torch
+print("loaded", flush=True)
+sys.stdin.readline()
+begun = time.monotonic()
+x = torch.randn(8192, 8192, device="cuda", dtype=torch.float16)
+while time.monotonic() - begun < 4:
+    for _ in range(20): y = x @ x
+    torch.cuda.synchronize()
+"""
+
+
+def false_alarm_under_load(binary, rounds="5"):
+    """Every core taken twice, 2 GiB in the cgroup, a neighbour that begins in the middle: no GPU is called broken."""
+    told = []
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        for _ in range(int(rounds)):
+            check_json(binary)
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+    told.append(f"every core taken twice: {rounds} clean")
+
+    group = "/sys/fs/cgroup/gpuready-test"
+    try:
+        os.mkdir(group)
+        with open(group + "/memory.max", "w") as limit:
+            limit.write(str(2 << 30))
+        for _ in range(int(rounds)):
+            run("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$0" check', binary, expect=0)
+        told.append(f"2 GiB in the cgroup: {rounds} clean")
+    except OSError as error:
+        told.append(f"no cgroup here ({error.strerror})")
+    finally:
+        if os.path.isdir(group):
+            os.rmdir(group)
+
+    answers = {0: 0, 4: 0}
+    for turn in range(int(rounds)):
+        with subprocess.Popen([sys.executable, "-c", NEIGHBOUR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            if other.stdout.readline().strip() != "loaded":
+                told.append("no PyTorch for a neighbour")
+                break
+            with subprocess.Popen([binary, "test", "--only", "memory,compute,tensor", "--json", "-"], stdout=subprocess.PIPE, text=True) as test:
+                time.sleep(0.3 + 0.3 * turn)
+                other.stdin.write("go\n")
+                other.stdin.flush()
+                report = json.loads(test.stdout.read())
+            need(test.returncode in answers, f"a neighbour that began: exit {test.returncode}: {report['conclusion']}")
+            need(test.returncode == 0 or "busy" in json.dumps(report["verdicts"]), f"not told as busy: {report['conclusion']}")
+            answers[test.returncode] += 1
+    told.append(f"a neighbour that begins meanwhile: {answers[0]} passed, {answers[4]} told as busy")
+    print("; ".join(told))
+
+
 def times(binary, results, gpus):
     done = run(sys.executable, "benchmarks/command_times.py", binary)
     open(f"{results}/times.txt", "w").write(done.stdout)
