@@ -19,6 +19,7 @@ FAKE_CUDA="devices=2,fail=cuDevicePrimaryCtxRetain:2" expect_exit 1 "$GPUREADY" 
 expect_in "GPU 0 memory allocation test failed. Error code: 2 (CUDA_ERROR_OUT_OF_MEMORY" "$out"
 # A GPU that lacks nothing.
 ready_gpu
+export RUNPOD_GPU_TEST_TIMEOUT=200
 expect_exit 0 "$GPUREADY" gpu-test
 expect_in "GPU 0 memory allocation test passed." "$out"
 expect_not_in "note" "$out"
