@@ -239,5 +239,24 @@ TEST(Clocks, WhatWasNotMeasuredIsNotJudged) {
   EXPECT_TRUE(judge_clocks(copies.machine, copies.samples, copies.verdicts).empty());
 }
 
+TEST(Clocks, ASampleAtMost150MsAfterAShortLoadIsOfIt) {
+  LoadedRun run(1980);
+  run.count(1975, 0);
+  run.add("clock_event_any", 1, 1);
+  run.add("clock_event_hw_power_brake", 1, 1);
+  run.verdicts[0].started_ms = 1001;  // samples at 1100 and 1200
+  run.verdicts[0].duration_ms = 49;
+  EXPECT_EQ(run.judged().status, VerdictStatus::failed) << run.judged().reason;
+  run.verdicts[0].duration_ms = 48.5;
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+}
+
+TEST(Clocks, AnNvmlThatWasNotAskedDuringTheLoadContradictsNoCount) {
+  LoadedRun run(345);
+  run.count(1975, 0);
+  run.verdicts[0].started_ms = 9000;
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+}
+
 }  // namespace
 }  // namespace gpuready
