@@ -31,9 +31,10 @@ WORK = SOURCE / "build/mutation"  # src/ and build/ are mounted over the tree's 
 
 # Where no survivor is accepted: proof of idleness, manifests and signatures, redaction, exit rules, verdicts, undo.
 PROTECTED = re.compile(
-    r"src/(vm/(open_files|storage_use|inventory|readiness|operations|journal|known_steps|perform|plan_|clean)"
-    r"|pack/release/(manifest|minisign|key_chain)|machine/redaction|host/(redact|secret|token)|jobs/trusted_path"
-    r"|report/(exit_rules|conclude)|health/\w+/conclude|health/test\.)")
+    r"src/(\w+/)*(vm/(\w+/)*(open_files|storage_use|inventory|readiness|operations|journal|known_steps|perform|plan_(attach|detach)|clean)"
+    r"|release/(manifest|minisign|key_chain)|redaction\.|host/(redact|secret|token)|jobs/trusted_path"
+    r"|exit_rules|conclude|obligations|accept\.|policy\.|doctor/(engine|causes|diagnose)"
+    r"|health/(\w+/)*(test|rules|judge|clocks|sealed_results|second_look|siblings|sibling_rates|throttle)\.)")
 LEFT_OUT = re.compile(r"src/kernels/(cuda|hip|vulkan)/|/c_api|main\.cc$|memory_storage|failing_storage|apple|metal"
                       r"|report/.*(html|terminal|markdown|text)|cli/(man_pages|option_text|terminal|command_line)")  # decide nothing
 OTHER_TESTS = re.compile(r"(layout|docs|package|spirv|schema|examples?|ptx|ptx_bench|ptx_ternary)[._]")  # of more than the code

@@ -22,7 +22,7 @@ std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address, c
   std::erase_if(hits, [&](const LogHit& hit) {
     const auto message = parse_message(hit.text);
     const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
-    const bool anothers = vendor && device && *vendor != vendor_of(*device);
+    const bool anothers = device && vendor.value_or(vendor_of(*device)) != vendor_of(*device);
     return hit.pci != address || anothers;
   });
   return hits;

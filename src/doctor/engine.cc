@@ -25,12 +25,9 @@ bool includes(const std::vector<T>& outer, const std::vector<T>& inner) {
   });
 }
 
-bool machine_wide(const Finding& finding) { return finding.gpus.empty() && finding.pci.empty(); }
-
 // What a cause follows from must concern the same GPUs, or all. A machine-wide consequence ("CUDA
 // does not start") may follow from one GPU's trouble.
 bool covers(const Finding& root, const Finding& symptom) {
-  if (machine_wide(root) || machine_wide(symptom)) return true;
   if (includes(root.gpus, symptom.gpus) && includes(root.pci, symptom.pci)) return true;
   return includes(symptom.gpus, root.gpus) && includes(symptom.pci, root.pci);
 }

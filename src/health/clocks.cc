@@ -211,7 +211,7 @@ class Judge {
     if (counted_) {
       const bool by_launch = counted_->slow_share && allowed_mhz_ == *gpu_.clocks.max_sm_mhz;
       double share = by_launch ? *counted_->slow_share : counted_->best_mhz < least_mhz() ? 1 : 0;
-      if (share > 0 && clock_) share *= share_unexplained(load_, INFINITY);
+      if (clock_) share *= share_unexplained(load_, INFINITY);
       slow = std::max(slow, share);
       if (!sampled()) reached = counted_->mean_mhz;
     }

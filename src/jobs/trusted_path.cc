@@ -204,7 +204,8 @@ bool can_be_overflow_user(std::string_view uid_map) {
     const auto parts = split(line, " ");
     const auto first = parse_uint(parts.empty() ? "" : parts.front());
     const auto count = parse_uint(parts.empty() ? "" : parts.back());
-    if (first && count && kOverflowUser >= *first && kOverflowUser - *first < *count) return true;
+    // A first one above it wraps around, to more than any count.
+    if (first && count && kOverflowUser - *first < *count) return true;
   }
   return false;
 }

@@ -20,8 +20,8 @@ namespace {
 using pack::TomlReader;
 constexpr unsigned kMostGpus = 1024;
 
-bool is_word_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+bool is_of_word(char lower) {
+  return (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
 }
 
 // As whole words: "A10" is not in "NVIDIA A100".
@@ -29,8 +29,7 @@ bool names_model(std::string_view name, std::string_view model) {
   const std::string in = to_lower(name), word = to_lower(model);
   for (std::size_t at = in.find(word); at != in.npos; at = in.find(word, at + 1)) {
     const std::size_t end = at + word.size();
-    if ((at == 0 || !is_word_character(in[at - 1])) &&
-        (end == in.size() || !is_word_character(in[end])))
+    if ((at == 0 || !is_of_word(in[at - 1])) && (end == in.size() || !is_of_word(in[end])))
       return true;
   }
   return model.empty();

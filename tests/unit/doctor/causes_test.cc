@@ -328,5 +328,109 @@ TEST(Facts, AddressesAreFoundAsTheDriverPrintsThem) {
   EXPECT_EQ(doctor::pci_address_in("dead:beef:"), std::nullopt);
 }
 
+TEST(Causes, UvmIsBlamedOnlyWhereTheModuleIsUsed) {
+  for (const bool jetson : {false, true}) {
+    auto machine = healthy();
+    fail_cuda(machine, 999, "CUDA_ERROR_UNKNOWN");
+    machine.nvidia.uvm_loaded = false;
+    (jetson ? machine.system.jetson_release.emplace("R36")
+            : (machine.system.wsl2 = true, std::string()));
+    EXPECT_NE(ids(diagnose(machine)), Ids{"uvm-missing"}) << jetson;
+  }
+}
+
+TEST(Causes, VersionsDifferOnWsl2ByDesign) {
+  auto machine = healthy();
+  machine.nvidia.libraries[0].version = "590.44.01";
+  fail_nvml(machine, 9, "NVML_ERROR_DRIVER_NOT_LOADED");
+  const auto mismatch = [&] {
+    return std::ranges::count(ids(diagnose(machine)), "driver-library-mismatch") > 0;
+  };
+  EXPECT_TRUE(mismatch());
+  machine.system.wsl2 = true;
+  EXPECT_FALSE(mismatch());
+}
+
+// By its answer (34: CUDA_ERROR_STUB_LIBRARY) or by its path.
+TEST(Causes, EitherSignOfAStubIsEnough) {
+  auto by_answer = healthy(), by_path = healthy();
+  fail_cuda(by_answer, 34, "CUDA_ERROR_STUB_LIBRARY");
+  by_path.nvidia.libraries[0].real_path = "/usr/local/cuda/lib64/stubs/libcuda.so";
+  EXPECT_EQ(ids(diagnose(by_answer)), Ids{"stub-library"});
+  EXPECT_EQ(ids(diagnose(by_path)), Ids{"stub-library"});
+}
+
+TEST(Causes, AVariableThatHidesEveryGpuIsNoChoiceOfSome) {
+  auto machine = healthy(2);
+  machine.visibility.cuda_visible_devices = "";
+  machine.nvidia.cuda_device_count = 0;
+  for (auto& gpu : machine.gpus) gpu.visible_to_cuda = false;
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"hidden-by-variable"});
+  EXPECT_EQ(findings[0].severity, Severity::error);
+}
+
+TEST(Causes, AnotherTargetOfTheSameGenerationIsInfo) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.gpus[0].vendor = Vendor::amd;
+  machine.gpus[0].driver = "amdgpu";
+  machine.gpus[0].gfx_target = "gfx1031";
+  for (const auto& [value, severity] :
+       {std::pair{"10.3.0", Severity::info}, {"11.0.0", Severity::warning}}) {
+    machine.visibility.hsa_override_gfx_version = value;
+    bool found = false;
+    for (const auto& finding : diagnose(machine)) {
+      if (finding.id != "gfx-override") continue;
+      found = true;
+      EXPECT_EQ(finding.severity, severity) << value;
+    }
+    EXPECT_TRUE(found) << value;
+  }
+}
+
+TEST(Causes, AFailedStartIsTheFabricsUnlessConfidentialComputingWaits) {
+  auto machine = healthy();
+  fail_cuda(machine, 802, "CUDA_ERROR_SYSTEM_NOT_READY");
+  machine.gpus[0].confidential_compute_ready = false;
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"fabric-not-ready"}) << "it is off";
+  machine.gpus[0].confidential_compute = true;
+  EXPECT_EQ(ids(diagnose(machine)), Ids{"confidential-compute-not-ready"});
+}
+
+TEST(Causes, WhatStopsNvmlAndCudaIsOneFindingWithBothProbes) {
+  auto machine = healthy();
+  machine.nvidia.nvml_outcome = machine.nvidia.cuda_outcome = "timed_out";
+  const auto findings = diagnose(machine);
+  ASSERT_FALSE(findings.empty());
+  ASSERT_GE(findings[0].evidence.size(), 2u);
+  EXPECT_EQ(findings[0].evidence[0].source, "probe of NVML");
+  EXPECT_EQ(findings[0].evidence[1].source, "probe of the CUDA driver");
+}
+
+TEST(Causes, UncorrectableErrorsOfTheLogAreThoseWithANumber) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.gpus[0].vendor = Vendor::amd;
+  machine.gpus[0].driver = machine.pci[0].driver = "amdgpu";
+  machine.pci[0].vendor_id = 0x1002;
+  const auto told = [&](const char* line) {
+    machine.kernel_log.lines.clear();
+    log(machine, line);
+    return std::ranges::count(ids(diagnose(machine)), "uncorrectable-ecc") > 0;
+  };
+  EXPECT_TRUE(
+      told("amdgpu 0000:10:00.0: amdgpu: 2 new uncorrectable hardware errors detected in "
+           "umc block"));
+  EXPECT_TRUE(
+      told("amdgpu 0000:10:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc "
+           "block"));
+  EXPECT_FALSE(
+      told("amdgpu 0000:10:00.0: amdgpu: 0 new uncorrectable hardware errors detected in "
+           "umc block"));
+  EXPECT_FALSE(
+      told("amdgpu 0000:10:00.0: amdgpu: 2 are no uncorrectable hardware errors detected"));
+}
+
 }  // namespace
 }  // namespace gpuready::test

@@ -179,5 +179,27 @@ TEST(Diagnose, AmdGpuIsNotBlamedForNvidiasLibraries) {
   EXPECT_EQ(ids(diagnose(machine)), Ids{});
 }
 
+TEST(Diagnose, WhatWasNotRecordedHidesNamedThingsOnce) {
+  auto machine = healthy();
+  machine.unseen.push_back({"NVML: clocks", "not in the recording"});
+  machine.unseen.push_back({"NVML: power", "not in the recording"});
+  machine.unseen.push_back({"/etc/hostname", "not in the recording"});
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(ids(findings), Ids{"not-recorded"});
+  EXPECT_TRUE(findings[0].explanation.ends_with(
+      "reads. NVML: clocks: Without it, ECC errors, row remapping, NVLinks and slowdowns "
+      "cannot be seen."))
+      << findings[0].explanation;
+}
+
+TEST(Diagnose, AFindingQuotesAtMostEightPieces) {
+  auto machine = healthy(9);
+  for (int i = 0; i < 9; ++i) machine.gpus[static_cast<std::size_t>(i)].remapping.pending = true;
+  const auto findings = diagnose(machine);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].gpus.size(), 9u);
+  EXPECT_EQ(findings[0].evidence.size(), 8u);
+}
+
 }  // namespace
 }  // namespace gpuready::test

@@ -239,5 +239,44 @@ TEST(Clocks, WhatWasNotMeasuredIsNotJudged) {
   EXPECT_TRUE(judge_clocks(copies.machine, copies.samples, copies.verdicts).empty());
 }
 
+TEST(Clocks, ASampleAtMost150MsAfterAShortLoadIsOfIt) {
+  LoadedRun run(1980);
+  run.count(1975, 0);
+  run.add("clock_event_any", 1, 1);
+  run.add("clock_event_hw_power_brake", 1, 1);
+  run.verdicts[0].started_ms = 1001;  // samples at 1100 and 1200
+  run.verdicts[0].duration_ms = 49;
+  EXPECT_EQ(run.judged().status, VerdictStatus::failed) << run.judged().reason;
+  run.verdicts[0].duration_ms = 48.5;
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+}
+
+TEST(Clocks, AnNvmlThatWasNotAskedDuringTheLoadContradictsNoCount) {
+  LoadedRun run(345);
+  run.count(1975, 0);
+  run.verdicts[0].started_ms = 9000;
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+}
+
+TEST(Clocks, ALoadWithTwoSamplesOfItsOwnEndsWhereItEnds) {
+  LoadedRun run(1980);
+  run.count(1975, 0);
+  run.verdicts[0].duration_ms = 150;  // samples at 1000 and 1100
+  run.add("clock_event_any", 1, 1);
+  run.add("clock_event_hw_power_brake", 1);  // from 1200 on
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+}
+
+// The SMs count against the greatest clock; how long they were below another is not known.
+TEST(Clocks, AQuickTestAtAnApplicationClockIsNotSlow) {
+  LoadedRun run(1065);
+  run.add("application_clock", 1065, 1065);
+  run.add("clock_event_application_clocks", 1, 1);
+  run.count(1065, 1);
+  run.verdicts[0].started_ms = 2000;
+  EXPECT_EQ(run.judged().status, VerdictStatus::passed) << run.judged().reason;
+  EXPECT_EQ(run.metric("slow_share").value, 0);
+}
+
 }  // namespace
 }  // namespace gpuready

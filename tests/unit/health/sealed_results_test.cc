@@ -116,5 +116,11 @@ TEST(SealedResults, OperandsAreProvenBitByBit) {
   }
 }
 
+// Vulkan's -1 is VK_ERROR_OUT_OF_HOST_MEMORY.
+TEST(SealedResults, ErrorsOfDriversAndFilesAreNoCorruption) {
+  EXPECT_FALSE(is_corruption({ErrorKind::device, "x", -1}));
+  EXPECT_FALSE(is_corruption({ErrorKind::io, "x", 5}));
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -122,6 +122,13 @@ TEST(Redact, OfALineOnlyFixedWordsReadNumbersAndAddressesStay) {
     EXPECT_EQ(kept(text), want) << text;
 }
 
+TEST(Redact, AddressesOfTheMachinesOwnDomainsStay) {
+  Recording recording;
+  recording.directories["/sys/bus/pci/devices"] = std::vector<std::string>{"0001:17:00.0"};
+  recording.files["/proc/x"] = "ring 0001:18:00.0 0002:17:00.0\n";
+  EXPECT_EQ(file_of(redact(recording, rules()), "/proc/x"), "ring 0001:18:00.0 *\n");
+}
+
 TEST(Redact, OutsideOfTheLogNoNumberStays) {
   EXPECT_EQ(kept("NVRM: Xid (PCI:0000:17:00): 79, 206141652992 12 0x62", Redactor::Kind::words),
             "NVRM: Xid (PCI:0000:17:00): *, * * *");

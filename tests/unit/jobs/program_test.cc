@@ -141,6 +141,8 @@ TEST(TrustedPath, TheOverflowUserIsAUserUnlessTheNamespaceHasNone) {
   EXPECT_TRUE(can_be_overflow_user("0 1000 1\n65534 200000 1\n"));
   EXPECT_FALSE(can_be_overflow_user("0 1000 1\n65535 200000 1\n\n"));
   EXPECT_FALSE(can_be_overflow_user(""));
+  EXPECT_FALSE(can_be_overflow_user("x 0 4294967295\n"));
+  EXPECT_FALSE(can_be_overflow_user("0 0 x\n"));
 
   std::ifstream map("/proc/self/uid_map");
   const std::string text(std::istreambuf_iterator<char>(map), {});

@@ -279,5 +279,12 @@ TEST(Conclude, NoGpuAndTheHostPassedIsZeroAndSaysSo) {
   EXPECT_TRUE(report.conclusion->starts_with("No GPU here")) << *report.conclusion;
 }
 
+TEST(Conclude, AnEmptyMachineIsNotTakenForAGuestOfHyperV) {
+  Report report;
+  report.command = "detect";
+  conclude(report, {});
+  EXPECT_EQ(report.conclusion, "No GPU found.");
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -95,5 +95,175 @@ TEST(ExitRules, AStackThatAnInterruptKeptFromRunningIsNotBroken) {
   EXPECT_EQ(exit_of(BenchRun{run, {}}), Exit::unhealthy);
 }
 
+// Each sign is enough, and none of them needs another.
+TEST(ExitRules, EachSignOfAMachineHasItsCode) {
+  const MachineTally good{.gpus = 1, .usable = 1, .ready = 1, .tested = true};
+  EXPECT_EQ(exit_of(good), Exit::ok);
+  const auto with = [&](auto change) {
+    MachineTally tally = good;
+    change(tally);
+    return exit_of(tally);
+  };
+  EXPECT_EQ(with([](auto& t) { t.failed = true; }), Exit::unhealthy);
+  EXPECT_EQ(with([](auto& t) { t.errors = 1; }), Exit::unhealthy);
+  EXPECT_EQ(with([](auto& t) { t.degraded = 1; }), Exit::unhealthy);
+  EXPECT_EQ(with([](auto& t) { t.usable = 0; }), Exit::unhealthy);
+  EXPECT_EQ(with([](auto& t) { t.required = 1; }), Exit::ok);
+  EXPECT_EQ(with([](auto& t) { t.required = 2; }), Exit::required_absent);
+  EXPECT_EQ(with([](auto& t) { t.unmet = true; }), Exit::required_absent);
+  EXPECT_EQ(with([](auto& t) { t.ready = 0; }), Exit::unknown);
+  EXPECT_EQ(with([](auto& t) { t.unknown = true; }), Exit::unknown);
+  EXPECT_EQ(with([](auto& t) { t.named_libraries = true; }), Exit::unknown);
+  EXPECT_EQ(with([](auto& t) { t.bus_unread = true; }), Exit::ok) << "a GPU was found";
+  EXPECT_EQ(with([](auto& t) { t = {.bus_unread = true}; }), Exit::unknown);
+  EXPECT_EQ(with([](auto& t) { t = {}; }), Exit::ok) << "no GPU here";
+  EXPECT_EQ(with([](auto& t) { t.warnings = 1; }), Exit::ok);
+}
+
+TEST(ExitRules, OperationsOnDevices) {
+  EXPECT_EQ(exit_of(VmTally{}), Exit::ok);
+  EXPECT_EQ(exit_of(VmTally{.refused = true}), Exit::unhealthy);
+  EXPECT_EQ(exit_of(VmTally{.failed = true}), Exit::unhealthy);
+  EXPECT_EQ(exit_of(VmTally{.unclean = true}), Exit::unhealthy);
+  EXPECT_EQ(exit_of(VmTally{.absent = true, .refused = true}), Exit::required_absent);
+  EXPECT_EQ(exit_of(VmTally{.absent = true, .failed = true, .unfinished = true}), Exit::unknown);
+}
+
+TEST(ExitRules, ErrorsByTheirKind) {
+  const auto both = [](ErrorKind kind) {
+    const Error error{kind, "x", 0};
+    return std::pair(exit_of_error(error), exit_of_vm_error(error));
+  };
+  EXPECT_EQ(both(ErrorKind::bad_input), std::pair(Exit::usage, Exit::usage));
+  EXPECT_EQ(both(ErrorKind::not_found), std::pair(Exit::unknown, Exit::required_absent));
+  EXPECT_EQ(both(ErrorKind::no_permission), std::pair(Exit::unknown, Exit::usage));
+  EXPECT_EQ(both(ErrorKind::busy), std::pair(Exit::unknown, Exit::unknown));
+  EXPECT_EQ(both(ErrorKind::io), std::pair(Exit::unknown, Exit::unhealthy));
+}
+
+TEST(ExitRules, AnInstallationByItsEnd) {
+  const auto end = [](pack::InstallEnd how, std::optional<Error> error = {}) {
+    pack::InstallOutcome outcome;
+    outcome.end = how;
+    outcome.error = error;
+    return exit_of(outcome);
+  };
+  using enum pack::InstallEnd;
+  EXPECT_EQ(end(installed), Exit::ok);
+  EXPECT_EQ(end(unchanged), Exit::ok);
+  EXPECT_EQ(end(refused), Exit::unhealthy);
+  EXPECT_EQ(end(refused, Error{ErrorKind::bad_input, "x", 0}), Exit::unhealthy);
+  EXPECT_EQ(end(not_loaded), Exit::unhealthy);
+  EXPECT_EQ(end(failed), Exit::unknown);
+  EXPECT_EQ(end(failed, Error{ErrorKind::bad_input, "x", 0}), Exit::usage);
+}
+
+TEST(ExitRules, AnImageOnADriver) {
+  CompatReport report;
+  report.cuda.driver_version = "580.65.06";
+  EXPECT_EQ(exit_of(report), Exit::unknown);
+  report.cuda.fit = vm::CudaFit::too_old;
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
+  report.cuda.fit = vm::CudaFit::minor_version;
+  EXPECT_EQ(exit_of(report), Exit::ok);
+  report.image_libraries = {{"/libcuda.so", "580.65.06", false}, {"/c/libcuda.so", "590.1", true}};
+  EXPECT_EQ(exit_of(report), Exit::ok);
+  report.image_libraries[1].compat = false;
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
+  report.image_libraries.clear();
+  report.gpu.emplace();
+  for (const auto& [served, exit] : {std::pair(std::optional(true), Exit::ok),
+                                     {std::optional(false), Exit::unhealthy},
+                                     {std::optional<bool>(), Exit::unknown}}) {
+    report.gpu->served = served;
+    EXPECT_EQ(exit_of(report), exit);
+  }
+}
+
+TEST(ExitRules, ADiagnosisOfHostsAndGuests) {
+  VmDoctorReport report;
+  EXPECT_EQ(exit_of(report), Exit::ok);
+  report.console.emplace().state = vm::ConsoleState::unknown;
+  EXPECT_EQ(exit_of(report), Exit::unknown);
+  report.console.reset();
+  report.bus_unread = "x";
+  EXPECT_EQ(exit_of(report), Exit::unknown);
+  report.findings.emplace_back().severity = Severity::warning;
+  EXPECT_EQ(exit_of(report), Exit::unknown);
+  report.findings[0].severity = Severity::error;
+  EXPECT_EQ(exit_of(report), Exit::unhealthy);
+}
+
+TEST(ExitRules, AVerificationByEachOfItsParts) {
+  using ternary::CheckStatus;
+  ternary::VerifyReport good;
+  good.subjects.emplace_back().status = CheckStatus::passed;
+  EXPECT_EQ(exit_of(good), Exit::ok);
+  EXPECT_EQ(exit_of(ternary::VerifyReport{}), Exit::unknown);
+  const auto with = [&](auto change) {
+    ternary::VerifyReport report = good;
+    change(report);
+    return exit_of(report);
+  };
+  EXPECT_EQ(with([](auto& r) { r.checks.emplace_back().status = CheckStatus::failed; }),
+            Exit::unhealthy);
+  EXPECT_EQ(with([](auto& r) { r.tensors.emplace_back().status = CheckStatus::failed; }),
+            Exit::unhealthy);
+  EXPECT_EQ(with([](auto& r) { r.subjects.emplace_back().status = CheckStatus::failed; }),
+            Exit::unhealthy);
+  EXPECT_EQ(with([](auto& r) { r.file_problems.emplace_back("x"); }), Exit::unhealthy);
+  for (const auto status : {CheckStatus::not_tested, CheckStatus::not_supported})
+    EXPECT_EQ(with([&](auto& r) { r.tensors.emplace_back().status = status; }), Exit::unknown);
+  // A subject that nothing asked for may be left out; one that timed out may not.
+  EXPECT_EQ(with([](auto& r) { r.subjects.emplace_back().status = CheckStatus::timed_out; }),
+            Exit::unknown);
+  const auto left_out = [&](bool asked, std::string device) {
+    return with([&](auto& r) {
+      auto& subject = r.subjects.emplace_back();
+      subject.status = CheckStatus::not_tested;
+      subject.asked = asked;
+      subject.device = device;
+    });
+  };
+  EXPECT_EQ(left_out(false, ""), Exit::ok);
+  EXPECT_EQ(left_out(true, ""), Exit::unknown);
+  EXPECT_EQ(left_out(false, "cuda:0"), Exit::unknown);
+}
+
+// Three that ask only whether something is wrong; a comparison and a promotion may also be refused.
+TEST(ExitRules, WhatIsWrongIsUnhealthyAndWhatCannotBeJudgedIsNot) {
+  EXPECT_EQ(exit_of(DriversReport{}), Exit::ok);
+  EXPECT_EQ(exit_of(DriversReport{.bundles = {}, .problems = {"x"}}), Exit::unhealthy);
+  UpgradeReport upgrade;
+  EXPECT_EQ(exit_of(upgrade), Exit::unhealthy);
+  upgrade.switched = true;
+  EXPECT_EQ(exit_of(upgrade), Exit::ok);
+  EnvReport env;
+  EXPECT_EQ(exit_of(env), Exit::ok);
+  env.right = false;
+  EXPECT_EQ(exit_of(env), Exit::unhealthy);
+
+  bench::Comparison comparison;
+  EXPECT_EQ(exit_of(comparison), Exit::unknown) << "nothing was compared";
+  for (const auto& [outcome, exit] : {std::pair(bench::Outcome::faster, Exit::ok),
+                                      {bench::Outcome::same, Exit::ok},
+                                      {bench::Outcome::slower, Exit::unhealthy},
+                                      {bench::Outcome::lost, Exit::unhealthy},
+                                      {bench::Outcome::inconclusive, Exit::unknown}}) {
+    comparison.stacks.assign(1, {});
+    comparison.stacks[0].outcome = outcome;
+    EXPECT_EQ(exit_of(comparison), exit);
+  }
+  comparison.differences.emplace_back().refused = true;
+  EXPECT_EQ(exit_of(comparison), Exit::usage);
+
+  bench::Promotion promotion;
+  EXPECT_EQ(exit_of(promotion), Exit::unknown);
+  promotion.decision = bench::Decision::reject;
+  EXPECT_EQ(exit_of(promotion), Exit::unhealthy);
+  promotion.decision = bench::Decision::promote;
+  EXPECT_EQ(exit_of(promotion), Exit::ok);
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -39,6 +39,18 @@ void fail_slowly(Verdict& verdict, std::string metric) {
   verdict.metrics = {{std::move(metric), 1, "B/s", 2, "the link"}};
 }
 
+void burn_and(Report& report, VerdictStatus peers) {
+  verdict_of(report, "tensor").metrics = {{"burn_duration", 9, "s", {}, {}}};
+  verdict_of(report, "peers").status = peers;
+}
+
+void offer(Report& report, std::uint64_t told, std::uint64_t offered) {
+  GpuMemory& memory = report.machine.gpus[0].memory;
+  memory.total_bytes = told;
+  memory.reserved_bytes = told - std::min(told, offered);
+  report.verdicts->at(0).coverage = Coverage{offered, offered, offered, {}};
+}
+
 // What is made of a healthy H100, what that is expected to do to one obligation, and the exit code.
 struct Row {
   std::string what;
@@ -193,6 +205,81 @@ const Row kRows[] = {
     {"a test that did not run",
      [](Report& r) { verdict_of(r, "tensor").status = VerdictStatus::not_tested; }, burn,
      Status::not_judged, Exit::unknown, kStandard},
+    // ---- at the limits
+    {"90% of the memory told", [](Report& r) { offer(r, 100 * GiB, 90 * GiB); }, identity,
+     Status::held, Exit::ok},
+    {"101% of the memory told", [](Report& r) { offer(r, 100 * GiB, 101 * GiB); }, identity,
+     Status::held, Exit::ok},
+    {"more than that", [](Report& r) { offer(r, 100 * GiB, 101 * GiB + 1); }, identity,
+     Status::broken, Exit::unhealthy},
+    {"slow for all that it may be",
+     [](Report& r) { verdict_of(r, "clocks").metrics = {{"slow_share", 0.1, "1", 0.1, "ours"}}; },
+     clock, Status::held, Exit::ok},
+    {"86% of the memory on WSL 2",
+     [](Report& r) {
+       r.machine.system.wsl2 = true;
+       r.verdicts->at(0).coverage->tested_bytes = 69 * GiB;
+     },
+     coverage, Status::held, Exit::ok},
+    {"86% elsewhere", [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 69 * GiB; },
+     coverage, Status::not_judged, Exit::unknown},
+    // ---- what settles what
+    {"a brake is no wrong result",
+     [](Report& r) { verdict_of(r, "clocks").status = VerdictStatus::failed; }, integrity,
+     Status::held, Exit::unhealthy},
+    {"a slow link is no wrong result",
+     [](Report& r) { fail_slowly(verdict_of(r, "bandwidth"), "d2h_pinned_rate"); }, integrity,
+     Status::held, Exit::unhealthy},
+    {"wrong and slow is wrong",
+     [](Report& r) {
+       fail_slowly(verdict_of(r, "bandwidth"), "d2h_pinned_rate");
+       verdict_of(r, "bandwidth").mismatches_total = 1;
+     },
+     integrity, Status::broken, Exit::unhealthy},
+    {"failed without a figure below its limit is wrong",
+     [](Report& r) { verdict_of(r, "bandwidth").status = VerdictStatus::failed; }, integrity,
+     Status::broken, Exit::unhealthy},
+    {"compute did not run",
+     [](Report& r) { std::erase_if(*r.verdicts, [](auto& v) { return v.test == "compute"; }); },
+     integrity, Status::not_judged, Exit::unknown},
+    {"a link that was measured",
+     [](Report& r) {
+       r.machine.gpus[0].link_now = {};
+       verdict_of(r, "bandwidth").metrics = {{"h2d_pinned_rate", 2, "B/s", 1, "the link"}};
+     },
+     host_link, Status::held, Exit::ok},
+    {"a measurement that did not end",
+     [](Report& r) { verdict_of(r, "bandwidth").status = VerdictStatus::timed_out; }, host_link,
+     Status::not_judged, Exit::unknown},
+    {"no measurement here, but the link's own facts",
+     [](Report& r) { verdict_of(r, "bandwidth").status = VerdictStatus::not_supported; }, host_link,
+     Status::held, Exit::ok},
+    {"memory of the host", [](Report& r) { r.machine.gpus[0].integrated = true; }, host_link,
+     Status::not_judged, Exit::ok},
+    {"slow peers", [](Report& r) { fail_slowly(verdict_of(r, "peers"), "rate"); }, peer_links,
+     Status::broken, Exit::unhealthy},
+    {"peers that were tested", [](Report& r) { burn_and(r, VerdictStatus::passed); }, peer_links,
+     Status::held, Exit::ok, kStandard},
+    {"peers that did not end", [](Report& r) { burn_and(r, VerdictStatus::timed_out); }, peer_links,
+     Status::not_judged, Exit::unknown, kStandard},
+    {"peers that reach none", [](Report& r) { burn_and(r, VerdictStatus::not_supported); },
+     peer_links, Status::not_judged, Exit::ok, kStandard},
+    {"a slow burn", [](Report& r) { fail_slowly(verdict_of(r, "tensor"), "rate"); }, burn,
+     Status::broken, Exit::unhealthy, kStandard},
+    {"an error as a consequence",
+     [](Report& r) {
+       find(r, "some-cause", Severity::warning);
+       r.findings->back().explains.emplace_back() = r.findings->front();
+       r.findings->back().explains[0].id = "row-remap-failed";
+       r.findings->back().explains[0].severity = Severity::error;
+     },
+     health_counters, Status::broken, Exit::unhealthy},
+    {"what was asked for does not judge it",
+     [](Report& r) { std::erase_if(*r.verdicts, [](auto& v) { return v.test == "compute"; }); },
+     integrity,
+     Status::not_judged,
+     Exit::ok,
+     {.tests = {"memory"}}},
 };
 
 TEST(Obligations, EndAsTheTableSays) {
@@ -246,6 +333,21 @@ TEST(Obligations, WhatAnOperatorMayHaveChosenIsInTheHeadline) {
   EXPECT_EQ(report.exit, Exit::ok);
   EXPECT_EQ(report.conclusion,
             "2 of 2 GPUs are ready for work; set: power limit 200 of 700 W, ECC off.");
+}
+
+TEST(Obligations, OnlyWhatDiffersFromTheDefaultIsASetting) {
+  Gpu gpu = healthy_gpu(0);
+  EXPECT_TRUE(chosen_settings(gpu).empty());
+  gpu.power.limit_mw = gpu.power.default_limit_mw = 700'000;
+  EXPECT_TRUE(chosen_settings(gpu).empty());
+  gpu.clock_event_reasons = 0x2;
+  EXPECT_EQ(chosen_settings(gpu), std::vector<std::string>{"application clocks"});
+  gpu.clock_event_reasons = 0x4 | 0x1;
+  for (const auto* name : {"GeForce RTX 4090", "Quadro P4000", "TITAN V", "RTX A6000"}) {
+    gpu.name = name;  // sold with ECC off
+    gpu.ecc.enabled_now = false;
+    EXPECT_TRUE(chosen_settings(gpu).empty()) << name;
+  }
 }
 
 TEST(Obligations, WhatSurroundingsHideIsInTheAnswer) {
@@ -351,6 +453,26 @@ fully (`burn`).
                                       {"Others", Vendor::other}})
     text += "\n### " + std::string(title) + "\n\n" + table_of(vendor);
   value::expect_current("docs/obligations.md", text);
+}
+
+TEST(Obligations, OfTwoThatDifferBothAreDegraded) {
+  Report report = healthy(2);
+  report.machine.gpus[0].power.limit_mw = 700'000;
+  report.machine.gpus[1].power.limit_mw = 200'000;
+  conclude(report, {});
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(owed(report, clock, i).status, Status::degraded);
+}
+
+// A context takes more than 5% of a small GPU.
+TEST(Obligations, AllBut512MiBIsCoverageEnough) {
+  for (const std::uint64_t missing : {512 * MiB, 512 * MiB + 1}) {
+    Report report = healthy(1);
+    report.machine.gpus[0].memory.total_bytes = 2 * GiB;
+    report.verdicts->at(0).coverage = Coverage{2 * GiB - missing, 2 * GiB, 2 * GiB - missing, {}};
+    conclude(report, {});
+    EXPECT_EQ(owed(report, coverage).status,
+              missing == 512 * MiB ? Status::held : Status::not_judged);
+  }
 }
 
 }  // namespace

@@ -130,5 +130,35 @@ TEST(Policy, AMachineMeetsThePolicyThatIsMadeOfIt) {
   EXPECT_FALSE(unmet(policy, healthy(3).machine, {true, true, false}).empty());
 }
 
+TEST(Policy, AWordEndsAtAnyLetterOrDigit) {
+  Gpu gpu = healthy_gpu(0);
+  const auto is_met = [&](std::string name, const std::string& model) {
+    Machine machine;
+    machine.gpus.push_back(gpu);
+    machine.gpus[0].name = std::move(name);
+    Policy policy;
+    policy.gpus = parse_expected({"1x" + model}).value();
+    return unmet(policy, machine, {true}).empty();
+  };
+  for (const char c : {'a', 'z', 'A', 'Z', '0', '9'}) {
+    EXPECT_FALSE(is_met(std::string("NVIDIA A10") + c, "A10")) << c;
+    EXPECT_FALSE(is_met(std::string("NVIDIA ") + c + "A10", "A10")) << c;
+  }
+  for (const char c : {' ', '-', '/', ':', '@', '[', '`', '{'})
+    EXPECT_TRUE(is_met(std::string("NVIDIA") + c + "A10" + c + "x", "A10")) << c;
+  EXPECT_TRUE(is_met("NVIDIA A100-A10", "A10"));
+}
+
+TEST(Policy, OnlyNvlinksThatAreUpCount) {
+  Machine machine;
+  machine.gpus.push_back(healthy_gpu(0));
+  for (const auto up : {std::optional(true), std::optional(false), std::optional<bool>()})
+    machine.gpus[0].nvlinks.emplace_back().up = up;
+  for (const auto& [count, met] : {std::pair("1", true), {"2", false}})
+    EXPECT_EQ(
+        unmet(policy_of("[[gpus]]\nnvlinks = " + std::string(count)), machine, {true}).empty(), met)
+        << count;
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/vm/fake_kernel.h"
 #include "value/json.h"
 
 namespace gpuready::vm {
@@ -29,6 +30,19 @@ TEST(VmClean, OnlyAPassedTestOfNearlyAllMemoryIsClean) {
   EXPECT_FALSE(judge(report(VerdictStatus::passed, 98, 0), *parse_pci_address("0000:65:00.0")));
   EXPECT_FALSE(judge(Json{{"exit_code", 0}}, kGpu));
   EXPECT_FALSE(judge(Json{{"verdicts", "none"}}, kGpu));
+}
+
+TEST(VmClean, TheTestEndsAtItsDeadline) {
+  struct Watching : FakeKernel {
+    Result<JobOutcome> run(const Job& job) override {
+      limit = job.limits.time;
+      return FakeKernel::run(job);
+    }
+    std::optional<std::chrono::milliseconds> limit;
+  } kernel;
+  kernel.add(kGpu.text(), {});
+  EXPECT_TRUE(clean(kernel, kGpu, std::chrono::minutes(7)));
+  EXPECT_EQ(kernel.limit, std::chrono::minutes(7));
 }
 
 }  // namespace

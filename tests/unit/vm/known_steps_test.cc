@@ -284,5 +284,12 @@ TEST_F(LiveJournal, ThatOthersMayWriteIsNotBelieved) {
   EXPECT_FALSE(read());
 }
 
+TEST(KnownSteps, ADriversNameHasAtMost64PrintableCharacters) {
+  for (const auto& name : {std::string(64, 'x'), std::string("a ~")})
+    EXPECT_TRUE(check_known_steps(with(driver(ActionKind::bind, name)))) << name;
+  for (const auto& name : {std::string(65, 'x'), std::string("a\x7f"), std::string("a\x1f")})
+    EXPECT_FALSE(check_known_steps(with(driver(ActionKind::bind, name)))) << name;
+}
+
 }  // namespace
 }  // namespace gpuready::vm

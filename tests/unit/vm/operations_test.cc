@@ -322,6 +322,30 @@ TEST(VmOperations, AServiceThatOthersWorkNeedsIsNotStopped) {
   EXPECT_TRUE(contains(join(detached->front().outcome.notes, "; "), "is not restarted"));
 }
 
+TEST(VmOperations, AServiceThatAnotherGuestNeedsIsNotStopped) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitch0", "/dev/nvidia0"});
+  auto hands = kernel.hands(kernel);
+  const auto first = attach(hands, {.name = "guest-1", .devices = {*parse_pci_address(kOther)}});
+  ASSERT_TRUE(first && first->ok()) << reasons(first->plan);
+  const auto refused = attach(hands, {.name = "guest-2", .devices = {kGpu}});
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(contains(reasons(refused->plan), "is attached to guest-1"));
+  const auto same = attach(hands, {.name = "guest-1", .devices = {kGpu}});
+  ASSERT_TRUE(same && same->ok()) << reasons(same->plan);
+}
+
+TEST(VmOperations, AFileWithoutTwoNumbersIsNoJournal) {
+  FakeKernel kernel;
+  fill(kernel);
+  for (const char* name : {"x.1.attach.jsonl", "1.x.attach.jsonl", "4294967296.1.attach.jsonl",
+                           "1.4294967296.attach.jsonl"})
+    ASSERT_TRUE(kernel.disk.create(std::string("/state/") + name, 0600));
+  const auto claims = read_journal(kernel, "/state");
+  ASSERT_TRUE(claims);
+  EXPECT_TRUE(claims->empty());
+}
+
 TEST(VmOperations, ASwitchIsInUseWhileWhatItLinksIs) {
   FakeKernel kernel;
   fill_fabric(kernel, {});
