@@ -245,6 +245,7 @@ constexpr std::string_view kAttributes[] = {"resource",
                                             "vendor",
                                             "numa_node",
                                             "driver_override",
+                                            "config",
                                             "reset_method",
                                             "power/control",
                                             "serial_number",
@@ -358,6 +359,11 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
   EXPECT_EQ(kept("/etc/ld.so.conf.d/acme.conf", "# of acme\n/opt/acme/lib # x\ninclude /etc/a\n"),
             "/opt/redacted-1/lib\n");
   EXPECT_EQ(kept("/etc/acme.conf", "x"), "(removed)");
+  const std::string config = "/sys/bus/pci/devices/0000:17:00.0/config";
+  for (const char type : {'\0', '\xff'})
+    EXPECT_EQ(kept(config, std::string(64, type) + std::string(192, 's')), std::string(64, type));
+  EXPECT_EQ(kept(config, std::string(64, 's')), "");
+  EXPECT_EQ(kept(config, "of acme"), "");
   EXPECT_EQ(kept("/proc/self/uid_map", "0 1007712 65536\n"), "0 1 1\n");
   EXPECT_EQ(
       kept("/proc/self/mountinfo",
@@ -406,13 +412,16 @@ TEST(RedactionRules, KeepTheNamesOfGpuModelsWhole) {
   for (const auto& name : names) {
     EXPECT_EQ(Redactor(redaction_rules()).answer(name, Redactor::Kind::model), name);
     EXPECT_EQ(kept("/sys/bus/pci/devices/0000:17:00.0/product_name", name + "\n"), name + "\n");
-    EXPECT_EQ(kept("/proc/driver/nvidia/gpus/0000:17:00.0/information", "Model: \t\t " + name + "\n"), "Model: " + name + "\n");
+    EXPECT_EQ(
+        kept("/proc/driver/nvidia/gpus/0000:17:00.0/information", "Model: \t\t " + name + "\n"),
+        "Model: " + name + "\n");
   }
   // With a marketing name in brackets: GPUs, as all others are chipsets and their functions.
   for (const auto line : lines(pci_ids_text())) {
     const auto vendor = parse_uint(line.substr(0, 4), 16).value_or(0);
     if ((vendor != 0x10de && vendor != 0x1002) || !line.ends_with(']')) continue;
-    const auto name = display_name(static_cast<std::uint16_t>(vendor), 0, std::string(line.substr(9)));
+    const auto name =
+        display_name(static_cast<std::uint16_t>(vendor), 0, std::string(line.substr(9)));
     EXPECT_EQ(Redactor(redaction_rules()).answer(name, Redactor::Kind::model), name);
   }
 }
