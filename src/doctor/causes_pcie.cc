@@ -169,6 +169,7 @@ std::vector<Match> iommu_faults(const Facts& facts) {
     const auto place = refused_by_iommu(lines[i].text);
     const auto* device = place ? pci_device(machine, *place) : nullptr;
     if (device == nullptr || !device->is_gpu) continue;
+    if (!machine.system.iommu_active.value_or(true)) continue;  // there is none that could refuse
     auto& [match, count] = by_gpu.try_emplace(*place, about(machine, *place), 0).first->second;
     count += 1 + lines[i].left_out;
     if (match.evidence.size() < 2) match.evidence.push_back(evidence("kernel log", lines[i].text));

@@ -73,8 +73,9 @@ class Redactor;
 // What of a recording some rule reads: a redacted one keeps nothing else. The areas that read know
 // it (machine/redaction.h). Without them no word is known and every file is removed.
 struct RedactionRules {
-  // Words of patterns, paths and messages, the same on every machine; words of products' names.
-  std::function<bool(std::string_view word)> is_fixed_word, is_model_word;
+  // Words of patterns, paths and messages, the same on every machine; words and numbers of
+  // products' names, and whole names.
+  std::function<bool(std::string_view word)> is_fixed_word, is_model_word, is_model_name;
   // What stays of a file's content; nothing: the file is removed.
   std::function<std::optional<std::string>(const std::string& path, const std::string& content,
                                            Redactor&)>

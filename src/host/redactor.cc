@@ -79,21 +79,6 @@ std::string with_digits(std::string_view text, std::string_view digits) {
   return out;
 }
 
-// "9654" of "EPYC 9654 96-Core", "24.04.3" of "Ubuntu 24.04.3 LTS": one short number behind a shown
-// word with a capital. Numbers side by side are a telephone's, a card's or an account's.
-bool is_model_number(std::string_view before, std::string_view number, std::string_view after) {
-  constexpr std::size_t kMostDigits = 4;
-  const bool is_short = number.size() <= kMostDigits && is_decimal(number);
-  if (!before.ends_with(' ') || !(is_short || (is_small_form(number) && is_digit(number[0]))))
-    return false;
-  before.remove_suffix(1);
-  const auto word = before.substr(before.find_last_of(" \t\":=") + 1);  // npos + 1 is 0
-  if (word.empty() || !is_upper(word[0]) || std::ranges::any_of(word, is_digit)) return false;
-  const auto next = after.substr(std::min(after.find_first_not_of(" \t,.-/+"), after.size()));
-  const auto token = next.substr(0, next.find_first_of(" \t\n\"),"));
-  return token.empty() || !is_digit(token[0]) || std::ranges::any_of(token, is_letter);
-}
-
 }  // namespace
 
 // Patterns leave the first letter out where it may be a capital: "urvivability mode".
@@ -354,8 +339,32 @@ std::string Redactor::beginning(std::string_view word) const {
   return {};
 }
 
+// "9654" of "EPYC 9654 96-Core", "24.04.3" of "Ubuntu 24.04.3 LTS": one short number behind a shown
+// word with a capital; "200" of "R9 200 / HD 7900", "6800/6800" of "RX 6800/6800 XT": listed ones.
+// Numbers side by side are a telephone's, a card's or an account's.
+bool Redactor::is_model_number(std::string_view before, std::string_view number,
+                               std::string_view after) const {
+  constexpr std::size_t kMostDigits = 4;
+  if (!before.ends_with(' ')) return false;
+  before.remove_suffix(before.ends_with(" / ") ? 3 : 1);
+  const auto word = before.substr(before.find_last_of(" \t(\":=") + 1);  // npos + 1 is 0
+  if (word.empty() || !is_upper(word[0])) return false;
+  const bool is_short = (number.size() <= kMostDigits && is_decimal(number)) ||
+                        (is_small_form(number) && is_digit(number[0]));
+  const auto is_listed = [&](std::string_view part) {
+    return !is_decimal(part) ? is_model(part) : rules_.is_model_word && rules_.is_model_word(part);
+  };
+  if ((!is_short || std::ranges::any_of(word, is_digit)) &&
+      !std::ranges::all_of(split(number, "/"), is_listed))
+    return false;
+  const auto next = after.substr(std::min(after.find_first_not_of(" \t.-/+"), after.size()));
+  const auto token = next.substr(0, next.find_first_of(" \t\n\"),"));
+  return token.empty() || !is_digit(token[0]) || std::ranges::any_of(token, is_letter);
+}
+
 // "A100-SXM4-40GB", "96-Core"; no "ip-10-0-0-1".
 bool Redactor::is_model(std::string_view word) const {
+  if (rules_.is_model_word && rules_.is_model_word(word)) return true;
   std::ptrdiff_t numbers = 0;
   for (const auto part : split(word, "-")) {
     numbers += is_decimal(part) ? 1 : 0;
@@ -429,10 +438,10 @@ std::string Redactor::word(std::string_view word, Kind kind, bool is_read) {
   constexpr std::size_t kMostOfCall = 10;  // process ids
   if (kind == Kind::call && word.size() <= kMostOfCall && is_decimal(word))
     return std::string(word);
-  if (kind == Kind::model && !is_decimal(word) && is_model(word)) return std::string(word);
-  if (const auto parts = split(word, ":");
-      parts.size() > 1 && std::ranges::all_of(parts, [&](auto part) { return is_fixed(part); }))
-    return std::string(word);
+  const auto is_shown = [&](std::string_view part) {
+    return is_fixed(part) || (kind == Kind::model && !is_decimal(part) && is_model(part));
+  };
+  if (std::ranges::all_of(split(word, ":"), is_shown)) return std::string(word);
   return beginning(word) + std::string(kHidden);
 }
 
@@ -476,6 +485,8 @@ std::string Redactor::line(std::string_view text, Kind kind) {
   constexpr std::string_view kStops = ".:+-%_";
   std::string out;
   const auto whole_line = text;
+  if (kind == Kind::model && rules_.is_model_name && rules_.is_model_name(trim(text)))
+    return std::string(text);
   while (!text.empty()) {
     if (!is_word_letter(text.front())) {
       out += text.front();

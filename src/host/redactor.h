@@ -60,6 +60,8 @@ class Redactor {
   std::string group_part(std::string_view name);
   std::string device_part(std::string_view name, std::string_view folder);
   bool is_model(std::string_view word) const;
+  bool is_model_number(std::string_view before, std::string_view number,
+                       std::string_view after) const;
   bool is_fixed(std::string_view word) const;
 
   const RedactionRules& rules_;

@@ -110,7 +110,7 @@ bool is_model_form(std::string_view word) {
   const std::string_view before(word.begin(), number), after(end, word.end());
   const bool letters =
       std::ranges::all_of(before, is_upper) || (before.size() == 1 && is_lower(before[0]));
-  return number != end && end - number <= 5 && before.size() <= 2 && letters && after.size() <= 2 &&
+  return number != end && end - number <= 4 && before.size() <= 2 && letters && after.size() <= 2 &&
          std::ranges::all_of(after, is_letter);
 }
 

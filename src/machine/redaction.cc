@@ -78,9 +78,65 @@ bool is_fixed_word(std::string_view word) {
   return words.contains(word);
 }
 
+// Of products' names, where pci.ids does not have them.
+constexpr std::string_view kModelWords =
+    "LS JHH Special COLLECTORS EDITION Edition Design "
+    "Reference Engineering MCM MBA VF HF INSTINCT GRE Liquid Cooled Dual Slot TM tm Active DC "
+    "RADV RAPHAEL_MENDOCINO GFX1103_R1 RAVEN VANGOGH ALDEBARAN ARCTURUS RENOIR REMBRANDT PHOENIX "
+    "POLARIS10 "
+    "SKL KBL CFL CML ICL TGL RKL ADL RPL MTL ARL LNL BMG PTL DG1 DG2 ATS PVC "
+    "SwiftShader Device Subzero Direct3D12 virgl Mali sramecc+ sramecc xnack+ xnack";
+
+// "HBM3e", "SXM6", "RTX6000", "NAVI31": a family and a number.
+bool is_family_form(std::string_view word) {
+  constexpr std::string_view kFamilies[] = {"HBM", "SXM",  "RTX",  "RTXA",
+                                            "PG",  "NAVI", "VEGA", "GFX"};
+  const auto number = std::min(word.find_first_of("0123456789"), word.size());
+  return one_of(word.substr(0, number), kFamilies) && is_model_form(word.substr(number));
+}
+
+// "1g.5gb", "1c.3g.40gb", "1g.24gb+me.all", as NVIDIA's MIG User Guide writes profiles.
+bool is_mig_profile(std::string_view word) {
+  constexpr std::string_view kOptions[] = {"", "+me", "-me", "+gfx", "+me.all"};
+  const auto options = std::min(word.find_first_of("+-"), word.size());
+  const auto parts = split(word.substr(0, options), ".");
+  const auto is_part = [](std::string_view part, std::string_view unit) {
+    return part.ends_with(unit) && part.size() <= unit.size() + 3 &&
+           is_decimal(part.substr(0, part.size() - unit.size()));
+  };
+  return one_of(word.substr(options), kOptions) && (parts.size() == 2 || parts.size() == 3) &&
+         (parts.size() == 2 || is_part(parts[0], "c")) && is_part(parts[parts.size() - 2], "g") &&
+         is_part(parts.back(), "gb");
+}
+
+// "gfx90a", AMD's target.
+bool is_gfx_form(std::string_view word) {
+  const auto digits = after_prefix(word, "gfx");
+  return digits && digits->size() >= 3 && digits->size() <= 4 &&
+         std::ranges::all_of(*digits, is_hex);
+}
+
+// "10CME", the end of a vGPU type with media engines.
+bool is_media_type(std::string_view word) {
+  return word.ends_with("CME") && is_decimal(word.substr(0, word.size() - 3));
+}
+
 bool is_model_word(std::string_view word) {
-  static const auto words = words_of(pci_ids_text(), " \n[]()/,-");
-  return words.contains(word);
+  static const auto words = [] {
+    auto all = words_of(pci_ids_text(), " \n[]()/,-");
+    all.merge(words_of(kModelWords, " "));
+    return all;
+  }();
+  return words.contains(word) || is_family_form(word) || is_mig_profile(word) ||
+         is_gfx_form(word) || is_media_type(word);
+}
+
+// What pci.ids calls a product, behind its vendor or without.
+bool is_model_name(std::string_view name) {
+  static const auto names = words_of(pci_ids_text(), "\n[]");
+  for (const std::string_view vendor : {"NVIDIA ", "AMD ", "Intel "})
+    if (const auto rest = after_prefix(name, vendor)) name = *rest;
+  return names.contains(name);
 }
 
 // ---- files
@@ -391,6 +447,16 @@ std::string kept_metrics(std::string_view bytes, Redactor&) {
   const std::size_t size = metrics ? byte(0) | static_cast<std::size_t>(byte(1)) << 8 : 0;
   return std::string(bytes.substr(0, size <= kLongest ? size : 0));
 }
+// Of a device's configuration the ids, classes and windows; a serial number lies behind them. Text
+// has no such type of header, nor the ones of a device that does not answer.
+std::string kept_header(std::string_view bytes, Redactor&) {
+  constexpr std::size_t kHeader = 64, kType = 0x0e;
+  constexpr unsigned kMultiFunction = 0x80, kMostTypes = 2, kNoAnswer = 0xff;
+  const unsigned type =
+      bytes.size() < kHeader ? kMostTypes + 1 : static_cast<unsigned char>(bytes[kType]);
+  const bool is_header = (type & ~kMultiFunction) <= kMostTypes || type == kNoAnswer;
+  return std::string(bytes.substr(0, is_header ? kHeader : 0));
+}
 std::string kept_secure_boot(std::string_view bytes, Redactor&) {
   const auto on = parse_secure_boot(bytes);
   using namespace std::string_literals;
@@ -481,6 +547,7 @@ constexpr FileRule kFileRules[] = {
     {"/sys/module/", "/version", whole<is_version_form>},
     {"/sys/", "/modalias", whole<is_modalias_form>},
     {"/sys/", "/resource", by_line<is_window>},
+    {"/sys/bus/pci/devices/", "/config", kept_header},
     {"/sys/", "_link_speed", whole<is_speed>},
     {"/sys/", "cpulist", whole<is_list>},
     {"/sys/devices/system/", "/online", whole<is_list>},
@@ -539,6 +606,7 @@ bool is_log_line_read(std::string_view text) { return is_about_gpus(trim(text));
 const RedactionRules& redaction_rules() {
   static const RedactionRules rules{.is_fixed_word = is_fixed_word,
                                     .is_model_word = is_model_word,
+                                    .is_model_name = is_model_name,
                                     .file = kept_of_file,
                                     .listed = is_listed,
                                     .kernel_log_line = is_log_line_read,

@@ -65,12 +65,13 @@ Matches log_lines(const HostView& view, const doctor::Ids& patterns) {
   });
 }
 
+constexpr std::string_view kOnlyTheLog = "Only a line of the kernel log says so.";
+
 // What a line of the log says was so once. `holds` tells whether it is so now, and `proof` by what;
 // where that cannot be read, the line is a hint.
 template <class Holds>
 Matches confirmed(const Matches& told, Holds holds, const Evidence& proof) {
-  Match sure, hint{.explanation = "Only a line of the kernel's log says so.",
-                   .severity = Severity::warning};
+  Match sure, hint{.explanation = std::string(kOnlyTheLog), .severity = Severity::warning};
   for (const auto& match : told)
     for (std::size_t i = 0; i < match.evidence.size(); ++i) {
       const auto address = match.pci.empty() ? std::nullopt : std::optional(match.pci[i]);
@@ -89,13 +90,15 @@ Matches confirmed(const Matches& told, Holds holds, const Evidence& proof) {
   return all;
 }
 
+constexpr std::string_view kNoAnswer = "\xff\xff\xff\xff";  // of the ids
+
 Matches unless_it_answers(const HostView& view, const Matches& told) {
   return confirmed(
       told,
       [&](const std::optional<PciAddress>& address) -> std::optional<bool> {
-        const auto answers = view.settings.answers.find(address.value_or(PciAddress{}));
-        if (answers == view.settings.answers.end()) return std::nullopt;
-        return !answers->second;
+        const auto header = view.settings.headers.find(address.value_or(PciAddress{}));
+        if (header == view.settings.headers.end()) return std::nullopt;
+        return header->second.starts_with(kNoAnswer);
       },
       doctor::evidence("/sys/bus/pci/devices/*/config", "only ones: the device does not answer"));
 }
@@ -231,6 +234,30 @@ Matches no_interrupt_remapping(const HostView& view) {
       doctor::evidence("/sys/kernel/irq/*/chip_name", "none begins with IR-"));
 }
 
+// Whether a device has a memory window of this index to which no address is assigned. Of such a
+// window sysfs shows nothing, as of one that does not exist; the type that its register keeps tells
+// them apart, unless that is 0 (32 bits, not prefetchable).
+std::optional<bool> lacks_address(const HostView& view, const PciFunction& function, int index) {
+  for (const auto& bar : function.bars)
+    if (bar.index == index) return !bar.assigned;
+  constexpr std::size_t kBars = 0x10, kBytes = 4;  // PCI Local Bus Specification, 6.2.5.1
+  constexpr unsigned kPorts = 1, kWide = 4;
+  const auto header = view.settings.headers.find(function.address);
+  if (header == view.settings.headers.end() || header->second.starts_with(kNoAnswer) ||
+      header->second.size() < kBars + kBytes * static_cast<std::size_t>(index + 1))
+    return std::nullopt;
+  const auto bits = [&](int bar) {
+    return static_cast<unsigned char>(
+               header->second[kBars + kBytes * static_cast<std::size_t>(bar)]) &
+           0xfu;
+  };
+  for (int bar = 0; bar < index; ++bar)
+    if (!(bits(bar) & kPorts) && (bits(bar) & kWide) && ++bar == index)
+      return false;  // its upper half
+  if (bits(index) & kPorts) return false;
+  return bits(index) ? std::optional(true) : std::nullopt;
+}
+
 Matches bar_unassigned(const HostView& view) {
   auto matches = of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     for (const auto& bar : device.function.bars)
@@ -239,30 +266,27 @@ Matches bar_unassigned(const HostView& view) {
                      fmt::format("BAR {}: {} MiB without an address", bar.index, bar.bytes >> 20));
     return std::nullopt;
   });
-  // Of a window without an address sysfs shows no size; the kernel's log does. The last line
-  // counts.
-  std::map<std::pair<PciAddress, int>, const LogLine*> failed;
-  for (const auto& line : view.machine.kernel_log.lines) {
-    const auto bar =
-        doctor::says_any(line.text, {"*: BAR "}) ? parse_bar_line(line.text) : std::nullopt;
-    if (!bar || std::ranges::find(view.devices, bar->device) == view.devices.end()) continue;
-    if (bar->assigned)
-      failed.erase({bar->device, bar->bar});
-    else
-      failed.try_emplace({bar->device, bar->bar}, &line);
-  }
-  for (const auto& [what, line] : failed) {
-    const auto* device = view.state.inventory.find(what.first);
-    const bool found_later = std::ranges::any_of(device->function.bars, [&](const Bar& bar) {
-      return bar.index == what.second && bar.assigned;
-    });
-    if (found_later) continue;
-    if (matches.empty()) matches.emplace_back();
-    auto& match = matches.front();
-    if (std::ranges::find(match.pci, what.first) == match.pci.end())
-      match.pci.push_back(what.first);
-    match.evidence.push_back(doctor::evidence("kernel log", line->text));
-  }
+  std::map<PciAddress, std::optional<bool>> lack;
+  const auto logged = of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
+    const auto& function = device.function;
+    std::optional<Evidence> found;
+    for (const auto& line : view.machine.kernel_log.lines) {
+      const auto bar =
+          doctor::says_any(line.text, {"*: BAR "}) ? parse_bar_line(line.text) : std::nullopt;
+      if (!bar || bar->assigned || bar->device != function.address) continue;
+      const auto lacks = lacks_address(view, function, bar->bar);
+      if (lacks == false) continue;
+      found = doctor::evidence("kernel log", line.text);
+      lack[function.address] = lacks;
+      if (lacks) break;
+    }
+    return found;
+  });
+  for (auto& match : confirmed(
+           logged, [&](const std::optional<PciAddress>& address) { return lack[*address]; },
+           doctor::evidence("/sys/bus/pci/devices/*/config",
+                            "a memory window of this type; resource shows no address of it")))
+    matches.push_back(std::move(match));
   return matches;
 }
 
@@ -288,13 +312,16 @@ Matches boot_framebuffer(const HostView& view) {
       doctor::evidence("/proc/iomem", "a boot frame buffer lies in the device's window"));
 }
 
+// Nothing but the log counts them.
 Matches iommu_faults(const HostView& view) {
-  return of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
+  if (!view.state.inventory.host.iommu_groups) return {};  // none is on that could refuse
+  const auto logged = of_devices(view, [&](const Device& device) -> std::optional<Evidence> {
     for (const auto& line : view.machine.kernel_log.lines)
       if (doctor::refused_by_iommu(line.text) == device.function.address)
         return doctor::evidence("kernel log", line.text);
     return std::nullopt;
   });
+  return confirmed(logged, [](const auto&) -> std::optional<bool> { return std::nullopt; }, {});
 }
 
 Matches no_reset(const HostView& view) {
@@ -579,8 +606,11 @@ std::vector<HostCause> make_table() {
 std::vector<Finding> diagnose_host(const HostView& view) {
   std::vector<doctor::Told> told;
   for (const auto& row : host_causes())
-    for (auto& match : look(row, view))
+    for (auto& match : look(row, view)) {
+      if (match.explanation == kOnlyTheLog)
+        match.explanation = fmt::format("{} {}", row.explanation, kOnlyTheLog);
       told.push_back(doctor::tell(row, std::move(match), view.machine));
+    }
   return doctor::fold(std::move(told), view.machine);
 }
 

@@ -17,8 +17,8 @@ struct HostSettings {
   std::optional<bool> unsafe_interrupts;  // vfio_iommu_type1's allow_unsafe_interrupts
   bool iommufd = false;                   // which programs the IOMMU without vfio_iommu_type1
   std::optional<bool> translates;  // for the host's own devices: by the types of their IOMMU groups
-  std::optional<bool> remaps_interrupts;  // by the names of their controllers
-  std::map<PciAddress, bool> answers;     // whether the configuration of what is awake can be read
+  std::optional<bool> remaps_interrupts;      // by the names of their controllers
+  std::map<PciAddress, std::string> headers;  // of the configuration of what is awake
   // Whose memory the firmware's or the kernel's boot frame buffer lies in; by /proc/iomem.
   std::optional<std::vector<PciAddress>> framebuffers;
 };

@@ -27,13 +27,13 @@ std::optional<bool> remaps_interrupts(Host& host) {
   return seen ? std::optional(false) : std::nullopt;
 }
 
-// A device that does not answer reads as ones. Reading would wake one that sleeps, and waits while
-// the kernel resets it.
-std::map<PciAddress, bool> answers(Host& host, const State& state,
-                                   const std::vector<PciAddress>& devices) {
+// Reading would wake a device that sleeps, and waits while the kernel resets one.
+std::map<PciAddress, std::string> headers(Host& host, const State& state,
+                                          const std::vector<PciAddress>& devices) {
+  constexpr std::size_t kHeader = 64;  // what others than root may read
   std::vector<PciAddress> awake;
   std::vector<std::string> paths;
-  std::map<PciAddress, bool> out;
+  std::map<PciAddress, std::string> out;
   for (const auto& address : devices)
     if (const auto* device = state.inventory.find(address);
         device && !device->function.suspended()) {
@@ -43,7 +43,7 @@ std::map<PciAddress, bool> answers(Host& host, const State& state,
   host.ask_driver(paths);
   for (std::size_t i = 0; i < awake.size(); ++i)
     if (const auto bytes = host.read_file(paths[i]); bytes && bytes->size() >= 4)
-      out[awake[i]] = !bytes->starts_with("\xff\xff\xff\xff");
+      out[awake[i]] = bytes->substr(0, kHeader);
   host.ask_driver({});
   return out;
 }
@@ -98,7 +98,7 @@ HostSettings read_host_settings(Host& host, const State& state,
       settings.translates = settings.translates.value_or(false) || type->starts_with("DMA");
   host.ask_driver({});
   settings.remaps_interrupts = remaps_interrupts(host);
-  settings.answers = answers(host, state, devices);
+  settings.headers = headers(host, state, devices);
   settings.framebuffers = framebuffers(host);
   return settings;
 }

@@ -129,6 +129,15 @@ TEST(LogAlone, MakesNoErrorWhereTheGpuIsNot) {
   EXPECT_GT(tried, 100u);
 }
 
+TEST(LogAlone, TellsNoIommuFaultWhereNoIommuIsOn) {
+  const auto found = std::ranges::find(machines(), "iommu-faults", &Named::name);
+  ASSERT_NE(found, machines().end());
+  auto machine = inspect(*make_recorded_host(found->recording), {.full = true});
+  EXPECT_TRUE(contains(test::to_json(diagnose(machine)).dump(), "iommu-fault"));
+  machine.system.iommu_active = false;
+  EXPECT_FALSE(contains(test::to_json(diagnose(machine)).dump(), "iommu-fault"));
+}
+
 TEST(LogAlone, ANameOfAProcessTakesNothingBack) {
   auto machine = test::healthy();
   test::xid(machine, 62, 0x10, "2027(21a8)");

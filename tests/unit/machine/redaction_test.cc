@@ -16,6 +16,7 @@
 #include "host/redactor.h"
 #include "machine/inspect.h"
 #include "machine/loader_cache.h"
+#include "machine/pci_ids.h"
 
 namespace gpuready {
 namespace {
@@ -244,6 +245,7 @@ constexpr std::string_view kAttributes[] = {"resource",
                                             "vendor",
                                             "numa_node",
                                             "driver_override",
+                                            "config",
                                             "reset_method",
                                             "power/control",
                                             "serial_number",
@@ -357,6 +359,11 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
   EXPECT_EQ(kept("/etc/ld.so.conf.d/acme.conf", "# of acme\n/opt/acme/lib # x\ninclude /etc/a\n"),
             "/opt/redacted-1/lib\n");
   EXPECT_EQ(kept("/etc/acme.conf", "x"), "(removed)");
+  const std::string config = "/sys/bus/pci/devices/0000:17:00.0/config";
+  for (const char type : {'\0', '\xff'})
+    EXPECT_EQ(kept(config, std::string(64, type) + std::string(192, 's')), std::string(64, type));
+  EXPECT_EQ(kept(config, std::string(64, 's')), "");
+  EXPECT_EQ(kept(config, "of acme"), "");
   EXPECT_EQ(kept("/proc/self/uid_map", "0 1007712 65536\n"), "0 1 1\n");
   EXPECT_EQ(
       kept("/proc/self/mountinfo",
@@ -388,6 +395,35 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
   EXPECT_EQ((*entries)[0].name, "libcuda.so.1");
   EXPECT_EQ((*entries)[0].path, "/usr/lib/libcuda.so.1");
   EXPECT_EQ((*entries)[0].flags, 0x0303u);
+}
+
+// The names of model_names.txt, and those of pci.ids behind their vendors'.
+std::vector<std::string> model_names() {
+  std::ifstream file(std::string(GPUREADY_SOURCE_DIR) + "/tests/unit/machine/model_names.txt");
+  std::vector<std::string> names;
+  for (std::string line; std::getline(file, line);)
+    if (!line.starts_with('#')) names.push_back(line);
+  return names;
+}
+
+TEST(RedactionRules, KeepTheNamesOfGpuModelsWhole) {
+  const auto names = model_names();
+  ASSERT_GE(names.size(), 200u);
+  for (const auto& name : names) {
+    EXPECT_EQ(Redactor(redaction_rules()).answer(name, Redactor::Kind::model), name);
+    EXPECT_EQ(kept("/sys/bus/pci/devices/0000:17:00.0/product_name", name + "\n"), name + "\n");
+    EXPECT_EQ(
+        kept("/proc/driver/nvidia/gpus/0000:17:00.0/information", "Model: \t\t " + name + "\n"),
+        "Model: " + name + "\n");
+  }
+  // With a marketing name in brackets: GPUs, as all others are chipsets and their functions.
+  for (const auto line : lines(pci_ids_text())) {
+    const auto vendor = parse_uint(line.substr(0, 4), 16).value_or(0);
+    if ((vendor != 0x10de && vendor != 0x1002) || !line.ends_with(']')) continue;
+    const auto name =
+        display_name(static_cast<std::uint16_t>(vendor), 0, std::string(line.substr(9)));
+    EXPECT_EQ(Redactor(redaction_rules()).answer(name, Redactor::Kind::model), name);
+  }
 }
 
 TEST(RedactionRules, KeepOfTheLogWhatIsRead) {

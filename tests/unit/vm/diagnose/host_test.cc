@@ -23,6 +23,20 @@ void fill(FakeKernel& kernel) {
   kernel.files["/sys/module/vfio_iommu_type1"] = "";
 }
 
+const std::string kNoRoom =
+    "0.5 pci 0000:17:00.0: BAR 1: no space for [mem size 0x2000000000 64bit pref]\n"
+    "0.5 pci 0000:17:00.0: BAR 1: failed to assign [mem size 0x2000000000 64bit pref]\n";
+
+// The header of a device's configuration with these registers of windows.
+std::string config_with_bars(const std::vector<std::uint32_t>& bars) {
+  std::string header = "\xde\x10\x30\x23";
+  header.resize(64);
+  for (std::size_t i = 0; i < bars.size(); ++i)
+    for (std::size_t byte = 0; byte < 4; ++byte)
+      header[0x10 + 4 * i + byte] = static_cast<char>(bars[i] >> (8 * byte));
+  return header;
+}
+
 std::vector<Finding> findings_of(FakeKernel& kernel) {
   const auto machine = inspect(kernel, {.libraries = false, .kernel_log = true});
   const auto state = read_state(kernel, "/state");
@@ -149,13 +163,50 @@ TEST(VmHost, EveryFaultIsNamed) {
        },
        {"unsafe-interrupts"},
        Severity::warning},
-      {"a BAR without room",
+      {"a BAR without room, by the log and the device's register",
        [](FakeKernel& k) {
-         k.log =
-             "0.5 pci 0000:17:00.0: BAR 1: no space for [mem size 0x2000000000 64bit pref]\n"
-             "0.5 pci 0000:17:00.0: BAR 1: failed to assign [mem size 0x2000000000 64bit pref]\n";
+         k.log = kNoRoom;
+         k.files[kFolder + "config"] = config_with_bars({0x94000000, 0xc, 0, 0xc});
        },
        {"bar-unassigned"}},
+      {"a BAR without room, and one that the log says it got",
+       [](FakeKernel& k) {
+         k.log = kNoRoom +
+                 "0.6 pci 0000:17:00.0: BAR 1: assigned [mem 0x380000000000-0x381fffffffff 64bit "
+                 "pref]\n";
+         k.files[kFolder + "config"] = config_with_bars({0x94000000, 0xc, 0, 0xc});
+       },
+       {"bar-unassigned"}},
+      {"a BAR without room by the log only",
+       [](FakeKernel& k) { k.log = kNoRoom; },
+       {"bar-unassigned"},
+       Severity::warning},
+      {"a BAR without room, and the device does not answer",
+       [](FakeKernel& k) {
+         k.log = kNoRoom;
+         k.files[kFolder + "config"] = std::string(64, '\xff');
+       },
+       {"bar-unassigned"},
+       Severity::warning},
+      {"a BAR without room that the register does not tell from none",
+       [](FakeKernel& k) {
+         k.log = kNoRoom;
+         k.files[kFolder + "config"] = config_with_bars({0x94000000, 0, 0, 0});
+       },
+       {"bar-unassigned"},
+       Severity::warning},
+      {"the upper half of a window",
+       [](FakeKernel& k) {
+         k.log = "0.5 pci 0000:17:00.0: BAR 2: no space for [mem size 0x2000000000 64bit pref]\n";
+         k.files[kFolder + "config"] = config_with_bars({0x94000000, 0xc, 0x3800, 0xc});
+       },
+       {}},
+      {"a window of I/O ports",
+       [](FakeKernel& k) {
+         k.log = "0.5 pci 0000:17:00.0: BAR 5: no space for [mem size 0x2000000000 64bit pref]\n";
+         k.files[kFolder + "config"] = config_with_bars({0x94000000, 0xc, 0x3800, 0xc, 0, 0x3001});
+       },
+       {}},
       // The log's reader keeps failures alone; sysfs shows how it ended.
       {"a BAR that found room later",
        [](FakeKernel& k) {
@@ -282,6 +333,14 @@ TEST(VmHost, EveryFaultIsNamed) {
              "99.6 AMD-Vi: Event logged [IO_PAGE_FAULT device=0001:17:00.0 domain=0x13]\n";
        },
        {}},
+      {"an IOMMU fault of it where no IOMMU is on",
+       [](FakeKernel& k) {
+         k.forbidden.insert("/sys/kernel/iommu_groups");
+         k.log =
+             "99.5 DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr 0x7f000 [fault "
+             "reason 0x06]\n";
+       },
+       {"iommu-off"}},
       {"an IOMMU fault of another",
        [](FakeKernel& k) {
          k.log =
