@@ -110,8 +110,8 @@ def gpu_test(binary, gpus):
     need(done.stdout.count("memory allocation test passed") == int(gpus), done.stdout)
     for line in done.stdout.splitlines():
         need(not re.search("failed|error|cannot|unable", line, re.I), line)
-    hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="")  # does not fool it: each child gets its GPU by UUID
-    need(run(binary, "gpu-test", expect=0, env=hidden).stdout.count("passed") == int(gpus), "hidden GPUs")
+    hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="")  # its caller may use none
+    need("hidden-by-variable" in run(binary, "gpu-test", expect=1, env=hidden).stdout, "hidden GPUs")
     print(f"{gpus} GPUs in {took:.2f} s")
 
 

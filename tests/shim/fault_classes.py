@@ -116,7 +116,8 @@ def draw_nvml(bench, rng):
     if bench.software and "memory_used" in what:
         return None  # half of so small a memory is what an idle driver takes
     command = bench.pick(rng, commands)
-    if owes == "fail" and not bench.software and rng.random() < 0.2:
+    idle = "process" in what or "memory_used" in what  # gpu-test tests a GPU that a model uses
+    if owes == "fail" and not bench.software and not idle and rng.random() < 0.2:
         command = bench.pick(rng, ["gpu-test"])
     return command, "fault=nvml;" + what.format(clock=0.5 if bench.software else 0.17), owes
 
