@@ -12,7 +12,7 @@ from pathlib import Path
 import ground as shared
 from ground import as_user, expect, run
 
-HUGE = 3 << 30  # of a sparse file
+HUGE = 3 << 30  # bytes of a sparse file
 NO_DEVICE = "0000:ff:1f.7"
 
 
@@ -131,37 +131,33 @@ def commands(group=()):
 
 # ---- what a user puts in place of a file
 
-def huge(path, _):
-    path.touch()
-    os.truncate(path, HUGE)
-
-
-def huge_behind_its_start(path, original):
-    with open(path, "wb") as file, open(original, "rb") as start:
-        file.write(start.read(1 << 20))
+def huge(path, start=b""):
+    path.write_bytes(start)
     os.truncate(path, HUGE)
 
 
 KINDS = {
-    "a huge file": huge,
-    "a file that is huge behind its start": huge_behind_its_start,
-    "a pipe": lambda path, _: os.mkfifo(path),
-    "a link to an endless device": lambda path, _: path.symlink_to("/dev/zero"),
-    "a link to itself": lambda path, _: path.symlink_to(path),
-    "a folder": lambda path, _: path.mkdir(),
+    "a huge file": lambda path, start: huge(path),
+    "a file that is huge behind its start": huge,
+    "a pipe": lambda path, start: os.mkfifo(path),
+    "a link to an endless device": lambda path, start: path.symlink_to("/dev/zero"),
+    "a link to itself": lambda path, start: path.symlink_to(path),
+    "a folder": lambda path, start: path.mkdir(),
 }
 
 
 def plant(kind, path, original):
-    """In place of the file, or of each file of the folder."""
+    """In place of root's file, or of each file of root's folder."""
     original = Path(original)
-    if not original.is_dir():
-        KINDS[kind](path, original)
-        return
-    shutil.copytree(original, path, symlinks=True)
-    for file in [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]:
-        file.unlink()
-        KINDS[kind](file, original / file.relative_to(path))
+    files = [file for file in original.rglob("*") if file.is_file()] if original.is_dir() else [original]
+    starts = {path / file.relative_to(original): file.read_bytes()[:1 << 20] for file in files}
+
+    def put():
+        for place, start in starts.items():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            KINDS[kind](place, start)
+
+    as_user(put)
 
 
 # What commands read or write without being told: in the current folder, and in that for temporary files.
@@ -170,7 +166,7 @@ DEFAULTS = ("pack.toml", "pack.key", "pack.pub", "policy.toml", "gpuready.toml",
 
 
 def first_line(text):
-    return re.sub(r"[0-9.]+", "#", text.strip().partition("\n")[0])
+    return re.sub(r"\b[0-9A-F]{16}\b|[0-9.]+", "#", text.strip().partition("\n")[0])
 
 
 def every_command(ground, inputs):
@@ -178,14 +174,8 @@ def every_command(ground, inputs):
     expect(set(found) == set(inputs.cases), f"commands of the help and of the test differ: {sorted(set(found) ^ set(inputs.cases))}")
 
     for number, kind in enumerate(KINDS):
-        folder = ground.mine / f"here{number}"
-
-        def plant_defaults(kind=kind, folder=folder):
-            for name in DEFAULTS:
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                plant(kind, folder / name, shared.program)
-
-        as_user(plant_defaults)
+        for name in DEFAULTS:
+            plant(kind, ground.mine / f"here{number}" / name, shared.program)
 
     def link():
         (ground.mine / "report").symlink_to(ground.root / "canary")
@@ -205,7 +195,7 @@ def every_command(ground, inputs):
             # On the user's input.
             for kind in KINDS if given else ():
                 path = ground.mine / f"input{inputs.number}"
-                as_user(lambda kind=kind, path=path, given=given: plant(kind, path, given))
+                plant(kind, path, given)
                 run(f"{command} of {kind}", inputs.words(command, args, path), inputs.own, limit=120)
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
