@@ -67,7 +67,7 @@ class Inputs:
             "ternary bench": [(["--device", "cpu", "--shape", "64x64", "--threads", "1"], None)],
             "pack inspect": [(["IN"], archive), (["IN"], shared.program)],
             "pack explain": [(["IN", "--for", "8.6", "--driver", "550"], archive)],
-            "pack key": [(["OUT", "--no-password"], None), (["OUT", "--password-file", "IN"], recipe)],
+            "pack key": [(["OUT", "--no-password"], None), (["OUT", "--package", "demo", "--signed-by", "IN", "--no-password"], f"{key}.key")],
             "pack build": [(["IN", "--out", "OUT"], recipe)],
             "pack publish": [(["IN", "--built", here / "built", "--key", f"{key}.key", *to], recipe),
                              ([recipe, "--built", "IN", "--key", f"{key}.key", *to], here / "built"),
@@ -81,14 +81,14 @@ class Inputs:
             "pack rollback": [(package, store)],
             "pack gc": [(package, store)],
             "pack env": [(package, store)],
-            "pack uninstall": [(package, store)],
+            "pack uninstall": [(["demo", *to], None)],
             "bench run": [([*bench[2:], "--results", "OUT"], None)],
             "bench adapter": [(["--stack", "gpuready", "--env"], None)],
             "bench compare": [(["first", "first", *runs], results)],
             "bench promote": [(["first", "first", *runs], results)],
             "bench loop": [(["first", "first", "--command", "true", "--max-runs", "3", *runs], results)],
             "bench history": [(runs, results)],
-            "bench report": [(runs, results), (["IN"], next(results.glob("*.json"), results))],
+            "bench report": [(runs, results), (["IN", "--results", results], next(results.rglob("*.json")))],
             "bench import": [(["IN", "--results", "OUT"], imported)],
             "bench export": [(["first", "--format", "csv", *runs], results)],
             "vm list": replayed,
@@ -160,7 +160,7 @@ def plant(kind, path, original):
     as_user(put)
 
 
-# What commands read or write without being told: in the current folder, and in that for temporary files.
+# What commands read or write by default, in the current folder.
 DEFAULTS = ("pack.toml", "pack.key", "pack.pub", "policy.toml", "gpuready.toml", "keys.json", "bundle.json", "manifest.json",
             "bench-results/history.sqlite", "bench-results/first.json", "build/pack/demo-1.0-cpu.tar.zst", "gpu_test", "libcuda.so.1", "libnvidia-ml.so.1")
 
@@ -201,7 +201,7 @@ def every_command(ground, inputs):
                     shutil.rmtree(path)
                 else:
                     path.unlink()
-        # Without a word about inputs, where the user's are.
+        # With the defaults, where the user has put something else.
         for number, kind in enumerate(KINDS):
             run(f"{command} beside {kind}", [*command.split(), *inputs.least.get(command, [])], ground.mine / f"here{number}", hostile, 120)
         # Onto the user's output.
