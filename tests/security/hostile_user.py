@@ -1,119 +1,23 @@
 """An ordinary user plants links, folders, repositories, adapters, pipes and files; root runs every command beside them.
 
-Usage: hostile_user.py GPUREADY MACHINES. Runs as root in a mount namespace of its own, where /tmp and
-/var/lib are empty file systems in memory. Nothing outside root's own output may change, no answer may differ, nothing
+Usage: hostile_user.py GPUREADY MACHINES [TEST...]. Runs as root in a mount namespace of its own, where /tmp,
+/var/lib and /root are empty folders. Nothing outside root's own output may change, no answer may differ, nothing
 may hang.
 """
 import ctypes
-import hashlib
 import json
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-USER = 54321  # has no account
-LIMIT_S = 30
-failures = []
-checked = 0
-
-
-def expect(holds, what):
-    global checked
-    checked += 1
-    if not holds:
-        failures.append(what)
-        print("FAILED:", what, flush=True)
-
-
-def as_user(work):
-    """Runs `work` in a child that is the hostile user."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.setgroups([])
-            os.setresgid(USER, USER, USER)
-            os.setresuid(USER, USER, USER)
-            os.umask(0)
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    assert os.waitpid(child, 0)[1] == 0, "the user could not plant"
-
-
-def snapshot(folder):
-    """Each entry with its type, mode, owner and content."""
-    found = {}
-    for root, folders, files in os.walk(folder):
-        for name in folders + files:
-            path = Path(root) / name
-            status = path.lstat()
-            content = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(status.st_mode) else ""
-            found[str(path)] = (stat.filemode(status.st_mode), status.st_uid, content)
-    return found
-
-
-class Ground:
-    """Root's private folder beside the user's own folder and one that all may write."""
-
-    def __init__(self, name):
-        self.top = Path("/tmp") / name
-        self.top.mkdir(mode=0o755)
-        self.root = self.top / "root"
-        self.root.mkdir(mode=0o755)
-        for name in ("canary", "report.key", "state.json"):
-            (self.root / name).write_text("root's own\n")
-            (self.root / name).chmod(0o600)
-        (self.root / "folder").mkdir(mode=0o700)
-        (self.root / "folder/kept").write_text("root's own\n")
-        self.mine = self.top / "user"
-        self.mine.mkdir()
-        os.chown(self.mine, USER, USER)
-        self.shared = self.top / "shared"
-        self.shared.mkdir()
-        self.shared.chmod(0o1777)
-        self.before = snapshot(self.root)
-
-    def unchanged(self, what):
-        after = snapshot(self.root)
-        expect(after == self.before, f"{what}: root's folder changed: "
-               f"{[p for p in set(after) | set(self.before) if after.get(p) != self.before.get(p)]}")
-        if after != self.before:
-            shutil.rmtree(self.root)
-            self.root.mkdir(mode=0o755)
-            self.__class__.restore(self)
-
-    def restore(self):
-        for path, (mode, _, _) in self.before.items():
-            if mode.startswith("d"):
-                os.makedirs(path, exist_ok=True)
-            else:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                Path(path).write_text("root's own\n")
-                os.chmod(path, 0o600)
-        self.before = snapshot(self.root)
-
-
-def run(what, args, cwd, env=None, limit=LIMIT_S):
-    base = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
-    process = subprocess.Popen([GPUREADY, *map(str, args)], cwd=cwd, env={**base, **(env or {})}, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-    try:
-        out, err = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        expect(False, f"{what}: hangs: {' '.join(map(str, args))}")
-        return None, "", ""
-    expect(process.returncode in (0, 1, 2, 3, 4), f"{what}: exit {process.returncode}: {err[-300:]}")
-    return process.returncode, out, err
-
+import ground as shared
+from every_command import Inputs, every_command
+from ground import USER, Ground, as_user, expect, run
 
 # Every command that writes a file that it was given; OUT is the file.
 WRITERS = {
@@ -276,7 +180,7 @@ def planted_programs(ground):
         os.environ.clear()
         os.environ.update({"PATH": "/usr/bin:/bin", "HOME": str(ground.mine)})
         os.chdir(ground.mine)
-        subprocess.run([GPUREADY, *BENCH], capture_output=True, timeout=120)
+        subprocess.run([shared.program, *BENCH], capture_output=True, timeout=120)
         for folder in ground.mine.glob("bench-results/*/"):
             for name in ("json", "os", "time", "sitecustomize"):
                 (folder / f"{name}.py").write_text(CODE.format(str(mark)))
@@ -341,11 +245,20 @@ def main():
     if os.geteuid() != 0:
         print("SKIPPED: needs root")
         return 77
-    if os.environ.get("HOSTILE_NAMESPACE") != "1":
-        os.environ["HOSTILE_NAMESPACE"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, __file__, *sys.argv[1:]])
-    for folder in ("/tmp", "/var/lib", "/root"):
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777" if folder == "/tmp" else "mode=755", "tmpfs", folder]).returncode:
+    place = os.environ.get("HOSTILE_PLACE")
+    if not place:
+        place = tempfile.mkdtemp(dir="/var/tmp", prefix="hostile-user-")  # on a disk, where huge files are sparse
+        try:
+            return subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, __file__, *sys.argv[1:]],
+                                  env={**os.environ, "HOSTILE_PLACE": place}, check=False).returncode
+        finally:
+            shutil.rmtree(place)
+    os.chmod(place, 0o755)
+    for folder, mode in (("/tmp", 0o1777), ("/var/lib", 0o755), ("/root", 0o755)):
+        empty = Path(place) / folder.replace("/", "_")
+        empty.mkdir()
+        empty.chmod(mode)
+        if subprocess.run(["mount", "--bind", empty, folder]).returncode:
             print("SKIPPED: no mount namespace can be made here")
             return 77
     begin = time.monotonic()
@@ -353,19 +266,21 @@ def main():
     own.mkdir(mode=0o755)
     program = own / "gpuready"  # where the user may run it, too
     shutil.copy(GPUREADY, program)
-    GPUREADY = str(program)
+    GPUREADY = shared.program = str(program)
     GGUF, RESULTS = own / "model.gguf", own / "results"
     BENCH = ["bench", "run", "--device", "cpu", "--adapters", "gpuready,torch_eager", "--task", "gemm", "--m", "64", "--n", "64", "--k", "64",
              "--repeats", "1", "--iters", "1", "--warmup", "0", "--max-seconds", "0.05", "--no-check"]
-    tests = Path(__file__).resolve().parent.parent / "cli"
-    subprocess.run([sys.executable, tests / "gguf.py", GGUF, "tq2"], check=True)
-    subprocess.run([sys.executable, tests / "bench_runs.py", RESULTS, "first", "0", "60", "1000", "1001", "1002"], check=True)
-    for test in (outputs, swapped_folder, planted_programs, planted_stores, answers_are_the_same):
-        ground = Ground(test.__name__)
-        test(ground)
-        print(f"{test.__name__}: {checked} checks, {len(failures)} failed so far, {time.monotonic() - begin:.0f} s", flush=True)
-    print(f"{checked - len(failures)} passed, {len(failures)} failed")
-    return 1 if failures else 0
+    scripts = Path(__file__).resolve().parent.parent / "cli"
+    subprocess.run([sys.executable, scripts / "gguf.py", GGUF, "tq2"], check=True)
+    subprocess.run([sys.executable, scripts / "bench_runs.py", RESULTS, "first", "0", "60", "1000", "1001", "1002"], check=True)
+    inputs = Inputs(own, MACHINE, GGUF, RESULTS, BENCH)
+    tests = {"outputs": outputs, "swapped_folder": swapped_folder, "planted_programs": planted_programs, "planted_stores": planted_stores,
+             "answers_are_the_same": answers_are_the_same, "every_command": lambda ground: every_command(ground, inputs)}
+    for name in sys.argv[3:] or tests:
+        tests[name](Ground(name))
+        print(f"{name}: {shared.checked} checks, {len(shared.failures)} failed so far, {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"{shared.checked - len(shared.failures)} passed, {len(shared.failures)} failed")
+    return 1 if shared.failures else 0
 
 
 if __name__ == "__main__":
