@@ -432,5 +432,48 @@ TEST(Causes, UncorrectableErrorsOfTheLogAreThoseWithANumber) {
       told("amdgpu 0000:10:00.0: amdgpu: 2 are no uncorrectable hardware errors detected"));
 }
 
+TEST(Causes, CudasVariableHidesNoIntelGpu) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.nvidia.cuda_start = ApiStatus{"cuInit(0)", 100, "CUDA_ERROR_NO_DEVICE"};
+  machine.gpus[0].vendor = Vendor::intel;
+  machine.gpus[0].driver = machine.pci[0].driver = "xe";
+  machine.pci[0].vendor_id = 0x8086;
+  machine.visibility.cuda_visible_devices = "";
+  EXPECT_EQ(std::ranges::count(ids(diagnose(machine)), "hidden-by-variable"), 0);
+}
+
+TEST(Causes, OfManyLinksOfASwitchTheFirstEightAreNamed) {
+  for (const int count : {1, 8, 10}) {
+    auto machine = healthy();
+    for (int link = 0; link < count; ++link)
+      log(machine, "nvidia-nvswitch0: SXid (PCI:0000:07:00.0): 12028, Non-fatal, Link " +
+                       std::to_string(link) + " egress non-posted PRIV error (First)");
+    const auto findings = diagnose(machine);
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_TRUE(findings[0].title.ends_with(
+        count == 1   ? "error on link 0"
+        : count == 8 ? "error on links 0, 1, 2, 3, 4, 5, 6, 7"
+                     : "error on links 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"))
+        << findings[0].title;
+  }
+}
+
+TEST(Causes, OfManyMissingNodesTheFirstIsNamedAndTheOthersCounted) {
+  for (const int count : {3, 4}) {
+    auto machine = healthy(count);
+    for (int i = 0; i < count; ++i) {
+      machine.nodes[static_cast<std::size_t>(i)].exists = false;
+      drop_from_nvml(machine, i);
+    }
+    const auto findings = diagnose(machine);
+    ASSERT_FALSE(findings.empty());
+    EXPECT_TRUE(contains(findings[0].explanation,
+                         count == 3 ? "without /dev/nvidia0, /dev/nvidia1, /dev/nvidia2."
+                                    : "without /dev/nvidia0 and 3 more."))
+        << findings[0].explanation;
+  }
+}
+
 }  // namespace
 }  // namespace gpuready::test
