@@ -432,5 +432,104 @@ TEST(Causes, UncorrectableErrorsOfTheLogAreThoseWithANumber) {
       told("amdgpu 0000:10:00.0: amdgpu: 2 are no uncorrectable hardware errors detected"));
 }
 
+TEST(Causes, CudasVariableHidesNoIntelGpu) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.nvidia.cuda_start = ApiStatus{"cuInit(0)", 100, "CUDA_ERROR_NO_DEVICE"};
+  machine.gpus[0].vendor = Vendor::intel;
+  machine.gpus[0].driver = machine.pci[0].driver = "xe";
+  machine.pci[0].vendor_id = 0x8086;
+  machine.visibility.cuda_visible_devices = "";
+  EXPECT_EQ(std::ranges::count(ids(diagnose(machine)), "hidden-by-variable"), 0);
+}
+
+TEST(Causes, OfManyLinksOfASwitchTheFirstEightAreNamed) {
+  for (const int count : {1, 8, 10}) {
+    auto machine = healthy();
+    for (int link = 0; link < count; ++link)
+      log(machine, "nvidia-nvswitch0: SXid (PCI:0000:07:00.0): 12028, Non-fatal, Link " +
+                       std::to_string(link) + " egress non-posted PRIV error (First)");
+    const auto findings = diagnose(machine);
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_TRUE(findings[0].title.ends_with(
+        count == 1   ? "error on link 0"
+        : count == 8 ? "error on links 0, 1, 2, 3, 4, 5, 6, 7"
+                     : "error on links 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"))
+        << findings[0].title;
+  }
+}
+
+TEST(Causes, OfManyMissingNodesTheFirstIsNamedAndTheOthersCounted) {
+  for (const int count : {3, 4}) {
+    auto machine = healthy(count);
+    for (int i = 0; i < count; ++i) {
+      machine.nodes[static_cast<std::size_t>(i)].exists = false;
+      drop_from_nvml(machine, i);
+    }
+    const auto findings = diagnose(machine);
+    ASSERT_FALSE(findings.empty());
+    EXPECT_TRUE(contains(findings[0].explanation,
+                         count == 3 ? "without /dev/nvidia0, /dev/nvidia1, /dev/nvidia2."
+                                    : "without /dev/nvidia0 and 3 more."))
+        << findings[0].explanation;
+  }
+}
+
+// The fields of nvml.h's NVML_GPU_FABRIC_HEALTH_MASK_*; 2 is "false" in those of two bits.
+TEST(Causes, EachFieldOfTheFabricsHealthIsRead) {
+  struct Row {
+    std::uint32_t mask;
+    Severity severity;
+    std::string_view meaning;
+  };
+  for (const auto& [mask, severity, meaning] :
+       {Row{1, Severity::warning, "degraded bandwidth"},
+        {1 << 2, Severity::warning, "a route is being recovered"},
+        {1 << 4, Severity::error, "a route is unhealthy"},
+        {1 << 6, Severity::error, "access timeout"},
+        {2 << 8, Severity::error, "wrong system GUID"},
+        {3 << 8, Severity::error, "wrong chassis serial number"},
+        {4 << 8, Severity::error, "no partition"},
+        {5 << 8, Severity::error, "too few NVLinks"},
+        {6 << 8, Severity::error, "firmware does not fit"},
+        {7 << 8, Severity::error, "wrong place"},
+        {8 << 8, Severity::error, "invalid state"},
+        {2 << 12, Severity::error, "no partition of the fabric is assigned"}}) {
+    auto machine = healthy();
+    machine.gpus[0].fabric.health_mask = mask;
+    const auto findings = diagnose(machine);
+    ASSERT_EQ(ids(findings), Ids{"fabric-unhealthy"}) << mask;
+    EXPECT_EQ(findings[0].severity, severity) << mask;
+    ASSERT_EQ(findings[0].evidence.size(), 1u) << mask;
+    EXPECT_TRUE(contains(findings[0].evidence[0].quote, meaning)) << findings[0].evidence[0].quote;
+  }
+  for (const std::uint32_t mask : {0, 2 | 2 << 2 | 2 << 4 | 2 << 6, 1 << 8, 9 << 8, 1 << 12}) {
+    auto machine = healthy();
+    machine.gpus[0].fabric.health_mask = mask;
+    EXPECT_EQ(ids(diagnose(machine)), Ids{}) << mask;
+  }
+}
+
+TEST(Causes, AnErrorThatNoCounterHasCountsUntilTheReset) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.gpus[0].vendor = Vendor::amd;
+  machine.gpus[0].driver = machine.pci[0].driver = "amdgpu";
+  machine.pci[0].vendor_id = 0x1002;
+  machine.gpus[0].ras_errors["umc_ue"] = 0;
+  log(machine,
+      "amdgpu 0000:10:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) "
+      "detected!",
+      1);
+  log(machine, "amdgpu 0000:10:00.0: amdgpu: GPU reset begin!", 2);
+  const auto is_told = [&] {
+    const auto all = ids(diagnose(machine));
+    return std::ranges::count(all, "uncorrectable-ecc") > 0;
+  };
+  EXPECT_TRUE(is_told());
+  log(machine, "amdgpu 0000:10:00.0: amdgpu: GPU reset(3) succeeded!", 3);
+  EXPECT_FALSE(is_told());
+}
+
 }  // namespace
 }  // namespace gpuready::test

@@ -382,7 +382,8 @@ TEST(RedactionRules, KeepOfFilesWhatIsRead) {
                  "alias vfio_pci:v0 a b\nalias vfio_pci:v0\n"),
             "alias vfio_pci:v000010DEd* nvgrace_gpu_vfio_pci\nalias vfio_pci:v00001AF4d* *\n");
   EXPECT_EQ(kept("/lib/modules/6.8.0/modules.builtin",
-                 "kernel/drivers/vfio/vfio.ko\nkernel/acme/acme.ko\n"),
+                 "kernel/drivers/vfio/vfio.ko\nkernel/acme/acme.ko\nkernel/acme/vfio.ko\n"
+                 "kernel/drivers/vfio/vfio\n"),
             "kernel/drivers/vfio/vfio.ko\n");
   EXPECT_EQ(kept("/proc/devices", "Character devices:\n195 nvidia\n226 drm\n234 kfd\n240 acme\n"),
             "Character devices:\n195 nvidia\n226 drm\n234 kfd\n");

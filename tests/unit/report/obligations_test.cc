@@ -221,6 +221,18 @@ const Row kRows[] = {
        r.verdicts->at(0).coverage->tested_bytes = 69 * GiB;
      },
      coverage, Status::held, Exit::ok},
+    {"a whole MIG instance, by what lists it",
+     [](Report& r) {
+       r.machine.gpus[0].mig.emplace_back();
+       r.verdicts->at(0).coverage = Coverage{10 * GiB, 10 * GiB, 10 * GiB, {}};
+     },
+     coverage, Status::held, Exit::unhealthy},
+    {"a whole MIG instance, by the mode",
+     [](Report& r) {
+       r.machine.gpus[0].mig_enabled = true;
+       r.verdicts->at(0).coverage = Coverage{10 * GiB, 10 * GiB, 10 * GiB, {}};
+     },
+     coverage, Status::held, Exit::ok},
     {"86% elsewhere", [](Report& r) { r.verdicts->at(0).coverage->tested_bytes = 69 * GiB; },
      coverage, Status::not_judged, Exit::unknown},
     // ---- what settles what
