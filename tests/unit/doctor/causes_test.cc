@@ -335,7 +335,8 @@ TEST(Causes, UvmIsBlamedOnlyWhereTheModuleIsUsed) {
     machine.nvidia.uvm_loaded = false;
     (jetson ? machine.system.jetson_release.emplace("R36")
             : (machine.system.wsl2 = true, std::string()));
-    EXPECT_NE(ids(diagnose(machine)), Ids{"uvm-missing"}) << jetson;
+    const auto all = ids(diagnose(machine));
+    EXPECT_EQ(std::ranges::count(all, "uvm-missing"), 0) << jetson;
   }
 }
 
@@ -529,6 +530,26 @@ TEST(Causes, AnErrorThatNoCounterHasCountsUntilTheReset) {
   EXPECT_TRUE(is_told());
   log(machine, "amdgpu 0000:10:00.0: amdgpu: GPU reset(3) succeeded!", 3);
   EXPECT_FALSE(is_told());
+}
+
+TEST(Causes, ThreeLinesOfMissingFirmwareAreQuoted) {
+  auto machine = healthy();
+  machine.nvidia = {};
+  machine.gpus[0].vendor = Vendor::amd;
+  machine.pci[0].vendor_id = 0x1002;
+  machine.pci[0].driver.reset();
+  machine.gpus[0].driver.reset();
+  machine.amd.module_loaded = true;
+  for (int i = 0; i < 5; ++i)
+    log(machine, "amdgpu 0000:10:00.0: Direct firmware load for amdgpu/x" + std::to_string(i) +
+                     ".bin failed with error -2");
+  bool found = false;
+  for (const auto& finding : diagnose(machine)) {
+    if (finding.id != "driver-firmware-missing") continue;
+    found = true;
+    EXPECT_EQ(finding.evidence.size(), 4u) << "the device and three lines";
+  }
+  EXPECT_TRUE(found);
 }
 
 }  // namespace

@@ -447,5 +447,16 @@ TEST(RedactionRules, KeepTheDeviceThatWroteARecord) {
   EXPECT_EQ(Redactor(redaction_rules()).text("DEVICE=+usb:acme-dongle"), "DEVICE=+*");
 }
 
+TEST(RedactionRules, KeepOfATableAsManyBytesAsItSays) {
+  const std::string path = "/sys/class/drm/card0/device/gpu_metrics";
+  for (const std::size_t size : {std::size_t{4}, std::size_t{300}, std::size_t{4096}}) {
+    std::string table(size, '\0');
+    table[0] = static_cast<char>(size & 0xff);
+    table[1] = static_cast<char>(size >> 8);
+    EXPECT_EQ(kept(path, table + "more"), table) << size;
+  }
+  EXPECT_EQ(kept(path, std::string("\1\x10\0\0", 4) + std::string(4096, '\0')), "") << "too long";
+}
+
 }  // namespace
 }  // namespace gpuready

@@ -152,9 +152,9 @@ TEST(Policy, AWordEndsAtAnyLetterOrDigit) {
 TEST(Policy, OnlyNvlinksThatAreUpCount) {
   Machine machine;
   machine.gpus.push_back(healthy_gpu(0));
-  for (const auto up : {std::optional(true), std::optional(false), std::optional<bool>()})
+  for (const std::optional<bool> up : {std::optional(true), {true}, {false}, {}})
     machine.gpus[0].nvlinks.emplace_back().up = up;
-  for (const auto& [count, met] : {std::pair("1", true), {"2", false}})
+  for (const auto& [count, met] : {std::pair("2", true), {"3", false}})
     EXPECT_EQ(
         unmet(policy_of("[[gpus]]\nnvlinks = " + std::string(count)), machine, {true}).empty(), met)
         << count;
