@@ -2,10 +2,10 @@
 # here, and not only taken out of the areas' archives, so that nothing needs to refer to them.
 # Each is called c_api*.cc: Unity.cmake leaves these alone.
 add_library(gpuready_shared SHARED
-  ${PROJECT_SOURCE_DIR}/src/base/c_api_status.cc ${PROJECT_SOURCE_DIR}/src/machine/c_api.cc ${PROJECT_SOURCE_DIR}/src/report/c_api.cc
-  ${PROJECT_SOURCE_DIR}/src/device/c_api_pool.cc ${PROJECT_SOURCE_DIR}/src/report/c_api_pack.cc ${PROJECT_SOURCE_DIR}/src/report/c_api_vm.cc
-  ${PROJECT_SOURCE_DIR}/src/ternary_device/c_api.cc ${PROJECT_SOURCE_DIR}/src/ternary_device/c_api_packed.cc
-  ${PROJECT_SOURCE_DIR}/src/ternary_device/c_api_cuda.cc ${PROJECT_SOURCE_DIR}/src/ternary_device/c_api_gguf.cc)
+  ${PROJECT_SOURCE_DIR}/src/base/c_api/c_api_status.cc ${PROJECT_SOURCE_DIR}/src/machine/c_api.cc ${PROJECT_SOURCE_DIR}/src/report/c_api.cc
+  ${PROJECT_SOURCE_DIR}/src/device/c_api_pool.cc ${PROJECT_SOURCE_DIR}/src/products/pack/report/c_api_pack.cc ${PROJECT_SOURCE_DIR}/src/products/vm/report/c_api_vm.cc
+  ${PROJECT_SOURCE_DIR}/src/products/ternary/c_api/c_api.cc ${PROJECT_SOURCE_DIR}/src/products/ternary/c_api/c_api_packed.cc
+  ${PROJECT_SOURCE_DIR}/src/products/ternary/c_api/c_api_cuda.cc ${PROJECT_SOURCE_DIR}/src/products/ternary/c_api/c_api_gguf.cc)
 set_target_properties(gpuready_shared PROPERTIES
   OUTPUT_NAME gpuready EXPORT_NAME gpuready VERSION ${PROJECT_VERSION} SOVERSION 0
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)

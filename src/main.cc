@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/text.h"
-#include "bench/adapter_child.h"
+#include "bench/run/adapter_child.h"
 #include "cli/commands.h"
 #include "cli/man_pages.h"
 #include "cli/options.h"
 #include "health/worker/worker.h"
 #include "jobs/helper.h"
-#include "jobs/leftovers.h"
+#include "jobs/orphans.h"
 #include "pack/store/load_proof.h"
 #include "pack/store/model_proof.h"
 #include "probe/probe.h"

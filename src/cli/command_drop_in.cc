@@ -12,7 +12,7 @@
 #include "cli/health_tests.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "machine/named_libraries.h"
+#include "machine/system/named_libraries.h"
 
 namespace gpuready::cli {
 namespace {

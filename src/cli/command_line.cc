@@ -11,10 +11,10 @@
 
 #include "base/closest.h"
 #include "base/text.h"
+#include "cli/durations.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "cli/words.h"
 #include "report/text_layout.h"
 
 namespace gpuready::cli {

@@ -6,9 +6,9 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "host/recording.h"
-#include "machine/named_libraries.h"
+#include "host/recording/recording.h"
 #include "machine/redaction.h"
+#include "machine/system/named_libraries.h"
 #include "vm/inventory.h"
 
 namespace gpuready::cli {

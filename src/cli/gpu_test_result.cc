@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "doctor/diagnose.h"
 #include "machine/gpu_use.h"
-#include "machine/named_libraries.h"
 #include "machine/sources.h"
+#include "machine/system/named_libraries.h"
 #include "value/about.h"
 
 namespace gpuready::cli {

@@ -12,7 +12,7 @@
 #include <csignal>
 
 #include "base/text.h"
-#include "jobs/leftovers.h"
+#include "jobs/orphans.h"
 #include "jobs/process_state.h"
 #include "jobs/spawn.h"
 

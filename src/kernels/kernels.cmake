@@ -200,7 +200,7 @@ add_custom_command(OUTPUT ${packed}
   DEPENDS ${hip_images} ${CMAKE_CURRENT_LIST_DIR}/hip/pack.sh COMMENT "Packing the HIP images" VERBATIM)
 gpuready_embed(gpuready_device gpuready_hip ${packed})
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_targets_inc}" @ONLY)
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip_images.cc PROPERTIES
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
 foreach(name memory_write memory_verify memory_invert memory_copy record compute ternary_gemv ternary_activations

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/text.h"
-#include "machine/architectures.h"
-#include "machine/pci_ids.h"
+#include "machine/nvidia/architectures.h"
+#include "machine/pci/pci_ids.h"
 
 namespace gpuready {
 namespace {

@@ -6,24 +6,24 @@
 #include <span>
 #include <string>
 
-#include "bench/promote.h"
+#include "bench/compare/promote.h"
 #include "pack/code/inspect.h"
 #include "pack/release/build.h"
+#include "pack/report/env_report.h"
+#include "pack/report/explain_report.h"
 #include "pack/store/install.h"
 #include "pack/store/select.h"
-#include "report/pack/env_report.h"
-#include "report/pack/explain_report.h"
 #include "report/selftest_report.h"
-#include "report/vm/devices_report.h"
-#include "report/vm/doctor_report.h"
-#include "report/vm/drivers_report.h"
-#include "report/vm/fetch_report.h"
-#include "report/vm/upgrade_report.h"
-#include "ternary/gguf_convert.h"
-#include "ternary/gguf_inspect.h"
-#include "ternary_device/bench.h"
-#include "ternary_device/verify.h"
+#include "ternary/gguf/gguf_convert.h"
+#include "ternary/gguf/gguf_inspect.h"
+#include "ternary/suite/bench.h"
+#include "ternary/suite/verify.h"
 #include "value/envelope.h"
+#include "vm/report/devices_report.h"
+#include "vm/report/doctor_report.h"
+#include "vm/report/drivers_report.h"
+#include "vm/report/fetch_report.h"
+#include "vm/report/upgrade_report.h"
 
 namespace gpuready {
 

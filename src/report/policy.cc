@@ -12,7 +12,7 @@
 #include "pack/release/manifest.h"
 #include "pack/release/toml_reader.h"
 #include "pack/release/toml_text.h"
-#include "report/terminal_text.h"
+#include "report/terminal/terminal_text.h"
 
 namespace gpuready {
 namespace {

@@ -16,7 +16,7 @@
 #include "pack/store/http_answer.h"
 #include "pack/store/load_report.h"
 #include "pack/store/select.h"
-#include "unit/pack/gpus.h"
+#include "unit/products/pack/gpus.h"
 
 using namespace gpuready;
 using namespace gpuready::pack;

@@ -7,7 +7,7 @@
 
 #include "base/lesser.h"
 #include "base/vendor_codes.h"
-#include "machine/pci_files.h"
+#include "machine/pci/pci_files.h"
 
 namespace gpuready {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "jobs/helper.h"
-#include "jobs/leftovers.h"
+#include "jobs/orphans.h"
 #include "jobs/process_state.h"
 #include "jobs/running_job.h"
 
