@@ -31,10 +31,10 @@ WORK = SOURCE / "build/mutation"  # src/ and build/ are mounted over the tree's 
 
 # Where no survivor is accepted: proof of idleness, manifests and signatures, redaction, exit rules, verdicts, undo.
 PROTECTED = re.compile(
-    r"src/(vm/(open_files|storage_use|inventory|readiness|operations|journal|known_steps|perform|plan_|clean)"
-    r"|pack/release/(manifest|minisign|key_chain)|machine/redaction|host/(redact|secret|token)|jobs/trusted_path"
-    r"|report/(exit_rules|conclude)|health/\w+/conclude|health/test\.)")
-LEFT_OUT = re.compile(r"src/kernels/(cuda|hip|vulkan)/|/c_api|main\.cc$|memory_storage|failing_storage|apple|metal"
+    r"src/(products/vm/(usage/(open_files|storage_use)|inventory|readiness|operations|journal|known_steps|perform|plan_|clean)"
+    r"|products/pack/release/(manifest|minisign|key_chain)|machine/redaction|host/redaction/|jobs/trusted_path"
+    r"|(products/\w+/)?report/(exit_rules|conclude)|health/\w+/conclude|health/test\.)")
+LEFT_OUT = re.compile(r"src/kernels/(cuda|hip|vulkan)/|/c_api|main\.cc$|apple|metal"
                       r"|report/.*(html|terminal|markdown|text)|cli/(man_pages|option_text|terminal|command_line)")  # decide nothing
 OTHER_TESTS = re.compile(r"(layout|docs|package|spirv|schema|examples?|ptx|ptx_bench|ptx_ternary)[._]")  # of more than the code
 LABELS = {"full", "aarch64", "ptx"}
@@ -107,7 +107,7 @@ bool gpuready_joined(int number, Left left_side, Right right_side) {
 }
 """
 CLANG_FLAGS = ["-std=c++23", "-DNDEBUG", '-DGPUREADY_VERSION="0"', '-DGPUREADY_LEFT_OUT=""', "-Wno-everything", "-Wno-c++11-narrowing",
-               f"-I{SOURCE}/src", f"-I{SOURCE}/include", f"-I{BASE}/generated"]
+               f"-I{SOURCE}/src", f"-I{SOURCE}/src/products", f"-I{SOURCE}/include", f"-I{BASE}/generated"]
 PRECOMPILED = ["nlohmann/json.hpp", "fmt/format.h", "algorithm", "expected", "functional", "map", "memory", "vector"]
 
 

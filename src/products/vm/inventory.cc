@@ -13,8 +13,8 @@
 #include "vm/host_facts.h"
 #include "vm/mediated.h"
 #include "vm/readiness.h"
-#include "vm/storage_use.h"
 #include "vm/strict_reader.h"
+#include "vm/usage/storage_use.h"
 
 namespace gpuready::vm {
 namespace {

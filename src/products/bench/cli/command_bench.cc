@@ -1,6 +1,7 @@
 // `gpuready bench ...`: compiler stacks timed by one protocol, compared, and promoted by proof.
 #include "bench/cli/bench_commands.h"
-#include "cli/commands.h"
+#include "bench/run/adapter_child.h"
+#include "cli/product.h"
 
 namespace gpuready::cli {
 namespace {
@@ -25,8 +26,19 @@ constexpr CommandEntry kBenchSubcommands[] = {
      declare_bench_export},
 };
 
-}  // namespace
+constexpr OwnMode kModes[] = {
+    {bench::kAdapterChild, bench::run_adapter_child},
+};
 
 void declare_bench(CommandSpec& command) { command.subcommands = kBenchSubcommands; }
+
+}  // namespace
+
+extern const Product bench_product;
+const Product bench_product = {
+    .command = {"bench", "Benchmark compiler stacks and compare runs with confidence intervals",
+                declare_bench},
+    .modes = kModes,
+};
 
 }  // namespace gpuready::cli

@@ -7,9 +7,9 @@
 #include "bench/cli/bench_options.h"
 #include "bench/compare/compare.h"
 #include "bench/report/compare_report.h"
+#include "bench/report/exit_rules.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

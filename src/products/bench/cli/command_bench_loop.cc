@@ -11,6 +11,7 @@
 #include "bench/cli/bench_options.h"
 #include "bench/compare/promote.h"
 #include "bench/record/result_files.h"
+#include "bench/report/exit_rules.h"
 #include "bench/report/promote_report.h"
 #include "bench/run/adapter_child.h"
 #include "bench/run/adapters.h"
@@ -19,7 +20,6 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "jobs/helper.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include "bench/cli/bench_commands.h"
 #include "bench/cli/bench_options.h"
 #include "bench/compare/promote.h"
+#include "bench/report/exit_rules.h"
 #include "bench/report/promote_report.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

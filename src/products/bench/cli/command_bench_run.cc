@@ -16,6 +16,7 @@
 #include "bench/cli/bench_options.h"
 #include "bench/record/conditions.h"
 #include "bench/record/result_files.h"
+#include "bench/report/exit_rules.h"
 #include "bench/report/run_report.h"
 #include "bench/run/adapter_files.h"
 #include "bench/run/child_variables.h"
@@ -30,7 +31,6 @@
 #include "host/xid_listener.h"
 #include "jobs/helper.h"
 #include "machine/gpu_choice.h"
-#include "report/exit_rules.h"
 #include "report/text_layout.h"
 #include "value/read_fields.h"
 

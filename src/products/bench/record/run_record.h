@@ -21,7 +21,7 @@ enum class StackStatus {
   unavailable,       // it is not installed here, or cannot do this workload
   error,             // it failed, hung or answered with garbage
   different_work,    // it computed another graph, dtype or shape, or its output differs
-  not_believable,    // it states times that cannot be true (believable.h)
+  not_believable,    // it states times that cannot be true (plausibility.h)
   no_valid_samples,  // all were taken while the GPU was throttled
 };
 

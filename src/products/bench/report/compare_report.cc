@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/exit_rules.h"
+#include "bench/report/exit_rules.h"
 #include "report/markdown_text.h"
 #include "report/terminal/terminal_text.h"
 

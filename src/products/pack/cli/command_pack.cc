@@ -1,6 +1,8 @@
 // `gpuready pack ...`: packages of GPU code: what files hold, and what of it this machine can load.
-#include "cli/commands.h"
+#include "cli/product.h"
 #include "pack/cli/pack_commands.h"
+#include "pack/store/load_proof.h"
+#include "pack/store/model_proof.h"
 
 namespace gpuready::cli {
 namespace {
@@ -26,8 +28,20 @@ constexpr CommandEntry kPackSubcommands[] = {
     {"env", "Print the shell command that puts a package's libraries first", declare_pack_env},
 };
 
-}  // namespace
+constexpr OwnMode kModes[] = {
+    {pack::kLoadChild, pack::run_load_child},
+    {pack::kLoadHere, pack::run_load_here},
+    {pack::kModelChild, pack::run_model_child},
+};
 
 void declare_pack(CommandSpec& command) { command.subcommands = kPackSubcommands; }
+
+}  // namespace
+
+extern const Product pack_product;
+const Product pack_product = {
+    .command = {"pack", "Inspect, build, sign and install GPU code packages", declare_pack},
+    .modes = kModes,
+};
 
 }  // namespace gpuready::cli

@@ -12,8 +12,8 @@
 #include "pack/cli/pack_options.h"
 #include "pack/release/containerfile.h"
 #include "pack/release/scan.h"
+#include "pack/report/exit_rules.h"
 #include "pack/report/release_report.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

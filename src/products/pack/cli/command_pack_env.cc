@@ -15,7 +15,7 @@
 #include "pack/cli/pack_machine.h"
 #include "pack/cli/pack_options.h"
 #include "pack/report/env_report.h"
-#include "report/exit_rules.h"
+#include "pack/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -7,13 +7,13 @@
 #include "base/text.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
+#include "http/url_stream.h"
 #include "machine/gpu_choice.h"
 #include "pack/cli/pack_commands.h"
 #include "pack/cli/pack_machine.h"
 #include "pack/cli/pack_options.h"
+#include "pack/report/exit_rules.h"
 #include "pack/report/explain_report.h"
-#include "pack/store/url_stream.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {
@@ -70,7 +70,7 @@ Result<Subject> of_machine(const PackExplainOptions& options) {
 int run_pack_explain(const PackExplainOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  if (!pack::is_url(options.path))
+  if (!is_url(options.path))
     if (const auto there = host->status(options.path); !there) return complain(there.error());
   auto subject = options.gpus.empty() ? of_machine(options) : named(options);
   if (!subject)

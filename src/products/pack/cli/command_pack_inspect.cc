@@ -4,8 +4,8 @@
 #include "cli/options.h"
 #include "pack/cli/pack_commands.h"
 #include "pack/cli/pack_options.h"
+#include "pack/report/exit_rules.h"
 #include "pack/report/inspect_report.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "pack/cli/pack_commands.h"
 #include "pack/cli/pack_machine.h"
 #include "pack/cli/pack_options.h"
+#include "pack/report/exit_rules.h"
 #include "pack/report/install_report.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {
@@ -62,7 +62,7 @@ InstallReport install(const PackInstallOptions& options) {
   const auto machine = machine_for(options.machine);
   if (!machine) return ended(machine.error(), options);
   catch_interrupts();
-  pack::OriginOptions limits;
+  OriginOptions limits;
   limits.cancel = &interrupted();
   const auto origin = pack::open_origin(*host, options.from, limits);
   if (!origin) return ended(origin.error(), options);

@@ -6,8 +6,8 @@
 #include "pack/cli/pack_commands.h"
 #include "pack/cli/pack_machine.h"
 #include "pack/cli/pack_options.h"
+#include "pack/report/exit_rules.h"
 #include "pack/report/select_report.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

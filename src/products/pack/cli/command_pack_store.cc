@@ -10,8 +10,8 @@
 #include "pack/cli/pack_commands.h"
 #include "pack/cli/pack_options.h"
 #include "pack/release/minisign.h"
+#include "pack/report/exit_rules.h"
 #include "pack/report/install_report.h"
-#include "report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "http/http_answer.h"
 
 namespace gpuready::pack {
 namespace {
@@ -80,15 +81,6 @@ std::string not_an_archive(std::string_view path, Bytes head) {
                                 : is_web_page(text_of(head)) ? "it is a web page"
                                                              : "it does not begin as one";
   return fmt::format("it has the name of an archive, and {}: fetch it again", what);
-}
-
-bool is_web_page(std::string_view begin) {
-  begin.remove_prefix(std::min(begin.find_first_not_of("\xef\xbb\xbf \t\r\n"), begin.size()));
-  return std::ranges::any_of(
-      std::to_array<std::string_view>({"<!doctype", "<html", "<head", "<?xml", "<!--"}),
-      [&](std::string_view known) {
-        return equals_ignore_case(begin.substr(0, known.size()), known);
-      });
 }
 
 Result<void> read_archive(Source& source, ArchiveKind kind, const ArchiveReading& reading) {

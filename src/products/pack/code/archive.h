@@ -31,10 +31,6 @@ bool is_archive_name(std::string_view path);
 // Of a file that has the name of an archive and does not begin as one: what is wrong with it.
 // Empty: nothing. An empty tar is nothing but zeros.
 std::string not_an_archive(std::string_view path, Bytes head);
-// Whether these first bytes are a page for browsers, which servers and proxies send in place of
-// files.
-bool is_web_page(std::string_view begin);
-
 struct Member {
   enum class Kind { file, link, folder, device };
   std::string name = {};  // as the archive says it: it may lead anywhere

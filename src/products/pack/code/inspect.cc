@@ -8,9 +8,9 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "host/mapped_file.h"
+#include "http/url_stream.h"
 #include "pack/code/archive.h"
 #include "pack/code/image_layers.h"
-#include "pack/store/url_stream.h"
 
 namespace gpuready::pack {
 namespace {

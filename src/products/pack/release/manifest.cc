@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <set>
 
+#include "base/clock.h"
 #include "base/sha256.h"
 #include "pack/release/manifest_fields.h"
 #include "pack/rules/can_load.h"
@@ -282,14 +282,6 @@ std::optional<std::string> wrong_with_link(std::string_view path, std::string_vi
   const auto target = target_of(path, text);
   if (!target || target->empty()) return fmt::format("the link to {} leaves the package", text);
   return std::nullopt;
-}
-
-std::optional<std::int64_t> parse_utc(std::string_view text) {
-  std::tm time{};
-  const std::string copy(text);
-  const char* end = strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
-  if (end == nullptr || *end != 0 || copy.size() != text.size()) return std::nullopt;
-  return timegm(&time);
 }
 
 std::string manifest_text(const Manifest& manifest) {

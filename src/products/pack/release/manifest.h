@@ -125,7 +125,4 @@ std::optional<std::string> wrong_with_path(std::string_view path);
 // Of a link at `path`: its text must lead to a place within the package.
 std::optional<std::string> wrong_with_link(std::string_view path, std::string_view text);
 
-// Seconds since 1970 of "2026-03-01T12:00:00Z".
-std::optional<std::int64_t> parse_utc(std::string_view text);
-
 }  // namespace gpuready::pack

@@ -9,8 +9,8 @@
 #include "machine/nvidia/architectures.h"
 #include "pack/release/recipe_check.h"
 #include "pack/release/recipe_probes.h"
-#include "pack/release/toml_text.h"
 #include "pack/rules/can_load.h"
+#include "value/toml_text.h"
 
 namespace gpuready::pack {
 namespace {

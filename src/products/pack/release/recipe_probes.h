@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pack/release/recipe.h"
-#include "pack/release/toml_reader.h"
+#include "value/toml_reader.h"
 
 namespace gpuready::pack {
 

@@ -2,12 +2,12 @@
 #include "gpuready/gpu_info.h"
 #include "gpuready/pack_c.h"
 #include "host/host.h"
+#include "pack/report/exit_rules.h"
 #include "pack/report/install_report.h"
 #include "pack/report/select_report.h"
 #include "pack/store/install_best.h"
 #include "pack/store/installed.h"
 #include "report/c_document.h"
-#include "report/exit_rules.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/exit_rules.h"
+#include "pack/report/exit_rules.h"
 #include "report/terminal/terminal_text.h"
 
 namespace gpuready {

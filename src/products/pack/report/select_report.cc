@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "pack/report/exit_rules.h"
 #include "pack/rules/releases.h"
-#include "report/exit_rules.h"
 #include "report/terminal/terminal_text.h"
 
 namespace gpuready {

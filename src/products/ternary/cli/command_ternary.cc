@@ -1,5 +1,5 @@
 // `gpuready ternary ...`: ternary tensors in GGUF files, and the kernels that multiply by them.
-#include "cli/commands.h"
+#include "cli/product.h"
 #include "ternary/cli/ternary_commands.h"
 
 namespace gpuready::cli {
@@ -17,8 +17,14 @@ constexpr CommandEntry kTernarySubcommands[] = {
      declare_ternary_bench},
 };
 
+void declare_ternary(CommandSpec& command) { command.subcommands = kTernarySubcommands; }
+
 }  // namespace
 
-void declare_ternary(CommandSpec& command) { command.subcommands = kTernarySubcommands; }
+extern const Product ternary_product;
+const Product ternary_product = {
+    .command = {"ternary", "Inspect, convert, verify and benchmark ternary (1.58-bit) weights",
+                declare_ternary},
+};
 
 }  // namespace gpuready::cli

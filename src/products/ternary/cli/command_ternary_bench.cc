@@ -8,10 +8,10 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "report/exit_rules.h"
 #include "ternary/cli/ternary_commands.h"
 #include "ternary/cli/ternary_subjects.h"
 #include "ternary/report/bench_report.h"
+#include "ternary/report/exit_rules.h"
 #include "ternary/suite/bench.h"
 
 namespace gpuready::cli {

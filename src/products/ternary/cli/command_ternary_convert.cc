@@ -7,11 +7,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/options.h"
-#include "report/exit_rules.h"
 #include "report/text_layout.h"
 #include "ternary/cli/ternary_commands.h"
 #include "ternary/cli/ternary_file.h"
 #include "ternary/report/convert_report.h"
+#include "ternary/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "cli/deliver_report.h"
 #include "cli/options.h"
-#include "report/exit_rules.h"
 #include "ternary/cli/ternary_commands.h"
 #include "ternary/cli/ternary_file.h"
+#include "ternary/report/exit_rules.h"
 #include "ternary/report/inspect_report.h"
 
 namespace gpuready::cli {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "report/exit_rules.h"
 #include "ternary/report/bench_report.h"
 #include "ternary/report/convert_report.h"
+#include "ternary/report/exit_rules.h"
 #include "ternary/report/inspect_report.h"
 #include "ternary/report/verify_report.h"
 #include "value/document.h"

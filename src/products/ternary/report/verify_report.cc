@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/exit_rules.h"
 #include "report/terminal/terminal_text.h"
+#include "ternary/report/exit_rules.h"
 
 namespace gpuready {
 namespace {

@@ -1,7 +1,9 @@
 // `gpuready vm ...`: GPUs for virtual machines, and their drivers.
-#include "cli/commands.h"
+#include "cli/product.h"
+#include "vm/attribute_child.h"
 #include "vm/cli/vm_commands.h"
 #include "vm/cli/vm_driver_commands.h"
+#include "vm/inventory.h"
 
 namespace gpuready::cli {
 namespace {
@@ -24,8 +26,19 @@ constexpr CommandEntry kVmSubcommands[] = {
     {"initrd", "Write an initrd with a driver bundle and the guest's init", declare_vm_initrd},
 };
 
-}  // namespace
+constexpr OwnMode kModes[] = {
+    {vm::kAttributeChild, vm::run_attribute_child},
+};
 
 void declare_vm(CommandSpec& command) { command.subcommands = kVmSubcommands; }
+
+}  // namespace
+
+extern const Product vm_product;
+const Product vm_product = {
+    .command = {"vm", "Pass GPUs to virtual machines; driver bundles for guests", declare_vm},
+    .modes = kModes,
+    .read = [](Host& host, const Machine& machine) { vm::read_inventory(host, machine); },
+};
 
 }  // namespace gpuready::cli

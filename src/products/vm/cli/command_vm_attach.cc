@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "cli/deliver_report.h"
 #include "cli/terminal.h"
-#include "report/exit_rules.h"
 #include "vm/cli/vm_commands.h"
 #include "vm/cli/vm_host.h"
+#include "vm/report/exit_rules.h"
 #include "vm/report/plan_report.h"
 
 namespace gpuready::cli {

@@ -9,10 +9,10 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "machine/gpu_choice.h"
-#include "report/exit_rules.h"
 #include "value/vendors.h"
 #include "vm/cli/vm_driver_commands.h"
 #include "vm/report/drivers_report.h"
+#include "vm/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include "cli/deliver_report.h"
 #include "doctor/diagnose.h"
 #include "machine/gpu_use.h"
-#include "report/exit_rules.h"
 #include "vm/cli/vm_commands.h"
 #include "vm/cli/vm_host.h"
 #include "vm/diagnose/host.h"
 #include "vm/readiness.h"
 #include "vm/report/doctor_report.h"
+#include "vm/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

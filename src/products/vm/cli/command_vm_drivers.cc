@@ -7,9 +7,9 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "report/exit_rules.h"
 #include "vm/cli/vm_driver_commands.h"
 #include "vm/report/drivers_report.h"
+#include "vm/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include "cli/deliver_report.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "pack/store/url_stream.h"
-#include "report/exit_rules.h"
+#include "http/url_stream.h"
 #include "vm/cli/vm_driver_commands.h"
+#include "vm/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {
@@ -22,10 +22,10 @@ struct VmDriversFetchOptions {
 };
 
 // All bytes of a URL, with progress, until Ctrl-C.
-Result<void> receive(const pack::FileUrl& url, ProgressLine& progress, const vm::ByteSink& sink) {
-  pack::OriginOptions limits;
+Result<void> receive(const FileUrl& url, ProgressLine& progress, const vm::ByteSink& sink) {
+  OriginOptions limits;
   limits.cancel = &interrupted();
-  const auto origin = TRY(pack::open_http_origin(url.folder, limits));
+  const auto origin = TRY(open_http_origin(url.folder, limits));
   std::uint64_t total = 0;
   return origin->whole(url.name, [&](std::string_view bytes) {
     total += bytes.size();
@@ -36,7 +36,7 @@ Result<void> receive(const pack::FileUrl& url, ProgressLine& progress, const vm:
 
 Result<FetchReport> fetch(const VmDriversFetchOptions& options) {
   const auto sha256 = TRY(vm::parse_sha256(options.sha256));
-  const auto url = TRY(pack::split_url(options.url));
+  const auto url = TRY(split_url(options.url));
   const auto path = options.path.value_or(url.shown_name);
   const bool there = TRY(vm::has_bytes(live_storage(), path, sha256));
   if (!there) {
@@ -44,8 +44,7 @@ Result<FetchReport> fetch(const VmDriversFetchOptions& options) {
     TRY(vm::write_verified([&](const auto& sink) { return receive(url, progress, sink); }, sha256,
                            path, live_storage()));
   }
-  FetchReport report{pack::url_without_password(options.url),
-                     TRY(vm::look_at_driver(path, sha256))};
+  FetchReport report{url_without_password(options.url), TRY(vm::look_at_driver(path, sha256))};
   report.driver.was_there = there;
   return report;
 }

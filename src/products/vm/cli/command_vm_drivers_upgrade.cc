@@ -11,10 +11,10 @@
 #include "cli/terminal.h"
 #include "host/folders.h"
 #include "machine/pci/pci_files.h"
-#include "report/exit_rules.h"
 #include "value/vendors.h"
 #include "vm/cli/vm_driver_commands.h"
 #include "vm/device.h"
+#include "vm/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

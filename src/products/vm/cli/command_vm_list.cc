@@ -6,11 +6,11 @@
 
 #include "base/clock.h"
 #include "cli/deliver_report.h"
-#include "report/exit_rules.h"
 #include "vm/cli/vm_commands.h"
 #include "vm/cli/vm_host.h"
 #include "vm/readiness.h"
 #include "vm/report/devices_report.h"
+#include "vm/report/exit_rules.h"
 
 namespace gpuready::cli {
 namespace {

@@ -4,10 +4,10 @@
 #include "host/host.h"
 #include "machine/pci/pci_files.h"
 #include "report/c_document.h"
-#include "report/exit_rules.h"
 #include "vm/operations.h"
 #include "vm/readiness.h"
 #include "vm/report/devices_report.h"
+#include "vm/report/exit_rules.h"
 #include "vm/report/plan_report.h"
 
 namespace {

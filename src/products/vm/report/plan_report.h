@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "report/exit_rules.h"
 #include "report/report.h"
 #include "value/envelope.h"
 #include "vm/operations.h"
+#include "vm/report/exit_rules.h"
 
 namespace gpuready {
 

@@ -1,10 +1,10 @@
 // Installing from an HTTP server that is good, and from ones that are not.
 #include <thread>
 
+#include "http/curl_library.h"
+#include "http/http_answer.h"
 #include "jobs/running_job.h"
-#include "pack/store/curl_library.h"
 #include "pack/store/fetch.h"
-#include "pack/store/http_answer.h"
 #include "unit/products/pack/workshop.h"
 
 namespace gpuready::pack {

@@ -4,14 +4,14 @@
 # g++-aarch64-linux-gnu and qemu-user; exit 77 without them. Compiled again only when a source changed.
 # Usage: tests/unit/products/ternary/arm.sh [build folder]
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../../../.."
 build=${1:-build/arm}
 for tool in aarch64-linux-gnu-g++ qemu-aarch64; do
   command -v "$tool" >/dev/null || { echo "not tested: no $tool here"; exit 77; }
 done
 mkdir -p "$build"
 flags=(-std=c++23 -O1 -Wall -Wextra -Werror -ffp-contract=off -fsanitize=undefined -fno-sanitize=vptr
-  -fno-sanitize-recover=all -Isrc -Iinclude)
+  -fno-sanitize-recover=all -Isrc -Isrc/products -Iinclude)
 compile() {  # compile SOURCE BUILD FLAGS...
   local name extra=()
   name=$(basename "$1" .cc)
@@ -28,7 +28,7 @@ key=$(cat "$0" $(find src include tests/unit/products/ternary \( -name '*.h' -o 
       tests/unit/products/ternary/{every_tier,surroundings}.cc | sha256sum)
 if [ "$(cat "$build/key" 2>/dev/null)" != "$key" ]; then
   rm -f "$build"/*.o "$build/key"
-  printf '%s\n' src/base/{forks,result,text}.cc src/products/ternary/*.cc tests/unit/products/ternary/{every_tier,surroundings}.cc |
+  printf '%s\n' src/base/{forks,result,text}.cc src/products/ternary/{,cpu/,gguf/}*.cc tests/unit/products/ternary/{every_tier,surroundings}.cc |
     xargs -P "$(nproc)" -I{} bash -c 'compile "$@"' _ {} "$build" "${flags[@]}"
   for program in every_tier surroundings; do
     mapfile -t objects < <(ls "$build"/*.o | grep -v -e /every_tier.o -e /surroundings.o)

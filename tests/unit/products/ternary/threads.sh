@@ -2,11 +2,11 @@
 # Many threads on one engine under ThreadSanitizer. Exit 77 where its runtime does not start.
 # Usage: tests/unit/products/ternary/threads.sh [build folder]
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../../../.."
 build=${1:-build/threads}
 mkdir -p "$build"
 cxx=${CXX:-g++}
-flags=(-std=c++23 -O1 -g1 -ffp-contract=off -fsanitize=thread -Isrc -Iinclude -pthread)
+flags=(-std=c++23 -O1 -g1 -ffp-contract=off -fsanitize=thread -Isrc -Isrc/products -Iinclude -pthread)
 echo 'int main() {}' > "$build/empty.cc"
 # Randomised addresses can fall outside of what the runtime maps.
 run=(env TSAN_OPTIONS=halt_on_error=1 setarch "$(uname -m)" -R)
@@ -14,7 +14,7 @@ run=(env TSAN_OPTIONS=halt_on_error=1 setarch "$(uname -m)" -R)
   { echo "not tested: ThreadSanitizer does not run here: $(tail -1 "$build/why")"; exit 77; }
 avx512='-mavx512f -mavx512bw -mavx512vl -mavx512vnni -Wno-maybe-uninitialized'
 objects=()
-for source in src/base/{forks,result,text}.cc src/products/ternary/*.cc tests/unit/products/ternary/surroundings.cc; do
+for source in src/base/{forks,result,text}.cc src/products/ternary/{,cpu/,gguf/}*.cc tests/unit/products/ternary/surroundings.cc; do
   name=$(basename "$source" .cc) extra=()
   case $(uname -m)-$name in
     *-kernels_scalar|*-kernels_weights_scalar|aarch64-kernels_neon) extra=(-O2) ;;

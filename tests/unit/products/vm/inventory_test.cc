@@ -5,7 +5,7 @@
 #include "machine/inspect.h"
 #include "unit/machine/scripted.h"
 #include "vm/host_facts.h"
-#include "vm/storage_use.h"
+#include "vm/usage/storage_use.h"
 
 namespace gpuready::vm {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "report/exit_rules.h"
+#include "bench/report/exit_rules.h"
 #include "unit/products/bench/runs.h"
 
 namespace gpuready {

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "fake_gpu.h"
-#include "report/exit_rules.h"
 #include "ternary/report/bench_report.h"
+#include "ternary/report/exit_rules.h"
 #include "ternary/report/verify_report.h"
 #include "ternary/suite/bench.h"
 #include "ternary/suite/verify_file.h"

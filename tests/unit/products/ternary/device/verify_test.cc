@@ -1,5 +1,5 @@
 #include "ternary/suite/verify.h"
-#include "report/exit_rules.h"
+#include "ternary/report/exit_rules.h"
 
 #include <gtest/gtest.h>
 

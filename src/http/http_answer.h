@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace gpuready::pack {
+namespace gpuready {
 
 struct ContentRange {
   std::uint64_t first = 0, last = 0;
@@ -25,4 +25,7 @@ struct HttpAnswer {
   void add(std::string_view line);
 };
 
-}  // namespace gpuready::pack
+// Whether text begins as HTML or XML: an error page, or the login page of a portal.
+bool is_web_page(std::string_view begin);
+
+}  // namespace gpuready

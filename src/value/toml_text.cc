@@ -1,4 +1,4 @@
-#include "pack/release/toml_text.h"
+#include "value/toml_text.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/characters.h"
 
-namespace gpuready::pack {
+namespace gpuready {
 namespace {
 
 bool begins_key(char c) {
@@ -122,4 +122,4 @@ Result<void> check_toml_text(std::string_view text, std::string_view name) {
   return Scanner(text, name).run();
 }
 
-}  // namespace gpuready::pack
+}  // namespace gpuready

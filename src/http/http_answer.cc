@@ -1,8 +1,11 @@
-#include "pack/store/http_answer.h"
+#include "http/http_answer.h"
+
+#include <algorithm>
+#include <array>
 
 #include "base/text.h"
 
-namespace gpuready::pack {
+namespace gpuready {
 
 std::optional<ContentRange> parse_content_range(std::string_view text) {
   text = trim(text);
@@ -42,4 +45,13 @@ void HttpAnswer::add(std::string_view line) {
   }
 }
 
-}  // namespace gpuready::pack
+bool is_web_page(std::string_view begin) {
+  begin.remove_prefix(std::min(begin.find_first_not_of("\xef\xbb\xbf \t\r\n"), begin.size()));
+  return std::ranges::any_of(
+      std::to_array<std::string_view>({"<!doctype", "<html", "<head", "<?xml", "<!--"}),
+      [&](std::string_view known) {
+        return equals_ignore_case(begin.substr(0, known.size()), known);
+      });
+}
+
+}  // namespace gpuready

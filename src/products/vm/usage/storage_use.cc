@@ -1,4 +1,4 @@
-#include "vm/storage_use.h"
+#include "vm/usage/storage_use.h"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,8 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "machine/pci/pci_files.h"
-#include "vm/block_devices.h"
 #include "vm/strict_reader.h"
+#include "vm/usage/block_devices.h"
 
 namespace gpuready::vm {
 namespace {

@@ -1,4 +1,4 @@
-#include "vm/storage_use.h"
+#include "vm/usage/storage_use.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pack/store/curl_library.h"
+#include "http/curl_library.h"
 
 #include <dlfcn.h>
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace gpuready::pack {
+namespace gpuready {
 namespace {
 
 // The flavours by TLS library that distributions have.
@@ -62,4 +62,4 @@ Result<const CurlLibrary*> curl_library() {
   return &*loaded;
 }
 
-}  // namespace gpuready::pack
+}  // namespace gpuready

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "pack/store/origin.h"
+#include "http/origin.h"
 
-namespace gpuready::pack {
+namespace gpuready {
 
 class UrlStream {
  public:
@@ -31,4 +31,4 @@ Result<FileUrl> split_url(const std::string& url);
 Result<std::unique_ptr<UrlStream>> open_url_stream(const std::string& url,
                                                    const OriginOptions& options = {});
 
-}  // namespace gpuready::pack
+}  // namespace gpuready

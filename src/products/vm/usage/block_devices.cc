@@ -1,4 +1,4 @@
-#include "vm/block_devices.h"
+#include "vm/usage/block_devices.h"
 
 #include <algorithm>
 

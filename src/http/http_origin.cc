@@ -8,13 +8,12 @@
 #include <thread>
 
 #include "base/text.h"
-#include "pack/code/archive.h"
-#include "pack/store/curl_library.h"
-#include "pack/store/http_answer.h"
-#include "pack/store/origin.h"
-#include "pack/store/url_stream.h"
+#include "http/curl_library.h"
+#include "http/http_answer.h"
+#include "http/origin.h"
+#include "http/url_stream.h"
 
-namespace gpuready::pack {
+namespace gpuready {
 namespace {
 
 constexpr long kMostRedirects = 8;
@@ -335,4 +334,4 @@ Result<std::unique_ptr<Origin>> open_http_origin(std::string url, const OriginOp
   return std::make_unique<HttpOrigin>(*library, std::move(url), options);
 }
 
-}  // namespace gpuready::pack
+}  // namespace gpuready

@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 
-namespace gpuready::pack {
+namespace gpuready {
 
 // Refuses what toml++ (3.3) takes for impossible: in a table's header a key that begins with no
 // character of a key ("[[[a]]]"), and outside strings and comments any character that is not ASCII.
@@ -12,4 +12,4 @@ namespace gpuready::pack {
 // neither.
 Result<void> check_toml_text(std::string_view text, std::string_view name);
 
-}  // namespace gpuready::pack
+}  // namespace gpuready

@@ -1,4 +1,4 @@
-#include "pack/store/url_stream.h"
+#include "http/url_stream.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace gpuready::pack {
+namespace gpuready {
 namespace {
 
 constexpr std::size_t kMostWaiting = 8u << 20;  // bytes that came and were not read yet
@@ -120,4 +120,4 @@ Result<std::unique_ptr<UrlStream>> open_url_stream(const std::string& url,
   return stream;
 }
 
-}  // namespace gpuready::pack
+}  // namespace gpuready

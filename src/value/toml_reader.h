@@ -15,7 +15,7 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
-namespace gpuready::pack {
+namespace gpuready {
 
 // Reads a table key by key; what is left over at the end was misspelt.
 class TomlReader {
@@ -120,4 +120,4 @@ Result<std::vector<T>> read_list(TomlReader& top, std::string_view key, std::str
   return list;
 }
 
-}  // namespace gpuready::pack
+}  // namespace gpuready

@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 
-namespace gpuready::pack {
+namespace gpuready {
 
 namespace curl {
 using Handle = void*;
@@ -61,4 +61,4 @@ struct CurlLibrary {
 // Loaded once a process, never closed. `unsupported` where it is not installed.
 Result<const CurlLibrary*> curl_library();
 
-}  // namespace gpuready::pack
+}  // namespace gpuready
