@@ -36,10 +36,10 @@ bool reap_group(int group) {
   }
 }
 
-class Leftovers {
+class Orphans {
  public:
   // At the end of the process.
-  ~Leftovers() {
+  ~Orphans() {
     const Deadline until = deadline_in(kLongestGoodbye);
     for (auto pause = kFirstLook; !reap() && Clock::now() < until;
          pause = std::min(pause * 2, kLastLook))
@@ -68,19 +68,19 @@ class Leftovers {
   std::vector<Group> groups_;
 };
 
-Leftovers& leftovers() {
-  static Leftovers instance;
+Orphans& orphans() {
+  static Orphans instance;
   return instance;
 }
 
 }  // namespace
 
-void add_leftover(int group, bool abandoned) { leftovers().add(group, abandoned); }
+void add_orphan(int group, bool abandoned) { orphans().add(group, abandoned); }
 
-void reap_leftovers() { leftovers().reap(); }
+void reap_orphans() { orphans().reap(); }
 
 void adopt_orphans() {
-  leftovers();  // its destructor reaps them
+  orphans();  // its destructor reaps them
   adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 

@@ -7,9 +7,9 @@ namespace gpuready {
 
 // Reaps the members of this group whenever they end. `abandoned`: this process does not wait for
 // them at its end either.
-void add_leftover(int group, bool abandoned);
+void add_orphan(int group, bool abandoned);
 // Reaps what has ended; never blocks. Called whenever a job starts or is looked at.
-void reap_leftovers();
+void reap_orphans();
 
 // For a program of our own, called once at its start: what children leave behind is handed to this
 // process, which reaps it. (PR_SET_CHILD_SUBREAPER; a library leaves its host process as it is.)

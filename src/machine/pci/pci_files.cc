@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/lesser.h"
+#include "base/optional_min.h"
 #include "base/text.h"
 #include "base/vendor_codes.h"
 
@@ -70,7 +70,7 @@ PciPath parse_pci_path(std::string_view device_path) {
 }
 
 PcieLink slower_of(const PcieLink& a, const PcieLink& b) {
-  return {lesser(a.generation, b.generation), lesser(a.width, b.width)};
+  return {optional_min(a.generation, b.generation), optional_min(a.width, b.width)};
 }
 
 namespace {

@@ -7,12 +7,12 @@ constexpr std::size_t kBlockBytes = 1u << 20, kMostBlocks = 8;
 
 }  // namespace
 
-Result<void> BehindWriter::write(std::string_view bytes) {
+Result<void> AsyncWriter::write(std::string_view bytes) {
   block_ += bytes;
   return block_.size() < kBlockBytes ? Result<void>() : hand_over();
 }
 
-Result<void> BehindWriter::hand_over() {
+Result<void> AsyncWriter::hand_over() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return waiting_.size() < kMostBlocks || error_; });
   if (error_) return std::unexpected(*error_);
@@ -23,14 +23,14 @@ Result<void> BehindWriter::hand_over() {
   return {};
 }
 
-Result<void> BehindWriter::commit() {
+Result<void> AsyncWriter::commit() {
   TRY(hand_over());
   stop();
   if (error_) return std::unexpected(*error_);
   return file_.commit();
 }
 
-void BehindWriter::stop() {
+void AsyncWriter::stop() {
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -39,7 +39,7 @@ void BehindWriter::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void BehindWriter::work() {
+void AsyncWriter::work() {
   for (;;) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });

@@ -1,5 +1,5 @@
-// Writes a large file behind whoever unpacks and hashes it, so that both cores of a small machine
-// work on the one file that a switch replaces.
+// Writes a large file in a thread of its own while the caller unpacks and hashes, so that both
+// cores of a small machine work on the one file that a switch replaces.
 #pragma once
 
 #include <condition_variable>
@@ -14,12 +14,12 @@
 
 namespace gpuready::pack {
 
-class BehindWriter {
+class AsyncWriter {
  public:
-  explicit BehindWriter(AtomicFile file) : file_(std::move(file)), thread_([this] { work(); }) {}
-  BehindWriter(const BehindWriter&) = delete;
-  BehindWriter& operator=(const BehindWriter&) = delete;
-  ~BehindWriter() { stop(); }
+  explicit AsyncWriter(AtomicFile file) : file_(std::move(file)), thread_([this] { work(); }) {}
+  AsyncWriter(const AsyncWriter&) = delete;
+  AsyncWriter& operator=(const AsyncWriter&) = delete;
+  ~AsyncWriter() { stop(); }
 
   // Waits while much is not written yet. An error may be that of bytes given before.
   Result<void> write(std::string_view bytes);

@@ -130,8 +130,8 @@ class RunWriter {
   std::uint64_t at_;
   Store& store_;
   std::size_t next_ = 0;
-  std::optional<AtomicFile> object_;   // that is being written,
-  std::optional<BehindWriter> large_;  // or this
+  std::optional<AtomicFile> object_;  // that is being written,
+  std::optional<AsyncWriter> large_;  // or this
   std::optional<FrameReader> reader_;
   bool is_wrong_ = false;  // the file that is being read
   bool cannot_write_ = false;

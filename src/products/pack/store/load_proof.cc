@@ -34,7 +34,7 @@ PackageFolder package_of(const LoadPlan& plan) {
 }
 
 Job job_of(const LoadPlan& plan, std::chrono::milliseconds limit) {
-  Job job = job_apart(kLoadChild, package_of(plan));
+  Job job = sandbox_job(kLoadChild, package_of(plan));
   job.env.emplace_back("CUDA_VISIBLE_DEVICES", plan.device == "cpu" ? "" : plan.device);
   job.limits.time = limit;
   return job;

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kKeptOutput = 64u << 10, kToldOutput = 500;
 
 Job model_job(const ModelPlan& plan) {
-  Job job = job_apart(kModelChild, {plan.folder, plan.library_folders},
-                      {std::to_string(plan.memory_bytes)});
+  Job job = sandbox_job(kModelChild, {plan.folder, plan.library_folders},
+                        {std::to_string(plan.memory_bytes)});
   job.args.insert(job.args.end(), plan.model.load.begin(), plan.model.load.end());
   job.env.emplace_back("CUDA_VISIBLE_DEVICES", plan.device);
   job.env.emplace_back("PACK_MODEL", plan.model.name);
@@ -52,7 +52,7 @@ std::optional<std::string> run_model_test(const ModelPlan& plan, const std::atom
 }
 
 int run_model_child(std::span<const std::string> args) {
-  return run_apart(args, [](const ApartChild& child) {
+  return run_in_sandbox(args, [](const SandboxChild& child) {
     close(kChannelDescriptor);
     const auto& given = child.args;
     const auto memory = given.size() < 2 ? std::nullopt : parse_uint(given[0]);

@@ -53,7 +53,7 @@ std::string reachable_name_of_current_folder() {
   return reachable ? name : ".";
 }
 
-// `folders` as job_apart() wrote them.
+// `folders` as sandbox_job() wrote them.
 void find_libraries_in(const std::string& package, std::string_view folders) {
   std::vector<std::string> all;
   for (const auto folder : split(folders, ":")) all.push_back(package + "/" + std::string(folder));
@@ -69,8 +69,8 @@ std::string PackageFolder::inside(const std::string& path) const {
   return std::string(after_prefix(path, folder + "/").value_or(path));
 }
 
-Job job_apart(const std::string& command, const PackageFolder& package,
-              std::vector<std::string> args) {
+Job sandbox_job(const std::string& command, const PackageFolder& package,
+                std::vector<std::string> args) {
   std::vector<std::string> libraries;
   for (const auto& folder : package.library_folders) libraries.push_back(package.inside(folder));
   args.insert(args.begin(), {command, package.folder, join(libraries, ":")});
@@ -80,14 +80,14 @@ Job job_apart(const std::string& command, const PackageFolder& package,
   return job;
 }
 
-int run_apart(std::span<const std::string> args,
-              const std::function<int(const ApartChild&)>& body) {
+int run_in_sandbox(std::span<const std::string> args,
+                   const std::function<int(const SandboxChild&)>& body) {
   if (args.size() < 2) return 2;
   const bool root = geteuid() == 0;
   const auto home = root ? new_home() : std::string();
   return supervise(
       [&] {
-        ApartChild child{{}, ".", args.subspan(2)};
+        SandboxChild child{{}, ".", args.subspan(2)};
         if (chdir(args[0].c_str()) != 0) child.ready = fail_errno(args[0], errno);
         if (child.ready) child.ready = drop_privileges();
         if (child.ready) {

@@ -21,20 +21,21 @@ struct PackageFolder {
   std::string inside(const std::string& path) const;
 };
 
-// `gpuready COMMAND ...`, which gives what follows COMMAND to run_apart().
-Job job_apart(const std::string& command, const PackageFolder& package,
-              std::vector<std::string> args = {});
+// `gpuready COMMAND ...`, which gives what follows COMMAND to run_in_sandbox().
+Job sandbox_job(const std::string& command, const PackageFolder& package,
+                std::vector<std::string> args = {});
 
 // The child's side. `body` is called with the package's folder as the current one, and with how
 // that folder is called there: "." where this user cannot get to it from outside, because it lies
 // in root's home. Programs that `body` becomes find the package's libraries; this process, which
 // was root's, does not. `ready` is an error where rights could not be dropped. Gives the exit code
 // of `body` back.
-struct ApartChild {
+struct SandboxChild {
   Result<void> ready;
   std::string folder;
   std::span<const std::string> args;
 };
-int run_apart(std::span<const std::string> args, const std::function<int(const ApartChild&)>& body);
+int run_in_sandbox(std::span<const std::string> args,
+                   const std::function<int(const SandboxChild&)>& body);
 
 }  // namespace gpuready::pack

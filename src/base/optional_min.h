@@ -5,9 +5,9 @@
 
 namespace gpuready {
 
-// The lesser of two values; of one that is unknown, the other.
+// The smaller of two values; if one is unknown, the other.
 template <class T>
-std::optional<T> lesser(std::optional<T> a, std::optional<T> b) {
+std::optional<T> optional_min(std::optional<T> a, std::optional<T> b) {
   if (a && b) return std::min(*a, *b);
   return a ? a : b;
 }
