@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The core alone, and the core with each product: each builds, offers what it has, and says what it lacks.
+# Only the core, and the core with each product: each builds, offers what it has, and says what it lacks.
 # Usage: products.sh SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER
 set -euo pipefail
 source=$1 build=$2 images=$3
