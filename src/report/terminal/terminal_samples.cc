@@ -3,6 +3,7 @@
 #include "base/units.h"
 #include "report/sampled.h"
 #include "report/terminal/terminal_parts.h"
+#include "value/names.h"
 
 namespace gpuready {
 
