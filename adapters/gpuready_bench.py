@@ -1,5 +1,5 @@
 """What every adapter of `gpuready bench` shares: the workloads, their inputs and digests, the
-protocol of timing, and the answer. docs/bench.md states all of them; src/bench/ does the same in C++.
+protocol of timing, and the answer. docs/bench.md states all of them; src/products/bench/ does the same in C++.
 
 An adapter gives main() its name and a function that builds a Stack; nothing else is printed to
 standard output than the answer, one JSON object on the last line.

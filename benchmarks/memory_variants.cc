@@ -12,8 +12,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "device/cuda_device.h"
-#include "device/cuda_identity.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/cuda_identity.h"
 #include "kernels/memory_kernels.h"
 
 GPUREADY_EMBEDDED(gpuready_ptx_memory_variants_sm_50)

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "health/bandwidth/copy.h"
 
 namespace {

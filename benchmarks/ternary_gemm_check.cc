@@ -2,7 +2,7 @@
 #include <cstring>
 #include <string>
 
-#include "ternary_device/gpu_backend.h"
+#include "ternary/device/gpu_backend.h"
 #include "ternary_gemm_checker.h"
 
 namespace gpuready::ternary {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ternary_device/gpu_layout.h"
+#include "ternary/device/gpu_layout.h"
 
 namespace gpuready::ternary {
 namespace {

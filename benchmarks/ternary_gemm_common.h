@@ -6,8 +6,8 @@
 
 #include "device/device.h"
 #include "kernel_abi/ternary_layout.h"
+#include "ternary/device/gpu_gemm.h"
 #include "ternary_common.h"
-#include "ternary_device/gpu_gemm.h"
 
 namespace gpuready::ternary {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "device/cuda_device.h"
-#include "device/cuda_identity.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/cuda_identity.h"
 #include "ternary_gpu.h"
 
 namespace t = gpuready::ternary;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ternary/device/gpu_engine.h"
 #include "ternary_common.h"
-#include "ternary_device/gpu_engine.h"
 
 namespace gpuready::ternary {
 

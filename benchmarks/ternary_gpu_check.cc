@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
+#include "ternary/device/gpu_backend.h"
 #include "ternary/floats.h"
-#include "ternary_device/gpu_backend.h"
 #include "ternary_gpu.h"
 
 namespace gpuready::ternary {

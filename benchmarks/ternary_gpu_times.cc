@@ -4,8 +4,8 @@
 
 #include "base/units.h"
 #include "kernels/ternary_kernels.h"
-#include "ternary_device/gemv_plan.h"
-#include "ternary_device/gpu_grouped.h"
+#include "ternary/device/gemv_plan.h"
+#include "ternary/device/gpu_grouped.h"
 #include "ternary_gpu.h"
 
 namespace gpuready::ternary {

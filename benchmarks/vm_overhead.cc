@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "jobs/job.h"
-#include "unit/vm/fake_kernel.h"
+#include "unit/products/vm/fake_kernel.h"
 #include "vm/attribute_child.h"
 #include "vm/operations.h"
 

@@ -22,7 +22,7 @@ if(GPUREADY_FUZZ)
   target_compile_options(gpuready_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 target_include_directories(gpuready_options INTERFACE
-  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/products ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})

@@ -11,38 +11,34 @@
 #include <vector>
 
 #include "base/text.h"
-#include "bench/adapter_child.h"
 #include "cli/commands.h"
 #include "cli/man_pages.h"
 #include "cli/options.h"
+#include "cli/product.h"
 #include "health/worker/worker.h"
 #include "jobs/helper.h"
-#include "jobs/leftovers.h"
-#include "pack/store/load_proof.h"
-#include "pack/store/model_proof.h"
+#include "jobs/orphans.h"
 #include "probe/probe.h"
 #include "report/report.h"
-#include "vm/attribute_child.h"
 
 namespace {
 
 using namespace gpuready::cli;
 
-// What this program starts itself as. Vendors' libraries are loaded in these children only.
-using OwnArgs = std::span<const std::string>;
-constexpr struct {
-  std::string_view name;
-  int (*run)(OwnArgs args);
-} kOwnModes[] = {
+constexpr OwnMode kCoreModes[] = {
     {"__probe", gpuready::run_probe},
     {"__worker", gpuready::run_worker},
-    {gpuready::pack::kLoadChild, gpuready::pack::run_load_child},
-    {gpuready::pack::kLoadHere, gpuready::pack::run_load_here},
-    {gpuready::pack::kModelChild, gpuready::pack::run_model_child},
-    {gpuready::vm::kAttributeChild, gpuready::vm::run_attribute_child},
-    {gpuready::bench::kAdapterChild, gpuready::bench::run_adapter_child},
-    {"__pages", [](OwnArgs args) { return print_pages(all_commands(), args); }},
+    {"__pages", [](auto args) { return print_pages(all_commands(), args); }},
 };
+
+const OwnMode* find_mode(std::string_view name) {
+  for (const OwnMode& mode : kCoreModes)
+    if (mode.name == name) return &mode;
+  for (const Product& product : all_products())
+    for (const OwnMode& mode : product.modes)
+      if (mode.name == name) return &mode;
+  return nullptr;
+}
 
 // A descriptor that is closed would become that of the first file opened, and messages would land
 // in it.
@@ -61,8 +57,8 @@ int main(int argc, char** argv) {
   for (const int number : {SIGPIPE, SIGXFSZ})  // writes fail with an error instead
     std::signal(number, SIG_IGN);
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  for (const auto& [name, run] : kOwnModes)
-    if (!args.empty() && args.front() == name) return run(std::span(args).subspan(1));
+  const OwnMode* mode = args.empty() ? nullptr : find_mode(args.front());
+  if (mode != nullptr) return mode->run(std::span(args).subspan(1));
   // What the program is called chooses only for who names no command: our children, which inherit
   // the name, each name theirs.
   const std::string_view self = argc > 0 ? argv[0] : "";

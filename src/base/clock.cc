@@ -14,4 +14,12 @@ std::string format_utc(std::int64_t unix_seconds) {
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
+std::optional<std::int64_t> parse_utc(std::string_view text) {
+  std::tm time{};
+  const std::string copy(text);
+  const char* end = strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
+  if (end == nullptr || *end != 0 || copy.size() != text.size()) return std::nullopt;
+  return timegm(&time);
+}
+
 }  // namespace gpuready

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace gpuready {
 
@@ -14,6 +16,7 @@ inline Deadline deadline_in(std::chrono::milliseconds duration) { return Clock::
 inline double elapsed_ms(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
-std::string format_utc(std::int64_t unix_seconds);  // "2026-03-01T12:00:00Z"
+std::string format_utc(std::int64_t unix_seconds);             // "2026-03-01T12:00:00Z"
+std::optional<std::int64_t> parse_utc(std::string_view text);  // of the same form
 
 }  // namespace gpuready

@@ -1,5 +1,5 @@
 // Vendors' numbers that decisions depend on, by the vendors' names: once each. Error numbers that
-// are only shown are in cuda_errors.h and machine/nvml_errors.h.
+// are only shown are in cuda_errors.h and machine/nvidia/nvml_errors.h.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "doctor/diagnose.h"
-#include "host/recording.h"
-#include "machine/named_libraries.h"
+#include "host/recording/recording.h"
+#include "machine/system/named_libraries.h"
 #include "report/accept.h"
 #include "report/conclude.h"
 

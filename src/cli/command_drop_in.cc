@@ -12,7 +12,7 @@
 #include "cli/run_tests.h"
 #include "cli/terminal.h"
 #include "doctor/diagnose.h"
-#include "machine/named_libraries.h"
+#include "machine/system/named_libraries.h"
 #include "report/conclude.h"
 
 namespace gpuready::cli {

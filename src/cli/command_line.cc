@@ -11,10 +11,11 @@
 
 #include "base/closest.h"
 #include "base/text.h"
+#include "cli/durations.h"
 #include "cli/option_text.h"
 #include "cli/options.h"
+#include "cli/product.h"
 #include "cli/terminal.h"
-#include "cli/words.h"
 #include "report/text_layout.h"
 
 namespace gpuready::cli {
@@ -334,6 +335,14 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
   if (const std::string* empty = empty_one(args))
     return complain(Error{ErrorKind::bad_input, "an argument is empty (\"" + printable(*empty) +
                                                     "\"): is a variable not set?"});
+  as_options(args);
+  const auto left_out = left_out_products();
+  if (!args.empty() && std::ranges::find(left_out, args.front()) != left_out.end())
+    return complain(
+        Error{ErrorKind::bad_input,
+              fmt::format("this gpuready was built without \"{0}\"; install a build that "
+                          "has it, or build one: cmake -DGPUREADY_ONLY=\"core;{0}\"",
+                          args.front())});
   int exit_code = 0;
   std::optional<StrayWord> stray;
   CLI::App app{"gpuready: is every GPU in this machine ready for work?", "gpuready"};
@@ -341,7 +350,6 @@ int run_command_line(std::span<const CommandEntry> commands, std::string_view us
   app.require_subcommand(1);
   app.formatter(std::make_shared<Help>());  // subcommands inherit it
   app.footer(kExitCodesHelp);
-  as_options(args);
   put_command_first(commands, usual, args);
   for (const CommandEntry& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);

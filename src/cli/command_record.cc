@@ -6,10 +6,10 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "host/recording.h"
-#include "machine/named_libraries.h"
+#include "cli/product.h"
+#include "host/recording/recording.h"
 #include "machine/redaction.h"
-#include "vm/inventory.h"
+#include "machine/system/named_libraries.h"
 
 namespace gpuready::cli {
 namespace {
@@ -36,7 +36,8 @@ int run_record(const RecordOptions& options) {
   const auto host = make_recording_host(*live, recording);
   const auto machine = inspect_as_asked(*host, options.globals, {.full = true, .kernel_log = true});
   if (!machine) return complain(machine.error());
-  vm::read_inventory(*host, *machine);
+  for (const Product& product : all_products())
+    if (product.read != nullptr) product.read(*host, *machine);
   if (options.redact) recording = redact(std::move(recording), redaction_rules());
   if (const auto read = refuse_what_was_read(options.file)) return complain(*read);
   if (const auto saved = save_recording(recording, options.file); !saved)

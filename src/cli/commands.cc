@@ -1,5 +1,9 @@
 #include "cli/commands.h"
 
+#include <vector>
+
+#include "cli/product.h"
+
 namespace gpuready::cli {
 namespace {
 
@@ -14,16 +18,17 @@ constexpr CommandEntry kCommands[] = {
     {"record", "Record everything that the other commands read, for --replay", declare_record},
     {"policy", "Say what this machine must have, and whether it has it", declare_policy},
     {"gpu-test", "Replace runpod's gpu_test by a real test with the same output", declare_gpu_test},
-    {"ternary", "Inspect, convert, verify and benchmark ternary (1.58-bit) weights",
-     declare_ternary},
-    {"pack", "Inspect, build, sign and install GPU code packages", declare_pack},
-    {"bench", "Benchmark compiler stacks and compare runs with confidence intervals",
-     declare_bench},
-    {"vm", "Pass GPUs to virtual machines; driver bundles for guests", declare_vm},
 };
 
 }  // namespace
 
-std::span<const CommandEntry> all_commands() { return kCommands; }
+std::span<const CommandEntry> all_commands() {
+  static const std::vector<CommandEntry> commands = [] {
+    std::vector<CommandEntry> list(std::begin(kCommands), std::end(kCommands));
+    for (const Product& product : all_products()) list.push_back(product.command);
+    return list;
+  }();
+  return commands;
+}
 
 }  // namespace gpuready::cli

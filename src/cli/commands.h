@@ -5,7 +5,7 @@
 
 namespace gpuready::cli {
 
-// As help lists them.
+// As help lists them: the core's, then those of the products in this build.
 std::span<const CommandEntry> all_commands();
 
 void declare_check(CommandSpec& command);
@@ -15,10 +15,6 @@ void declare_detect(CommandSpec& command);
 void declare_doctor(CommandSpec& command);
 void declare_record(CommandSpec& command);
 void declare_gpu_test(CommandSpec& command);
-void declare_ternary(CommandSpec& command);
-void declare_bench(CommandSpec& command);
-void declare_pack(CommandSpec& command);
 void declare_policy(CommandSpec& command);
-void declare_vm(CommandSpec& command);
 
 }  // namespace gpuready::cli

@@ -22,7 +22,7 @@ std::string neutral(std::string_view text) {
   return line;
 }
 
-std::string one_line(std::string_view text) {
+std::string as_one_line(std::string_view text) {
   std::string line = printable(text);
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;
@@ -37,11 +37,11 @@ std::string gpu_test_text(const GpuTestResult& result) {
                        (*result.cuda_version % 1000) / 10);
   else
     out += fmt::format("Failed to get CUDA driver version. Error code: {} ({})\n",
-                       result.cuda_failure.code, one_line(result.cuda_failure.text));
+                       result.cuda_failure.code, as_one_line(result.cuda_failure.text));
   if (result.nvml_failure)
-    return out + fmt::format("Failed to initialize NVML: {}\n", one_line(*result.nvml_failure));
+    return out + fmt::format("Failed to initialize NVML: {}\n", as_one_line(*result.nvml_failure));
   if (result.count_failure)
-    return out + fmt::format("Failed to get GPU count: {}\n", one_line(*result.count_failure));
+    return out + fmt::format("Failed to get GPU count: {}\n", as_one_line(*result.count_failure));
   if (!result.named_libraries.empty())
     out += fmt::format("Not the system's driver: {}\n", neutral(result.named_libraries));
   out += fmt::format("Found {} GPUs:\n", result.gpus.size());
@@ -49,7 +49,7 @@ std::string gpu_test_text(const GpuTestResult& result) {
     const GpuTestGpu& gpu = result.gpus[i];
     if (gpu.handle_failure) {
       out += fmt::format("Failed to get handle for GPU {}: {} (Error code: {})\n", i,
-                         one_line(gpu.handle_failure->text), gpu.handle_failure->code);
+                         as_one_line(gpu.handle_failure->text), gpu.handle_failure->code);
       continue;
     }
     out += fmt::format("GPU {}: {} (UUID: {})\n", i, neutral(gpu.name), neutral(gpu.uuid));
@@ -57,7 +57,7 @@ std::string gpu_test_text(const GpuTestResult& result) {
       out += fmt::format("GPU {} note: {}\n", i, neutral(note));
     if (gpu.failure)
       out += fmt::format("GPU {} memory allocation test failed. Error code: {} ({})\n", i,
-                         gpu.failure->code, one_line(gpu.failure->text));
+                         gpu.failure->code, as_one_line(gpu.failure->text));
     else
       out += fmt::format("GPU {} memory allocation test passed.\n", i);
   }

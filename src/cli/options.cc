@@ -11,11 +11,11 @@
 #include "health/plan/choose_executor.h"
 #include "health/plan/survey.h"
 #include "host/machine_id.h"
-#include "host/recording.h"
+#include "host/recording/recording.h"
 #include "jobs/trusted_path.h"
 #include "machine/fake.h"
 #include "machine/gpu_choice.h"
-#include "machine/named_libraries.h"
+#include "machine/system/named_libraries.h"
 
 namespace gpuready::cli {
 

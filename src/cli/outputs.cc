@@ -18,7 +18,7 @@
 #include "cli/terminal.h"
 #include "host/atomic_file.h"
 #include "host/files_read.h"
-#include "host/recording_archive.h"
+#include "host/recording/recording_archive.h"
 #include "report/exit_rules.h"
 
 namespace gpuready::cli {

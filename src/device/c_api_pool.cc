@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/c_status.h"
+#include "base/c_api/c_status.h"
 #include "gpuready/cuda_pool.h"
 
 using namespace gpuready;

@@ -5,9 +5,9 @@
 #include <array>
 
 #include "base/text.h"
-#include "device/cuda_device.h"
-#include "device/hip_device.h"
-#include "device/vulkan_device.h"
+#include "device/cuda/cuda_device.h"
+#include "device/hip/hip_device.h"
+#include "device/vulkan/vulkan_device.h"
 
 namespace gpuready {
 namespace {

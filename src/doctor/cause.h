@@ -80,8 +80,8 @@ struct Cause {
   CureInside in_container = {};
   Backing backing = Backing::driven;
   Ids explains = {};  // "xid-79" for one Xid, "xid-*" for any
-  // What it looks for: lines of the kernel log (machine/kernel_log.h) about a GPU that does not
-  // answer, or what code finds. Neither: other code tells it.
+  // What it looks for: lines of the kernel log (machine/system/kernel_log.h) about a GPU that does
+  // not answer, or what code finds. Neither: other code tells it.
   Ids lines = {};
   std::vector<Match> (*match)(const Facts&) = nullptr;
   // The ids of its findings, where Match::id sets them; "xid-N" for any Xid. Else `id`.

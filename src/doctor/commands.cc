@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/text.h"
-#include "machine/kernel_drivers.h"
+#include "machine/system/kernel_drivers.h"
 
 namespace gpuready::doctor {
 namespace {

@@ -8,9 +8,9 @@
 #include "doctor/cause.h"
 #include "doctor/commands.h"
 #include "doctor/facts.h"
-#include "machine/kernel_drivers.h"
-#include "machine/kernel_log.h"
-#include "machine/pci_addresses.h"
+#include "machine/pci/pci_addresses.h"
+#include "machine/system/kernel_drivers.h"
+#include "machine/system/kernel_log.h"
 #include "value/action.h"
 
 namespace gpuready::doctor {

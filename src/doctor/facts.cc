@@ -10,7 +10,7 @@
 #include "base/vendor_codes.h"
 #include "doctor/xid_table.h"
 #include "machine/gpu_use.h"
-#include "machine/kernel_log.h"
+#include "machine/system/kernel_log.h"
 #include "value/vendors.h"
 
 namespace gpuready::doctor {

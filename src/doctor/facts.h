@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "doctor/cause.h"
-#include "machine/kernel_drivers.h"
-#include "machine/pci_addresses.h"
+#include "machine/pci/pci_addresses.h"
+#include "machine/system/kernel_drivers.h"
 
 namespace gpuready::doctor {
 
@@ -63,7 +63,7 @@ bool not_given(const Machine& machine, const PciAddress& address);
 // it does not list. Nothing when all answer: then the line is history.
 std::optional<Match> suspects(const Machine& machine, Vendor vendor);
 
-// ---- drivers: machine/kernel_drivers.h
+// ---- drivers: machine/system/kernel_drivers.h
 inline constexpr Vendor kDrivenVendors[] = {Vendor::nvidia, Vendor::amd, Vendor::intel};
 // GPUs of this vendor without the driver that makes them usable. A container that was given other
 // GPUs has no part in what its host does with these.
@@ -80,7 +80,7 @@ struct LogHit {
   std::string text;               // joined with the lines that the message goes on with
 };
 // Whether a line is a driver's, the bus's or the kernel's message that begins as one of these
-// patterns says (machine/kernel_log.h).
+// patterns says (machine/system/kernel_log.h).
 bool says_any(std::string_view line, std::span<const std::string_view> patterns);
 inline bool says_any(std::string_view line, std::initializer_list<std::string_view> patterns) {
   return says_any(line, std::span(patterns.begin(), patterns.size()));

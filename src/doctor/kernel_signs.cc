@@ -7,14 +7,14 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "machine/kernel_log.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {
 
 struct Sign {
   Vendor vendor;
-  std::string_view pattern;  // machine/kernel_log.h
+  std::string_view pattern;  // machine/system/kernel_log.h
   Step step;
 };
 // The first that fits counts.

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "machine/kernel_log.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "base/text.h"
-#include "machine/kernel_log.h"
+#include "machine/system/kernel_log.h"
 
 namespace gpuready::doctor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/vendor_codes.h"
-#include "machine/nvml_errors.h"
+#include "machine/nvidia/nvml_errors.h"
 #include "machine/sources.h"
 #include "value/about.h"
 

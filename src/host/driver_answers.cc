@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "host/probe_children.h"
-#include "host/recording_values.h"
+#include "host/recording/recording_values.h"
 
 namespace gpuready {
 namespace {

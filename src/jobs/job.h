@@ -58,7 +58,7 @@ struct Job {
   std::string input;  // what it reads on stdin; empty: /dev/null
   JobLimits limits;
   // Give the child a socket as descriptor 3, on which both sides write. Its end tells a child of
-  // ours that its parent has died (jobs/lifeline.h).
+  // ours that its parent has died (jobs/parent_watch.h).
   bool channel = false;
   // It kills all that it has started, whatever session that went to, when it gets SIGTERM
   // (jobs/supervise.h). So it is asked by that before it is killed.

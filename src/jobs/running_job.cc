@@ -12,7 +12,7 @@
 #include <csignal>
 
 #include "base/text.h"
-#include "jobs/leftovers.h"
+#include "jobs/orphans.h"
 #include "jobs/process_state.h"
 #include "jobs/spawn.h"
 
@@ -175,7 +175,7 @@ struct RunningJob::State {
   void finish(bool abandoned) {
     drain();
     process = {.pid = process.pid, .end = {}, .streams = {}};
-    add_leftover(process.pid, abandoned);
+    add_orphan(process.pid, abandoned);
     outcome.duration_ms = elapsed_ms(started);
     finished = true;
   }
@@ -218,7 +218,7 @@ RunningJob::~RunningJob() {
 }
 
 Result<RunningJob> RunningJob::start(const Job& job) {
-  reap_leftovers();
+  reap_orphans();
   auto state = std::make_unique<State>();
   state->started = Clock::now();
   state->process = TRY(spawn(job));
@@ -272,7 +272,7 @@ void RunningJob::kill() { state_->kill(std::nullopt); }
 void RunningJob::release() { state_->release(); }
 
 void poll_jobs(std::vector<RunningJob*> jobs, Deadline until, const JobWatch& watch) {
-  reap_leftovers();
+  reap_orphans();
   std::erase_if(jobs, [](const RunningJob* job) { return job == nullptr || job->finished(); });
   std::vector<pollfd> waits;
   std::vector<std::pair<RunningJob::State*, int>> owners;  // stream, or kStreamCount for its end

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "jobs/lifeline.h"
+#include "jobs/parent_watch.h"
 #include "jobs/process_state.h"
 
 namespace gpuready {

@@ -200,7 +200,7 @@ add_custom_command(OUTPUT ${packed}
   DEPENDS ${hip_images} ${CMAKE_CURRENT_LIST_DIR}/hip/pack.sh COMMENT "Packing the HIP images" VERBATIM)
 gpuready_embed(gpuready_device gpuready_hip ${packed})
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/hip/hip_targets.inc CONTENT "${hip_targets_inc}" @ONLY)
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip_images.cc PROPERTIES
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/hip/hip_images.cc PROPERTIES
   INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/hip)
 
 foreach(name memory_write memory_verify memory_invert memory_copy record compute ternary_gemv ternary_activations
@@ -223,16 +223,3 @@ add_executable(bench_compute_trials EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/benchmarks/compute_trials.cc)
 target_link_libraries(bench_compute_trials PRIVATE gpuready_options gpuready_health)
 target_link_options(bench_compute_trials PRIVATE -static-libgcc -static-libstdc++)
-
-# Ternary matrix products on a GPU: `ninja bench_ternary_gemm`.
-add_executable(bench_ternary_gemm EXCLUDE_FROM_ALL
-  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gemm.cc ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gemm_check.cc
-  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gemm_checker.cc)
-target_link_libraries(bench_ternary_gemm PRIVATE gpuready_options gpuready_ternary_device)
-target_link_options(bench_ternary_gemm PRIVATE -static-libgcc -static-libstdc++)
-# Ternary products on a GPU, checked and timed: `ninja bench_ternary_gpu`.
-add_executable(bench_ternary_gpu EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu.cc
-  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu_check.cc ${PROJECT_SOURCE_DIR}/benchmarks/ternary_chain.cc
-  ${PROJECT_SOURCE_DIR}/benchmarks/ternary_gpu_times.cc)
-target_link_libraries(bench_ternary_gpu PRIVATE gpuready_options gpuready_ternary_device)
-target_link_options(bench_ternary_gpu PRIVATE -static-libgcc -static-libstdc++)

@@ -1,8 +1,8 @@
 // What files say about the availability of a backend, before any driver is started.
 #include <algorithm>
 
-#include "machine/cuda_visibility.h"
 #include "machine/live_machine.h"
+#include "machine/nvidia/cuda_visibility.h"
 
 namespace gpuready {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "base/c_status.h"
-#include "base/c_text.h"
+#include "base/c_api/c_status.h"
+#include "base/c_api/c_text.h"
 #include "gpuready/gpu_info.h"
 
 using gpuready::c_call;

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "machine/named_libraries.h"
 #include "machine/sources.h"
+#include "machine/system/named_libraries.h"
 
 namespace gpuready {
 namespace {

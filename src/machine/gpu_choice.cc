@@ -6,17 +6,17 @@
 #include <map>
 
 #include "base/text.h"
-#include "machine/architectures.h"
-#include "machine/pci_ids.h"
+#include "machine/nvidia/architectures.h"
+#include "machine/pci/pci_ids.h"
 
 namespace gpuready {
 namespace {
 
 // "H100" and "h100 80gb" are in "NVIDIA H100 80GB HBM3"; "A10" is not in "NVIDIA A100".
 bool has_words(std::string_view name, std::string_view words) {
-  constexpr std::string_view kSeparators = " -_/()[],";
+  constexpr std::string_view kWordBreaks = " -_/()[],";
   const std::string low_name = to_lower(name), low_words = to_lower(words);
-  const auto all = split(low_name, kSeparators), wanted = split(low_words, kSeparators);
+  const auto all = split(low_name, kWordBreaks), wanted = split(low_words, kWordBreaks);
   return !wanted.empty() && !std::ranges::search(all, wanted).empty();
 }
 

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/text.h"
-#include "machine/cuda_visibility.h"
-#include "machine/gpu_nodes.h"
-#include "machine/kernel_drivers.h"
+#include "machine/nvidia/cuda_visibility.h"
+#include "machine/system/gpu_nodes.h"
+#include "machine/system/kernel_drivers.h"
 
 namespace gpuready {
 namespace {

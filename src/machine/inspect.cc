@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/rocm_libraries.h"
 #include "base/text.h"
-#include "machine/named_libraries.h"
 #include "machine/sources.h"
+#include "machine/system/named_libraries.h"
 
 namespace gpuready {
 namespace {

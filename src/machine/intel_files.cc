@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "machine/drm_cards.h"
-#include "machine/hwmon.h"
 #include "machine/sources.h"
+#include "machine/system/drm_cards.h"
+#include "machine/system/hwmon.h"
 
 namespace gpuready {
 namespace {

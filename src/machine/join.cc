@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "machine/pci_ids.h"
+#include "machine/pci/pci_ids.h"
 #include "machine/sources.h"
 
 namespace gpuready {

@@ -6,16 +6,16 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "host/redactor.h"
-#include "host/token_forms.h"
-#include "machine/amd_parse.h"
-#include "machine/container.h"
-#include "machine/kernel_log.h"
-#include "machine/loader_cache.h"
-#include "machine/nvidia_parse.h"
-#include "machine/pci_ids.h"
-#include "machine/system.h"
-#include "machine/toolkits.h"
+#include "host/redaction/redactor.h"
+#include "host/redaction/token_forms.h"
+#include "machine/amd/amd_parse.h"
+#include "machine/nvidia/nvidia_parse.h"
+#include "machine/pci/pci_ids.h"
+#include "machine/system/container.h"
+#include "machine/system/kernel_log.h"
+#include "machine/system/loader_cache.h"
+#include "machine/system/system.h"
+#include "machine/system/toolkits.h"
 
 extern "C" {
 extern const char gpuready_fixed_words_begin[];

@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "host/driver_answers.h"
-#include "host/recording_values.h"
+#include "host/recording/recording_values.h"
 #include "probe/ask.h"
 #include "probe/probes.h"
 

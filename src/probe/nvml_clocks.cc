@@ -5,7 +5,7 @@
 #include <charconv>
 #include <csignal>
 
-#include "jobs/lifeline.h"
+#include "jobs/parent_watch.h"
 #include "probe/nvml_session.h"
 #include "probe/probes.h"
 

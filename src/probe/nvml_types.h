@@ -12,7 +12,7 @@ namespace gpuready::nvml {
 
 using Device = struct DeviceOpaque*;
 
-// nvmlReturn_t. All names and meanings are in machine/nvml_errors.cc.
+// nvmlReturn_t. All names and meanings are in machine/nvidia/nvml_errors.cc.
 enum Return : int {
   kSuccess = 0,
   kInvalidArgument = nvml_code::kInvalidArgument,

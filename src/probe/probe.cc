@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jobs/lifeline.h"
+#include "jobs/parent_watch.h"
 #include "probe/probes.h"
 
 namespace gpuready {

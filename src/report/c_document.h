@@ -6,7 +6,7 @@
 #include <ctime>
 #include <new>
 
-#include "base/c_status.h"
+#include "base/c_api/c_status.h"
 #include "base/clock.h"
 #include "host/machine_id.h"
 #include "value/envelope.h"

@@ -1,28 +1,12 @@
-// The one place that decides exit codes. Each system has a table of rules in exit_rules.cc; the
-// first rule that holds gives the code, and 0 is for what no rule holds of.
+// Exit codes of the core's commands, and of errors. Each product has an exit_rules.h in its
+// report/; nothing else decides a code.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
 
-#include "bench/promote.h"
-#include "pack/code/inspect.h"
-#include "pack/release/build.h"
-#include "pack/store/install.h"
-#include "pack/store/select.h"
-#include "report/pack/env_report.h"
-#include "report/pack/explain_report.h"
 #include "report/selftest_report.h"
-#include "report/vm/devices_report.h"
-#include "report/vm/doctor_report.h"
-#include "report/vm/drivers_report.h"
-#include "report/vm/fetch_report.h"
-#include "report/vm/upgrade_report.h"
-#include "ternary/gguf_convert.h"
-#include "ternary/gguf_inspect.h"
-#include "ternary_device/bench.h"
-#include "ternary_device/verify.h"
 #include "value/envelope.h"
 
 namespace gpuready {
@@ -54,57 +38,8 @@ struct MachineTally {
 };
 Exit exit_of(const MachineTally& tally);
 
-Exit exit_of(const VmDevices& devices);
-
 Exit exit_of(std::span<const SelfTestRow> rows);
-
-Exit exit_of(const ternary::VerifyReport& report);
-
-struct BenchOutcome {
-  std::span<const ternary::BenchRow> rows;
-  bool tiers_named = false, devices_named = false;  // on the command line
-};
-Exit exit_of(const BenchOutcome& outcome);
-
-Exit exit_of(const ternary::gguf::FileReport& report);
-
-Exit exit_of(const ternary::gguf::ConvertReport& report);
-
-Exit exit_of(const bench::Comparison& comparison);
-Exit exit_of(const DriversReport& report);
-Exit exit_of(const CompatReport& report);
-Exit exit_of(const FetchReport& report);
-Exit exit_of(const UpgradeReport& report);
-Exit exit_of(const VmDoctorReport& report);
-Exit exit_of(const bench::Promotion& promotion);
-
-struct BenchRun {
-  const bench::RunRecord& run;
-  std::span<const std::string> named;  // stacks, on the command line
-  bool sick = false;                   // the GPU, by our own check
-};
-Exit exit_of(const BenchRun& outcome);
-
-// Operations on devices for virtual machines.
-struct VmTally {
-  bool absent = false;      // what was named is not here
-  bool refused = false;     // the plan cannot be carried out
-  bool failed = false;      // a step failed
-  bool unfinished = false;  // and not all could be taken back, or an earlier one did not end
-  bool unclean = false;     // a device is in quarantine
-};
-Exit exit_of(const VmTally& tally);
-
-Exit exit_of(const pack::Inspection& inspection);
-Exit exit_of(const Explanation& explanation);
-
-Exit exit_of(const pack::InstallOutcome& outcome);
-Exit exit_of(const pack::Selection& selection);
-Exit exit_of(const EnvReport& report);
-Exit exit_of(std::span<const pack::BuiltVariant> variants);
 // Of what a command could not do: its caller's mistake, or something that prevented it.
 Exit exit_of_error(const Error& error);
-// The same of `vm`, where what failed was taken back, and 4 says that another operation runs.
-Exit exit_of_vm_error(const Error& error);
 
 }  // namespace gpuready

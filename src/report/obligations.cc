@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "health/plan/survey.h"
-#include "machine/architectures.h"
 #include "machine/gpu_use.h"
+#include "machine/nvidia/architectures.h"
 #include "value/about.h"
 
 namespace gpuready {

@@ -9,15 +9,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "pack/release/manifest.h"
-#include "pack/release/toml_reader.h"
-#include "pack/release/toml_text.h"
-#include "report/terminal_text.h"
+#include "report/terminal/terminal_text.h"
+#include "value/toml_reader.h"
+#include "value/toml_text.h"
 
 namespace gpuready {
 namespace {
 
-using pack::TomlReader;
 constexpr unsigned kMostGpus = 1024;
 
 bool is_of_word(char lower) {
@@ -54,7 +52,7 @@ ExpectedGpus read_gpus(TomlReader& reader) {
 }
 
 std::optional<std::int64_t> end_of_day(const std::string& date) {
-  return pack::parse_utc(date + "T23:59:59Z");
+  return parse_utc(date + "T23:59:59Z");
 }
 
 AcceptedByPolicy read_accepted(TomlReader& reader) {
@@ -143,7 +141,7 @@ std::vector<std::string> lacks(const ExpectedGpus& expected, const Gpu& gpu) {
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, const std::string& name) {
-  TRY(pack::check_toml_text(text, name));
+  TRY(check_toml_text(text, name));
   const auto parsed = toml::parse(text);
   if (!parsed)
     return fail(ErrorKind::bad_input,
@@ -165,8 +163,8 @@ Result<Policy> parse_policy(std::string_view text, const std::string& name) {
   std::string driver;
   read_driver(top, policy, driver);
   if (!driver.empty()) return fail(ErrorKind::bad_input, fmt::format("{}: {}", name, driver));
-  policy.gpus = TRY(pack::read_list<ExpectedGpus>(top, "gpus", name, read_gpus));
-  policy.accept = TRY(pack::read_list<AcceptedByPolicy>(top, "accept", name, read_accepted));
+  policy.gpus = TRY(read_list<ExpectedGpus>(top, "gpus", name, read_gpus));
+  policy.accept = TRY(read_list<AcceptedByPolicy>(top, "accept", name, read_accepted));
   TRY(top.finish(name));
   return policy;
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "machine/named_libraries.h"
+#include "machine/system/named_libraries.h"
 #include "report/summary.h"
 #include "value/about.h"
 

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "report/exit_rules.h"
 #include "report/summary.h"
-#include "report/terminal_text.h"
+#include "report/terminal/terminal_text.h"
 
 namespace gpuready {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "health/plan/survey.h"
 #include "machine/gpu_use.h"
-#include "machine/named_libraries.h"
+#include "machine/system/named_libraries.h"
 #include "report/conclude.h"
 #include "report/obligations.h"
 #include "report/test_summary.h"

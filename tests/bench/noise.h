@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/compare.h"
-#include "bench/order.h"
+#include "bench/compare/compare.h"
+#include "bench/run/order.h"
 
 namespace gpuready::bench {
 

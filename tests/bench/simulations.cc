@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "bench/compare/promote.h"
 #include "bench/noise.h"
-#include "bench/promote.h"
 
 namespace gpuready::bench {
 namespace {

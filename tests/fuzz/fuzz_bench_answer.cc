@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "bench/adapters.h"
-#include "bench/answer.h"
+#include "bench/run/adapters.h"
+#include "bench/run/answer.h"
 
 namespace {
 using namespace gpuready::bench;

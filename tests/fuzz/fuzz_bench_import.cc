@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "bench/compare.h"
-#include "bench/import.h"
+#include "bench/compare/compare.h"
+#include "bench/exchange/import.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gpuready;

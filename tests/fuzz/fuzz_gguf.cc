@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "ternary/gguf_convert.h"
-#include "ternary/gguf_inspect.h"
+#include "ternary/gguf/gguf_convert.h"
+#include "ternary/gguf/gguf_inspect.h"
 
 using namespace gpuready::ternary;
 

@@ -7,14 +7,14 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "machine/amd_parse.h"
-#include "machine/container.h"
+#include "machine/amd/amd_parse.h"
 #include "machine/fake.h"
-#include "machine/kernel_log.h"
-#include "machine/pci_files.h"
-#include "machine/pci_ids.h"
-#include "machine/system.h"
-#include "machine/toolkits.h"
+#include "machine/pci/pci_files.h"
+#include "machine/pci/pci_ids.h"
+#include "machine/system/container.h"
+#include "machine/system/kernel_log.h"
+#include "machine/system/system.h"
+#include "machine/system/toolkits.h"
 
 namespace {
 using namespace gpuready;

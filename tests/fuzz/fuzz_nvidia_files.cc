@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "machine/architectures.h"
-#include "machine/cuda_visibility.h"
-#include "machine/loader_cache.h"
-#include "machine/nvidia_parse.h"
+#include "machine/nvidia/architectures.h"
+#include "machine/nvidia/cuda_visibility.h"
+#include "machine/nvidia/nvidia_parse.h"
+#include "machine/system/loader_cache.h"
 
 namespace {
 using namespace gpuready;

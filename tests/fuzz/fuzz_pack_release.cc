@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "http/http_answer.h"
 #include "pack/code/image_layers.h"
 #include "pack/release/archive.h"
 #include "pack/release/key_chain.h"
@@ -13,10 +14,9 @@
 #include "pack/release/oci.h"
 #include "pack/release/recipe.h"
 #include "pack/release/scan.h"
-#include "pack/store/http_answer.h"
 #include "pack/store/load_report.h"
 #include "pack/store/select.h"
-#include "unit/pack/gpus.h"
+#include "unit/products/pack/gpus.h"
 
 using namespace gpuready;
 using namespace gpuready::pack;

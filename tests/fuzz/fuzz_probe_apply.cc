@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "host/probe_document.h"
-#include "machine/cuda_visibility.h"
+#include "machine/nvidia/cuda_visibility.h"
 #include "machine/sources.h"
 
 namespace {

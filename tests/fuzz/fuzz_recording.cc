@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "host/kernel_log.h"
-#include "host/recording.h"
-#include "host/recording_archive.h"
+#include "host/recording/recording.h"
+#include "host/recording/recording_archive.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "vm/clean.h"
 #include "vm/host_facts.h"
 #include "vm/perform.h"
-#include "vm/storage_use.h"
+#include "vm/usage/storage_use.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gpuready;

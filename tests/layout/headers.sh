@@ -7,7 +7,7 @@ compiler=$1 source=$2 build=$3
 cd "$source"
 check() {
   printf '#include "%s"\n' "${2#*/}" |
-    "$1" -std=c++23 -fsyntax-only -Wall -Wextra -Werror -Isrc -Iinclude -I"$3"/generated -x c++ - ||
+    "$1" -std=c++23 -fsyntax-only -Wall -Wextra -Werror -Isrc -Isrc/products -Iinclude -I"$3"/generated -x c++ - ||
     { echo "$2 does not compile alone" >&2; return 1; }
 }
 export -f check

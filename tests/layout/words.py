@@ -55,7 +55,8 @@ def area_of(path):
     if path.suffix == ".md" and parts[0] != "tests" or parts[0] == "docs":
         return "docs"
     if parts[0] == "src":
-        return "/".join(parts[:2]) if len(parts) > 2 else "src"
+        depth = 3 if parts[1] == "products" else 2
+        return "/".join(parts[:depth]) if len(parts) > depth else "src"
     return parts[0] if len(parts) > 1 and parts[0] != ".ci" else "build"
 
 

@@ -16,7 +16,7 @@ ALLOWED = {  # where, and what it writes instead of files
     "host": "the storage itself",
     "jobs/spawn.cc": "files of the kernel that set a child's limits",
     "main.cc": "/dev/null, in place of a closed descriptor",
-    "vm/guest": "the guest's init, a program of its own: it makes the root that others find",
+    "products/vm/guest": "the guest's init, a program of its own: it makes the root that others find",
 }
 
 for call in ("open(path, O_WRONLY | O_CLOEXEC)", "std::ofstream out(path);", "::unlink(path)", "std::filesystem::remove_all(x)",

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 #include "ternary_common.h"
 
 namespace gpuready {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../unit/device/in_child.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 
 namespace gpuready {
 

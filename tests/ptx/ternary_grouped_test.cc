@@ -1,9 +1,9 @@
 // Ternary products with scales by group, by each kernel that ships, against the plain reference.
 #include <gtest/gtest.h>
 
-#include "../unit/ternary/reference.h"
 #include "ptx_gpu.h"
-#include "ternary_device/gpu_backend.h"
+#include "ternary/device/gpu_backend.h"
+#include "unit/products/ternary/reference.h"
 
 namespace gpuready::ternary {
 namespace {

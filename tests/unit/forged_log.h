@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "gpuready/finding.h"
-#include "host/recording.h"
+#include "host/recording/recording.h"
 #include "machine/inspect.h"
 
 namespace gpuready::test {

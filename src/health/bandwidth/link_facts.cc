@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/lesser.h"
+#include "base/optional_min.h"
 #include "base/vendor_codes.h"
-#include "machine/pci_files.h"
+#include "machine/pci/pci_files.h"
 
 namespace gpuready {
 namespace {
@@ -40,7 +40,7 @@ constexpr std::size_t kConfigForAll = 64;  // what the kernel shows others than 
 bool TrainedLink::narrow() const { return now.width && most.width && *now.width < *most.width; }
 
 bool TrainedLink::slow() const {
-  const auto offered = lesser(most.generation, target);
+  const auto offered = optional_min(most.generation, target);
   return now.generation && offered && *now.generation < *offered;
 }
 

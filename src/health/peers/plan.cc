@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/lesser.h"
+#include "base/optional_min.h"
 #include "health/plan/survey.h"
 
 namespace gpuready {
@@ -40,7 +40,7 @@ TestJob pair_of(const Machine& machine, const HealthTest& test, const Member& a,
   job.subject = fmt::format("GPU {} and GPU {}", a.gpu->index, b.gpu->index);
   job.devices.push_back(b.job->devices.front());
   const TestOptions& other = b.job->options;
-  job.options.max_bytes = lesser(job.options.max_bytes, other.max_bytes);
+  job.options.max_bytes = optional_min(job.options.max_bytes, other.max_bytes);
   job.options.reserve_free_bytes =
       std::max(job.options.reserve_free_bytes, other.reserve_free_bytes);
   job.options.max_launch_ms = std::min(job.options.max_launch_ms, other.max_launch_ms);

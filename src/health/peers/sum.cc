@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "device/nccl.h"
+#include "device/cuda/nccl.h"
 #include "health/event_timer.h"
 #include "kernel_abi/memory_mix.h"
 

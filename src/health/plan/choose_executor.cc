@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/vendor_codes.h"
-#include "device/hip_images.h"
+#include "device/hip/hip_images.h"
 
 namespace gpuready {
 namespace {

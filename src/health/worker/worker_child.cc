@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "health/worker/worker.h"
 #include "host/host.h"
-#include "jobs/lifeline.h"
-#include "machine/system.h"
+#include "jobs/parent_watch.h"
+#include "machine/system/system.h"
 #include "value/json.h"
 
 namespace gpuready {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Packs code objects as one: a line "<target> <bytes>" for each, an empty line, then the objects in this
-# order (device/hip_images.cc reads it). Usage: pack.sh ZSTD OUTPUT TARGET.hsaco...
+# order (device/hip/hip_images.cc reads it). Usage: pack.sh ZSTD OUTPUT TARGET.hsaco...
 set -eu
 zstd=$1 output=$2
 shift 2

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "cli/options.h"
-#include "cli/ternary_file.h"
-#include "host/recording.h"
-#include "ternary/gguf_write.h"
+#include "host/recording/recording.h"
+#include "ternary/cli/ternary_file.h"
+#include "ternary/gguf/gguf_write.h"
 #include "unit/host/storage_walk.h"
 
 namespace gpuready {

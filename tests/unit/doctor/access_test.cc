@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "doctor/diagnose.h"
-#include "machine/gpu_nodes.h"
 #include "machine/gpu_use.h"
+#include "machine/system/gpu_nodes.h"
 
 namespace gpuready {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "doctor/commands.h"
 #include "machine/gpu_use.h"
-#include "machine/kernel_drivers.h"
+#include "machine/system/kernel_drivers.h"
 #include "machine_folders.h"
 #include "machines.h"
 

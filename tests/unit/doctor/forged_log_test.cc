@@ -4,7 +4,7 @@
 
 #include "doctor/diagnose.h"
 #include "doctor/facts.h"
-#include "machine/kernel_drivers.h"
+#include "machine/system/kernel_drivers.h"
 #include "machines.h"
 
 namespace gpuready {

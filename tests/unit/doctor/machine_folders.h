@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/recording.h"
+#include "host/recording/recording.h"
 #include "machine/inspect.h"
 
 namespace gpuready::test {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/text.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "health/bandwidth/test_bandwidth.h"
 #include "health/memory/test_memory.h"
 #include "unit/device/in_child.h"

@@ -10,9 +10,9 @@
 
 #include "base/units.h"
 #include "device/cpu_device.h"
-#include "device/cuda_device.h"
-#include "device/hip_device.h"
-#include "unit/device/hip_fixture.h"
+#include "device/cuda/cuda_device.h"
+#include "device/hip/hip_device.h"
+#include "unit/device/hip/hip_fixture.h"
 #include "value/json.h"
 
 namespace gpuready {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/recording.h"
+#include "host/recording/recording.h"
 
 namespace gpuready {
 namespace {

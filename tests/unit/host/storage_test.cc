@@ -4,8 +4,8 @@
 
 #include <sys/stat.h>
 
+#include "doubles/memory_storage.h"
 #include "host/folders.h"
-#include "host/memory_storage.h"
 #include "unit/host/storage_walk.h"
 
 namespace gpuready {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "host/failing_storage.h"
-#include "host/memory_storage.h"
+#include "doubles/failing_storage.h"
+#include "doubles/memory_storage.h"
 
 namespace gpuready {
 

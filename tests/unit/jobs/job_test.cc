@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "jobs/helper.h"
-#include "jobs/leftovers.h"
+#include "jobs/orphans.h"
 #include "jobs/process_state.h"
 #include "jobs/running_job.h"
 
@@ -204,7 +204,7 @@ TEST(Job, PollReturnsAtItsTime) {
 bool is_gone_soon(int pid) {
   const auto give_up = deadline_in(milliseconds(1000));
   while (kill(pid, 0) == 0 && Clock::now() < give_up) {
-    reap_leftovers();
+    reap_orphans();
     usleep(1000);
   }
   return kill(pid, 0) != 0;

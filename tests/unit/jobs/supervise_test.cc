@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "jobs/lifeline.h"
+#include "jobs/parent_watch.h"
 #include "jobs/process_state.h"
 
 namespace gpuready {

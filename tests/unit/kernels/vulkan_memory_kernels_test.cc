@@ -7,7 +7,7 @@
 #include "kernel_abi/memory_mix.h"
 #include "kernels/cpu/memory_cpu.h"
 #include "kernels/memory_kernels.h"
-#include "unit/device/vulkan_fixture.h"
+#include "unit/device/vulkan/vulkan_fixture.h"
 
 namespace gpuready {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "gpuready/gpu_info.h"
-#include "host/recording.h"
+#include "host/recording/recording.h"
 #include "machine/inspect.h"
 
 namespace gpuready {

@@ -12,11 +12,11 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "host/recording_archive.h"
-#include "host/redactor.h"
+#include "host/recording/recording_archive.h"
+#include "host/redaction/redactor.h"
 #include "machine/inspect.h"
-#include "machine/loader_cache.h"
-#include "machine/pci_ids.h"
+#include "machine/pci/pci_ids.h"
+#include "machine/system/loader_cache.h"
 
 namespace gpuready {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "host/recording.h"
+#include "host/recording/recording.h"
 
 namespace gpuready {
 

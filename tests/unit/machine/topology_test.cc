@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "machine/pci_files.h"
+#include "machine/pci/pci_files.h"
 #include "machine/sources.h"
 
 namespace gpuready {

@@ -1,4 +1,8 @@
+#include "bench/report/exit_rules.h"
+#include "pack/report/exit_rules.h"
 #include "report/exit_rules.h"
+#include "ternary/report/exit_rules.h"
+#include "vm/report/exit_rules.h"
 
 #include <gtest/gtest.h>
 

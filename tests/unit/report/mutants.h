@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "host/recording.h"
+#include "host/recording/recording.h"
 
 namespace gpuready::test {
 

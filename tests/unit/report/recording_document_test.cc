@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/recording_codec.h"
+#include "host/recording/recording_codec.h"
 
 namespace gpuready {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "doctor/diagnose.h"
-#include "host/base64.h"
+#include "host/recording/base64.h"
 #include "report/conclude.h"
 #include "report/report.h"
 #include "report/summary.h"

@@ -1,13 +1,13 @@
 // schema/*.schema.json are made here and must be current.
-#include "bench/fields_compare.h"
-#include "bench/fields_history.h"
-#include "bench/fields_promote.h"
-#include "bench/fields_run.h"
+#include "bench/compare/fields_compare.h"
+#include "bench/compare/fields_promote.h"
+#include "bench/history/fields_history.h"
+#include "bench/record/fields_run.h"
+#include "pack/report/fields.h"
 #include "report/fields.h"
-#include "report/pack/fields.h"
-#include "report/ternary/fields.h"
-#include "report/vm/fields.h"
+#include "ternary/report/fields.h"
 #include "unit/value/describe.h"
+#include "vm/report/fields.h"
 
 namespace gpuready::value {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/pci_files.h"
+#include "machine/pci/pci_files.h"
 #include "unit/machine/scripted.h"
 
 namespace gpuready {

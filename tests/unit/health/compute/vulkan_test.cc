@@ -6,7 +6,7 @@
 #include "health/compute/test_compute.h"
 #include "kernels/compute_kernel.h"
 #include "kernels/cpu/compute_golden.h"
-#include "unit/device/vulkan_fixture.h"
+#include "unit/device/vulkan/vulkan_fixture.h"
 
 namespace gpuready {
 namespace {

@@ -1,7 +1,7 @@
 // The memory test through Vulkan: clean memory passes, and nothing else does.
 #include "base/units.h"
 #include "health/memory/test_memory.h"
-#include "unit/device/vulkan_fixture.h"
+#include "unit/device/vulkan/vulkan_fixture.h"
 
 namespace gpuready {
 namespace {

@@ -1,0 +1,312 @@
+// Device nodes: missing, stale, or closed to this process, for GPUs of all vendors.
+// Nodes: machine/system/gpu_nodes.h. Cgroup device rules answer EPERM where file permissions answer
+// EACCES. Static and dynamic majors: Linux, Documentation/admin-guide/devices.txt.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "doctor/commands.h"
+#include "doctor/facts.h"
+#include "doctor/refusal.h"
+#include "machine/system/gpu_nodes.h"
+
+namespace gpuready::doctor {
+namespace {
+
+constexpr std::size_t kQuotedNodes = 4;
+
+// What a container or a host without nodes must be given.
+struct Ways {
+  Vendor vendor;
+  Ask give, again;
+};
+constexpr Ways kWays[] = {
+    {Vendor::nvidia, Ask::nvidia_gpus, Ask::nvidia_again},
+    {Vendor::amd, Ask::amd_devices, Ask::amd_devices},
+    {Vendor::intel, Ask::intel_devices, Ask::intel_devices},
+};
+
+struct OnHost {
+  std::string_view node, cure, command;
+};
+constexpr OnHost kOnHost[] = {
+    {"/dev/nvidia",
+     "Create the nodes; nvidia-modprobe does it, and needs to be setuid root for "
+     "users.",
+     "nvidia-modprobe -c0 -u"},
+    {"/dev/kfd", "Use a kernel with CONFIG_HSA_AMD enabled, or install amdgpu-dkms.", ""},
+    {"/dev/dri", "Let udev create the nodes that the kernel's driver registered.",
+     "udevadm trigger --subsystem-match=drm"},
+};
+
+// The nodes in one state, of all GPUs of a vendor that it keeps from work.
+struct Trouble {
+  Match match;
+  std::vector<NodeAccess> nodes;  // each once
+  bool partly = false;            // other nodes of these GPUs are open
+};
+
+void add_gpu(Match& match, const Gpu& gpu) {
+  match.gpus.push_back(gpu.index);
+  if (gpu.pci) match.pci.push_back(*gpu.pci);
+}
+
+std::optional<Trouble> trouble(const Machine& machine, Vendor vendor, NodeState state) {
+  Trouble found;
+  bool needed = false;
+  for (const auto& gpu : machine.gpus) {
+    if (gpu.vendor != vendor || given_others(machine, gpu, state)) continue;
+    if (state == NodeState::missing && not_given(machine, gpu) && !is_spare(machine, gpu)) continue;
+    bool any = false;
+    for (auto& access : nodes_of(machine, gpu)) {
+      found.partly |= access.state == NodeState::open;
+      if (access.state != state) continue;
+      any = true;
+      if (std::ranges::find(found.nodes, access.path, &NodeAccess::path) == found.nodes.end())
+        found.nodes.push_back(std::move(access));
+    }
+    if (!any) continue;
+    add_gpu(found.match, gpu);
+    needed |= !is_spare(machine, gpu);
+  }
+  if (found.nodes.empty()) return std::nullopt;
+  if (!needed) found.match.severity = Severity::info;
+  return found;
+}
+
+std::string names(const std::vector<NodeAccess>& nodes) {
+  std::vector<std::string> paths;
+  for (const auto& access : nodes) paths.push_back(access.path);
+  if (paths.size() > 3) return fmt::format("{} and {} more", paths[0], paths.size() - 1);
+  return join(paths, ", ");
+}
+
+std::string needed_by(const std::vector<NodeAccess>& nodes) {
+  return fmt::format("{} cannot start without {}.", nodes.front().needed_by, names(nodes));
+}
+
+std::vector<Match> nodes_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::missing);
+    if (!found) continue;
+    Match match = std::move(found->match);
+    for (const auto& access : found->nodes)
+      if (match.evidence.size() < kQuotedNodes)
+        match.evidence.push_back(evidence(access.path, "no such device node"));
+    for (const auto& address : match.pci)
+      if (const auto* device = pci_device(machine, address);
+          device && device->driver && match.evidence.size() < kQuotedNodes)
+        match.evidence.push_back(
+            evidence(fmt::format("/sys/bus/pci/devices/{}/driver", address.text()),
+                     "-> " + *device->driver));
+    match.explanation =
+        "The kernel's driver runs the GPU, and this system lacks nodes through which programs "
+        "reach "
+        "it. " +
+        needed_by(found->nodes);
+    if (in_container(machine)) {
+      match.title = found->partly ? "The container was given only some of the GPU's device nodes"
+                                  : "The container was given no GPU";
+      match.explanation = "The host's driver runs the GPU, and the container lacks its nodes. " +
+                          needed_by(found->nodes);
+      cure_in_container(match, machine, ways.give);
+    } else {
+      for (const auto& row : kOnHost)
+        if (found->nodes.front().path.starts_with(row.node)) {
+          match.cure = std::string(row.cure);
+          match.command = std::string(row.command);
+          break;
+        }
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// Groups below 100 are the distribution's own (root, disk, wheel, sudo), with rights beyond GPUs;
+// video alone is for them. Debian's base-passwd, Fedora's setup.
+bool is_for_gpus(const DeviceNode& node) {
+  constexpr std::uint32_t kFirstOther = 100, kDebiansVideo = 44, kFedorasVideo = 39;
+  constexpr std::uint32_t kGroupMay = 0060;
+  const auto gid = node.gid.value_or(0);
+  return (node.mode.value_or(0) & kGroupMay) == kGroupMay &&
+         (gid >= kFirstOther || gid == kDebiansVideo || gid == kFedorasVideo);
+}
+
+// Membership of the group that owns the nodes, and of no other.
+void let_user_in(const Trouble& found, Vendor vendor, Match& match) {
+  std::set<std::uint32_t> groups;
+  for (const auto& access : found.nodes) groups.insert(access.node->gid.value_or(0));
+  const auto numbers = fmt::format("{}", fmt::join(groups, ","));
+  const auto other = std::ranges::find_if(
+      found.nodes, [](const NodeAccess& access) { return !is_for_gpus(*access.node); });
+  if (other == found.nodes.end()) {
+    match.cure = fmt::format("Add the user to the nodes' group ({}), then log in again.", numbers);
+    match.command = fmt::format("usermod -aG {} \"$USER\"", numbers);
+    return;
+  }
+  match.cure = fmt::format(
+      "Give the nodes to a group of GPU users, and add the user to it; group {}, which has {} now, "
+      "would give no access or other rights, too. {}",
+      other->node->gid.value_or(0), other->path,
+      vendor == Vendor::nvidia
+          ? "The nvidia module's options NVreg_DeviceFileGID and NVreg_DeviceFileMode=0660 do it."
+          : "A rule of udev does it: KERNEL==\"kfd|renderD*\", GROUP=\"render\", MODE=\"0660\".");
+  match.command = "";
+}
+
+std::vector<Match> node_permission(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::no_permission);
+    if (!found) continue;
+    Match match = std::move(found->match);
+    const DeviceNode& first = *found->nodes.front().node;
+    match.explanation =
+        "The nodes exist, and their file permissions refuse this user. " + needed_by(found->nodes);
+    match.values.emplace_back("gid", std::to_string(first.gid.value_or(0)));
+    if (in_container(machine))
+      cure_in_container(match, machine, Ask::node_group);
+    else
+      let_user_in(*found, ways.vendor, match);
+    explain_refusal(machine, first, match);
+    for (const auto& access : found->nodes)
+      if (match.evidence.size() < kQuotedNodes)
+        match.evidence.push_back(evidence(
+            access.path, fmt::format("may not be opened: EACCES (mode {:04o}, group {}, user {})",
+                                     access.node->mode.value_or(0), access.node->gid.value_or(0),
+                                     machine.system.effective_uid)));
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+bool started(const Machine& machine, Vendor vendor) {
+  const auto& start = vendor == Vendor::nvidia ? machine.nvidia.cuda_start : machine.amd.start;
+  return start && start->ok() && vendor != Vendor::intel;
+}
+
+std::vector<Match> nodes_stale(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::stale);
+    if (!found || started(machine, ways.vendor)) continue;
+    Match match = std::move(found->match);
+    for (const auto& access : found->nodes)
+      if (match.evidence.size() < kQuotedNodes) {
+        match.evidence.push_back(
+            evidence(access.path, fmt::format("major {}", *access.node->device_major)));
+        match.evidence.push_back(evidence(
+            "/proc/devices", fmt::format("{} for its driver", *access.node->driver_major)));
+      }
+    match.explanation =
+        "A node leads to a driver by its major number. The driver got another one when it was "
+        "loaded again, and the node still has the old one. " +
+        needed_by(found->nodes);
+    if (in_container(machine)) cure_in_container(match, machine, Ask::new_nodes);
+    if (!in_container(machine))
+      match.command = ways.vendor == Vendor::nvidia
+                          ? fmt::format("rm {} && nvidia-modprobe -c0 -u", found->nodes[0].path)
+                          : fmt::format("rm {} && udevadm trigger", found->nodes[0].path);
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+std::vector<Match> cgroup_refuses(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto& ways : kWays) {
+    auto found = trouble(machine, ways.vendor, NodeState::refused);
+    const bool nvidia = ways.vendor == Vendor::nvidia;
+    const auto* nvml = nvidia ? failed_start(machine.nvidia.nvml_start, {17, 999}) : nullptr;
+    const auto* control = node(machine, "/dev/nvidiactl");
+    // NVML 999 in a container with its nodes in place is this cause's usual face.
+    const bool lost = nvml && in_container(machine) && control && control->exists;
+    if (!found && !lost) continue;
+    Match match = found ? std::move(found->match) : about_all(machine, ways.vendor);
+    if (found)
+      for (const auto& access : found->nodes)
+        if (match.evidence.size() < kQuotedNodes - 1)
+          match.evidence.push_back(evidence(access.path, "may not be opened: EPERM"));
+    if (nvml) match.evidence.push_back(evidence(*nvml));
+    if (machine.container.cgroup_path)
+      match.evidence.push_back(evidence("/proc/self/cgroup", *machine.container.cgroup_path));
+    if (in_slurm_job(machine)) {
+      match.title = "The Slurm job has no GPU";
+      match.explanation =
+          "Slurm lets a job use the GPUs that it asked for, and the device control group of this "
+          "job refuses them all.";
+    } else if (!in_container(machine)) {
+      match.title = "A device control group keeps this process from the GPU";
+      match.explanation =
+          "The nodes are there, and the control group that this process runs in "
+          "does not allow them.";
+      match.cure =
+          "Allow the nodes where the process is started: DeviceAllow= of a systemd "
+          "service, or the devices of a batch system.";
+    } else if (!nvidia) {
+      match.title = "The container's device control group refuses the GPU";
+      match.explanation =
+          "The nodes are there, as files only: a container may open a node that "
+          "its runtime was asked to allow.";
+    }
+    if (in_container(machine) || in_slurm_job(machine))
+      cure_in_container(match, machine, ways.again);
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+}  // namespace
+
+std::vector<Cause> access_causes() {
+  const std::vector<std::string_view> kClosed = {
+      "nvml-start-failed",  "cuda-start-failed",   "gpu-not-listed",       "nvml-library-missing",
+      "expected-gpu-count", "uvm-missing",         "cuda-library-missing", "hidden-by-variable",
+      "rocm-start-failed",  "vulkan-software-only"};
+  return {
+      {.id = "device-nodes-missing",
+       .title = "The GPU's device nodes are missing",
+       .explanation = "The kernel's driver runs the GPU, and this system lacks nodes through which "
+                      "programs reach it.",
+       .cure = "Create the nodes.",
+       .action = Action::configure,
+       .explains = kClosed,
+       .match = nodes_missing},
+      {.id = "device-node-stale",
+       .title = "A device node leads to no driver",
+       .explanation = "The node has another major number than its driver.",
+       .cure = "Delete the node and let it be created again.",
+       .action = Action::configure,
+       .explains = kClosed,
+       .match = nodes_stale},
+      {.id = "device-node-permission",
+       .title = "This user may not open the GPU's device nodes",
+       .explanation = "The nodes exist, and their file permissions refuse this user.",
+       .cure = "Add the user to the nodes' group, then log in again.",
+       .command = "usermod -aG {gid} \"$USER\"",
+       .action = Action::configure,
+       .explains = kClosed,
+       .match = node_permission},
+      {.id = "cgroup-revoked",
+       .title = "The container has lost its access to the GPU",
+       .explanation =
+           "The nodes are there, and the device cgroup refuses them: a reload of systemd "
+           "drops what a runtime added behind its back.",
+       .cure = "Recreate the container; to keep it from recurring, use CDI devices or the "
+               "cgroupfs driver.",
+       .action = Action::configure,
+       .explains = kClosed,
+       .match = cgroup_refuses},
+  };
+}
+
+}  // namespace gpuready::doctor

@@ -1,0 +1,292 @@
+// Why a driver that is loaded does not drive a GPU.
+// Lines: drivers/base/dd.c of Linux ("probe with driver X failed with error N", before Linux 6.9
+// "X: probe of ... failed with error N"); amdgpu ("Fatal error during GPU init"); the firmware
+// loader
+// ("Direct firmware load for ... failed"); xe and i915 ("Your graphics device ... supported");
+// NVIDIA's osinit.c ("RmInitAdapter failed") and nv.c ("The NVIDIA probe routine failed").
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "doctor/facts.h"
+#include "machine/system/kernel_log.h"
+
+namespace gpuready::doctor {
+namespace {
+
+// Lines about one function of the bus, newest last; none of another vendor's driver.
+std::vector<LogHit> hits_at(const Machine& machine, const PciAddress& address, const Ids& any) {
+  auto hits = log_hits(machine, any);
+  const auto* device = pci_device(machine, address);
+  std::erase_if(hits, [&](const LogHit& hit) {
+    const auto message = parse_message(hit.text);
+    const auto vendor = message ? vendor_of_writer(message->writer) : std::nullopt;
+    const bool anothers = device && vendor.value_or(vendor_of(*device)) != vendor_of(*device);
+    return hit.pci != address || anothers;
+  });
+  return hits;
+}
+
+std::vector<Match> force_probe(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const auto* device : without_driver(machine, Vendor::intel)) {
+    if (device->driver) continue;
+    auto hits = hits_at(machine, device->address, {"*: Your graphics device "});
+    if (hits.empty()) continue;
+    Match match = at_device(machine, *device);
+    match.evidence.push_back(evidence("kernel log", hits.back().text));
+    match.values.emplace_back("device", fmt::format("{:04x}", device->device_id));
+    match.cure = fmt::format(
+        "Install a newer kernel; or boot with xe.force_probe={0:04x} (on older kernels "
+        "i915.force_probe={0:04x}), at your own risk.",
+        device->device_id);
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+// A driver goes on without some of its firmware (display, video), so this is the reason only where
+// the start failed.
+std::vector<Match> firmware_missing(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const Vendor vendor : {Vendor::amd, Vendor::intel})
+    for (const auto* device : without_driver(machine, vendor)) {
+      if (device->driver) continue;
+      auto hits = hits_at(machine, device->address,
+                          {"*: Direct firmware load for", "*: ...failed to load firmware",
+                           "*: ...firmware: failed to load", "*: ...Failed to load firmware"});
+      if (hits.empty()) continue;
+      Match match = at_device(machine, *device);
+      for (const auto& hit : hits)
+        if (match.evidence.size() < 4) match.evidence.push_back(evidence("kernel log", hit.text));
+      matches.push_back(std::move(match));
+    }
+  return matches;
+}
+
+struct ProbeError {
+  int code;
+  std::string_view meaning, cure;
+};
+constexpr ProbeError kProbeErrors[] = {
+    {-2, "The driver did not find a file that it needs, mostly firmware.",
+     "Install the firmware package of this GPU, rebuild the initramfs, and reboot."},
+    {-5, "The GPU answered the driver with nonsense, or not at all.", ""},
+    {-12, "The driver found no room for the GPU's memory: mostly its BAR has no address.",
+     "Turn on Above 4G Decoding and Resizable BAR in the firmware, or boot with pci=realloc; in a "
+     "virtual machine, enlarge its 64-bit MMIO space."},
+    {-16, "Another driver, mostly the boot frame buffer, holds the GPU's memory.",
+     "Update the kernel and the driver, which take the GPU over from the boot frame buffer. Or "
+     "boot "
+     "with initcall_blacklist=sysfb_init (before Linux 5.15: video=efifb:off), which takes the "
+     "picture from the display until the driver runs."},
+    {-19, "The driver found that this GPU cannot be driven here.", ""},
+    {-22, "The driver rejected what the GPU or its video BIOS says of itself.",
+     "Update the firmware of board and GPU and the kernel; in a virtual machine, hand in the GPU's "
+     "ROM."},
+    {-110, "The GPU did not answer the driver in time.", ""},
+};
+
+std::optional<int> error_number(std::string_view line) {
+  constexpr std::string_view kMark = "failed with error ";
+  const auto at = line.find(kMark);
+  if (at == line.npos) return std::nullopt;
+  const auto text = line.substr(at + kMark.size());
+  const auto number = parse_int(text.substr(0, text.find_first_not_of("-0123456789")));
+  if (!number || *number < -4095 || *number > 0) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+// What a driver logs before it gives up, where one line says why.
+struct StartReason {
+  std::string_view line, meaning, cure;
+  Action action = Action::configure;
+};
+constexpr StartReason kStartReasons[] = {
+    {"NVRM: ...Can't find an IRQ for your NVIDIA card", "The firmware gave the GPU no interrupt.",
+     "Update the firmware; in a virtual machine, give the GPU a message-signalled interrupt "
+     "(MSI)."},
+    {"NVRM: ...failed to copy vbios to system memory",
+     "The driver could not read the GPU's video BIOS.",
+     "In a virtual machine, hand in the GPU's ROM; on a laptop, switch the GPU on before its "
+     "driver "
+     "loads."},
+    {"NVRM: ...request_mem_region failed", "Another driver holds the GPU's memory.",
+     "Update the driver, which takes the GPU over from the boot frame buffer. Or keep frame buffer "
+     "drivers (nvidiafb, rivafb, nouveau, efifb) from the GPU, which takes the picture from the "
+     "display until the driver runs."},
+    {"NVRM: ...CPU does not support confidential compute",
+     "The GPU is in confidential computing mode, and this machine is not a confidential virtual "
+     "machine.",
+     "Switch the mode off on the host (gpu_admin_tools: --set-cc-mode=off), or hand the GPU to a "
+     "confidential virtual machine."},
+    {"amdgpu: ...GPU will not be initialized. Replace this GPU",
+     "More memory pages of the GPU have gone bad than its driver accepts.",
+     "Have the GPU replaced.", Action::replace},
+    {"amdgpu: ...invalid ip discovery binary",
+     "The GPU does not give its driver the table of its own parts: its memory or its firmware is "
+     "not up.",
+     ""},
+    {"amdgpu: ...READY_TO_ACCESS_GPU",
+     "The host's driver did not hand this virtual function to the guest.",
+     "Look at the host's driver of the GPU; start the virtual machine again."},
+    {"*: ...PCODE initialization timedout", "The GPU's power controller (pcode) did not get ready.",
+     ""},
+};
+
+// The first reason that is about this GPU, or names none. Lines before `first` are history.
+void add_reason(const Machine& machine, std::size_t first, Match& match) {
+  constexpr std::size_t kQuotes = 3;
+  for (const auto& reason : kStartReasons)
+    for (const auto& hit : log_hits(machine, {reason.line})) {
+      const bool about_it =
+          !hit.pci || std::ranges::any_of(match.pci, [&](const PciAddress& address) {
+            return same_slot(address, *hit.pci);
+          });
+      if (hit.line < first || !about_it) continue;
+      if (match.evidence.size() < kQuotes)
+        match.evidence.push_back(evidence("kernel log", hit.text));
+      match.explanation = std::string(reason.meaning);
+      if (!reason.cure.empty()) {
+        match.cure = std::string(reason.cure);
+        match.action = reason.action;
+      }
+      return;
+    }
+}
+
+bool tells_why(std::string_view line) {
+  const auto message = parse_message(line);
+  const auto head = line.substr(0, line.size() - (message ? message->text.size() : 0));
+  return contains(head, "*ERROR*") ||
+         says_any(line, {"*: hw_init of IP block", "*: sw_init of IP block",
+                         "*: Unable to locate a BIOS ROM"});
+}
+
+// A GPU that NVIDIA's driver has bound is started when it is first used. causes_adapter.cc has the
+// rows for what its log gives as the reason.
+std::vector<Match> init_failed(const Facts& facts) {
+  const auto& machine = facts.machine;
+  auto matches = refused(facts, {"NVRM: ...RmInitAdapter failed", "NVRM: ...rm_init_adapter failed",
+                                 "NVRM: ...The NVIDIA probe routine failed for"});
+  for (auto& match : matches) add_reason(machine, load_line(machine), match);
+  const auto is_told = [&](const PciAddress& address) {
+    return std::any_of(matches.begin(), matches.end(), [&](const Match& match) {
+      return std::find(match.pci.begin(), match.pci.end(), address) != match.pci.end();
+    });
+  };
+  for (const Vendor vendor : kDrivenVendors)
+    for (const auto* device : without_driver(machine, vendor)) {
+      if (device->driver || is_told(device->address)) continue;
+      auto hits =
+          hits_at(machine, device->address,
+                  {"*: probe of ", "*: probe with driver ", "*: ...Fatal error during GPU init"});
+      std::erase_if(hits, [&](const LogHit& hit) {
+        const auto names = split(kernel_driver(vendor)->names, " ");
+        return hit.line < (vendor == Vendor::nvidia ? load_line(machine) : 0) ||
+               std::none_of(
+                   names.begin(), names.end(),
+                   [&](auto name) {
+                     return hit.text.starts_with(fmt::format("{} ", name)) ||
+                            hit.text.starts_with(fmt::format("{}:", name));
+                   });
+      });
+      if (hits.empty()) continue;
+      Match match = at_device(machine, *device);
+      const auto& last = hits.back().text;
+      for (const auto& hit : log_hits(machine, {"*: *"}))
+        if (hit.pci == device->address && match.evidence.size() < 3 && tells_why(hit.text))
+          match.evidence.push_back(evidence("kernel log", hit.text));
+      match.evidence.push_back(evidence("kernel log", last));
+      for (const auto& error : kProbeErrors)
+        if (error_number(last) == error.code) {
+          match.explanation = std::string(error.meaning);
+          if (error.cure.empty()) continue;
+          match.cure = std::string(error.cure);
+          match.action = Action::configure;
+        }
+      add_reason(machine, 0, match);
+      matches.push_back(std::move(match));
+    }
+  return matches;
+}
+
+std::vector<Match> not_bound(const Facts& facts) {
+  const auto& machine = facts.machine;
+  std::vector<Match> matches;
+  for (const Vendor vendor : kDrivenVendors) {
+    if (!module_loaded(machine, vendor)) continue;
+    for (const auto* device : without_driver(machine, vendor)) {
+      if (device->driver) continue;
+      Match match = at_device(machine, *device);
+      match.title = fmt::format("{} kernel module is loaded and does not drive this GPU",
+                                kernel_driver(vendor)->people);
+      if (!machine.kernel_log.readable) {
+        match.evidence.push_back(
+            evidence("kernel log", machine.kernel_log.error.value_or("could not be read")));
+        match.cure = "Run gpuready doctor as root: the kernel log says why, and could not be read.";
+        match.action = Action::check_again;
+        match.own_cure = true;
+        match.command = "sudo gpuready doctor";
+      }
+      matches.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+const std::vector<std::string_view> kNotStarted = {
+    // A module whose every probe fails does not stay loaded.
+    "driver-not-loaded",  "driver-not-bound",    "nvml-start-failed", "cuda-start-failed",
+    "rocm-start-failed",  "gpu-not-listed",      "gpu-call-failed",   "device-nodes-missing",
+    "expected-gpu-count", "vulkan-software-only"};
+
+}  // namespace
+
+std::vector<Cause> start_causes() {
+  return {
+      {.id = "force-probe-required",
+       .title = "This kernel's driver does not bind the GPU",
+       .explanation = "The kernel knows the GPU and does not support it yet, so its driver takes "
+                      "it only when force_probe names it.",
+       .cure = "Install a newer kernel.",
+       .action = Action::configure,
+       .backing = Backing::silent,
+       .explains = kNotStarted,
+       .match = force_probe},
+      {.id = "driver-firmware-missing",
+       .title = "The GPU's firmware is not installed",
+       .explanation = "The driver could not load firmware that the GPU needs to start.",
+       .cure = "Install the distribution's GPU firmware in a version that knows this GPU, rebuild "
+               "the initramfs, and reboot.",
+       .command = "{do:install-firmware} && {do:rebuild-initramfs}",
+       .action = Action::configure,
+       .backing = Backing::silent,
+       .explains = both(kNotStarted, {"gpu-init-failed"}),
+       .match = firmware_missing},
+      {.id = "gpu-init-failed",
+       .title = "The driver could not start the GPU",
+       .explanation = "The kernel driver found the GPU and failed to initialise it.",
+       .cure = "Cut the power and start again; if it stays, update the kernel or the driver and "
+               "try another slot.",
+       .action = Action::power_cycle,
+       .backing = Backing::silent,
+       .explains = kNotStarted,
+       .match = init_failed},
+      {.id = "driver-not-bound",
+       .title = "No driver is bound to the GPU",
+       .explanation = "The driver's module is loaded, and left this GPU out: it does not support "
+                      "it, failed to start it, or was kept from it (driver_override, unbind).",
+       .cure = "Look at the kernel log for this address, and let the driver probe it again.",
+       .command = "echo {pci} > /sys/bus/pci/drivers_probe; dmesg | grep -F {pci}",
+       .action = Action::reload_driver,
+       .explains = {"nvml-start-failed", "cuda-start-failed", "rocm-start-failed", "gpu-not-listed",
+                    "expected-gpu-count", "vulkan-software-only"},
+       .match = not_bound},
+  };
+}
+
+}  // namespace gpuready::doctor

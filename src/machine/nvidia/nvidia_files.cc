@@ -1,0 +1,188 @@
+// NVIDIA's driver as files tell it: /proc/driver/nvidia, /sys/module, and where the loader would
+// find the driver's libraries. Nothing is loaded or started, and no suspended GPU is touched.
+#include "base/text.h"
+#include "base/vendor_codes.h"
+#include "machine/nvidia/nvidia_parse.h"
+#include "machine/sources.h"
+#include "machine/system/loader_cache.h"
+
+namespace gpuready {
+namespace {
+
+constexpr const char* kProc = "/proc/driver/nvidia";
+constexpr const char* kWslFolder = "/usr/lib/wsl/lib";
+constexpr const char* kWslDrivers = "/usr/lib/wsl/drivers";
+
+void read_module(Host& host, Machine& machine) {
+  auto& nvidia = machine.nvidia;
+  const std::string path = std::string(kProc) + "/version";
+  if (const auto text = host.read_file(path)) {
+    const auto file = parse_nvidia_version(*text);
+    nvidia.module_loaded = true;
+    nvidia.module_version = file.version;
+    nvidia.module_flavour = file.flavour;
+  } else {
+    note_unseen(machine, path, text.error());
+  }
+  if (host.exists("/sys/module/nvidia")) nvidia.module_loaded = true;
+  nvidia.uvm_loaded = host.exists("/sys/module/nvidia_uvm");
+  if (!nvidia.module_version) {
+    // Built into the module; present also where procfs is hidden.
+    const auto version = host.read_text("/sys/module/nvidia/version");
+    if (version) nvidia.module_version = driver_version_in(*version);
+  }
+  if (!nvidia.module_loaded) return;
+  if (const auto text = host.read_file(std::string(kProc) + "/params"))
+    nvidia.params = parse_nvidia_fields(*text);
+}
+
+bool is_suspended(const Machine& machine, const PciAddress& address) {
+  for (const auto& device : machine.pci)
+    if (device.address == address && device.runtime_status &&
+        (*device.runtime_status == "suspended" || *device.runtime_status == "suspending"))
+      return true;
+  return false;
+}
+
+void apply_information(const std::map<std::string, std::string>& fields, Gpu& gpu) {
+  if (const auto model = known_value(fields, "Model")) {
+    gpu.name = *model;
+    gpu.name_source = "procfs";
+  }
+  if (const auto uuid = known_value(fields, "GPU UUID")) gpu.uuid = uuid;
+  if (const auto vbios = known_value(fields, "Video BIOS")) gpu.vbios_version = vbios;
+  if (const auto firmware = known_value(fields, "GPU Firmware")) gpu.firmware_version = firmware;
+  if (const auto minor = known_value(fields, "Device Minor"))
+    if (const auto number = parse_int(*minor); number && *number >= 0 && *number < 1'000'000)
+      gpu.minor_number = static_cast<int>(*number);
+  if (const auto excluded = known_value(fields, "GPU Excluded"))
+    gpu.excluded = equals_ignore_case(*excluded, "yes");
+}
+
+void read_gpus(Host& host, Machine& machine) {
+  const std::string folder = std::string(kProc) + "/gpus";
+  const auto names = host.list_directory(folder);
+  if (!names) {
+    note_unseen(machine, folder, names.error());
+    return;
+  }
+  // The driver answers these, and wakes a suspended GPU for it.
+  std::vector<std::pair<PciAddress, std::string>> awake;
+  std::vector<std::string> files;
+  for (const auto& name : *names) {
+    const auto address = parse_pci_address(name);
+    if (!address || is_suspended(machine, *address)) continue;
+    files.push_back(folder + "/" + name + "/information");
+    awake.emplace_back(*address, files.back());
+  }
+  if (!awake.empty()) host.ask_driver(files);
+  for (const auto& [address, path] : awake) {
+    auto& gpu = gpu_at(machine, address, Vendor::nvidia);
+    add_source(gpu, "procfs");
+    if (const auto text = host.read_file(path))
+      apply_information(parse_nvidia_fields(*text), gpu);
+    else
+      note_unseen(machine, path, text.error());
+  }
+}
+
+LibraryFile library_at(Host& host, const std::string& name, const std::string& path) {
+  LibraryFile file{name, path, std::nullopt, std::nullopt};
+  if (auto real = host.real_path(path)) {
+    file.version = library_version(*real);
+    file.real_path = std::move(*real);
+  }
+  return file;
+}
+
+// In WSL 2 most of the driver's libraries lie in the folder of Windows' driver, where its libcuda
+// finds them: the loader does not.
+std::optional<std::string> in_wsl_drivers(Host& host, const Machine& machine,
+                                          const std::string& name) {
+  for (const auto& folder : machine.system.wsl_drivers) {
+    const std::string path = std::string(kWslDrivers) + "/" + folder + "/" + name;
+    if (host.exists(path)) return path;
+  }
+  return std::nullopt;
+}
+
+// The first entry of a name is the one that programs load. Under WSL 2 Windows' own copy is
+// reported beside it, because another one before it is a fault.
+void read_libraries(Host& host, Machine& machine) {
+  LibrarySearch search(host);
+  for (const char* name : kNvidiaLibraries) {
+    const auto path = search.find(name);
+    if (path) machine.nvidia.libraries.push_back(library_at(host, name, *path));
+    const std::string wsl = std::string(kWslFolder) + "/" + name;
+    if (machine.system.wsl2 && path != wsl && host.exists(wsl))
+      machine.nvidia.libraries.push_back(library_at(host, name, wsl));
+    else if (const auto inner = path ? std::nullopt : in_wsl_drivers(host, machine, name))
+      machine.nvidia.libraries.push_back(library_at(host, name, *inner));
+  }
+}
+
+// ---- daemons
+struct Daemon {
+  const char* command;  // /proc/<pid>/comm, which the kernel cuts at 15 characters
+  const char* pid_files[2];
+  std::optional<std::string> NvidiaDriver::* state;
+};
+constexpr Daemon kDaemons[] = {
+    {"nv-fabricmanage",
+     {"/run/nvidia-fabricmanager/nv-fabricmanager.pid",
+      "/var/run/nvidia-fabricmanager/nv-fabricmanager.pid"},
+     &NvidiaDriver::fabric_manager},
+    {"nvidia-persiste",
+     {"/run/nvidia-persistenced/nvidia-persistenced.pid",
+      "/var/run/nvidia-persistenced/nvidia-persistenced.pid"},
+     &NvidiaDriver::persistence_daemon},
+};
+constexpr const char* kPersistenceSocket = "/run/nvidia-persistenced/socket";
+
+// Whether the process that a pid file names is the daemon; nothing when there is no such file.
+std::optional<bool> runs(Host& host, const Daemon& daemon) {
+  for (const char* file : daemon.pid_files) {
+    const auto pid = host.read_int(file);
+    if (!pid) continue;
+    const auto command = host.read_text("/proc/" + std::to_string(*pid) + "/comm");
+    return command && command->starts_with(daemon.command);
+  }
+  return std::nullopt;
+}
+
+// Only machines with NVSwitches need one. From NVLink 5 on these are not PCI functions of the host,
+// so that it is installed counts as well.
+bool wants_fabric_manager(Host& host, const Machine& machine) {
+  constexpr std::uint32_t kOtherBridge = 0x068000;
+  for (const auto& device : machine.pci)
+    if (device.vendor_id == pci_vendor::kNvidia && device.class_code == kOtherBridge) return true;
+  return host.exists("/usr/bin/nv-fabricmanager");
+}
+
+void read_daemons(Host& host, Machine& machine) {
+  auto& nvidia = machine.nvidia;
+  if (!nvidia.module_loaded) return;
+  for (const auto& daemon : kDaemons) {
+    const auto running = runs(host, daemon);
+    // A container does not see the host's daemons; that it finds none means nothing there.
+    if (running)
+      nvidia.*daemon.state = *running ? "running" : "not_running";
+    else if (!machine.container.runtime &&
+             (daemon.state != &NvidiaDriver::fabric_manager || wants_fabric_manager(host, machine)))
+      nvidia.*daemon.state = "not_running";
+  }
+  // The socket is handed into containers, and outlives no daemon.
+  if (nvidia.persistence_daemon != "running" && host.exists(kPersistenceSocket))
+    nvidia.persistence_daemon = "running";
+}
+
+}  // namespace
+
+void read_nvidia_files(Host& host, Machine& machine) {
+  read_module(host, machine);
+  if (machine.nvidia.module_loaded) read_gpus(host, machine);
+  read_libraries(host, machine);
+  read_daemons(host, machine);
+}
+
+}  // namespace gpuready

@@ -1,0 +1,487 @@
+#include "machine/system/kernel_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/characters.h"
+#include "base/text.h"
+#include "host/kernel_log.h"
+#include "machine/sources.h"
+
+namespace gpuready {
+namespace {
+// Substrings of lines that some finding quotes or that tell a GPU's story.
+constexpr std::string_view kTopics[] = {
+    "NVRM",
+    "nvidia",
+    "Xid",
+    "nouveau",
+    "amdgpu",
+    "[drm",
+    "kfd",
+    "i915",
+    "xe 0",
+    "vfio",
+    "AER:",
+    "PCIe Bus Error",
+    "pcieport",
+    "[Hardware Error]: event severity: ",
+    "section_type: PCIe error",
+    "[Hardware Error]:   device_id: ",
+    "PM: suspend",
+    "PM: hibernation",
+    "PM: Waking up",
+    "Loading of module with unsupported crypto",
+    "PKCS#7",
+    "module verification failed",
+    "Lockdown",
+    "Loading of unsigned module",
+    "Loading of module with unavailable key",
+    "Secure boot",
+    "no space for",
+    "failed to assign",
+    "can't assign",
+    "DMAR: [",
+    "AMD-Vi: Event",
+    "IO_PAGE_FAULT",
+    "event: F_",  // the SMMUv3's
+    "event: C_BAD_",
+    "change power state",
+    "; giving up",
+    "blocked for more than",
+    "dxgk",
+    "GPU HANG",
+    "nvgpu",
+};
+// "no space for" and the like of devices that are not GPUs are kept too: a line is short.
+
+struct Parsed {
+  std::string_view text, time;
+  std::optional<double> seconds;
+};
+
+Parsed split_time(std::string_view line) {
+  const auto space = line.find(' ');
+  if (space == line.npos) return {line, {}, std::nullopt};
+  const auto time = line.substr(0, space);
+  if (const auto seconds = parse_double(time)) return {line.substr(space + 1), time, seconds};
+  return {line, {}, std::nullopt};
+}
+
+// Those whose messages begin "NAME: ". Of devices any driver may write.
+constexpr std::string_view kWriters[] = {"NVRM",       "nvidia",     "nvidia-nvlink",
+                                         "nvidia-uvm", "nvidia_uvm", "nvidia-modeset",
+                                         "nvidia_drm", "nouveau",    "amdgpu",
+                                         "amdkfd",     "kfd",        "radeon",
+                                         "i915",       "xe",         "nvgpu",
+                                         "dxgk",       "hv_vmbus",   "DMAR",
+                                         "AMD-Vi",     "PM",         "ACPI",
+                                         "Lockdown",   "PKCS#7",     "secureboot",
+                                         "vfio_pci",   "vfio-pci",   "drm"};
+// Families: "nvidia-nvswitch3", "vfio_iommu_type1_attach_group".
+constexpr std::string_view kWriterFamilies[] = {"nvidia-nvswitch", "vfio", "nvidia_"};
+// The kernel's messages that name no writer.
+constexpr std::string_view kNameless[] = {"INFO: task ", "Loading of ", "Secure boot ", "arm-smmu"};
+
+constexpr std::size_t kLineMax = 2000;  // of a line; the kernel's own records have at most 1024
+constexpr std::size_t kKindMax = 200;
+
+std::size_t hex_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && is_hex(text[length])) ++length;
+  return length;
+}
+
+// "0000:17:00", with or without ".0", at the front of the text.
+std::size_t address_length(std::string_view text) {
+  const auto domain = hex_length(text);
+  if (domain < 4 || domain > 8 || text.size() < domain + 6 || text[domain] != ':' ||
+      text[domain + 3] != ':' || hex_length(text.substr(domain + 1)) != 2 ||
+      hex_length(text.substr(domain + 4)) != 2)
+    return 0;
+  const bool function =
+      text.size() > domain + 7 && text[domain + 6] == '.' && is_hex(text[domain + 7]);
+  return domain + (function ? 8 : 6);
+}
+
+// A number at the front: "0x1f", "42", and hexadecimal words of eight digits and more.
+std::size_t number_length(std::string_view text) {
+  if (text.starts_with("0x")) return 2 + hex_length(text.substr(2));
+  const auto hex = hex_length(text);
+  if (hex >= 8) return hex;
+  std::size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  return digits;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// "GT0: " and the like.
+bool take_numbered(std::string_view& text, std::string_view name, std::string_view end) {
+  if (!text.starts_with(name)) return false;
+  const auto digits = text.find_first_not_of("0123456789", name.size());
+  if (digits == text.npos || digits == name.size() || !text.substr(digits).starts_with(end))
+    return false;
+  text.remove_prefix(digits + end.size());
+  return true;
+}
+
+// "[drm] " or "[drm:function [module]] "; the module, or "drm".
+std::optional<std::string_view> take_drm(std::string_view& text) {
+  if (take(text, "[drm] ")) return "drm";
+  if (!text.starts_with("[drm:")) return std::nullopt;
+  const auto close = text.find("] ");
+  if (close == text.npos) return std::nullopt;
+  const auto open = text.substr(0, close).rfind(" [");
+  std::string_view module = "drm";
+  if (open != text.npos && open > 0 && text[close - 1] == ']')
+    module = text.substr(open + 2, close - open - 3);
+  text.remove_prefix(close + 2);
+  return module;
+}
+
+// What drivers put between the device and the message.
+void take_tags(std::string_view& text) {
+  for (bool any = true; any;) {
+    any = take(text, "amdgpu: ") || take(text, "kfd: ") || take_drm(text) ||
+          take(text, "*ERROR* ") || take(text, "[Hardware Error]: ") ||
+          take_numbered(text, "Tile", ": ") || take_numbered(text, "GT", ": ") ||
+          take_numbered(text, "{", "}[Hardware Error]: ") || take_numbered(text, "{", "}");
+  }
+}
+
+// Of a driver: no punctuation of a message whose text goes on with a device.
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return is_letter_or_digit(c) || c == '_' || c == '-';
+  });
+}
+
+// "nvidia 0000:17:00.0: text", as dev_printk() of the kernel writes it.
+std::optional<LogMessage> of_device(std::string_view line) {
+  const auto space = line.find(' ');
+  if (space == line.npos || !is_name(line.substr(0, space))) return std::nullopt;
+  auto rest = line.substr(space + 1);
+  const auto length = address_length(rest);
+  if (length == 0 || rest[length - 2] != '.')
+    return std::nullopt;  // a device's name has a function
+  rest.remove_prefix(length);
+  // Slots' services are devices of their own: "0000:00:1c.0:pcie004".
+  if (rest.starts_with(":pcie")) rest.remove_prefix(std::min(rest.find(": "), rest.size()));
+  if (!take(rest, ": ")) return std::nullopt;
+  take_tags(rest);
+  return LogMessage{line.substr(0, space), rest};
+}
+
+std::optional<LogMessage> of_writer(std::string_view line) {
+  const auto colon = line.find(": ");
+  const auto writer = line.substr(0, colon);
+  if (colon == line.npos || contains(writer, " ")) return std::nullopt;
+  const bool known =
+      std::ranges::find(kWriters, writer) != std::end(kWriters) ||
+      std::ranges::any_of(kWriterFamilies, [&](auto name) { return writer.starts_with(name); });
+  if (!known) return std::nullopt;
+  auto rest = line.substr(colon + 2);
+  take_tags(rest);
+  return LogMessage{writer, rest};
+}
+
+// "NVRM: GPU 0000:17:00.0: text", "NVRM: GPU0 text"; debug builds leave out the first colon.
+std::optional<LogMessage> of_nvrm(std::string_view line) {
+  if (!take(line, "NVRM: ")) {
+    const bool debug = take(line, "NVRM ") && line.find(": ") < line.find(' ');
+    if (!debug) return std::nullopt;
+  }
+  auto rest = line;
+  if (!take_numbered(rest, "GPU", " ") && take(rest, "GPU ")) {
+    const auto length = address_length(rest);
+    rest.remove_prefix(length);
+    if (length == 0 || !take(rest, ": ")) rest = line;
+  }
+  return LogMessage{"NVRM", rest};
+}
+
+constexpr std::size_t kMostOfName = 15;  // of a process: TASK_COMM_LEN without its end
+
+// What netfilter logs begins as somebody chose, up to 127 characters, and goes on like this. A
+// process's name, which drivers quote, is too short for it.
+bool is_of_netfilter(std::string_view line) {
+  const auto in = line.find("IN=");
+  if (in == line.npos) return false;
+  line.remove_prefix(in);
+  const auto out = line.find(" OUT=");
+  if (out == line.npos) return false;
+  line.remove_prefix(out);
+  constexpr std::string_view kNext[] = {" MACSRC=", " ARP HTYPE=", " INCOMPLETE ["};
+  return (contains(line, " SRC=") && contains(line, " DST=")) ||
+         std::ranges::any_of(kNext, [&](auto next) { return contains(line, next); });
+}
+
+// "NAME[PID]: segfault at 0 ip ... in FILE[...]", "NAME(PID): ", "NAME: page allocation failure:
+// ...": what the kernel says of a process begins with the process's name, and may go on with names
+// of files and groups of any length. So a name that looks like a driver's proves nothing.
+bool is_of_process(std::string_view line) {
+  constexpr std::string_view kBehindName[] = {": page allocation failure", " invoked oom-killer",
+                                              ": vmalloc error", ": attempt to access beyond"};
+  constexpr std::pair<std::string_view, std::string_view> kPid[] = {
+      {"[", "]: "},
+      {"[", "] "},
+      {" (", ") used greatest stack"},
+      {"/", ": potentially unexpected"}};
+  for (std::size_t at = 1; at <= kMostOfName && at < line.size(); ++at) {
+    const auto rest = line.substr(at);
+    for (const auto& [open, close] : kPid)
+      if (auto behind = rest; take_numbered(behind, open, close)) return true;
+    for (const auto words : kBehindName)
+      if (rest.starts_with(words)) return true;
+  }
+  return false;
+}
+
+bool fits(std::string_view text, std::string_view pattern) {
+  if (pattern.starts_with("...")) return contains(text, pattern.substr(3));
+  for (; !pattern.empty(); pattern.remove_prefix(1)) {
+    if (pattern.front() == '*') {
+      const auto run = std::min(text.find(' '), text.size());
+      for (std::size_t length = 0; length <= run; ++length)
+        if (fits(text.substr(length), pattern.substr(1))) return true;
+      return false;
+    }
+    if (text.empty() || text.front() != pattern.front()) return false;
+    text.remove_prefix(1);
+  }
+  return true;
+}
+// The numbers of messages that rules read, by what stands around them.
+struct ReadNumber {
+  std::string_view start;   // of the message
+  std::string_view before;  // the first of it, directly before the number; empty: anything
+  std::string_view after = {};
+};
+constexpr ReadNumber kReadNumbers[] = {
+    {"Xid (", "): "},
+    {"Xid (", "caused by previous Xid "},
+    {"Xid (", "changed from "},  // the recovery action
+    {"Xid (", ") to "},
+    {"SXid (PCI:", "): "},
+    {"SXid (PCI:", ", Link "},
+    {"loading NVIDIA UNIX ", "  "},
+    {"RmInitAdapter failed! ", "("},
+    {"", "the version "},  // of an API mismatch
+    {"skipped device ", "skipped device "},
+    {"AER: ", " id="},
+    {"not ready ", "not ready "},
+    {"probe ", "failed with error -"},
+    {"Direct firmware load for ", "failed with error -"},
+    {"sw_init of IP block", "failed -"},
+    {"hw_init of IP block", "failed -"},
+    {"", "", " uncorrectable hardware errors detected"},
+    {"", "", " new uncorrectable hardware errors detected"},
+    {"[", "Request device ["},
+    {"Event logged [IO_PAGE_FAULT ", "[IO_PAGE_FAULT device="},
+    {"AMD-Vi: Event logged [IO_PAGE_FAULT ", "[IO_PAGE_FAULT device="},
+    {"BAR ", "BAR "},
+    {"BAR ", "[mem size "},
+};
+}  // namespace
+
+bool reads_number(std::string_view line, std::size_t at) {
+  const auto message = parse_message(line);
+  if (!message) return false;
+  const auto head = line.size() - message->text.size();
+  if (at < head) return true;  // the driver's tags: "GPU0", "{3}"
+  const auto number = line.find_first_not_of("0123456789abcdefABCDEFx:.", at);
+  const auto before = line.substr(head, at - head);
+  const auto after = line.substr(std::min(number, line.size()));
+  return std::ranges::any_of(kReadNumbers, [&](const ReadNumber& read) {
+    return before.starts_with(read.start) && before.ends_with(read.before) &&
+           before.find(read.before) + read.before.size() ==
+               (read.before.empty() ? 0 : before.size()) &&
+           after.starts_with(read.after);
+  });
+}
+
+std::optional<LogMessage> parse_message(std::string_view line) {
+  if (const auto message = of_nvrm(line)) return message;
+  if (const auto message = of_device(line)) return message;
+  if (auto rest = line; const auto module = take_drm(rest)) {
+    take_tags(rest);
+    return LogMessage{*module, rest};
+  }
+  if (auto rest = line; take(rest, "kfd kfd: ") || take(rest, "misc dxg: ")) {
+    take_tags(rest);
+    return LogMessage{line.substr(0, line.find(' ')) == "kfd" ? "amdgpu" : "dxg", rest};
+  }
+  if (auto rest = line; take_numbered(rest, "{", "}[Hardware Error]:"))
+    return LogMessage{"[Hardware Error]", rest};
+  for (const auto start : kNameless)
+    if (line.starts_with(start)) return LogMessage{"kernel", line};
+  return of_writer(line);
+}
+
+std::optional<Vendor> vendor_of_writer(std::string_view writer) {
+  constexpr std::pair<std::string_view, Vendor> kOfVendors[] = {
+      {"NVRM", Vendor::nvidia}, {"nvidia", Vendor::nvidia}, {"nvgpu", Vendor::nvidia},
+      {"amdgpu", Vendor::amd},  {"amdkfd", Vendor::amd},    {"kfd", Vendor::amd},
+      {"radeon", Vendor::amd},  {"i915", Vendor::intel},    {"xe", Vendor::intel}};
+  for (const auto& [name, vendor] : kOfVendors)
+    if (vendor == Vendor::nvidia ? writer.starts_with(name) : writer == name) return vendor;
+  return std::nullopt;
+}
+
+bool begins_record(std::string_view line) {
+  return !is_of_process(line) && parse_message(line) && !is_of_netfilter(line);
+}
+
+bool says(const LogMessage& message, std::string_view pattern) {
+  const auto colon = pattern.find(": ");
+  const auto writer = pattern.substr(0, colon);
+  constexpr std::string_view kDrmDrivers[] = {"amdgpu", "i915", "xe"};
+  const bool is_theirs =
+      writer == "*" || writer == message.writer ||
+      (message.writer == "drm" && std::ranges::find(kDrmDrivers, writer) != std::end(kDrmDrivers));
+  return is_theirs && fits(message.text, pattern.substr(colon + 2));
+}
+
+bool says(std::string_view line, std::string_view pattern) {
+  const auto message = parse_message(line);
+  return message && says(*message, pattern);
+}
+
+bool is_about_gpus(std::string_view line) {
+  return std::any_of(std::begin(kTopics), std::end(kTopics),
+                     [&](std::string_view topic) { return contains(line, topic); }) &&
+         parse_message(line);
+}
+
+std::optional<XidEvent> parse_xid(std::string_view line) {
+  auto rest = line;
+  if (!take(rest, "NVRM: Xid (")) return std::nullopt;
+  take(rest, "PCI:");
+  const auto length = address_length(rest);
+  XidEvent event;
+  event.pci = parse_pci_address(rest.substr(0, length));
+  if (!event.pci) event.pci = parse_pci_address(std::string(rest.substr(0, length)) + ".0");
+  if (length == 0 || !event.pci) return std::nullopt;
+  rest.remove_prefix(length);
+  // In MIG mode the instance stands behind: "PCI:0000:17:00 GPU-I:01 GPU-CI:00".
+  take_numbered(rest, " GPU-I:", "");
+  take_numbered(rest, " GPU-CI:", "");
+  if (!take(rest, "): ")) return std::nullopt;
+  const auto end = rest.find_first_not_of("0123456789");
+  const auto code = parse_uint(rest.substr(0, end));
+  if (!code || *code > 100'000 || end == rest.npos || rest[end] != ',') return std::nullopt;
+  event.code = static_cast<int>(*code);
+  event.line = printable(line);
+  event.source = "kernel log";
+  return event;
+}
+
+std::string kind_of_line(std::string_view text) {
+  std::string kind;
+  // "Xid (PCI:0000:17:00): 79, ..." and "SXid (...): 24007, ...": another code is another kind.
+  if (const auto xid = text.find("Xid ("); xid != text.npos) {
+    const auto close = text.find("): ", xid);
+    const auto end =
+        close == text.npos ? text.npos : text.find_first_not_of("0123456789", close + 3);
+    if (end != text.npos) {
+      kind = text.substr(0, end);
+      text.remove_prefix(end);
+    }
+  }
+  while (!text.empty() && kind.size() < kKindMax) {
+    const auto length = number_length(text);
+    if (const auto address = address_length(text); address > 0) {
+      kind += text.substr(0, address);
+      text.remove_prefix(address);
+    } else if (length > 0) {
+      kind += '#';
+      text.remove_prefix(length);
+    } else {
+      kind += text.front();
+      text.remove_prefix(1);
+    }
+  }
+  return kind;
+}
+
+namespace {
+// A name is too short to make a message of its writer and the ", text" that follows the name.
+bool is_rest_of_xid(std::string_view line, std::string_view writer) {
+  return !line.starts_with(writer) || line.size() <= kMostOfName || line.find(", ") < kMostOfName;
+}
+}  // namespace
+
+KernelLogReader::KernelLogReader() : lines_(kKernelLogKeep), xids_(kKernelLogKeep) {}
+
+void KernelLogReader::line(std::string_view line) {
+  const auto parsed = split_time(line.substr(0, kLineMax));
+  const auto text = trim(parsed.text);
+  // Logs without times say 0 everywhere, and the kernel's own first lines do.
+  const bool continues = parsed.time == record_ && parsed.seconds.value_or(0) > 0;
+  if (continues && xid_ && is_rest_of_xid(text, writer_)) {
+    xid_->text += printable(' ' + std::string(text)).substr(0, kLineMax - xid_->text.size());
+    return;
+  }
+  if (!continues) {
+    if (xid_) keep(*std::exchange(xid_, std::nullopt));
+    record_ = parsed.time;
+    writer_ = writer_of_message(text);
+    believed_ = begins_record(parsed.text);
+  }
+  const bool by_writer = !continues || (!writer_.empty() && text.starts_with(writer_));
+  if (!believed_ || !by_writer || !is_about_gpus(text)) return;
+  if (xid_) keep(*std::exchange(xid_, std::nullopt));
+  LogLine kept{printable(text), parsed.seconds};
+  if (parse_xid(kept.text))
+    xid_ = std::move(kept);
+  else
+    keep(std::move(kept));
+}
+
+void KernelLogReader::keep(LogLine line) {
+  if (auto xid = parse_xid(line.text)) {
+    xid->seconds = line.seconds;
+    // NVLink 5's events say in their text how grave they are.
+    const auto kind = std::to_string(xid->code) + (xid->pci ? xid->pci->text() : "") +
+                      (contains(line.text, "Nonfatal") ? "n" : "");
+    xids_.add(kind, std::move(*xid));
+  }
+  const auto kind = kind_of_line(line.text);
+  lines_.add(kind, std::move(line));
+}
+
+KernelLog KernelLogReader::take() {
+  if (xid_) keep(*std::exchange(xid_, std::nullopt));
+  KernelLog log;
+  log.readable = true;
+  log.lines = lines_.take();
+  log.xids = xids_.take();
+  return log;
+}
+
+KernelLog parse_kernel_log(std::string_view text) {
+  KernelLogReader reader;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    reader.line(text.substr(0, end));
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  }
+  return reader.take();
+}
+
+void read_kernel_log(Host& host, Machine& machine) {
+  const auto text = host.kernel_log();
+  if (text) {
+    machine.kernel_log = parse_kernel_log(*text);
+    return;
+  }
+  machine.kernel_log.error = text.error().message;
+  note_unseen(machine, "kernel log", text.error());
+}
+
+}  // namespace gpuready

@@ -1,0 +1,113 @@
+#include "bench/cli/bench_options.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace gpuready::cli {
+namespace {
+
+// What is read of it: runs, their history, the last tag, and the adapters' scripts.
+std::vector<std::string> files_of_results(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& name :
+       make_live_host()->list_directory(folder).value_or(std::vector<std::string>{}))
+    if (!bench::tag_in_name(name).empty() || name.starts_with("history.sqlite") ||
+        name == "latest" || name.starts_with("adapters-"))
+      files.push_back(folder + "/" + name);
+  return files;
+}
+
+std::vector<std::string> files_of_runs(const std::string& names) {
+  std::vector<std::string> files;
+  for (const std::string_view name : split(names, ",")) files.emplace_back(name);
+  return files;
+}
+
+}  // namespace
+
+Option runs_option(const char* name, std::string& names, std::string_view help) {
+  return {.name = name,
+          .value = &names,
+          .help = std::string(help),
+          .required = true,
+          .files = Files::read,
+          .files_of = files_of_runs};
+}
+
+Option reported_runs_option(std::string& names) {
+  Option option = runs_option(
+      "RUNS", names,
+      "Tags, ids of runs, files or a folder (comma-separated); the latest run if not given");
+  option.required = false;
+  return option;
+}
+
+Option results_option(std::string& folder, std::string_view what) {
+  return {.name = "--results",
+          .value = &folder,
+          .help = fmt::format("Folder of {}; {} if not given", what, bench::kResultsFolder),
+          .type = "FOLDER",
+          .files = Files::read,
+          .files_of = files_of_results};
+}
+
+Option kpi_option(std::vector<std::string>& names, std::string_view help) {
+  Option option{.name = "--kpi", .value = &names, .help = std::string(help), .type = "LIST"};
+  for (const auto kpi : bench::kKpis) option.one_of.emplace_back(name_of(kpi));
+  option.commas = true;
+  return option;
+}
+
+std::vector<bench::Kpi> kpis_of(const std::vector<std::string>& names) {
+  std::vector<bench::Kpi> out;
+  for (const auto& name : names)
+    for (const auto kpi : bench::kKpis)
+      if (name == name_of(kpi)) out.push_back(kpi);
+  return out;
+}
+
+void RuleOptions::declare(CommandSpec& command) {
+  command.add(
+      {{.name = "--min-gain",
+        .value = &least_gain_percent,
+        .help = "Minimum gain in percent: the whole interval must be above it; 1 if not given",
+        .type = "PERCENT",
+        .range = Range{0, 1000}},
+       {.name = "--max-spread",
+        .value = &most_spread_percent,
+        .help = "Maximum standard deviation between runs in percent; 3 if not given",
+        .type = "PERCENT",
+        .range = Range{0, 1000}}});
+}
+
+void RuleOptions::set(bench::PromoteOptions& rule) const {
+  rule.least_gain = least_gain_percent / 100;
+  rule.most_spread = most_spread_percent / 100;
+}
+
+namespace {
+
+// A run that is held against itself would count as evidence that nothing changed.
+Result<void> check_apart(const Sides& sides) {
+  for (const auto& run : sides.base.runs)
+    for (const auto& other : sides.candidate.runs)
+      if (run.id == other.id)
+        return fail(ErrorKind::bad_input,
+                    fmt::format("the run {} is on both sides, {} and {}: name other runs on one "
+                                "side, by another tag or by a comma-separated list of ids",
+                                printable(run.id), sides.base.name, sides.candidate.name));
+  return {};
+}
+
+}  // namespace
+
+Result<Sides> find_sides(Host& host, const std::string& folder, const std::string& base,
+                         const std::string& candidate) {
+  Sides sides{{base, TRY(bench::find_runs(host, folder, base))},
+              {candidate, TRY(bench::find_runs(host, folder, candidate))}};
+  TRY(check_apart(sides));
+  return sides;
+}
+
+}  // namespace gpuready::cli

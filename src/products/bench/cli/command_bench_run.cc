@@ -1,0 +1,560 @@
+// `gpuready bench run`: one workload on every stack, each repeat in a fresh process.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "base/characters.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "bench/cli/bench_commands.h"
+#include "bench/cli/bench_options.h"
+#include "bench/record/conditions.h"
+#include "bench/record/result_files.h"
+#include "bench/report/exit_rules.h"
+#include "bench/report/run_report.h"
+#include "bench/run/adapter_files.h"
+#include "bench/run/child_variables.h"
+#include "bench/run/environment.h"
+#include "bench/run/reference.h"
+#include "bench/run/remote.h"
+#include "bench/run/roofline.h"
+#include "bench/run/session.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "host/clock_lock.h"
+#include "host/xid_listener.h"
+#include "jobs/helper.h"
+#include "machine/gpu_choice.h"
+#include "report/text_layout.h"
+#include "value/read_fields.h"
+
+namespace gpuready::cli {
+namespace {
+
+constexpr std::string_view kInterrupted = "-interrupted";
+constexpr std::string_view kFailed = "-failed";
+constexpr auto kLongestRemoteRun = std::chrono::hours(24);  // bench run has its own limits
+
+struct BenchRunOptions {
+  Globals globals;
+  std::string task = "mlp", device, dtype, tag, folder{bench::kResultsFolder}, gpu, idea;
+  std::vector<std::string> adapters;
+  bench::Request request;
+  std::uint64_t repeats = 5;
+  std::optional<std::uint64_t> order_seed;
+  double timeout_s = 600, silence_s = 120;
+  std::optional<std::string> compat;
+  bool replace = false, add = false, no_check = false, roofline = false;
+  std::optional<std::uint64_t> lock_mhz;  // 0: the GPU's default
+  std::string remote;
+  std::vector<Option> measuring;  // those that another machine gets, too
+};
+
+// Nothing: no GPU is named, and none that CUDA uses is here.
+Result<const Gpu*> chosen_gpu(const Machine& machine, const std::string& name) {
+  const auto is_for_cuda = [](const Gpu& gpu) { return gpu.uuid && gpu.uuid->starts_with("GPU-"); };
+  if (name.empty()) {
+    const auto first = std::ranges::find_if(machine.gpus, is_for_cuda);
+    return first == machine.gpus.end() ? nullptr : &*first;
+  }
+  const Gpu* gpu = TRY(gpu_named(machine, "--gpu", name));
+  if (is_for_cuda(*gpu)) return gpu;
+  return fail(ErrorKind::bad_input, fmt::format("--gpu {}: {} is not a GPU that CUDA uses",
+                                                printable(name), printable(gpu->name)));
+}
+
+Result<bench::Request> request_of(BenchRunOptions& options, const Gpu* gpu) {
+  bench::Request& request = options.request;
+  request.task = *bench::task_from(options.task);
+  request.device = !options.device.empty() ? options.device : gpu != nullptr ? "cuda" : "cpu";
+  request.dtype = bench::default_dtype(request.device);
+  if (!options.dtype.empty()) request.dtype = *bench::dtype_from(options.dtype);
+  return bench::complete(request);
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// "2026-03-01T12:00:00.123Z": runs of less than a second have an order, too.
+std::string now_utc() {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  std::string text = format_utc(std::chrono::system_clock::to_time_t(now));
+  text.pop_back();  // Z
+  return fmt::format("{}.{:03}Z", text, now.time_since_epoch().count() % 1000);
+}
+
+// "20260301T120000Z-1a2b3c4d"
+std::string unique_id(const std::string& utc) {
+  std::string id;
+  for (const char c : utc)
+    if (c != '-' && c != ':') id += c;
+  return fmt::format("{}-{:08x}", id, static_cast<std::uint32_t>(random_u64()));
+}
+
+std::vector<std::string> files_of_tag(Host& host, const BenchRunOptions& options) {
+  std::vector<std::string> paths;
+  for (const auto& name : host.list_directory(options.folder).value_or(std::vector<std::string>{}))
+    if (bench::tag_in_name(name) == options.tag) paths.push_back(options.folder + "/" + name);
+  return paths;
+}
+
+// The runs of this tag that are to go; an error if there are some and no option says what to do.
+Result<std::vector<std::string>> runs_to_replace(Host& host, const BenchRunOptions& options) {
+  if (options.tag.empty() || options.add) return std::vector<std::string>();
+  auto paths = files_of_tag(host, options);
+  if (!paths.empty() && !options.replace)
+    return fail(ErrorKind::bad_input,
+                fmt::format("the tag {} is taken by {}: give another, --add for another run of it, "
+                            "or --replace",
+                            options.tag, paths.front()));
+  return paths;
+}
+
+// Our own quick check of the GPU, in a child. Its conclusion where it is not fit.
+struct GpuCheck {
+  bool sick = false, unknown = false;
+  std::string conclusion;
+};
+GpuCheck check_gpu(const Gpu& gpu) {
+  Job job =
+      helper_job({"check", "--level", "quick", "--device", *gpu.uuid, "--json", "-", "--quiet"});
+  job.limits.time = std::chrono::minutes(5);
+  const auto outcome = run_job(job, {.cancel = &interrupted()});
+  if (!outcome || outcome->end != JobEnd::exited)
+    return {false, true, "the check of the GPU's health did not end"};
+  const auto doc = parse_json(outcome->out, "the check's report");
+  const auto told = doc ? value::read_document<Envelope>(*doc, "") : std::unexpected(doc.error());
+  const std::string conclusion =
+      told ? printable(told->conclusion.value_or("")) : "it wrote no report";
+  return {outcome->exit_code == 1, outcome->exit_code != 0 && outcome->exit_code != 1, conclusion};
+}
+
+// What keeps stacks from changing the machine, and shows them the one GPU.
+std::vector<std::pair<std::string, std::optional<std::string>>> child_environment(const Gpu* gpu) {
+  auto variables = helper_job({}).env;
+  variables.emplace_back("PYTHONUNBUFFERED", "1");
+  variables.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
+  if (gpu != nullptr) {
+    variables.emplace_back("CUDA_VISIBLE_DEVICES", *gpu->uuid);
+  }
+  return variables;
+}
+
+struct Outcome {
+  bench::RunRecord run;
+  std::vector<std::string> replaced;  // runs that go once this one is kept
+  bool sick = false;
+  std::optional<Exit> exit;  // as another machine said
+};
+
+// Gives a run that does not belong to its tag its own name.
+void set_apart(bench::RunRecord& run, std::string_view ending) {
+  run.tag = run.tag.substr(0, bench::kLongestTag - ending.size());
+  run.tag += ending;
+}
+
+// A run without a time does not belong to its tag, and no better than those that it would replace.
+// With
+// --add it stays: there it tells that a run was lost.
+void keep_what_is_better(Outcome& outcome, const BenchRunOptions& options) {
+  bench::RunRecord& run = outcome.run;
+  if (!run.is_whole() || run.is_timed() || options.add || options.tag.empty()) return;
+  if (!outcome.replaced.empty())
+    run.notes.push_back(fmt::format("No stack was timed, so nothing is replaced: {} of {} {}.",
+                                    counted(outcome.replaced.size(), "earlier run"), run.tag,
+                                    outcome.replaced.size() == 1 ? "stays" : "stay"));
+  outcome.replaced.clear();
+  if (run.tag == options.tag) set_apart(run, kFailed);  // else another machine did
+}
+
+// Who took the tag while this run was made; a run that it replaces did not.
+std::optional<std::string> taken_meanwhile(Host& host, const Outcome& outcome,
+                                           const BenchRunOptions& options) {
+  if (options.add || outcome.run.tag != options.tag) return std::nullopt;
+  for (const std::string& path : files_of_tag(host, options))
+    if (std::ranges::find(outcome.replaced, path) == outcome.replaced.end()) return path;
+  return std::nullopt;
+}
+
+// What is written after hours of timing is tried before.
+Result<void> check_places(const BenchRunOptions& options) {
+  TRY(bench::check_writable(options.folder));
+  if (options.compat) TRY(bench::check_writable(*options.compat));
+  return {};
+}
+
+Result<Outcome> measured(BenchRunOptions& options, Host& host) {
+  Outcome outcome;
+  bench::RunRecord& run = outcome.run;
+  const Machine machine = inspect(host, {});
+  catch_interrupts();
+  const bool on_cpu = options.device == "cpu" && options.gpu.empty();
+  const Gpu* found = on_cpu ? nullptr : TRY(chosen_gpu(machine, options.gpu));
+  const bench::Request request = TRY(request_of(options, found));
+  const Gpu* gpu = request.device == "cuda" ? found : nullptr;
+  if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
+  const auto old_runs = TRY(runs_to_replace(host, options));
+  if (options.add)
+    TRY(bench::check_same_work(host, options.folder, options.tag, bench::workload_of(request)));
+  const auto commands = [&](const std::string& scripts) {
+    return bench::stack_commands(options.adapters, variable, helper_job({}).program, scripts);
+  };
+  TRY(commands(""));  // before a folder is made
+  TRY(check_places(options));
+  const auto stacks = TRY(commands(TRY(bench::place_adapters(options.folder, host))));
+
+  run.started_utc = now_utc();
+  run.id = unique_id(run.started_utc.substr(0, run.started_utc.find('.')) + "Z");
+  run.tag = options.tag.empty() ? "run-" + run.id.substr(run.id.size() - 8) : options.tag;
+  run.tool_version = GPUREADY_VERSION;
+  run.idea = bench::recorded_idea(options.idea);
+  run.environment = bench::environment_of(machine, gpu);
+  const auto changes = child_environment(gpu);
+  run.environment.variables = bench::recorded_variables(environ, changes);
+  if (!options.idea.empty())  // where the idea is a variable, for bench promote --idea
+    if (const auto value = host.environment(options.idea))
+      run.environment.variables[options.idea] = bench::recorded_value(options.idea, *value);
+  bench::add_git_state(run, host);
+  run.workload = bench::workload_of(request);
+  run.protocol = {.iters = request.iters,
+                  .warmup = request.warmup,
+                  .repeats = options.repeats,
+                  .seed = options.order_seed.value_or(random_u64() % 1'000'000),
+                  .max_seconds = request.max_seconds,
+                  .origin = "gpuready",
+                  .clocks_locked = false};
+
+  std::unique_ptr<ClockLock> lock;
+  if (options.lock_mhz) {
+    if (gpu == nullptr)
+      return fail(ErrorKind::bad_input, "--lock-clocks: this run does not use an NVIDIA GPU");
+    lock = TRY(ClockLock::take(*gpu->uuid, static_cast<unsigned>(*options.lock_mhz)));
+    run.protocol.clocks_locked = true;
+    run.notes.push_back(fmt::format("The GPU's clocks were locked at {} MHz.", lock->mhz()));
+  }
+  ProgressLine progress(options.globals.quiet);
+  const auto check = [&](const char* when) {
+    if (gpu == nullptr || options.no_check) return;
+    progress.show(fmt::format("health of the GPU {}", when));
+    const GpuCheck result = check_gpu(*gpu);
+    outcome.sick |= result.sick;
+    if (result.sick || result.unknown)
+      run.notes.push_back(fmt::format("Check of the GPU {}: {}", when, result.conclusion));
+  };
+  check("before the run");
+  if (outcome.sick)
+    return fail(
+        ErrorKind::device,
+        run.notes.back() + " An unhealthy GPU gives no valid results; --no-check skips the check.");
+  progress.show("the reference on the CPU");
+  const auto expected =
+      bench::reference_digests(request, std::max(1u, std::thread::hardware_concurrency()));
+
+  bench::SessionOptions session;
+  session.repeats = options.repeats;
+  session.order_seed = *run.protocol.seed;
+  const auto ms = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+  };
+  session.limits = {ms(options.timeout_s), ms(options.silence_s)};
+  session.environment = changes;
+  // The idea's variable, whatever its name.
+  if (const auto value = variable(options.idea))
+    session.environment.emplace_back(options.idea, value);
+  session.supervisor = helper_job({}).program;
+  session.watch.cancel = &interrupted();
+  session.progress = [&](const std::string& text) { progress.show(text); };
+  if (options.roofline) {
+    progress.show("the machine's roofline");
+    auto measured = bench::measure_roofline(request, session.supervisor, session);
+    run.roofline = measured.roofline;
+    for (std::string& note : measured.notes) run.notes.push_back(std::move(note));
+  }
+  bench::RoundHooks hooks;
+  std::optional<XidListener> listener;
+  if (gpu != nullptr) {
+    hooks.begins = [&] { listener.emplace(); };
+    hooks.ends = [&](std::span<bench::RanRepeat> round) {
+      bench::add_conditions(listener->stop(), *gpu->uuid, round);
+      listener.reset();
+    };
+  }
+  const auto ran = bench::run_session(stacks, request, expected, session, hooks);
+  if (interrupted() && ran.empty())
+    return fail(ErrorKind::cancelled,
+                "the run was interrupted before the first repeat had ended; nothing is kept");
+  run.stacks = bench::results_of(stacks, ran);
+  if (interrupted()) {  // under its own name: it does not belong to the tag
+    run.interrupted = true;
+    set_apart(run, kInterrupted);
+    run.notes.push_back(fmt::format("It was interrupted after {}.", counted(ran.size(), "repeat")));
+    return outcome;
+  }
+  double harness_ms = 0;
+  for (const auto& each : ran) harness_ms = std::max(harness_ms, each.harness_ms);
+  run.notes.push_back(fmt::format("The harness took at most {:.1f} ms of a repeat.", harness_ms));
+  check("after the run");
+  if (lock)
+    if (const auto released = lock->release(); !released)
+      run.notes.push_back(released.error().message);
+  outcome.replaced = old_runs;
+  return outcome;
+}
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+// As on the command line; nothing for an option that was not given and has no value of its own.
+template <class T>
+std::vector<std::string> words_of(const Option& option, const T& value) {
+  const std::string name = option.name;
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? std::vector{name} : std::vector<std::string>{};
+  } else if constexpr (kIsOptional<T>) {
+    return value ? words_of(option, *value) : std::vector<std::string>{};
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const auto number = static_cast<double>(value);
+    const bool given =
+        !option.range || (option.range->least <= number && number <= option.range->most);
+    if (!given) return {};
+    const std::string text = fmt::format("{}", value);
+    return option.if_bare != nullptr ? std::vector{name + "=" + text} : std::vector{name, text};
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value.empty() ? std::vector<std::string>{} : std::vector{name, value};
+  } else {
+    return value.empty() ? std::vector<std::string>{}
+                         : std::vector{name, fmt::format("{}", fmt::join(value, ","))};
+  }
+}
+
+// Of stacks and adapters, as they stand here.
+std::vector<std::pair<std::string, std::string>> stack_variables(const std::string& idea) {
+  const auto is_name = [](std::string_view name) {
+    return std::ranges::all_of(name, [](char c) { return is_letter_or_digit(c) || c == '_'; });
+  };
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.size() < text.size() && is_name(name) &&
+        (name.starts_with("BENCH_") || name.ends_with("_BENCH_CMD") || name == idea))
+      variables.emplace_back(name, text.substr(name.size() + 1));
+  }
+  return variables;
+}
+
+Result<Outcome> measured_elsewhere(BenchRunOptions& options, Host& host) {
+  catch_interrupts();
+  Outcome outcome;
+  if (!options.tag.empty()) TRY(bench::check_tag(options.tag));
+  outcome.replaced = TRY(runs_to_replace(host, options));
+  TRY(check_places(options));
+  bench::RemoteRun remote;
+  remote.target = options.remote;
+  remote.binary = helper_job({}).program;
+  for (const Option& option : options.measuring)
+    std::visit(
+        [&](const auto* value) {
+          for (std::string& word : words_of(option, *value)) remote.args.push_back(std::move(word));
+        },
+        option.value);
+  remote.variables = stack_variables(options.idea);
+  remote.limits.time = kLongestRemoteRun;
+  ProgressLine progress(options.globals.quiet);
+  progress.show("running on " + printable(options.remote));
+  const std::string name = "the run of " + printable(options.remote);
+  const std::string text = TRY(bench::run_remotely(remote, host, {.cancel = &interrupted()}));
+  outcome.run = TRY(bench::read_run(text, name));
+  bench::RunRecord failed;
+  failed.tag = options.tag;
+  set_apart(failed, kFailed);
+  if (!options.tag.empty() && outcome.run.tag != options.tag && outcome.run.tag != failed.tag)
+    return fail(ErrorKind::bad_input, fmt::format("{} has the tag {}, not {}", name,
+                                                  printable(outcome.run.tag), options.tag));
+  if (options.add)
+    TRY(bench::check_same_work(host, options.folder, outcome.run.tag, outcome.run.workload));
+  const auto told = value::read_document<Envelope>(TRY(parse_json(text, name, text.size())), name);
+  outcome.exit = told && told->exit != Exit::interrupted ? told->exit : Exit::unknown;
+  bench::add_git_state(outcome.run, host);  // the project is here
+  return outcome;
+}
+
+Exit exit_of_error(ErrorKind kind) {
+  return kind == ErrorKind::device      ? Exit::unhealthy  // a sick GPU
+         : kind == ErrorKind::cancelled ? Exit::interrupted
+                                        : Exit::usage;
+}
+
+// Runs that it replaces go first thereafter, so that a tag never holds two workloads.
+Result<void> keep(const Outcome& outcome, const Json& doc, const BenchRunOptions& options) {
+  TRY(bench::save_run(options.folder, outcome.run, dump(doc)));
+  for (const std::string& path : outcome.replaced) TRY(live_storage().unlink(path));
+  if (options.compat && outcome.run.is_whole())
+    TRY(bench::save_as_pyc_suite(*options.compat, outcome.run));
+  return {};
+}
+
+int run_bench_run(BenchRunOptions& options) {
+  const auto start = Clock::now();
+  const auto host = make_live_host();
+  auto outcome =
+      options.remote.empty() ? measured(options, *host) : measured_elsewhere(options, *host);
+  if (!outcome) return complain(outcome.error(), exit_of_error(outcome.error().kind));
+  keep_what_is_better(*outcome, options);
+  if (const auto other = taken_meanwhile(*host, *outcome, options)) {
+    set_apart(outcome->run, "-" + outcome->run.id.substr(outcome->run.id.size() - 8));
+    outcome->replaced.clear();
+    outcome->run.notes.push_back(
+        fmt::format("The tag {} was taken meanwhile by {}; this run is kept with the tag {}.",
+                    options.tag, *other, outcome->run.tag));
+  }
+  Envelope envelope = begin_envelope("bench run");
+  envelope.conclusion = conclusion_of(outcome->run);
+  const Exit exit = exit_of(BenchRun{outcome->run, options.adapters, outcome->sick});
+  envelope.exit = unless_interrupted(outcome->exit.value_or(exit), !outcome->run.is_whole());
+  envelope.duration_ms = elapsed_ms(start);
+  const Json doc = to_json(outcome->run, envelope);
+  const auto kept = keep(*outcome, doc, options);
+  const int code = deliver(Delivery{.envelope = envelope,
+                                    .json = [&] { return doc; },
+                                    .terminal =
+                                        [&](const TerminalStyle& style) {
+                                          return render_terminal(
+                                              outcome->run, envelope,
+                                              bench::run_path(options.folder, outcome->run), style);
+                                        }},
+                           options.globals);
+  if (kept) return code;
+  complain(kept.error());  // below the figures, which are not lost
+  return code == static_cast<int>(Exit::unhealthy) ? code : static_cast<int>(Exit::usage);
+}
+
+Option count_option(const char* name, std::uint64_t& value, const char* help, double most) {
+  return {.name = name, .value = &value, .help = help, .type = "N", .range = Range{1, most}};
+}
+Option size_option(const char* name, std::uint64_t& value, const char* help) {
+  return count_option(name, value, help, bench::kMostElements);
+}
+
+}  // namespace
+
+void declare_bench_run(CommandSpec& command) {
+  auto options = std::make_shared<BenchRunOptions>();
+  command.run = [options] { return run_bench_run(*options); };
+  add_output(command, options->globals);
+  bench::Request& request = options->request;
+  options->measuring = {
+      {.name = "--task",
+       .value = &options->task,
+       .help = "The workload; mlp if not given",
+       .one_of = {"mlp", "gemm", "attention", "copy", "ternary"}},
+      {.name = "--device",
+       .value = &options->device,
+       .help = "The device; if not given, cuda on a machine with an NVIDIA GPU, else cpu",
+       .one_of = {"cuda", "cpu", "vulkan"}},
+      {.name = "--gpu",
+       .value = &options->gpu,
+       .help = fmt::format("The GPU: {}; the first if not given", kGpuWords),
+       .type = "GPU"},
+      {.name = "--dtype",
+       .value = &options->dtype,
+       .help = "fp16 on cuda and fp32 elsewhere if not given",
+       .one_of = {"fp32", "tf32", "bf16", "fp16"}},
+      size_option("--batch", request.batch, "Rows of mlp and attention; 64 if not given"),
+      size_option("--hidden", request.hidden,
+                  "Width of mlp (up to 8192) and attention (a multiple of 64); 2048 if not given"),
+      size_option("--m", request.m, "Rows of gemm, ternary and copy; sequence length of attention"),
+      size_option("--n", request.n, "Columns of gemm, ternary and copy"),
+      size_option("--k", request.k, "Inner dimension of gemm and ternary"),
+      count_option("--iters", request.iters, "Minimum number of samples; 80 if not given", 1e6),
+      {.name = "--warmup",
+       .value = &request.warmup,
+       .help = "Minimum number of warm-up iterations; 20 if not given",
+       .type = "N",
+       .range = Range{0, 1e6}},
+      count_option("--repeats", options->repeats,
+                   "Number of processes for each stack; 5 if not given", 1e4),
+      {.name = "--max-seconds",
+       .value = &request.max_seconds,
+       .help = "Maximum time of timing in one process; 10 s if not given",
+       .range = Range{0.05, 3600},
+       .seconds = true},
+      {.name = "--adapters",
+       .value = &options->adapters,
+       .help = "Only these stacks; all if not given",
+       .type = "LIST",
+       .commas = true},
+      {.name = "--tag",
+       .value = &options->tag,
+       .help = "Name of the run; unique if not given",
+       .type = "NAME"},
+      {.name = "--idea",
+       .value = &options->idea,
+       .help = "The thing that this run or its counterpart changes; a variable with this name is "
+               "recorded",
+       .type = "TEXT"},
+      {.name = "--seed",
+       .value = &options->order_seed,
+       .help = "Seed of the stacks' order; random if not given",
+       .type = "N",
+       .range = Range{0, 1e9}},
+      {.name = "--timeout",
+       .value = &options->timeout_s,
+       .help = "Time limit of one process; 600 s if not given",
+       .range = Range{0.1, 86400},
+       .seconds = true},
+      {.name = "--silence",
+       .value = &options->silence_s,
+       .help = "Time without output after which a process counts as hung; 120 s if not given",
+       .range = Range{0.1, 86400},
+       .seconds = true},
+      {.name = "--lock-clocks",
+       .value = &options->lock_mhz,
+       .help = "Lock the GPU's clocks at MHZ, or at its default application clock, during the run "
+               "(root)",
+       .type = "MHZ",
+       .range = Range{0, 10000},
+       .if_bare = "0"},
+      {.name = "--roofline",
+       .value = &options->roofline,
+       .help = "Measure the machine's bandwidth and FLOPs first, for bench compare --normalise"},
+      {.name = "--no-check",
+       .value = &options->no_check,
+       .help = "Do not check the GPU's health before and after"},
+  };
+  for (const Option& option : options->measuring) command.add({option});
+  command.add({
+      {.name = "--remote",
+       .value = &options->remote,
+       .help = "Run on that machine by ssh; this program is copied there for the run",
+       .type = "USER@HOST"},
+      {.name = "--replace", .value = &options->replace, .help = "Delete the tag's earlier runs"},
+      {.name = "--add",
+       .value = &options->add,
+       .help = "Add another run to an existing tag",
+       .excludes = "--replace"},
+      results_option(options->folder),
+      {.name = "--compat",
+       .value = &options->compat,
+       .help = "Also write the files of PyC's GPU suite into this folder",
+       .type = "FOLDER",
+       .files = Files::written},
+  });
+  command.footer =
+      "Exit codes: 0 every installed stack did the work; 1 a stack failed or did other work, "
+      "or\nthe GPU is unhealthy; 2 wrong usage or bad input; 3 a named stack is not installed; 4 "
+      "no\nstack was timed; 130 interrupted: the completed repeats are kept as an incomplete run. "
+      "If\nseveral apply, 1 precedes 130, 130 precedes 3, and 3 precedes 4.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,439 @@
+#include "bench/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/statistics.h"
+#include "base/text.h"
+#include "bench/compare/stack_pairs.h"
+
+namespace gpuready::bench {
+namespace {
+
+// The share of the allowed error that the first KPI gets; the others share the rest. They mostly
+// move with it, and an equal split would make the first need more runs for nothing.
+constexpr double kFirstShare = 0.9;
+
+// The standard deviation, as a share, below which a way of measuring tells no differences: timers,
+// energy counters, pages of memory.
+double resolution_of(Kpi kpi, double value) {
+  constexpr double kMemoryPage = 2 << 20;
+  if (kpi == Kpi::memory) return value > 0 ? kMemoryPage / std::sqrt(12.0) / value : 1;
+  return 1e-4;
+}
+
+std::optional<double> pooled_p95(const StackResult& stack) {
+  auto all = valid_samples_of(stack);
+  if (all.size() < kSamplesForP95) return std::nullopt;
+  return percentile(std::move(all), 0.95);
+}
+
+template <class Figure>
+std::vector<double> of_repeats(const StackResult& stack, Figure figure) {
+  std::vector<double> values;
+  for (const auto& repeat : stack.repeats)
+    if (repeat.status == StackStatus::ok)
+      if (const std::optional<double> value = figure(repeat); value && *value > 0)
+        values.push_back(*value);
+  return values;
+}
+
+std::optional<double> median_of_repeats(const StackResult& stack,
+                                        std::optional<double> Repeat::* figure) {
+  auto values = of_repeats(stack, [&](const Repeat& repeat) { return repeat.*figure; });
+  if (values.empty()) return std::nullopt;
+  return median(std::move(values));
+}
+
+std::optional<double> greatest_of_repeats(const StackResult& stack,
+                                          std::optional<std::uint64_t> Repeat::* figure) {
+  const auto values = of_repeats(stack, [&](const Repeat& repeat) -> std::optional<double> {
+    if (!(repeat.*figure)) return std::nullopt;
+    return static_cast<double>(*(repeat.*figure));
+  });
+  if (values.empty()) return std::nullopt;
+  return *std::max_element(values.begin(), values.end());
+}
+
+// The least time of an iteration that the machine's roofline allows.
+std::optional<double> roofline_ns(const RunRecord& run) {
+  if (!run.roofline) return std::nullopt;
+  std::optional<double> least;
+  const auto bound = [&](std::optional<std::uint64_t> work, std::optional<double> rate) {
+    if (work && rate && *work > 0 && *rate > 0)
+      least = std::max(least.value_or(0), static_cast<double>(*work) / *rate * 1e9);
+  };
+  bound(run.workload.flops, run.roofline->flops_per_s);
+  bound(run.workload.bytes, run.roofline->bytes_per_s);
+  return least;
+}
+
+struct KpiRuns {
+  std::vector<RunValue> values;  // logarithms: greater is better
+  std::vector<double> plain;     // as people read them
+};
+
+double iteration_count(const Workload& workload) {
+  const auto count = workload.elements ? workload.elements : workload.rows;
+  return static_cast<double>(std::max<std::uint64_t>(count.value_or(1), 1));
+}
+
+// Memory as it is seen from outside where every run has that; what a stack says of itself is
+// another figure, and the two are not compared.
+bool seen_from_outside(const Side& side, std::string_view stack) {
+  return std::all_of(side.runs.begin(), side.runs.end(), [&](const RunRecord& run) {
+    const StackResult* result = run.stack(stack);
+    return result == nullptr || result->status != StackStatus::ok ||
+           greatest_of_repeats(*result, &Repeat::memory_peak_bytes);
+  });
+}
+
+struct Figures {
+  bool normalise = false, memory_from_outside = true;
+};
+
+KpiRuns runs_of(const Side& side, const std::vector<double>& places, std::string_view stack,
+                Kpi kpi, const Figures& figures) {
+  KpiRuns runs;
+  for (std::size_t i = 0; i < side.runs.size(); ++i) {
+    const RunRecord& run = side.runs[i];
+    const StackResult* result = run.stack(stack);
+    if (result == nullptr || result->status != StackStatus::ok) continue;
+    const auto value = kpi == Kpi::memory && !figures.memory_from_outside
+                           ? greatest_of_repeats(*result, &Repeat::self_memory_peak_bytes)
+                           : value_of(*result, run.workload, kpi);
+    if (!value) continue;
+    double better = more_is_better(kpi) ? std::log(*value) : -std::log(*value);
+    if (figures.normalise) {
+      const auto least = roofline_ns(run);
+      if (!least || kpi == Kpi::energy || kpi == Kpi::memory) continue;
+      better += std::log(*least);
+      if (more_is_better(kpi)) better -= std::log(iteration_count(run.workload));
+    }
+    runs.values.push_back({places[i], better});
+    runs.plain.push_back(*value);
+  }
+  return runs;
+}
+
+std::optional<double> spread_percent(const std::vector<RunValue>& runs) {
+  if (runs.size() < 2) return std::nullopt;
+  const double n = static_cast<double>(runs.size());
+  double mean = 0, squares = 0;
+  for (const auto& run : runs) mean += run.value / n;
+  for (const auto& run : runs) squares += (run.value - mean) * (run.value - mean);
+  return std::sqrt(squares / (n - 1)) * 100;
+}
+
+double percent(double log_gain) { return std::expm1(log_gain) * 100; }
+
+std::string missing(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool normalise) {
+  if (normalise && (kpi == Kpi::energy || kpi == Kpi::memory)) return "has no roofline";
+  const char* who = base.values.empty() && candidate.values.empty() ? "no run has it"
+                    : base.values.empty()                           ? "no run of the base has it"
+                    : candidate.values.empty() ? "no run of the candidate has it"
+                                               : "";
+  std::string text = who;
+  if (!text.empty() && kpi == Kpi::p95)
+    text += fmt::format("; it needs {} samples a run", kSamplesForP95);
+  return text;
+}
+
+// Of two runs a side in blocks, a line through both sides takes the gain for a drift or the drift
+// for a gain: whatever it says may be far from the figures.
+bool is_drift_unknown(const Estimate& estimate) {
+  constexpr std::size_t kLeastInBlocks = 3;
+  return estimate.design == Design::in_blocks &&
+         std::min(estimate.base_runs, estimate.candidate_runs) < kLeastInBlocks;
+}
+
+struct Work {
+  KpiComparison result;
+  std::optional<Estimate> estimate;
+  bool constant = false;  // one value in all runs of both sides
+};
+
+Work begin_kpi(Kpi kpi, const KpiRuns& base, const KpiRuns& candidate, bool normalise) {
+  Work work;
+  KpiComparison& result = work.result;
+  result.kpi = kpi;
+  result.base_runs = base.values.size();
+  result.candidate_runs = candidate.values.size();
+  if (!base.plain.empty()) result.base_value = median(base.plain);
+  if (!candidate.plain.empty()) result.candidate_value = median(candidate.plain);
+  result.base_spread_percent = spread_percent(base.values);
+  result.candidate_spread_percent = spread_percent(candidate.values);
+  result.reason = missing(kpi, base, candidate, normalise);
+  if (!result.reason.empty()) return work;
+  const auto [least, greatest] =
+      std::ranges::minmax({std::ranges::min(base.plain), std::ranges::max(base.plain),
+                           std::ranges::min(candidate.plain), std::ranges::max(candidate.plain)});
+  work.constant = least == greatest;
+  work.estimate =
+      estimate(base.values, candidate.values,
+               resolution_of(kpi, std::min(*result.base_value, *result.candidate_value)));
+  if (!work.estimate) {
+    result.reason = fmt::format(
+        "{} and {} runs: run-to-run variation is known from 2 runs a side on (3 where they were "
+        "not "
+        "alternated)",
+        base.values.size(), candidate.values.size());
+    double mean_base = 0, mean_candidate = 0;
+    for (const auto& run : base.values) mean_base += run.value / double(base.values.size());
+    for (const auto& run : candidate.values)
+      mean_candidate += run.value / double(candidate.values.size());
+    result.gain_percent = percent(mean_candidate - mean_base);
+    return work;
+  }
+  result.design = name_of(work.estimate->design);
+  if (is_drift_unknown(*work.estimate)) {
+    result.reason = fmt::format(
+        "{} and {} runs, one side after the other: with fewer than 3 runs on each side a gain "
+        "looks like a drift of the machine. Make more runs, or alternate them",
+        base.values.size(), candidate.values.size());
+    work.estimate.reset();
+    return work;
+  }
+  result.gain_percent = percent(work.estimate->difference);
+  result.p = work.estimate->p();
+  result.method = name_of(work.estimate->method);
+  std::vector<double> base_values;
+  for (const auto& run : base.values) base_values.push_back(run.value);
+  const bool paired = work.estimate->design == Design::paired;
+  const double middle = median(base_values);
+  for (std::size_t i = 0; i < candidate.values.size(); ++i)
+    result.run_gains_percent.push_back(
+        percent(candidate.values[i].value - (paired ? base_values[i] : middle)));
+  return work;
+}
+
+// The further runs a side after which an interval like this would exclude no difference, or lie
+// within the margin: whichever comes first.
+std::optional<std::uint64_t> further_runs(const Estimate& estimate, double margin, double alpha) {
+  const double size = std::fabs(estimate.difference);
+  const auto to_differ = runs_for(estimate, size, alpha);
+  const auto to_agree = runs_for(estimate, margin - size, alpha);
+  if (!to_differ && !to_agree) return std::nullopt;
+  const auto wanted = std::min(to_differ.value_or(SIZE_MAX), to_agree.value_or(SIZE_MAX));
+  const auto have = std::min(estimate.base_runs, estimate.candidate_runs);
+  return wanted > have ? wanted - have : 1;
+}
+
+void conclude(Work& work, double weight, const CompareOptions& options) {
+  if (!work.estimate) return;
+  KpiComparison& result = work.result;
+  const Estimate& e = *work.estimate;
+  // Once a difference is sure after the correction, its interval need not be wider than that which
+  // excludes none.
+  const bool differs = *result.adjusted_p <= options.error;
+  const double alpha = options.error * weight;
+  double half = e.half_width(alpha);
+  if (differs) half = std::min(half, std::fabs(e.difference));
+  const double low = e.difference - half, high = e.difference + half;
+  result.low_percent = percent(low);
+  result.high_percent = percent(high);
+  const double margin = std::log1p(options.margin);
+  // What is held in memory is counted, not timed: no noise hides behind equal counts.
+  if ((work.constant && result.kpi == Kpi::memory) || (low >= -margin && high <= margin)) {
+    result.outcome = Outcome::same;
+  } else if (differs) {
+    result.outcome = e.difference > 0 ? Outcome::faster : Outcome::slower;
+  } else {
+    result.further_runs = further_runs(e, margin, alpha);
+    result.reason = result.further_runs ? fmt::format("about {} more runs a side would decide",
+                                                      *result.further_runs)
+                                        : "no number of runs within reason would decide";
+  }
+}
+
+std::string listed(const std::vector<KpiComparison>& kpis, Outcome outcome) {
+  std::vector<std::string> names;
+  for (const auto& kpi : kpis)
+    if (kpi.outcome == outcome) names.emplace_back(name_of(kpi.kpi));
+  return join(names, ", ");
+}
+
+// One verdict from those of the KPIs.
+void conclude(StackComparison& stack) {
+  const auto faster = listed(stack.kpis, Outcome::faster);
+  const auto slower = listed(stack.kpis, Outcome::slower);
+  const auto first =
+      std::find_if(stack.kpis.begin(), stack.kpis.end(), [](const auto& kpi) { return !!kpi.p; });
+  if (!faster.empty() && !slower.empty()) {
+    stack.outcome = Outcome::inconclusive;
+    stack.reason = fmt::format("better in {}, worse in {}", faster, slower);
+  } else if (!faster.empty() || !slower.empty()) {
+    stack.outcome = slower.empty() ? Outcome::faster : Outcome::slower;
+    stack.reason = slower.empty() ? "better in " + faster : "worse in " + slower;
+  } else if (first == stack.kpis.end()) {
+    stack.reason = stack.kpis.front().reason;
+  } else {
+    stack.outcome = first->outcome;
+    stack.reason = first->reason;
+  }
+}
+
+bool is_measured(const Losses& losses) { return losses.lost_runs < losses.runs; }
+
+// A stack without any figure on a side is not compared, and not passed over either.
+void conclude_one_sided(StackComparison& stack) {
+  const bool lost = is_measured(stack.base_losses);
+  if (lost) stack.outcome = Outcome::lost;
+  const Losses& losses = lost ? stack.candidate_losses : stack.base_losses;
+  stack.reason = fmt::format("{} has a figure of it: {}",
+                             lost                                  ? "no run of the candidate"
+                             : is_measured(stack.candidate_losses) ? "no run of the base"
+                                                                   : "no run of either side",
+                             join(losses.reasons, "; "));
+}
+
+StackComparison compare_stack(const Side& base, const Side& candidate,
+                              const std::vector<double>& base_places,
+                              const std::vector<double>& candidate_places,
+                              const std::pair<std::string, std::string>& ids, double share,
+                              const CompareOptions& options) {
+  StackComparison stack;
+  std::tie(stack.base_stack, stack.candidate_stack) = ids;
+  stack.base_losses = losses_of(base.runs, ids.first);
+  stack.candidate_losses = losses_of(candidate.runs, ids.second);
+  if (!is_measured(stack.base_losses) || !is_measured(stack.candidate_losses)) {
+    conclude_one_sided(stack);
+    return stack;
+  }
+  const Figures figures{options.normalise, seen_from_outside(base, ids.first) &&
+                                               seen_from_outside(candidate, ids.second)};
+  std::vector<Work> all;
+  for (const Kpi kpi : kKpis)
+    all.push_back(begin_kpi(kpi, runs_of(base, base_places, ids.first, kpi, figures),
+                            runs_of(candidate, candidate_places, ids.second, kpi, figures),
+                            options.normalise));
+  const auto tested = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [](const Work& work) { return work.estimate.has_value(); }));
+  std::vector<double> p, weights;
+  for (const auto& work : all) {
+    if (!work.estimate) continue;
+    p.push_back(*work.result.p);
+    weights.push_back(share * (tested == 1       ? 1
+                               : weights.empty() ? kFirstShare
+                                                 : (1 - kFirstShare) / double(tested - 1)));
+  }
+  const auto adjusted = adjusted_p(p, weights);
+  std::size_t next = 0;
+  for (auto& work : all) {
+    if (work.estimate) {
+      work.result.adjusted_p = adjusted[next];
+      conclude(work, weights[next++], options);
+    }
+    stack.kpis.push_back(std::move(work.result));
+  }
+  conclude(stack);
+  return stack;
+}
+
+// Places in time: each run's among all. A drift belongs to what a machine goes through from run to
+// run, not to the days between two sessions.
+std::pair<std::vector<double>, std::vector<double>> places(const Side& base,
+                                                           const Side& candidate) {
+  std::vector<std::string> times;
+  for (const Side* side : {&base, &candidate})
+    for (const auto& run : side->runs) times.push_back(run.started_utc);
+  std::sort(times.begin(), times.end());
+  const auto of = [&](const Side& side) {
+    std::vector<double> all;
+    for (const auto& run : side.runs)
+      all.push_back(static_cast<double>(
+          std::lower_bound(times.begin(), times.end(), run.started_utc) - times.begin()));
+    return all;
+  };
+  return {of(base), of(candidate)};
+}
+
+Side in_time(Side side) {
+  std::stable_sort(side.runs.begin(), side.runs.end(),
+                   [](const auto& a, const auto& b) { return a.started_utc < b.started_utc; });
+  return side;
+}
+
+ComparedSide named(const Side& side) {
+  ComparedSide named{side.name, {}};
+  for (const auto& run : side.runs) named.runs.push_back(run.id);
+  return named;
+}
+
+}  // namespace
+
+bool Comparison::refused() const {
+  return std::any_of(differences.begin(), differences.end(),
+                     [](const auto& difference) { return difference.refused; });
+}
+
+std::optional<double> value_of(const StackResult& stack, const Workload& workload, Kpi kpi) {
+  switch (kpi) {
+    case Kpi::p50:
+      return latency_of(stack).p50_ns;
+    case Kpi::p95:
+      return pooled_p95(stack);
+    case Kpi::throughput: {
+      const auto mean = latency_of(stack).mean_ns;
+      if (!mean) return std::nullopt;
+      return iteration_count(workload) * 1e9 / *mean;
+    }
+    case Kpi::energy:
+      return median_of_repeats(stack, &Repeat::energy_mj);
+    case Kpi::memory:
+      return greatest_of_repeats(stack, &Repeat::memory_peak_bytes);
+  }
+  return std::nullopt;
+}
+
+Result<Comparison> compare(const Side& unordered_base, const Side& unordered_candidate,
+                           const CompareOptions& options) {
+  const Side base = in_time(unordered_base), candidate = in_time(unordered_candidate);
+  for (const Side* side : {&base, &candidate})
+    if (side->runs.empty())
+      return fail(ErrorKind::bad_input, fmt::format("{} holds no run", side->name));
+  for (const Side* side : {&base, &candidate})
+    for (const auto& run : side->runs)
+      if (!run.is_whole())
+        return fail(
+            ErrorKind::bad_input,
+            fmt::format("run {} of {} was interrupted: it is not whole", run.id, side->name));
+  Comparison result;
+  result.base = named(base);
+  result.candidate = named(candidate);
+  result.margin_percent = options.margin * 100;
+  result.error_percent = options.error * 100;
+  result.normalised = options.normalise;
+  const auto pairs = pairs_of(base, candidate, options.stacks);
+  result.differences = differences_of(base, candidate, pairs ? *pairs : StackPairs());
+  for (auto& difference : result.differences) {
+    const bool allowed = std::find(options.allowed.begin(), options.allowed.end(),
+                                   difference.what) != options.allowed.end();
+    const bool is_machine = difference.what == "gpu" || difference.what == "driver";
+    difference.refused &= !allowed && !(options.normalise && is_machine);
+  }
+  if (result.refused()) return result;
+  if (options.normalise)
+    for (const Side* side : {&base, &candidate})
+      for (const auto& run : side->runs)
+        if (!roofline_ns(run))
+          return fail(ErrorKind::bad_input,
+                      fmt::format("run {} of {} has no roofline of its machine to normalise by",
+                                  run.id, side->name));
+  if (!pairs) return std::unexpected(pairs.error());
+  const auto [base_places, candidate_places] = places(base, candidate);
+  const auto compared = std::ranges::count_if(*pairs, [&](const auto& ids) {
+    return is_measured(losses_of(base.runs, ids.first)) &&
+           is_measured(losses_of(candidate.runs, ids.second));
+  });
+  for (const auto& ids : *pairs)
+    result.stacks.push_back(compare_stack(base, candidate, base_places, candidate_places, ids,
+                                          1 / double(std::max(compared, std::ptrdiff_t{1})),
+                                          options));
+  return result;
+}
+
+}  // namespace gpuready::bench

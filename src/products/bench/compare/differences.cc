@@ -1,0 +1,234 @@
+// What differs between the runs of two sides: every recorded field, but for those that a table lets
+// differ. So a field that is new is seen without a word here.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "bench/compare/compare.h"
+#include "bench/record/fields_run.h"
+#include "value/write_fields.h"
+
+namespace gpuready::bench {
+namespace {
+
+enum class Meaning {
+  refused,     // figures cannot be compared across it
+  listed,      // told, and refused where one idea is to be judged
+  may_differ,  // says nothing of what the figures depend on, or is compared elsewhere
+};
+struct Rule {
+  std::string_view path = {};  // of a field, or of an object with all that is in it
+  Meaning meaning = Meaning::listed;
+  std::string_view what = {};  // what people call it; empty: the path's last word
+};
+constexpr std::string_view kFlags = "flags";
+// The first that fits counts; what none names is listed.
+constexpr Rule kRules[] = {
+    {"environment.gpus", Meaning::refused, "gpu"},
+    {"environment.driver_version", Meaning::refused, "driver"},
+    {"workload.dtype", Meaning::refused, "dtype"},
+    {"workload.device", Meaning::refused, "device"},
+    {"workload", Meaning::refused, "workload"},
+    {"protocol.seed", Meaning::may_differ, ""},  // of the order of the stacks
+    {"protocol", Meaning::refused, "protocol"},
+    {"environment.fingerprint", Meaning::may_differ, ""},  // of fields that are compared
+    {"environment.cuda_version", Meaning::listed, "cuda"},
+    {"environment.kernel_release", Meaning::listed, "kernel"},
+    {"environment.os_name", Meaning::listed, "os"},
+    {"environment.cpu_model", Meaning::listed, "cpu"},
+    {"environment.variables", Meaning::listed, ""},
+    {"tool_version", Meaning::listed, "tool"},
+    {"git_commit", Meaning::listed, "commit"},
+    {"git_dirty", Meaning::listed, "commit"},
+    {"tag", Meaning::may_differ, ""},
+    {"id", Meaning::may_differ, ""},
+    {"started_utc", Meaning::may_differ, ""},
+    {"idea", Meaning::may_differ, ""},
+    {"notes", Meaning::may_differ, ""},
+    {"roofline", Meaning::may_differ, ""},  // measured
+    {"stacks", Meaning::may_differ, ""},    // compared below, one by one
+    {"stack.command", Meaning::listed, kFlags},
+    {"stack.versions", Meaning::listed, "versions"},
+    {"stack.mode", Meaning::listed, "mode"},
+    {"stack.id", Meaning::may_differ, ""},
+    {"stack.display_name", Meaning::may_differ, ""},
+    {"stack.status", Meaning::may_differ, ""},
+    {"stack.reason", Meaning::may_differ, ""},
+    {"stack.cure", Meaning::may_differ, ""},
+    {"stack.repeats", Meaning::may_differ, ""},
+};
+constexpr std::string_view kVariablePaths = "environment.variables.";
+
+bool within(std::string_view path, std::string_view outer) {
+  return path.starts_with(outer) && (path.size() == outer.size() || path[outer.size()] == '.');
+}
+
+std::size_t rule_of(std::string_view path) {
+  std::size_t i = 0;
+  while (i < std::size(kRules) && !within(path, kRules[i].path)) ++i;
+  return i;
+}
+
+std::string_view last_word(std::string_view path) {
+  return path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+}
+
+using Leaves = std::map<std::string, std::string>;  // values by path
+
+std::string leaf_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_structured()) return value.dump();
+  std::vector<std::string> parts;
+  bool objects = false;
+  for (const Json& part : value) {
+    parts.push_back(leaf_text(part));
+    objects |= part.is_object();
+  }
+  if (objects) std::sort(parts.begin(), parts.end());  // a driver lists GPUs in any order
+  return join(parts, objects ? ", " : " ");
+}
+
+void add_leaves(Leaves& leaves, const Json& object, const std::string& path) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string inner = path.empty() ? key : path + "." + key;
+    if (value.is_object())
+      add_leaves(leaves, value, inner);
+    else if (!inner.starts_with(kVariablePaths))
+      leaves[inner] = leaf_text(value);
+    else
+      leaves[inner] = "\"" + leaf_text(value) + "\"";
+  }
+}
+
+// Visits an object's fields: those that may differ, such as samples, are not even written.
+template <class T>
+struct LeafVisitor : FieldVisitor {
+  const T& object;
+  const std::string prefix;  // of paths: "", "stack."
+  Leaves& leaves;
+
+  LeafVisitor(const T& from, std::string before, Leaves& to)
+      : object(from), prefix(std::move(before)), leaves(to) {}
+  template <class Member>
+  void operator()(const char* key, Member T::* member, std::string_view,
+                  const FieldStyle& style = {}) {
+    const std::string path = prefix + key;
+    const auto rule = rule_of(path);
+    if (rule < std::size(kRules) && kRules[rule].path == path &&
+        kRules[rule].meaning == Meaning::may_differ)
+      return;
+    Json one = Json::object();
+    one[path] = value::write(object.*member, style, 0);
+    if (!value::says_nothing<Member>(one[path])) add_leaves(leaves, one, "");
+  }
+};
+
+template <class T>
+Leaves leaves_of(const T& object, const std::string& prefix) {
+  Leaves leaves;
+  LeafVisitor<T> visitor(object, prefix, leaves);
+  visit_fields(visitor, Of<T>{});
+  return leaves;
+}
+
+// One document a run; what a run lacks is not there.
+using Documents = std::vector<Leaves>;
+
+Documents documents_of(const Side& side) {
+  Documents documents;
+  for (const auto& run : side.runs) documents.push_back(leaves_of(run, ""));
+  return documents;
+}
+
+// Of the runs in which the stack counts.
+Documents documents_of(const Side& side, std::string_view stack) {
+  Documents documents;
+  for (const auto& run : side.runs)
+    if (const auto* result = run.stack(stack); result && result->status == StackStatus::ok)
+      documents.push_back(leaves_of(*result, "stack."));
+  return documents;
+}
+
+struct Values {
+  std::set<std::string> seen;
+  bool absent = false;  // in some of the runs
+  bool mixed() const { return seen.size() + (absent ? 1 : 0) > 1; }
+  bool operator==(const Values&) const = default;
+};
+
+Values values_at(const Documents& documents, const std::string& path) {
+  Values values;
+  for (const auto& document : documents) {
+    const auto found = document.find(path);
+    if (found == document.end())
+      values.absent = true;
+    else
+      values.seen.insert(found->second);
+  }
+  return values;
+}
+
+std::string values_text(const Values& values, std::string_view path) {
+  std::vector<std::string> texts(values.seen.begin(), values.seen.end());
+  if (values.absent || texts.empty())
+    texts.emplace_back(path.starts_with(kVariablePaths) ? "not set" : "not known");
+  return join(texts, " and ");
+}
+
+void append(std::string& text, const std::string& label, const std::string& value) {
+  text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", label, label.empty() ? "" : " ", value);
+}
+
+using Found = std::map<std::pair<std::size_t, std::string>, Difference>;  // by rule and name
+
+// `stack`: whose documents these are; empty: of whole runs.
+void add_differences(Found& found, const Documents& base, const Documents& candidate,
+                     const std::string& stack) {
+  if (base.empty() || candidate.empty()) return;
+  std::set<std::string> paths;
+  for (const auto* side : {&base, &candidate})
+    for (const auto& document : *side)
+      for (const auto& [path, value] : document) paths.insert(path);
+  for (const auto& path : paths) {
+    std::size_t place = rule_of(path);
+    const Rule rule = place < std::size(kRules) ? kRules[place] : Rule{};
+    if (rule.meaning == Meaning::may_differ) continue;
+    const Values ours = values_at(base, path), theirs = values_at(candidate, path);
+    if (ours == theirs && !ours.mixed()) continue;
+    // Fields with one name make one difference, such as those of the workload.
+    for (std::size_t i = 0; i < place && !rule.what.empty(); ++i)
+      if (kRules[i].what == rule.what) place = i;
+    const bool whole = rule.what.empty() || path == kRules[place].path || path == "workload.name";
+    std::string what(rule.what.empty() ? last_word(path) : rule.what), label;
+    if (rule.what == kFlags)
+      label = stack + ":";
+    else if (!whole)
+      label = last_word(path);
+    if (!stack.empty() && rule.what != kFlags) what = stack + " " + what;
+    Difference& difference = found[{place, what}];
+    difference.what = what;
+    difference.refused |= rule.meaning == Meaning::refused;
+    difference.mixed |= ours.mixed() || theirs.mixed();
+    append(difference.base, label, values_text(ours, path));
+    append(difference.candidate, label, values_text(theirs, path));
+  }
+}
+
+}  // namespace
+
+std::vector<Difference> differences_of(const Side& base, const Side& candidate,
+                                       const StackPairs& pairs) {
+  std::map<std::pair<std::size_t, std::string>, Difference> found;
+  add_differences(found, documents_of(base), documents_of(candidate), "");
+  for (const auto& [ours, theirs] : pairs)
+    add_differences(found, documents_of(base, ours), documents_of(candidate, theirs),
+                    ours == theirs ? ours : ours + "=" + theirs);
+  std::vector<Difference> all;
+  for (auto& [place, difference] : found) all.push_back(std::move(difference));
+  return all;
+}
+
+}  // namespace gpuready::bench

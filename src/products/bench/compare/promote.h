@@ -1,0 +1,59 @@
+// May the candidate replace the base? The playbook's guideline as a rule: at least three
+// independent runs each, a gain in all of them that is sure and large enough, nothing else worse,
+// low variance. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/named.h"
+#include "bench/compare/compare.h"
+
+namespace gpuready::bench {
+
+enum class Decision { promote, reject, need_more_runs };
+
+struct PromoteOptions {
+  PromoteOptions() { compare.error = 0.001; }
+  CompareOptions compare;  // its error: of a promotion for nothing, half of it
+  std::size_t least_runs = 3;
+  double least_gain = 0.01;   // what the whole interval must be above: 0.01 is 1%
+  double most_spread = 0.03;  // standard deviation from run to run
+  std::vector<Kpi> kpis;      // of which one must gain; empty: any
+  // The one thing that the candidate may change: "commit", "flags", the name of an environment
+  // variable, or what else a Difference is called. Nothing: such differences are reported only.
+  std::optional<std::string> idea;
+};
+
+struct Promotion {
+  Decision decision = Decision::need_more_runs;
+  std::vector<std::string> reasons;
+  std::optional<std::uint64_t> further_runs;  // a side, after which it may be decided
+  std::string idea;
+  double least_gain_percent = 0, most_spread_percent = 0;
+  Comparison comparison;  // of its differences, those beside the idea are refused
+
+  bool refused() const;  // the evidence cannot be used
+};
+
+// Errors: as compare(); several stacks, of which options.compare.stacks names none or more than
+// one.
+Result<Promotion> promote(const Side& base, const Side& candidate, const PromoteOptions& options);
+
+// When a loop looks at what it has, and which share of the error each look may spend (their sum is
+// 1): few looks, and most of the error for the last, so that looking costs little certainty
+// (Lan and DeMets, "Discrete sequential boundaries for clinical trials", 1983; without use of the
+// correlation between looks, so that it holds for any test).
+struct Look {
+  std::size_t runs = 0;  // a side
+  double share = 0;
+};
+std::vector<Look> looks_until(std::size_t most_runs, std::size_t least_runs = 3);
+
+}  // namespace gpuready::bench
+
+namespace gpuready {
+NAMES_OF(bench::Decision, "promote", "reject", "need_more_runs");
+}  // namespace gpuready

@@ -1,0 +1,36 @@
+// The stacks of one run, the fastest first. They took turns within one session, each repeat in a
+// process of its own, so that repeats are compared; the order holds for that session.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/record/run_record.h"
+
+namespace gpuready::bench {
+
+struct RankedStack {
+  std::string id;
+  Latency latency;
+  // Of the time of the fastest one, by repeats' medians, with an interval of 99% over all stacks;
+  // absent where there are not two repeats of both.
+  std::optional<double> ratio, low, high;
+  bool told_apart = false;  // surely slower than the fastest
+  bool p95_counts = false;  // there are samples enough
+};
+struct UnrankedStack {
+  std::string id, status, reason;
+};
+struct Ranking {
+  std::vector<RankedStack> ranked;
+  std::vector<UnrankedStack> others;
+  std::vector<std::string> losses;  // what of the ranked stacks does not count
+  // Whether the stacks did the same work, so that one is the fastest; else they are in the order
+  // of the file, without ratios.
+  bool same_work = true;
+};
+
+Ranking ranking_of(const RunRecord& run);
+
+}  // namespace gpuready::bench

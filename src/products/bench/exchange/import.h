@@ -1,0 +1,21 @@
+// Results of other benchmark programs as runs: google/benchmark, nvbench and llama-bench. One file
+// is one run; each of its benchmarks is a stack of that run, so that two files are compared
+// benchmark by benchmark.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "bench/record/run_record.h"
+
+namespace gpuready::bench {
+
+// The run of a document of ours or of these programs, told apart by content. NaN and infinities,
+// which they write although JSON has none, are figures that are not there. The id follows from the
+// content; the tag is empty where the document has none.
+Result<RunRecord> import_run(std::string_view text, std::string_view name);
+
+// JSON without the bare words NaN, Infinity, -inf and their like: null stands for them.
+std::string without_non_numbers(std::string_view text);
+
+}  // namespace gpuready::bench

@@ -1,0 +1,151 @@
+#include "bench/history/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/statistics.h"
+#include "base/text.h"
+#include "bench/history/history_database.h"
+#include "bench/record/result_files.h"
+#include "host/atomic_file.h"
+
+namespace gpuready::bench {
+namespace {
+
+constexpr std::size_t kMaxDatabaseBytes = 1u << 30;
+constexpr std::size_t kMaxRunBytes = 256u << 20;
+
+template <class T>
+bool wanted(const std::vector<T>& filter, const T& value) {
+  return filter.empty() || std::find(filter.begin(), filter.end(), value) != filter.end();
+}
+
+double level(const Series& series, std::size_t from, std::size_t to) {
+  std::vector<double> values;
+  for (std::size_t i = from; i < to; ++i) values.push_back(series.points[i].value);
+  return median(std::move(values));
+}
+
+void add_steps(Series& series) {
+  std::vector<double> values;
+  for (const auto& point : series.points) values.push_back(point.value);
+  auto bounds = find_steps(values);
+  bounds.insert(bounds.begin(), 0);
+  bounds.push_back(values.size());
+  for (std::size_t i = 1; i + 1 < bounds.size(); ++i) {
+    const HistoryPoint& first = series.points[bounds[i]];
+    Step step{first.run, first.started_utc, first.git_commit};
+    step.before = level(series, bounds[i - 1], bounds[i]);
+    step.after = level(series, bounds[i], bounds[i + 1]);
+    const double ratio =
+        more_is_better(series.kpi) ? step.after / step.before : step.before / step.after;
+    step.gain_percent = (ratio - 1) * 100;
+    series.steps.push_back(std::move(step));
+  }
+}
+
+// Of a run that was read before: its file is there, and its text was not cut or overwritten.
+// Reading each of them as a run would make the index worthless.
+bool looks_whole(Host& host, const std::string& file) {
+  const auto text = host.read_believed(file, kMaxRunBytes);
+  if (!text) return false;
+  const auto body = trim(*text);
+  return body.starts_with('{') && body.ends_with('}') && !contains(body, std::string_view("\0", 1));
+}
+
+std::string left_out(const std::string& file, const std::string& why) {
+  return fmt::format("{} is left out, since it cannot be read as a run: {}. Mend or delete it",
+                     printable(file), why);
+}
+
+// Who may only read the results, or has no space for more, is answered all the same.
+bool is_of_the_place(const Error& error) {
+  constexpr std::array kCodes = {EACCES, EPERM, EROFS, ENOSPC, EDQUOT};
+  return std::ranges::find(kCodes, error.code) != kCodes.end();
+}
+
+std::string not_kept(const Error& error) {
+  return fmt::format("The history was computed from the runs and is not stored: {}",
+                     printable(error.message));
+}
+
+// How many of the known runs are not here any more; these go.
+Result<std::size_t> remove_others(HistoryDatabase& database,
+                                  const std::map<std::string, std::string>& known,
+                                  const std::set<std::string>& here) {
+  std::size_t removed = 0;
+  for (const auto& [id, tag] : known) {
+    if (here.contains(id)) continue;
+    TRY(database.remove(id));
+    ++removed;
+  }
+  return removed;
+}
+
+}  // namespace
+
+Result<History> read_history(Host& host, const std::string& folder, const HistoryFilter& filter,
+                             Storage& storage) {
+  const std::string path = folder + "/history.sqlite";
+  History history;
+  std::string old;
+  if (host.exists(path)) {
+    auto text = host.read_believed(path, kMaxDatabaseBytes);
+    if (text)
+      old = std::move(*text);
+    else if (is_of_the_place(text.error()))
+      history.notes.push_back(not_kept(text.error()));
+    else
+      return std::unexpected(text.error());
+  }
+  auto database = TRY(HistoryDatabase::open(old, path));
+  auto known = TRY(database.tags());
+  std::set<std::string> here;
+  std::size_t renamed = 0;
+  for (auto& [id, file] : TRY(run_files_of(host, folder))) {
+    if (here.contains(id)) continue;
+    if (const auto old_tag = known.find(id);
+        old_tag != known.end() && old_tag->second != tag_in_name(file)) {
+      TRY(database.set_tag(id, tag_in_name(file)));
+      ++renamed;
+    }
+    if (!known.contains(id) || !looks_whole(host, file)) {
+      auto run = read_own_run_file(host, file);
+      if (!run) {
+        history.notes.push_back(left_out(file, run.error().message));
+        continue;
+      }
+      if (!known.contains(id)) {
+        run->id = id;  // as its file is named, whatever it says of itself
+        run->tag = tag_in_name(file);
+        TRY(database.add(*run));
+        ++history.added;
+      }
+    }
+    here.insert(id);
+  }
+  history.runs = here.size();
+  const std::size_t removed = TRY(remove_others(database, known, here));
+  if (history.added + removed + renamed > 0)
+    if (const auto kept = write_file_atomically(path, TRY(database.bytes()), {}, storage); !kept) {
+      if (!is_of_the_place(kept.error())) return std::unexpected(kept.error());
+      history.notes.push_back(not_kept(kept.error()));
+    }
+  for (auto& series : TRY(database.series())) {
+    if (!wanted(filter.stacks, series.stack) || !wanted(filter.kpis, series.kpi)) continue;
+    std::erase_if(series.points,
+                  [&](const HistoryPoint& point) { return !wanted(filter.tags, point.tag); });
+    if (series.points.empty()) continue;
+    add_steps(series);
+    history.series.push_back(std::move(series));
+  }
+  return history;
+}
+
+}  // namespace gpuready::bench

@@ -1,0 +1,26 @@
+// What the forms of `bench report` share.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/compare/ranking.h"
+#include "bench/record/run_record.h"
+
+namespace gpuready {
+
+std::string workload_text(const bench::Workload& workload);
+std::vector<std::pair<std::string, std::string>> environment_texts(const bench::RunRecord& run);
+// Of one of its ranked stacks; empty where they did not do the same work.
+std::string ratio_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
+std::string rank_text(const bench::Ranking& ranking, const bench::RankedStack& stack);
+std::string unranked_text(const bench::UnrankedStack& stack);
+std::string time_or_none(const std::optional<double>& ns);
+// The p50, or the mean as such of what reported no more; empty where there is neither.
+std::string typical_text(const bench::Latency& latency);
+// Marked where it is of too few samples, and what the mark says; empty where no stack has it.
+std::string p95_text(const bench::RankedStack& stack);
+std::string p95_note(const bench::Ranking& ranking);
+
+}  // namespace gpuready

@@ -1,0 +1,17 @@
+// What a run says of the machine and the project that it ran in.
+#pragma once
+
+#include "bench/record/run_record.h"
+#include "gpuready/machine.h"
+#include "host/host.h"
+
+namespace gpuready::bench {
+
+// All but the variables. `gpu`: the one that the stacks see; null for the CPU.
+Environment environment_of(const Machine& machine, const Gpu* gpu);
+
+// Commit and cleanness of the git work tree that the folder `.` is in; nothing without one, nor
+// where it belongs to another user. No program that the repository names is run.
+void add_git_state(RunRecord& run, Host& host);
+
+}  // namespace gpuready::bench

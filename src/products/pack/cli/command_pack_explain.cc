@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/deliver_report.h"
+#include "cli/options.h"
+#include "http/url_stream.h"
+#include "machine/gpu_choice.h"
+#include "pack/cli/pack_commands.h"
+#include "pack/cli/pack_machine.h"
+#include "pack/cli/pack_options.h"
+#include "pack/report/exit_rules.h"
+#include "pack/report/explain_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct PackExplainOptions {
+  Globals globals;  // of them the output's, --replay, --fake and --timeout
+  std::string path;
+  std::vector<std::string> gpus;
+  std::optional<std::string> driver, cuda;
+};
+
+// "12" is 12.0, as CUDA's versions are written.
+Result<std::optional<Version>> cuda_option(const std::optional<std::string>& text) {
+  auto version = TRY(version_option("--cuda", text));
+  if (version && version->parts.size() == 1) version->parts.push_back(0);
+  return version;
+}
+
+struct Subject {
+  std::vector<ExplainedGpu> gpus;
+  pack::Driver driver;
+};
+
+Result<Subject> named(const PackExplainOptions& options) {
+  Subject subject;
+  for (const std::string& word : options.gpus)
+    for (auto& gpu : TRY(targets_named("--gpu", word))) subject.gpus.push_back({gpu, gpu.name()});
+  return subject;
+}
+
+// The GPUs of this machine, or of a recording, each kind once.
+Result<Subject> of_machine(const PackExplainOptions& options) {
+  auto host = TRY(open_host(options.globals));
+  const Machine machine = TRY(inspect_as_asked(*host, options.globals, {}));
+  Subject subject;
+  for (const Gpu& gpu : machine.gpus) {
+    const auto& target = gpu.compute_capability ? gpu.compute_capability : gpu.gfx_target;
+    if (!target) continue;
+    const auto parsed = pack::parse_target_gpu(*target);
+    if (!parsed || std::any_of(subject.gpus.begin(), subject.gpus.end(),
+                               [&](const auto& known) { return known.gpu == *parsed; }))
+      continue;
+    subject.gpus.push_back({*parsed, fmt::format("{} ({})", gpu.name, parsed->name())});
+  }
+  if (subject.gpus.empty())
+    return fail(ErrorKind::no_device, "found no GPU of a known architecture: name one with --gpu");
+  const auto& nvidia = machine.nvidia;
+  const auto& version = nvidia.driver_version ? nvidia.driver_version : nvidia.module_version;
+  if (version) subject.driver.version = parse_version(*version);
+  if (nvidia.cuda_version) subject.driver.cuda = parse_version(*nvidia.cuda_version);
+  return subject;
+}
+
+int run_pack_explain(const PackExplainOptions& options) {
+  const auto start = Clock::now();
+  const auto host = make_live_host();
+  if (!is_url(options.path))
+    if (const auto there = host->status(options.path); !there) return complain(there.error());
+  auto subject = options.gpus.empty() ? of_machine(options) : named(options);
+  if (!subject)
+    return complain(subject.error(), subject.error().kind == ErrorKind::no_device
+                                         ? Exit::required_absent
+                                         : Exit::usage);
+  const auto driver = version_option("--driver", options.driver);
+  if (!driver) return complain(driver.error());
+  const auto cuda = cuda_option(options.cuda);
+  if (!cuda) return complain(cuda.error());
+  // What is named goes before what the machine says; its CUDA then follows from the driver.
+  if (*driver) subject->driver = {.version = *driver, .cuda = {}};
+  if (*cuda) subject->driver.cuda = *cuda;
+
+  const auto inspection = inspect_shown(*host, options.path, options.globals.quiet);
+  if (!inspection) return complain(inspection.error());
+  const Explanation explanation =
+      explain_all(*inspection, std::move(subject->gpus), subject->driver);
+  Envelope envelope = begin_envelope("pack explain");
+  envelope.exit = exit_of(explanation);
+  return deliver_report(envelope, explanation, start, options.globals);
+}
+
+}  // namespace
+
+void declare_pack_explain(CommandSpec& command) {
+  auto options = std::make_shared<PackExplainOptions>();
+  command.run = [options] { return run_pack_explain(*options); };
+  command.add({
+      code_path_option(options->path),
+      {.name = "--gpu",
+       .value = &options->gpus,
+       .help = fmt::format("Answer for these GPUs instead of this machine's: {}", kGpuWords),
+       .type = "GPU",
+       .commas = true},
+      {.name = "--driver",
+       .value = &options->driver,
+       .help = "Answer for this version of NVIDIA's driver: 550 or 535.104.05",
+       .type = "VERSION"},
+      {.name = "--cuda",
+       .value = &options->cuda,
+       .help = "The CUDA version that the driver reports, if its version does not determine it",
+       .type = "VERSION"},
+      replay_option(options->globals.replay, "Answer for a recorded machine", "--gpu"),
+  });
+  add_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 each library loads at least in part on each GPU; 1 one does not, or could "
+      "not\nbe read; 2 no such file; 3 no GPU is present and none was named.";
+}
+
+}  // namespace gpuready::cli

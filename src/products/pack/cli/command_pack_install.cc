@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/deliver_report.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "host/atomic_file.h"
+#include "pack/cli/pack_commands.h"
+#include "pack/cli/pack_machine.h"
+#include "pack/cli/pack_options.h"
+#include "pack/report/exit_rules.h"
+#include "pack/report/install_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+std::vector<std::string> files_of_report(const std::string& path) {
+  return {path, path + ".minisig"};
+}
+
+struct PackInstallOptions {
+  Globals globals;
+  MachineOptions machine;
+  std::string from;
+  std::optional<std::string> key, to, variant, report, report_key, password_file;
+  bool dry_run = false, no_load_test = false;
+  double wait = kUsualWaitSeconds;
+};
+
+// "fetching 412 MiB of 1.0 GiB, 52 MB/s"
+struct Progress {
+  ProgressLine& line;
+  Clock::time_point start = Clock::now();
+  void operator()(std::string_view step, std::uint64_t done, std::uint64_t total) const {
+    const double seconds = elapsed_ms(start) / 1000;
+    line.show(total == 0 ? std::string(step)
+                         : fmt::format(
+                               "{} {} of {}, {}", step, format_bytes(done), format_bytes(total),
+                               format_rate(seconds > 0 ? static_cast<double>(done) / seconds : 0)));
+  }
+};
+
+InstallReport ended(const Error& error, const PackInstallOptions& options) {
+  InstallReport report;
+  report.from = options.from;
+  report.outcome.error = error;
+  return report;
+}
+
+InstallReport install(const PackInstallOptions& options) {
+  const auto host = make_live_host();
+  pack::BestOptions best;
+  if (options.key) {
+    const auto key = pack::read_public_key(*host, *options.key);
+    if (!key) return ended(key.error(), options);
+    best.key = *key;
+  }
+  const auto machine = machine_for(options.machine);
+  if (!machine) return ended(machine.error(), options);
+  catch_interrupts();
+  OriginOptions limits;
+  limits.cancel = &interrupted();
+  const auto origin = pack::open_origin(*host, options.from, limits);
+  if (!origin) return ended(origin.error(), options);
+  best.to = options.to;
+  best.variant = options.variant;
+  // A machine that is not this one cannot be tried.
+  best.load_test = !options.no_load_test && options.machine.gpus.empty() && !options.machine.replay;
+  best.how.dry_run = options.dry_run;
+  best.how.always_test = options.report.has_value();
+  best.how.cancel = &interrupted();
+  best.how.wait = lock_wait(options.wait, options.globals.quiet);
+  ProgressLine line(options.globals.quiet);
+  best.how.progress = Progress{line};
+  return pack::install_best(*host, **origin, *machine, best);
+}
+
+// Begins a file there and leaves nothing of it.
+Result<void> may_be_written(const std::string& path) {
+  const auto begun = AtomicFile::create(path);
+  if (begun) return {};
+  return fail(begun.error().kind,
+              fmt::format("--report: {} cannot be written ({}): name another file; nothing was "
+                          "installed",
+                          path, begun.error().message),
+              begun.error().code);
+}
+
+// Nothing is installed yet: what would keep the report from being written, and the key that signs.
+Result<std::optional<pack::SecretKey>> prepare_report(const PackInstallOptions& options) {
+  if (!options.report) return std::nullopt;
+  if (options.dry_run || options.no_load_test || !options.machine.gpus.empty() ||
+      options.machine.replay)
+    return fail(ErrorKind::bad_input,
+                "--report says what loaded on this machine: it does not go with --dry-run, "
+                "--no-load-test, --for or --replay");
+  TRY(may_be_written(*options.report));
+  if (options.report_key) TRY(may_be_written(*options.report + ".minisig"));
+  if (!options.report_key) return std::nullopt;
+  const auto host = make_live_host();
+  return TRY(read_secret_key(*host, *options.report_key, options.password_file));
+}
+
+// Says what became of it.
+Result<std::string> write_report(const PackInstallOptions& options,
+                                 const std::optional<pack::SecretKey>& key,
+                                 std::optional<pack::LoadReport> report,
+                                 const std::string& version) {
+  if (!report) return *options.report + " is not written: nothing was loaded.";
+  report->gpuready = version;
+  const auto text = pack::load_report_text(*report);
+  TRY(write_file_atomically(*options.report, text));
+  if (!key)
+    return *options.report +
+           " is not signed: pack publish --require-proof accepts only signed reports "
+           "(--report-key).";
+  TRY(write_file_atomically(
+      *options.report + ".minisig",
+      pack::sign(*key, text, fmt::format("load report of {} {}", report->name, report->version))));
+  return fmt::format("{} is signed by key {}.", *options.report, key->public_key().id_text());
+}
+
+int run_pack_install(const PackInstallOptions& options) {
+  const auto start = Clock::now();
+  const auto key = prepare_report(options);
+  if (!key) return complain(key.error());
+  const auto report = install(options);
+  Envelope envelope = begin_envelope("pack install");
+  conclude(report, envelope);
+  envelope.notes = report.notes;
+  if (options.report) {
+    const auto told = write_report(options, *key, report.load_report, envelope.tool_version);
+    envelope.notes.push_back(told ? *told : printable(told.error().message));
+    // The installation succeeded and is reported anyway.
+    if (!told && envelope.exit == Exit::ok) envelope.exit = exit_of_error(told.error());
+  }
+  return deliver_report(envelope, report, start, options.globals);
+}
+
+}  // namespace
+
+void declare_pack_install(CommandSpec& command) {
+  auto options = std::make_shared<PackInstallOptions>();
+  command.run = [options] { return run_pack_install(*options); };
+  command.add({
+      release_option(options->from),
+      key_option(options->key),
+      {.name = "--variant",
+       .value = &options->variant,
+       .help = "Install this variant on any machine",
+       .type = "NAME"},
+      place_option(options->to),
+      {.name = "--dry-run",
+       .value = &options->dry_run,
+       .help = "Report what would be downloaded; write nothing"},
+      {.name = "--no-load-test",
+       .value = &options->no_load_test,
+       .help = "Skip the test that loads the libraries"},
+      {.name = "--report",
+       .value = &options->report,
+       .help = "Write to FILE what was loaded, and how: a proof for pack publish",
+       .type = "FILE",
+       .files = Files::written,
+       .files_of = files_of_report},
+      {.name = "--report-key",
+       .value = &options->report_key,
+       .help = "Sign the report with this private key; writes FILE.minisig",
+       .type = "KEYFILE",
+       .needs = "--report",
+       .files = Files::read},
+      password_option(options->password_file),
+      wait_option(options->wait),
+  });
+  add_machine_options(command, options->machine);
+  add_output(command, options->globals);
+  command.footer =
+      "If a variant cannot be downloaded or does not load, the CPU variant replaces it, with "
+      "the\nreason. Exit codes: 0 installed, or installed already, or the release has nothing for "
+      "this\nmachine; 1 not trusted (signature, hash, expiry, an older version) or it does not "
+      "load:\nnothing was changed; 2 wrong usage; 4 not reachable, no room, or another gpuready "
+      "process\nholds the package's lock.";
+}
+
+}  // namespace gpuready::cli

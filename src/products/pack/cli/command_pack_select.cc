@@ -1,0 +1,62 @@
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/deliver_report.h"
+#include "cli/options.h"
+#include "pack/cli/pack_commands.h"
+#include "pack/cli/pack_machine.h"
+#include "pack/cli/pack_options.h"
+#include "pack/report/exit_rules.h"
+#include "pack/report/select_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct PackSelectOptions {
+  Globals globals;
+  MachineOptions machine;
+  std::string from;
+  std::optional<std::string> key, to;
+};
+
+// `not_trusted`: the error is the release's.
+Result<SelectReport> select(const PackSelectOptions& options, bool& not_trusted) {
+  const auto host = make_live_host();
+  std::optional<pack::PublicKey> key;
+  if (options.key) key = TRY(pack::read_public_key(*host, *options.key));
+  const auto origin = TRY(pack::open_origin(*host, options.from));
+  const auto read = pack::read_trusted_release(*host, *origin, key, options.to);
+  not_trusted = !read && read.error().kind == ErrorKind::bad_input;
+  const auto release = TRY(read);
+  SelectReport report{
+      release.manifest.name, release.manifest.version, TRY(machine_for(options.machine)), {}};
+  report.selection = pack::select_variant(release.manifest, report.machine);
+  return report;
+}
+
+int run_pack_select(const PackSelectOptions& options) {
+  const auto start = Clock::now();
+  bool not_trusted = false;
+  const auto report = select(options, not_trusted);
+  if (!report)
+    return complain(report.error(), not_trusted ? Exit::unhealthy : exit_of_error(report.error()));
+  Envelope envelope = begin_envelope("pack select");
+  conclude(*report, envelope);
+  return deliver_report(envelope, *report, start, options.globals);
+}
+
+}  // namespace
+
+void declare_pack_select(CommandSpec& command) {
+  auto options = std::make_shared<PackSelectOptions>();
+  command.run = [options] { return run_pack_select(*options); };
+  command.add({release_option(options->from), key_option(options->key), place_option(options->to)});
+  add_machine_options(command, options->machine);
+  add_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 a variant was chosen, possibly the CPU variant; 1 the release is not "
+      "trusted\n(signature, expiry, a version below one seen before); 2 wrong usage; 3 no variant "
+      "fits; 4 the\nrelease could not be read.";
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,47 @@
+#include "pack/report/select_report.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "pack/report/exit_rules.h"
+#include "pack/rules/releases.h"
+#include "report/terminal/terminal_text.h"
+
+namespace gpuready {
+using namespace pack;
+
+void conclude(const SelectReport& report, Envelope& envelope) {
+  envelope.exit = exit_of(report.selection);
+  envelope.conclusion = report.selection.reason;
+}
+
+std::string render_terminal(const SelectReport& report, const Envelope& envelope,
+                            const TerminalStyle& style) {
+  TerminalText out(style);
+  const auto& selection = report.selection;
+  const Tone tone = envelope.exit != Exit::ok                          ? Tone::bad
+                    : selection.for_cpu || !selection.unserved.empty() ? Tone::warn
+                                                                       : Tone::good;
+  out.paragraph(0, {out.mark(tone) + " ", ink_of(tone)},
+                fmt::format("{} {}: {}", report.name, report.version, selection.reason));
+  if (style.quiet) return out.take();
+  if (selection.model) out.paragraph(2, {}, "Model: " + *selection.model);
+  if (selection.model_note) out.paragraph(2, {}, *selection.model_note);
+  for (const auto& variant : selection.considered) {
+    const auto serves =
+        variant.serves.empty()
+            ? "serves no GPU here"
+            : fmt::format(
+                  "serves {} of {} GPUs{}", variant.serves.size(), report.machine.gpus.size(),
+                  variant.by_jit.empty()
+                      ? ""
+                      : fmt::format(", {} by compiling at the first start", variant.by_jit.size()));
+    out.line(2, {{variant.name, variant.chosen ? Ink::good : Ink::bold},
+                 {variant.chosen ? "  chosen; " : "  "},
+                 {serves}});
+    for (const auto& problem : variant.problems) out.paragraph(4, {"- "}, problem);
+  }
+  return out.take();
+}
+
+}  // namespace gpuready

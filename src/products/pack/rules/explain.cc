@@ -1,0 +1,224 @@
+#include "pack/rules/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/paths.h"
+#include "machine/nvidia/architectures.h"
+#include "pack/rules/releases.h"
+
+namespace gpuready::pack {
+namespace {
+
+constexpr std::size_t kMostReasons = 3;
+// How near code is to a GPU that it does not load on: the reason told is that of the nearest.
+constexpr std::array kNearestFirst = {Obstacle::ptx_isa,        Obstacle::zstd,
+                                      Obstacle::feature,        Obstacle::one_architecture,
+                                      Obstacle::family,         Obstacle::newer_target,
+                                      Obstacle::architecture,   Obstacle::other_vendor,
+                                      Obstacle::unknown_target, Obstacle::not_loadable};
+
+bool is_container(Carrier carrier) {
+  return carrier == Carrier::fat_binary || carrier == Carrier::offload_bundle;
+}
+
+// The best that this code gives: machine code before PTX, then the nearest reason why not: of code
+// for other GPUs, that of the nearest of them.
+LoadAnswer best_of(std::span<const DeviceCode> codes, const TargetGpu& gpu, const Driver& driver,
+                   bool in_container) {
+  using Rank = std::tuple<std::ptrdiff_t, int, std::ptrdiff_t>;
+  const auto place = [](Obstacle obstacle) {
+    return std::find(kNearestFirst.begin(), kNearestFirst.end(), obstacle) - kNearestFirst.begin();
+  };
+  const auto rank = [&](const LoadAnswer& answer, int distance) -> Rank {
+    if (answer.how != How::no) return {static_cast<std::ptrdiff_t>(answer.how) - 2, 0, 0};
+    if (is_of_target(answer.obstacle))
+      return {place(Obstacle::one_architecture), distance, place(answer.obstacle)};
+    return {place(answer.obstacle), 0, 0};
+  };
+  LoadAnswer best{How::no, Obstacle::not_loadable, {}};
+  Rank best_rank = rank(best, 0);
+  for (const DeviceCode& code : codes) {
+    auto answer = can_load(code, gpu, driver, in_container);
+    const auto its = rank(answer, distance_of(code, gpu));
+    if (its > best_rank) continue;
+    best_rank = its;
+    best = std::move(answer);
+  }
+  return best;
+}
+
+struct Module {
+  std::vector<DeviceCode> codes;
+  std::uint64_t count = 0;
+  bool in_container = true;
+};
+
+bool any_loadable(std::span<const DeviceCode> codes) {
+  return std::any_of(codes.begin(), codes.end(), loadable);
+}
+
+std::vector<Module> modules_of(const FileReport& file) {
+  std::vector<Module> modules;
+  Module bare{.codes = {}, .count = 1, .in_container = false};
+  for (const CarrierGroup& group : file.groups) {
+    if (!any_loadable(group.codes)) continue;
+    if (is_container(group.carrier)) {
+      modules.push_back({group.codes, group.count, true});
+    } else {
+      bare.codes.insert(bare.codes.end(), group.codes.begin(), group.codes.end());
+    }
+  }
+  if (modules.empty() && !bare.codes.empty()) modules.push_back(std::move(bare));
+  return modules;
+}
+
+// What a driver is asked to load for a GPU.
+struct Work {
+  std::vector<Module> modules;
+  TargetGpu gpu;
+  std::optional<int> cuda_major;  // of the libraries that it needs
+  std::optional<Version> cudnn;   // whose part it is
+  bool of_cudnn = false;          // a part of one, of whatever version
+
+  // Why nothing at all loads with this driver.
+  std::string obstacle(const Driver& driver) const {
+    if (auto text = driver_obstacle(gpu, driver); !text.empty()) return text;
+    if (auto text = cudnn && gpu.cuda ? cudnn_obstacle(*cudnn, *gpu.cuda) : ""; !text.empty())
+      return text;
+    if (!cuda_major || !gpu.cuda || !driver.version) return {};
+    const auto least = least_driver_of_cuda(*cuda_major);
+    if (!least || *driver.version >= *least) return {};
+    if (driver.crosses_majors() && driver.cuda->major() >= *cuda_major) return {};  // cuda-compat
+    return fmt::format("it needs CUDA {}: driver {} or newer{}", *cuda_major, driver_text(*least),
+                       starts_with_cuda_compat(*gpu.cuda) == true
+                           ? ", or NVIDIA's cuda-compat package of that CUDA"
+                           : "");
+  }
+  std::uint64_t loads(const Driver& driver) const {
+    std::uint64_t count = 0;
+    for (const Module& module : modules)
+      if (best_of(module.codes, gpu, driver, module.in_container).how != How::no)
+        count += module.count;
+    return count;
+  }
+};
+
+// A newer driver, if one loads more: the first that loads as much as any would. Else the last
+// branch that still drives the GPU.
+std::string driver_that_helps(const Work& work, const Driver& driver) {
+  if (!work.gpu.cuda || (!driver.version && !driver.cuda)) return {};
+  const std::uint64_t most = work.loads({});
+  if (most == 0 || (most <= work.loads(driver) && work.obstacle(driver).empty())) return {};
+  const auto now = driver.cuda_known();
+  std::string older;
+  for (const CudaRelease& release : cuda_releases()) {
+    if (release.driver.empty()) continue;  // no one can install it
+    const Driver other{.version = parse_version(release.driver),
+                       .cuda = parse_version(release.cuda)};
+    if (!work.obstacle(other).empty() || work.loads(other) < most) continue;
+    if (!now || *other.cuda >= *now) return std::string(release.driver);
+    older = fmt::format("{}", other.version->major());
+  }
+  return older;
+}
+
+// Compilers for an architecture, as "CUDA 11.1 or newer".
+std::string compilers_of(const CudaTarget& gpu) {
+  const auto* known = find_nvidia_architecture(gpu.capability());
+  if (known == nullptr) return {};
+  return known->last_cuda.empty()
+             ? fmt::format(" with CUDA {} or newer", known->first_cuda)
+             : fmt::format(" with CUDA {} to {}", known->first_cuda, known->last_cuda);
+}
+
+// A newer driver where one helps, since it is the smaller change; else another build.
+Change change_for(const Work& work, const Driver& driver) {
+  Change change;
+  change.driver = driver_that_helps(work, driver);
+  if (!change.driver.empty()) {
+    const bool is_branch = change.driver.find('.') == change.driver.npos;
+    const auto last = work.gpu.cuda ? drivers_of(*work.gpu.cuda).last_branch : std::nullopt;
+    change.text = is_branch && last && driver.version && *driver.version > *last
+                      ? fmt::format("a driver of branch {}", change.driver)
+                      : fmt::format("driver {} or newer", change.driver);
+    return change;
+  }
+  // NVIDIA's library cannot be built again; an older one holds the code.
+  const auto last = work.of_cudnn && work.gpu.cuda ? last_cudnn_of(*work.gpu.cuda) : "";
+  if (!last.empty() &&
+      (work.cudnn ? !cudnn_obstacle(*work.cudnn, *work.gpu.cuda).empty() : work.loads({}) == 0)) {
+    change.text = fmt::format("cuDNN {} or older", last);
+    return change;
+  }
+  change.build = work.gpu.cuda ? work.gpu.cuda->sm() : work.gpu.name();
+  change.text = fmt::format("a build for {}{}", change.build,
+                            work.gpu.cuda ? compilers_of(*work.gpu.cuda) : "");
+  return change;
+}
+
+}  // namespace
+
+FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& driver) {
+  FileAnswer answer;
+  const Work work{modules_of(file), gpu, cuda_major_needed(file), cudnn_of_path(file.path),
+                  base_name(file.path).starts_with("libcudnn")};
+  std::map<std::pair<Obstacle, std::string>, std::uint64_t> reasons;
+  for (const Module& module : work.modules) {
+    answer.modules += module.count;
+    const auto load = best_of(module.codes, gpu, driver, module.in_container);
+    if (load.how == How::by_cubin) answer.by_cubin += module.count;
+    if (load.how == How::by_jit) answer.by_jit += module.count;
+    if (load.how == How::no) reasons[{load.obstacle, load.because}] += module.count;
+  }
+  for (const auto& [reason, count] : reasons)
+    answer.reasons.push_back({reason.first, reason.second, count});
+  std::stable_sort(answer.reasons.begin(), answer.reasons.end(),
+                   [](const auto& a, const auto& b) { return a.modules > b.modules; });
+  if (answer.reasons.size() > kMostReasons) answer.reasons.resize(kMostReasons);
+  if (answer.modules == 0) return answer;
+  answer.driver = work.obstacle(driver);
+  const std::uint64_t can = answer.driver.empty() ? answer.loads() : 0;
+  answer.runs = can == answer.modules ? Runs::all : can > 0 ? Runs::part : Runs::none;
+  if (answer.runs != Runs::all) answer.change = change_for(work, driver);
+  return answer;
+}
+
+std::optional<int> cuda_major_needed(const FileReport& file) {
+  // Their version is CUDA's own.
+  constexpr std::array<std::string_view, 4> kOfCuda = {"libcudart.so.", "libcublas.so.",
+                                                       "libcublasLt.so.", "libnvJitLink.so."};
+  if (!file.elf) return std::nullopt;
+  std::vector<std::string> names = file.elf->needed;
+  names.push_back(file.elf->soname);  // it may be one of them
+  for (const std::string& name : names)
+    for (const auto prefix : kOfCuda)
+      if (const auto rest = after_prefix(name, prefix))
+        if (const auto version = parse_version(*rest)) return version->major();
+  return std::nullopt;
+}
+
+std::vector<TargetGpu> interesting_gpus(std::span<const FileReport> files) {
+  std::set<TargetGpu> gpus;
+  bool nvidia = false;
+  for (const FileReport& file : files)
+    for (const CarrierGroup& group : file.groups)
+      for (const DeviceCode& code : group.codes) {
+        nvidia |= code.cuda.has_value();
+        if (code.cuda && code.kind == CodeKind::cubin)
+          gpus.insert({.cuda = CudaTarget{code.cuda->major, code.cuda->minor, 0}});
+        if (code.gfx && !code.gfx->processor.ends_with("generic"))
+          gpus.insert({.gfx = GfxTarget{.processor = code.gfx->processor}});
+      }
+  if (nvidia)
+    for (const auto& known : nvidia_architectures())
+      if (known.major >= 5) gpus.insert({.cuda = CudaTarget{known.major, known.minor, 0}});
+  return {gpus.begin(), gpus.end()};
+}
+
+}  // namespace gpuready::pack

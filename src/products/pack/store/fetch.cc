@@ -1,0 +1,241 @@
+#include "pack/store/fetch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "pack/release/archive.h"
+#include "pack/store/async_writer.h"
+
+namespace gpuready::pack {
+namespace {
+
+// Small files that lie side by side are one request.
+constexpr std::uint64_t kRunBytes = 8u << 20;
+// From here on a second thread, which writes, is worth its start.
+constexpr std::uint64_t kLargeBytes = 16u << 20;
+
+// A file that arrived damaged is fetched again so often, the first time counted.
+constexpr unsigned kAttempts = 3;
+
+using Run = std::vector<const PackedFile*>;
+
+std::uint64_t end_of(const PackedFile& file) { return file.offset_bytes + file.frame_bytes; }
+ByteRange range_of(const Run& run) {
+  return {run.front()->offset_bytes, end_of(*run.back()) - run.front()->offset_bytes};
+}
+
+std::vector<Run> runs_of(const std::vector<const PackedFile*>& missing) {
+  std::vector<Run> runs;
+  for (const auto* file : missing) {
+    const bool joins = !runs.empty() && end_of(*runs.back().back()) == file->offset_bytes &&
+                       end_of(*file) - runs.back().front()->offset_bytes <= kRunBytes;
+    if (joins)
+      runs.back().push_back(file);
+    else
+      runs.push_back({file});
+  }
+  // The largest first, so that none is left alone at the end.
+  std::ranges::stable_sort(runs, std::greater(),
+                           [](const Run& run) { return range_of(run).length; });
+  return runs;
+}
+
+// Bytes of the archive, whichever of its parts they lie in.
+Result<void> read_archive(Origin& origin, const std::vector<ArchivePart>& parts, ByteRange wanted,
+                          const ByteSink& sink) {
+  std::uint64_t begin = 0;
+  for (const auto& part : parts) {
+    const auto from = std::max(begin, wanted.offset);
+    const auto to = std::min(begin + part.size_bytes, wanted.offset + wanted.length);
+    if (from < to) TRY(origin.range(part.name, part.size_bytes, {from - begin, to - from}, sink));
+    begin += part.size_bytes;
+  }
+  return {};
+}
+
+// Cuts the bytes of a run into its files. A file whose bytes are wrong is passed over: only when
+// all have come is it known that they were the server's answer, and not the beginning of something
+// else.
+class RunWriter {
+ public:
+  RunWriter(const Run& run, std::uint64_t from, Store& store)
+      : run_(run), at_(from), store_(store) {}
+
+  Result<void> take(std::string_view bytes) {
+    while (!bytes.empty()) {
+      if (next_ == run_.size()) return {};
+      const PackedFile& file = *run_[next_];
+      const bool before = at_ < file.offset_bytes;
+      const auto until = before ? file.offset_bytes : end_of(file);
+      const auto now = bytes.substr(0, until - at_);
+      bytes.remove_prefix(now.size());
+      at_ += now.size();
+      if (before) continue;
+      if (!reader_) TRY(open(file));
+      if (!is_wrong_) TRY(unless_damaged(reader_->add(now), file));
+      if (at_ == until) TRY(close(file));
+    }
+    return {};
+  }
+  Result<void> finish() const {
+    if (next_ == run_.size()) return {};
+    return fail(ErrorKind::truncated,
+                run_[next_]->path + ": the archive ends before the file does");
+  }
+  std::uint64_t written_bytes() const { return written_; }
+  const Run& damaged() const { return damaged_; }
+  const Error& damage() const { return *damage_; }  // of the first of these
+
+ private:
+  Result<void> open(const PackedFile& file) {
+    auto object = TRY(store_.new_object(file));
+    if (file.size_bytes >= kLargeBytes)
+      large_.emplace(std::move(object));
+    else
+      object_.emplace(std::move(object));
+    reader_.emplace(file, [this](std::string_view content) {
+      auto written = large_ ? large_->write(content) : object_->write(content);
+      cannot_write_ = !written;
+      return written;
+    });
+    return {};
+  }
+  Result<void> close(const PackedFile& file) {
+    if (!is_wrong_) TRY(unless_damaged(reader_->finish(), file));
+    if (!is_wrong_) {
+      TRY(large_ ? large_->commit() : object_->commit());
+      written_ += file.size_bytes;
+    }
+    reader_.reset();
+    object_.reset();
+    large_.reset();
+    is_wrong_ = false;
+    ++next_;
+    return {};
+  }
+  // The errors of a reader are damage, but for those of the disk.
+  Result<void> unless_damaged(Result<void> read, const PackedFile& file) {
+    if (read || cannot_write_) return read;
+    is_wrong_ = true;
+    damaged_.push_back(&file);
+    if (!damage_) damage_ = read.error();
+    return {};
+  }
+
+  const Run& run_;
+  std::uint64_t at_;
+  Store& store_;
+  std::size_t next_ = 0;
+  std::optional<AtomicFile> object_;  // that is being written,
+  std::optional<AsyncWriter> large_;  // or this
+  std::optional<FrameReader> reader_;
+  bool is_wrong_ = false;  // the file that is being read
+  bool cannot_write_ = false;
+  std::uint64_t written_ = 0;
+  Run damaged_;
+  std::optional<Error> damage_ = {};
+};
+
+class Fetcher {
+ public:
+  Fetcher(Origin& origin, const Variant& variant, Store& store, const FetchOptions& options)
+      : origin_(origin), variant_(variant), store_(store), options_(options) {}
+
+  // What arrived damaged is fetched again: a proxy or a cable may have done it.
+  Result<void> fetch(Run run, bool from_start) {
+    for (unsigned attempt = 1;; ++attempt) {
+      const auto begin = from_start ? 0 : run.front()->offset_bytes;
+      RunWriter writer(run, begin, store_);
+      TRY(fetch_once(writer, {begin, end_of(*run.back()) - begin}));
+      if (writer.damaged().empty()) return {};
+      if (attempt == kAttempts)
+        return fail(ErrorKind::bad_input,
+                    fmt::format("{} (fetched {} times)", writer.damage().message, attempt));
+      run = Run(writer.damaged());
+    }
+  }
+
+  Result<void> fetch_once(RunWriter& writer, ByteRange range) {
+    const auto done =
+        read_archive(origin_, variant_.archive, range, [&](std::string_view bytes) -> Result<void> {
+          if (stop_ || (options_.cancel != nullptr && *options_.cancel))
+            return fail(ErrorKind::cancelled, "interrupted");
+          count(bytes.size());
+          return writer.take(bytes);
+        });
+    {
+      const std::lock_guard lock(mutex_);
+      outcome.written_bytes += writer.written_bytes();
+    }
+    TRY(done);
+    return writer.finish();
+  }
+
+  // All runs, several at once. The first error that is not our own cancelling.
+  Result<void> fetch_all(const std::vector<Run>& runs) {
+    std::atomic<std::size_t> next = 0;
+    Result<void> first;
+    const auto work = [&] {
+      for (std::size_t at = next++; at < runs.size() && !stop_; at = next++) {
+        auto done = fetch(runs[at], false);
+        if (done) continue;
+        const std::lock_guard lock(mutex_);
+        if (!stop_) first = std::move(done);
+        stop_ = true;
+      }
+    };
+    const auto wanted = options_.at_once > 0 ? options_.at_once : origin_.parallel();
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < std::min<std::size_t>(wanted, runs.size()); ++i)
+      threads.emplace_back(work);
+    work();
+    for (auto& thread : threads) thread.join();
+    stop_ = false;
+    return first;
+  }
+
+  FetchOutcome outcome;
+
+ private:
+  void count(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    outcome.fetched_bytes += bytes;
+    if (options_.progress) options_.progress(outcome.fetched_bytes);
+  }
+
+  Origin& origin_;
+  const Variant& variant_;
+  Store& store_;
+  const FetchOptions& options_;
+  std::mutex mutex_;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace
+
+Result<FetchOutcome> fetch_files(Origin& origin, const Variant& variant,
+                                 std::vector<const PackedFile*> missing, Store& store,
+                                 const FetchOptions& options) {
+  std::ranges::sort(missing, {}, &PackedFile::offset_bytes);
+  std::set<std::string> once;
+  std::erase_if(missing,
+                [&](const auto* file) { return !once.insert(store.object_path(*file)).second; });
+  Fetcher fetcher(origin, variant, store, options);
+  fetcher.outcome.files = missing.size();
+  if (missing.empty()) return fetcher.outcome;
+  auto fetched = fetcher.fetch_all(runs_of(missing));
+  if (!fetched && !origin.has_ranges()) {
+    // The server knows no ranges: all from the beginning to the last file that is missing, once.
+    std::erase_if(missing, [&](const auto* file) { return store.has(*file); });
+    fetcher.outcome.without_ranges = true;
+    fetched = missing.empty() ? Result<void>() : fetcher.fetch(missing, true);
+  }
+  TRY(fetched);
+  return fetcher.outcome;
+}
+
+}  // namespace gpuready::pack

@@ -1,0 +1,30 @@
+// `gpuready ternary ...`: ternary tensors in GGUF files, and the kernels that multiply by them.
+#include "cli/product.h"
+#include "ternary/cli/ternary_commands.h"
+
+namespace gpuready::cli {
+namespace {
+
+// One line a subcommand; each has a file of its own, command_ternary_<name>.cc.
+constexpr CommandEntry kTernarySubcommands[] = {
+    {"inspect", "List the tensors of a GGUF file: formats, sizes, shares of -1, 0, +1, scales",
+     declare_ternary_inspect},
+    {"convert", "Rewrite a GGUF file with its ternary tensors in another format",
+     declare_ternary_convert},
+    {"verify", "Check every CPU tier and device against exact sums, bit for bit",
+     declare_ternary_verify},
+    {"bench", "Time products on every CPU tier and device against the measured read bandwidth",
+     declare_ternary_bench},
+};
+
+void declare_ternary(CommandSpec& command) { command.subcommands = kTernarySubcommands; }
+
+}  // namespace
+
+extern const Product ternary_product;
+const Product ternary_product = {
+    .command = {"ternary", "Inspect, convert, verify and benchmark ternary (1.58-bit) weights",
+                declare_ternary},
+};
+
+}  // namespace gpuready::cli

@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "cli/deliver_report.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "report/text_layout.h"
+#include "ternary/cli/ternary_commands.h"
+#include "ternary/cli/ternary_file.h"
+#include "ternary/cli/ternary_subjects.h"
+#include "ternary/gguf/gguf_identify.h"
+#include "ternary/gguf/gguf_inspect.h"
+#include "ternary/gguf/gguf_types.h"
+#include "ternary/report/exit_rules.h"
+#include "ternary/report/verify_report.h"
+#include "ternary/suite/verify.h"
+#include "ternary/suite/verify_file.h"
+
+namespace gpuready::cli {
+namespace {
+
+using namespace ternary;
+
+struct TernaryVerifyOptions {
+  Globals globals;
+  TernarySubjects subjects;
+  std::string file;
+  std::vector<std::string> layouts;
+  bool thorough = false;
+  std::optional<std::uint64_t> seed;
+};
+
+// Adds what the child found, or that it found nothing.
+void merge(VerifyReport& report, const GpuOutcome& outcome, bool asked) {
+  const auto theirs =
+      outcome.document ? read_verify_report(*outcome.document) : std::optional<VerifyReport>();
+  if (!theirs) {
+    SubjectResult lost;
+    lost.name = "gpu";
+    lost.asked = asked;
+    lost.status = outcome.crashed     ? CheckStatus::failed
+                  : outcome.timed_out ? CheckStatus::timed_out
+                                      : CheckStatus::not_tested;
+    lost.reason = outcome.reason.empty() ? "the process for the GPUs wrote no report of its own"
+                                         : outcome.reason;
+    report.subjects.push_back(std::move(lost));
+    return;
+  }
+  // A tensor is as it must be only where all that multiplied it say so.
+  for (std::size_t i = 0; i < theirs->tensors.size(); ++i) {
+    if (i == report.tensors.size()) report.tensors.push_back(theirs->tensors[i]);
+    if (theirs->tensors[i].status == CheckStatus::failed &&
+        report.tensors[i].status == CheckStatus::passed)
+      report.tensors[i] = theirs->tensors[i];
+  }
+  report.subjects.insert(report.subjects.end(), theirs->subjects.begin(), theirs->subjects.end());
+  report.checks.insert(report.checks.end(), theirs->checks.begin(), theirs->checks.end());
+  report.problems = std::max(report.problems, theirs->problems);
+}
+
+std::vector<Subject> subjects_here(const TernarySubjects& chosen) {
+  std::vector<Subject> subjects;
+  if (chosen.in_process) return gpu_subjects(chosen.targets);
+  if (!chosen.cpu) return subjects;
+  for (Subject& subject : cpu_subjects(chosen.threads)) {
+    const auto is = [&](Tier tier) {
+      return subject.name == "cpu/" + std::string(to_string(tier));
+    };
+    subject.asked = std::any_of(chosen.tiers.begin(), chosen.tiers.end(), is);
+    if (chosen.tiers.empty() || subject.asked) subjects.push_back(std::move(subject));
+  }
+  return subjects;
+}
+
+// The ternary tensors of a file, which stays mapped meanwhile.
+struct TensorFile {
+  std::optional<TernaryFile> file;
+  std::vector<FormatId> layouts;
+  gguf::Loaded loaded;  // of the tensor whose turn it is
+
+  std::vector<TensorInput> inputs() {
+    std::vector<TensorInput> inputs;
+    for (const gguf::Tensor& tensor : file->file.tensors) {
+      if (!gguf::may_be_ternary(tensor.type)) continue;
+      inputs.push_back({printable(tensor.name), [this, &tensor]() -> Result<EncodedView> {
+                          auto read = gguf::load(file->file, tensor, layouts);
+                          if (!read) return std::unexpected(read.error());
+                          loaded = std::move(*read);
+                          return loaded.view();
+                        }});
+    }
+    return inputs;
+  }
+};
+Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
+  auto layouts = layouts_of(options.layouts);
+  if (!layouts) return std::unexpected(layouts.error());
+  to.layouts = std::move(*layouts);
+  auto file = open_ternary_file(options.file);
+  if (!file) return std::unexpected(file.error());
+  to.file.emplace(std::move(*file));
+  const auto& tensors = to.file->file.tensors;
+  const bool any = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return gguf::may_be_ternary(tensor.type);
+  });
+  if (!any)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{}: it has no ternary tensor", printable(options.file)));
+  for (const auto& tensor : tensors)
+    if (gguf::may_be_ternary(tensor.type) && !gguf::format_is_certain(tensor.type) &&
+        !gguf::layout_for(tensor.type, to.layouts))
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format(
+              "{}: {} stands for several layouts (tensor {}): name one with --layout; `gpuready "
+              "ternary inspect` lists those that fit",
+              printable(options.file), gguf::type_name(tensor.type), one_line(tensor.name)));
+  return {};
+}
+
+int run_ternary_verify(TernaryVerifyOptions& options) {
+  if (const auto good = check(options.subjects); !good) return complain(good.error());
+  const TernarySubjects& chosen = options.subjects;
+  TensorFile tensors;
+  if (!options.file.empty())
+    if (const auto opened = open_tensors(options, tensors); !opened)
+      return complain(opened.error());
+  catch_interrupts();
+  const auto start = Clock::now();
+  VerifyOptions asked;
+  asked.thorough = options.thorough;
+  asked.seed = options.seed.value_or(random_u64() % 1'000'000);
+  asked.stop = &interrupted();
+  std::optional<GpuChild> child;
+  if (chosen.gpus && !chosen.in_process) {
+    std::vector<std::string> more = {"--seed", std::to_string(asked.seed)};
+    if (options.thorough) more.emplace_back("--thorough");
+    for (const std::string& layout : options.layouts) more.insert(more.end(), {"--layout", layout});
+    if (!options.file.empty()) more.insert(more.end(), {"--", options.file});
+    child.emplace("verify", chosen, more);
+  }
+  VerifyReport report;
+  {
+    ProgressLine progress(options.globals.quiet);
+    asked.progress = [&](std::string_view text) { progress.show(text); };
+    const auto subjects = subjects_here(chosen);
+    report = options.file.empty() ? verify(subjects, asked)
+                                  : verify_file(subjects, tensors.inputs(), asked);
+    report.file = printable(options.file);
+    if (!options.file.empty() && !interrupted())  // it reads the whole file
+      for (const auto& problem : gguf::inspect(tensors.file->file, tensors.layouts).problems)
+        report.file_problems.push_back(printable(problem));
+    if (child) {
+      progress.show("the GPUs");
+      merge(report, child->finish(), !chosen.targets.empty());
+    }
+  }
+  report.duration_ms = elapsed_ms(start);
+  Envelope envelope = begin_envelope("ternary verify");
+  conclude(report, envelope);
+  return deliver_report(envelope, report, start, options.globals);
+}
+
+}  // namespace
+
+void declare_ternary_verify(CommandSpec& command) {
+  auto options = std::make_shared<TernaryVerifyOptions>();
+  Option layout = layout_option(options->layouts);
+  layout.needs = "FILE";
+  command.run = [options] { return run_ternary_verify(*options); };
+  add_output(command, options->globals);
+  add_subjects(command, options->subjects);
+  command.add({
+      {.name = "FILE",
+       .value = &options->file,
+       .help = "Check the ternary tensors of this GGUF file instead",
+       .files = Files::read},
+      layout,
+      {.name = "--thorough",
+       .value = &options->thorough,
+       .help = "More shapes: longer tails, longer rows"},
+      {.name = "--seed",
+       .value = &options->seed,
+       .help = "Seed of the random numbers; random if not given",
+       .type = "N"},
+  });
+}
+
+}  // namespace gpuready::cli

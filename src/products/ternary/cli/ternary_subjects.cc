@@ -1,0 +1,154 @@
+#include "ternary/cli/ternary_subjects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/terminal.h"
+#include "jobs/helper.h"
+#include "jobs/parent_watch.h"
+#include "machine/gpu_choice.h"
+#include "ternary/suite/verify.h"
+
+namespace gpuready::cli {
+
+void add_subjects(CommandSpec& command, TernarySubjects& subjects) {
+  std::vector<std::string> names;
+  for (const ternary::TierStatus& tier : ternary::tiers()) names.emplace_back(to_string(tier.tier));
+  command.add({
+      {.name = "--tier",
+       .value = &subjects.tier_names,
+       .help = "Only these tiers of the CPU",
+       .type = "LIST",
+       .one_of = names,
+       .commas = true},
+      {.name = "--device",
+       .value = &subjects.device_names,
+       .help = fmt::format("Only these: cpu; cuda or vulkan, for all GPUs through it, or vulkan:0; "
+                           "or {}",
+                           kGpuWords),
+       .type = "LIST",
+       .commas = true},
+      {.name = "--threads",
+       .value = &subjects.threads,
+       .help = "Threads of the CPU's tiers (default: all that may be used)",
+       .type = "N",
+       .range = Range{1, 1024}},
+      {.name = "--timeout",
+       .value = &subjects.timeout_s,
+       .help = "Time limit of the GPUs (default: 300 s)",
+       .range = Range{0.1, 86400},
+       .seconds = true},
+      {.name = "--in-process",
+       .value = &subjects.in_process,
+       .help = "Use the GPUs in this process",
+       .hidden = true},
+  });
+}
+
+namespace {
+
+// An executor, one of its devices, or GPUs of this machine by any of their names.
+Result<std::vector<ternary::Target>> targets_named(const std::string& word) {
+  if (const auto target = ternary::parse_target(word);
+      target && target->kind != ternary::TargetKind::automatic)
+    return std::vector{*target};
+  const auto host = make_live_host();
+  const Machine machine = TRY(inspect_as_asked(*host, {}, {.full = true}));
+  std::vector<ternary::Target> targets;
+  for (const Gpu* gpu : TRY(gpus_named(machine, "--device", word))) {
+    const bool cuda = gpu->vendor == Vendor::nvidia;
+    const auto vulkan = std::ranges::find(machine.vulkan.devices, gpu->pci, &VulkanDevice::pci);
+    const auto uuid = cuda                                     ? gpu->uuid
+                      : vulkan != machine.vulkan.devices.end() ? vulkan->uuid
+                                                               : std::nullopt;
+    if (!uuid)
+      return fail(ErrorKind::bad_input, fmt::format("--device {}: neither CUDA nor Vulkan has {}",
+                                                    printable(word), printable(gpu->name)));
+    targets.push_back({cuda ? ternary::TargetKind::cuda : ternary::TargetKind::vulkan, *uuid});
+  }
+  return targets;
+}
+
+}  // namespace
+
+Result<void> check(TernarySubjects& subjects) {
+  bool cpu = false;
+  for (const std::string& name : subjects.device_names)
+    for (auto& target : TRY(targets_named(name))) {
+      if (target.kind == ternary::TargetKind::cpu)
+        cpu = true;
+      else
+        subjects.targets.push_back(std::move(target));
+    }
+  for (const ternary::TierStatus& tier : ternary::tiers())
+    for (const std::string& name : subjects.tier_names)
+      if (to_string(tier.tier) == name) subjects.tiers.push_back(tier.tier);
+  const bool named = !subjects.device_names.empty() || !subjects.tier_names.empty();
+  subjects.cpu = !named || cpu || !subjects.tier_names.empty();
+  subjects.gpus = !named || !subjects.targets.empty();
+  if (subjects.in_process) {
+    subjects.cpu = false;
+    end_with_parent();
+  }
+  return {};
+}
+
+GpuChild::GpuChild(const std::string& command, const TernarySubjects& subjects,
+                   const std::vector<std::string>& more)
+    : timeout_s_(subjects.timeout_s) {
+  Job job = helper_job({"ternary", command, "--in-process", "--json", "-"});
+  for (const ternary::Target& target : subjects.targets) {
+    job.args.emplace_back("--device");
+    job.args.push_back(to_string(target));
+  }
+  job.args.insert(job.args.end(), more.begin(), more.end());
+  job.limits.time = std::chrono::milliseconds(static_cast<long>(subjects.timeout_s * 1000));
+  auto started = RunningJob::start(job);
+  if (started)
+    child_ = std::move(*started);
+  else
+    reason_ = "the process for the GPUs does not start: " + started.error().message;
+}
+
+GpuOutcome GpuChild::finish() {
+  GpuOutcome outcome;
+  if (!child_) {
+    outcome.reason = reason_;
+    return outcome;
+  }
+  while (!child_->finished()) poll_jobs({&*child_}, Deadline::max(), {.cancel = &interrupted()});
+  const JobOutcome& result = child_->outcome();
+  if (result.end == JobEnd::timed_out || result.end == JobEnd::hung) {
+    outcome.timed_out = true;
+    outcome.reason = fmt::format("the GPUs did not answer within {} s", timeout_s_);
+    if (result.end == JobEnd::hung)
+      outcome.reason +=
+          fmt::format(": process {} is in uninterruptible sleep in the driver{}", child_->pid(),
+                      result.waits_in.empty() ? "" : " (" + result.waits_in + ")");
+    return outcome;
+  }
+  if (result.end == JobEnd::signalled) {
+    outcome.crashed = true;
+    outcome.reason =
+        fmt::format("the process that used the GPUs was ended by {}", strsignal(result.signal));
+    return outcome;
+  }
+  // One that was cancelled tells what it knew by then, if its driver let it.
+  auto document = parse_json(result.out, "what the process for the GPUs wrote");
+  if (document)
+    outcome.document = std::move(*document);
+  else if (result.end == JobEnd::cancelled)
+    outcome.reason = ternary::kInterrupted;
+  else
+    outcome.reason = fmt::format("the process that used the GPUs ended with code {}: {}",
+                                 result.exit_code, printable(trim(result.err)));
+  return outcome;
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,67 @@
+// `vm args`: a hypervisor's arguments for attached devices.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/deliver_report.h"
+#include "vm/cli/vm_commands.h"
+#include "vm/cli/vm_host.h"
+#include "vm/report/args_report.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct VmArgsOptions {
+  Globals globals;
+  std::string name, hypervisor = "qemu";
+};
+
+std::string why_nothing(const vm::State& state, const vm::Attached& attached,
+                        const std::string& name) {
+  if (!attached.notes.empty()) return name + ": " + attached.notes.front();
+  for (const auto& claim : state.claims)
+    if (!claim.problem.empty()) return name + ": it is not known what it has: " + claim.problem;
+  return name + ": nothing is attached for it; gpuready vm status names what is";
+}
+
+int run_vm_args(const VmArgsOptions& options) {
+  const auto start = Clock::now();
+  auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  const auto state = vm::read_state(**host, vm::kJournalFolder);
+  if (!state) return complain(state.error());
+  const auto attached = vm::attached_to(*state, options.name);
+  if (attached.devices.empty() && attached.instances.empty())
+    return complain({ErrorKind::not_found, why_nothing(*state, attached, options.name), 0},
+                    Exit::required_absent);
+  const auto hypervisor = *named<vm::Hypervisor>(options.hypervisor);
+  ArgsReport report{hypervisor, vm::guest_args(hypervisor, attached.devices, attached.managed,
+                                               attached.instances)};
+  auto& notes = report.args.notes;
+  notes.insert(notes.begin(), attached.notes.begin(), attached.notes.end());
+  Envelope envelope = begin_vm_envelope("vm args", options.globals);
+  return deliver_report(envelope, report, start, options.globals);
+}
+
+}  // namespace
+
+void declare_vm_args(CommandSpec& command) {
+  auto options = std::make_shared<VmArgsOptions>();
+  command.run = [options] { return run_vm_args(*options); };
+  command.add({{.name = "--for",
+                .value = &options->name,
+                .help = "Name for which the devices were attached",
+                .type = "NAME",
+                .required = true},
+               {.name = "--hypervisor",
+                .value = &options->hypervisor,
+                .help = "The hypervisor; arguments for cloud-hypervisor are untested",
+                .one_of = {"qemu", "libvirt", "cloud-hypervisor"}}});
+  add_vm_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 the arguments were written; 3 nothing is attached for NAME, or the device\nis "
+      "gone.";
+}
+
+}  // namespace gpuready::cli

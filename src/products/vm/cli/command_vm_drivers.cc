@@ -1,0 +1,184 @@
+// `gpuready vm drivers ...`: bundles of driver files for guests.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/deliver_report.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "vm/cli/vm_driver_commands.h"
+#include "vm/report/drivers_report.h"
+#include "vm/report/exit_rules.h"
+
+namespace gpuready::cli {
+namespace {
+
+struct VmDriversOptions {
+  Globals globals;
+  vm::CollectOptions collect;
+  std::string folder;
+};
+
+int show(const char* command, const VmDriversOptions& options, DriversReport report,
+         Clock::time_point start) {
+  Envelope envelope = begin_envelope(command);
+  envelope.exit = exit_of(report);
+  return deliver_report(envelope, report, start, options.globals);
+}
+
+int collect(const VmDriversOptions& options) {
+  const auto start = Clock::now();
+  const auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  // A build is ended with all that it started; all else ends at once by the signal itself.
+  if (!options.collect.headers.empty()) catch_interrupts();
+  auto collect = options.collect;
+  collect.cancel = &interrupted();
+  auto bundle = vm::collect_bundle(collect, options.folder, **host, live_storage());
+  if (!bundle)
+    return complain(bundle.error(),
+                    bundle.error().kind == ErrorKind::cancelled ? Exit::interrupted : Exit::usage);
+  DriversReport report;
+  report.problems = vm::inconsistencies(*bundle);
+  report.bundles.push_back({options.folder, std::move(*bundle)});
+  return show("vm drivers collect", options, std::move(report), start);
+}
+
+int list(const VmDriversOptions& options) {
+  const auto start = Clock::now();
+  const auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  auto bundles = vm::list_bundles(**host, options.folder);
+  if (!bundles) return complain(bundles.error());
+  return show("vm drivers list", options,
+              {std::move(bundles->bundles), std::move(bundles->problems)}, start);
+}
+
+int inspect_bundle(const VmDriversOptions& options, bool verify) {
+  const auto start = Clock::now();
+  const auto host = open_host(options.globals);
+  if (!host) return complain(host.error());
+  auto bundle = vm::open_bundle(**host, options.folder);
+  if (!bundle) return complain(bundle.error());
+  DriversReport report;
+  report.problems = vm::inconsistencies(*bundle);
+  if (verify)
+    for (auto& problem : vm::verify_bundle(**host, options.folder, *bundle))
+      report.problems.push_back(std::move(problem));
+  report.bundles.push_back({options.folder, std::move(*bundle)});
+  return show(verify ? "vm drivers verify" : "vm drivers show", options, std::move(report), start);
+}
+
+void declare_collect(CommandSpec& command) {
+  auto options = std::make_shared<VmDriversOptions>();
+  command.run = [options] { return collect(*options); };
+  command.add({
+      {.name = "FROM",
+       .value = &options->collect.from,
+       .help = "/ for this system, a folder, an NVIDIA-Linux-*.run, Debian packages, tar archives "
+               "or single files of a driver",
+       .required = true,
+       .files = Files::read},
+      {.name = "--output,-o",
+       .value = &options->folder,
+       .help = "The folder to create; it appears complete or not at all",
+       .type = "BUNDLE",
+       .required = true,
+       .files = Files::written},
+  });
+  add_collect_options(command, options->collect);
+  add_output(command, options->globals);
+  command.footer =
+      "Executes nothing that it reads, except with --headers: that runs the Makefile of "
+      "the\nmodules' source with your rights, for some minutes. Files of this machine become hard "
+      "links\nif possible.\nExit codes: 0 a driver with consistent parts; 1 the parts do not fit "
+      "together; 2 no driver was\nfound, or BUNDLE cannot be written.";
+}
+
+template <bool kVerify>
+void declare_bundle(CommandSpec& command) {
+  auto options = std::make_shared<VmDriversOptions>();
+  command.run = [options] { return inspect_bundle(*options, kVerify); };
+  command.add({{.name = "BUNDLE",
+                .value = &options->folder,
+                .help = "A folder made by `vm drivers collect`",
+                .required = true,
+                .files = Files::read}});
+  add_output(command, options->globals);
+  command.footer = "Exit codes: 0 nothing is wrong; 1 something is; 2 not a bundle.";
+}
+
+void declare_list(CommandSpec& command) {
+  auto options = std::make_shared<VmDriversOptions>();
+  command.run = [options] { return list(*options); };
+  command.add({{.name = "FOLDER",
+                .value = &options->folder,
+                .help = "A folder of bundles",
+                .required = true,
+                .files = Files::read}});
+  add_output(command, options->globals);
+  command.footer =
+      "Exit codes: 0 listed; 1 a bundle in it cannot be read; 2 FOLDER cannot be read.";
+}
+
+constexpr CommandEntry kVmDriversSubcommands[] = {
+    {"collect", "Make a driver bundle from this system, a folder, an installer or packages",
+     declare_collect},
+    {"list", "List the bundles in a folder", declare_list},
+    {"show", "Show the content of a bundle, and whether its parts fit together",
+     declare_bundle<false>},
+    {"verify", "Compare every file of a bundle with its SHA-256", declare_bundle<true>},
+    {"fetch", "Download an installer or package, check its SHA-256, and show its licence",
+     declare_vm_drivers_fetch},
+    {"upgrade", "Add a bundle to a folder of bundles, compare and test it, make it current",
+     declare_vm_drivers_upgrade},
+};
+
+}  // namespace
+
+void add_collect_options(CommandSpec& command, vm::CollectOptions& collect) {
+  command.add({
+      {.name = "--kernel",
+       .value = &collect.kernel_release,
+       .help =
+           "Collect only modules of this kernel release; for / the default is the running kernel's",
+       .type = "RELEASE"},
+      {.name = "--driver-version",
+       .value = &collect.driver_version,
+       .help = "The version of the driver, if there are several",
+       .type = "VERSION"},
+      {.name = "--module",
+       .value = &collect.modules,
+       .help = "Also collect this module of that kernel, with its dependencies; can be given "
+               "several times",
+       .type = "NAME"},
+      {.name = "--headers",
+       .value = &collect.headers,
+       .help = "Build the kernel modules from the source in FROM for the kernel with these headers",
+       .type = "FOLDER",
+       .files = Files::read},
+      {.name = "--jobs",
+       .value = &collect.jobs,
+       .help = "Number of parallel compilers; one for each processor by default",
+       .type = "N",
+       .range = Range{1, 1024},
+       .needs = "--headers"},
+      {.name = "--sign-key",
+       .value = &collect.sign_key,
+       .help = "Sign the built modules with this private key (PEM)",
+       .type = "FILE",
+       .needs = "--headers",
+       .files = Files::read},
+      {.name = "--sign-certificate",
+       .value = &collect.sign_certificate,
+       .help = "The key's X.509 certificate; the guest's kernel must know it",
+       .type = "FILE",
+       .needs = "--sign-key",
+       .files = Files::read},
+  });
+}
+
+void declare_vm_drivers(CommandSpec& command) { command.subcommands = kVmDriversSubcommands; }
+
+}  // namespace gpuready::cli

@@ -1,0 +1,64 @@
+#include "vm/cli/vm_host.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "machine/gpu_choice.h"
+
+namespace gpuready::cli {
+
+Result<std::vector<PciAddress>> addresses_of(const std::vector<std::string>& texts,
+                                             const Globals& globals) {
+  std::vector<PciAddress> addresses;
+  std::optional<Machine> machine;
+  for (const auto& text : texts) {
+    if (const auto address = parse_pci_address(text)) {
+      addresses.push_back(*address);
+      continue;
+    }
+    if (!machine) machine = inspect(*TRY(open_host(globals)), {.libraries = false});
+    const auto gpu = gpu_named(*machine, "DEVICE", text);
+    if (!gpu || !(*gpu)->pci)
+      return fail(ErrorKind::bad_input,
+                  (gpu ? printable(text) + ": this GPU is not a PCI device" : gpu.error().message) +
+                      ". `gpuready vm list` names all devices by their PCI addresses");
+    addresses.push_back(*(*gpu)->pci);
+  }
+  return addresses;
+}
+
+Result<NamedDevices> devices_of(const std::vector<std::string>& texts, const Globals& globals) {
+  NamedDevices named;
+  std::vector<std::string> addresses;
+  for (const auto& text : texts) {
+    const auto small = to_lower(text);
+    if (vm::is_uuid(small))
+      named.instances.push_back(small);
+    else
+      addresses.push_back(text);
+  }
+  named.devices = TRY(addresses_of(addresses, globals));
+  return named;
+}
+
+void add_vm_output(CommandSpec& command, Globals& globals) {
+  command.add({replay_option(globals.replay)});
+  command.reads.emplace_back(vm::kJournalFolder);
+  add_output(command, globals);
+}
+
+Result<VmHost> open_vm_host(const Globals& globals, const vm::InventoryOptions& options) {
+  VmHost out;
+  out.host = TRY(open_host(globals));
+  auto state = TRY(vm::read_state(*out.host, vm::kJournalFolder, options));
+  out.inventory = std::move(state.inventory);
+  return out;
+}
+
+Envelope begin_vm_envelope(std::string command, const Globals& globals) {
+  Envelope envelope = begin_envelope(std::move(command));
+  if (globals.replay) envelope.machine_id = envelope.boot_id = std::nullopt;
+  return envelope;
+}
+
+}  // namespace gpuready::cli

@@ -1,0 +1,284 @@
+#include "vm/perform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "machine/inspect.h"
+#include "machine/pci/pci_files.h"
+#include "vm/actions.h"
+#include "vm/attribute_child.h"
+#include "vm/clean.h"
+#include "vm/inventory.h"
+#include "vm/mediated.h"
+
+namespace gpuready::vm {
+namespace {
+
+constexpr std::size_t kMostRomBytes = 32u << 20;
+
+const std::string kDrivers = "/sys/bus/pci/drivers/";
+
+class Actor {
+ public:
+  Actor(Hands& hands, JournalWriter& journal, const std::map<PciAddress, std::string>& vbios,
+        Outcome& out)
+      : hands_(hands), journal_(journal), vbios_(vbios), out_(out) {}
+
+  // A device whose driver never returned: whatever touches its lock would wait as well.
+  bool is_stuck(const PlanAction& action) const {
+    return action.device && stuck_.contains(*action.device);
+  }
+
+  Result<void> act(const PlanAction& action) {
+    const auto result = act_once(action);
+    if (!result && result.error().kind == ErrorKind::hung && action.device)
+      stuck_.insert(*action.device);
+    return result;
+  }
+
+ private:
+  Result<void> act_once(const PlanAction& action) {
+    switch (action.kind) {
+      case ActionKind::write:
+        return write(action);
+      case ActionKind::bind:
+        return bind(*action.device, action.driver);
+      case ActionKind::unbind:
+        return unbind(*action.device, action.driver);
+      case ActionKind::reset:
+        return reset(*action.device, action.value);
+      case ActionKind::run:
+        return run(action.command);
+      case ActionKind::idle:
+        return prove_idle(action);
+      case ActionKind::rom:
+        return compare_vbios(*action.device);
+      case ActionKind::renew:
+        return renew(action.value, action.path);
+      case ActionKind::clean:
+        return clean_memory(*action.device);
+    }
+    return {};
+  }
+
+  std::string value_of(const std::string& path) {
+    auto text = hands_.host.read_text(path).value_or("");
+    return text == "(null)" ? std::string() : text;
+  }
+
+  Result<void> write(const PlanAction& action) {
+    if (value_of(action.path) == action.value) return {};
+    TRY(hands_.storage.write_attribute(action.path, action.value.empty() ? "\n" : action.value));
+    const std::string now = value_of(action.path);
+    if (now == action.value) return {};
+    // Pages that somebody uses stay when fewer are asked for.
+    const auto wanted = parse_uint(action.value), got = parse_uint(now);
+    if (action.path.ends_with("/nr_hugepages") && wanted && got && *got >= *wanted) return {};
+    return fail(ErrorKind::io,
+                fmt::format("{}: reads \"{}\" after \"{}\" was written", printable(action.path),
+                            printable(now), printable(action.value)));
+  }
+
+  Result<std::optional<std::string>> driver_of(const PciAddress& device) {
+    const std::string folder = folder_of(device);
+    if (!hands_.host.exists(folder))
+      return fail(ErrorKind::not_found, device.text() + ": it is no longer there");
+    const auto link = hands_.host.read_link(folder + "/driver");
+    if (!link) return std::optional<std::string>();
+    return std::optional(std::string(last_component(*link)));
+  }
+
+  Result<void> bind(const PciAddress& device, const std::string& driver) {
+    const auto now = TRY(driver_of(device));
+    if (now == driver) return {};
+    if (now)
+      return fail(ErrorKind::busy, fmt::format("{}: {} has it, not {}", device.text(),
+                                               printable(*now), printable(driver)));
+    if (!hands_.host.exists(kDrivers + driver))
+      return fail(ErrorKind::not_found,
+                  fmt::format("{}: the driver {} is not loaded", device.text(), printable(driver)));
+    TRY(write_in_child(hands_.host, kDrivers + driver + "/bind", device.text(),
+                       hands_.driver_deadline));
+    if (TRY(driver_of(device)) == driver) return {};
+    return fail(ErrorKind::io,
+                fmt::format("{}: {} did not take it", device.text(), printable(driver)));
+  }
+
+  // What another driver has is left with it.
+  Result<void> unbind(const PciAddress& device, const std::string& driver) {
+    if (TRY(driver_of(device)) != driver) return {};
+    return write_in_child(hands_.host, kDrivers + driver + "/unbind", device.text(),
+                          hands_.driver_deadline);
+  }
+
+  // A driver of the host that has it already started it again: it comes after the reset, or after a
+  // restart of the machine. A reset would take the device from under it.
+  Result<void> reset(const PciAddress& device, const std::string& methods) {
+    if (methods.empty()) return quarantine(device, "it has no reset; restart the machine");
+    if (const auto driver = TRY(driver_of(device)); driver && !is_vfio(driver)) return {};
+    const std::string folder = folder_of(device);
+    const std::string before = value_of(folder + "/reset_method");
+    Result<void> done;
+    bool changed = false;
+    for (const auto method : split(methods, " ")) {
+      if (before != method && !before.starts_with(std::string(method) + " ")) {
+        TRY(hands_.storage.write_attribute(folder + "/reset_method", method));
+        changed = true;
+      }
+      done = write_in_child(hands_.host, folder + "/reset", "1", hands_.driver_deadline);
+      if (done || done.error().kind == ErrorKind::hung) break;
+    }
+    const bool stuck = !done && done.error().kind == ErrorKind::hung;
+    if (changed && !stuck) TRY(hands_.storage.write_attribute(folder + "/reset_method", "default"));
+    return done;
+  }
+
+  Result<void> run(const std::vector<std::string>& command) {
+    Job job{.program = command.front(),
+            .args = {command.begin() + 1, command.end()},
+            .env = {},
+            .input = {},
+            .limits = {.time = hands_.driver_deadline},
+            .memory = {}};
+    const auto outcome = TRY(hands_.host.run(job));
+    if (outcome.end == JobEnd::exited && outcome.exit_code == 0) return {};
+    const auto said = lines(outcome.err.empty() ? outcome.out : outcome.err);
+    return fail(
+        outcome.end == JobEnd::hung ? ErrorKind::hung : ErrorKind::io,
+        fmt::format("{}: {}{}", printable(join(command, " ")),
+                    outcome.end == JobEnd::exited ? fmt::format("exit code {}", outcome.exit_code)
+                                                  : std::string(to_string(outcome.end)),
+                    said.empty() ? "" : ": " + printable(said.front())));
+  }
+
+  Result<void> renew(const std::string& uuid, const std::string& create) {
+    const std::string folder = kMediatedDevices + uuid;
+    if (hands_.host.exists(folder))
+      TRY(write_in_child(hands_.host, folder + "/remove", "1", hands_.driver_deadline));
+    TRY(write_in_child(hands_.host, create, uuid, hands_.driver_deadline));
+    if (hands_.host.exists(folder)) return {};
+    return fail(ErrorKind::io, uuid + ": its driver did not recreate it");
+  }
+
+  Result<void> prove_idle(const PlanAction& action) {
+    const Machine machine = inspect(hands_.host, {.libraries = false});
+    const auto now = read_inventory(hands_.host, machine, {.all = false, .named = action.devices});
+    for (const auto& uuid : action.instances) {
+      const auto* instance = now.find_instance(uuid);
+      if (instance == nullptr) return fail(ErrorKind::not_found, uuid + ": it is no longer there");
+      for (const auto& use : instance->around.uses)
+        return fail(ErrorKind::busy, fmt::format("{}: {}", uuid, use.what));
+    }
+    for (const auto& address : action.devices) {
+      const auto* device = now.find(address);
+      if (device == nullptr)
+        return fail(ErrorKind::not_found, address.text() + ": it is no longer there");
+      for (const auto& use : device->around.uses)
+        if (!action.but_ours.value_or(false) || !use.ends_with_plan)
+          return fail(ErrorKind::busy, fmt::format("{}: {}", address.text(), use.what));
+    }
+    // Who holds it is not known: then no one may be disturbed.
+    if (!now.unseen.empty()) return fail(ErrorKind::no_permission, join(now.unseen, "; "));
+    return {};
+  }
+
+  Result<void> compare_vbios(const PciAddress& device) {
+    const std::string rom = folder_of(device) + "/rom";
+    if (!hands_.host.exists(rom)) return {};
+    if (!hands_.storage.write_attribute(rom, "1")) return {};
+    const auto content = hands_.host.read_file(rom, kMostRomBytes);
+    static_cast<void>(hands_.storage.write_attribute(rom, "0"));
+    if (!content || content->empty()) return {};  // many have none that can be read
+    const std::string hash = to_hex(sha256(*content));
+    const auto before = vbios_.find(device);
+    if (before != vbios_.end() && before->second != hash)
+      return quarantine(device, "its VBIOS is not that of before it was attached");
+    if (before == vbios_.end()) {
+      out_.vbios[device] = hash;
+      return journal_.note_vbios(device, hash);
+    }
+    return {};
+  }
+
+  Result<void> clean_memory(const PciAddress& device) {
+    const auto cleaned = clean(hands_.host, device, hands_.clean_deadline);
+    return cleaned ? Result<void>{} : quarantine(device, cleaned.error().message);
+  }
+
+  Result<void> quarantine(const PciAddress& device, const std::string& why) {
+    auto& known = out_.unclean[device];
+    known = known.empty() ? why : known + "; " + why;
+    return journal_.note_unclean(device, known);
+  }
+
+  Hands& hands_;
+  JournalWriter& journal_;
+  const std::map<PciAddress, std::string>& vbios_;
+  Outcome& out_;
+  std::set<PciAddress> stuck_;
+};
+
+void take_back(const std::vector<PlanStep>& steps, Actor& actor, Outcome& out) {
+  for (const auto& step : steps) {
+    if (actor.is_stuck(step.act)) {
+      out.left.push_back(step.what + ": its driver has not returned");
+      continue;
+    }
+    if (const auto result = actor.act(step.act))
+      out.undone.push_back(step.what);
+    else
+      out.left.push_back(step.what + ": " + result.error().message);
+  }
+}
+
+}  // namespace
+
+std::vector<PlanStep> steps_back(const Operation& operation) {
+  std::vector<PlanStep> back;
+  for (auto index = operation.begun.rbegin(); index != operation.begun.rend(); ++index) {
+    if (*index >= operation.plan.steps.size()) continue;
+    const auto& step = operation.plan.steps[*index];
+    if (!step.undo) continue;
+    PlanStep undo{.what = describe(*step.undo),
+                  .why = "It takes back: " + step.what,
+                  .risk = {},
+                  .act = *step.undo};
+    back.push_back(std::move(undo));
+  }
+  return back;
+}
+
+Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailure on_failure,
+                const std::map<PciAddress, std::string>& vbios) {
+  Outcome out;
+  Actor actor(hands, journal, vbios, out);
+  Operation begun;
+  begun.plan = plan;
+  for (std::size_t i = 0; i < plan.steps.size() && !out.error; ++i) {
+    const auto& step = plan.steps[i];
+    if (hands.cancel != nullptr && hands.cancel->load())
+      out.error = Error{ErrorKind::cancelled, "it was interrupted", 0};
+    else if (const auto noted = journal.begin_step(i); !noted)
+      out.error = noted.error();
+    if (!out.error) {
+      if (hands.progress) hands.progress(step.what);
+      begun.begun.insert(i);
+      if (const auto done = actor.act(step.act))
+        out.done.push_back(step.what);
+      else if (step.act.may_fail && done.error().kind != ErrorKind::hung)
+        out.notes.push_back(step.what + ": " + done.error().message);
+      else
+        out.error = done.error();
+    }
+    if (out.error) out.failed = step.what;
+  }
+  if (out.error && on_failure == OnFailure::undo) take_back(steps_back(begun), actor, out);
+  if (out.error && on_failure == OnFailure::stop) out.left.push_back(out.failed);
+  return out;
+}
+
+}  // namespace gpuready::vm

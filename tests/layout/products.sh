@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Only the core, and the core with each product: each builds, offers what it has, and says what it lacks.
+# Usage: products.sh SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER
+set -euo pipefail
+source=$1 build=$2 images=$3
+declare -A probe=([ternary]="ternary verify --help" [pack]="pack list --store $build/store" [bench]="bench run --help"
+  [vm]="vm list --replay $source/tests/machines/vm-host-h100/machine.json")
+fail() { echo "GPUREADY_ONLY=$only: $*" >&2; exit 1; }
+
+for only in core ternary pack bench vm; do
+  cmake -S "$source" -B "$build" --preset release -DGPUREADY_ONLY="core;$only" -DGPUREADY_IMAGES="$images" >"$build.log" ||
+    { cat "$build.log" >&2; exit 1; }
+  cmake --build "$build" --target gpuready >"$build.log" || { tail -50 "$build.log" >&2; exit 1; }
+  program=$build/src/gpuready
+  "$program" doctor --replay "$source/tests/machines/base-h100x1/machine.json" >"$build.out" || fail "doctor: exit $?"
+  for product in ternary pack bench vm; do
+    has=no
+    if [ "$product" = "$only" ] || [ "$only-$product" = bench-ternary ]; then has=yes; fi
+    listed=no
+    if "$program" --help | grep -q "^  $product "; then listed=yes; fi
+    [ "$listed" = $has ] || fail "help lists $product: $listed"
+    status=0
+    # shellcheck disable=SC2086  # words
+    "$program" ${probe[$product]} >"$build.out" 2>&1 || status=$?
+    if [ $has = yes ]; then
+      [ $status = 0 ] || { cat "$build.out" >&2; fail "${probe[$product]}: exit $status"; }
+    else
+      [ $status = 2 ] && grep -q "built without \"$product\"" "$build.out" || fail "$product: exit $status, $(cat "$build.out")"
+    fi
+  done
+done

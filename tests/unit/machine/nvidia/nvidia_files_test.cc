@@ -1,0 +1,216 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "machine/nvidia/nvidia_parse.h"
+#include "machine/sources.h"
+#include "machine/system/loader_cache.h"
+#include "scripted.h"
+
+namespace gpuready {
+namespace {
+
+// As a driver of release 580 with the open module writes them.
+constexpr const char* kVersion =
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  "
+    "(nixbld@)  \\nGCC version:  gcc version 13.3.0\\n";
+constexpr const char* kInformation =
+    "Model: \\t\\t NVIDIA H200\\nIRQ:   \\t\\t 123\\nGPU UUID: \\t GPU-5e0d3f\\n"
+    "Video BIOS: \\t 96.00.bc.00.01\\nBus Type: \\t PCIe\\nDMA Size: \\t 52 bits\\n"
+    "Bus Location: \\t 0000:17:00.0\\nDevice Minor: \\t 3\\nGPU Firmware: \\t 580.159.04\\n"
+    "GPU Excluded:\\t No\\n";
+
+std::string file(const std::string& path, const std::string& text) {
+  return "\"" + path + "\":\"" + text + "\"";
+}
+
+Machine machine_of(const std::string& files, const std::string& rest = "", Machine machine = {}) {
+  const auto host = scripted("\"files\":{" + files + "}" + rest);
+  read_nvidia_files(*host, machine);
+  return machine;
+}
+
+std::string driver_files() {
+  return file("/proc/driver/nvidia/version", kVersion) + "," +
+         file("/proc/driver/nvidia/params", "EnableMSI: 1\\nRegistryDwords: \\\"\\\"\\n") + "," +
+         file("/proc/driver/nvidia/gpus/0000:17:00.0/information", kInformation);
+}
+
+TEST(NvidiaFiles, OpenModule) {
+  const auto machine = machine_of(driver_files());
+  EXPECT_TRUE(machine.nvidia.module_loaded);
+  EXPECT_EQ(machine.nvidia.module_version, "580.159.04");
+  EXPECT_EQ(machine.nvidia.module_flavour, "open");
+  EXPECT_EQ(machine.nvidia.params.at("EnableMSI"), "1");
+}
+
+TEST(NvidiaFiles, ProprietaryModule) {
+  const auto file = parse_nvidia_version(
+      "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n");
+  EXPECT_EQ(file.version, "535.183.01");
+  EXPECT_EQ(file.flavour, "proprietary");
+}
+
+TEST(NvidiaFiles, VersionBeyondAnyIntegerIsAbsent) {
+  EXPECT_FALSE(
+      parse_nvidia_version("NVRM version: NVIDIA Kernel Module  53333333333333.1\n").version);
+}
+
+TEST(NvidiaFiles, InformationOfAGpu) {
+  const auto machine = machine_of(driver_files());
+  ASSERT_EQ(machine.gpus.size(), 1u);
+  const auto& gpu = machine.gpus[0];
+  EXPECT_EQ(gpu.pci->text(), "0000:17:00.0");
+  EXPECT_EQ(gpu.name, "NVIDIA H200");
+  EXPECT_EQ(gpu.uuid, "GPU-5e0d3f");
+  EXPECT_EQ(gpu.vbios_version, "96.00.bc.00.01");
+  EXPECT_EQ(gpu.minor_number, 3);
+  EXPECT_EQ(gpu.firmware_version, "580.159.04");
+  EXPECT_EQ(gpu.excluded, false);
+}
+
+TEST(NvidiaFiles, WhatTheDriverDoesNotKnowYetIsAbsent) {
+  const std::string unknown(8, '?');
+  const auto fields =
+      parse_nvidia_fields("GPU UUID: \t GPU-" + unknown + "-" + unknown + "\nVideo BIOS: \t " +
+                          unknown + "\nGPU Firmware: \t N/A\n");
+  EXPECT_FALSE(known_value(fields, "GPU UUID"));
+  EXPECT_FALSE(known_value(fields, "Video BIOS"));
+  EXPECT_FALSE(known_value(fields, "GPU Firmware"));
+}
+
+TEST(NvidiaFiles, SuspendedGpuIsNotAsked) {
+  Machine before;
+  auto& device = before.pci.emplace_back();
+  device.address = {0, 0x17, 0, 0};
+  device.runtime_status = "suspended";
+  const auto machine = machine_of(driver_files(), "", before);
+  EXPECT_TRUE(machine.gpus.empty());
+}
+
+TEST(NvidiaFiles, ModuleWithoutProcfsIsStillLoaded) {
+  const auto machine = machine_of(file("/sys/module/nvidia/version", "550.90.07\\n"));
+  EXPECT_TRUE(machine.nvidia.module_loaded);
+  EXPECT_EQ(machine.nvidia.module_version, "550.90.07");
+  EXPECT_FALSE(machine.nvidia.module_flavour);
+}
+
+TEST(NvidiaFiles, NothingThere) {
+  const auto machine = machine_of(file("/etc/hostname", "box\\n"));
+  EXPECT_FALSE(machine.nvidia.module_loaded);
+  EXPECT_TRUE(machine.nvidia.libraries.empty());
+  EXPECT_FALSE(machine.nvidia.persistence_daemon);
+  EXPECT_TRUE(machine.unseen.empty());
+}
+
+TEST(NvidiaFiles, LibraryVersionIsTheSuffixOfTheRealFile) {
+  EXPECT_EQ(library_version("/usr/lib/libcuda.so.580.159.04"), "580.159.04");
+  EXPECT_FALSE(library_version("/usr/lib/libcuda.so.1"));
+  EXPECT_FALSE(library_version("/usr/lib/wsl/lib/libcuda.so"));
+}
+
+// ---- the loader's cache
+struct Entry {
+  std::uint32_t flags;
+  std::string name, path;
+};
+void append(std::string& out, std::uint32_t value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+std::string cache_of(const std::vector<Entry>& entries) {
+  std::string strings, table;
+  const std::size_t first = 48 + entries.size() * 24;
+  for (const auto& entry : entries) {
+    append(table, entry.flags);
+    append(table, static_cast<std::uint32_t>(first + strings.size()));
+    strings += entry.name + '\0';
+    append(table, static_cast<std::uint32_t>(first + strings.size()));
+    strings += entry.path + '\0';
+    table.append(12, '\0');
+  }
+  std::string out = "glibc-ld.so.cache1.1";
+  append(out, static_cast<std::uint32_t>(entries.size()));
+  append(out, static_cast<std::uint32_t>(strings.size()));
+  out.append(48 - out.size(), '\0');
+  return out + table + strings;
+}
+constexpr std::uint32_t kX86_64 = 0x0303, kI386 = 0x0003;
+const std::vector<Entry> kEntries{{kI386, "libcuda.so.1", "/usr/lib32/libcuda.so.1"},
+                                  {kX86_64, "libcuda.so.1", "/usr/lib64/libcuda.so.1"}};
+
+TEST(LoaderCache, EntriesInOrder) {
+  const auto bytes = cache_of(kEntries);
+  const auto entries = parse_loader_cache(bytes);
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->size(), 2u);
+  EXPECT_EQ((*entries)[1].path, "/usr/lib64/libcuda.so.1");
+}
+
+TEST(LoaderCache, BehindTheOlderFormat) {
+  std::string old = "ld.so-1.7.0";
+  old += '\0';
+  append(old, 1);
+  old.append(12, '\0');
+  old.append((8 - old.size() % 8) % 8, '\0');
+  old += cache_of(kEntries);
+  const auto entries = parse_loader_cache(old);
+  ASSERT_TRUE(entries);
+  EXPECT_EQ(entries->size(), 2u);
+}
+
+TEST(LoaderCache, CutAnywhereIsAnErrorOrFewerEntries) {
+  const auto whole = cache_of(kEntries);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto entries = parse_loader_cache(std::string_view(whole).substr(0, size));
+    EXPECT_TRUE(!entries || entries->size() < 2) << size;
+  }
+}
+
+TEST(LoaderCache, OffsetsOutOfBoundsAreLeftOut) {
+  auto bytes = cache_of(kEntries);
+  const std::uint32_t far = 0xFFFFFFF0;
+  std::memcpy(bytes.data() + 48 + 4, &far, sizeof far);
+  const auto entries = parse_loader_cache(bytes);
+  ASSERT_TRUE(entries);
+  EXPECT_EQ(entries->size(), 1u);
+}
+
+TEST(LoaderCache, HugeCountIsAnError) {
+  auto bytes = cache_of(kEntries);
+  const std::uint32_t many = 0xFFFFFFFF;
+  std::memcpy(bytes.data() + 20, &many, sizeof many);
+  EXPECT_FALSE(parse_loader_cache(bytes));
+}
+
+Recording recording_with_cache() {
+  Recording recording;
+  recording.closed_world = true;
+  recording.files["/etc/ld.so.cache"] = cache_of(kEntries);
+  for (const char* path : {"/usr/lib32/libcuda.so.1", "/usr/lib64/libcuda.so.1",
+                           "/opt/stubs/libcuda.so.1", "/usr/lib/libcuda.so.1"})
+    recording.statuses[path] = FileStatus{};
+  return recording;
+}
+
+TEST(LibrarySearch, TakesThe64BitEntry) {
+  const auto host = make_recorded_host(recording_with_cache());
+  EXPECT_EQ(LibrarySearch(*host).find("libcuda.so.1"), "/usr/lib64/libcuda.so.1");
+}
+
+TEST(LibrarySearch, LdLibraryPathGoesFirst) {
+  auto recording = recording_with_cache();
+  recording.environment["LD_LIBRARY_PATH"] = "/nowhere:/opt/stubs";
+  const auto host = make_recorded_host(recording);
+  EXPECT_EQ(LibrarySearch(*host).find("libcuda.so.1"), "/opt/stubs/libcuda.so.1");
+}
+
+TEST(LibrarySearch, WithoutACacheTheConfiguredFoldersAreSearched) {
+  auto recording = recording_with_cache();
+  recording.files.erase("/etc/ld.so.cache");
+  recording.files["/etc/ld.so.conf"] = "include /etc/ld.so.conf.d/*.conf\n/opt/stubs # a folder\n";
+  const auto host = make_recorded_host(recording);
+  EXPECT_EQ(LibrarySearch(*host).find("libcuda.so.1"), "/opt/stubs/libcuda.so.1");
+}
+
+}  // namespace
+}  // namespace gpuready

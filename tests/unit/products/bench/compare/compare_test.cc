@@ -1,0 +1,421 @@
+#include "bench/compare/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "bench/compare/fields_compare.h"
+#include "unit/products/bench/runs.h"
+
+namespace gpuready::bench {
+namespace {
+
+const std::vector<double> kBase = {1000, 1003, 998, 1001, 999, 1002};
+
+Side side(std::string name, const std::vector<double>& ns, const std::vector<std::size_t>& places) {
+  return {std::move(name), runs_at(ns, places)};
+}
+Side base_side(const std::vector<double>& ns = kBase) {
+  return side("base", ns, base_places(ns.size()));
+}
+Side candidate_side(std::vector<double> ns, double factor = 1) {
+  for (double& one : ns) one *= factor;
+  return side("candidate", ns, candidate_places(ns.size()));
+}
+const std::vector<double> kOther = {1002, 999, 1000, 1001, 1003, 998};
+
+Comparison compared(const Side& base, const Side& candidate, CompareOptions options = {}) {
+  auto result = compare(base, candidate, options);
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : Comparison{};
+}
+const KpiComparison& kpi(const Comparison& comparison, Kpi wanted) {
+  return comparison.stacks.at(0).kpis.at(static_cast<std::size_t>(wanted));
+}
+
+TEST(BenchCompare, FindsWhichIsFaster) {
+  const auto faster = compared(base_side(), candidate_side(kOther, 1 / 1.05));
+  ASSERT_EQ(faster.stacks.size(), 1u);
+  EXPECT_EQ(faster.stacks[0].outcome, Outcome::faster);
+  EXPECT_EQ(faster.stacks[0].reason, "better in p50, throughput");
+  const auto& p50 = kpi(faster, Kpi::p50);
+  EXPECT_EQ(p50.method, "trend_adjusted_t");
+  EXPECT_NEAR(*p50.gain_percent, 5, 0.1);
+  EXPECT_LT(*p50.low_percent, *p50.gain_percent);
+  EXPECT_GT(*p50.low_percent, 0);
+  EXPECT_EQ(p50.run_gains_percent.size(), 6u);
+  EXPECT_NEAR(*kpi(faster, Kpi::throughput).gain_percent, 5, 0.1);
+  EXPECT_EQ(compared(base_side(), candidate_side(kOther, 1.05)).stacks[0].outcome, Outcome::slower);
+}
+
+TEST(BenchCompare, SameIsWithinTheMargin) {
+  const auto same = compared(base_side(), candidate_side(kOther));
+  EXPECT_EQ(same.stacks[0].outcome, Outcome::same);
+  // Sure and too small to matter is as good as none.
+  EXPECT_EQ(compared(base_side(), candidate_side(kBase, 1.002)).stacks[0].outcome, Outcome::same);
+  CompareOptions fine;
+  fine.margin = 0.001;
+  EXPECT_EQ(compared(base_side(), candidate_side(kBase, 1.002), fine).stacks[0].outcome,
+            Outcome::slower);
+}
+
+TEST(BenchCompare, InconclusiveSaysHowManyRunsMore) {
+  const auto unsure = compared(base_side({1000, 1030, 990}), candidate_side({995, 985, 1000}));
+  EXPECT_EQ(unsure.stacks[0].outcome, Outcome::inconclusive);
+  const auto& p50 = kpi(unsure, Kpi::p50);
+  ASSERT_TRUE(p50.further_runs);
+  EXPECT_GT(*p50.further_runs, 3u);
+  EXPECT_EQ(unsure.stacks[0].reason,
+            fmt::format("about {} more runs a side would decide", *p50.further_runs));
+}
+
+TEST(BenchCompare, OneRunASideDecidesNothing) {
+  // A thousand samples within one run say nothing about the next.
+  Side one = base_side({1000}), other = candidate_side({500});
+  one.runs[0].stacks[0].repeats[0].samples_ns.assign(1000, 1000);
+  const auto unsure = compared(one, other);
+  EXPECT_EQ(unsure.stacks[0].outcome, Outcome::inconclusive);
+  EXPECT_TRUE(contains(unsure.stacks[0].reason, "run-to-run variation is known from 2 runs"));
+  EXPECT_NEAR(*kpi(unsure, Kpi::p50).gain_percent, 100, 1e-9);
+  EXPECT_FALSE(kpi(unsure, Kpi::p50).low_percent);
+}
+
+TEST(BenchCompare, RunsInBlocksAreNotTakenForPairs) {
+  // A machine that warms up: each run is 1% slower than the one before.
+  std::vector<double> ns;
+  for (int i = 0; i < 12; ++i) ns.push_back(1000 * std::pow(1.01, i) + (i % 3) * 0.5);
+  const Side before = side("before", {ns.begin(), ns.begin() + 6}, {0, 1, 2, 3, 4, 5});
+  const Side after = side("after", {ns.begin() + 6, ns.end()}, {6, 7, 8, 9, 10, 11});
+  const auto drifting = compared(before, after);
+  EXPECT_EQ(kpi(drifting, Kpi::p50).design, "in_blocks");
+  EXPECT_EQ(drifting.stacks[0].outcome, Outcome::same);
+}
+
+TEST(BenchCompare, TwoRunsASideInBlocksSayNothingOfAGain) {
+  const auto with = [](std::size_t runs) {
+    std::vector<double> before = {50090, 43000, 50090}, after = {48260, 48000, 48260};
+    before.resize(runs);
+    after.resize(runs);
+    return compared(side("before", before, {0, 1, 2}), side("after", after, {10, 11, 12}));
+  };
+  const auto two = with(2);
+  const auto& p50 = kpi(two, Kpi::p50);
+  EXPECT_EQ(p50.outcome, Outcome::inconclusive);
+  EXPECT_EQ(p50.design, "in_blocks");
+  EXPECT_TRUE(p50.base_value && p50.candidate_value);
+  EXPECT_FALSE(p50.gain_percent || p50.low_percent || p50.p || p50.further_runs);
+  EXPECT_TRUE(p50.run_gains_percent.empty());
+  EXPECT_EQ(two.stacks[0].outcome, Outcome::inconclusive);
+  EXPECT_TRUE(contains(two.stacks[0].reason, "2 and 2 runs, one side after the other"))
+      << two.stacks[0].reason;
+  EXPECT_TRUE(kpi(with(3), Kpi::p50).gain_percent);
+}
+
+TEST(BenchCompare, P95NeedsItsSamples) {
+  const auto with = [](std::size_t samples) {
+    Side base = base_side(), candidate = candidate_side(kOther);
+    for (Side* side : {&base, &candidate})
+      for (auto& run : side->runs) {
+        auto& ns = run.stacks[0].repeats[0].samples_ns;
+        const double level = ns[0];
+        ns.clear();
+        for (std::size_t i = 0; i < samples; ++i) ns.push_back(level + double(i % 10));
+      }
+    return kpi(compared(base, candidate), Kpi::p95);
+  };
+  EXPECT_FALSE(with(199).p);
+  EXPECT_EQ(with(199).reason, "no run has it; it needs 200 samples a run");
+  EXPECT_TRUE(with(200).p);
+}
+
+TEST(BenchCompare, WhatAStackSaysOfItsMemoryIsNotHeldAgainstWhatIsSeen) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : base.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1ull << 30;
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].self_memory_peak_bytes = 1 << 20;
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).reason, "no run of the base has it");
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].memory_peak_bytes = 2ull << 30;
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).outcome, Outcome::slower);
+  EXPECT_NEAR(*kpi(compared(base, candidate), Kpi::memory).gain_percent, -50, 1e-9);
+}
+
+TEST(BenchCompare, BetterHereAndWorseThereIsNoVerdict) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  for (auto& run : base.runs) run.stacks[0].repeats[0].memory_peak_bytes = 1ull << 30;
+  for (auto& run : candidate.runs) run.stacks[0].repeats[0].memory_peak_bytes = 2ull << 30;
+  const auto mixed = compared(base, candidate);
+  EXPECT_EQ(mixed.stacks[0].outcome, Outcome::inconclusive);
+  EXPECT_EQ(mixed.stacks[0].reason, "better in p50, throughput, worse in memory");
+}
+
+std::string differs(const std::function<void(RunRecord&)>& change) {
+  Side candidate = candidate_side(kOther, 0.5);
+  for (auto& run : candidate.runs) change(run);
+  const auto result = compared(base_side(), candidate);
+  EXPECT_EQ(result.refused(), result.stacks.empty());
+  std::string text;
+  for (const auto& difference : result.differences)
+    text += (difference.refused ? "!" : "") + difference.what + " ";
+  return text;
+}
+
+TEST(BenchCompare, RefusesWhatCannotBeComparedAndSaysWhatDiffers) {
+  EXPECT_EQ(differs([](RunRecord&) {}), "");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.gpus[0].uuid = "GPU-2"; }), "!gpu ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.driver_version = "590.1"; }), "!driver ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.workload.shape["batch"] = 65; }), "!workload ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.workload.dtype = "fp16"; }), "!dtype ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.workload.device = "cpu"; }), "!device ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.protocol.origin = "nvbench"; }), "!protocol ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.kernel_release = "6.1"; }), "kernel ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.protocol.repeats = 50; }), "!protocol ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.environment.variables["ANY"] = "1"; }), "ANY ");
+  EXPECT_EQ(differs([](RunRecord& run) { run.git_dirty = true; }), "commit ");
+  const auto stack = [](auto change) {
+    return [change](RunRecord& run) { change(run.stacks[0]); };
+  };
+  EXPECT_EQ(differs(stack([](StackResult& it) { it.versions["torch"] = "2.9"; })),
+            "gpuready versions ");
+  EXPECT_EQ(differs(stack([](StackResult& it) { it.mode = "proxy"; })), "gpuready mode ");
+  EXPECT_EQ(differs(stack([](StackResult& it) { it.command = {"b.py"}; })), "flags ");
+  // What each run has of its own.
+  EXPECT_EQ(differs([](RunRecord& run) {
+              run.tag = "other";
+              run.id += "x";
+              run.idea = "POOL";
+              run.protocol.seed = 7;
+              run.roofline = {.flops_per_s = 1e12, .bytes_per_s = {}};
+              run.notes = {"a note"};
+              run.stacks[0].reason = "1 of 5 repeats failed";
+            }),
+            "");
+}
+
+TEST(BenchCompare, ADifferenceNamesWhatDiffersAlone) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : candidate.runs) {
+    run.workload.name = "gemm";
+    run.workload.shape["batch"] = 128;
+    run.environment.variables["NEW"] = "a";
+  }
+  base.runs[1].environment.variables["NEW"] = "b";
+  const auto refused = compared(base, candidate);
+  ASSERT_EQ(refused.differences.size(), 2u);
+  EXPECT_EQ(refused.differences[0].base, "mlp, batch 64");
+  EXPECT_EQ(refused.differences[0].candidate, "gemm, batch 128");
+  EXPECT_TRUE(refused.differences[0].refused);
+  EXPECT_EQ(refused.differences[1].base, "\"b\" and not set");
+  EXPECT_EQ(refused.differences[1].candidate, "\"a\"");
+  EXPECT_TRUE(refused.differences[1].mixed);
+}
+
+TEST(BenchCompare, WhatDoesNotCountIsCountedAndTold) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : base.runs) {
+    auto& repeats = run.stacks[0].repeats;
+    repeats.assign(5, repeats[0]);
+  }
+  auto& stack = base.runs[3].stacks[0];
+  stack.repeats[1].status = stack.repeats[4].status = StackStatus::error;
+  stack.repeats[1].reason = "exit code 9";
+  stack.repeats[2].status = StackStatus::different_work;
+  base.runs[4].stacks.clear();
+  const auto result = compared(base, candidate);
+  const Losses& losses = result.stacks[0].base_losses;
+  EXPECT_EQ(losses.runs, 6u);
+  EXPECT_EQ(losses.lost_runs, 1u);
+  EXPECT_EQ(losses.repeats, 25u);
+  EXPECT_EQ(losses.lost_repeats, 3u);
+  EXPECT_EQ(losses.failures, 3u);
+  EXPECT_EQ(losses.reasons,
+            (std::vector<std::string>{"1 of 6 runs of gpuready is missing",
+                                      "2 of 25 repeats of gpuready failed: exit code 9",
+                                      "1 of 25 repeats of gpuready did other work"}));
+  EXPECT_FALSE(result.stacks[0].candidate_losses.any());
+  EXPECT_EQ(kpi(result, Kpi::p50).base_runs, 5u);
+}
+
+TEST(BenchCompare, EqualMemoryIsTheSame) {
+  Side base = base_side({1000, 1003}), candidate = candidate_side({1002, 999});
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) run.stacks[0].repeats[0].memory_peak_bytes = 64 << 20;
+  // Two runs a side and pages of 2 MiB: by intervals alone it would not be decided.
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).outcome, Outcome::same);
+  base.runs[0].stacks[0].repeats[0].memory_peak_bytes = 66 << 20;
+  EXPECT_EQ(kpi(compared(base, candidate), Kpi::memory).outcome, Outcome::inconclusive);
+}
+
+TEST(BenchCompare, ARunWithinASideThatDiffersRefusesToo) {
+  Side base = base_side();
+  base.runs[2].environment.driver_version = "590.1";
+  const auto refused = compared(base, candidate_side(kOther));
+  ASSERT_TRUE(refused.refused());
+  EXPECT_EQ(refused.differences[0].base, "580.65.06 and 590.1");
+}
+
+TEST(BenchCompare, AllowedDifferencesAreToldAndNotRefused) {
+  Side candidate = candidate_side(kOther, 0.5);
+  for (auto& run : candidate.runs) run.environment.driver_version = "590.1";
+  CompareOptions options;
+  options.allowed = {"driver"};
+  const auto result = compared(base_side(), candidate, options);
+  EXPECT_FALSE(result.refused());
+  EXPECT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::faster);
+}
+
+TEST(BenchCompare, NormalisedFiguresAreSharesOfTheRoofline) {
+  // Twice the time on a machine of half the speed is the same share.
+  Side base = base_side(), candidate = candidate_side(kOther, 2);
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) run.workload.flops = 1'000'000;
+  for (auto& run : base.runs) run.roofline = {.flops_per_s = 2e12, .bytes_per_s = {}};
+  for (auto& run : candidate.runs) run.environment.gpus[0] = {"NVIDIA L4", "GPU-9"};
+  CompareOptions options;
+  options.normalise = true;
+  const auto without = compare(base, candidate, options);
+  ASSERT_FALSE(without);
+  EXPECT_TRUE(contains(without.error().message, "of candidate has no roofline"));
+  for (auto& run : candidate.runs) run.roofline = {.flops_per_s = 1e12, .bytes_per_s = {}};
+  const auto result = compared(base, candidate, options);
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::same);
+  EXPECT_NEAR(*kpi(result, Kpi::p50).gain_percent, 0, 0.2);
+  EXPECT_NEAR(*kpi(result, Kpi::throughput).gain_percent, 0, 0.2);
+}
+
+TEST(BenchCompare, StacksAreComparedByName) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  for (auto& run : candidate.runs) run.stacks[0].id = "tvm";
+  EXPECT_EQ(compared(base, candidate).stacks[0].candidate_stack, "tvm");  // one a side
+  for (auto& run : base.runs) {
+    run.stacks.push_back(run.stacks[0]);
+    run.stacks[1].id = "xla";
+  }
+  const auto none = compare(base, candidate, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message,
+            "base and candidate have no stack in common: gpuready, xla against tvm; name two with "
+            "--stack A=B");
+  CompareOptions options;
+  options.stacks = {"xla=tvm"};
+  EXPECT_EQ(compared(base, candidate, options).stacks[0].base_stack, "xla");
+  options.stacks = {"glow=tvm"};
+  EXPECT_EQ(compare(base, candidate, options).error().message,
+            "base has no result of the stack glow; it has gpuready, xla");
+}
+
+// The stack "tvm" beside what is there, as each run has it.
+void add_stack(Side& side, StackStatus status, const std::string& reason = "") {
+  for (auto& run : side.runs) {
+    StackResult stack = run.stacks[0];
+    stack.id = "tvm";
+    stack.status = status;
+    stack.reason = reason;
+    run.stacks.push_back(std::move(stack));
+  }
+}
+
+TEST(BenchCompare, AStackThatTheCandidateLostIsTold) {
+  for (const auto status :
+       {StackStatus::error, StackStatus::different_work, StackStatus::not_believable,
+        StackStatus::no_valid_samples, StackStatus::unavailable}) {
+    Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+    add_stack(base, StackStatus::ok);
+    add_stack(candidate, status, "boom");
+    const auto result = compared(base, candidate);
+    ASSERT_EQ(result.stacks.size(), 2u);
+    EXPECT_EQ(result.stacks[0].outcome, Outcome::faster);
+    EXPECT_EQ(result.stacks[1].outcome, Outcome::lost);
+    EXPECT_TRUE(result.stacks[1].kpis.empty());
+    EXPECT_EQ(result.stacks[1].candidate_losses.lost_runs, 6u);
+    EXPECT_TRUE(contains(result.stacks[1].reason, "boom")) << result.stacks[1].reason;
+  }
+  Side base = base_side();
+  add_stack(base, StackStatus::ok);
+  const auto gone = compared(base, candidate_side(kOther, 0.9));
+  ASSERT_EQ(gone.stacks.size(), 2u);
+  EXPECT_EQ(gone.stacks[1].outcome, Outcome::lost);
+  EXPECT_EQ(gone.stacks[1].reason,
+            "no run of the candidate has a figure of it: 6 of 6 runs of tvm are missing");
+}
+
+TEST(BenchCompare, AStackThatTheBaseLacksDecidesNothing) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  add_stack(candidate, StackStatus::ok);
+  const auto result = compared(base, candidate);
+  ASSERT_EQ(result.stacks.size(), 2u);
+  EXPECT_EQ(result.stacks[1].outcome, Outcome::inconclusive);
+  // It does not share the error that the other stack may spend.
+  EXPECT_EQ(kpi(result, Kpi::p50).adjusted_p,
+            kpi(compared(base_side(), candidate_side(kOther, 0.9)), Kpi::p50).adjusted_p);
+  add_stack(base, StackStatus::error, "boom");
+  EXPECT_EQ(compared(base, candidate).stacks[1].reason,
+            "no run of the base has a figure of it: 6 of 6 runs of tvm failed: boom");
+}
+
+TEST(BenchCompare, WhatCouldBeRunOnNeitherSideIsNoLoss) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  add_stack(base, StackStatus::unavailable);
+  EXPECT_EQ(compared(base, candidate).stacks.size(), 1u);
+  add_stack(candidate, StackStatus::unavailable);
+  EXPECT_EQ(compared(base, candidate).stacks.size(), 1u);
+}
+
+TEST(BenchCompare, StacksOfOtherNamesAreHeldAgainstEachOtherOnlyWhereEachSideHasOne) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.9);
+  add_stack(base, StackStatus::error, "boom");
+  add_stack(candidate, StackStatus::ok);
+  for (auto& run : candidate.runs) run.stacks[0].status = StackStatus::error;
+  const auto result = compared(base, candidate);
+  ASSERT_EQ(result.stacks.size(), 2u);
+  EXPECT_EQ(result.stacks[0].candidate_stack, "gpuready");
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::lost);
+  EXPECT_EQ(result.stacks[1].outcome, Outcome::inconclusive);
+}
+
+TEST(BenchCompare, TheOnlyStackIsLostToo) {
+  Side base = base_side(), candidate = candidate_side(kOther, 0.5);
+  for (auto& run : candidate.runs) run.stacks[0].status = StackStatus::different_work;
+  const auto result = compared(base, candidate);
+  EXPECT_EQ(result.stacks[0].outcome, Outcome::lost);
+  EXPECT_EQ(result.stacks[0].reason,
+            "no run of the candidate has a figure of it: 6 of 6 runs of gpuready did other work");
+}
+
+TEST(BenchCompare, NamesOfStacksMayHoldEqualsSignsAndCommas) {
+  Side base = base_side(), candidate = candidate_side(kOther);
+  add_stack(base, StackStatus::ok);
+  add_stack(candidate, StackStatus::ok);
+  for (Side* side : {&base, &candidate})
+    for (auto& run : side->runs) {
+      run.stacks[0].id = "n_prompt=512 n_gen=0";
+      run.stacks[1].id = "BM_Copy<int, 4>/n=8";
+    }
+  const auto pairs = [&](std::string name) {
+    CompareOptions options;
+    options.stacks = {std::move(name)};
+    std::vector<std::string> texts;
+    const auto result = compare(base, candidate, options);
+    if (!result) return result.error().message;
+    for (const auto& stack : result->stacks)
+      texts.push_back(stack.base_stack + " -> " + stack.candidate_stack);
+    return join(texts, "; ");
+  };
+  const std::string llama = "n_prompt=512 n_gen=0", copy = "BM_Copy<int, 4>/n=8";
+  EXPECT_EQ(pairs(llama), llama + " -> " + llama);
+  EXPECT_EQ(pairs(copy), copy + " -> " + copy);
+  EXPECT_EQ(pairs(llama + "=" + copy), llama + " -> " + copy);
+  EXPECT_EQ(pairs(copy + "," + llama), copy + " -> " + copy + "; " + llama + " -> " + llama);
+  EXPECT_EQ(pairs(copy + "=" + llama + "," + copy),
+            copy + " -> " + llama + "; " + copy + " -> " + copy);
+  EXPECT_EQ(pairs("nope"), "base has no result of the stack nope; it has " + llama + ", " + copy);
+  EXPECT_EQ(pairs(llama + ",nope"),
+            "base has no result of the stack nope; it has " + llama + ", " + copy);
+}
+
+TEST(BenchCompare, ASideWithoutRunsIsAnError) {
+  EXPECT_EQ(compare({"none", {}}, base_side(), {}).error().message, "none holds no run");
+}
+
+}  // namespace
+}  // namespace gpuready::bench

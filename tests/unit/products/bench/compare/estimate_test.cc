@@ -1,0 +1,187 @@
+#include "bench/compare/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bench/compare/distributions.h"
+
+namespace gpuready::bench {
+namespace {
+
+std::vector<RunValue> at(std::vector<double> when, std::vector<double> values) {
+  std::vector<RunValue> runs;
+  for (std::size_t i = 0; i < values.size(); ++i) runs.push_back({when[i], values[i]});
+  return runs;
+}
+
+// Expected: scipy.stats.t.sf(t, df) * 2 and scipy.stats.t.isf(0.0025, df).
+TEST(BenchStudentT, IsScipys) {
+  struct {
+    double degrees, t, p, critical;
+  } const cases[] = {
+      {1, 0.1, 0.936548965138893, 127.32133646887213},
+      {1, 200, 0.0031830723364119386, 127.32133646887213},
+      {2, 3.5, 0.07282735005446933, 14.089047275555295},
+      {7, 12, 6.358310378185098e-06, 4.029337177642486},
+      {7, 200, 2.062190599193654e-14, 4.029337177642486},
+      {13.7, 1, 0.33464651783049804, 3.3388988304307423},
+      {13.7, 200, 3.864851266385275e-25, 3.3388988304307423},
+      {100, 12, 4.395087715604393e-21, 2.8706515238365378},
+      {100, 200, 5.548393562549445e-132, 2.8706515238365378},
+  };
+  for (const auto& c : cases) {
+    EXPECT_NEAR(student_t_two_sided(c.t, c.degrees) / c.p, 1, 1e-10) << c.degrees << " " << c.t;
+    EXPECT_NEAR(student_t_two_sided(-c.t, c.degrees) / c.p, 1, 1e-10);
+    EXPECT_NEAR(student_t_critical(0.005, c.degrees) / c.critical, 1, 1e-10) << c.degrees;
+  }
+  EXPECT_DOUBLE_EQ(student_t_two_sided(0, 5), 1);
+  EXPECT_EQ(student_t_two_sided(HUGE_VAL, 5), 0);
+}
+
+TEST(BenchEstimate, DesignFollowsFromTime) {
+  const auto runs = [](std::vector<double> when) { return at(when, when); };
+  EXPECT_EQ(design_of(runs({0, 3, 4}), runs({1, 2, 5})), Design::paired);
+  EXPECT_EQ(design_of(runs({0, 2, 4}), runs({1, 3, 5})), Design::regular);
+  EXPECT_EQ(design_of(runs({0, 1, 2}), runs({3, 4, 5})), Design::in_blocks);
+  EXPECT_EQ(design_of(runs({0, 0, 2}), runs({3, 4, 4})), Design::in_blocks);
+  EXPECT_EQ(design_of(runs({3, 4, 5}), runs({0, 1, 2})), Design::in_blocks);
+  EXPECT_EQ(design_of(runs({0, 1, 4}), runs({2, 3, 5})), Design::mixed);
+  EXPECT_EQ(design_of(runs({0, 2}), runs({1, 3, 4})), Design::mixed);
+  // When they ran is not known: no order may be read from the places in the list.
+  EXPECT_EQ(design_of(runs({0, 0}), runs({0, 0})), Design::mixed);
+}
+
+// What two runs of a pair share is greater than any trend: the pairs are the surer, at their share.
+// Expected: scipy.stats.ttest_rel(c, b), its pvalue and confidence_interval(0.99).
+TEST(BenchEstimate, PairedIsScipys) {
+  const auto base = at({0, 3, 4, 7}, {1.00, 1.52, 0.69, 1.31});
+  const auto candidate = at({1, 2, 5, 6}, {1.05, 1.56, 0.76, 1.34});
+  const auto e = estimate(base, candidate, 0);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->method, Method::student_t);
+  EXPECT_NEAR(e->difference, 0.04750000000000004, 1e-12);
+  EXPECT_NEAR(e->p() * e->share / 0.011462432592160478, 1, 1e-9);
+  EXPECT_NEAR(e->difference - e->half_width(0.01 / e->share), -0.002376258437727298, 1e-9);
+  EXPECT_NEAR(e->share, 0.1, 1e-12);
+}
+
+// Expected: numpy.linalg.lstsq on [1, when, is candidate], with its standard error.
+TEST(BenchEstimate, AlternatingRunsAreJudgedBesideATrend) {
+  const auto e = estimate(at({0, 3, 4, 7}, {1.00, 1.02, 0.99, 1.01}),
+                          at({1, 2, 5, 6}, {1.05, 1.06, 1.06, 1.04}), 0);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->method, Method::trend_adjusted_t);
+  EXPECT_EQ(e->design, Design::paired);
+  EXPECT_NEAR(e->difference, 0.0475, 1e-12);
+  EXPECT_NEAR(e->standard_error, 0.008800027056235494, 1e-12);
+  EXPECT_EQ(e->degrees, 5);
+  EXPECT_NEAR(e->share, 0.9, 1e-12);
+}
+
+// Expected: scipy.stats.ttest_ind(c, b, equal_var=False).
+TEST(BenchEstimate, MixedIsScipysWelch) {
+  const auto e =
+      estimate(at({0, 0, 0, 0}, {1.00, 1.02, 0.99, 1.01}), at({0, 0, 0}, {1.05, 1.06, 1.01}), 0);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->method, Method::welch_t);
+  EXPECT_NEAR(e->p() / 0.13456325875370545, 1, 1e-9);
+  EXPECT_NEAR(e->difference + e->half_width(0.01), 0.1424275715356354, 1e-9);
+}
+
+// Expected: numpy.linalg.lstsq on [1, when, is candidate], with its standard error.
+TEST(BenchEstimate, InBlocksTakesADriftOut) {
+  const auto e = estimate(at({0, 1, 2, 3}, {1.00, 1.013, 1.019, 1.031}),
+                          at({4, 5, 6, 7}, {1.042, 1.049, 1.062, 1.068}), 0);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->method, Method::trend_adjusted_t);
+  EXPECT_NEAR(e->difference, 0.0015000000000000044, 1e-12);
+  EXPECT_NEAR(e->standard_error, 2 * 0.0028248893783650434,
+              1e-12);  // with the allowance for blocks
+  EXPECT_EQ(e->degrees, 5);
+  EXPECT_GT(e->p(), 0.5);  // a drift alone
+}
+
+TEST(BenchEstimate, OneRunTellsNothing) {
+  EXPECT_FALSE(estimate(at({0}, {1}), at({1}, {2}), 0));
+  EXPECT_FALSE(estimate(at({0, 1}, {1, 1}), at({2}, {2}), 0));
+  EXPECT_FALSE(estimate(at({0}, {1}), at({2, 3}, {2, 2}), 0));
+}
+
+// Two equal differences are no proof: the timer's step bounds what can be known.
+TEST(BenchEstimate, EqualValuesAreAsSureAsTheResolution) {
+  const auto base = at({0, 3}, {1, 1}), candidate = at({1, 2}, {1.0001, 1.0001});
+  EXPECT_EQ(estimate(base, candidate, 0)->p(), 0);
+  EXPECT_GT(estimate(base, candidate, 1e-4)->p(), 0.3);
+}
+
+// The same side first in each pair: what a drift adds is the same in all, and no difference.
+TEST(BenchEstimate, ADriftIsNoDifferenceInARegularOrder) {
+  std::vector<double> when[2], values[2];
+  for (int i = 0; i < 10; ++i) {
+    when[i % 2].push_back(i);
+    values[i % 2].push_back(0.005 * i + 0.0002 * std::sin(7 * i));
+  }
+  const auto e = estimate(at(when[0], values[0]), at(when[1], values[1]), 1e-5);
+  EXPECT_EQ(e->design, Design::regular);
+  EXPECT_LT(std::abs(e->difference), 0.0005);  // of 0.005 a run
+  EXPECT_GT(e->p(), 0.05);
+}
+
+TEST(BenchEstimate, ManyRunsAreResampled) {
+  std::vector<double> when_base, when_candidate, base, candidate;
+  for (int i = 0; i < 12; ++i) {
+    when_base.push_back(2 * i + i % 2);
+    when_candidate.push_back(2 * i + 1 - i % 2);
+    base.push_back(std::sin(i));
+    candidate.push_back(std::sin(i) + 0.1 * std::cos(3 * i) + 0.05);
+  }
+  const auto e = estimate(at(when_base, base), at(when_candidate, candidate), 0);
+  EXPECT_EQ(e->method, Method::bootstrap_t);
+  EXPECT_EQ(e->bootstrap.size(), 9999u);
+  // Near what Student's t says, and the same each time.
+  Estimate student = *e;
+  student.bootstrap.clear();
+  EXPECT_NEAR(e->p(), student.p(), 0.05);
+  EXPECT_NEAR(e->half_width(0.05) / student.half_width(0.05), 1, 0.15);
+  EXPECT_EQ(e->p(), estimate(at(when_base, base), at(when_candidate, candidate), 0)->p());
+  // The interval that just excludes 0 is that at alpha = p.
+  EXPECT_NEAR(e->half_width(e->p()), std::fabs(e->difference), 0.02 * std::fabs(e->difference));
+}
+
+TEST(BenchEstimate, FurtherRunsAreEnough) {
+  Estimate e{.difference = 0.01, .standard_error = 0.005, .degrees = 7};
+  e.base_runs = e.candidate_runs = 8;
+  const auto runs = runs_for(e, 0.01, 0.01);
+  ASSERT_TRUE(runs);
+  const double deviation = 0.005 * std::sqrt(8);
+  const auto half = [&](double n) {
+    return student_t_critical(0.01, n - 1) * deviation / std::sqrt(n);
+  };
+  EXPECT_LE(half(double(*runs)), 0.01);
+  EXPECT_GT(half(double(*runs) - 1), 0.01);
+  EXPECT_FALSE(runs_for(e, 1e-6, 0.01));
+  EXPECT_FALSE(runs_for(e, 0, 0.01));
+}
+
+// With equal weights it is Holm's: statsmodels' multipletests([.01, .04, .03], method="holm") gives
+// [.03, .06, .06].
+TEST(BenchAdjustedP, IsHolmsWithEqualWeights) {
+  const auto adjusted = adjusted_p({0.01, 0.04, 0.03}, {1 / 3.0, 1 / 3.0, 1 / 3.0});
+  EXPECT_NEAR(adjusted[0], 0.03, 1e-12);
+  EXPECT_NEAR(adjusted[1], 0.06, 1e-12);
+  EXPECT_NEAR(adjusted[2], 0.06, 1e-12);
+}
+
+TEST(BenchAdjustedP, WeightsPassOn) {
+  // The first is tested at 0.8 of the error; then the others share all of it.
+  const auto adjusted = adjusted_p({0.008, 0.02, 0.5}, {0.8, 0.1, 0.1});
+  EXPECT_NEAR(adjusted[0], 0.01, 1e-12);
+  EXPECT_NEAR(adjusted[1], 0.04, 1e-12);
+  EXPECT_NEAR(adjusted[2], 0.5, 1e-12);
+  EXPECT_EQ(adjusted_p({0.9}, {0.5}), std::vector<double>{1});
+  EXPECT_TRUE(adjusted_p({}, {}).empty());
+}
+
+}  // namespace
+}  // namespace gpuready::bench

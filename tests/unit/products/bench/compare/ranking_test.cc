@@ -1,0 +1,66 @@
+#include "bench/compare/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/products/bench/runs.h"
+
+namespace gpuready::bench {
+namespace {
+
+void add(RunRecord& run, const std::string& id, const std::vector<double>& repeats) {
+  StackResult stack;
+  stack.id = id;
+  for (const double ns : repeats) stack.repeats.emplace_back().samples_ns = {ns};
+  run.stacks.push_back(std::move(stack));
+}
+
+TEST(BenchRanking, OrdersByTimeAndSaysWhatIsSure) {
+  RunRecord run = run_of("r", {1});
+  run.stacks.clear();
+  add(run, "slow", {1500, 1501, 1499, 1502, 1500});
+  add(run, "fast", {1000, 1001, 999, 1002, 1000});
+  add(run, "near", {1001, 1000, 1002, 1000, 1001});
+  add(run, "once", {1200});
+  const auto ranking = ranking_of(run);
+  ASSERT_EQ(ranking.ranked.size(), 4u);
+  EXPECT_EQ(ranking.ranked[0].id, "fast");
+  EXPECT_FALSE(ranking.ranked[0].ratio);
+  EXPECT_EQ(ranking.ranked[1].id, "near");
+  EXPECT_FALSE(ranking.ranked[1].told_apart);
+  EXPECT_EQ(ranking.ranked[2].id, "once");
+  EXPECT_FALSE(ranking.ranked[2].ratio);  // one process tells nothing of the next
+  EXPECT_EQ(ranking.ranked[3].id, "slow");
+  EXPECT_TRUE(ranking.ranked[3].told_apart);
+  EXPECT_NEAR(*ranking.ranked[3].ratio, 1.5, 0.001);
+  EXPECT_LT(*ranking.ranked[3].low, 1.5);
+  EXPECT_GT(*ranking.ranked[3].high, 1.5);
+}
+
+TEST(BenchRanking, SaysWhatDoesNotCount) {
+  RunRecord run = run_of("r", std::vector<double>(199, 1000));
+  run.protocol.repeats = 3;
+  auto ranking = ranking_of(run);
+  EXPECT_FALSE(ranking.ranked.at(0).p95_counts);
+  EXPECT_EQ(ranking.losses, std::vector<std::string>{"2 of 3 repeats of gpuready are missing"});
+  run.protocol.repeats = 2;
+  run.stacks[0].repeats.emplace_back().samples_ns = {1000};
+  ranking = ranking_of(run);
+  EXPECT_TRUE(ranking.ranked.at(0).p95_counts);
+  EXPECT_TRUE(ranking.losses.empty());
+}
+
+TEST(BenchRanking, OtherWorkIsNotRanked) {
+  RunRecord run = run_of("r", {1000});
+  add(run, "cheat", {1, 1, 1});
+  run.stacks[1].status = StackStatus::different_work;
+  run.stacks[1].reason = "an eighth of the FLOPs";
+  add(run, "silent", {});
+  const auto ranking = ranking_of(run);
+  ASSERT_EQ(ranking.ranked.size(), 1u);
+  ASSERT_EQ(ranking.others.size(), 2u);
+  EXPECT_EQ(ranking.others[0].status, "different_work");
+  EXPECT_EQ(ranking.others[0].reason, "an eighth of the FLOPs");
+}
+
+}  // namespace
+}  // namespace gpuready::bench

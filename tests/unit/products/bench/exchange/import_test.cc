@@ -1,0 +1,233 @@
+#include "bench/exchange/import.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gpuready::bench {
+namespace {
+
+RunRecord imported(std::string_view text) {
+  const auto run = import_run(text, "file.json");
+  EXPECT_TRUE(run) << run.error().message;
+  return run ? *run : RunRecord{};
+}
+
+// As google/benchmark 1.8 writes it, with what strict readers of JSON refuse.
+constexpr std::string_view kGoogle = R"({
+  "context": {"date": "2024-05-01T14:00:00+02:00", "host_name": "box", "executable": "./b/bm_copy",
+    "num_cpus": 8, "mhz_per_cpu": 2400, "caches": [], "load_avg": [0.5],
+    "library_build_type": "release", "json_schema_version": 1},
+  "benchmarks": [
+    {"name": "BM_Copy/64", "run_name": "BM_Copy/64", "run_type": "iteration", "repetitions": 2,
+     "repetition_index": 0, "threads": 1, "iterations": 1000, "real_time": 1.25e+01,
+     "cpu_time": NaN, "time_unit": "us", "bytes_per_second": Infinity},
+    {"name": "BM_Copy/64", "run_name": "BM_Copy/64", "run_type": "iteration",
+     "repetition_index": 1, "real_time": 13.5, "time_unit": "us"},
+    {"name": "BM_Copy/64_mean", "run_name": "BM_Copy/64", "run_type": "aggregate",
+     "aggregate_name": "mean", "real_time": 99, "time_unit": "us"},
+    {"name": "BM_Bad", "run_name": "BM_Bad", "run_type": "iteration", "error_occurred": true,
+     "error_message": "no memory", "real_time": -Infinity, "time_unit": "ns"}]})";
+
+TEST(BenchImport, GoogleBenchmark) {
+  const RunRecord run = imported(kGoogle);
+  EXPECT_EQ(run.protocol.origin, "google-benchmark");
+  EXPECT_EQ(run.started_utc, "2024-05-01T12:00:00Z");
+  EXPECT_EQ(run.workload.name, "bm_copy");
+  ASSERT_EQ(run.stacks.size(), 2u);
+  ASSERT_EQ(run.stacks[0].repeats.size(), 2u);
+  EXPECT_DOUBLE_EQ(*run.stacks[0].repeats[0].reported.mean_ns, 12'500);
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[0]).mean_ns, 13'000);
+  EXPECT_FALSE(latency_of(run.stacks[0]).p50_ns);
+  EXPECT_EQ(run.stacks[1].status, StackStatus::error);
+  EXPECT_EQ(run.stacks[1].reason, "no memory");
+}
+
+TEST(BenchImport, GoogleBenchmarkOfAggregatesAlone) {
+  const RunRecord run = imported(R"({"context": {}, "benchmarks": [
+    {"name": "A_mean", "run_name": "A", "run_type": "aggregate", "aggregate_name": "mean",
+     "real_time": 2, "time_unit": "ms"},
+    {"name": "A_stddev", "run_name": "A", "run_type": "aggregate", "aggregate_name": "stddev",
+     "real_time": 1, "time_unit": "ms"}]})");
+  ASSERT_EQ(run.stacks.size(), 1u);
+  ASSERT_EQ(run.stacks[0].repeats.size(), 1u);
+  EXPECT_DOUBLE_EQ(*run.stacks[0].repeats[0].reported.mean_ns, 2e6);
+}
+
+TEST(BenchImport, NvbenchNumbersAreText) {
+  const RunRecord run = imported(R"({
+    "meta": {"argv": ["/x/copy_bench", "--json", "f"], "version": {"nvbench": {"string": "1.0.0"}}},
+    "devices": [{"id": 0, "name": "NVIDIA H200", "sm_version": 900}],
+    "benchmarks": [{"name": "copy", "axes": [], "states": [
+      {"name": "s", "device": 0,
+       "axis_values": [{"name": "Bytes", "type": "int64", "value": "9007199254740993"}],
+       "summaries": [
+         {"tag": "nv/cold/sample_size", "data": [{"name": "value", "type": "int64", "value": "70"}]},
+         {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "0.00125"}]},
+         {"tag": "nv/cold/time/gpu/min", "data": [{"name": "value", "type": "float64", "value": "nan"}]}],
+       "is_skipped": false},
+      {"name": "t", "device": 0, "axis_values": [{"name": "Bytes", "value": "1"}],
+       "summaries": null, "is_skipped": true, "skip_reason": "too small"}]}]})");
+  EXPECT_EQ(run.environment.gpus[0].name, "NVIDIA H200");
+  EXPECT_EQ(run.workload.name, "copy_bench");
+  EXPECT_EQ(run.tool_version, "1.0.0");
+  ASSERT_EQ(run.stacks.size(), 2u);
+  EXPECT_EQ(run.stacks[0].id, "copy Bytes=9007199254740993");
+  EXPECT_DOUBLE_EQ(*run.stacks[0].repeats[0].reported.mean_ns, 1.25e6);
+  EXPECT_FALSE(run.stacks[0].repeats[0].reported.min_ns);
+  EXPECT_EQ(run.stacks[1].status, StackStatus::unavailable);
+  EXPECT_EQ(run.stacks[1].reason, "too small");
+}
+
+TEST(BenchImport, LlamaBenchGivesItsSamples) {
+  const RunRecord run = imported(R"([{"build_commit": "abc123", "build_number": 4000,
+    "cpu_info": "EPYC", "gpu_info": "NVIDIA H200", "backends": "CUDA", "model_type": "llama 7B Q4_0",
+    "n_prompt": 512, "n_gen": 0, "test_time": "2025-01-02T03:04:05Z", "avg_ns": 102, "stddev_ns": nan,
+    "samples_ns": [100, 104], "samples_ts": [5.1, inf]}])");
+  EXPECT_EQ(run.git_commit, "abc123");
+  EXPECT_EQ(run.workload.device, "cuda");
+  ASSERT_EQ(run.stacks.size(), 1u);
+  EXPECT_EQ(run.stacks[0].id, "llama 7B Q4_0 n_prompt=512 n_gen=0");
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[0]).p50_ns, 102);
+}
+
+std::vector<std::string> ids_of(const RunRecord& run) {
+  std::vector<std::string> ids;
+  for (const auto& stack : run.stacks) ids.push_back(stack.id);
+  return ids;
+}
+
+std::string llama_test(std::string_view fields, int ns, std::string_view model = "llama") {
+  return fmt::format(
+      R"({{"model_type": "{2}", "n_prompt": 8, "test_time": "2025-01-02T03:04:0{0}Z",
+          "avg_ns": {0}, "avg_ts": {0}.5, "samples_ns": [{0}]{1}}})",
+      ns, fields, model);
+}
+
+TEST(BenchImport, LlamaBenchOfOtherTestsIsNotPooled) {
+  const auto two = [](const char* a, const char* b) {
+    return ids_of(imported("[" + llama_test(a, 1) + "," + llama_test(b, 2) + "]"));
+  };
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(two(R"(, "split_mode": "row")", R"(, "split_mode": "layer")"),
+            (Ids{"llama n_prompt=8 split_mode=row", "llama n_prompt=8 split_mode=layer"}));
+  EXPECT_EQ(two(R"(, "use_mmap": true)", ""),
+            (Ids{"llama n_prompt=8 use_mmap=true", "llama n_prompt=8"}));
+  EXPECT_EQ(two(R"(, "gpu_info": "A")", R"(, "gpu_info": "B")"),
+            (Ids{"llama n_prompt=8 gpu_info=A", "llama n_prompt=8 gpu_info=B"}));
+  // What is told apart already needs no more.
+  EXPECT_EQ(two(R"(, "n_gen": 1, "build_commit": "a")", R"(, "n_gen": 2, "build_commit": "b")"),
+            (Ids{"llama n_prompt=8 n_gen=1", "llama n_prompt=8 n_gen=2"}));
+  const auto same = imported("[" + llama_test("", 1) + "," + llama_test("", 2) + "]");
+  ASSERT_EQ(same.stacks.size(), 1u);
+  EXPECT_EQ(same.stacks[0].repeats.size(), 2u);
+  ASSERT_EQ(same.notes.size(), 1u);
+  EXPECT_TRUE(contains(same.notes[0], "llama n_prompt=8")) << same.notes[0];
+  const auto models = imported("[" + llama_test(R"(, "gpu_info": "A")", 1) + "," +
+                               llama_test(R"(, "gpu_info": "B")", 2, "qwen") + "]");
+  EXPECT_EQ(ids_of(models), (Ids{"llama n_prompt=8", "qwen n_prompt=8"}));
+  EXPECT_EQ(models.workload.name, "llama, qwen");
+  ASSERT_EQ(models.environment.gpus.size(), 2u);
+  EXPECT_EQ(models.environment.gpus[1].name, "B");
+}
+
+TEST(BenchImport, LlamaBenchByLinesIsAsItsArray) {
+  const auto line = [](int gen, int ns) {
+    auto text = llama_test(fmt::format(R"(, "n_gen": {})", gen), ns);
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+  };
+  const auto one = line(1, 1), two = line(2, 2);
+  EXPECT_EQ(ids_of(imported(one + "\n" + two + "\n")),
+            ids_of(imported("[" + one + "," + two + "]")));
+  EXPECT_EQ(ids_of(imported(one)), ids_of(imported("[" + one + "]")));
+  EXPECT_FALSE(import_run(one + "\n{\"n_prompt\"", "f"));
+}
+
+std::string google_rows(std::string_view rows) {
+  return fmt::format(R"({{"context": {{}}, "benchmarks": [{}]}})", rows);
+}
+
+TEST(BenchImport, GoogleBenchmarksOfOneNameAreTwo) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "run_name": "A", "run_type": "iteration", "family_index": 0,
+     "per_family_instance_index": 0, "repetition_index": 0, "real_time": 10},
+    {"name": "A", "run_name": "A", "run_type": "iteration", "family_index": 0,
+     "per_family_instance_index": 0, "repetition_index": 1, "real_time": 11},
+    {"name": "A", "run_name": "A", "run_type": "iteration", "family_index": 1,
+     "per_family_instance_index": 0, "repetition_index": 0, "real_time": 1000},
+    {"name": "B", "run_name": "B", "run_type": "iteration", "family_index": 2,
+     "per_family_instance_index": 0, "real_time": 5})"));
+  EXPECT_EQ(ids_of(run),
+            (std::vector<std::string>{"A family=0 instance=0", "A family=1 instance=0", "B"}));
+  EXPECT_EQ(run.stacks[0].repeats.size(), 2u);
+}
+
+TEST(BenchImport, GoogleBenchmarkKeepsAggregatesBesideIterations) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "run_name": "A", "run_type": "iteration", "real_time": 50},
+    {"name": "B_mean", "run_name": "B", "run_type": "aggregate", "aggregate_name": "mean",
+     "real_time": 101},
+    {"name": "B_median", "run_name": "B", "run_type": "aggregate", "aggregate_name": "median",
+     "real_time": 100},
+    {"name": "C_median", "run_name": "C", "run_type": "aggregate", "aggregate_name": "median",
+     "real_time": 7},
+    {"name": "A_BigO", "run_name": "A", "run_type": "aggregate", "aggregate_name": "BigO"})"));
+  EXPECT_EQ(ids_of(run), (std::vector<std::string>{"A", "B", "C"}));
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[1]).mean_ns, 101);
+  EXPECT_EQ(run.stacks[2].status, StackStatus::no_valid_samples);
+}
+
+TEST(BenchImport, AggregatesOfOldGoogleBenchmarksAreNoBenchmarks) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "real_time": 5}, {"name": "A", "real_time": 7},
+    {"name": "A_mean", "real_time": 6}, {"name": "A_median", "real_time": 6},
+    {"name": "A_stddev", "real_time": 1},
+    {"name": "B_mean", "real_time": 9}, {"name": "B_stddev", "real_time": 1},
+    {"name": "harmonic_mean", "real_time": 3})"));
+  EXPECT_EQ(ids_of(run), (std::vector<std::string>{"A", "B", "harmonic_mean"}));
+  EXPECT_EQ(run.stacks[0].repeats.size(), 2u);
+  EXPECT_DOUBLE_EQ(*latency_of(run.stacks[1]).mean_ns, 9);
+}
+
+TEST(BenchImport, GoogleBenchmarkSaysWhyThereIsNoFigure) {
+  const RunRecord run = imported(google_rows(R"(
+    {"name": "A", "run_type": "iteration", "skipped": true, "skip_message": "no GPU",
+     "real_time": 0},
+    {"name": "B", "run_type": "iteration", "real_time": 5, "time_unit": "fortnights"},
+    {"name": "C", "run_type": "iteration", "real_time": 0}, {"name": "D", "real_time": 1})"));
+  EXPECT_EQ(run.stacks[0].status, StackStatus::unavailable);
+  EXPECT_EQ(run.stacks[0].reason, "no GPU");
+  EXPECT_EQ(run.stacks[1].status, StackStatus::error);
+  EXPECT_EQ(run.stacks[1].reason, "its time_unit is \"fortnights\"; ns, us, ms and s are known");
+  EXPECT_EQ(run.stacks[2].reason, "its time is not a positive number");
+}
+
+TEST(BenchImport, IdsFollowFromTheContent) {
+  EXPECT_EQ(imported(kGoogle).id, imported(kGoogle).id);
+  std::string other(kGoogle);
+  other.replace(other.find("13.5"), 4, "13.6");
+  EXPECT_NE(imported(kGoogle).id, imported(other).id);
+}
+
+TEST(BenchImport, OtherFilesAreRefused) {
+  for (const char* text :
+       {"", "{", "null", "[]", "{}", "[1]", R"({"benchmarks": []})",
+        R"({"context": {}, "benchmarks": []})", R"({"context": {}, "benchmarks": [{}]})",
+        R"({"schema": "other"})", R"([{"samples_ns": []}])"})
+    EXPECT_FALSE(import_run(text, "f")) << text;
+  EXPECT_EQ(import_run("{}", "f").error().message,
+            "f is not a document of gpuready, google/benchmark, nvbench or llama-bench");
+}
+
+TEST(BenchImport, NonNumbersInTextStay) {
+  EXPECT_EQ(without_non_numbers(R"({"NaN": "-inf \" nan", "a": -Infinity, "b": [nan, 1e5, true]})"),
+            R"({"NaN": "-inf \" nan", "a": null, "b": [null, 1e5, true]})");
+  EXPECT_EQ(without_non_numbers("\"\\"), "\"\\");
+}
+
+}  // namespace
+}  // namespace gpuready::bench

@@ -1,0 +1,93 @@
+#include "bench/record/conditions.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuready::bench {
+namespace {
+
+void add_series(ProbeDocument& heard, const std::string& name, std::vector<double> values,
+                const std::string& uuid = "GPU-1") {
+  std::vector<double> times;
+  for (std::size_t i = 0; i < values.size(); ++i) times.push_back(1000 + 100.0 * i);
+  ProbeCall call;
+  call.value = {{"uuid", uuid}, {"name", name}, {"t_ms", times}, {"value", values}};
+  heard.calls["series(" + uuid + "," + name + ")"] = call;
+}
+
+// Samples 0 and 1 end at 1150, 2 and 3 at 1450; each takes 2 ms.
+RanRepeat repeat() {
+  RanRepeat ran;
+  ran.span = {1000, 1500};
+  ran.answer.repeat.samples_ns = {2e6, 2e6, 2e6, 2e6};
+  ran.answer.sampled_at_ms = {1150, 1150, 1450, 1450};
+  return ran;
+}
+
+TEST(Conditions, AreMeansWhileSamplesWereTaken) {
+  ProbeDocument heard;
+  add_series(heard, "power", {100, 200, 300, 400, 300, 900});
+  add_series(heard, "sm_clock", {1000, 1000, 1000, 1000, 1000, 1});
+  add_series(heard, "memory_used", {1e9, 3e9, 5e9, 5e9, 4e9, 1e9});
+  add_series(heard, "power", {9, 9, 9, 9, 9, 9}, "GPU-2");
+  RanRepeat ran = repeat();
+  add_conditions(heard, "GPU-1", {&ran, 1});
+  const Repeat& r = ran.answer.repeat;
+  EXPECT_DOUBLE_EQ(*r.conditions.power_mw, 260e3);  // 1000 to 1450 ms
+  EXPECT_DOUBLE_EQ(*r.conditions.sm_mhz, 1000);
+  EXPECT_DOUBLE_EQ(*r.energy_mj, 260 * 2);
+  EXPECT_EQ(r.memory_peak_bytes, 4'000'000'000u);
+  EXPECT_TRUE(r.throttled.empty());
+  EXPECT_EQ(r.status, StackStatus::ok);
+}
+
+TEST(Conditions, ThermalSlowdownDropsTheSamplesBesideIt) {
+  ProbeDocument heard;
+  add_series(heard, "clock_event_sw_thermal_slowdown", {0, 0, 0, 1, 0, 0});  // at 1300
+  RanRepeat ran = repeat();
+  add_conditions(heard, "GPU-1", {&ran, 1});
+  EXPECT_EQ(ran.answer.repeat.throttled, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(ran.answer.repeat.conditions.throttle_reasons,
+            (std::vector<std::string>{"sw_thermal_slowdown"}));
+  EXPECT_EQ(ran.answer.repeat.status, StackStatus::ok);
+  EXPECT_EQ(ran.answer.repeat.valid_samples().size(), 2u);
+}
+
+TEST(Conditions, APowerCapIsToldAndDropsNothing) {
+  ProbeDocument heard;
+  add_series(heard, "clock_event_sw_power_cap", {1, 1, 1, 1, 1, 1});
+  RanRepeat ran = repeat();
+  add_conditions(heard, "GPU-1", {&ran, 1});
+  EXPECT_TRUE(ran.answer.repeat.throttled.empty());
+  EXPECT_EQ(ran.answer.repeat.conditions.throttle_reasons,
+            (std::vector<std::string>{"sw_power_cap"}));
+}
+
+TEST(Conditions, NoValidSampleIsAnOutcome) {
+  ProbeDocument heard;
+  add_series(heard, "clock_event_hw_slowdown", {1, 1, 1, 1, 1, 1});
+  RanRepeat ran = repeat();
+  add_conditions(heard, "GPU-1", {&ran, 1});
+  EXPECT_EQ(ran.answer.repeat.status, StackStatus::no_valid_samples);
+  EXPECT_NE(ran.answer.repeat.reason.find("hw_slowdown"), std::string::npos);
+  EXPECT_FALSE(latency_of(ran.answer.repeat).mean_ns);
+}
+
+// A stack that does not say when: all of its time counts.
+TEST(Conditions, SamplesWithoutTimesAreOfTheWholeProcess) {
+  ProbeDocument heard;
+  add_series(heard, "clock_event_hw_power_brake", {1, 0, 0, 0, 0, 0});
+  RanRepeat ran = repeat();
+  ran.answer.sampled_at_ms.clear();
+  add_conditions(heard, "GPU-1", {&ran, 1});
+  EXPECT_EQ(ran.answer.repeat.status, StackStatus::no_valid_samples);
+}
+
+TEST(Conditions, NothingHeardChangesNothing) {
+  RanRepeat ran = repeat();
+  add_conditions({}, "GPU-1", {&ran, 1});
+  EXPECT_FALSE(ran.answer.repeat.energy_mj);
+  EXPECT_FALSE(ran.answer.repeat.conditions.power_mw);
+}
+
+}  // namespace
+}  // namespace gpuready::bench

@@ -1,0 +1,65 @@
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "bench/report/bench_report.h"
+#include "bench/report/run_report.h"
+#include "unit/products/bench/runs.h"
+
+namespace gpuready {
+namespace {
+
+// Two benchmarks of a file of google/benchmark, which reports means alone.
+bench::RunRecord imported_run() {
+  bench::RunRecord run = bench::run_of("r", {});
+  run.protocol.origin = "google-benchmark";
+  run.stacks[0].id = "slow work";
+  run.stacks[0].repeats[0].reported.mean_ns = 1000;
+  run.stacks.push_back(run.stacks[0]);
+  run.stacks[1].id = "fast work";
+  run.stacks[1].repeats[0].reported.mean_ns = 10;
+  return run;
+}
+
+TEST(BenchRankingText, OtherWorkIsShownAndNotRanked) {
+  BenchReport report;
+  report.runs = {imported_run()};
+  const auto terminal = render_terminal(report, TerminalStyle());
+  EXPECT_TRUE(contains(terminal, "10.0 ns (mean)")) << terminal;
+  const auto page = render_html(report);
+  // A page without a script allows none.
+  EXPECT_TRUE(contains(page, "content=\"default-src 'none'; style-src 'sha256-"));
+  EXPECT_TRUE(contains(page, "'; base-uri 'none'; form-action 'none'\""));
+  EXPECT_FALSE(contains(page, "script-src"));
+  for (const char* refused : {"unsafe", " style=", "<script"})
+    EXPECT_FALSE(contains(page, refused)) << refused;
+  for (const auto& text : {terminal, render_markdown(report), page}) {
+    EXPECT_TRUE(contains(text, "slow work")) << text;
+    EXPECT_FALSE(contains(text, "fastest")) << text;
+    EXPECT_TRUE(contains(text, "none is ranked")) << text;
+  }
+  EXPECT_TRUE(contains(render_terminal(imported_run(), Envelope(), "path", TerminalStyle()),
+                       "10.0 ns (mean)"));
+}
+
+TEST(BenchRankingText, SmallTimesHaveFittingUnitsAndQuietIsTheConclusion) {
+  bench::RunRecord run = bench::run_of("r", {40, 41});
+  run.workload.flops = 8;
+  EXPECT_EQ(conclusion_of(run), "gpuready is the fastest of 1 stack: 40.5 ns (p50).");
+  run.stacks.push_back(run.stacks[0]);
+  run.stacks[1].id = "tvm";
+  run.stacks[1].status = bench::StackStatus::error;
+  run.stacks[1].reason = "boom";
+  Envelope envelope;
+  envelope.conclusion = conclusion_of(run);
+  TerminalStyle style;
+  EXPECT_FALSE(contains(render_terminal(run, envelope, "path", style), "0.00"));
+  style.quiet = true;
+  const auto quiet = render_terminal(run, envelope, "path", style);
+  EXPECT_TRUE(contains(quiet, "boom")) << quiet;
+  EXPECT_TRUE(contains(quiet, "the fastest of 1 stack")) << quiet;
+  EXPECT_FALSE(contains(quiet, "samples")) << quiet;
+  EXPECT_FALSE(contains(quiet, "Kept as")) << quiet;
+}
+
+}  // namespace
+}  // namespace gpuready

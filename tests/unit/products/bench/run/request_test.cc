@@ -1,0 +1,79 @@
+#include "bench/run/request.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace gpuready::bench {
+namespace {
+
+Result<Request> from(std::map<std::string, std::string> variables) {
+  return request_from([&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+TEST(Request, DefaultsAreThePlaybooks) {
+  const auto request = from({});
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->device, "cuda");
+  EXPECT_EQ(request->dtype, Dtype::fp16);
+  EXPECT_EQ(request->batch, 64u);
+  EXPECT_EQ(request->hidden, 2048u);
+  EXPECT_EQ(request->iters, 80u);
+  EXPECT_EQ(request->warmup, 20u);
+  EXPECT_EQ(from({{"BENCH_DEVICE", "cpu"}})->dtype, Dtype::fp32);
+}
+
+TEST(Request, GoesThroughVariablesAndBack) {
+  Request asked;
+  asked.task = Task::gemm;
+  asked.device = "cuda";
+  asked.dtype = Dtype::bf16;
+  asked.m = 3, asked.n = 5, asked.k = 7, asked.iters = 11, asked.warmup = 0, asked.seed = 13;
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, value] : variables_of(asked)) variables[name] = value;
+  const auto back = from(variables);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(variables_of(*back), variables_of(asked));
+}
+
+TEST(Request, CountsWorkByDefinition) {
+  Request mlp;  // batch 64, hidden 2048
+  const Workload workload = workload_of(*complete(mlp));
+  EXPECT_EQ(workload.flops, 16ull * 64 * 2048 * 2048 + 2ull * 64 * 64 * 2048);
+  EXPECT_EQ(workload.rows, 64u);
+  EXPECT_EQ(workload.elements, 64u * 2048);
+  // x, w1, b1, w2, b2, y, z in fp32.
+  EXPECT_EQ(workload.bytes,
+            4ull * (64 * 2048 + 8192 * 2048 + 8192 + 2048 * 8192 + 2048 + 64 * 2048 + 64 * 64));
+  Request gemm;
+  gemm.task = Task::gemm;
+  gemm.m = 3, gemm.n = 5, gemm.k = 7;
+  EXPECT_EQ(workload_of(*complete(gemm)).flops, 2u * 3 * 5 * 7);
+  Request copy;
+  copy.task = Task::copy;
+  EXPECT_EQ(workload_of(*complete(copy)).flops, 0u);
+  EXPECT_EQ(workload_of(*complete(copy)).bytes, 2ull * 8192 * 8192 * 4);
+}
+
+TEST(Request, RefusesWhatIsNoWorkload) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"BENCH_BATCH", "0"},       {"BENCH_BATCH", "-1"},         {"BENCH_BATCH", "x"},
+      {"BENCH_HIDDEN", "8193"},   {"BENCH_BATCH", "9999999999"}, {"BENCH_DEVICE", "tpu"},
+      {"BENCH_DTYPE", "fp8"},     {"BENCH_TASK", "conv"},        {"BENCH_MAX_SECONDS", "nan"},
+      {"BENCH_MAX_SECONDS", "0"}, {"BENCH_ITERS", "0"},
+  };
+  for (const auto& [name, value] : wrong) {
+    const auto request = from({{name, value}});
+    ASSERT_FALSE(request) << name << "=" << value;
+    EXPECT_EQ(request.error().kind == ErrorKind::bad_input ||
+                  request.error().kind == ErrorKind::too_large,
+              true);
+  }
+  EXPECT_FALSE(from({{"BENCH_DEVICE", "cpu"}, {"BENCH_DTYPE", "tf32"}}));
+}
+
+}  // namespace
+}  // namespace gpuready::bench

@@ -1,0 +1,305 @@
+// Hostile adapters: each fails in its own way, and none costs a good one's results.
+#include "bench/run/session.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace gpuready::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+Request small() {
+  Request request;
+  request.task = Task::gemm;
+  request.m = 2, request.n = 3, request.k = 4;
+  return *complete(request);
+}
+
+Json good_answer(const Request& request) {
+  Json doc;
+  doc["status"] = "ok";
+  doc["task"] = "gemm";
+  doc["dtype"] = "fp32";
+  // Less than the shell lives that says it.
+  doc["samples_ms"] = {0.001, 0.002, 0.003};
+  doc["latency_ms"] = {
+      {"mean", 0.002}, {"p50", 0.002}, {"p95", 0.0029}, {"min", 0.001}, {"max", 0.003}};
+  doc["throughput_tokens_per_sec"] = 3000;
+  doc["peak_memory_bytes"] = 1000;
+  std::vector<double> digest;
+  for (const auto& each : reference_digests(request, 1)) digest.push_back(each.value);
+  doc["digest"]["y"] = digest;
+  return doc;
+}
+
+StackCommand shell(std::string id, const std::string& script) {
+  return {.id = std::move(id),
+          .display_name = "",
+          .cure = "",
+          .command = {"sh", "-c", script},
+          .environment = {},
+          .reason = {},
+          .variable = {}};
+}
+std::string saying(const Json& doc, const std::string& after = "") {
+  return "cat <<'END'\n" + dump_line(doc) + "\nEND\n" + after;
+}
+
+SessionOptions quick(std::size_t repeats = 1) {
+  SessionOptions options;
+  options.repeats = repeats;
+  options.limits = {milliseconds(2500), milliseconds(500)};
+  return options;
+}
+
+std::map<std::string, StackResult> run(const std::vector<StackCommand>& stacks,
+                                       const SessionOptions& options = quick()) {
+  const Request request = small();
+  const auto ran = run_session(stacks, request, reference_digests(request, 1), options);
+  std::map<std::string, StackResult> by_id;
+  for (StackResult& result : results_of(stacks, ran)) by_id[result.id] = std::move(result);
+  return by_id;
+}
+
+struct Hostile {
+  const char* name;
+  std::string script;
+  StackStatus status;
+  const char* reason;  // a part of it
+};
+
+std::vector<Hostile> hostile_adapters() {
+  const Json good = good_answer(small());
+  const auto with = [&](auto&& change) {
+    Json doc = good;
+    change(doc);
+    return saying(doc);
+  };
+  using enum StackStatus;
+  return {
+      {"hangs", "sleep 60", error, "wrote nothing for 0.5 s"},
+      {"hangs_after_its_answer", saying(good, "sleep 60"), error, "wrote nothing for 0.5 s"},
+      {"never_ends", "while :; do echo; sleep 0.1; done", error, "did not end within 2.5 s"},
+      {"crashes", "kill -SEGV $$", error, "Segmentation fault"},
+      {"says_nothing", "true", error, "wrote no answer"},
+      {"says_garbage", "echo hello; head -c 1000 /dev/urandom", error, ""},
+      {"says_half", "echo '{\"status\": \"ok\", \"latency_ms\": {'", error, ""},
+      {"says_a_list", "echo '[1, 2]'", error, "not a JSON object"},
+      {"says_nan",
+       "echo '{\"status\":\"ok\",\"latency_ms\":{\"mean\":NaN,\"p50\":NaN,\"p95\":NaN,\"min\":NaN,"
+       "\"max\":NaN}}'",
+       error, ""},
+      {"has_no_status", with([](Json& doc) { doc.erase("status"); }), error, "no status"},
+      {"has_an_unknown_status", with([](Json& doc) { doc["status"] = "fine"; }), error, "fine"},
+      {"has_no_latency", with([](Json& doc) { doc.erase("latency_ms"), doc.erase("samples_ms"); }),
+       error, "latency_ms is missing"},
+      {"lacks_p95", with([](Json& doc) { doc["latency_ms"].erase("p95"); }), error,
+       "latency_ms.p95 is missing"},
+      {"has_a_zero_sample", with([](Json& doc) { doc["samples_ms"][1] = 0.0; }), error,
+       "samples_ms"},
+      {"has_a_text_sample", with([](Json& doc) { doc["samples_ms"][1] = "1.0"; }), error,
+       "samples_ms"},
+      {"contradicts_itself", with([](Json& doc) { doc["latency_ms"]["min"] = 0.0025; }), error,
+       "contradicts itself"},
+      {"flatters_its_mean", with([](Json& doc) { doc["latency_ms"]["mean"] = 0.0015; }), error,
+       "the mean of its samples"},
+      {"exits_with_3", saying(good, "exit 3"), error, "ended with code 3 though it says ok"},
+      {"says_error", "echo '{\"status\":\"error\",\"error\":\"no memory\"}'; exit 1", error,
+       "no memory"},
+      {"says_unavailable", "echo '{\"status\":\"unavailable\",\"reason\":\"not today\"}'",
+       unavailable, "not today"},
+      {"did_another_dtype", with([](Json& doc) { doc["dtype"] = "bf16"; }), different_work,
+       "dtype bf16"},
+      {"did_another_task", with([](Json& doc) { doc["task"] = "mlp"; }), different_work,
+       "task mlp"},
+      {"did_another_shape", with([](Json& doc) { doc["shape"]["k"] = 5; }), different_work, "k 5"},
+      {"did_fewer_flops", with([](Json& doc) { doc["flops"] = 6; }), different_work, "6 FLOPs"},
+      {"has_another_digest", with([](Json& doc) { doc["digest"]["y"][1] = 1e3; }), different_work,
+       "digest y1"},
+      {"has_no_digest", with([](Json& doc) { doc.erase("digest"); }), different_work, "no digest"},
+      {"claims_a_nanosecond", with([](Json& doc) {
+         doc.erase("samples_ms");
+         for (auto& figure : doc["latency_ms"]) figure = 1e-6;
+       }),
+       not_believable, "it says 1 ns an iteration"},
+      {"claims_more_than_it_lived",
+       with([](Json& doc) { doc["iterations_per_sample"] = 1'000'000'000; }), not_believable,
+       "its process lived"},
+      {"leaves_a_child", "sleep 60 & " + saying(good), ok, ""},
+      {"is_noisy", "yes noise | head -c 40000000; " + saying(good), ok, ""},
+      {"is_noisy_on_stderr", "yes noise | head -c 40000000 >&2; " + saying(good), ok, ""},
+      {"says_it_over_lines", "echo log; echo '" + dump(good) + "'", ok, ""},
+  };
+}
+
+TEST(Session, NoHostileAdapterCostsAnothersResults) {
+  std::vector<StackCommand> stacks;
+  for (const Hostile& hostile : hostile_adapters())
+    stacks.push_back(shell(hostile.name, hostile.script));
+  stacks.push_back(shell("good", saying(good_answer(small()))));
+  stacks.push_back({.id = "not_there",
+                    .display_name = "",
+                    .cure = "get it",
+                    .command = {"/nonexistent/adapter"},
+                    .environment = {},
+                    .reason = {},
+                    .variable = {}});
+  stacks.push_back({.id = "no_command",
+                    .display_name = "",
+                    .cure = "get it",
+                    .command = {},
+                    .environment = {},
+                    .reason = "no command is known for it",
+                    .variable = {}});
+  stacks.push_back({.id = "wrong_command",
+                    .display_name = "",
+                    .cure = "get it",
+                    .command = {"/nonexistent/adapter", "--json"},
+                    .environment = {},
+                    .reason = {},
+                    .variable = "WRONG_BENCH_CMD"});
+  const auto start = Clock::now();
+  const auto results = run(stacks);
+  EXPECT_LT(elapsed_ms(start), 30'000);
+  for (const Hostile& hostile : hostile_adapters()) {
+    const StackResult& result = results.at(hostile.name);
+    EXPECT_EQ(name_of(result.status), name_of(hostile.status))
+        << hostile.name << ": " << result.reason;
+    EXPECT_NE(result.reason.find(hostile.reason), std::string::npos)
+        << hostile.name << ": " << result.reason;
+    EXPECT_EQ(latency_of(result).p50_ns.has_value(), hostile.status == StackStatus::ok)
+        << hostile.name;
+  }
+  const StackResult& good = results.at("good");
+  EXPECT_EQ(good.status, StackStatus::ok) << good.reason;
+  EXPECT_EQ(latency_of(good).p50_ns, 2e3);
+  EXPECT_EQ(results.at("not_there").status, StackStatus::unavailable);
+  EXPECT_EQ(results.at("not_there").cure, "get it");
+  const StackResult& wrong = results.at("wrong_command");
+  EXPECT_EQ(wrong.status, StackStatus::error);
+  EXPECT_EQ(wrong.cure, "");
+  EXPECT_NE(wrong.reason.find("WRONG_BENCH_CMD: the command '/nonexistent/adapter --json'"),
+            std::string::npos)
+      << wrong.reason;
+  EXPECT_EQ(results.at("no_command").reason, "no command is known for it");
+}
+
+TEST(Session, AdaptersGetTheRequest) {
+  const auto results = run(
+      {shell("asks",
+             "echo \"{\\\"status\\\":\\\"error\\\",\\\"error\\\":\\\"$BENCH_TASK $BENCH_M $BENCH_N "
+             "$BENCH_K $BENCH_DTYPE $BENCH_DEVICE $BENCH_PROTOCOL\\\"}\"; exit 1")});
+  EXPECT_NE(results.at("asks").reason.find("gemm 2 3 4 fp32 cpu gpuready.bench/1"),
+            std::string::npos)
+      << results.at("asks").reason;
+}
+
+TEST(Session, WhatCannotGetBetterIsNotTriedAgain) {
+  const Request request = small();
+  const std::vector<StackCommand> stacks = {
+      shell("unavailable", "echo '{\"status\":\"unavailable\"}'"), shell("crashes", "kill -9 $$"),
+      shell("good", saying(good_answer(request)))};
+  std::map<std::size_t, int> times;
+  for (const auto& each : run_session(stacks, request, reference_digests(request, 1), quick(5)))
+    ++times[each.stack];
+  EXPECT_EQ(times, (std::map<std::size_t, int>{{0, 1}, {1, 2}, {2, 5}}));
+}
+
+TEST(Session, ACureIsToldOnlyWhereOneHelps) {
+  Json missing;
+  missing["status"] = "unavailable";
+  missing["reason"] = "it is not here";
+  Json never = missing;
+  never["supported"] = false;
+  StackCommand first = shell("missing", saying(missing)), second = shell("never", saying(never));
+  first.cure = second.cure = "install it";
+  auto results = run({first, second});
+  EXPECT_EQ(results["missing"].cure, "install it");
+  EXPECT_EQ(results["never"].status, StackStatus::unavailable);
+  EXPECT_EQ(results["never"].cure, "");
+}
+
+TEST(Session, AFailureBesideGoodRepeatsIsTold) {
+  const Request request = small();
+  StackCommand stack = shell("sometimes", "");
+  std::vector<RanRepeat> ran(3);
+  ran[1].answer.repeat.status = StackStatus::error;
+  ran[1].answer.repeat.reason = "it fell over";
+  const auto results = results_of({&stack, 1}, ran);
+  EXPECT_EQ(results[0].status, StackStatus::ok);
+  EXPECT_EQ(results[0].reason, "1 of 3 repeats failed: it fell over");
+  ran[2].answer.repeat.status = StackStatus::different_work;
+  EXPECT_EQ(results_of({&stack, 1}, ran)[0].status, StackStatus::different_work);
+}
+
+TEST(Session, OrderIsBalanced) {
+  std::set<std::vector<std::size_t>> orders;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto rounds = balanced_order(4, 6, seed);
+    ASSERT_EQ(rounds.size(), 6u);
+    std::vector<std::size_t> places(4);  // sums of a stack's places
+    for (const auto& round : rounds) {
+      orders.insert(round);
+      for (std::size_t i = 0; i < round.size(); ++i) places[round[i]] += i;
+    }
+    EXPECT_EQ(places, (std::vector<std::size_t>{9, 9, 9, 9})) << seed;
+  }
+  EXPECT_EQ(orders.size(), 24u);  // all of them come up
+}
+
+TEST(Adapters, WordsAreAShells) {
+  const std::pair<const char*, std::vector<std::string>> cases[] = {
+      {"", {}},
+      {"  python3  x.py\t--json\n", {"python3", "x.py", "--json"}},
+      {"a 'b c' \"d e\"", {"a", "b c", "d e"}},
+      {"a''b \"\" ''", {"ab", "", ""}},
+      {"a\\ b \\'", {"a b", "'"}},
+      {"\"a\\\"b\\\\c\\d\"", {"a\"b\\c\\d"}},
+      {"'$HOME' $HOME `x`", {"$HOME", "$HOME", "`x`"}},
+      {"a\\\nb", {"ab"}},
+  };
+  for (const auto& [text, words] : cases) {
+    const auto split = shell_words(text);
+    ASSERT_TRUE(split) << text;
+    EXPECT_EQ(*split, words) << text;
+  }
+  for (const char* wrong : {"'a", "\"a", "a\\", "\"a\\"}) EXPECT_FALSE(shell_words(wrong)) << wrong;
+}
+
+TEST(Adapters, VariablesStandInForOurs) {
+  const auto get = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "TVM_BENCH_CMD") return "python3 my_tvm.py --json";
+    if (name == "MINE_BENCH_CMD") return "./mine";
+    return std::nullopt;
+  };
+  const std::vector<std::string> ids = {"tvm", "mine", "torch_eager", "glow", "gpuready"};
+  const auto commands = stack_commands(ids, get, "/bin/gpuready", "/scripts");
+  ASSERT_TRUE(commands);
+  EXPECT_EQ((*commands)[0].command, (std::vector<std::string>{"python3", "my_tvm.py", "--json"}));
+  EXPECT_EQ((*commands)[1].command, (std::vector<std::string>{"./mine"}));
+  EXPECT_EQ((*commands)[2].command,
+            (std::vector<std::string>{"python3", "-I", "-B", "-u", "/scripts/torch_eager.py"}));
+  EXPECT_TRUE((*commands)[3].command.empty());
+  EXPECT_NE((*commands)[3].reason.find("GLOW_BENCH_CMD"), std::string::npos);
+  EXPECT_EQ((*commands)[4].command[0], "/bin/gpuready");
+  const std::vector<std::string> unknown = {"torch"};
+  EXPECT_FALSE(stack_commands(unknown, get, "", ""));
+  const std::vector<std::string> twice = {"tvm", "tvm"};
+  EXPECT_FALSE(stack_commands(twice, get, "", ""));
+}
+
+TEST(Adapters, EveryScriptOfTheTableIsThere) {
+  for (const AdapterEntry& entry : known_adapters()) {
+    if (entry.script == nullptr) continue;
+    EXPECT_TRUE(std::ranges::any_of(adapter_files(), [&](const AdapterFile& file) {
+      return std::string_view(file.name) == entry.script && !file.text.empty();
+    })) << entry.script;
+  }
+}
+
+}  // namespace
+}  // namespace gpuready::bench

@@ -1,0 +1,123 @@
+// Archives that exist, made into variants: what is declared of them, and what a failing disk
+// leaves.
+#include "pack/release/adopt.h"
+
+#include <cstdlib>
+
+#include "doubles/failing_storage.h"
+#include "unit/products/pack/workshop.h"
+
+namespace gpuready::pack {
+namespace {
+
+TEST(Adopt, VariantsAreNamedByTheirFiles) {
+  const auto named = [](std::string_view text) {
+    const auto package = parse_existing_package(text);
+    return package ? package->variant + " " + package->path : "";
+  };
+  EXPECT_EQ(named("cuda-libs-legacy.tar.gz"), "legacy cuda-libs-legacy.tar.gz");
+  EXPECT_EQ(named("some/gpu_modern.tgz"), "modern some/gpu_modern.tgz");
+  EXPECT_EQ(named("latest.zip"), "latest latest.zip");
+  EXPECT_EQ(named("old=x/y.tar.xz"), "old x/y.tar.xz");
+  EXPECT_EQ(named("../x="), "");
+  EXPECT_EQ(named("libs-.tar.gz"), "");
+}
+
+std::string declared(std::vector<std::vector<std::string>> files, const char* cudnn = nullptr) {
+  Variant variant;
+  variant.name = "x";
+  for (auto& targets : files)
+    variant.code.push_back({"f" + std::to_string(variant.code.size()), std::move(targets), false});
+  if (cudnn != nullptr) variant.floors.cudnn = cudnn;
+  const auto found = architectures_of_code(variant);
+  return found ? join(*found, " ") : "none";
+}
+
+// The expected answers are NVIDIA's rules: see can_load_test.cc.
+TEST(Adopt, DeclaresWhatAllFilesLoadOn) {
+  EXPECT_EQ(declared({}), "");
+  EXPECT_EQ(declared({{"sm_50", "sm_60"}}), "50 60");
+  EXPECT_EQ(declared({{"sm_86", "compute_86@7.1"}}), "86+PTX");
+  EXPECT_EQ(declared({{"compute_75@6.3"}}), "75-virtual");
+  EXPECT_EQ(declared({{"sm_90a"}}), "90a");
+  EXPECT_EQ(declared({{"sm_50", "sm_86"}, {"sm_80"}}), "86");  // 80 has no code in the first
+  EXPECT_EQ(declared({{"compute_50@6.0"}, {"sm_75", "sm_90"}}), "75 90");
+  EXPECT_EQ(declared({{"sm_90"}, {"sm_75"}}), "none");
+  EXPECT_EQ(declared({{"gfx942"}}), "none");
+  EXPECT_EQ(declared({{"sm_50", "sm_75"}}, "9.15"), "75");  // cuDNN 9.11 and newer begin at 7.5
+}
+
+TEST(Adopt, TwoVariantsOfTheSameFilesAreAMistake) {
+  if (std::system("command -v tar >/dev/null") != 0) GTEST_SKIP() << "no tar";
+  Workshop shop;
+  write_text(shop.root + "/in/data", noise(5000, 1));
+  for (const char* name : {"/libs-a.tar.gz", "/libs-b.tar.gz"})
+    ASSERT_EQ(
+        std::system(("tar czf " + shop.root + name + " -C " + shop.root + "/in data").c_str()), 0);
+  Recipe recipe;
+  recipe.name = "libs", recipe.version = "1";
+  AdoptOptions options;
+  options.work_folder = shop.root + "/.work";
+  options.build.level = 1;
+  options.build.scan = [](const auto&) { return Inspection(); };
+  const auto done =
+      adopt(*shop.host, recipe,
+            {{"a", shop.root + "/libs-a.tar.gz"}, {"b", shop.root + "/libs-b.tar.gz"}}, options,
+            [](const std::string&) -> Result<void> { return {}; });
+  EXPECT_NE(error_text(done).find("libs-b.tar.gz: it holds the same files as variant a"),
+            std::string::npos)
+      << error_text(done);
+  EXPECT_FALSE(std::filesystem::exists(options.work_folder));
+}
+
+TEST(Adopt, FailingDiskLeavesNoHalfRelease) {
+  if (std::system("command -v tar >/dev/null") != 0) GTEST_SKIP() << "no tar";
+  Workshop shop;
+  write_text(shop.root + "/in/lib/data", noise(5000, 1));
+  std::filesystem::create_symlink("data", shop.root + "/in/lib/link");
+  const auto archive = shop.root + "/libs-cpu.tar.gz", out = shop.root + "/release";
+  ASSERT_EQ(std::system(("tar czf " + archive + " -C " + shop.root + "/in lib").c_str()), 0);
+  const auto adopt_into = [&](Storage& storage) {
+    std::filesystem::create_directories(out);
+    Recipe recipe;
+    recipe.name = "libs";
+    recipe.version = "1";
+    AdoptOptions options;
+    options.work_folder = out + "/.work";
+    options.build.level = 1;
+    options.build.scan = [](const auto&) { return Inspection(); };
+    options.build.storage = &storage;
+    return adopt(*shop.host, recipe, {{"cpu", archive}}, options,
+                 [&](const std::string& built) -> Result<void> {
+                   PublishOptions how;
+                   how.built_folder = built;
+                   how.out_folder = out;
+                   how.now_unix_seconds = shop.host->identity()->unix_seconds;
+                   how.storage = &storage;
+                   TRY(publish(*shop.host, recipe, shop.key, how));
+                   return {};
+                 });
+  };
+  FailingStorage count(live_storage(), {}, {});
+  ASSERT_EQ(error_text(adopt_into(count)), "");
+  ASSERT_GT(count.calls(), 20u);
+  for (const auto kind : {StorageFault::Kind::once, StorageFault::Kind::killed})
+    for (std::size_t at = 1; at <= count.calls(); ++at) {
+      SCOPED_TRACE("call " + std::to_string(at));
+      std::filesystem::remove_all(out);
+      FailingStorage failing(live_storage(), {at, kind, ENOSPC}, {});
+      (void)adopt_into(failing);
+      const bool published = std::filesystem::exists(out + "/manifest.json.minisig");
+      if (!published) {
+        ASSERT_EQ(error_text(adopt_into(live_storage())), "");
+        EXPECT_FALSE(std::filesystem::exists(out + "/.work"));
+      }
+      std::filesystem::remove_all(shop.root + "/store");
+      const auto installed = shop.install("cpu", shop.options());
+      ASSERT_EQ(installed.end, InstallEnd::installed) << installed.error->message;
+      EXPECT_TRUE(shop.installed("lib/link") == noise(5000, 1));
+    }
+}
+
+}  // namespace
+}  // namespace gpuready::pack

@@ -1,0 +1,139 @@
+// What an installer does where something is missing: no GPU, no variant for the CPU, a download
+// that fails, a release that is not trusted.
+#include "pack/store/install_best.h"
+
+#include <fmt/format.h>
+
+#include "unit/products/pack/gpus.h"
+#include "unit/products/pack/workshop.h"
+
+namespace gpuready::pack {
+namespace {
+
+// Text that the driver compiles: code for 7.5 and newer.
+const Workshop::Files kGpu = {
+    {"code.ptx",
+     ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n"},
+    {"data", noise(200'000, 1)}};
+const Workshop::Files kCpu = {{"data", noise(100'000, 2)}};
+
+class InstallBest : public testing::Test {
+ protected:
+  InstallBest() { shop_.architectures = {{"modern", {"75-virtual"}}}; }
+
+  static SelectMachine machine(std::string_view gpus) {
+    SelectMachine machine;
+    machine.gpus = gpus_of(gpus);
+    return machine;
+  }
+  BestOptions options() const {
+    BestOptions best;
+    best.key = shop_.trusted;
+    best.to = shop_.root + "/store";
+    best.load_test = false;
+    return best;
+  }
+  BestInstall install(const std::string& from, std::string_view gpus) {
+    const auto origin = open_origin(*shop_.host, shop_.root + "/" + from);
+    EXPECT_TRUE(origin) << error_text(origin);
+    return install_best(*shop_.host, **origin, machine(gpus), options());
+  }
+  std::string archive(const std::string& from, const std::string& variant) const {
+    return fmt::format("{}/{}/libs-1.0-{}.tar.zst", shop_.root, from, variant);
+  }
+  static std::string told(const BestInstall& done) {
+    std::string text = done.outcome.error ? done.outcome.error->message : "";
+    for (const auto& note : done.notes) text += "\n" + note;
+    return text;
+  }
+  static bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != text.npos;
+  }
+
+  Workshop shop_;
+};
+
+TEST_F(InstallBest, AReleaseForGpusAloneHasNothingForOtherMachines) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"modern", kGpu}})), "");
+  const auto none = install("release", "");
+  EXPECT_EQ(none.outcome.end, InstallEnd::nothing) << told(none);
+  EXPECT_FALSE(none.outcome.error);
+  EXPECT_TRUE(has(told(none), "No GPU is here, and the release has no variant for the CPU."))
+      << told(none);
+  EXPECT_EQ(install("release", "5.0").outcome.end, InstallEnd::nothing);
+  EXPECT_FALSE(std::filesystem::exists(shop_.root + "/store"));
+  EXPECT_EQ(install("release", "8.6").outcome.end, InstallEnd::installed);
+}
+
+// An archive that is cut short, that is not there, or that is a page: a download that failed.
+TEST_F(InstallBest, TheCpusVariantStandsInForADownloadThatFails) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"modern", kGpu}, {"cpu", kCpu}})), "");
+  const auto path = archive("release", "modern");
+  const auto whole = read_text(path);
+  for (const std::string& bad :
+       {whole.substr(0, whole.size() / 2), std::string("<html>"), std::string()}) {
+    std::filesystem::remove_all(shop_.root + "/store");
+    write_text(path, bad);
+    const auto done = install("release", "8.6");
+    ASSERT_EQ(done.outcome.end, InstallEnd::installed) << told(done);
+    EXPECT_EQ(done.outcome.installed->variant, "cpu");
+    EXPECT_TRUE(has(told(done), "and the manifest says")) << told(done);
+  }
+  // Where the CPU's is no better, the first reason is told and nothing is changed.
+  std::filesystem::remove_all(shop_.root + "/store");
+  write_text(archive("release", "cpu"), "cut");
+  const auto neither = install("release", "8.6");
+  EXPECT_EQ(neither.outcome.end, InstallEnd::failed);
+  EXPECT_TRUE(has(told(neither), "libs-1.0-modern.tar.zst")) << told(neither);
+  EXPECT_FALSE(std::filesystem::exists(shop_.root + "/store/current"));
+}
+
+TEST_F(InstallBest, AWrongHashIsNotTrusted) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"modern", kGpu}, {"cpu", kCpu}})), "");
+  auto bytes = read_text(archive("release", "modern"));
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_text(archive("release", "modern"), bytes);
+  const auto done = install("release", "8.6");
+  EXPECT_EQ(done.outcome.end, InstallEnd::refused);
+  EXPECT_TRUE(has(told(done), "data: ")) << told(done);
+  EXPECT_FALSE(std::filesystem::exists(shop_.root + "/store/current"));
+}
+
+// Another installer that is not done is no reason for the CPU's variant.
+TEST_F(InstallBest, ABusyStoreIsLeftAlone) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"modern", kGpu}, {"cpu", kCpu}})), "");
+  Store store(*shop_.host, live_storage(), shop_.root + "/store");
+  const auto lock = store.open();
+  ASSERT_TRUE(lock);
+  const auto done = install("release", "8.6");
+  EXPECT_EQ(done.outcome.end, InstallEnd::failed);
+  ASSERT_TRUE(done.outcome.error);
+  EXPECT_EQ(done.outcome.error->kind, ErrorKind::busy);
+}
+
+TEST_F(InstallBest, AQuestionTrustsNoOlderReleaseEither) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"cpu", kCpu}}, "old")), "");
+  ASSERT_EQ(error_text(shop_.publish("1.1", {{"cpu", kCpu}}, "new")), "");
+  ASSERT_EQ(install("new", "").outcome.end, InstallEnd::installed);
+  const auto ask = [&](const std::string& from) {
+    const auto origin = open_origin(*shop_.host, shop_.root + "/" + from);
+    return read_trusted_release(*shop_.host, **origin, {}, options().to);
+  };
+  EXPECT_EQ(error_text(ask("new")), "");
+  const auto old = ask("old");
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().kind, ErrorKind::bad_input);
+  EXPECT_TRUE(has(error_text(old), "offers version 1.0, and 1.1 was seen before"))
+      << error_text(old);
+}
+
+TEST_F(InstallBest, AWrongSignatureIsNamedByItsOwnFile) {
+  ASSERT_EQ(error_text(shop_.publish("1.0", {{"cpu", kCpu}})), "");
+  write_text(shop_.root + "/release/manifest.json.minisig", "<html>not found</html>");
+  const auto done = install("release", "");
+  EXPECT_EQ(done.outcome.end, InstallEnd::refused);
+  EXPECT_TRUE(has(told(done), "/manifest.json.minisig: not a")) << told(done);
+}
+
+}  // namespace
+}  // namespace gpuready::pack

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "gguf_builder.h"
+#include "ternary/gguf/gguf_inspect.h"
+
+namespace gpuready::ternary::gguf {
+namespace {
+
+bool possible(const std::vector<Candidate>& all, std::string_view name) {
+  for (const Candidate& candidate : all)
+    if (candidate.name == name) return candidate.possible;
+  ADD_FAILURE() << "no candidate " << name;
+  return false;
+}
+
+TEST(GgufIdentify, I2sIsAmbiguousAndRefusedUntilItIsNamed) {
+  const std::string bytes = sample_file(FormatId::i2s_x86, kI2s).build();
+  const auto file = read(bytes_of(bytes));
+  ASSERT_TRUE(file);
+  const Tensor& tensor = *file->find("w.weight");
+  const auto all = candidates(*file, tensor);
+  for (const char* name : {"i2_s-x86", "i2_s-arm", "i2_s-four-row"})
+    EXPECT_TRUE(possible(all, name)) << name;
+  EXPECT_FALSE(possible(all, "i2_s-bitnet-rs"));
+  EXPECT_FALSE(possible(all, "IQ4_NL_4_4"));
+  const auto unnamed = load(*file, tensor, {});
+  ASSERT_FALSE(unnamed);
+  EXPECT_EQ(unnamed.error().kind, ErrorKind::ambiguous_format);
+  const FormatId layouts[] = {FormatId::i2s_x86};
+  const auto loaded = load(*file, tensor, layouts);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(decode(loaded->view())->values, some_codes({16, 512}).values);
+}
+
+TEST(GgufIdentify, Code3AndAnUnlikelyScaleExcludeBitnetCpp) {
+  Encoded encoded = *encode(some_codes({16, 512}), FormatId::i2s_x86);
+  encoded.bytes[7] |= 3;
+  Builder builder;
+  builder.tensor("code", encoded, kI2s);
+  encoded = *encode(some_codes({16, 512}), FormatId::i2s_x86);
+  encoded.bytes[encoded.bytes.size() - 29] = 0xFF;  // the scale's sign
+  builder.tensor("scale", encoded, kI2s);
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  ASSERT_TRUE(file);
+  for (const Tensor& tensor : file->tensors) {
+    EXPECT_FALSE(possible(candidates(*file, tensor), "i2_s-x86")) << tensor.name;
+    const FormatId layouts[] = {FormatId::i2s_x86};
+    EXPECT_EQ(load(*file, tensor, layouts).error().kind, ErrorKind::bad_input);
+  }
+}
+
+TEST(GgufIdentify, ShapesExcludeLayouts) {
+  Builder builder;
+  builder.tensor("a", *encode(some_codes({3, 64}), FormatId::i2s_arm), kI2s);
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  const auto all = candidates(*file, file->tensors[0]);
+  EXPECT_TRUE(possible(all, "i2_s-arm"));
+  EXPECT_FALSE(possible(all, "i2_s-x86"));
+  EXPECT_FALSE(possible(all, "i2_s-four-row"));
+}
+
+TEST(GgufIdentify, BitnetRsNeedsItsScales) {
+  Codes codes = some_codes({4, 256});
+  codes.scale_block = 32;
+  codes.scales.assign(32, 0.25f);
+  const Encoded encoded = *encode(codes, FormatId::i2s_bitnet_rs);
+  Builder builder;
+  builder.tensor("a", encoded, kI2s).tensor("b", encoded, kI2s);
+  std::string scales(128, '\0');
+  for (std::size_t i = 3; i < scales.size(); i += 4) scales[i] = '\x3e';
+  builder.tensor("b.scale", {32}, kF32, scales);
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  EXPECT_FALSE(possible(candidates(*file, *file->find("a")), "i2_s-bitnet-rs"));
+  EXPECT_TRUE(possible(candidates(*file, *file->find("b")), "i2_s-bitnet-rs"));
+  EXPECT_FALSE(possible(candidates(*file, *file->find("b")), "i2_s-x86"));
+  const FormatId layouts[] = {FormatId::i2s_bitnet_rs};
+  const auto loaded = load(*file, *file->find("b"), layouts);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(decode(loaded->view())->values, codes.values);
+}
+
+TEST(GgufIdentify, Mxfp4IsNoTernaryTensor) {
+  Builder builder;
+  builder.tensor("a", {256, 96}, 39, std::string(256 * 96 / 32 * 17, 'x'));
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  const auto all = candidates(*file, file->tensors[0]);
+  EXPECT_TRUE(possible(all, "MXFP4"));
+  EXPECT_FALSE(possible(all, "tl2-bitnet.cpp"));
+}
+
+TEST(GgufInspect, CountsAreThoseOfTheDecodedCodes) {
+  const Codes codes = some_codes({16, 512});
+  for (const auto& [id, type] : {std::pair{FormatId::tq1_0, kTq1},
+                                 {FormatId::tq2_0, kTq2},
+                                 {FormatId::i2s_x86, kI2s},
+                                 {FormatId::i2s_four_row, kI2s}}) {
+    const std::string bytes = sample_file(id, type).build();
+    const auto file = read(bytes_of(bytes));
+    const FileReport report = inspect(*file, {});
+    EXPECT_TRUE(report.problems.empty());
+    const TensorReport& tensor = report.tensors[1];
+    ASSERT_TRUE(tensor.census) << type;
+    std::uint64_t counts[3] = {};
+    for (const std::int8_t code : codes.values) ++counts[code + 1];
+    EXPECT_EQ(tensor.census->minus, counts[0]);
+    EXPECT_EQ(tensor.census->zero, counts[1]);
+    EXPECT_EQ(tensor.census->plus, counts[2]);
+    EXPECT_EQ(tensor.census->scale_least, 0.5f);
+    EXPECT_EQ(tensor.census->scale_greatest, 0.5f);
+  }
+}
+
+}  // namespace
+}  // namespace gpuready::ternary::gguf

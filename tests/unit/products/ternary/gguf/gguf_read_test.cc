@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "gguf_builder.h"
+#include "ternary/gguf/gguf_inspect.h"
+
+namespace gpuready::ternary::gguf {
+namespace {
+
+ErrorKind kind_of(const std::string& file) {
+  const auto read_file = read(bytes_of(file));
+  EXPECT_FALSE(read_file.has_value());
+  if (read_file) return ErrorKind::io;
+  EXPECT_FALSE(read_file.error().message.empty());
+  return read_file.error().kind;
+}
+ErrorKind kind_of(const std::function<void(Builder&)>& spoil) {
+  Builder builder = sample_file(FormatId::tq2_0, kTq2);
+  spoil(builder);
+  return kind_of(builder.build());
+}
+
+TEST(GgufRead, ReadsMetadataAndTensorsOfVersions2And3) {
+  for (const std::uint32_t version : {2u, 3u}) {
+    Builder builder = sample_file(FormatId::tq2_0, kTq2);
+    builder.version = version;
+    const std::string bytes = builder.build();
+    const auto file = read(bytes_of(bytes));
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_EQ(file->version, version);
+    EXPECT_EQ(file->metadata.size(), 6u);
+    ASSERT_NE(file->find_metadata("a.nested"), nullptr);
+    EXPECT_EQ(as_u32(*file->find_metadata("general.file_type")), 1u);
+    const Tensor* tensor = file->find("w.weight");
+    ASSERT_NE(tensor, nullptr);
+    EXPECT_EQ(tensor->shape(), (Shape{16, 512}));
+    EXPECT_EQ(tensor->size, 16u * 2 * 66);
+    EXPECT_TRUE(file->problems.empty());
+  }
+}
+
+TEST(GgufRead, AFileCutAnywhereIsATypedErrorOrStillWhole) {
+  const std::string whole = sample_file(FormatId::tq1_0, kTq1, {1, 256}).build();
+  const std::size_t last = whole.size() - 28;  // padding behind 68 bytes
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string cut = whole.substr(0, size);
+    const auto file = read(bytes_of(cut));
+    EXPECT_EQ(file.has_value(), size >= last) << size;
+    if (!file) {
+      EXPECT_EQ(file.error().kind, ErrorKind::truncated) << size;
+    }
+  }
+}
+
+TEST(GgufRead, OtherVersionsAndByteOrdersAreRefused) {
+  EXPECT_EQ(kind_of([](Builder& b) { b.version = 1; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.version = 4; }), ErrorKind::bad_input);
+  Builder big;
+  big.version = 3u << 24;
+  const std::string bytes = big.build();
+  EXPECT_NE(read(bytes_of(bytes)).error().message.find("big endian"), std::string::npos);
+  EXPECT_EQ(kind_of(std::string("GGML") + std::string(40, '\0')), ErrorKind::bad_input);
+}
+
+TEST(GgufRead, HostileNumbersAreRefusedWithoutAllocatingForThem) {
+  const std::string good = sample_file(FormatId::tq2_0, kTq2).build();
+  const auto with = [&](std::size_t at, std::uint64_t value) {
+    std::string bytes = good, number;
+    Builder::number(number, value);
+    return bytes.replace(at, 8, number);
+  };
+  for (const std::uint64_t count : {~std::uint64_t{0}, std::uint64_t{1} << 60,
+                                    std::uint64_t{1} << 32, std::uint64_t{good.size()}}) {
+    EXPECT_EQ(kind_of(with(8, count)), ErrorKind::truncated);   // tensors
+    EXPECT_EQ(kind_of(with(16, count)), ErrorKind::truncated);  // metadata
+    EXPECT_EQ(kind_of(with(24, count)), ErrorKind::truncated);  // length of the first key
+  }
+  for (const std::uint32_t element : {0u, 8u, 9u, 12u}) {
+    std::string array;
+    Builder::number(array, element);
+    Builder::number(array, ~std::uint64_t{0} / 4);
+    EXPECT_EQ(kind_of([&](Builder& b) { b.entry("x", ValueType::array, array); }),
+              ErrorKind::truncated);
+  }
+  std::string deep;
+  for (int i = 0; i < 100; ++i) {
+    Builder::number<std::uint32_t>(deep, 9);
+    Builder::number<std::uint64_t>(deep, 1);
+  }
+  EXPECT_EQ(kind_of([&](Builder& b) { b.entry("x", ValueType::array, deep); }),
+            ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.entry("x", static_cast<ValueType>(13), "abcd"); }),
+            ErrorKind::bad_input);
+}
+
+TEST(GgufRead, ImpossibleTensorsAreRefused) {
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].name = b.infos[1].name; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.file_type", 2); }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {8, 0}; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {1, 1, 1, 1, 1}; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[1].dims = {128, 4}; }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {1ull << 32, 1ull << 32}; }),
+            ErrorKind::too_large);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].dims = {~0ull}; }), ErrorKind::too_large);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[1].offset = ~0ull - 31; }), ErrorKind::truncated);
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[2].offset += 64; }), ErrorKind::truncated);
+  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.alignment", 0); }), ErrorKind::bad_input);
+  EXPECT_EQ(kind_of([](Builder& b) { b.u32("general.alignment", 48); }), ErrorKind::bad_input);
+}
+
+TEST(GgufRead, OverlapAndMisalignmentAreTold) {
+  Builder builder = sample_file(FormatId::tq2_0, kTq2);
+  builder.infos[2].offset = builder.infos[1].offset + 31;
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->problems.size(), 2u);
+  EXPECT_EQ(inspect(*file, {}).problems.size(), 2u);
+}
+
+TEST(GgufRead, ManyOverlapsAreCountedAndNotRead) {
+  // All begin within the first, which is as long as the file.
+  Builder builder;
+  builder.tensor("all", {256, 64}, kTq2, std::string(64 * 66, '\0'));
+  for (int i = 0; i < 500; ++i) builder.tensor("t" + std::to_string(i), {256}, kTq2, "");
+  for (std::size_t i = 1; i < builder.infos.size(); ++i) builder.infos[i].offset = i % 60 * 64;
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->problems.size(), kMostProblems + 1);
+  EXPECT_NE(file->problems.back().find("more"), std::string::npos);
+  std::size_t readable = 0;
+  for (const Tensor& tensor : file->tensors) readable += load(*file, tensor, {}).has_value();
+  EXPECT_EQ(readable, 1u);
+  EXPECT_EQ(inspect(*file, {}).problems.size(), kMostProblems + 1);
+}
+
+TEST(GgufRead, MoreThanAnyModelHasIsRefused) {
+  EXPECT_EQ(kind_of([](Builder& b) { b.infos[0].name = std::string(kMostNameBytes + 1, 'n'); }),
+            ErrorKind::too_large);
+  Builder builder;
+  for (std::uint64_t i = 0; i <= kMostTensors; ++i)
+    builder.infos.push_back({std::to_string(i), {1}, kF32, 0});
+  const std::string bytes = builder.build() + std::string(4, '\0');
+  const auto file = read(bytes_of(bytes));
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().kind, ErrorKind::too_large);
+}
+
+TEST(GgufRead, AlignmentIsObeyed) {
+  Builder builder;
+  builder.alignment = 256;
+  builder.u32("general.alignment", 256);
+  builder.tensor("a", {3}, kF32, std::string(12, 'a')).tensor("b", {3}, kF32, std::string(12, 'b'));
+  const std::string bytes = builder.build();
+  const auto file = read(bytes_of(bytes));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->data_offset, 256u);
+  EXPECT_EQ(file->data(*file->find("b"))[0], 'b');
+}
+
+}  // namespace
+}  // namespace gpuready::ternary::gguf

@@ -1,0 +1,77 @@
+// A folder with a small driver in it, and bundles of it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "unit/products/vm/elf_files.h"
+#include "vm/drivers/collect.h"
+#include "vm/drivers/open_bundle.h"
+
+namespace gpuready::vm {
+
+class TestFolder {
+ public:
+  TestFolder() { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
+  ~TestFolder() { std::filesystem::remove_all(path_); }
+  TestFolder(const TestFolder&) = delete;
+
+  std::string path(const std::string& relative = "") const {
+    return relative.empty() ? path_ : path_ + "/" + relative;
+  }
+  void write(const std::string& relative, const std::string& bytes) const {
+    std::filesystem::create_directories(std::filesystem::path(path(relative)).parent_path());
+    std::ofstream(path(relative), std::ios::binary) << bytes;
+  }
+  std::string read(const std::string& relative) const {
+    std::ifstream file(path(relative), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  std::size_t count() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::string path_ = std::string(GPUREADY_BINARY_DIR) + "/vmXXXXXX";
+};
+
+inline constexpr const char* kVersion = "580.65.06";
+
+// What a 64-bit system with this driver has, in small.
+inline void write_driver(const TestFolder& folder, const std::string& at = "driver/",
+                         const std::string& version = kVersion) {
+  const auto library = [&](const std::string& stem, const std::string& soname,
+                           const std::vector<std::string>& needed = {}) {
+    folder.write(at + "lib64/" + stem + ".so." + version, make_library(soname, needed, stem));
+  };
+  library("libcuda", "libcuda.so.1");
+  library("libnvidia-ml", "libnvidia-ml.so.1");
+  library("libnvidia-ptxjitcompiler", "libnvidia-ptxjitcompiler.so.1");
+  library("libnvidia-gpucomp", "libnvidia-gpucomp.so." + version);
+  library("libGLX_nvidia", "libGLX_nvidia.so.0", {"libnvidia-glcore.so." + version});
+  library("libnvidia-glcore", "libnvidia-glcore.so." + version);
+  library("libnvidia-encode", "libnvidia-encode.so.1");
+  folder.write(at + "bin/nvidia-smi", make_library("", {"libc.so.6"}, "smi"));
+  folder.write(at + "firmware/nvidia/" + version + "/gsp_ga10x.bin", "firmware");
+  folder.write(at + "share/nvidia_icd.json", "{}");
+  folder.write(at + "modules/nvidia.ko", make_driver_module("nvidia", version));
+  folder.write(at + "modules/nvidia-uvm.ko", make_driver_module("nvidia_uvm", version, "nvidia"));
+  folder.write(at + "modules/nvidia-modeset.ko",
+               make_driver_module("nvidia_modeset", version, "nvidia"));
+}
+
+inline std::unique_ptr<Host> test_host() { return make_live_host(); }
+
+inline DriverBundle collect_driver(const TestFolder& folder, const std::string& name = "bundle") {
+  const auto host = test_host();
+  auto bundle =
+      collect_bundle({.from = {folder.path("driver")}}, folder.path(name), *host, live_storage());
+  EXPECT_TRUE(bundle) << bundle.error().message;
+  return bundle.value_or(DriverBundle{});
+}
+
+}  // namespace gpuready::vm

@@ -1,0 +1,87 @@
+#include "vm/drivers/nvidia_gpus.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "machine/pci/pci_ids.h"
+#include "value/vendors.h"
+#include "vm/drivers/catalogue.h"
+
+namespace gpuready::vm {
+namespace {
+
+TEST(NvidiaGpus, AreSortedNamedAndOfAnArchitecture) {
+  int last = -1;
+  for (const auto& gpu : known_gpus()) {
+    EXPECT_GT(gpu.device, last);
+    last = gpu.device;
+    EXPECT_FALSE(gpu.name.empty());
+    EXPECT_FALSE(architecture_of_id(gpu.device).empty()) << std::hex << gpu.device;
+    for (const auto word : split(gpu.drivers, " "))
+      EXPECT_TRUE(parse_version(word.substr(word.starts_with('-') ? 1 : 0))) << word;
+    EXPECT_NE(first_driver(gpu).front(), '-');
+    EXPECT_EQ(find_known_gpu(gpu.device), &gpu);
+  }
+  EXPECT_EQ(find_known_gpu(0x0001), nullptr);
+  EXPECT_EQ(find_known_gpu(0xffff), nullptr);
+}
+
+// The chips that the PCI ID Repository names stand in the ranges of their architecture.
+TEST(NvidiaGpus, RangesOfIdsAreThoseOfTheChips) {
+  const std::map<std::string, std::string_view> chips = {
+      {"GK", "Kepler"}, {"GM", "Maxwell"}, {"GP", "Pascal"},       {"GV", "Volta"},
+      {"TU", "Turing"}, {"GA", "Ampere"},  {"AD", "Ada Lovelace"}, {"GH", "Hopper"}};
+  int compared = 0;
+  for (int id = 0; id <= 0xffff; ++id) {
+    const auto device = static_cast<std::uint16_t>(id);
+    const auto name = pci_device_name(pci_vendor::kNvidia, device);
+    if (!name || name->size() < 3 || name->at(2) < '0' || name->at(2) > '9') continue;
+    const auto chip = chips.find(std::string(name->substr(0, 2)));
+    if (chip == chips.end() || architecture_of_id(device).empty()) continue;
+    EXPECT_EQ(architecture_of_id(device), chip->second) << std::hex << id << " " << *name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 500);
+}
+
+// The lists are of the open modules: what they leave out is no proof against the proprietary ones.
+TEST(NvidiaGpus, AListedGpuIsNeverRefusedForWhatTheListsLeaveOut) {
+  for (const auto& gpu : known_gpus())
+    for (const auto& branch : driver_branches()) {
+      const auto version = std::to_string(branch.branch) + ".999.99";
+      const auto support = gpu_support(version, pci_vendor::kNvidia, gpu.device);
+      ASSERT_TRUE(support.architecture) << support.explanation;
+      EXPECT_FALSE(support.explanation.empty());
+      const auto architecture = std::ranges::find(architecture_support(), *support.architecture,
+                                                  &ArchitectureSupport::architecture);
+      if (architecture->unlisted == Unlisted::not_served) {
+        EXPECT_TRUE(support.served) << support.explanation;
+      } else if (branch.branch >= architecture->first_branch) {
+        EXPECT_TRUE(support.served.value_or(true)) << support.explanation;
+        EXPECT_TRUE(support.served || architecture->unlisted == Unlisted::not_known);
+      }
+    }
+}
+
+TEST(NvidiaGpus, TuringIsServedByEveryBranchSince450) {
+  for (const std::uint16_t device : {0x1eb8, 0x1e09, 0x1f0b, 0x2189})
+    for (const char* driver : {"450.80.02", "470.256.02", "515.48.07", "525.60.13", "535.104.05",
+                               "550.163.01", "565.57.01", "580.65.06", "610.10"})
+      EXPECT_EQ(gpu_support(driver, pci_vendor::kNvidia, device).served, true)
+          << std::hex << device << " " << driver;
+}
+
+TEST(NvidiaGpus, WhatTheListsLeaveOutOfHopperIsNotKnownAndOfBlackwellIsNo) {
+  const auto hopper = gpu_support("535.261.03", pci_vendor::kNvidia, 0x2335);
+  EXPECT_EQ(hopper.served, std::nullopt);
+  EXPECT_NE(hopper.explanation.find("name it from 550.40.65 on"), std::string::npos);
+  EXPECT_EQ(gpu_support("550.163.01", pci_vendor::kNvidia, 0x2335).served, true);
+  EXPECT_EQ(gpu_support("470.256.02", pci_vendor::kNvidia, 0x2335).served, false);
+  EXPECT_EQ(gpu_support("580.65.06", pci_vendor::kNvidia, 0x3182).served, false);
+  EXPECT_EQ(gpu_support("580.105.08", pci_vendor::kNvidia, 0x3182).served, true);
+}
+
+}  // namespace
+}  // namespace gpuready::vm

@@ -1,0 +1,188 @@
+#include "vm/inventory.h"
+
+#include <gtest/gtest.h>
+
+#include "machine/inspect.h"
+#include "unit/machine/scripted.h"
+#include "vm/host_facts.h"
+#include "vm/usage/storage_use.h"
+
+namespace gpuready::vm {
+namespace {
+
+// A root filesystem on LVM on a partition of an NVMe disk, another disk with a mounted one, and one
+// that nobody uses.
+constexpr char kDisks[] = R"json("files":{
+  "/proc/self/mountinfo":"22 1 254:0 / / rw - ext4 /dev/mapper/vg-root rw\n40 22 259:4 / /data rw - xfs /dev/nvme1n1 rw\n",
+  "/proc/swaps":"Filename\tType\n",
+  "/sys/devices/virtual/block/dm-0/dm/name":"vg-root\n",
+  "/sys/devices/pci0000:00/0000:01:00.0/nvme/nvme0/nvme0n1/nvme0n1p2/partition":"2\n",
+  "/sys/devices/pci0000:00/0000:02:00.0/nvme/nvme1/nvme1n1/size":"1\n",
+  "/sys/devices/pci0000:00/0000:03:00.0/nvme/nvme2/nvme2n1/size":"1\n",
+  "/sys/devices/pci0000:00/0000:01:00.0/class":"0x010802\n",
+  "/sys/devices/pci0000:00/0000:01:00.0/vendor":"0x144d\n",
+  "/sys/devices/pci0000:00/0000:01:00.0/device":"0xa808\n",
+  "/sys/devices/pci0000:00/0000:02:00.0/class":"0x010802\n",
+  "/sys/devices/pci0000:00/0000:02:00.0/vendor":"0x144d\n",
+  "/sys/devices/pci0000:00/0000:02:00.0/device":"0xa808\n",
+  "/sys/devices/pci0000:00/0000:03:00.0/class":"0x010802\n",
+  "/sys/devices/pci0000:00/0000:03:00.0/vendor":"0x144d\n",
+  "/sys/devices/pci0000:00/0000:03:00.0/device":"0xa808\n",
+  "/sys/kernel/iommu_groups/1/type":"DMA\n",
+  "/sys/bus/pci/drivers/vfio-pci/bind":"",
+  "/proc/77/comm":"dd\n"},
+ "links":{
+  "/sys/dev/block/254:0":"../../devices/virtual/block/dm-0",
+  "/sys/dev/block/259:4":"../../devices/pci0000:00/0000:02:00.0/nvme/nvme1/nvme1n1",
+  "/sys/class/block/dm-0":"../../devices/virtual/block/dm-0",
+  "/sys/class/block/nvme0n1":"../../devices/pci0000:00/0000:01:00.0/nvme/nvme0/nvme0n1",
+  "/sys/class/block/nvme0n1p2":"../../devices/pci0000:00/0000:01:00.0/nvme/nvme0/nvme0n1/nvme0n1p2",
+  "/sys/class/block/nvme1n1":"../../devices/pci0000:00/0000:02:00.0/nvme/nvme1/nvme1n1",
+  "/sys/class/block/nvme2n1":"../../devices/pci0000:00/0000:03:00.0/nvme/nvme2/nvme2n1",
+  "/sys/devices/virtual/block/dm-0/slaves/nvme0n1p2":"../../../../pci0000:00/0000:01:00.0/nvme/nvme0/nvme0n1/nvme0n1p2",
+  "/sys/bus/pci/devices/0000:01:00.0":"../../../devices/pci0000:00/0000:01:00.0",
+  "/sys/bus/pci/devices/0000:02:00.0":"../../../devices/pci0000:00/0000:02:00.0",
+  "/sys/bus/pci/devices/0000:03:00.0":"../../../devices/pci0000:00/0000:03:00.0",
+  "/sys/devices/pci0000:00/0000:01:00.0/iommu_group":"../../../kernel/iommu_groups/1",
+  "/sys/devices/pci0000:00/0000:02:00.0/iommu_group":"../../../kernel/iommu_groups/2",
+  "/sys/devices/pci0000:00/0000:03:00.0/iommu_group":"../../../kernel/iommu_groups/3"},
+ "probes":{"open-files":{"probe":"open-files","version":1,"outcome":"completed",
+  "calls":{"open(77)":{"code":0,"value":["OPEN"]}}}})json";
+
+Inventory disks(const std::string& open) {
+  std::string text = kDisks;
+  text.replace(text.find("OPEN"), 4, open);
+  const auto host = scripted(text);
+  return read_inventory(*host, inspect(*host, {.libraries = false}), {.all = true});
+}
+
+const Surroundings& at(const Inventory& inventory, const char* address) {
+  const auto* device = inventory.find(*parse_pci_address(address));
+  EXPECT_NE(device, nullptr);
+  static const Surroundings kNone;
+  return device ? device->around : kNone;
+}
+
+TEST(VmInventory, DisksThatTheMachineLivesOn) {
+  const auto inventory = disks("/dev/null");
+  EXPECT_EQ(at(inventory, "01:00.0").readiness, Readiness::never);
+  EXPECT_EQ(at(inventory, "02:00.0").readiness, Readiness::in_use);
+  EXPECT_EQ(at(inventory, "02:00.0").reason, "nvme1n1 is in use: /data");
+  EXPECT_EQ(at(inventory, "03:00.0").readiness, Readiness::ready)
+      << at(inventory, "03:00.0").reason;
+}
+
+TEST(VmInventory, AnOpenDiskIsInUse) {
+  const auto inventory = disks("/dev/nvme2n1");
+  EXPECT_EQ(at(inventory, "03:00.0").reason, "process 77 (dd) holds /dev/nvme2n1 open");
+}
+
+// Below the buses that functions carry: virtio's, a USB controller's.
+constexpr char kNetworks[] = R"json("files":{
+      "/proc/self/mountinfo":"22 1 0:30 / / rw - overlay overlay rw\n", "/proc/swaps":"Filename\tType\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/class":"0x020000\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/vendor":"0x1af4\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/device":"0x1041\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/class":"0x0c0330\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/vendor":"0x8086\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/device":"0xa36d\n",
+      "/sys/devices/pci0000:00/0000:01:00.0/virtio0/net/eth0/flags":"0x1003\n",
+      "/sys/devices/pci0000:00/0000:02:00.0/usb1/1-1/1-1:1.0/net/usb0/flags":"0x1002\n",
+      "/sys/devices/virtual/net/lo/flags":"0x9\n",
+      "/sys/kernel/iommu_groups/1/type":"DMA\n", "/sys/bus/pci/drivers/vfio-pci/bind":""},
+     "links":{
+      "/sys/class/net/lo":"../../devices/virtual/net/lo",
+      "/sys/class/net/eth0":"../../devices/pci0000:00/0000:01:00.0/virtio0/net/eth0",
+      "/sys/class/net/usb0":"../../devices/pci0000:00/0000:02:00.0/usb1/1-1/1-1:1.0/net/usb0",
+      "/sys/bus/pci/devices/0000:01:00.0":"../../../devices/pci0000:00/0000:01:00.0",
+      "/sys/bus/pci/devices/0000:02:00.0":"../../../devices/pci0000:00/0000:02:00.0",
+      "/sys/devices/pci0000:00/0000:01:00.0/iommu_group":"../../../kernel/iommu_groups/1",
+      "/sys/devices/pci0000:00/0000:02:00.0/iommu_group":"../../../kernel/iommu_groups/2"})json";
+
+TEST(VmInventory, InterfacesBelowAnotherBus) {
+  std::string text = kNetworks;
+  const auto reason = [&](const char* address) {
+    const auto host = scripted(text);
+    return at(read_inventory(*host, inspect(*host, {.libraries = false}), {.all = true}), address)
+        .reason;
+  };
+  EXPECT_EQ(reason("01:00.0"), "network interface eth0 is up");
+  EXPECT_EQ(reason("02:00.0"), "");
+  text.replace(text.find("0x1002"), 6, "0x1003");
+  EXPECT_EQ(reason("02:00.0"), "network interface usb0 is up");
+}
+
+TEST(VmInventory, MountsThatAreCutShort) {
+  EXPECT_TRUE(parse_mounts("22 1 254:0 /\n").empty());
+  const auto mounts =
+      parse_mounts("22 1 254:0 / / rw - ext4\n22 1 0:5 / /x rw shared:1 - zfs pool rw\n");
+  ASSERT_EQ(mounts.size(), 2u);
+  EXPECT_EQ(mounts[0].type, "");
+  EXPECT_EQ(mounts[1].type, "zfs");
+}
+
+TEST(VmHostFacts, TheDriverMadeForTheDevice) {
+  const auto variants = parse_variants(
+      "alias pci:v000010DEd*sv*sd*bc03sc*i* nvidia\n"
+      "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\n"
+      "alias vfio_pci:v000010DEd00002342sv*sd*bc*sc*i* nvgrace_gpu_vfio_pci\n"
+      "alias vfio_pci:broken\n");
+  ASSERT_EQ(variants.size(), 1u);
+  EXPECT_EQ(best_vfio_driver(variants, "pci:v000010DEd00002342sv000010DEsd000016EBbc03sc02i00"),
+            "nvgrace_gpu_vfio_pci");
+  EXPECT_EQ(best_vfio_driver(variants, "pci:v000010DEd00002330sv000010DEsd000016C1bc03sc02i00"),
+            "vfio-pci");
+  EXPECT_EQ(best_vfio_driver(variants, ""), "vfio-pci");
+}
+
+TEST(VmOpenFiles, HostileDocuments) {
+  ProbeDocument document;
+  document.outcome = ProbeOutcome::completed;
+  for (const char* call : {"open(-1)", "open(99999999999)", "open(", "open(7", "open()"}) {
+    ProbeCall answer;
+    answer.value = Json::array({"/dev/nvidia0"});
+    document.calls[call] = answer;
+  }
+  ProbeCall numbers;
+  numbers.value = Json::array({1, nullptr});
+  document.calls["open(7)"] = numbers;
+  EXPECT_TRUE(open_files_from(document).files.empty());
+  document.outcome = ProbeOutcome::timed_out;
+  EXPECT_TRUE(open_files_from(document).unseen.has_value());
+}
+
+TEST(VmOpenFiles, OneProcessThatCannotBeReadIsReported) {
+  ProbeDocument document;
+  document.outcome = ProbeOutcome::completed;
+  const auto unseen = [&](unsigned refused) {
+    document.calls["processes()"].value = Json{{"count", 9}, {"refused", refused}};
+    return open_files_from(document).unseen.value_or("");
+  };
+  EXPECT_EQ(unseen(0), "");
+  EXPECT_TRUE(unseen(1).starts_with("open files of 1 process: not permitted")) << unseen(1);
+  EXPECT_TRUE(unseen(2).starts_with("open files of 2 processes: not permitted")) << unseen(2);
+}
+
+// By an open file and by what the driver says of it: it is one user.
+TEST(VmInventory, AProcessIsListedOnce) {
+  const auto host = scripted(R"json("files":{
+      "/proc/self/mountinfo":"", "/proc/swaps":"Filename\n", "/proc/77/comm":"train\n",
+      "/sys/bus/pci/devices/0000:01:00.0/class":"0x030200\n",
+      "/sys/bus/pci/devices/0000:01:00.0/vendor":"0x1002\n",
+      "/sys/bus/pci/devices/0000:01:00.0/device":"0x74a1\n",
+      "/sys/bus/pci/devices/0000:01:00.0/drm/renderD128/dev":"226:128\n",
+      "/sys/bus/pci/devices/0000:01:00.0/drm/card0/dev":"226:0\n"},
+     "probes":{"open-files":{"probe":"open-files","version":1,"outcome":"completed",
+      "calls":{"open(77)":{"code":0,"value":["/dev/dri/card0","/dev/dri/renderD128"]}}}})json");
+  auto machine = inspect(*host, {.libraries = false});
+  ASSERT_EQ(machine.gpus.size(), 1u);
+  for (const std::uint32_t pid : {77, 78}) machine.gpus[0].processes.emplace_back().pid = pid;
+  std::vector<std::string> uses;
+  const auto inventory = read_inventory(*host, machine, {});
+  for (const auto& use : at(inventory, "01:00.0").uses) uses.push_back(use.what);
+  EXPECT_EQ(uses, (std::vector<std::string>{"process 77 (train) holds /dev/dri/card0 open",
+                                            "process 78 computes or draws on it"}));
+}
+
+}  // namespace
+}  // namespace gpuready::vm

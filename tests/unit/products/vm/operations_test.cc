@@ -1,0 +1,699 @@
+#include "vm/operations.h"
+
+#include <gtest/gtest.h>
+
+#include "doubles/failing_storage.h"
+#include "unit/products/vm/fake_kernel.h"
+
+namespace gpuready::vm {
+namespace {
+
+const PciAddress kGpu = *parse_pci_address("0000:17:00.0");
+constexpr char kGpuText[] = "0000:17:00.0", kAudioText[] = "0000:17:00.1";
+
+// A GPU with its audio function, another GPU that stays, and services that hold both.
+void fill(FakeKernel& kernel) {
+  kernel.add(kGpuText, {});
+  kernel.add(kAudioText, {.class_code = "0x040300", .native = "snd_hda_intel"});
+  kernel.add("0000:65:00.0", {.group = 2});
+  kernel.serve("nvidia-persistenced.service", "812", "nvidia-persiste", {"/dev/nvidia0"});
+}
+
+AttachRequest for_guest() { return {.name = "guest-1", .devices = {kGpu}}; }
+
+std::string reasons(const Plan& plan) { return join(plan.refusals, "; "); }
+
+TEST(VmOperations, TheJournalIsReadByRootOnly) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  hands.folder = "/state/journal";
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok());
+  EXPECT_EQ(kernel.disk.status(hands.folder)->mode, 0700u);
+  auto names = kernel.disk.names(hands.folder);
+  std::erase(names, hands.folder + "/lock");
+  ASSERT_FALSE(names.empty());
+  for (const auto& name : names) EXPECT_EQ(kernel.disk.status(name)->mode, 0600u) << name;
+}
+
+TEST(VmOperations, ThereAndBack) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached) << attached.error().message;
+  ASSERT_TRUE(attached->ok()) << reasons(attached->plan);
+  EXPECT_TRUE(kernel.is_given_away({kGpuText, kAudioText}));
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 1);
+  // The other GPU keeps its driver, and the service that it needs.
+  EXPECT_EQ(kernel.devices["0000:65:00.0"].bound, "nvidia");
+  EXPECT_TRUE(kernel.services.contains("nvidia-persistenced.service"));
+
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->inventory.find(kGpu)->around.attached_to, "guest-1");
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::in_use);
+
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached) << detached.error().message;
+  ASSERT_EQ(detached->size(), 1u);
+  EXPECT_TRUE(detached->front().ok()) << detached->front().outcome.error.value_or(Error{}).message;
+  for (const auto& step : detached->front().plan.steps)
+    EXPECT_TRUE(step.what.front() >= 'A' && step.what.front() <= 'Z') << step.what;
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 2);
+  EXPECT_TRUE(std::ranges::find(kernel.commands, "check") != kernel.commands.end());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+TEST(VmOperations, AnOrdinaryUserSeesTheDevicesWithoutTheJournal) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.forbidden.insert("/state");
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_NE(state->inventory.find(kGpu), nullptr);
+  ASSERT_FALSE(state->inventory.unseen.empty());
+  EXPECT_TRUE(contains(state->inventory.unseen.back(), "only root may see what is attached"));
+  // A virtual machine may have what VFIO has.
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::ready);
+  kernel.devices[kGpuText].bound = "vfio-pci";
+  const auto bound = read_state(kernel, "/state");
+  EXPECT_TRUE(contains(bound->inventory.find(kGpu)->around.reason, "needs a look"));
+}
+
+// Whatever spoiled it: a name is given to a journal only when its plan is durable.
+TEST(VmOperations, ADamagedJournalSaysNothingOfItsDevices) {
+  for (const auto& text :
+       {std::string(), std::string(4096, '\0'), std::string("{\"plan\":{\"operation\":\"att"),
+        std::string("{\"plan\":{}}\n"), std::string("x\n")}) {
+    FakeKernel kernel;
+    fill(kernel);
+    auto hands = kernel.hands(kernel);
+    ASSERT_TRUE(attach(hands, for_guest())->ok());
+    const auto files = kernel.disk.names("/state");
+    const auto journal =
+        std::ranges::find_if(files, [](const auto& f) { return f.ends_with(".jsonl"); });
+    ASSERT_TRUE(journal != files.end());
+    ASSERT_TRUE(kernel.disk.unlink(*journal));
+    ASSERT_TRUE((*kernel.disk.create(*journal, 0600))->write(text));
+    const auto state = read_state(kernel, "/state");
+    ASSERT_TRUE(state);
+    const auto& around = state->inventory.find(kGpu)->around;
+    EXPECT_EQ(around.readiness, Readiness::needs) << text;
+    EXPECT_TRUE(contains(around.reason, "needs a look")) << around.reason;
+    // One that has its own driver is nobody's; nothing is attached all the same.
+    const PciAddress other = *parse_pci_address("0000:65:00.0");
+    EXPECT_EQ(state->inventory.find(other)->around.readiness, Readiness::ready);
+    EXPECT_FALSE(plan_attachment(*state, {.name = "b", .devices = {other}}).refusals.empty());
+  }
+}
+
+TEST(VmOperations, AJournalThatNeverBeganIsNoClaim) {
+  FakeKernel kernel;
+  fill(kernel);
+  ASSERT_TRUE(kernel.disk.create("/state/000001.1.attach.jsonl.new", 0600));
+  auto hands = kernel.hands(kernel);
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+  EXPECT_TRUE(detach(hands, "guest-1", {}));
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+
+  // Of an id that no later attach takes: recover removes it.
+  ASSERT_TRUE(kernel.disk.create("/state/000007.1.attach.jsonl.new", 0600));
+  ASSERT_TRUE(recover(hands));
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+// An operation of `devices` that ended.
+void note(FakeKernel& kernel, unsigned sequence, const std::string& operation,
+          std::vector<PciAddress> devices) {
+  Plan plan;
+  plan.operation = operation;
+  plan.name = "guest-1";
+  plan.devices = std::move(devices);
+  auto journal = JournalWriter::begin(kernel, "/state", 1, sequence, plan, {});
+  ASSERT_TRUE(journal && journal->end(false));
+}
+
+TEST(VmOperations, OperationsCountInTheOrderOfTheirNumbers) {
+  FakeKernel kernel;
+  fill(kernel);
+  note(kernel, 1, "attach", {kGpu});
+  for (unsigned sequence = 2; sequence <= 11; ++sequence) note(kernel, sequence, "detach", {kGpu});
+  const auto claims = read_journal(kernel, "/state");  // "...10" and "...11" precede "...2" by name
+  ASSERT_TRUE(claims && claims->size() == 1);
+  ASSERT_EQ(claims->front().operations.size(), 11u);
+  EXPECT_EQ(claims->front().attached().operation, "attach");
+  for (unsigned i = 0; i < 11; ++i) EXPECT_EQ(claims->front().operations[i].sequence, i + 1);
+}
+
+// Its files could not be removed after the detach.
+TEST(VmOperations, AClaimThatEndedHoldsNothing) {
+  FakeKernel kernel;
+  fill(kernel);
+  note(kernel, 1, "attach", {kGpu});
+  note(kernel, 2, "detach", {kGpu});
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state && state->claims.size() == 1);
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::ready)
+      << state->inventory.find(kGpu)->around.reason;
+}
+
+TEST(VmOperations, AJournalOfMoreThan16MiBIsNotRead) {
+  for (const std::size_t mebibytes : {16, 17}) {
+    FakeKernel kernel;
+    fill(kernel);
+    note(kernel, 1, "attach", {kGpu});
+    const std::string name = "/state/000001.1.attach.jsonl";
+    const auto text = *kernel.read_file(name, 0);
+    ASSERT_TRUE(kernel.disk.unlink(name));
+    ASSERT_TRUE((*kernel.disk.create(name, 0600))
+                    ->write(text + std::string((mebibytes << 20) - text.size(), ' ')));
+    const auto claims = read_journal(kernel, "/state");
+    ASSERT_TRUE(claims && claims->size() == 1);
+    EXPECT_EQ(claims->front().problem.empty(), mebibytes == 16) << claims->front().problem;
+  }
+}
+
+// Of what no readable journal speaks, a virtual machine may have it.
+TEST(VmOperations, ADamagedJournalLeavesOtherClaimsKnown) {
+  FakeKernel kernel;
+  fill(kernel);
+  const PciAddress other = *parse_pci_address("0000:65:00.0");
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.devices["0000:65:00.0"].bound = "vfio-pci";
+  ASSERT_TRUE((*kernel.disk.create("/state/000002.1.attach.jsonl", 0600))->write("x\n"));
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->inventory.find(kGpu)->around.attached_to, "guest-1");
+  EXPECT_FALSE(state->inventory.find(kGpu)->around.not_told);
+  EXPECT_TRUE(state->inventory.find(other)->around.not_told);
+}
+
+TEST(VmOperations, WhatIsAttachedAndNotAsItWasLeftIsNoted) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  const auto notes = [&] {
+    const auto state = read_state(kernel, "/state");
+    return join(attached_to(*state, "guest-1").notes, "; ");
+  };
+  EXPECT_EQ(notes(), "");
+  kernel.devices[kGpuText].bound = "nvidia";
+  EXPECT_TRUE(contains(notes(), "0000:17:00.0 is attached, but its driver is nvidia")) << notes();
+  kernel.devices.erase(kGpuText);
+  std::erase_if(kernel.files, [](const auto& file) { return contains(file.first, kGpuText); });
+  EXPECT_TRUE(contains(notes(), "0000:17:00.0 is attached, and it is no longer there")) << notes();
+}
+
+TEST(VmOperations, AnOpenDeviceIsRefusedAndNothingIsTouched) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files["/sys/bus/pci/devices/0000:17:00.1/sound/card0/pcmC0D3p/dev"] = "116:2\n";
+  kernel.open["4711"] = {"/dev/snd/pcmC0D3p"};
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done);
+  EXPECT_NE(reasons(done->plan).find("process 4711 holds /dev/snd/pcmC0D3p open"),
+            std::string::npos)
+      << reasons(done->plan);
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_TRUE(kernel.commands.empty());
+}
+
+// What cannot be read may hold the device open: that is no proof.
+TEST(VmOperations, AProcessThatCannotBeReadPreventsAnUnbind) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.refused = 1;
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->outcome.error);
+  EXPECT_EQ(done->outcome.error->kind, ErrorKind::no_permission);
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// Somebody opens it between the plan and the unbind: nothing is unbound, all is taken back.
+TEST(VmOperations, IdlenessIsProvenAgainBeforeUnbinding) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files["/sys/bus/pci/devices/0000:17:00.1/sound/card0/pcmC0D3p/dev"] = "116:2\n";
+  FailingStorage storage(kernel, {});
+  auto hands = kernel.hands(storage);
+  hands.progress = [&](std::string_view what) {
+    if (what.starts_with("Stop ")) kernel.open["4711"] = {"/dev/snd/pcmC0D3p"};
+  };
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->outcome.error);
+  EXPECT_EQ(done->outcome.error->kind, ErrorKind::busy);
+  EXPECT_TRUE(done->outcome.whole());
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+// ---- eight GPUs behind NVSwitches, here one that goes, one that stays and a switch
+
+constexpr char kOther[] = "0000:65:00.0", kSwitch[] = "0000:07:00.0",
+               kFabric[] = "nvidia-fabricmanager.service";
+
+void fill_fabric(FakeKernel& kernel, const std::vector<std::string>& held) {
+  kernel.add(kGpuText, {});
+  kernel.add(kOther, {.group = 2});
+  kernel.add(kSwitch, {.class_code = "0x068000", .group = 3, .native = "nvidia-nvswitch"});
+  kernel.drivers.insert("nvidia-nvswitch");
+  kernel.files["/proc/driver/nvidia/version"] = "NVRM version: 580.65.06\n";
+  for (const auto* address : {kGpuText, kOther})
+    kernel.files[std::string("/proc/driver/nvidia/gpus/") + address + "/information"] =
+        std::string("Model: \t NVIDIA H100\nDevice Minor: \t ") + (address == kOther ? "1" : "0") +
+        "\n";
+  kernel.serve(kFabric, "900", "nv-fabricmanage", held);
+}
+
+bool stops(const FakeKernel& kernel, const std::string& unit) {
+  return std::ranges::find(kernel.commands, "systemctl stop " + unit) != kernel.commands.end();
+}
+
+TEST(VmOperations, AServiceThatHoldsNothingThatMovesGoesOn) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitchctl", "/dev/nvidia-nvswitch0"});
+  kernel.open["5000"] = {"/dev/nvidia1", "/dev/nvidiactl"};
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->ok()) << reasons(done->plan);
+  EXPECT_TRUE(kernel.is_given_away({kGpuText}));
+  EXPECT_FALSE(stops(kernel, kFabric));
+}
+
+TEST(VmOperations, AServiceThatOthersWorkNeedsIsNotStopped) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitch0", "/dev/nvidia0"});
+  kernel.open["5000"] = {"/dev/nvidia1"};
+  auto hands = kernel.hands(kernel);
+  const auto refused = attach(hands, for_guest());
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(contains(reasons(refused->plan), kFabric)) << reasons(refused->plan);
+  EXPECT_TRUE(contains(reasons(refused->plan), "process 5000 holds /dev/nvidia1 open"));
+  EXPECT_TRUE(kernel.commands.empty());
+
+  // It begins between the plan and the stop.
+  kernel.open.clear();
+  hands.show_plan = [&](const Plan&) { kernel.open["5000"] = {"/dev/nvidia1"}; };
+  const auto failed = attach(hands, for_guest());
+  ASSERT_TRUE(failed && failed->outcome.error);
+  EXPECT_EQ(failed->outcome.error->kind, ErrorKind::busy);
+  EXPECT_FALSE(stops(kernel, kFabric));
+
+  kernel.open.clear();
+  hands.show_plan = {};
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->ok()) << reasons(done->plan);
+  EXPECT_TRUE(stops(kernel, kFabric));
+  EXPECT_TRUE(kernel.services.contains(kFabric));
+
+  // The GPU that stayed works when the other one comes back.
+  kernel.open["5000"] = {"/dev/nvidia1"};
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(std::ranges::find(kernel.commands, std::string("systemctl restart ") + kFabric) ==
+              kernel.commands.end());
+  EXPECT_TRUE(contains(join(detached->front().outcome.notes, "; "), "is not restarted"));
+}
+
+TEST(VmOperations, AServiceThatAnotherGuestNeedsIsNotStopped) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitch0", "/dev/nvidia0"});
+  auto hands = kernel.hands(kernel);
+  const auto first = attach(hands, {.name = "guest-1", .devices = {*parse_pci_address(kOther)}});
+  ASSERT_TRUE(first && first->ok()) << reasons(first->plan);
+  const auto refused = attach(hands, {.name = "guest-2", .devices = {kGpu}});
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(contains(reasons(refused->plan), "is attached to guest-1"));
+  const auto same = attach(hands, {.name = "guest-1", .devices = {kGpu}});
+  ASSERT_TRUE(same && same->ok()) << reasons(same->plan);
+}
+
+TEST(VmOperations, AFileWithoutTwoNumbersIsNoJournal) {
+  FakeKernel kernel;
+  fill(kernel);
+  for (const char* name : {"x.1.attach.jsonl", "1.x.attach.jsonl", "4294967296.1.attach.jsonl",
+                           "1.4294967296.attach.jsonl"})
+    ASSERT_TRUE(kernel.disk.create(std::string("/state/") + name, 0600));
+  const auto claims = read_journal(kernel, "/state");
+  ASSERT_TRUE(claims);
+  EXPECT_TRUE(claims->empty());
+}
+
+TEST(VmOperations, ASwitchIsInUseWhileWhatItLinksIs) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {});
+  const auto reason = [&] {
+    const auto state = read_state(kernel, "/state");
+    return state ? state->inventory.find(*parse_pci_address(kSwitch))->around.reason : "?";
+  };
+  EXPECT_EQ(reason(), "");
+  kernel.open["5000"] = {"/dev/nvidia1"};
+  EXPECT_TRUE(contains(reason(), "0000:65:00.0, which it may link, is in use: process 5000"));
+  kernel.open["5000"] = {"/dev/nvidia-nvswitch3"};
+  EXPECT_TRUE(contains(reason(), "process 5000 holds /dev/nvidia-nvswitch3 open"));
+  kernel.open["5000"] = {"/dev/nvidia-nvswitchctl"};
+  EXPECT_TRUE(contains(reason(), "process 5000 holds /dev/nvidia-nvswitchctl open"));
+}
+
+TEST(VmOperations, ADriverThatNeverReturnsLosesNothingElse) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.devices[kAudioText].hangs_at = "unbind";
+  auto hands = kernel.hands(kernel);
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done && done->outcome.error);
+  EXPECT_EQ(done->outcome.error->kind, ErrorKind::hung);
+  EXPECT_NE(done->outcome.error->message.find("nv_pci_remove"), std::string::npos);
+  EXPECT_FALSE(done->outcome.whole());  // the journal stays: recover goes on when it returned
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "nvidia");  // taken back
+  EXPECT_EQ(kernel.devices[kAudioText].bound, "snd_hda_intel");
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state && state->claims.size() == 1);
+  EXPECT_EQ(state_of(state->claims[0]), ClaimState::attaching);
+  // Nobody may have it meanwhile.
+  EXPECT_EQ(state->inventory.find(kGpu)->around.readiness, Readiness::needs);
+
+  kernel.devices[kAudioText].hangs_at.clear();
+  kernel.devices[kAudioText].bound.clear();  // the driver returned at last
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered);
+  EXPECT_TRUE(kernel.is_as_at_first());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+}
+
+// What could not be taken back is not "rolled back": recover goes on with the detach.
+TEST(VmOperations, ADetachThatHangsIsNotEnded) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.devices[kGpuText].hangs_at = "unbind";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->size() == 1);
+  EXPECT_FALSE(detached->front().outcome.whole());
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state && state->claims.size() == 1);
+  EXPECT_EQ(state_of(state->claims[0]), ClaimState::detaching);
+
+  kernel.devices[kGpuText].hangs_at.clear();
+  kernel.devices[kGpuText].bound.clear();  // the driver returned at last
+  ASSERT_TRUE(recover(hands));
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// The device may not react to anything any more: a second reset would hang as well.
+TEST(VmOperations, AResetThatHangsIsTheLast) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  auto& method = kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/reset_method"];
+  kernel.devices[kGpuText].hangs_at = "reset";
+  method = "flr bus\n";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().outcome.error);
+  EXPECT_EQ(detached->front().outcome.error->kind, ErrorKind::hung);
+  EXPECT_EQ(method, "flr bus\n");
+}
+
+// It was stopped and nothing here needed it.
+TEST(VmOperations, AServiceOfTheOnlyGpuRunsAgainWhenItComesBack) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  kernel.serve("nvidia-persistenced.service", "812", "nvidia-persiste", {"/dev/nvidia0"});
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok()) << reasons(attached->plan);
+  EXPECT_FALSE(kernel.services.contains("nvidia-persistenced.service"));
+  ASSERT_TRUE(detach(hands, "guest-1", {}));
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// A driver sets power management when it takes a device: what was there before is written after it.
+TEST(VmOperations, PowerManagementIsRestoredAfterTheDriverIsBack) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  const auto& steps = detached->front().plan.steps;
+  const auto place = [&](auto is_it) {
+    return std::ranges::find_if(
+               steps,
+               [&](const PlanStep& step) { return step.act.device == kGpu && is_it(step.act); }) -
+           steps.begin();
+  };
+  const auto bound = place([](const PlanAction& act) {
+    return act.kind == ActionKind::bind && !contains(act.value, "vfio");
+  });
+  const auto powered = place([](const PlanAction& act) { return act.path.ends_with("/control"); });
+  const auto freed =
+      place([](const PlanAction& act) { return act.path.ends_with("/driver_override"); });
+  EXPECT_LT(freed, bound);
+  EXPECT_LT(bound, powered);
+  EXPECT_LT(powered, std::ssize(steps));
+}
+
+TEST(VmOperations, ASwitchThatVfioHasIsNotHeldByTheFabricManager) {
+  FakeKernel kernel;
+  fill_fabric(kernel, {"/dev/nvidia-nvswitchctl"});
+  kernel.devices[kSwitch].bound = "vfio-pci";
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state);
+  const auto& around = state->inventory.find(*parse_pci_address(kSwitch))->around;
+  EXPECT_TRUE(around.uses.empty()) << around.uses.front().what;
+}
+
+TEST(VmOperations, ADeviceThatFailsItsTestStaysInQuarantine) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.clean_passes = false;
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  EXPECT_TRUE(detached->front().outcome.unclean.contains(kGpu));
+  EXPECT_TRUE(kernel.is_as_at_first());  // its driver has it, and nobody else gets it
+  const auto refused = attach(hands, for_guest());
+  ASSERT_TRUE(refused);
+  EXPECT_NE(reasons(refused->plan).find("needs cleaning"), std::string::npos);
+
+  kernel.clean_passes = true;
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, OneThatVfioHadAlreadyIsResetWhenItComesBack) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  kernel.devices[kGpuText].bound = "vfio-pci";
+  auto hands = kernel.hands(kernel);
+  const auto attached = attach(hands, for_guest());
+  ASSERT_TRUE(attached && attached->ok()) << reasons(attached->plan);
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 0);
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_EQ(kernel.devices[kGpuText].resets, 1);
+  EXPECT_TRUE(detached->front().outcome.unclean.empty())
+      << detached->front().outcome.unclean.begin()->second;
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "vfio-pci");
+}
+
+TEST(VmOperations, OneThatLibvirtBoundNeedsNoRestartToBeClean) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  auto request = for_guest();
+  request.managed = true;
+  const auto attached = attach(hands, request);
+  ASSERT_TRUE(attached && attached->ok()) << reasons(attached->plan);
+  EXPECT_EQ(kernel.devices[kGpuText].bound, "nvidia");
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(detached->front().outcome.unclean.empty())
+      << detached->front().outcome.unclean.begin()->second;
+  EXPECT_TRUE(std::ranges::find(kernel.commands, "check") != kernel.commands.end());
+}
+
+TEST(VmOperations, ADeviceWithoutAResetWaitsForARestart) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/reset_method"] = "\n";
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  EXPECT_TRUE(detached->front().outcome.unclean.contains(kGpu));  // its memory was overwritten
+  ASSERT_TRUE(recover(hands));                                    // the same boot
+  EXPECT_FALSE(attach(hands, for_guest())->plan.refusals.empty());
+
+  kernel.files["/proc/sys/kernel/random/boot_id"] = "22222222-1111-1111-1111-111111111111\n";
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1 && recovered->front().ok());
+  EXPECT_EQ(kernel.disk.names("/state"), std::vector<std::string>{"/state/lock"});
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, ADeviceWithoutAResetIsBackAfterARestart) {
+  FakeKernel kernel;
+  fill(kernel);
+  kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/reset_method"] = "\n";
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  for (auto& [address, device] : kernel.devices) {  // what a restart does
+    device.bound = device.native;
+    device.override_.clear();
+  }
+  kernel.files["/proc/sys/kernel/random/boot_id"] = "22222222-1111-1111-1111-111111111111\n";
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered && recovered->size() == 1);
+  EXPECT_TRUE(recovered->front().outcome.unclean.empty());
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, AnotherVbiosKeepsADeviceInQuarantine) {
+  FakeKernel kernel;
+  fill(kernel);
+  const std::string rom = std::string("/sys/bus/pci/devices/") + kGpuText + "/rom";
+  kernel.files[rom] = "the maker's";
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.files[rom] = "the guest's";
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached);
+  ASSERT_TRUE(detached->front().outcome.unclean.contains(kGpu));
+  EXPECT_TRUE(contains(detached->front().outcome.unclean.at(kGpu), "VBIOS"));
+  // That its memory is clean changes nothing.
+  ASSERT_TRUE(recover(hands));
+  EXPECT_FALSE(attach(hands, for_guest())->plan.refusals.empty());
+  kernel.files[rom] = "the maker's";
+  ASSERT_TRUE(recover(hands));
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+// PCI Express option ROMs have at most 16 MiB.
+TEST(VmOperations, ARomOfMoreThan32MiBIsNotNoted) {
+  for (const std::size_t mebibytes : {32, 33}) {
+    FakeKernel kernel;
+    fill(kernel);
+    kernel.files[std::string("/sys/bus/pci/devices/") + kGpuText + "/rom"] =
+        std::string(mebibytes << 20, 'r');
+    auto hands = kernel.hands(kernel);
+    const auto attached = attach(hands, for_guest());
+    ASSERT_TRUE(attached && attached->ok());
+    EXPECT_EQ(attached->outcome.vbios.contains(kGpu), mebibytes == 32);
+  }
+}
+
+TEST(VmOperations, ADeviceThatVanishesMidwayLosesNothingElse) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  hands.progress = [&](std::string_view what) {
+    if (what.starts_with("Unbind 0000:17:00.1")) kernel.devices.erase(kGpuText);
+  };
+  const auto done = attach(hands, for_guest());
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_FALSE(done->ok());
+  EXPECT_EQ(kernel.devices[kAudioText].bound, "snd_hda_intel");
+  EXPECT_TRUE(kernel.services.contains("nvidia-persistenced.service"));
+}
+
+TEST(VmOperations, TheOperatorMayAcceptWhatCannotBeTested) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.clean_passes = false;
+  ASSERT_TRUE(detach(hands, "guest-1", {}));
+  ASSERT_TRUE(recover(hands, {kGpu}));
+  EXPECT_TRUE(attach(hands, for_guest())->ok());
+}
+
+TEST(VmOperations, TwoCallersAtOnce) {
+  FakeKernel kernel;
+  fill(kernel);
+  auto hands = kernel.hands(kernel);
+  const auto lock = kernel.lock("/state/lock");
+  const auto done = attach(hands, for_guest());
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::busy);
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
+// ---- every write fails once, and every one is the last before the power goes
+
+void recover_to_whole(FakeKernel& kernel, const std::string& where) {
+  auto hands = kernel.hands(kernel);
+  const auto recovered = recover(hands);
+  ASSERT_TRUE(recovered) << where << recovered.error().message;
+  for (const auto& done : *recovered)
+    EXPECT_TRUE(done.ok()) << where << done.outcome.error.value_or(Error{}).message;
+  const auto state = read_state(kernel, "/state");
+  ASSERT_TRUE(state) << where;
+  if (state->claims.empty()) {
+    EXPECT_TRUE(kernel.is_as_at_first()) << where;
+  } else {
+    ASSERT_EQ(state->claims.size(), 1u) << where;
+    EXPECT_EQ(state_of(state->claims[0]), ClaimState::attached) << where;
+    EXPECT_TRUE(kernel.is_given_away({kGpuText, kAudioText})) << where;
+    ASSERT_TRUE(detach(hands, "guest-1", {})) << where;
+    EXPECT_TRUE(kernel.is_as_at_first()) << where;
+  }
+}
+
+enum class Then { goes_on, process_dies, power_cut_names_all, power_cut_names_synced };
+
+void walk(bool detaching, Then then) {
+  for (std::size_t at = 1;; ++at) {
+    FakeKernel kernel;
+    fill(kernel);
+    if (detaching) {
+      auto before = kernel.hands(kernel);
+      ASSERT_TRUE(attach(before, for_guest())->ok());
+    }
+    StorageFault fault{.at = at, .kind = StorageFault::Kind::killed, .error_number = 0};
+    if (then == Then::goes_on) fault = {at, StorageFault::Kind::once, ENOSPC};
+    FailingStorage storage(kernel, fault);
+    auto hands = kernel.hands(storage);
+    if (detaching)
+      static_cast<void>(detach(hands, "guest-1", {}));
+    else
+      static_cast<void>(attach(hands, for_guest()));
+    const std::string where = "call " + std::to_string(at) + ": ";
+    if (then == Then::power_cut_names_all) kernel.restart(MemoryStorage::Names::all);
+    if (then == Then::power_cut_names_synced) kernel.restart(MemoryStorage::Names::synced);
+    // A process that died leaves services as they are: recover starts them.
+    recover_to_whole(kernel, where);
+    if (::testing::Test::HasFatalFailure()) return;
+    if (storage.calls() < at) {
+      EXPECT_GT(at, 15u);
+      return;
+    }
+  }
+}
+
+TEST(VmOperationsWalk, AttachWhenAWriteFails) { walk(false, Then::goes_on); }
+TEST(VmOperationsWalk, AttachWhenItDies) { walk(false, Then::process_dies); }
+TEST(VmOperationsWalk, AttachWhenThePowerGoes) { walk(false, Then::power_cut_names_all); }
+TEST(VmOperationsWalk, AttachWhenThePowerGoesAndNamesAreLost) {
+  walk(false, Then::power_cut_names_synced);
+}
+TEST(VmOperationsWalk, DetachWhenAWriteFails) { walk(true, Then::goes_on); }
+TEST(VmOperationsWalk, DetachWhenItDies) { walk(true, Then::process_dies); }
+TEST(VmOperationsWalk, DetachWhenThePowerGoes) { walk(true, Then::power_cut_names_all); }
+TEST(VmOperationsWalk, DetachWhenThePowerGoesAndNamesAreLost) {
+  walk(true, Then::power_cut_names_synced);
+}
+
+}  // namespace
+}  // namespace gpuready::vm
