@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "device/cuda/cuda_identity.h"
-#include "device_checks.h"
-#include "in_child.h"
+#include "unit/device/device_checks.h"
+#include "unit/device/in_child.h"
 
 namespace gpuready {
 namespace {

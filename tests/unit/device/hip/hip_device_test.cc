@@ -5,10 +5,10 @@
 
 #include "device/hip/hip_errors.h"
 #include "device/open_device.h"
-#include "device_checks.h"
 #include "hip_fixture.h"
 #include "kernel_abi/memory_params.h"
 #include "kernels/memory_kernels.h"
+#include "unit/device/device_checks.h"
 
 namespace gpuready {
 namespace {

@@ -1,7 +1,7 @@
 // The HIP executor against the fake runtime, in a child.
 #pragma once
 
-#include "in_child.h"
+#include "unit/device/in_child.h"
 
 namespace gpuready {
 

@@ -1,7 +1,7 @@
 #include "machine/amd/amd_parse.h"
 
 #include "machine/sources.h"
-#include "scripted.h"
+#include "unit/machine/scripted.h"
 
 namespace gpuready {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "../../fake_drivers/ask_fake.h"
+#include "fake_drivers/ask_fake.h"
 #include "machine/nvidia/architectures.h"
 #include "machine/sources.h"
 

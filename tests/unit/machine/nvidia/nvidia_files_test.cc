@@ -5,7 +5,7 @@
 #include "machine/nvidia/nvidia_parse.h"
 #include "machine/sources.h"
 #include "machine/system/loader_cache.h"
-#include "scripted.h"
+#include "unit/machine/scripted.h"
 
 namespace gpuready {
 namespace {

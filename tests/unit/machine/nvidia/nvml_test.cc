@@ -2,7 +2,7 @@
 // that a key that one side writes and the other does not read shows here.
 #include <gtest/gtest.h>
 
-#include "../../fake_drivers/ask_fake.h"
+#include "fake_drivers/ask_fake.h"
 #include "machine/sources.h"
 
 namespace gpuready {

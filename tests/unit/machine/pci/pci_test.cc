@@ -1,7 +1,7 @@
 #include "machine/pci/pci_files.h"
 #include "machine/pci/pci_ids.h"
 #include "machine/sources.h"
-#include "scripted.h"
+#include "unit/machine/scripted.h"
 
 namespace gpuready {
 namespace {

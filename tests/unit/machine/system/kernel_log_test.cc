@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "host/kernel_log.h"
 #include "machine/sources.h"
-#include "scripted.h"
+#include "unit/machine/scripted.h"
 
 namespace gpuready {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "machine/sources.h"
 #include "machine/system/container.h"
-#include "scripted.h"
+#include "unit/machine/scripted.h"
 
 namespace gpuready {
 namespace {

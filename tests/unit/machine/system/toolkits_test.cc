@@ -2,7 +2,7 @@
 
 #include "host/recording/recording.h"
 #include "machine/sources.h"
-#include "scripted.h"
+#include "unit/machine/scripted.h"
 
 namespace gpuready {
 namespace {

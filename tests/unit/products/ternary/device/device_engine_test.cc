@@ -9,8 +9,8 @@
 #include <numeric>
 #include <thread>
 
-#include "../ternary/reference.h"
 #include "fake_gpu.h"
+#include "unit/products/ternary/reference.h"
 
 namespace gpuready::ternary {
 using detail::DeviceEngineMaker;

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "../device/vulkan_fixture.h"
 #include "device/cpu_device.h"
+#include "unit/device/vulkan/vulkan_fixture.h"
 
 namespace gpuready::ternary {
 namespace {

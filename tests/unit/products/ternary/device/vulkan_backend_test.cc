@@ -7,9 +7,9 @@
 #include <random>
 #include <set>
 
-#include "../device/vulkan_fixture.h"
-#include "../health/forwarding_device.h"
 #include "ternary/device/gpu_backend.h"
+#include "unit/device/vulkan/vulkan_fixture.h"
+#include "unit/health/forwarding_device.h"
 
 namespace gpuready {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "gguf_builder.h"
-#include "reference.h"
+#include "unit/products/ternary/reference.h"
 
 namespace gpuready::ternary {
 namespace {
