@@ -7,7 +7,7 @@ clocks() {  # sets $seen, of a GPU with this greatest clock in MHz that is to en
   seen=$(jq -r '.verdicts[] | "\(.test) \(.status) \([.metrics[] | select(.name | endswith("slow_share")).value]) \(.duration_ms > 1000)"' report.json)
 }
 # The SMs of this machine in software count some ten million cycles a second.
-clocks 2 0
+clocks 1 0
 expect_in "compute passed [0]" "$seen"
 expect_in "clocks passed [0]" "$seen"
 # They have a second in which to become faster.

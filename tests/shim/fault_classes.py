@@ -24,7 +24,7 @@ GPU = [Command("memory", only("memory")), Command("compute", only("compute")),
        Command("gpu-test", ["gpu-test"])]
 
 # NVML's answers: what is falsified and by which value; which commands owe it; whether it fails or an operator may have
-# chosen it, so that it need only be told. What doctor finds without an error need only be told, too.
+# chosen it, so that a report need only name it. The same goes for what doctor warns of.
 LOADED, LOOKED = ["check"], ["check", "doctor"]
 NVML = [
     ("what=clock;factor={clock}", LOADED, "fail"),

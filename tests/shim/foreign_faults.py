@@ -137,7 +137,7 @@ def reason_of(command, outcome, baseline):
 
 
 def hidden_link(outcome, spec):
-    """Why the link is no matter of this GPU's, where its surroundings hide it and the answer says so."""
+    """Why the link does not count, where the surroundings hide it and the answer says so."""
     status = next(iter(outcome.report.get("gpu_status", [])), {})
     owed = next((o for o in status.get("obligations", []) if o["kind"] == "host_link"), {})
     hides = "what=link_" in spec and owed.get("duty") == "hidden" and "host link" in outcome.report["conclusion"]
