@@ -122,6 +122,12 @@ TEST(Redact, OfALineOnlyFixedWordsReadNumbersAndAddressesStay) {
     EXPECT_EQ(kept(text), want) << text;
 }
 
+// "00e0": bus, device and function.
+TEST(Redact, OfHexadecimalWordsOnlyARequestersStays) {
+  EXPECT_EQ(kept("Xid (PCI:0000:17:00): 0ae0"), "Xid (PCI:0000:17:00): 0ae0");
+  EXPECT_EQ(kept("Xid (PCI:0000:17:00): 0ae0b"), "Xid (PCI:0000:17:00): *");
+}
+
 TEST(Redact, AddressesOfTheMachinesOwnDomainsStay) {
   Recording recording;
   recording.directories["/sys/bus/pci/devices"] = std::vector<std::string>{"0001:17:00.0"};
