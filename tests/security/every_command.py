@@ -177,10 +177,14 @@ def every_command(ground, inputs):
         for name in DEFAULTS:
             plant(kind, ground.mine / f"here{number}" / name, shared.program)
 
-    def link():
+    def plant_more():
         (ground.mine / "report").symlink_to(ground.root / "canary")
+        recipe = ground.mine / "recipe/pack.toml"
+        recipe.parent.mkdir()
+        recipe.write_text('name = "demo"\nversion = "1.0"\nfolder = "."\n[variants.cpu]\n'
+                          f'build = ["touch", "{ground.root}/ran"]\n')
 
-    as_user(link)
+    as_user(plant_more)
     hostile = {"TMPDIR": str(ground.shared), "CUDA_HOME": str(ground.mine), "SUDO_UID": str(shared.USER)}
     for command, cases in inputs.cases.items():
         begin = time.monotonic()
@@ -202,8 +206,8 @@ def every_command(ground, inputs):
                 else:
                     path.unlink()
         # With the defaults, where the user has put something else.
-        for number, kind in enumerate(KINDS):
-            run(f"{command} beside {kind}", [*command.split(), *inputs.least.get(command, [])], ground.mine / f"here{number}", hostile, 120)
+        for kind, name in [*((kind, f"here{number}") for number, kind in enumerate(KINDS)), ("a recipe that runs", "recipe")]:
+            run(f"{command} beside {kind}", [*command.split(), *inputs.least.get(command, [])], ground.mine / name, hostile, 120)
         # Onto the user's output.
         if "--json[" in found[command]:
             args, given = cases[0]

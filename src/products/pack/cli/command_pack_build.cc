@@ -20,7 +20,7 @@ namespace {
 
 struct PackBuildOptions {
   Globals globals;
-  std::string recipe = "pack.toml", out = "build/pack";
+  std::string recipe = kDefaultRecipe, out = "build/pack";
   std::vector<std::string> variants;
   std::optional<std::string> containerfile;
   bool no_build = false;

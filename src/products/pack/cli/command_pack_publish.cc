@@ -16,7 +16,7 @@ namespace {
 
 struct PackPublishOptions {
   Globals globals;
-  std::string recipe = "pack.toml", built = "build/pack", key, to;
+  std::string recipe = kDefaultRecipe, built = "build/pack", key, to;
   std::optional<std::string> password_file, chain, proof, oci;
   double part_mb = 2000;
 };

@@ -76,8 +76,13 @@ Result<void> make_named_folder(const char* option, const std::string& folder) {
 }
 
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path) {
-  const auto text = TRY(host.read_file(path));
-  return pack::parse_recipe(text, path,
+  const bool is_default = path == kDefaultRecipe;
+  const auto text = is_default ? host.read_believed(path) : host.read_file(path);
+  if (!text && is_default && text.error().kind != ErrorKind::not_found)
+    return fail(text.error().kind,
+                fmt::format("{}. To trust the recipe, name it: ./{}", text.error().message, path));
+  if (!text) return std::unexpected(text.error());
+  return pack::parse_recipe(*text, path,
                             std::filesystem::path(absolute(path)).parent_path().string());
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/vm/fake_kernel.h"
+#include "unit/products/vm/fake_kernel.h"
 #include "value/json.h"
 
 namespace gpuready::vm {
