@@ -2,6 +2,7 @@
 // stand still. change_causes() has their rows.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
