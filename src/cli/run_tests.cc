@@ -210,6 +210,7 @@ void run_and_judge(Host& host, Report& report, const TestRun& run) {
         [&] { return inspect(host, {}); },
         [&](const Machine& again) { return !others_use_what_failed(again, *report.verdicts); });
     excuse_busy(now, elapsed_ms(run.start), *report.verdicts);
+    if (report.samples) excuse_shared(machine, *report.samples, *report.verdicts);
   }
   if (live && !machine.gpus.empty() && Clock::now() < run.no_look_after) {
     InspectOptions counters;

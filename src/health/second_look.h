@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpuready/machine.h"
+#include "gpuready/samples.h"
 #include "gpuready/verdict.h"
 
 namespace gpuready {
@@ -17,5 +18,8 @@ bool others_use_what_failed(const Machine& now, const std::vector<Verdict>& verd
 // Those verdicts become inconclusive: "busy since 1.2 s ...". `seen_ms`: when the machine was
 // looked at again, since the run began.
 void excuse_busy(const Machine& now, double seen_ms, std::vector<Verdict>& verdicts);
+// Likewise where others are gone again: while the test ran, NVML counted more processes than its
+// own.
+void excuse_shared(const Machine& machine, const Samples& samples, std::vector<Verdict>& verdicts);
 
 }  // namespace gpuready

@@ -86,6 +86,13 @@ int number64(void* function, Device device, int, Json& value) {
   return code;
 }
 
+int process_count(void* function, Device device, int, Json& value) {
+  unsigned answer = 0;
+  const int code = call<unsigned*, void*>(function, device, &answer, nullptr);
+  value = answer;
+  return code == kInsufficientSize ? static_cast<int>(kSuccess) : code;  // the reference's way
+}
+
 int number_of(void* function, Device device, int parameter, Json& value) {
   unsigned answer = 0;
   const int code = call<int, unsigned*>(function, device, parameter, &answer);

@@ -10,8 +10,11 @@ namespace gpuready::nvml {
 int text(void* function, Device device, int, Json& value);
 // char* of a size that the reference gives (GSP firmware: 64)
 int text_of_known_size(void* function, Device device, int, Json& value);
-int number(void* function, Device device, int, Json& value);               // unsigned int*
-int number64(void* function, Device device, int, Json& value);             // unsigned long long*
+int number(void* function, Device device, int, Json& value);    // unsigned int*
+int number64(void* function, Device device, int, Json& value);  // unsigned long long*
+// How many processes; their list is not asked for.
+int process_count(void* function, Device device, int,
+                  Json& value);  // unsigned*, nvmlProcessInfo_t*
 int number_of(void* function, Device device, int parameter, Json& value);  // enum, unsigned int*
 int nothing(void* function, Device device, int, Json& value);              // the code is the answer
 int current_and_pending(void* function, Device device, int, Json& value);

@@ -14,6 +14,7 @@ expect_in 'BENCH_BATCH=none' "$out"
 expect_exit 0 "$GPUREADY" bench adapter --stack gpuready_cublaslt
 expect_in '"status":"unavailable"' "$out"
 # The exports are words that a shell reads back.
+rm -rf bench-results  # of an earlier version of the scripts
 expect_exit 0 "$GPUREADY" bench adapter --env
 eval "$out"
 [ -e "$PWD"/bench-results/adapters-*/torch_eager.py ] || die "the scripts were not placed"

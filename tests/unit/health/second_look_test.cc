@@ -48,6 +48,47 @@ TEST(SecondLook, OnlyAGpuThatOthersUseIsExcused) {
   EXPECT_EQ(looked_at_again(now, slow_compute()), VerdictStatus::inconclusive);
 }
 
+// Processes on GPU 0, counted each 100 ms of a test that ran from 1 s to 2 s.
+VerdictStatus counted(std::vector<double> processes, Machine machine = two_gpus(),
+                      Verdict verdict = slow_compute()) {
+  verdict.started_ms = 1000;
+  verdict.duration_ms = 1000;
+  SampleSeries series;
+  series.gpu = 0;
+  series.name = "processes";
+  for (std::size_t i = 0; i < processes.size(); ++i)
+    series.t_ms.push_back(900 + 100 * static_cast<double>(i));
+  series.value = std::move(processes);
+  Samples samples;
+  samples.series.push_back(std::move(series));
+  std::vector<Verdict> verdicts = {std::move(verdict)};
+  excuse_shared(machine, samples, verdicts);
+  if (verdicts[0].status == VerdictStatus::inconclusive) {
+    EXPECT_TRUE(says(verdicts[0], "busy from 1.1 s to 1.2 s after the run began"))
+        << verdicts[0].reason;
+  }
+  return verdicts[0].status;
+}
+
+TEST(SecondLook, OthersThatCameAndWentDuringTheTestAreCounted) {
+  using enum VerdictStatus;
+  EXPECT_EQ(counted({1, 1, 2, 2, 1}), inconclusive);
+  EXPECT_EQ(counted({1, 1, 1, 1, 1}), failed) << "the test's own";
+  EXPECT_EQ(counted({1, 1, 2, 1, 1}), failed) << "one sample: a process that ends";
+  EXPECT_EQ(counted({3, 2, 1, 1, 1}), failed) << "before the test, but for one sample";
+  EXPECT_EQ(counted({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2}), failed) << "after it";
+  EXPECT_EQ(counted({}), failed);
+  Verdict wrong = slow_compute();
+  wrong.mismatches_total = 1;
+  EXPECT_EQ(counted({1, 1, 2, 2, 1}, two_gpus(), wrong), failed);
+  Machine sliced = two_gpus();
+  sliced.gpus[0].mig.resize(2);
+  EXPECT_EQ(counted({1, 1, 2, 2, 1}, sliced), failed) << "workers of two instances";
+  Verdict other = slow_compute();
+  other.uuid = "GPU-1";
+  EXPECT_EQ(counted({1, 1, 2, 2, 1}, two_gpus(), other), failed);
+}
+
 TEST(SecondLook, WhatNobodyElseCanCauseStaysAFailure) {
   Machine now = two_gpus();
   now.gpus[0].processes.push_back({4711, "train", 20 * GiB, "compute"});

@@ -45,6 +45,7 @@ TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
                                      {"memory_temperature", "C"},
                                      {"utilization", "1"},
                                      {"memory_used", "B"},
+                                     {"processes", "1"},
                                      {"ecc_corrected", "1"},
                                      {"ecc_uncorrected", "1"},
                                      {"pcie_replays", "1"},
@@ -58,6 +59,7 @@ TEST(NvmlSampler, TellsEverySeriesOfEveryGpuWithItsUnit) {
   EXPECT_EQ(get_double(document.value("series(0,power)"), "last"), 76.5);
   EXPECT_EQ(get_double(document.value("series(0,memory_temperature)"), "last"), 44);
   EXPECT_EQ(get_double(document.value("series(1,utilization)"), "mean"), 0.07);
+  EXPECT_EQ(get_double(document.value("series(0,processes)"), "min"), 2);
   EXPECT_EQ(get_string(document.value("series(1,power)"), "pci"), "00000000:11:00.0");
   EXPECT_EQ(get_string(document.value("series(1,power)"), "uuid"),
             "GPU-fa4e0000-0000-0000-0000-000000000001");
