@@ -18,7 +18,7 @@ namespace {
 
 struct SelftestOptions {
   Globals globals;
-  std::vector<std::string> faults;
+  std::vector<std::string> faults, tests;
   std::uint64_t trials = 100;
   std::optional<std::uint64_t> seed;
   bool busy = false;
@@ -30,14 +30,24 @@ std::vector<std::string> case_names() {
   return names;
 }
 
-std::vector<SelfTestCase> chosen_cases(const std::vector<std::string>& faults) {
+std::vector<SelfTestCase> chosen_cases(const SelftestOptions& options) {
   auto cases = self_test_cases();
-  if (faults.empty()) return cases;
+  const auto is_asked = [](const std::vector<std::string>& names, std::string_view name) {
+    return names.empty() || std::ranges::find(names, name) != names.end();
+  };
   std::erase_if(cases, [&](const SelfTestCase& tried) {
-    const std::string_view name = tried.fault ? to_string(*tried.fault) : "none";
-    return std::find(faults.begin(), faults.end(), name) == faults.end();
+    return !is_asked(options.tests, tried.test) ||
+           !is_asked(options.faults, tried.fault ? to_string(*tried.fault) : "none");
   });
   return cases;
+}
+
+// Those that something can be injected into.
+std::vector<std::string> tried_tests() {
+  std::vector<std::string> names;
+  for (const SelfTestCase& tried : self_test_cases())
+    if (std::ranges::find(names, tried.test) == names.end()) names.emplace_back(tried.test);
+  return names;
 }
 
 std::optional<std::uint64_t> count(const Verdict& verdict, std::string_view name) {
@@ -89,7 +99,7 @@ int run_selftest(const SelftestOptions& options) {
   asked.busy = options.busy;
   asked.devices = std::move(*devices);
   asked.test.seed = report.seed;
-  TestPlan plan = plan_self_tests(*machine, asked, chosen_cases(options.faults), options.trials);
+  TestPlan plan = plan_self_tests(*machine, asked, chosen_cases(options), options.trials);
   for (const Verdict& verdict : plan.not_run) report.rows.push_back(untried(verdict));
   plan.not_run.clear();
   const auto verdicts = run_plan(plan, options.globals.quiet);
@@ -113,6 +123,12 @@ void declare_selftest(CommandSpec& command) {
        .help = "Only these fault classes",
        .type = "FAULT,...",
        .one_of = case_names(),
+       .commas = true},
+      {.name = "--only",
+       .value = &options->tests,
+       .help = "Only these tests",
+       .type = "TEST,...",
+       .one_of = tried_tests(),
        .commas = true},
       {.name = "--trials",
        .value = &options->trials,
