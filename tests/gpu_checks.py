@@ -512,7 +512,7 @@ def times(binary, results, gpus):
     detect, files = median["gpuready detect"], best["gpuready detect --no-libraries"]
     floor = median["the NVML calls of detect alone"]
     need(detect <= 1.15 * floor, f"detect {detect} ms, its NVML calls alone {floor} ms")
-    # A ratio: process starts alone differ twofold between hosts. The driver answers for each GPU in procfs.
+    # A ratio: starting a process takes twice as long on some hosts. The driver answers for each GPU in procfs.
     query = best["nvidia-smi --query-gpu"]
     need(files <= 0.25 * query, f"--no-libraries {files} ms, nvidia-smi --query-gpu {query} ms")
     print(f"detect {detect} ms = {detect / floor:.3f} of its NVML calls alone, {detect / median['nvidia-smi']:.3f} of nvidia-smi, "
