@@ -193,7 +193,6 @@ void run_and_judge(Host& host, Report& report, const TestRun& run) {
     report.verdicts = run_health_tests(machine, run.plan, run.quiet, run.start, run.limits,
                                        [&] { return look(); });
   note_absence(report);
-  append(*report.findings, compare_siblings(machine, *report.verdicts));
   std::optional<ProbeDocument> heard;
   if (listener) heard = listener->stop();
   report.samples =
@@ -212,6 +211,11 @@ void run_and_judge(Host& host, Report& report, const TestRun& run) {
     excuse_busy(now, elapsed_ms(run.start), *report.verdicts);
     if (report.samples) excuse_shared(machine, *report.samples, *report.verdicts);
   }
+  append(*report.findings,
+         compare_siblings(machine, *report.verdicts,
+                          report.samples && !run.plan.survey.busy
+                              ? shared_gpus(machine, *report.samples, *report.verdicts)
+                              : std::vector<int>{}));
   if (live && !machine.gpus.empty() && Clock::now() < run.no_look_after) {
     InspectOptions counters;
     counters.kernel_log = counters.counters = true;

@@ -24,7 +24,6 @@ constexpr std::size_t kLeastSamples = 5, kLeastEvents = 2;
 constexpr double kAfterLoadMs = 150;    // what holds the hardware back then did so under load
 constexpr double kNearMs = 500;         // two samples within this are of one time
 constexpr double kAtPowerLimit = 0.95;  // of the limit
-// Tests that keep every SM busy; what copies only does not.
 constexpr std::array<std::string_view, 3> kLoadingTests = {"memory", "compute", "tensor"};
 // By the SMs' own count over what NVML tells, and the other way round. A launch has little beside
 // the kernel; the rest is margin for clocks that change between two samples.
@@ -43,9 +42,7 @@ class Judge {
         const std::vector<Verdict>& verdicts)
       : machine_(machine), gpu_(gpu), samples_(samples) {
     for (const Verdict& verdict : verdicts) {
-      if (!verdict.started_ms || !is_about(verdict, gpu) ||
-          std::ranges::find(kLoadingTests, verdict.test) == kLoadingTests.end())
-        continue;
+      if (!verdict.started_ms || !is_about(verdict, gpu) || !loads_every_sm(verdict)) continue;
       load_.push_back(time_of(verdict));
       risen_.push_back(time_of(verdict, ClockTally::kRampMs));
       if (!verdict.injected_fault) read_count(verdict);
@@ -56,7 +53,7 @@ class Judge {
       for (TimeSpan& span : load_) span.to_ms += kAfterLoadMs;
     clock_ = series("sm_clock");
     if (clock_) told_ = values_within(*clock_, risen_);
-    verdict_.test = "clocks";
+    verdict_.test = kClocksTest;
     verdict_.subject = fmt::format("GPU {}", gpu.index);
     verdict_.uuid = gpu.uuid;
     if (gpu.pci) verdict_.pci_address = gpu.pci->text();
@@ -221,7 +218,6 @@ class Judge {
     verdict_.metrics.push_back({"sm_clock", reached * 1e6, "Hz",
                                 explained ? std::nullopt : std::optional(least_mhz() * 1e6),
                                 explained ? std::nullopt : std::optional(limit)});
-    // A threshold is the least that passes, and of this share it is the most.
     const bool degraded = slow > kMostSlowShare;
     verdict_.metrics.push_back(
         {kSlowShare, slow, "1", degraded ? std::optional(kMostSlowShare) : std::nullopt,
@@ -270,6 +266,8 @@ class Judge {
     }
     const Held held = most_frequent(ClockEvent::By::hardware);
     if (held.share < kMostHardwareShare) return;
+    verdict_.metrics.push_back({kHardwareShare, held.share, "1", kMostHardwareShare,
+                                "of the loaded time, held back by the hardware"});
     constexpr const char* kCure = "; check cooling, power supply and power cables";
     if (verdict_.status == VerdictStatus::passed) {
       verdict_.status = VerdictStatus::failed;
@@ -291,6 +289,10 @@ class Judge {
 };
 
 }  // namespace
+
+bool loads_every_sm(const Verdict& verdict) {
+  return std::ranges::find(kLoadingTests, verdict.test) != kLoadingTests.end();
+}
 
 std::vector<Verdict> judge_clocks(const Machine& machine, const Samples& samples,
                                   const std::vector<Verdict>& verdicts) {

@@ -2,6 +2,7 @@
 // a GPU with itself, or SMs with each other, cannot see that all of it is slow.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "gpuready/machine.h"
@@ -24,7 +25,11 @@ namespace gpuready {
 std::vector<Verdict> judge_clocks(const Machine& machine, const Samples& samples,
                                   const std::vector<Verdict>& verdicts);
 
-// A metric of that verdict.
-inline constexpr const char* kSlowShare = "slow_share";
+// A test that keeps every SM busy; what copies only does not.
+bool loads_every_sm(const Verdict& verdict);
+
+inline constexpr std::string_view kClocksTest = "clocks";
+// Metrics of that verdict. A threshold is the least that passes, and of these shares the most.
+inline constexpr const char *kSlowShare = "slow_share", *kHardwareShare = "hardware_share";
 
 }  // namespace gpuready

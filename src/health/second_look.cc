@@ -6,15 +6,27 @@
 
 #include "health/clock_events.h"
 #include "health/clocks.h"
+#include "health/compute/clock_tally.h"
 #include "health/plan/survey.h"
 #include "value/about.h"
 
 namespace gpuready {
 namespace {
 
+// A share that passes up to its threshold, as those of the clocks.
+std::optional<double> share_above(const Verdict& verdict, std::string_view name) {
+  for (const Metric& metric : verdict.metrics)
+    if (metric.name == name && metric.threshold && metric.value > *metric.threshold)
+      return metric.value;
+  return std::nullopt;
+}
+
+// What is wrong is a figure, and of those that another's work lowers.
 bool is_slow(const Verdict& verdict) {
+  if (verdict.test == kClocksTest)
+    return share_above(verdict, kSlowShare) && !share_above(verdict, kHardwareShare);
   return std::ranges::any_of(verdict.metrics, [](const Metric& metric) {
-    return metric.name == kSlowShare && metric.threshold && metric.value > *metric.threshold;
+    return metric.threshold && metric.value < *metric.threshold;
   });
 }
 
@@ -31,28 +43,58 @@ void excuse(Verdict& verdict, const std::string& why) {
   verdict.reason = fmt::format("busy {}. Not judged: {}", why, verdict.reason);
 }
 
-// When others used the GPU during this test; of a verdict over the whole run, during any.
-std::optional<TimeSpan> shared_time(const SampleSeries& processes, const Verdict& verdict) {
+// When this test ran; the clocks are judged over all that load the GPU, and no test stands for the
+// whole run.
+std::vector<TimeSpan> spans_of(const Gpu& gpu, const Verdict* judged,
+                               const std::vector<Verdict>& verdicts) {
+  if (judged && judged->started_ms) return {time_of(*judged)};
+  std::vector<TimeSpan> spans;
+  for (const Verdict& verdict : verdicts)
+    if (verdict.started_ms && is_about(verdict, gpu) && (!judged || loads_every_sm(verdict)))
+      spans.push_back(time_of(verdict));
+  return spans;
+}
+
+struct Shared {
+  TimeSpan time;
+  double share = 0;  // of the samples
+};
+
+// When others used the GPU in these spans, if for long enough.
+std::optional<Shared> shared_time(const SampleSeries& processes,
+                                  const std::vector<TimeSpan>& spans) {
   constexpr double kOwn = 1;  // one worker tests a GPU at a time
   constexpr std::size_t kLeastSamples = 2;
+  constexpr double kLeastShare = 0.1;
   std::vector<double> times;
+  std::size_t all = 0;
   for (std::size_t i = 0; i < processes.t_ms.size(); ++i) {
-    const double t = processes.t_ms[i];
-    if (processes.value[i] <= kOwn) continue;
-    if (verdict.started_ms && (t < time_of(verdict).from_ms || t > time_of(verdict).to_ms))
+    const double t_ms = processes.t_ms[i];
+    if (std::ranges::none_of(spans, [&](const TimeSpan& span) {
+          return t_ms >= span.from_ms && t_ms <= span.to_ms;
+        }))
       continue;
-    times.push_back(t);
+    ++all;
+    if (processes.value[i] > kOwn) times.push_back(t_ms);
   }
   if (times.size() < kLeastSamples) return std::nullopt;
-  return TimeSpan{times.front(), times.back()};
+  const double share = static_cast<double>(times.size()) / static_cast<double>(all);
+  if (share < kLeastShare) return std::nullopt;
+  return Shared{{times.front(), times.back()}, share};
+}
+
+// Others excuse no more than they can have caused.
+bool explains(const Shared& shared, const Verdict& verdict) {
+  const auto slow = share_above(verdict, kSlowShare);
+  return !slow || *slow <= shared.share + kMostSlowShare;
 }
 
 }  // namespace
 
 bool may_be_others_work(const Verdict& verdict) {
   using enum VerdictStatus;
-  const bool wrong = verdict.status == failed || verdict.status == inconclusive ||
-                     verdict.status == timed_out || is_slow(verdict);
+  const bool slow = is_slow(verdict) && (verdict.status == failed || verdict.test == kClocksTest);
+  const bool wrong = slow || verdict.status == inconclusive || verdict.status == timed_out;
   return wrong && verdict.bad_words_total == 0 && verdict.mismatches_total == 0 &&
          !verdict.error_code && !verdict.injected_fault;
 }
@@ -78,12 +120,24 @@ void excuse_shared(const Machine& machine, const Samples& samples, std::vector<V
     if (!processes || !gpu.mig.empty()) continue;  // each instance has a worker
     for (Verdict& verdict : verdicts) {
       if (!is_about(verdict, gpu) || !may_be_others_work(verdict)) continue;
-      if (const auto time = shared_time(*processes, verdict))
-        excuse(verdict, fmt::format("from {:.1f} s to {:.1f} s after the run began: NVML counted "
-                                    "other processes on GPU {}",
-                                    time->from_ms / 1e3, time->to_ms / 1e3, gpu.index));
+      const auto shared = shared_time(*processes, spans_of(gpu, &verdict, verdicts));
+      if (shared && explains(*shared, verdict))
+        excuse(verdict,
+               fmt::format("from {:.1f} s to {:.1f} s after the run began: NVML counted "
+                           "other processes on GPU {}",
+                           shared->time.from_ms / 1e3, shared->time.to_ms / 1e3, gpu.index));
     }
   }
+}
+
+std::vector<int> shared_gpus(const Machine& machine, const Samples& samples,
+                             const std::vector<Verdict>& verdicts) {
+  std::vector<int> shared;
+  for (const Gpu& gpu : machine.gpus)
+    if (const SampleSeries* processes = samples.find(gpu.index, "processes");
+        processes && gpu.mig.empty() && shared_time(*processes, spans_of(gpu, nullptr, verdicts)))
+      shared.push_back(gpu.index);
+  return shared;
 }
 
 }  // namespace gpuready

@@ -10,8 +10,9 @@
 
 namespace gpuready {
 
-// A failure or slowness that another's work could have made: no wrong word, no wrong result, no
-// error of the driver, no fault on purpose.
+// Slowness that another's work could have made, or a test that did not end: a figure below its
+// limit, not a wrong word or result, hardware that slows itself down, an error of the driver or a
+// fault on purpose.
 bool may_be_others_work(const Verdict& verdict);
 // Whether one of these is of a GPU that others use now.
 bool others_use_what_failed(const Machine& now, const std::vector<Verdict>& verdicts);
@@ -21,5 +22,8 @@ void excuse_busy(const Machine& now, double seen_ms, std::vector<Verdict>& verdi
 // Likewise where others are gone again: while the test ran, NVML counted more processes than its
 // own.
 void excuse_shared(const Machine& machine, const Samples& samples, std::vector<Verdict>& verdicts);
+// The GPUs, by index, that others used in a tenth of the tests' time: their rates are not compared.
+std::vector<int> shared_gpus(const Machine& machine, const Samples& samples,
+                             const std::vector<Verdict>& verdicts);
 
 }  // namespace gpuready

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "health/sibling_rates.h"
+#include "value/about.h"
 
 namespace gpuready {
 namespace {
@@ -81,10 +82,17 @@ void vote(const Machine& machine, std::vector<Verdict>& verdicts, std::vector<Fi
 
 }  // namespace
 
-std::vector<Finding> compare_siblings(const Machine& machine, std::vector<Verdict>& verdicts) {
+std::vector<Finding> compare_siblings(const Machine& machine, std::vector<Verdict>& verdicts,
+                                      const std::vector<int>& shared) {
   std::vector<Finding> findings;
   vote(machine, verdicts, findings);
-  std::ranges::move(find_slower_siblings(machine, verdicts), std::back_inserter(findings));
+  std::vector<Verdict> comparable = verdicts;
+  std::erase_if(comparable, [&](const Verdict& verdict) {
+    return std::ranges::any_of(machine.gpus, [&](const Gpu& gpu) {
+      return std::ranges::find(shared, gpu.index) != shared.end() && is_about(verdict, gpu);
+    });
+  });
+  std::ranges::move(find_slower_siblings(machine, comparable), std::back_inserter(findings));
   return findings;
 }
 

@@ -224,13 +224,13 @@ Answer judge_coverage(const Case& on) {
   return worst;
 }
 
-// Siblings are of one name. True where most of the others agree on another value.
+// Siblings are of one name. True where most of the others that have a value have another.
 template <class Value>
 bool differs_from_siblings(const Machine& machine, const Gpu& gpu, Value value_of) {
   const auto own = value_of(gpu);
   std::ptrdiff_t others = 0, unlike = 0;
   for (const Gpu& each : machine.gpus)
-    if (each.index != gpu.index && each.name == gpu.name && !each.faked) {
+    if (each.index != gpu.index && each.name == gpu.name && !each.faked && value_of(each)) {
       ++others;
       unlike += value_of(each) != own;
     }
@@ -300,7 +300,7 @@ Answer judge_health_counters(const Case& on) {
                                         : "ECC is off, and on on GPUs of its kind here"};
   if (gpu.ecc.since_boot.uncorrected || gpu.remapping.pending || gpu.retired.pending ||
       gpu.inforom_valid || gpu.pcie_errors.replays || !gpu.ras_errors.empty())
-    return held("nothing is pending, and no counter rose beyond its limit");
+    return held("no finding that counts is of its error counters");
   if (auto none = without_nvml(on)) return none;
   return hidden("its driver has no error counters");
 }

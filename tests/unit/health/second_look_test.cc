@@ -24,6 +24,7 @@ Verdict slow_compute() {
   verdict.uuid = "GPU-0";
   verdict.status = VerdictStatus::failed;
   verdict.reason = "all SMs are slow";
+  verdict.metrics.push_back({"fma_per_sm_cycle", 50, "1", 100, "the table"});
   return verdict;
 }
 
@@ -61,7 +62,14 @@ VerdictStatus counted(std::vector<double> processes, Machine machine = two_gpus(
   series.value = std::move(processes);
   Samples samples;
   samples.series.push_back(std::move(series));
+  // The clocks are judged over the tests that loaded the GPU.
   std::vector<Verdict> verdicts = {std::move(verdict)};
+  if (verdicts[0].test == "clocks") {
+    verdicts.push_back(verdicts[0]);
+    verdicts[0].started_ms.reset();
+    verdicts[1].test = "compute";
+    verdicts[1].status = VerdictStatus::passed;
+  }
   excuse_shared(machine, samples, verdicts);
   if (verdicts[0].status == VerdictStatus::inconclusive) {
     EXPECT_TRUE(says(verdicts[0], "busy from 1.1 s to 1.2 s after the run began"))
@@ -81,6 +89,14 @@ TEST(SecondLook, OthersThatCameAndWentDuringTheTestAreCounted) {
   Verdict wrong = slow_compute();
   wrong.mismatches_total = 1;
   EXPECT_EQ(counted({1, 1, 2, 2, 1}, two_gpus(), wrong), failed);
+  std::vector<double> two_of_ten(30, 1.0);
+  Verdict clocks = slow_compute();
+  clocks.test = "clocks";
+  clocks.metrics = {{"slow_share", 0.25, "1", 0.1, "the load"}};
+  two_of_ten[2] = two_of_ten[3] = 2;
+  EXPECT_EQ(counted(two_of_ten, two_gpus(), clocks), inconclusive);
+  clocks.metrics[0].value = 0.35;
+  EXPECT_EQ(counted(two_of_ten, two_gpus(), clocks), failed) << "slow without them, too";
   Machine sliced = two_gpus();
   sliced.gpus[0].mig.resize(2);
   EXPECT_EQ(counted({1, 1, 2, 2, 1}, sliced), failed) << "workers of two instances";
@@ -92,17 +108,29 @@ TEST(SecondLook, OthersThatCameAndWentDuringTheTestAreCounted) {
 TEST(SecondLook, WhatNobodyElseCanCauseStaysAFailure) {
   Machine now = two_gpus();
   now.gpus[0].processes.push_back({4711, "train", 20 * GiB, "compute"});
-  Verdict bad = slow_compute(), mismatch = slow_compute(), error = slow_compute();
+  // Copies that are not what the device summed: no count and no code say so.
+  Verdict bad = slow_compute(), mismatch = slow_compute(), error = slow_compute(),
+          corrupt = slow_compute(), even = slow_compute();
+  corrupt.metrics.clear();
+  even.metrics[0].value = 100;
   bad.bad_words_total = 1;
   mismatch.mismatches_total = 1;
   error.error_code = 218;
-  for (const Verdict& verdict : {bad, mismatch, error})
+  for (const Verdict& verdict : {bad, mismatch, error, corrupt, even})
     EXPECT_EQ(looked_at_again(now, verdict), VerdictStatus::failed);
   Verdict good = slow_compute(), degraded = slow_compute();
   good.status = degraded.status = VerdictStatus::passed;
+  degraded.test = "clocks";
   EXPECT_EQ(looked_at_again(now, good), VerdictStatus::passed);
   degraded.metrics.push_back({"slow_share", 0.3, "1", 0.1, "the load"});
   EXPECT_EQ(looked_at_again(now, degraded), VerdictStatus::inconclusive);
+  // Neither a brake nor an NVML that the SMs contradict is another's work.
+  Verdict braked = degraded, lied = degraded;
+  braked.status = lied.status = VerdictStatus::failed;
+  braked.metrics.push_back({"hardware_share", 1, "1", 0.1, "the load"});
+  lied.metrics = {{"sm_clock_counted_to_told", 0.5, "1", 0.75, "NVML's clock"}};
+  EXPECT_EQ(looked_at_again(now, braked), VerdictStatus::failed);
+  EXPECT_EQ(looked_at_again(now, lied), VerdictStatus::failed);
 }
 
 }  // namespace

@@ -64,6 +64,16 @@ TEST(Siblings, WithinFivePercentIsNone) {
   EXPECT_TRUE(compare_siblings(machine_with(3), verdicts).empty());
 }
 
+TEST(Siblings, WhatOthersUsedMeanwhileIsNotCompared) {
+  auto slow = rates({100, 60, 100});
+  const auto machine = machine_with(3);
+  EXPECT_EQ(compare_siblings(machine, slow, {0}).size(), 1u);
+  EXPECT_TRUE(compare_siblings(machine, slow, {1}).empty()) << "the slow one";
+  auto fast = rates({100, 160, 100});
+  EXPECT_EQ(compare_siblings(machine, fast).size(), 2u);
+  EXPECT_TRUE(compare_siblings(machine, fast, {1}).empty()) << "the one that they compare with";
+}
+
 TEST(Siblings, FarBelowTheOthersIsAnError) {
   auto slower = rates({100, 100, 76}), broken = rates({100, 100, 67});
   EXPECT_EQ(compare_siblings(machine_with(3), slower).at(0).severity, Severity::warning);

@@ -334,6 +334,16 @@ TEST(Obligations, WhatOthersSetDifferentlyIsDegraded) {
   }
 }
 
+TEST(Obligations, WhoDoesNotAnswerDiffersFromNobody) {
+  Report report = healthy(4);
+  for (Gpu& gpu : report.machine.gpus) {
+    gpu.ecc.enabled_now = gpu.index == 2 ? std::optional(true) : std::nullopt;
+    gpu.power.limit_mw = gpu.index == 2 ? std::optional<std::uint64_t>(700'000) : std::nullopt;
+  }
+  conclude(report, {});
+  EXPECT_EQ(report.exit, Exit::ok);
+}
+
 TEST(Obligations, WhatAnOperatorMayHaveChosenIsInTheHeadline) {
   Report report = healthy(2);
   for (Gpu& gpu : report.machine.gpus) {

@@ -89,12 +89,17 @@ TEST(ComputeTest, AWrongUnitIsNamedWithOperationIndexAndBit) {
 }
 
 TEST(ComputeTest, WrongResultsStayTheVerdictWhateverFailsAfterwards) {
-  AmissDevice device;
   const TestOptions options = with_fault(FaultClass::wrong_sm, 1);
-  const Verdict whole = test_compute(device, options);
-  device.failing = std::exchange(device.launches, 0) - 1;
-  const Verdict v = test_compute(device, options);
-  EXPECT_GT(device.launches, device.failing) << "it did fail";
+  Verdict whole, v;
+  bool did_fail = false;
+  for (int attempt = 0; attempt < 20 && !did_fail; ++attempt) {  // time ends the rounds
+    AmissDevice device;
+    whole = test_compute(device, options);
+    device.failing = std::exchange(device.launches, 0) - 1;
+    v = test_compute(device, options);
+    did_fail = device.launches > device.failing;
+  }
+  EXPECT_TRUE(did_fail);
   EXPECT_EQ(v.status, VerdictStatus::failed) << v.reason;
   EXPECT_EQ(v.reason, whole.reason);
 }
