@@ -34,13 +34,15 @@ TimeSpan time_of(const Verdict& verdict, double ramp_ms) {
   return {start + ramp_ms, start + verdict.duration_ms};
 }
 
+bool is_within(std::span<const TimeSpan> spans, double t_ms) {
+  return std::ranges::any_of(
+      spans, [&](const TimeSpan& span) { return t_ms >= span.from_ms && t_ms <= span.to_ms; });
+}
+
 std::vector<double> values_within(const SampleSeries& series, std::span<const TimeSpan> spans) {
   std::vector<double> values;
   for (std::size_t i = 0; i < series.t_ms.size(); ++i)
-    if (std::ranges::any_of(spans, [&](const TimeSpan& span) {
-          return series.t_ms[i] >= span.from_ms && series.t_ms[i] <= span.to_ms;
-        }))
-      values.push_back(series.value[i]);
+    if (is_within(spans, series.t_ms[i])) values.push_back(series.value[i]);
   return values;
 }
 

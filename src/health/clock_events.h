@@ -27,6 +27,7 @@ struct TimeSpan {
 };
 // Of a test that ran, without its first `ramp_ms`.
 TimeSpan time_of(const Verdict& verdict, double ramp_ms = 0);
+bool is_within(std::span<const TimeSpan> spans, double t_ms);
 std::vector<double> values_within(const SampleSeries& series, std::span<const TimeSpan> spans);
 double mean(std::span<const double> values);  // 0 of none
 

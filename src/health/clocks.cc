@@ -156,10 +156,7 @@ class Judge {
     std::size_t all = 0, slow = 0;
     for (std::size_t i = 0; i < clock_->t_ms.size(); ++i) {
       const double t_ms = clock_->t_ms[i];
-      if (std::ranges::none_of(spans, [&](const TimeSpan& span) {
-            return t_ms >= span.from_ms && t_ms <= span.to_ms;
-          }))
-        continue;
+      if (!is_within(spans, t_ms)) continue;
       ++all;
       slow += clock_->value[i] < below_mhz && !is_explained(t_ms);
     }

@@ -43,8 +43,8 @@ void excuse(Verdict& verdict, const std::string& why) {
   verdict.reason = fmt::format("busy {}. Not judged: {}", why, verdict.reason);
 }
 
-// When this test ran; the clocks are judged over all that load the GPU, and no test stands for the
-// whole run.
+// When the judged test ran. The clocks have no time of their own: all tests that load the GPU. If
+// nothing is judged: all its tests.
 std::vector<TimeSpan> spans_of(const Gpu& gpu, const Verdict* judged,
                                const std::vector<Verdict>& verdicts) {
   if (judged && judged->started_ms) return {time_of(*judged)};
@@ -53,6 +53,12 @@ std::vector<TimeSpan> spans_of(const Gpu& gpu, const Verdict* judged,
     if (verdict.started_ms && is_about(verdict, gpu) && (!judged || loads_every_sm(verdict)))
       spans.push_back(time_of(verdict));
   return spans;
+}
+
+// How many processes computed on it. Each MIG instance has a worker of ours: then that says
+// nothing.
+const SampleSeries* processes_on(const Gpu& gpu, const Samples& samples) {
+  return gpu.mig.empty() ? samples.find(gpu.index, "processes") : nullptr;
 }
 
 struct Shared {
@@ -70,10 +76,7 @@ std::optional<Shared> shared_time(const SampleSeries& processes,
   std::size_t all = 0;
   for (std::size_t i = 0; i < processes.t_ms.size(); ++i) {
     const double t_ms = processes.t_ms[i];
-    if (std::ranges::none_of(spans, [&](const TimeSpan& span) {
-          return t_ms >= span.from_ms && t_ms <= span.to_ms;
-        }))
-      continue;
+    if (!is_within(spans, t_ms)) continue;
     ++all;
     if (processes.value[i] > kOwn) times.push_back(t_ms);
   }
@@ -116,8 +119,8 @@ void excuse_busy(const Machine& now, double seen_ms, std::vector<Verdict>& verdi
 
 void excuse_shared(const Machine& machine, const Samples& samples, std::vector<Verdict>& verdicts) {
   for (const Gpu& gpu : machine.gpus) {
-    const SampleSeries* processes = samples.find(gpu.index, "processes");
-    if (!processes || !gpu.mig.empty()) continue;  // each instance has a worker
+    const SampleSeries* processes = processes_on(gpu, samples);
+    if (!processes) continue;
     for (Verdict& verdict : verdicts) {
       if (!is_about(verdict, gpu) || !may_be_others_work(verdict)) continue;
       const auto shared = shared_time(*processes, spans_of(gpu, &verdict, verdicts));
@@ -134,8 +137,8 @@ std::vector<int> shared_gpus(const Machine& machine, const Samples& samples,
                              const std::vector<Verdict>& verdicts) {
   std::vector<int> shared;
   for (const Gpu& gpu : machine.gpus)
-    if (const SampleSeries* processes = samples.find(gpu.index, "processes");
-        processes && gpu.mig.empty() && shared_time(*processes, spans_of(gpu, nullptr, verdicts)))
+    if (const SampleSeries* processes = processes_on(gpu, samples);
+        processes && shared_time(*processes, spans_of(gpu, nullptr, verdicts)))
       shared.push_back(gpu.index);
   return shared;
 }

@@ -12,9 +12,8 @@ int text(void* function, Device device, int, Json& value);
 int text_of_known_size(void* function, Device device, int, Json& value);
 int number(void* function, Device device, int, Json& value);    // unsigned int*
 int number64(void* function, Device device, int, Json& value);  // unsigned long long*
-// How many processes; their list is not asked for.
-int process_count(void* function, Device device, int,
-                  Json& value);  // unsigned*, nvmlProcessInfo_t*
+// unsigned int*, nvmlProcessInfo_t*: only how many there are, not their list
+int process_count(void* function, Device device, int, Json& value);
 int number_of(void* function, Device device, int parameter, Json& value);  // enum, unsigned int*
 int nothing(void* function, Device device, int, Json& value);              // the code is the answer
 int current_and_pending(void* function, Device device, int, Json& value);

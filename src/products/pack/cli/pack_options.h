@@ -33,8 +33,8 @@ Result<void> make_named_folder(const char* option, const std::string& folder);
 std::vector<std::string> files_of_recipe(const std::string& path);
 std::vector<std::string> files_of_release(const std::string& from);
 std::vector<std::string> files_of_package(const std::string& name);
-// The recipe in a file. Root does not take the default one where another user could have put it.
 inline constexpr const char* kDefaultRecipe = "pack.toml";
+// The recipe in a file. Root does not take the default one where another user could have put it.
 Result<pack::Recipe> read_recipe(Host& host, const std::string& path);
 
 Option key_option(std::optional<std::string>& key);
