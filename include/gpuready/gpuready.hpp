@@ -5,6 +5,7 @@
 #include "gpuready/finding.h"
 #include "gpuready/gpu_info.h"
 #include "gpuready/machine.h"
+#include "gpuready/obligation.h"
 #include "gpuready/result.h"
 #include "gpuready/samples.h"
 #include "gpuready/ternary.h"

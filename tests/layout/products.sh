@@ -3,7 +3,7 @@
 # Usage: products.sh SOURCE_FOLDER BUILD_FOLDER IMAGES_FOLDER
 set -euo pipefail
 source=$1 build=$2 images=$3
-declare -A probe=([ternary]="ternary verify --help" [pack]="pack list --store $build/store" [bench]="bench run --help"
+declare -A probe=([ternary]="ternary verify --help" [pack]="pack inspect $build/src/gpuready" [bench]="bench run --help"
   [vm]="vm list --replay $source/tests/machines/vm-host-h100/machine.json")
 fail() { echo "GPUREADY_ONLY=$only: $*" >&2; exit 1; }
 
