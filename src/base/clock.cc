@@ -19,7 +19,9 @@ std::optional<std::int64_t> parse_utc(std::string_view text) {
   const std::string copy(text);
   const char* end = strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
   if (end == nullptr || *end != 0 || copy.size() != text.size()) return std::nullopt;
-  return timegm(&time);
+  const std::int64_t seconds = timegm(&time);
+  if (format_utc(seconds) != text) return std::nullopt;  // a day that its month does not have
+  return seconds;
 }
 
 }  // namespace gpuready

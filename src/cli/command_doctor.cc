@@ -37,7 +37,8 @@ int run_doctor(const DoctorOptions& options) {
     auto lost = compare_with_baseline(*earlier, report.machine);
     std::move(lost.begin(), lost.end(), std::back_inserter(*report.findings));
   }
-  add_accepted(*policy, report, *accept_rules);
+  if (const auto added = add_accepted(*policy, report, *accept_rules); !added)
+    return complain(added.error());
   accept_findings(*accept_rules, report);
   note_accepted(*accept_rules, report);
   report.duration_ms = elapsed_ms(start);

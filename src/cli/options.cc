@@ -199,11 +199,20 @@ Result<Policy> policy_for(const PolicyOptions& options, const Globals& globals) 
   return policy;
 }
 
-void add_accepted(const Policy& policy, Report& report, std::vector<AcceptRule>& rules) {
+Result<void> add_accepted(const Policy& policy, Report& report, std::vector<AcceptRule>& rules) {
+  for (AcceptRule& rule : rules) rule = TRY(on_machine(std::move(rule), report.machine));
   const auto now = report.machine.system.unix_seconds.value_or(std::time(nullptr));
-  for (AcceptRule& rule : accepted_on(policy, now)) rules.push_back(std::move(rule));
+  for (AcceptRule& rule : accepted_on(policy, now)) {
+    auto here = on_machine(std::move(rule), report.machine);
+    // The GPU that it is about may be the one that is gone.
+    if (here)
+      rules.push_back(std::move(*here));
+    else
+      report.notes.push_back(fmt::format("{}: {}.", policy.source, here.error().message));
+  }
   for (const std::string& text : expired_on(policy, now))
     report.notes.push_back(fmt::format("{}: no longer accepted: {}.", policy.source, text));
+  return {};
 }
 
 void add_baseline(CommandSpec& command, std::optional<std::string>& file) {

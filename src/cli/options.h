@@ -38,7 +38,7 @@ Result<Policy> read_policy(const std::string& path, bool own);
 // Of a recording the machine's own policy says nothing.
 Result<Policy> policy_for(const PolicyOptions& options, const Globals& globals);
 // What the policy accepts today is added to `rules`; what it accepted once is noted.
-void add_accepted(const Policy& policy, Report& report, std::vector<AcceptRule>& rules);
+Result<void> add_accepted(const Policy& policy, Report& report, std::vector<AcceptRule>& rules);
 
 // --require-gpu[=N]: 1 when no number is given.
 void add_require_gpu(CommandSpec& command, std::optional<int>& count);

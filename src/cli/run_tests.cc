@@ -261,7 +261,8 @@ int run_tests(std::string command, TestCommand options) {
     if (!limits) return complain(limits.error());
     fitness = std::move(*limits);
   }
-  add_accepted(*policy, report, *accept_rules);
+  if (const auto added = add_accepted(*policy, report, *accept_rules); !added)
+    return complain(added.error());
   accept_findings(*accept_rules, report);
   PlanOptions tests = plan_options(options, report.machine, fitness);
   for (const Gpu& gpu : report.machine.gpus)

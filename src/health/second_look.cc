@@ -39,8 +39,10 @@ std::optional<std::string> busy_now(const Machine& now, const Verdict& verdict) 
 }
 
 void excuse(Verdict& verdict, const std::string& why) {
+  constexpr std::string_view kExcused = "busy ";
+  if (verdict.reason.starts_with(kExcused)) return;
   verdict.status = VerdictStatus::inconclusive;
-  verdict.reason = fmt::format("busy {}. Not judged: {}", why, verdict.reason);
+  verdict.reason = fmt::format("{}{}. Not judged: {}", kExcused, why, verdict.reason);
 }
 
 // When the judged test ran. The clocks have no time of their own: all tests that load the GPU. If

@@ -12,14 +12,6 @@
 namespace gpuready {
 namespace {
 
-// "H100" and "h100 80gb" are in "NVIDIA H100 80GB HBM3"; "A10" is not in "NVIDIA A100".
-bool has_words(std::string_view name, std::string_view words) {
-  constexpr std::string_view kWordBreaks = " -_/()[],";
-  const std::string low_name = to_lower(name), low_words = to_lower(words);
-  const auto all = split(low_name, kWordBreaks), wanted = split(low_words, kWordBreaks);
-  return !wanted.empty() && !std::ranges::search(all, wanted).empty();
-}
-
 using Fits = bool (*)(const Gpu& gpu, std::string_view word);
 
 bool is_index(const Gpu& gpu, std::string_view word) { return parse_int(word) == gpu.index; }
@@ -42,7 +34,7 @@ bool has_capability(const Gpu& gpu, std::string_view word) {
   std::erase(digits, '.');
   return word == *gpu.compute_capability || word == "sm_" + digits;
 }
-bool is_model(const Gpu& gpu, std::string_view word) { return has_words(gpu.name, word); }
+bool is_model(const Gpu& gpu, std::string_view word) { return names_model(gpu.name, word); }
 
 // The first that fits any GPU decides.
 constexpr Fits kForms[] = {is_index, is_cuda_ordinal, is_address,
@@ -69,6 +61,24 @@ std::unexpected<Error> refused(std::string_view option, std::string_view word,
 }
 
 }  // namespace
+
+bool names_model(std::string_view name, std::string_view model) {
+  constexpr std::string_view kWordBreaks = " -_/()[]{},:@`";
+  // A word after the number that makes it another product.
+  constexpr std::string_view kVariants[] = {"ti",     "super", "d",   "laptop",
+                                            "mobile", "xt",    "xtx", "gre"};
+  const std::string low_name = to_lower(name), low_model = to_lower(model);
+  const auto all = split(low_name, kWordBreaks), wanted = split(low_model, kWordBreaks);
+  if (wanted.empty()) return false;
+  for (auto rest = all.begin(); rest != all.end(); ++rest) {
+    rest = std::search(rest, all.end(), wanted.begin(), wanted.end());
+    if (rest == all.end()) return false;
+    const auto next = rest + std::ssize(wanted);
+    if (next == all.end() || std::ranges::find(kVariants, *next) == std::end(kVariants))
+      return true;
+  }
+  return false;
+}
 
 Result<std::vector<const Gpu*>> gpus_named(const Machine& machine, std::string_view option,
                                            std::string_view word) {
@@ -100,7 +110,7 @@ std::vector<GpuModel> models_named(std::string_view words) {
   for (const auto line : lines(pci_ids_text())) {
     const auto id = after_prefix(line.substr(0, line.find(' ')), "10de");
     const auto product = line.find('[');
-    if (!id || product == line.npos || !has_words(line.substr(product), words)) continue;
+    if (!id || product == line.npos || !names_model(line.substr(product), words)) continue;
     const auto name = line.substr(line.find(' ') + 1);
     models.push_back({static_cast<std::uint16_t>(parse_hex(*id).value_or(0)), name,
                       nvidia_chip_capability(name)});

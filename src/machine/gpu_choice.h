@@ -16,6 +16,10 @@ namespace gpuready {
 inline constexpr const char* kGpuWords =
     "index, UUID or its beginning, PCI address, cuda:0, model (H100) or capability (9.0, gfx942)";
 
+// "H100" and "h100 80gb" name "NVIDIA H100 80GB HBM3". "A10" does not name "NVIDIA A100", nor
+// "RTX 3080" the RTX 3080 Ti.
+bool names_model(std::string_view name, std::string_view model);
+
 // The GPUs that `word` names: every one of a model or a capability. An error lists what is here.
 Result<std::vector<const Gpu*>> gpus_named(const Machine& machine, std::string_view option,
                                            std::string_view word);

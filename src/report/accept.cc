@@ -9,6 +9,7 @@
 #include "doctor/diagnose.h"
 #include "health/plan/survey.h"
 #include "health/siblings.h"
+#include "machine/gpu_choice.h"
 #include "machine/gpu_use.h"
 #include "value/names.h"
 
@@ -16,14 +17,14 @@ namespace gpuready {
 namespace {
 
 bool names(const AcceptRule& rule, const Gpu& gpu) {
-  return !rule.device || names_this_gpu({*rule.device}, gpu);
+  return rule.devices.empty() || names_this_gpu(rule.devices, gpu);
 }
 
 // The part of the finding that the rule names; nothing when there is none.
 std::optional<Finding> part_of(const AcceptRule& rule, const Machine& machine, Finding& finding) {
   if (finding.id != rule.id) return std::nullopt;
   Finding part = finding;
-  if (!rule.device) {
+  if (rule.devices.empty()) {
     finding.gpus.clear();
     finding.pci.clear();
     return part;
@@ -32,10 +33,10 @@ std::optional<Finding> part_of(const AcceptRule& rule, const Machine& machine, F
     const auto gpu = std::ranges::find(machine.gpus, index, &Gpu::index);
     return gpu != machine.gpus.end() && names(rule, *gpu);
   };
-  const auto at = parse_pci_address(*rule.device);
   const auto is_there = [&](const PciAddress& address) {
     const Gpu* gpu = machine.find_gpu(address);
-    return address == at || (gpu && names(rule, *gpu));
+    return std::ranges::find(rule.devices, address.text()) != rule.devices.end() ||
+           (gpu && names(rule, *gpu));
   };
   std::erase_if(part.gpus, [&](int index) { return !is_named(index); });
   std::erase_if(part.pci, [&](const PciAddress& address) { return !is_there(address); });
@@ -64,27 +65,42 @@ Result<std::vector<AcceptRule>> parse_accept_rules(const std::vector<std::string
   std::vector<AcceptRule> rules;
   for (const std::string& text : texts) {
     const auto at = text.find('@');
-    AcceptRule rule{text.substr(0, at), {}};
-    if (at != text.npos) rule.device = text.substr(at + 1);
+    AcceptRule rule{text, text.substr(0, at), {}};
+    if (at != text.npos) rule.devices = {text.substr(at + 1)};
     const bool named =
         !rule.id.empty() &&
         rule.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == std::string::npos;
-    if (!named || (rule.device && rule.device->empty()))
+    if (!named || rule.text.ends_with('@'))
       return fail(ErrorKind::bad_input,
                   fmt::format("--accept {}: give the name of a finding or an obligation, or "
-                              "NAME@DEVICE with an index, PCI address or UUID",
-                              printable(text)));
+                              "NAME@DEVICE; DEVICE: {}",
+                              printable(text), kGpuWords));
     TRY(check_id(rule.id));
     rules.push_back(std::move(rule));
   }
   return rules;
 }
 
+Result<AcceptRule> on_machine(AcceptRule rule, const Machine& machine) {
+  std::vector<std::string> devices;
+  for (const std::string& word : rule.devices) {
+    // A device that no driver shows may still have findings.
+    const auto address = parse_pci_address(word);
+    if (address && !machine.find_gpu(*address)) {
+      devices.push_back(address->text());
+      continue;
+    }
+    for (const Gpu* gpu : TRY(gpus_named(machine, "accepting " + rule.id + " of", word)))
+      devices.push_back(unique_name(*gpu));
+  }
+  rule.devices = std::move(devices);
+  return rule;
+}
+
 std::vector<Accepted> accepted_obligations(const std::vector<AcceptRule>& rules) {
   std::vector<Accepted> out;
   for (const AcceptRule& rule : rules)
-    if (const auto kind = named<ObligationKind>(rule.id))
-      out.push_back({*kind, rule.device.value_or("")});
+    if (const auto kind = named<ObligationKind>(rule.id)) out.push_back({*kind, rule.devices});
   return out;
 }
 
@@ -109,11 +125,10 @@ void note_accepted(const std::vector<AcceptRule>& rules, Report& report) {
     }
     if (titles.empty() && !rule.because.empty()) continue;
     report.notes.push_back(
-        titles.empty()
-            ? fmt::format("--accept {}: there is no such finding here.", rule.text())
-            : fmt::format("Accepted, as asked by {}: {}.",
-                          rule.because.empty() ? "--accept " + rule.text() : rule.because,
-                          join(titles, "; ")));
+        titles.empty() ? fmt::format("--accept {}: there is no such finding here.", rule.text)
+                       : fmt::format("Accepted, as asked by {}: {}.",
+                                     rule.because.empty() ? "--accept " + rule.text : rule.because,
+                                     join(titles, "; ")));
   }
 }
 

@@ -12,13 +12,16 @@
 namespace gpuready {
 
 struct AcceptRule {
-  std::string id;                     // of a finding, or an obligation that may be degraded
-  std::optional<std::string> device;  // an index, PCI address or UUID; absent: of whatever device
-  std::string because = {};           // who asked for it; empty: --accept
-  std::string text() const { return device ? id + "@" + *device : id; }
+  std::string text;                  // as it was written
+  std::string id;                    // of a finding, or an obligation that may be degraded
+  std::vector<std::string> devices;  // words of gpus_named(); empty: of whatever device
+  std::string because = {};          // who asked for it; empty: --accept
 };
 // "pcie-link-degraded", "no-driver@0000:03:00.0"; an error for any other text.
 Result<std::vector<AcceptRule>> parse_accept_rules(const std::vector<std::string>& texts);
+
+// The same with the devices' names in this machine. An error lists its GPUs.
+Result<AcceptRule> on_machine(AcceptRule rule, const Machine& machine);
 
 // The rules that name obligations.
 std::vector<Accepted> accepted_obligations(const std::vector<AcceptRule>& rules);

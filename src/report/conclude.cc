@@ -338,8 +338,8 @@ void settle_obligations(Report& report, const Requirements& requirements) {
   report.obligations.clear();
   if (!report.verdicts || !requirements.test_gpus || !report.machine.fakes.empty()) return;
   report.level = name_of(requirements.asked.level);
-  const std::span<const Finding> findings =
-      report.findings ? std::span<const Finding>(*report.findings) : std::span<const Finding>{};
+  Spoken findings{.accepted = report.accepted};
+  if (report.findings) findings.counted = *report.findings;
   for (const Gpu& gpu : report.machine.gpus) {
     auto& owed = report.obligations.emplace_back();
     const bool tested = !verdicts_about(*report.verdicts, gpu).empty();

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "health/clocks.h"
 #include "health/plan/survey.h"
 #include "machine/gpu_use.h"
 #include "machine/nvidia/architectures.h"
@@ -173,7 +174,7 @@ constexpr std::string_view kAllTests[] = {"memory", "compute", "tensor", "bandwi
 Answer judge_integrity(const Case& on) {
   for (const Verdict* verdict : on.verdicts)
     if (verdict->status == VerdictStatus::failed && !slow_figure(*verdict) &&
-        verdict->test != "clocks")
+        verdict->test != kClocksTest)
       return Judged{Status::broken, verdict->test + ": " + verdict->reason};
   using enum VerdictStatus;
   if (const Verdict* v = first_with(on, kAllTests, not_tested, timed_out, inconclusive))
@@ -239,7 +240,7 @@ bool differs_from_siblings(const Machine& machine, const Gpu& gpu, Value value_o
 
 Answer judge_clock(const Case& on) {
   if (auto slow = judge_slowness(on, clock)) return slow;
-  const Verdict* verdict = on.find("clocks");
+  const Verdict* verdict = on.find(kClocksTest);
   if (!verdict) {
     if (auto none = without_nvml(on)) return none;
     return std::nullopt;
@@ -251,7 +252,7 @@ Answer judge_clock(const Case& on) {
         verdict->metrics.empty() ? std::nullopt : std::optional(verdict->metrics.front())};
   if (verdict->status == not_supported) return hidden(verdict->reason);
   if (verdict->status != passed) return not_judged(verdict->reason);
-  const auto share = std::ranges::find(verdict->metrics, "slow_share", &Metric::name);
+  const auto share = std::ranges::find(verdict->metrics, kSlowShare, &Metric::name);
   if (share != verdict->metrics.end() && share->threshold && share->value > *share->threshold)
     return Judged{Status::degraded, verdict->reason, *share};
   if (differs_from_siblings(on.machine, on.gpu, [](const Gpu& g) { return g.power.limit_mw; }))
@@ -339,6 +340,7 @@ constexpr Rule kRules[] = {
 struct Speaks {
   std::string_view id;
   ObligationKind kind;
+  std::string_view source = "";  // evidence from here is wanted
 };
 constexpr Speaks kSpeaks[] = {
     {"memory-reduced", identity},
@@ -347,6 +349,7 @@ constexpr Speaks kSpeaks[] = {
     {"pcie-link-degraded", host_link},
     {"link-reduced", host_link},
     {"pcie-errors-increased", host_link},
+    {"pcie-errors", host_link, "/sys/"},
     {"nvlink-down", peer_links},
     {"nvlinks-lost", peer_links},
     {"nvlink-errors-increased", peer_links},
@@ -362,16 +365,21 @@ constexpr Speaks kSpeaks[] = {
     {"sram-errors-exceeded", health_counters},
     {"new-xid", health_counters},
 };
-std::optional<ObligationKind> spoken_against(std::string_view id) {
+std::optional<ObligationKind> spoken_against(const Finding& finding) {
+  const auto is_from = [&](std::string_view source) {
+    return source.empty() || std::ranges::any_of(finding.evidence, [&](const Evidence& each) {
+             return each.source.starts_with(source);
+           });
+  };
   for (const Speaks& row : kSpeaks)
-    if (id == row.id) return row.kind;
+    if (finding.id == row.id && is_from(row.source)) return row.kind;
   return std::nullopt;
 }
 
 void find_speaking(std::span<const Finding> findings, const Gpu& gpu, ObligationKind kind,
                    Answer& worst) {
   for (const Finding& finding : findings) {
-    if (is_about(finding, gpu) && spoken_against(finding.id) == kind &&
+    if (is_about(finding, gpu) && spoken_against(finding) == kind &&
         finding.severity != Severity::info) {
       const Status status = finding.severity == Severity::error ? Status::broken : Status::degraded;
       if (!worst || worst->status == Status::degraded)
@@ -389,11 +397,11 @@ bool is_settled_by(const Rule& rule, const Asked& asked) {
 
 bool is_accepted(const Asked& asked, ObligationKind kind, const Gpu& gpu) {
   return std::ranges::any_of(asked.accepted, [&](const Accepted& each) {
-    return each.kind == kind && (each.device.empty() || names_this_gpu({each.device}, gpu));
+    return each.kind == kind && (each.devices.empty() || names_this_gpu(each.devices, gpu));
   });
 }
 
-Obligation settle(const Rule& rule, const Case& on, std::span<const Finding> findings) {
+Obligation settle(const Rule& rule, const Case& on, const Spoken& findings) {
   Obligation out;
   out.kind = rule.kind;
   out.required = std::ranges::find(on.asked.required, rule.kind) != on.asked.required.end();
@@ -402,13 +410,16 @@ Obligation settle(const Rule& rule, const Case& on, std::span<const Finding> fin
     owed = {Duty::not_owed, "the tests that were asked for do not judge it"};
   out.duty = owed.duty;
   Answer answer = rule.judge(on);
-  Answer spoken;
-  find_speaking(findings, on.gpu, rule.kind, spoken);
+  Answer spoken, accepted;
+  find_speaking(findings.counted, on.gpu, rule.kind, spoken);
+  find_speaking(findings.accepted, on.gpu, rule.kind, accepted);
   // The worse of the two; a judgement that is as bad has the figure.
   const auto is_bad = [](const Answer& each) {
     return each && (each->status == Status::broken || each->status == Status::degraded);
   };
   if (is_bad(spoken) && (!is_bad(answer) || answer->status < spoken->status)) answer = spoken;
+  const bool only_accepted = accepted && answer && answer->status == Status::held;
+  if (only_accepted) answer = Judged{Status::degraded, accepted->reason};
   if (answer) {
     out.status = answer->status;
     out.reason = std::move(answer->reason);
@@ -422,7 +433,8 @@ Obligation settle(const Rule& rule, const Case& on, std::span<const Finding> fin
         first_with(on, rule.tests, failed, not_tested, not_supported, timed_out, inconclusive);
     out.reason = why ? of_verdict(*why).reason : "nothing that ran judges it";
   }
-  out.accepted = out.status == Status::degraded && is_accepted(on.asked, rule.kind, on.gpu);
+  out.accepted =
+      only_accepted || (out.status == Status::degraded && is_accepted(on.asked, rule.kind, on.gpu));
   return out;
 }
 
@@ -443,8 +455,8 @@ bool any_passed(std::span<const Verdict> verdicts, const Gpu& gpu) {
 }
 
 std::vector<Obligation> obligations_of(const Machine& machine, const Gpu& gpu,
-                                       std::span<const Verdict> verdicts,
-                                       std::span<const Finding> findings, const Asked& asked) {
+                                       std::span<const Verdict> verdicts, const Spoken& findings,
+                                       const Asked& asked) {
   const Case on{machine, gpu, verdicts, verdicts_about(verdicts, gpu), asked};
   std::vector<Obligation> out;
   for (const Rule& rule : kRules) out.push_back(settle(rule, on, findings));

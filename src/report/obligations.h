@@ -31,7 +31,7 @@ Due due(ObligationKind kind, Vendor vendor, Surroundings surroundings, Level lev
 // A name that --accept takes: of an obligation that may be degraded, on all GPUs or on one.
 struct Accepted {
   ObligationKind kind;
-  std::string device = {};  // index, PCI address or UUID; empty: all
+  std::vector<std::string> devices = {};  // index, PCI address or UUID; empty: all
 };
 struct Asked {
   Level level = Level::quick;
@@ -41,10 +41,16 @@ struct Asked {
   std::vector<Accepted> accepted = {};
 };
 
+// Findings that speak for or against the GPUs' obligations.
+struct Spoken {
+  std::span<const Finding> counted = {};
+  std::span<const Finding> accepted = {};  // by --accept or the policy
+};
+
 // All kinds, in their order.
 std::vector<Obligation> obligations_of(const Machine& machine, const Gpu& gpu,
-                                       std::span<const Verdict> verdicts,
-                                       std::span<const Finding> findings, const Asked& asked);
+                                       std::span<const Verdict> verdicts, const Spoken& findings,
+                                       const Asked& asked);
 
 enum class Effect {
   none,

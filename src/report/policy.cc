@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "machine/gpu_choice.h"
 #include "report/terminal/terminal_text.h"
 #include "value/toml_reader.h"
 #include "value/toml_text.h"
@@ -17,21 +18,6 @@ namespace gpuready {
 namespace {
 
 constexpr unsigned kMostGpus = 1024;
-
-bool is_of_word(char lower) {
-  return (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
-}
-
-// As whole words: "A10" is not in "NVIDIA A100".
-bool names_model(std::string_view name, std::string_view model) {
-  const std::string in = to_lower(name), word = to_lower(model);
-  for (std::size_t at = in.find(word); at != in.npos; at = in.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if ((at == 0 || !is_of_word(in[at - 1])) && (end == in.size() || !is_of_word(in[end])))
-      return true;
-  }
-  return model.empty();
-}
 
 std::string model_text(const ExpectedGpus& expected) {
   return expected.model.empty() ? "GPUs of any model" : expected.model;
@@ -138,6 +124,45 @@ std::vector<std::string> lacks(const ExpectedGpus& expected, const Gpu& gpu) {
   return out;
 }
 
+// For each GPU, the row that counts it; null: none.
+using Assignment = std::vector<const ExpectedGpus*>;
+
+// Gives `row` one more GPU: a free one, or one whose row finds another (Kuhn's augmenting path).
+template <class Fits>
+bool claim(const ExpectedGpus& row, const Fits& fits, std::vector<bool>& seen, Assignment& owner) {
+  for (std::size_t i = 0; i < owner.size(); ++i) {
+    if (seen[i] || owner[i] == &row || !fits(row, i)) continue;
+    seen[i] = true;
+    if (owner[i] && !claim(*owner[i], fits, seen, owner)) continue;
+    owner[i] = &row;
+    return true;
+  }
+  return false;
+}
+
+// So that as many of the rows' GPUs as possible are here, whatever the rows' order; of those, GPUs
+// that lack nothing first.
+Assignment assign(const Policy& policy, const Machine& machine, const std::vector<bool>& usable) {
+  Assignment owner(machine.gpus.size());
+  const auto is_named = [&](const ExpectedGpus& row, std::size_t i) {
+    const std::string& name = machine.gpus[i].name;
+    return usable[i] && (row.model.empty() || names_model(name, row.model));
+  };
+  const auto is_whole = [&](const ExpectedGpus& row, std::size_t i) {
+    return is_named(row, i) && lacks(row, machine.gpus[i]).empty();
+  };
+  const auto fill = [&](const auto& fits) {
+    for (const ExpectedGpus& row : policy.gpus) {
+      std::vector<bool> seen(owner.size());
+      while (std::ranges::count(owner, &row) < row.count && claim(row, fits, seen, owner))
+        seen.assign(owner.size(), false);
+    }
+  };
+  fill(is_whole);
+  fill(is_named);
+  return owner;
+}
+
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, const std::string& name) {
@@ -194,12 +219,11 @@ Result<std::vector<ExpectedGpus>> parse_expected(const std::vector<std::string>&
 std::vector<std::string> unmet(const Policy& policy, const Machine& machine,
                                const std::vector<bool>& usable) {
   std::vector<std::string> out;
-  std::vector<bool> taken(machine.gpus.size());
+  const Assignment owner = assign(policy, machine, usable);
   for (const ExpectedGpus& expected : policy.gpus) {
     unsigned found = 0;
-    for (std::size_t i = 0; i < machine.gpus.size() && found < expected.count; ++i) {
-      if (!usable[i] || taken[i] || !names_model(machine.gpus[i].name, expected.model)) continue;
-      taken[i] = true;
+    for (std::size_t i = 0; i < owner.size(); ++i) {
+      if (owner[i] != &expected) continue;
       ++found;
       for (auto& lack : lacks(expected, machine.gpus[i])) out.push_back(std::move(lack));
     }
@@ -236,7 +260,7 @@ std::vector<std::string> expired_on(const Policy& policy, std::int64_t unix_seco
   std::vector<std::string> out;
   for (const AcceptedByPolicy& each : policy.accept)
     if (unix_seconds > *end_of_day(each.until))
-      out.push_back(fmt::format("{}: accepted until {}", each.rule.text(), each.until));
+      out.push_back(fmt::format("{}: accepted until {}", each.rule.text, each.until));
   return out;
 }
 
@@ -286,7 +310,7 @@ PolicyReport explain(const Policy& policy, const Machine& machine,
   report.unmet = unmet(policy, machine, usable);
   const auto now = machine.system.unix_seconds.value_or(std::time(nullptr));
   for (const AcceptRule& rule : accepted_on(policy, now))
-    report.accepted.push_back(rule.text() + ": " + rule.because);
+    report.accepted.push_back(rule.text + ": " + rule.because);
   report.expired = expired_on(policy, now);
   return report;
 }

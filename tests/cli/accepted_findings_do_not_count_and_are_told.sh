@@ -13,6 +13,8 @@ expect_in '"accepted":' "$out"
 link=$MACHINES/pcie-link-degraded/machine.json
 expect_exit 0 "$GPUREADY" doctor --replay "$link" --accept pcie-link-degraded@0000:17:00.0
 expect_in "Nothing is wrong" "$out"
+expect_exit 2 "$GPUREADY" doctor --replay "$link" --accept pcie-link-degraded@99
+expect_in "accepting pcie-link-degraded of 99: no such GPU here: 0 (" "$(tr -s ' \n' ' ' <stderr.txt)"
 expect_exit 2 "$GPUREADY" doctor --replay "$one" --accept "No such id"
 expect_in "give the name of a finding or an obligation" "$err"
 for command in doctor check test; do

@@ -133,6 +133,12 @@ std::vector<Match> fatal(const Facts& facts) {
       match->severity = Severity::warning;
       *match->title += ", which works again";
     }
+    if (match->severity == Severity::warning) {
+      match->action = Action::check_again;
+      match->cure =
+          "If it comes again: reseat the GPU and its riser, check retimers and power, then "
+          "replace the GPU.";
+    }
     matches.push_back(std::move(*match));
   }
   return matches;

@@ -49,6 +49,16 @@ TEST(SecondLook, OnlyAGpuThatOthersUseIsExcused) {
   EXPECT_EQ(looked_at_again(now, slow_compute()), VerdictStatus::inconclusive);
 }
 
+TEST(SecondLook, AReasonNamesANeighbourOnce) {
+  Machine now = two_gpus();
+  now.gpus[0].processes.push_back({4711, "train", 20 * GiB, "compute"});
+  std::vector<Verdict> verdicts = {slow_compute()};
+  excuse_busy(now, 1234, verdicts);
+  const std::string once = verdicts[0].reason;
+  excuse_busy(now, 2345, verdicts);
+  EXPECT_EQ(verdicts[0].reason, once);
+}
+
 // Processes on GPU 0, counted each 100 ms of a test that ran from 1 s to 2 s.
 VerdictStatus counted(std::vector<double> processes, Machine machine = two_gpus(),
                       Verdict verdict = slow_compute()) {

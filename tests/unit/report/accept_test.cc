@@ -74,6 +74,30 @@ TEST(Accept, ARuleThatFitsNothingIsTold) {
   }
 }
 
+TEST(Accept, ADeviceIsNamedAsInEveryCommand) {
+  Machine machine = two_gpus().machine;
+  machine.gpus[0].uuid = "GPU-11";
+  machine.gpus[1].uuid = "GPU-12";
+  machine.gpus[1].name = "NVIDIA L4";
+  using Devices = std::vector<std::string>;
+  for (const auto& [device, found] : {std::pair<std::string, Devices>{"1", {"0000:11:00.0"}},
+                                      {"GPU-11", {"0000:10:00.0"}},
+                                      {"L4", {"0000:11:00.0"}},
+                                      {"0000:99:00.0", {"0000:99:00.0"}}}) {
+    const auto rule = on_machine(rules("clock@" + device).front(), machine);
+    ASSERT_TRUE(rule) << device;
+    EXPECT_EQ(rule->devices, found) << device;
+    EXPECT_EQ(rule->text, "clock@" + device);
+  }
+  for (const auto& [device, why] :
+       {std::pair<std::string, std::string>{"2", "no such GPU here"}, {"GPU-1", "several GPUs"}}) {
+    const auto rule = on_machine(rules("clock@" + device).front(), machine);
+    ASSERT_FALSE(rule) << device;
+    EXPECT_TRUE(contains(rule.error().message, "clock of " + device)) << rule.error().message;
+    EXPECT_TRUE(contains(rule.error().message, why)) << rule.error().message;
+  }
+}
+
 TEST(Accept, WhatIsNoRuleIsRefused) {
   for (const char* text : {"", "@0", "driver-not-bound@", "No driver"})
     EXPECT_FALSE(parse_accept_rules({text})) << text;

@@ -152,7 +152,7 @@ const Row kRows[] = {
      clock,
      Status::degraded,
      Exit::unhealthy,
-     {.accepted = {{clock, "7"}}}},
+     {.accepted = {{clock, {"7"}}}}},
     {"a clock not judged",
      [](Report& r) { std::erase_if(*r.verdicts, [](auto& v) { return v.test == "clocks"; }); },
      clock, Status::not_judged, Exit::unknown},
@@ -286,6 +286,38 @@ const Row kRows[] = {
        r.findings->back().explains[0].severity = Severity::error;
      },
      health_counters, Status::broken, Exit::unhealthy},
+    {"a remapping that failed, accepted",
+     [](Report& r) {
+       find(r, "row-remap-failed", Severity::error);
+       std::swap(*r.findings, r.accepted);
+     },
+     health_counters, Status::degraded, Exit::ok},
+    {"the same, and a counter that is not",
+     [](Report& r) {
+       find(r, "row-remap-failed", Severity::error);
+       std::swap(*r.findings, r.accepted);
+       find(r, "sram-errors-exceeded", Severity::error);
+     },
+     health_counters, Status::broken, Exit::unhealthy},
+    {"accepted errors do not judge the counters",
+     [](Report& r) {
+       find(r, "nvlink-down", Severity::error);
+       std::swap(*r.findings, r.accepted);
+       verdict_of(r, "peers").status = VerdictStatus::timed_out;
+     },
+     peer_links, Status::not_judged, Exit::unknown, kStandard},
+    {"errors of the link that the kernel counted",
+     [](Report& r) {
+       find(r, "pcie-errors", Severity::warning);
+       r.findings->back().evidence = {{"/sys/bus/pci/devices/0000:10:00.0/aer_dev_nonfatal", "7"}};
+     },
+     host_link, Status::degraded, Exit::unhealthy},
+    {"errors of the link that only its log names",
+     [](Report& r) {
+       find(r, "pcie-errors", Severity::warning);
+       r.findings->back().evidence = {{"kernel log", "AER: Multiple Corrected error received"}};
+     },
+     host_link, Status::held, Exit::ok},
     {"what was asked for does not judge it",
      [](Report& r) { std::erase_if(*r.verdicts, [](auto& v) { return v.test == "compute"; }); },
      integrity,
@@ -440,7 +472,7 @@ its limit and the source of the limit. This page is generated from the rules (`s
 | `integrity` | Every word, result and copy that was checked is right. | memory and compute, and what else ran; siblings |
 | `coverage` | At least 95% of the memory that NVML does not report as used was tested (WSL 2: 85%), or all but 512 MiB, and never less than half. | memory |
 | `clock` | It ran at the clock that it may run at, and as fast as its siblings. | clocks, memory and compute; siblings |
-| `host_link` | Its link has its full width and speed. | quick: the link's own facts; standard: bandwidth |
+| `host_link` | Its link has its full width, and from standard its full rate. | quick: the link's own facts; standard: bandwidth |
 | `peer_links` | Its links to other GPUs have, too. | peers, findings about NVLink and its fabric |
 | `health_counters` | No repair is pending, and no error counter rose during the tests. | NVML's and amdgpu's counters |
 | `burn` | Matrix products loaded it up to its power limit. | tensor |

@@ -16,6 +16,12 @@ Policy policy_of(std::string_view text) {
   return policy.value_or(Policy{});
 }
 
+Policy expecting(const std::vector<std::string>& texts) {
+  Policy policy;
+  policy.gpus = parse_expected(texts).value();
+  return policy;
+}
+
 std::vector<std::string> unmet_by_two_h100(const Policy& policy) {
   const Report report = healthy(2);
   return unmet(policy, report.machine, {true, true});
@@ -30,20 +36,44 @@ TEST(Policy, ExpectedGpusAreCountedByWholeWordsOfTheirNames) {
       {"1xL4", false},   {"2xNVIDIA H100 80GB HBM3", true},
   };
   for (const auto& [text, met] : rows) {
-    Policy policy;
-    policy.gpus = parse_expected({text}).value();
-    EXPECT_EQ(unmet_by_two_h100(policy).empty(), met) << text;
+    EXPECT_EQ(unmet_by_two_h100(expecting({text})).empty(), met) << text;
   }
   for (const char* wrong : {"", "0", "0xH100", "2x", "9999xH100", "2x "})
     EXPECT_FALSE(parse_expected({wrong})) << wrong;
 }
 
 TEST(Policy, OneGpuIsNotCountedTwice) {
-  Policy policy;
-  policy.gpus = parse_expected({"1xH100", "1"}).value();
-  EXPECT_TRUE(unmet_by_two_h100(policy).empty());
-  policy.gpus = parse_expected({"2xH100", "1"}).value();
-  EXPECT_EQ(unmet_by_two_h100(policy).size(), 1u);
+  EXPECT_TRUE(unmet_by_two_h100(expecting({"1xH100", "1"})).empty());
+  EXPECT_EQ(unmet_by_two_h100(expecting({"2xH100", "1"})).size(), 1u);
+}
+
+TEST(Policy, TheOrderOfTheRowsDecidesNothing) {
+  Machine machine = healthy(5).machine;
+  machine.gpus[1].name = "NVIDIA H200";
+  machine.gpus[3].link_now.width = 8;
+  const std::vector<bool> usable(5, true);
+  for (const std::vector<std::string>& texts :
+       {std::vector<std::string>{"4", "1xH200"}, {"1xH200", "4"}, {"1", "4xH100"}, {"2xH100", "3"}})
+    EXPECT_TRUE(unmet(expecting(texts), machine, usable).empty()) << texts[0];
+  EXPECT_EQ(unmet(expecting({"4", "2xH200"}), machine, usable).size(), 1u);
+  // The row that wants less gets the GPU that has less.
+  const std::string one = "[[gpus]]\ncount = 1\nmodel = \"H100\"\n";
+  const std::string three = "[[gpus]]\ncount = 3\nmodel = \"H100\"\nlink_width = 16\n";
+  EXPECT_TRUE(unmet(policy_of(one + three), machine, usable).empty());
+  EXPECT_TRUE(unmet(policy_of(three + one), machine, usable).empty());
+}
+
+TEST(Policy, AVariantIsAnotherModel) {
+  Machine machine = healthy(3).machine;
+  machine.gpus[0].name = "NVIDIA GeForce RTX 3080 Ti";
+  machine.gpus[1].name = machine.gpus[2].name = "NVIDIA GeForce RTX 3080";
+  const std::vector<bool> usable(3, true);
+  for (const auto& [text, met] : {std::pair("2xRTX 3080", true),
+                                  {"3xRTX 3080", false},
+                                  {"1xRTX 3080 Ti", true},
+                                  {"2xRTX 3080 Ti", false}})
+    EXPECT_EQ(unmet(expecting({text}), machine, usable).empty(), met) << text;
+  EXPECT_TRUE(unmet(policy_of(policy_text(machine, usable)), machine, usable).empty());
 }
 
 TEST(Policy, WhatAGpuLacksIsNamed) {
@@ -87,7 +117,7 @@ TEST(Policy, WhatItAcceptsHoldsUntilItsLastDay) {
       "[[accept]]\nname = \"clock\"\ndevice = \"1\"\nreason = \"a cap\"\nuntil = \"2026-12-31\"\n");
   const auto rules = accepted_on(policy, kNewYear2027 - 1);
   ASSERT_EQ(rules.size(), 1u);
-  EXPECT_EQ(rules[0].text(), "clock@1");
+  EXPECT_EQ(rules[0].text, "clock@1");
   EXPECT_TRUE(expired_on(policy, kNewYear2027 - 1).empty());
   EXPECT_TRUE(accepted_on(policy, kNewYear2027).empty());
   EXPECT_EQ(expired_on(policy, kNewYear2027).size(), 1u);
@@ -103,6 +133,8 @@ TEST(Policy, AWrongFileIsRefusedWithItsKey) {
       {"[driver]\nleast = \"new\"", "driver.least is not a version"},
       {"[[accept]]\nname = \"clock\"\nuntil = \"2026-12-31\"", "reason is missing"},
       {"[[accept]]\nname = \"clock\"\nreason = \"r\"", "until is not a day"},
+      {"[[accept]]\nname = \"clock\"\nreason = \"r\"\nuntil = \"2027-02-30\"",
+       "until is not a day"},
       {"[[accept]]\nname = \"klock\"\nreason = \"r\"\nuntil = \"2026-12-31\"",
        "did you mean clock"},
       {"level = ", "line 1"},
@@ -136,9 +168,7 @@ TEST(Policy, AWordEndsAtAnyLetterOrDigit) {
     Machine machine;
     machine.gpus.push_back(gpu);
     machine.gpus[0].name = std::move(name);
-    Policy policy;
-    policy.gpus = parse_expected({"1x" + model}).value();
-    return unmet(policy, machine, {true}).empty();
+    return unmet(expecting({"1x" + model}), machine, {true}).empty();
   };
   for (const char c : {'a', 'z', 'A', 'Z', '0', '9'}) {
     EXPECT_FALSE(is_met(std::string("NVIDIA A10") + c, "A10")) << c;
