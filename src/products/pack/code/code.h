@@ -33,6 +33,7 @@ struct DeviceCode {
   Compression compression = Compression::none;
   bool relocatable = false;     // must be linked before it can be loaded
   bool empty = false;           // a cubin without a kernel: a stub
+  bool of_cuda_13 = false;      // machine code that only compilers from CUDA 13 on write
   bool suffix_unknown = false;  // whether its target has a suffix is in bytes that were not read
 
   auto operator<=>(const DeviceCode&) const = default;

@@ -14,9 +14,14 @@ namespace {
 constexpr std::size_t kContainerHeaderBytes = 16, kEntryHeaderBytes = 64;
 constexpr std::uint32_t kMostEntryHeader = 64u << 10;
 constexpr std::size_t kMostKinds = 4096;  // of code in one container; some twenty have been seen
-// Compressed code up to this size is unpacked to see whether it holds a kernel at all. Stubs are
-// small; of larger cubins the start is unpacked where that is cheap.
-constexpr std::uint64_t kSmallCode = 4u << 10;
+// Compressed code up to one of these sizes is unpacked to see whether it holds a kernel at all.
+// Stubs are mostly names and zeros: 8,368 bytes of cuDNN 9.27 are 1,125 packed. Of larger cubins
+// the start is unpacked where that is cheap.
+constexpr std::uint64_t kSmallCode = 4u << 10, kSmallPacked = 3u << 10, kMostUnpacked = 1u << 20;
+// The entry's version of machine code: the ABI of the cubin. CUDA 12.8 and 12.9 write 8 for 10.0
+// and newer only, CUDA 13 for all.
+constexpr std::uint16_t kAbiOfCuda13 = 8;
+constexpr int kFirstMajorOfThatAbi = 10;
 
 namespace flag {
 constexpr std::uint64_t lz4 = 0x2000, zstd = 0x8000, one_architecture = 1u << 20, family = 1u << 21;
@@ -78,7 +83,8 @@ void look_inside(const Entry& entry, Bytes payload, DeviceCode& code) {
   const auto compression = entry.compression();
   if (compression != Compression::none && entry.compressed_bytes != 0)
     payload = slice(payload, 0, entry.compressed_bytes);
-  const bool small = compression == Compression::none || entry.unpacked_bytes <= kSmallCode;
+  const bool small = compression == Compression::none || entry.unpacked_bytes <= kSmallCode ||
+                     (payload.size() <= kSmallPacked && entry.unpacked_bytes <= kMostUnpacked);
   if (code.kind == CodeKind::ptx && !small) return;
   Unpacked unpacked;
   if (compression == Compression::lz4)
@@ -103,6 +109,8 @@ DeviceCode describe(const Entry& entry) {
   if (code.kind == CodeKind::ptx || code.kind == CodeKind::relocatable_ptx)
     code.ptx_isa = Version{{entry.isa_major, entry.isa_minor}};
   code.relocatable = code.kind == CodeKind::relocatable_ptx;
+  code.of_cuda_13 = code.kind == CodeKind::cubin && entry.isa_minor >= kAbiOfCuda13 && code.cuda &&
+                    code.cuda->major < kFirstMajorOfThatAbi;
   return code;
 }
 

@@ -209,21 +209,22 @@ std::vector<std::string> problems_of(const BuiltVariant& built) {
 
 Result<std::vector<std::string>> architectures_of_code(const Variant& variant) {
   std::map<CudaTarget, Architecture> found;
-  for (const auto& file : variant.code)
-    for (const auto& text : file.targets) {
-      const auto code = parse_code(text);
-      if (!code || !code->cuda) continue;
-      auto& architecture =
-          found.try_emplace(*code->cuda, Architecture{*code->cuda, false, false}).first->second;
-      (code->kind == CodeKind::ptx ? architecture.ptx : architecture.cubin) = true;
-    }
+  const auto files = judged_files(variant);
+  for (const FileCode& file : files)
+    for (const Modules& modules : file.modules)
+      for (const DeviceCode& code : modules.codes) {
+        if (!code.cuda) continue;
+        auto& architecture =
+            found.try_emplace(*code.cuda, Architecture{*code.cuda, false, false}).first->second;
+        (code.kind == CodeKind::ptx ? architecture.ptx : architecture.cubin) = true;
+      }
   const auto cudnn = cudnn_of(variant);
   std::vector<std::string> architectures;
   for (const auto& [target, architecture] : found) {
     const CudaTarget gpu{target.major, target.minor, 0};
     if (cudnn && !cudnn_obstacle(*cudnn, gpu).empty()) continue;
-    if (!std::ranges::all_of(variant.code, [&](const CodeOfFile& file) {
-          return best_answer(file, {.cuda = gpu, .gfx = {}}, {}).how != How::no;
+    if (!std::ranges::all_of(files, [&](const FileCode& file) {
+          return explain(file, {.cuda = gpu}, {}).runs != Runs::none;
         }))
       continue;
     architectures.push_back(target.number() + (!architecture.cubin ? "-virtual"
@@ -242,11 +243,15 @@ std::vector<std::string> declared_beside_scanned(const Variant& variant) {
   std::vector<std::string> wrong;
   std::set<std::string> declared;
   const auto cudnn = cudnn_of(variant);
-  const auto any_has = [&](const std::string& target) {
-    return std::ranges::any_of(variant.code, [&](const CodeOfFile& file) {
-      return std::ranges::any_of(
-          file.targets, [&](const auto& text) { return text.substr(0, text.find('@')) == target; });
-    });
+  const auto files = judged_files(variant);
+  std::vector<std::set<std::string>> targets;  // of each file
+  for (const FileCode& file : files) {
+    auto& of_file = targets.emplace_back();
+    for (const Modules& modules : file.modules)
+      for (const DeviceCode& code : modules.codes) of_file.insert(code.target());
+  }
+  const auto has = [](const std::string& target) {
+    return [&](const std::set<std::string>& of_file) { return of_file.contains(target); };
   };
   for (const auto& text : variant.architectures) {
     const auto architecture = parse_architecture(text);
@@ -255,24 +260,21 @@ std::vector<std::string> declared_beside_scanned(const Variant& variant) {
     const CudaTarget gpu{architecture->target.major, architecture->target.minor, 0};
     if (const auto too_old = cudnn ? cudnn_obstacle(*cudnn, gpu) : ""; !too_old.empty())
       wrong.push_back(fmt::format("{} is declared, and {}", text, too_old));
-    for (const auto& file : variant.code)
-      if (const auto answer = best_answer(file, {.cuda = gpu, .gfx = {}}, {});
-          answer.how == How::no)
+    for (const FileCode& file : files)
+      if (const auto answer = explain(file, {.cuda = gpu}, {}); answer.runs == Runs::none)
         wrong.push_back(fmt::format("{} does not load on {}, which is declared: {}", file.path,
-                                    gpu.capability(), answer.because));
+                                    gpu.capability(), answer.why_none()));
     const auto number = architecture->target.number();
     for (const auto& [wanted, target] : {std::pair(architecture->cubin, "sm_" + number),
                                          std::pair(architecture->ptx, "compute_" + number)})
-      if (wanted && !any_has(target))
+      if (wanted && std::ranges::none_of(targets, has(target)))
         wrong.push_back(fmt::format("{} is declared, and no file has code for {}", text, target));
   }
   // Libraries of others bring code for more GPUs; what every file has is the variant's own.
-  if (variant.code.empty()) return wrong;
-  for (const auto& target : variant.code.front().targets) {
-    const bool everywhere = std::ranges::all_of(variant.code, [&](const CodeOfFile& file) {
-      return std::ranges::find(file.targets, target) != file.targets.end();
-    });
-    if (everywhere && target.starts_with("sm_") && !declared.contains(target))
+  if (targets.empty()) return wrong;
+  for (const auto& target : targets.front()) {
+    if (std::ranges::all_of(targets, has(target)) && target.starts_with("sm_") &&
+        !declared.contains(target))
       wrong.push_back(fmt::format("every file has code for {}, which is not declared", target));
   }
   return wrong;

@@ -44,11 +44,18 @@ struct ArchivePart {
   bool operator==(const ArchivePart&) const = default;
 };
 
-// Device code of one file: for one GPU, one of the targets has to load.
+// Modules with the same builds: for a GPU, one of the targets has to load.
+struct CodeOfModules {
+  std::vector<std::string> targets;  // of code_text(): "sm_86", "compute_80@8.4", "gfx942"
+  std::uint64_t count = 1;
+  bool bare = false;  // in no container: the library itself chooses and unpacks
+  bool operator==(const CodeOfModules&) const = default;
+};
+// Device code of one file, as FileCode (rules/explain.h) has it.
 struct CodeOfFile {
   std::string path;
-  std::vector<std::string> targets;  // "sm_86", "compute_80@8.4" (PTX, and its ISA), "gfx942"
-  bool compressed = false;           // by zstd: a driver from 550 on reads it
+  std::vector<CodeOfModules> modules;
+  std::optional<int> cuda_major;
   bool operator==(const CodeOfFile&) const = default;
 };
 

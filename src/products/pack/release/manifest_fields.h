@@ -35,11 +35,24 @@ FIELDS_OF(pack::ArchivePart) {
   FIELD(sha256, "SHA-256, in hexadecimal.", {.always = true, .pattern = kSha256Pattern});
 }
 
+FIELDS_OF(pack::CodeOfModules) {
+  visit.about("code_modules", "Modules that exist in the same builds.");
+  FIELD(targets,
+        "The builds: sm_86, compute_80@8.4 (PTX and its ISA), gfx942; with ' zstd' where zstd "
+        "compresses it, which drivers before 550.54.14 do not read.",
+        kAlways);
+  FIELD(count, "How many modules.", {.always = true, .least = 1, .most = 1'000'000'000});
+  FIELD(bare, "They are in no container: the library chooses and unpacks by itself.",
+        {.sparse = true});
+}
+
 FIELDS_OF(pack::CodeOfFile) {
   visit.about("code", "Device code of a file, as scanned.");
   FIELD(path, "Path within the package.", kAlways);
-  FIELD(targets, "What it runs on: sm_86, compute_80@8.4 (PTX and its ISA), gfx942.");
-  FIELD(compressed, "Whether zstd compresses it, which drivers before 550.54.14 do not read.");
+  FIELD(modules, "Its modules, by the builds that they exist in.", kAlways);
+  FIELD(cuda_major,
+        "CUDA major version that it was built with or needs, which sets the least driver.",
+        {.least = 1, .most = 99});
 }
 
 FIELDS_OF(pack::ProbeArgument) {

@@ -8,18 +8,22 @@
 
 namespace gpuready::pack {
 
+constexpr std::string_view kPacked = " zstd", kUnknown = "?";
+
 std::string code_text(const DeviceCode& code) {
   auto text = code.target();
-  if (code.kind == CodeKind::ptx && code.ptx_isa) {
-    std::vector<std::string> parts;
-    for (const int part : code.ptx_isa->parts) parts.push_back(std::to_string(part));
-    text += "@" + join(parts, ".");
-  }
+  if (code.kind == CodeKind::ptx && code.ptx_isa) text += "@" + version_text(*code.ptx_isa);
+  if (code.compression == Compression::zstd) text += kPacked;
   return text;
 }
 
 std::optional<DeviceCode> parse_code(std::string_view text) {
-  DeviceCode code;
+  DeviceCode code{.kind = CodeKind::cubin};
+  if (text.ends_with(kPacked)) {
+    code.compression = Compression::zstd;
+    text.remove_suffix(kPacked.size());
+  }
+  if (text == kUnknown) return code;
   const auto at = text.find('@');
   if (at != text.npos) {
     code.ptx_isa = parse_version(text.substr(at + 1));
@@ -34,34 +38,37 @@ std::optional<DeviceCode> parse_code(std::string_view text) {
   }
   const bool ptx = text.starts_with("compute_");
   if (!ptx && !text.starts_with("sm_")) return std::nullopt;
-  code.kind = ptx ? CodeKind::ptx : CodeKind::cubin;
+  if (ptx) code.kind = CodeKind::ptx;
   code.cuda = parse_cuda_target(text);
   if (!code.cuda) return std::nullopt;
   return code;
 }
 
-FileLoads best_answer(const CodeOfFile& file, const TargetGpu& gpu, const Driver& driver) {
-  FileLoads best{{How::no, Obstacle::none, "it holds no code that is known"}, {}};
-  int distance = 0;  // of the code whose reason is kept
-  for (const auto& text : file.targets) {
-    auto code = parse_code(text);
-    if (!code) continue;
-    if (file.compressed) code->compression = Compression::zstd;
-    auto answer = can_load(*code, gpu, driver);
-    const bool loads = answer.how != How::no;
-    const int its = distance_of(*code, gpu);
-    // The rules name their obstacles from the farthest to the nearest. Of code for other GPUs the
-    // nearest tells most.
-    const bool is_nearer = is_of_target(answer.obstacle) && is_of_target(best.obstacle)
-                               ? its < distance
-                               : answer.obstacle > best.obstacle;
-    if (answer.how < best.how || (loads && answer.how == best.how && code->cuda > best.target) ||
-        (!loads && best.how == How::no && is_nearer)) {
-      best = {std::move(answer), loads ? code->cuda : std::nullopt};
-      distance = its;
-    }
+CodeOfFile written(const FileCode& code) {
+  CodeOfFile out{code.path, {}, code.cuda_major};
+  for (const Modules& modules : code.modules) {
+    std::set<std::string> targets;
+    for (const auto& each : modules.codes)
+      if (loadable(each)) targets.insert(code_text(each));
+    out.modules.push_back({{targets.begin(), targets.end()}, modules.count, !modules.in_container});
   }
-  return best;
+  return out;
+}
+
+FileCode judged(const CodeOfFile& code) {
+  FileCode out{code.path, {}, code.cuda_major};
+  for (const CodeOfModules& modules : code.modules) {
+    auto& made = out.modules.emplace_back(Modules{{}, modules.count, !modules.bare});
+    for (const auto& text : modules.targets)
+      if (auto each = parse_code(text)) made.codes.push_back(std::move(*each));
+  }
+  return out;
+}
+
+std::vector<FileCode> judged_files(const Variant& variant) {
+  std::vector<FileCode> files;
+  std::ranges::transform(variant.code, std::back_inserter(files), judged);
+  return files;
 }
 
 Result<Inspection> scan_entries(const std::vector<ArchiveEntry>& entries) {
@@ -91,18 +98,9 @@ std::optional<Version> cudnn_of(const Variant& variant) {
 
 std::vector<CodeOfFile> code_of(const Inspection& inspection) {
   std::vector<CodeOfFile> found;
-  for (const auto& report : inspection.files) {
-    std::set<std::string> targets;
-    bool plain = false, compressed = false;
-    for (const auto& group : report.groups)
-      for (const auto& code : group.codes) {
-        if (!loadable(code) || (!code.cuda && !code.gfx)) continue;
-        targets.insert(code_text(code));
-        (code.compression == Compression::zstd ? compressed : plain) = true;
-      }
-    if (!targets.empty())
-      found.push_back({report.path, {targets.begin(), targets.end()}, compressed && !plain});
-  }
+  for (const auto& report : inspection.files)
+    if (auto code = written(code_of(report)); !code.modules.empty())
+      found.push_back(std::move(code));
   return found;
 }
 

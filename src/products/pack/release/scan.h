@@ -10,20 +10,20 @@
 #include "pack/code/inspect.h"
 #include "pack/release/archive.h"
 #include "pack/release/manifest.h"
-#include "pack/rules/can_load.h"
+#include "pack/rules/explain.h"
 
 namespace gpuready::pack {
 
-// "sm_90a", "compute_80@8.4" (PTX and its ISA), "gfx90a:xnack-".
+// "sm_90a", "compute_80@8.4" (PTX and its ISA), "sm_86 zstd" (packed by it), "gfx90a:xnack-"; "?"
+// of code that does not say what it is for.
 std::string code_text(const DeviceCode& code);
 std::optional<DeviceCode> parse_code(std::string_view text);
 
-// Of the pieces of code in a file the best: the driver takes that. Where none loads, what hinders
-// the one that is nearest to loading.
-struct FileLoads : LoadAnswer {
-  std::optional<CudaTarget> target;  // of what is taken: the nearer to the GPU, the better the code
-};
-FileLoads best_answer(const CodeOfFile& file, const TargetGpu& gpu, const Driver& driver);
+// The same as a manifest writes it, and as the rules judge it.
+CodeOfFile written(const FileCode& code);
+FileCode judged(const CodeOfFile& code);
+
+std::vector<FileCode> judged_files(const Variant& variant);
 
 // What the files of a variant are, as `pack inspect` sees a folder of them.
 Result<Inspection> scan_entries(const std::vector<ArchiveEntry>& entries);

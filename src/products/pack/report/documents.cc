@@ -7,7 +7,7 @@ namespace {
 std::vector<AnswerOfGpu> answers_of(const pack::FileReport& file,
                                     const std::vector<pack::TargetGpu>& gpus) {
   std::vector<AnswerOfGpu> answers;
-  for (const auto& gpu : gpus) answers.push_back({explain(file, gpu, {}), gpu.name()});
+  for (const auto& gpu : gpus) answers.push_back({explain(code_of(file), gpu, {}), gpu.name()});
   return answers;
 }
 

@@ -24,8 +24,9 @@ Explanation explain_all(const Inspection& inspection, std::vector<ExplainedGpu> 
     if (!file.has_code()) continue;
     explanation.files.push_back(file.path);
     auto& answers = explanation.answers.emplace_back();
+    const FileCode code = code_of(file);
     for (const ExplainedGpu& gpu : explanation.gpus)
-      answers.push_back(pack::explain(file, gpu.gpu, driver));
+      answers.push_back(pack::explain(code, gpu.gpu, driver));
   }
   return explanation;
 }

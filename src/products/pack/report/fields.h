@@ -58,6 +58,7 @@ FIELDS_OF(pack::DeviceCode) {
   FIELD(compression, "How it is packed.");
   FIELD(relocatable, "It must be linked before it can be loaded.", {.sparse = true});
   FIELD(empty, "It holds no kernel.", {.sparse = true});
+  FIELD(of_cuda_13, "Only compilers from CUDA 13 on write such machine code.", {.sparse = true});
   FIELD(suffix_unknown, "Whether the target has a suffix could not be read.", {.sparse = true});
   visit.hidden(&T::cuda, &T::gfx, &T::ptx_isa);
 }
@@ -106,6 +107,7 @@ FIELDS_OF(pack::FileAnswer) {
         "Containers that hold code which can be loaded somewhere; of a file without containers 1.");
   FIELD(by_cubin, "Modules whose machine code loads.");
   FIELD(by_jit, "Modules whose PTX the driver compiles.");
+  FIELD(taken, "Compute capabilities of the code that loads, 86 for 8.6, summed over the modules.");
   FIELD(reasons, "Why modules do not load, the most frequent first.", kAlways);
   visit("driver_problem", &T::driver,
         "Why nothing loads with this driver, whatever the file holds.");
@@ -214,7 +216,7 @@ FIELDS_OF(ConsideredFor) {
   DERIVED(chosen, it.variant->chosen, "Whether it is chosen.", kAlways);
   DERIVED(serves, names_of(it.variant->serves, *it.machine), "GPUs that it loads on.", kAlways);
   DERIVED(by_jit, names_of(it.variant->by_jit, *it.machine),
-          "Of these, those whose driver compiles it at the first start.", kAlways);
+          "Of these, those whose driver compiles most of its modules at the first start.", kAlways);
   DERIVED(problems, it.variant->problems, "Why it does not load on the others.", kAlways);
   visit.hidden(&T::variant, &T::machine);
 }
@@ -231,7 +233,10 @@ FIELDS_OF(SelectReport) {
           "Whether it is the CPU's variant, because no GPU is served.", kAlways);
   DERIVED(reason, it.selection.reason, "Why, in one sentence.", kAlways);
   DERIVED(gpus, it.machine.gpus, "The GPUs that were decided for.", kAlways);
-  DERIVED(driver, text_of(it.machine.driver.version), "NVIDIA's driver.");
+  DERIVED(driver,
+          it.machine.driver.version ? std::optional(pack::driver_text(*it.machine.driver.version))
+                                    : std::nullopt,
+          "NVIDIA's driver.");
   DERIVED(unserved, names_of(it.selection.unserved, it.machine), "GPUs that no variant serves.",
           kAlways);
   visit.derived(

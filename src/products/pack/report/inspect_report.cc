@@ -86,7 +86,7 @@ Table runs_table(std::span<const FileReport> files) {
   for (const TargetGpu& gpu : interesting_gpus(files)) {
     std::uint64_t all = 0, part = 0, none = 0, cubin = 0, jit = 0, modules = 0;
     for (const FileReport& file : files) {
-      const FileAnswer answer = explain(file, gpu, {});
+      const FileAnswer answer = explain(code_of(file), gpu, {});
       all += answer.runs == Runs::all;
       part += answer.runs == Runs::part;
       none += answer.runs == Runs::none;

@@ -27,45 +27,45 @@ bool is_container(Carrier carrier) {
   return carrier == Carrier::fat_binary || carrier == Carrier::offload_bundle;
 }
 
-// The best that this code gives: machine code before PTX, then the nearest reason why not: of code
-// for other GPUs, that of the nearest of them.
-LoadAnswer best_of(std::span<const DeviceCode> codes, const TargetGpu& gpu, const Driver& driver,
-                   bool in_container) {
+std::uint64_t number_of(const CudaTarget& target) {
+  return static_cast<std::uint64_t>(target.major * 10 + target.minor);
+}
+
+// The best that this code gives: machine code before PTX and the nearest of it, then the nearest
+// reason why not: of code for other GPUs, that of the nearest of them.
+struct Best : LoadAnswer {
+  const DeviceCode* taken = nullptr;
+};
+Best best_of(const Modules& module, const TargetGpu& gpu, const Driver& driver) {
   using Rank = std::tuple<std::ptrdiff_t, int, std::ptrdiff_t>;
   const auto place = [](Obstacle obstacle) {
     return std::find(kNearestFirst.begin(), kNearestFirst.end(), obstacle) - kNearestFirst.begin();
   };
   const auto rank = [&](const LoadAnswer& answer, int distance) -> Rank {
-    if (answer.how != How::no) return {static_cast<std::ptrdiff_t>(answer.how) - 2, 0, 0};
+    if (answer.how != How::no) return {static_cast<std::ptrdiff_t>(answer.how) - 2, distance, 0};
     if (is_of_target(answer.obstacle))
       return {place(Obstacle::one_architecture), distance, place(answer.obstacle)};
     return {place(answer.obstacle), 0, 0};
   };
-  LoadAnswer best{How::no, Obstacle::not_loadable, {}};
+  Best best{{How::no, Obstacle::not_loadable, {}}};
   Rank best_rank = rank(best, 0);
-  for (const DeviceCode& code : codes) {
-    auto answer = can_load(code, gpu, driver, in_container);
+  for (const DeviceCode& code : module.codes) {
+    auto answer = can_load(code, gpu, driver, module.in_container);
     const auto its = rank(answer, distance_of(code, gpu));
     if (its > best_rank) continue;
     best_rank = its;
-    best = std::move(answer);
+    best = {std::move(answer), &code};
   }
   return best;
 }
-
-struct Module {
-  std::vector<DeviceCode> codes;
-  std::uint64_t count = 0;
-  bool in_container = true;
-};
 
 bool any_loadable(std::span<const DeviceCode> codes) {
   return std::any_of(codes.begin(), codes.end(), loadable);
 }
 
-std::vector<Module> modules_of(const FileReport& file) {
-  std::vector<Module> modules;
-  Module bare{.codes = {}, .count = 1, .in_container = false};
+std::vector<Modules> modules_of(const FileReport& file) {
+  std::vector<Modules> modules;
+  Modules bare{.codes = {}, .count = 1, .in_container = false};
   for (const CarrierGroup& group : file.groups) {
     if (!any_loadable(group.codes)) continue;
     if (is_container(group.carrier)) {
@@ -78,13 +78,41 @@ std::vector<Module> modules_of(const FileReport& file) {
   return modules;
 }
 
+// Of libcudart.so.12 and its like among what it needs, whose version is CUDA's own.
+int cuda_major_of_libraries(const FileReport& file) {
+  constexpr std::array<std::string_view, 4> kOfCuda = {"libcudart.so.", "libcublas.so.",
+                                                       "libcublasLt.so.", "libnvJitLink.so."};
+  if (!file.elf) return 0;
+  std::vector<std::string> names = file.elf->needed;
+  names.push_back(file.elf->soname);  // it may be one of them
+  for (const std::string& name : names)
+    for (const auto prefix : kOfCuda)
+      if (const auto rest = after_prefix(name, prefix))
+        if (const auto version = parse_version(*rest)) return version->major();
+  return 0;
+}
+
+// Of the compiler: a library may hold the runtime of its CUDA without naming it.
+int cuda_major_of_compiler(const FileReport& file) {
+  int major = 0;
+  for (const CarrierGroup& group : file.groups)
+    for (const DeviceCode& code : group.codes) {
+      if (!is_container(group.carrier)) continue;
+      if (code.of_cuda_13) major = std::max(major, 13);
+      const auto* release = code.ptx_isa ? release_of_ptx(*code.ptx_isa) : nullptr;
+      const auto cuda = release ? parse_version(release->cuda) : std::nullopt;
+      if (cuda) major = std::max(major, cuda->major());
+    }
+  return major;
+}
+
 // What a driver is asked to load for a GPU.
 struct Work {
-  std::vector<Module> modules;
+  const std::vector<Modules>& modules;
   TargetGpu gpu;
-  std::optional<int> cuda_major;  // of the libraries that it needs
-  std::optional<Version> cudnn;   // whose part it is
-  bool of_cudnn = false;          // a part of one, of whatever version
+  std::optional<int> cuda_major;
+  std::optional<Version> cudnn;  // whose part it is
+  bool of_cudnn = false;         // a part of one, of whatever version
 
   // Why nothing at all loads with this driver.
   std::string obstacle(const Driver& driver) const {
@@ -102,9 +130,8 @@ struct Work {
   }
   std::uint64_t loads(const Driver& driver) const {
     std::uint64_t count = 0;
-    for (const Module& module : modules)
-      if (best_of(module.codes, gpu, driver, module.in_container).how != How::no)
-        count += module.count;
+    for (const Modules& module : modules)
+      if (best_of(module, gpu, driver).how != How::no) count += module.count;
     return count;
   }
 };
@@ -164,16 +191,30 @@ Change change_for(const Work& work, const Driver& driver) {
 
 }  // namespace
 
-FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& driver) {
+FileCode code_of(const FileReport& file) {
+  FileCode code{file.path, modules_of(file), {}};
+  if (const int major = std::max(cuda_major_of_libraries(file), cuda_major_of_compiler(file)))
+    code.cuda_major = major;
+  return code;
+}
+
+std::string FileAnswer::why_none() const {
+  if (!driver.empty()) return driver;
+  return reasons.empty() ? "it holds no code that is known" : reasons.front().because;
+}
+
+FileAnswer explain(const FileCode& file, const TargetGpu& gpu, const Driver& driver) {
   FileAnswer answer;
-  const Work work{modules_of(file), gpu, cuda_major_needed(file), cudnn_of_path(file.path),
+  const Work work{file.modules, gpu, file.cuda_major, cudnn_of_path(file.path),
                   base_name(file.path).starts_with("libcudnn")};
   std::map<std::pair<Obstacle, std::string>, std::uint64_t> reasons;
-  for (const Module& module : work.modules) {
+  for (const Modules& module : work.modules) {
     answer.modules += module.count;
-    const auto load = best_of(module.codes, gpu, driver, module.in_container);
+    const auto load = best_of(module, gpu, driver);
     if (load.how == How::by_cubin) answer.by_cubin += module.count;
     if (load.how == How::by_jit) answer.by_jit += module.count;
+    if (load.how != How::no && load.taken->cuda)
+      answer.taken += module.count * number_of(*load.taken->cuda);
     if (load.how == How::no) reasons[{load.obstacle, load.because}] += module.count;
   }
   for (const auto& [reason, count] : reasons)
@@ -187,20 +228,6 @@ FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& d
   answer.runs = can == answer.modules ? Runs::all : can > 0 ? Runs::part : Runs::none;
   if (answer.runs != Runs::all) answer.change = change_for(work, driver);
   return answer;
-}
-
-std::optional<int> cuda_major_needed(const FileReport& file) {
-  // Their version is CUDA's own.
-  constexpr std::array<std::string_view, 4> kOfCuda = {"libcudart.so.", "libcublas.so.",
-                                                       "libcublasLt.so.", "libnvJitLink.so."};
-  if (!file.elf) return std::nullopt;
-  std::vector<std::string> names = file.elf->needed;
-  names.push_back(file.elf->soname);  // it may be one of them
-  for (const std::string& name : names)
-    for (const auto prefix : kOfCuda)
-      if (const auto rest = after_prefix(name, prefix))
-        if (const auto version = parse_version(*rest)) return version->major();
-  return std::nullopt;
 }
 
 std::vector<TargetGpu> interesting_gpus(std::span<const FileReport> files) {

@@ -29,13 +29,29 @@ struct Change {
   bool empty() const { return text.empty(); }
 };
 
+// Containers that hold the same builds of one module each. Where a file has no containers, its
+// bare pieces together are one module, which the library chooses from by itself.
+struct Modules {
+  std::vector<DeviceCode> codes;
+  std::uint64_t count = 1;
+  bool in_container = true;
+};
+// What decides of a file: the same from a scan and from a release's manifest.
+struct FileCode {
+  std::string path;
+  std::vector<Modules>
+      modules;  // a container without any code that could be loaded is not among them
+  std::optional<int>
+      cuda_major;  // of the CUDA that it was built with or needs; sets the least driver
+};
+FileCode code_of(const FileReport& file);
+
 struct FileAnswer {
   Runs runs = Runs::no_code;
-  // Modules: containers, each of which holds one module in several builds. A container without any
-  // code that could be loaded (stubs, linker input) is not counted. Where a file has no containers,
-  // its bare pieces together are one module, which the library chooses from by itself.
   std::uint64_t modules = 0, by_cubin = 0, by_jit = 0;
   std::uint64_t loads() const { return by_cubin + by_jit; }
+  // Of the code that is taken: its compute capabilities, 86 for 8.6, over all modules.
+  std::uint64_t taken = 0;
   struct Reason {
     Obstacle obstacle;
     std::string because;
@@ -45,12 +61,10 @@ struct FileAnswer {
       reasons;         // of modules that do not load, the most frequent first, three at most
   std::string driver;  // why no code at all loads with this driver
   Change change;       // where not all modules load
+  // Where no module loads, why: of the driver, else of most modules.
+  std::string why_none() const;
 };
-FileAnswer explain(const FileReport& file, const TargetGpu& gpu, const Driver& driver);
-
-// The CUDA major version that a file's libraries belong to, which sets the least driver: of
-// libcudart.so.12 and its like among what it needs.
-std::optional<int> cuda_major_needed(const FileReport& file);
+FileAnswer explain(const FileCode& file, const TargetGpu& gpu, const Driver& driver);
 
 // Every GPU that is distinguished by what files hold for it: all of NVIDIA's from 5.0 on, and older
 // ones and AMD's that the files name.

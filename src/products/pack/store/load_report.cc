@@ -34,10 +34,8 @@ std::vector<LoadedCode> loaded_code(const TriedLoad& tried, const Manifest& mani
     if (loaded.empty() || loaded.back().path != path) {
       const auto code = std::ranges::find(variant->code, path, &CodeOfFile::path);
       if (code == variant->code.end()) continue;
-      const auto answer = best_answer(*code, gpu, driver);
-      LoadedCode now{path, 0, std::string(name_of(answer.how)), {}};
-      if (answer.target)
-        now.target = (answer.how == How::by_jit ? "compute_" : "sm_") + answer.target->number();
+      const auto answer = explain(judged(*code), gpu, driver);
+      LoadedCode now{path, 0, answer.by_cubin, answer.by_jit};
       loaded.push_back(std::move(now));
     }
     ++loaded.back().pieces;

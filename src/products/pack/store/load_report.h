@@ -24,9 +24,8 @@ struct ReportedGpu {
 struct LoadedCode {
   std::string path;
   std::uint64_t pieces = 0;
-  // By the rules: a driver does not say which build of a container it takes.
-  std::string way;                    // "by_cubin" or "by_jit"
-  std::optional<std::string> target;  // "sm_90", "compute_90"
+  // Its modules by the rules: a driver does not say which build of a container it takes.
+  std::uint64_t by_cubin = 0, by_jit = 0;
 };
 
 struct ReportedLoad {

@@ -7,9 +7,6 @@
 
 namespace gpuready {
 
-inline constexpr std::string_view kWays[] = {name_of(pack::How::by_cubin),
-                                             name_of(pack::How::by_jit)};
-
 FIELDS_OF(pack::ReportedGpu) {
   visit.about("reported_gpu", "A GPU of the machine.");
   FIELD(name, "Name.");
@@ -21,9 +18,8 @@ FIELDS_OF(pack::LoadedCode) {
   visit.about("loaded_code", "Device code of a file that the driver took.");
   FIELD(path, "Path within the package.", kAlways);
   FIELD(pieces, "Pieces of it that were loaded.");
-  FIELD(way, "How a driver takes it by the rules: machine code, or PTX that it compiles.",
-        {.always = true, .texts = kWays});
-  FIELD(target, "What is taken: sm_86, compute_90.");
+  FIELD(by_cubin, "Modules whose machine code loads by the rules.");
+  FIELD(by_jit, "Modules whose PTX the driver compiles by the rules.");
 }
 
 FIELDS_OF(pack::ReportedLoad) {

@@ -4,6 +4,7 @@
 #include <gnu/libc-version.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/units.h"
@@ -56,7 +57,7 @@ void check_floors(const Variant& variant, const SelectMachine& machine, Consider
     const auto wanted = least ? parse_version(*least) : std::nullopt;
     if (!wanted || (of_gpus && variant.for_cpu()) || !here || *here >= *wanted) continue;
     out.problems.push_back(
-        fmt::format("needs {} {}, and {} is here", what, *least, version_text(*here)));
+        fmt::format("needs {} {}, and {} is here", what, *least, driver_text(*here)));
   }
   if (!variant.floors.cpu || !machine.cpu) return;
   const auto [wanted, least] = level_of(*variant.floors.cpu);
@@ -76,6 +77,7 @@ ConsideredVariant consider(const Variant& variant, const SelectMachine& machine)
     return out;
   }
   const auto cudnn = cudnn_of(variant);
+  const auto files = judged_files(variant);
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
     const auto& gpu = machine.gpus[i];
     if (const auto obstacle = driver_obstacle(gpu.target, machine.driver); !obstacle.empty()) {
@@ -88,20 +90,24 @@ ConsideredVariant consider(const Variant& variant, const SelectMachine& machine)
       out.problems.push_back(fmt::format("{}: {}", gpu.text(), too_old));
       continue;
     }
-    // Each file with device code must load: a library that does not breaks the program.
-    auto worst = How::by_cubin;
-    std::optional<CudaTarget> oldest;
-    for (const auto& file : variant.code) {
-      const auto answer = best_answer(file, gpu.target, machine.driver);
-      if (answer.how == How::no && worst != How::no)
-        out.problems.push_back(fmt::format("{}: {}: {}", gpu.text(), file.path, answer.because));
-      worst = std::max(worst, answer.how);
-      if (answer.target && (!oldest || *answer.target < *oldest)) oldest = answer.target;
+    // Each file with device code must load, at least in part: a library that does not breaks the
+    // program.
+    FileAnswer all;
+    std::map<std::string, std::vector<std::string>> lacking;  // files, by why
+    for (const auto& file : files) {
+      const auto answer = explain(file, gpu.target, machine.driver);
+      if (answer.runs == Runs::none) lacking[answer.why_none()].push_back(file.path);
+      all.by_cubin += answer.by_cubin;
+      all.by_jit += answer.by_jit;
+      all.taken += answer.taken;
     }
-    if (worst == How::no) continue;
+    for (const auto& [why, paths] : lacking)
+      out.problems.push_back(fmt::format("{}: {}: {}", gpu.text(), join(paths, ", "), why));
+    if (!lacking.empty() || all.loads() == 0) continue;
     out.serves.push_back(i);
-    if (oldest) out.nearness += oldest->major * 10 + oldest->minor;
-    if (worst == How::by_jit) out.by_jit.push_back(i);
+    out.nearness += static_cast<int>(all.taken / all.loads());
+    // A probe or two in PTX are compiled in no time.
+    if (all.by_jit > all.by_cubin) out.by_jit.push_back(i);
   }
   return out;
 }

@@ -42,8 +42,8 @@ void add_system(SelectMachine& machine);
 struct ConsideredVariant {
   std::string name;
   bool chosen = false;
-  std::vector<std::size_t> serves, by_jit;  // indices of GPUs; by_jit: of these, those that compile
-  int nearness = 0;  // of what is loaded to the GPUs: the sum of its compute capabilities
+  std::vector<std::size_t> serves, by_jit;  // indices of GPUs; by_jit: most modules are compiled
+  int nearness = 0;  // of what is loaded: the sum over the GPUs of its mean compute capability
   std::vector<std::string> problems;  // why it does not serve the others, or no one
 };
 struct Selection {

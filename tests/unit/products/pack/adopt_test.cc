@@ -27,7 +27,7 @@ std::string declared(std::vector<std::vector<std::string>> files, const char* cu
   Variant variant;
   variant.name = "x";
   for (auto& targets : files)
-    variant.code.push_back({"f" + std::to_string(variant.code.size()), std::move(targets), false});
+    variant.code.push_back({"f" + std::to_string(variant.code.size()), {{std::move(targets)}}, {}});
   if (cudnn != nullptr) variant.floors.cudnn = cudnn;
   const auto found = architectures_of_code(variant);
   return found ? join(*found, " ") : "none";

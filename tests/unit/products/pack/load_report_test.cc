@@ -15,7 +15,7 @@ Variant made(const std::string& name, std::vector<std::string> code) {
   variant.name = name;
   if (!code.empty()) {
     variant.architectures = {"80"};
-    variant.code = {{"lib/x.so", std::move(code), false}};
+    variant.code = {{"lib/x.so", {{std::move(code)}}, {}}};
   }
   variant.files = {{"lib/x.so", std::nullopt, 1000, std::string(64, 'a'), false, 0, 1}};
   return variant;
@@ -69,11 +69,11 @@ TEST_F(Proof, OfEachMachineLetsARelease) {
   ASSERT_EQ(report->loads.size(), 1u);
   EXPECT_EQ(report->loads[0].libraries, std::vector<std::string>{"lib/x.so"});
   ASSERT_EQ(report->loads[0].code.size(), 1u);
-  EXPECT_EQ(report->loads[0].code[0].way, "by_cubin");
-  EXPECT_EQ(report->loads[0].code[0].target, "sm_86");
+  EXPECT_EQ(report->loads[0].code[0].by_cubin, 1u);
+  EXPECT_EQ(report->loads[0].code[0].by_jit, 0u);
   const auto server = parse_load_report(reports[1].text, "report");
-  EXPECT_EQ(server->loads[0].code[0].way, "by_jit");
-  EXPECT_EQ(server->loads[0].code[0].target, "compute_90");
+  EXPECT_EQ(server->loads[0].code[0].by_cubin, 0u);
+  EXPECT_EQ(server->loads[0].code[0].by_jit, 1u);
 }
 
 TEST_F(Proof, OfEachMachineIsNeeded) {

@@ -17,7 +17,7 @@ Variant variant(const std::string& name, std::vector<std::string> code,
   made.name = name;
   if (!code.empty()) {
     made.architectures = {"80"};
-    made.code = {{"lib/x.so", std::move(code), false}};
+    made.code = {{"lib/x.so", {{std::move(code)}}, {}}};
   }
   made.files = {{"lib/x.so", std::nullopt, bytes, std::string(64, 'a'), false, 0, 1}};
   return made;
@@ -139,8 +139,7 @@ TEST(Select, OldDriverIsNamedWithItsCure) {
 
 TEST(Select, CompressedCodeNeedsADriverThatUnpacksIt) {
   Manifest manifest = release();
-  manifest.variants = {variant("small", {"sm_80"})};
-  manifest.variants[0].code[0].compressed = true;
+  manifest.variants = {variant("small", {"sm_80 zstd"})};
   EXPECT_EQ(chosen(select_variant(manifest, machine("8.0", "535.104.05"))), "");
   EXPECT_EQ(chosen(select_variant(manifest, machine("8.0", "550.54.14"))), "small");
 }
@@ -148,12 +147,51 @@ TEST(Select, CompressedCodeNeedsADriverThatUnpacksIt) {
 TEST(Select, EveryFileMustLoad) {
   Manifest manifest = release();
   manifest.variants = {variant("half", {"sm_80"})};
-  manifest.variants[0].code.push_back({"lib/y.so", {"sm_90"}, false});
+  manifest.variants[0].code.push_back({"lib/y.so", {{{"sm_90"}}}, {}});
   manifest.variants[0].files.push_back(
       {"lib/y.so", std::nullopt, 1, std::string(64, 'b'), false, 1, 1});
   const auto selection = select_variant(manifest, machine("8.0"));
   EXPECT_EQ(chosen(selection), "");
   EXPECT_NE(considered(selection, "half").problems.at(0).find("lib/y.so"), std::string::npos);
+}
+
+// As explain says: a library built with CUDA 13 does not start on an older driver, whatever it
+// holds.
+TEST(Select, TheCudaThatAFileWasBuiltWithSetsTheDriver) {
+  Manifest manifest = release();
+  manifest.variants = {variant("cu13", {"sm_80"}), variant("cu12", {"sm_80"})};
+  manifest.variants[0].code[0].cuda_major = 13;
+  manifest.variants[1].code[0].cuda_major = 12;
+  const auto selection = select_variant(manifest, machine("8.0", "570.26"));
+  EXPECT_EQ(chosen(selection), "cu12");
+  EXPECT_EQ(considered(selection, "cu13").problems.at(0),
+            "8.0: lib/x.so: it needs CUDA 13: driver 580.65.06 or newer, or NVIDIA's cuda-compat "
+            "package of that CUDA");
+  EXPECT_EQ(chosen(select_variant(manifest, machine("8.0", "580.65.06"))), "cu13");
+}
+
+// cuDNN's libcudnn_graph holds one kernel that does nothing, as PTX for 5.0.
+TEST(Select, AProbeInPtxDecidesNothing) {
+  Manifest manifest = release();
+  manifest.variants = {variant("modern", {"sm_80", "compute_80@8.7"}),
+                       variant("latest", {"sm_120", "compute_120@8.7"})};
+  for (auto& each : manifest.variants) each.code[0].modules[0].count = 600;
+  manifest.variants[1].code.push_back({"lib/graph.so", {{{"compute_50@7.0"}}}, {}});
+  const auto selection = select_variant(manifest, machine("12.0"));
+  EXPECT_EQ(chosen(selection), "latest");
+  EXPECT_TRUE(considered(selection, "latest").by_jit.empty());
+  EXPECT_EQ(considered(selection, "modern").by_jit.size(), 1u);
+  EXPECT_EQ(considered(selection, "latest").nearness, 119);
+}
+
+TEST(Select, FilesWithTheSameProblemShareAMessage) {
+  Manifest manifest = release();
+  manifest.variants = {variant("old", {"sm_70"})};
+  manifest.variants[0].code.push_back({"lib/y.so", {{{"sm_70"}}}, {}});
+  const auto selection = select_variant(manifest, machine("8.0"));
+  EXPECT_EQ(
+      considered(selection, "old").problems,
+      std::vector<std::string>{"8.0: lib/x.so, lib/y.so: sm_70 is machine code for 7.0 to 7.9"});
 }
 
 TEST(Select, FloorsOfTheSystem) {
@@ -171,9 +209,9 @@ TEST(Select, FloorsOfTheSystem) {
   EXPECT_EQ(chosen(select_variant(manifest, here)), "cpu");
   here.cpu = "x86-64-v4";
   EXPECT_EQ(chosen(select_variant(manifest, here)), "new");
-  here.driver.version = parse_version("535.1");
+  here.driver.version = parse_version("535.104.05");
   EXPECT_EQ(considered(select_variant(manifest, here), "new").problems.at(0),
-            "needs driver 550.1, and 535.1 is here");
+            "needs driver 550.1, and 535.104.05 is here");
   manifest.variants[1].floors.driver = "550.1";  // the CPU's variant needs none
   EXPECT_EQ(chosen(select_variant(manifest, here)), "cpu");
 }

@@ -150,7 +150,7 @@ struct EntryOptions {
   std::uint32_t architecture = 80;
   Data payload = {};
   std::uint64_t flags = 0x11;
-  std::pair<int, int> isa = {1, 8};  // major, minor
+  std::pair<int, int> isa = {1, 7};  // major, minor; of machine code the ABI
   char packed = 0;                   // 'l' LZ4, 'z' zstd
   std::uint32_t header_bytes = 64;
 };

@@ -12,7 +12,7 @@ namespace {
 using namespace fixture;
 
 FileAnswer answer(const Data& file, std::string_view gpu, std::string_view driver = "") {
-  return explain(inspect_bytes("file", file), *parse_target_gpu(gpu),
+  return explain(code_of(inspect_bytes("file", file)), *parse_target_gpu(gpu),
                  {.version = parse_version(driver)});
 }
 Data modules(const std::vector<Data>& containers) {
@@ -98,8 +98,9 @@ TEST(Explain, LibrariesOfACudaMajorVersionSetTheDriver) {
   FileReport file = inspect_bytes("file", fat_binary({cubin_entry(80)}));
   file.elf = ElfFacts{};
   file.elf->needed = {"libcudart.so.13", "libc.so.6"};
-  EXPECT_EQ(cuda_major_needed(file), 13);
-  const auto on = explain(file, *parse_target_gpu("8.0"), {.version = parse_version("575.51.03")});
+  EXPECT_EQ(code_of(file).cuda_major, 13);
+  const auto on =
+      explain(code_of(file), *parse_target_gpu("8.0"), {.version = parse_version("575.51.03")});
   EXPECT_EQ(on.runs, Runs::none);
   EXPECT_EQ(
       on.driver,
@@ -107,18 +108,45 @@ TEST(Explain, LibrariesOfACudaMajorVersionSetTheDriver) {
   EXPECT_EQ(on.change.driver, "580.65.06");
 }
 
+// A library with the CUDA runtime inside names no libcudart. CUDA 12.9 writes machine code of ABI 7
+// for 7.5 to 9.0 and of ABI 8 for newer GPUs, CUDA 13 of ABI 8 for all; PTX has its toolkit's ISA.
+TEST(Explain, TheCompilersCudaSetsTheDriver) {
+  const auto compiled = [](std::uint32_t architecture, int abi) {
+    return entry({.architecture = architecture,
+                  .payload = cubin({.architecture = static_cast<int>(architecture)}),
+                  .isa = {1, abi}});
+  };
+  const auto major = [](const Data& file) { return code_of(inspect_bytes("x", file)).cuda_major; };
+  EXPECT_EQ(major(fat_binary({compiled(80, 8)})), 13);
+  EXPECT_EQ(major(fat_binary({compiled(80, 7), compiled(100, 8)})), std::nullopt);
+  EXPECT_EQ(major(fat_binary({compiled(80, 7), ptx_entry(100, {8, 8})})), 12);
+  EXPECT_EQ(major(fat_binary({ptx_entry(52, {7, 8})})), 11);
+  EXPECT_EQ(major(zstd(cubin({.architecture = 80}))), std::nullopt);
+  EXPECT_EQ(answer(fat_binary({compiled(80, 8)}), "8.6", "570.26").runs, Runs::none);
+  EXPECT_EQ(answer(fat_binary({compiled(80, 8)}), "8.6", "580.65.06").runs, Runs::all);
+  EXPECT_EQ(answer(fat_binary({compiled(80, 7)}), "8.6", "535.104.05").runs, Runs::all);
+}
+
+// Stubs of any size: of names and zeros, 8,368 bytes of cuDNN 9.27 are 1,125 packed.
+TEST(Explain, ALargeStubCountsForNothing) {
+  Data large = cubin({.architecture = 80, .kernel = false});
+  large.resize(64 << 10);
+  const Data stub = fat_binary({entry({.architecture = 80, .payload = large, .packed = 'z'})});
+  EXPECT_EQ(answer(stub, "8.0").runs, Runs::no_code);
+}
+
 TEST(Explain, CudaCompatIsAnAnswerOnDataCentreGpus) {
   FileReport file = inspect_bytes("libx.so", fat_binary({cubin_entry(90), cubin_entry(86)}));
   file.elf = ElfFacts{};
   file.elf->needed = {"libcudart.so.13"};
   const Driver old{.version = parse_version("535.104.05")};
-  EXPECT_EQ(explain(file, *parse_target_gpu("9.0"), old).driver,
+  EXPECT_EQ(explain(code_of(file), *parse_target_gpu("9.0"), old).driver,
             "it needs CUDA 13: driver 580.65.06 or newer, or NVIDIA's cuda-compat package of that "
             "CUDA");
-  EXPECT_EQ(explain(file, *parse_target_gpu("8.6"), old).driver,
+  EXPECT_EQ(explain(code_of(file), *parse_target_gpu("8.6"), old).driver,
             "it needs CUDA 13: driver 580.65.06 or newer");
   const Driver compat{.version = old.version, .cuda = parse_version("13.0")};
-  EXPECT_EQ(explain(file, *parse_target_gpu("9.0"), compat).runs, Runs::all);
+  EXPECT_EQ(explain(code_of(file), *parse_target_gpu("9.0"), compat).runs, Runs::all);
 }
 
 // Of releases whose driver is not known here, nobody can install one.
@@ -150,7 +178,7 @@ TEST(Explain, TellsTheReasonOfTheNearestCode) {
 TEST(Explain, CudnnIsNotBuiltAnew) {
   const auto code = fat_binary({cubin_entry(75), ptx_entry(121, {9, 0})});
   const auto change = [&](const char* path, const char* gpu) {
-    return explain(inspect_bytes(path, code), *parse_target_gpu(gpu), {}).change.text;
+    return explain(code_of(inspect_bytes(path, code)), *parse_target_gpu(gpu), {}).change.text;
   };
   EXPECT_EQ(change("libcudnn_ops.so.9", "6.1"), "cuDNN 9.10 or older");
   EXPECT_EQ(change("libother.so.9", "6.1"), "a build for sm_61 with CUDA 8.0 to 12.9");
@@ -160,11 +188,11 @@ TEST(Explain, CudnnIsNotBuiltAnew) {
 TEST(Explain, CudnnHasAFloorOfItsOwn) {
   const auto file =
       inspect_bytes("lib/libcudnn_ops.so.9.15.0", fat_binary({cubin_entry(60), cubin_entry(75)}));
-  const auto on = explain(file, *parse_target_gpu("6.0"), {});
+  const auto on = explain(code_of(file), *parse_target_gpu("6.0"), {});
   EXPECT_EQ(on.runs, Runs::none);
   EXPECT_EQ(on.driver, "cuDNN 9.15.0 runs on GPUs of 7.5 and newer");
   EXPECT_EQ(on.change.text, "cuDNN 9.10 or older");
-  EXPECT_EQ(explain(file, *parse_target_gpu("7.5"), {}).runs, Runs::all);
+  EXPECT_EQ(explain(code_of(file), *parse_target_gpu("7.5"), {}).runs, Runs::all);
 }
 
 }  // namespace
