@@ -64,7 +64,7 @@ Result<PublishReport> adopt(const PackAdoptOptions& options) {
   };
   pack::PublishOptions release;
   release.out_folder = options.to;
-  release.accept_gaps = options.accept_gaps;
+  how.build.accept_gaps = release.accept_gaps = options.accept_gaps;
   release.now_unix_seconds = TRY(host->identity()).unix_seconds;
   PublishReport report{options.to, {}, key.public_key()};
   TRY(pack::adopt(*host, recipe, packages, how, [&](const std::string& built) -> Result<void> {

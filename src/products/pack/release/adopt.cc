@@ -129,6 +129,29 @@ Result<void> unpack_archive(Host& host, const std::string& path, const std::stri
   return {};
 }
 
+namespace {
+
+VariantRecipe recipe_of(const ExistingPackage& package, const AdoptOptions& options) {
+  VariantRecipe variant;
+  variant.name = package.variant;
+  variant.architectures_from_code = true;
+  variant.exclude = options.exclude;
+  variant.folder = options.work_folder + "/files";
+  return variant;
+}
+
+Result<BuiltVariant> build_from(Host& host, const Recipe& recipe, const ExistingPackage& package,
+                                const AdoptOptions& options, const BuildOptions& build) {
+  const VariantRecipe variant = recipe_of(package, options);
+  if (build.progress) build.progress(variant.name, "unpacking");
+  TRY(unpack_archive(host, package.path, variant.folder, *build.storage));
+  auto built = TRY(build_variant(host, recipe, variant, build));
+  TRY(remove_tree(host, *build.storage, variant.folder));
+  return built;
+}
+
+}  // namespace
+
 Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage>& packages,
                    const AdoptOptions& options,
                    const std::function<Result<void>(const std::string& built_folder)>& publish) {
@@ -139,17 +162,20 @@ Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage
     build.out_folder = options.work_folder + "/built";
     build.run_commands = false;
     TRY(make_folders(build.out_folder, storage));
+    // What would keep any from being published is found before one is compressed.
+    std::vector<std::string> problems;
+    for (const auto& package : packages) {
+      build.only_check = true;
+      const auto checked = TRY(build_from(host, recipe, package, options, build));
+      for (const auto& problem : problems_of(checked, build.accept_gaps))
+        problems.push_back(fmt::format("variant {}: {}", package.variant, problem));
+    }
+    if (!problems.empty())
+      return fail(ErrorKind::bad_input, "nothing was published:\n  " + join(problems, "\n  "));
+    build.only_check = false;
     std::vector<Variant> made;
     for (const auto& package : packages) {
-      VariantRecipe variant;
-      variant.name = package.variant;
-      variant.architectures_from_code = true;
-      variant.exclude = options.exclude;
-      variant.folder = options.work_folder + "/files";
-      if (build.progress) build.progress(variant.name, "unpacking");
-      TRY(unpack_archive(host, package.path, variant.folder, storage));
-      made.push_back(TRY(build_variant(host, recipe, variant, build)).variant);
-      variant.architectures = made.back().architectures;
+      made.push_back(TRY(build_from(host, recipe, package, options, build)).variant);
       const auto same = std::ranges::find(made, made.back().files, &Variant::files);
       if (std::next(same) != made.end())
         return fail(
@@ -157,8 +183,9 @@ Result<void> adopt(Host& host, Recipe& recipe, const std::vector<ExistingPackage
             fmt::format("{}: it holds the same files as variant {}: name each variant's own "
                         "archive, or leave one out",
                         package.path, same->name));
+      VariantRecipe variant = recipe_of(package, options);
+      variant.architectures = made.back().architectures;
       recipe.variants.push_back(std::move(variant));
-      TRY(remove_tree(host, storage, options.work_folder + "/files"));
     }
     return publish(build.out_folder);
   };

@@ -136,6 +136,25 @@ void check_glibc(const Inspection& found, BuiltVariant& built) {
   }
 }
 
+// A message for each cause, with the files that share it.
+std::vector<std::string> by_cause(const std::vector<ClosureProblem>& problems) {
+  constexpr std::size_t kMostFiles = 3;
+  std::vector<std::pair<std::string, std::vector<std::string>>> causes;
+  for (const ClosureProblem& problem : problems) {
+    auto at = std::ranges::find(causes, problem.text, &decltype(causes)::value_type::first);
+    if (at == causes.end()) at = causes.insert(at, {problem.text, {}});
+    at->second.push_back(problem.file);
+  }
+  std::vector<std::string> texts;
+  for (auto& [text, files] : causes) {
+    const auto more = files.size() - std::min(files.size(), kMostFiles);
+    files.resize(files.size() - more);
+    texts.push_back(fmt::format("{}{}: {}", join(files, ", "),
+                                more > 0 ? fmt::format(" and {} more", more) : "", text));
+  }
+  return texts;
+}
+
 }  // namespace
 
 Result<std::vector<ArchiveEntry>> collect_files(Host& host, const VariantRecipe& recipe) {
@@ -178,14 +197,17 @@ Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const Varia
   if (variant.architectures_from_code)
     built.variant.architectures = TRY(architectures_of_code(built.variant));
   check_glibc(found, built);
-  for (const auto& problem : check_closure(found, recipe.system_libraries))
-    built.gaps.push_back(fmt::format("{}: {}", problem.file, problem.text));
-  tell("compressing");
-  const auto written =
-      TRY(write_archive(entries, options.out_folder, archive_name(recipe, variant.name),
-                        {.level = options.level}, *options.storage));
-  built.variant.files = written.files;
-  built.variant.archive = written.parts;
+  std::ranges::move(by_cause(check_closure(found, recipe.system_libraries)),
+                    std::back_inserter(built.gaps));
+  if (options.only_check) return built;
+  if (problems_of(built, options.accept_gaps).empty()) {
+    tell("compressing");
+    const auto written =
+        TRY(write_archive(entries, options.out_folder, archive_name(recipe, variant.name),
+                          {.level = options.level}, *options.storage));
+    built.variant.files = written.files;
+    built.variant.archive = written.parts;
+  }
   TRY(write_file_atomically(variant_file(options.out_folder, variant.name),
                             dump(value::write_fields(built)), {}, *options.storage));
   return built;
@@ -201,8 +223,8 @@ Result<BuiltVariant> read_variant(Host& host, const std::string& folder, std::st
   return value::read_document<BuiltVariant>(TRY(parse_json(*text, path)), path);
 }
 
-std::vector<std::string> problems_of(const BuiltVariant& built) {
-  auto problems = built.gaps;
+std::vector<std::string> problems_of(const BuiltVariant& built, bool accept_gaps) {
+  auto problems = accept_gaps ? std::vector<std::string>() : built.gaps;
   std::ranges::move(declared_beside_scanned(built.variant), std::back_inserter(problems));
   return problems;
 }

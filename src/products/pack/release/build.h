@@ -25,6 +25,8 @@ struct BuildOptions {
   std::string out_folder;
   int level = 9;
   bool run_commands = true;
+  bool accept_gaps = false;  // of what its files need
+  bool only_check = false;   // no archive, whatever is found
   Scanner scan;
   std::function<void(const std::string& variant, const std::string& what)> progress = {};
   JobWatch watch = {};
@@ -36,9 +38,11 @@ struct BuiltVariant {
   // it is not published.
   std::vector<std::string> gaps;
 };
-// All that keeps it from being published: its gaps, and declared_beside_scanned().
-std::vector<std::string> problems_of(const BuiltVariant& built);
-// Writes <name>-<version>-<variant>.tar.zst and <variant>.variant.json into the folder.
+// All that keeps it from being published: declared_beside_scanned(), and its gaps if these are not
+// accepted.
+std::vector<std::string> problems_of(const BuiltVariant& built, bool accept_gaps = false);
+// Writes <variant>.variant.json into the folder and, if nothing keeps it from being published,
+// <name>-<version>-<variant>.tar.zst, which takes long.
 Result<BuiltVariant> build_variant(Host& host, const Recipe& recipe, const VariantRecipe& variant,
                                    const BuildOptions& options);
 

@@ -24,8 +24,7 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) {
 // What keeps a variant from being published; empty: nothing.
 std::vector<std::string> wrong_with(const BuiltVariant& built, const PublishOptions& options) {
   const Variant& variant = built.variant;
-  std::vector<std::string> wrong =
-      options.accept_gaps ? declared_beside_scanned(variant) : problems_of(built);
+  auto wrong = problems_of(built, options.accept_gaps);
   for (const auto& part : variant.archive) {
     const auto path = options.built_folder + "/" + part.name;
     const auto file = MappedFile::open(path);
@@ -175,8 +174,10 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
       continue;
     }
     Variant* variant = &built->variant;
-    if (variant->architectures != wanted.architectures || variant->archive.empty() ||
-        !variant->archive[0].name.starts_with(archive_name(recipe, wanted.name)))
+    auto problems = pack::wrong_with(*built, options);
+    const bool is_built = !variant->archive.empty() &&
+                          variant->archive[0].name.starts_with(archive_name(recipe, wanted.name));
+    if (problems.empty() && (variant->architectures != wanted.architectures || !is_built))
       wrong.push_back(
           fmt::format("variant {} was built for another version or other architectures: "
                       "build it again",
@@ -184,7 +185,7 @@ Result<Published> publish(Host& host, const Recipe& recipe, const SecretKey& key
     if (const auto other = other_floor(wanted.floors, variant->floors))
       wrong.push_back(fmt::format("variant {} was built with another floor of {}: build it again",
                                   wanted.name, *other));
-    std::ranges::move(pack::wrong_with(*built, options), std::back_inserter(wrong));
+    std::ranges::move(problems, std::back_inserter(wrong));
     variant->probes = wanted.probes;
     for (const auto& gap : built->gaps)
       published.gaps.push_back(fmt::format("variant {}: {}", variant->name, gap));

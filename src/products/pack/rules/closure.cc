@@ -93,19 +93,30 @@ bool has(const std::set<std::string_view>& names, std::string_view stem, std::st
   });
 }
 
-// A path of the dynamic section that leads to the folder itself or below it.
-bool stays_inside(std::string_view path, std::string_view file) {
+// "$ORIGIN/../lib" beside its file; nothing: an absolute path.
+std::optional<std::string_view> beside_origin(std::string_view path) {
   for (const std::string_view origin : {"$ORIGIN", "${ORIGIN}"})
-    if (const auto rest = after_prefix(path, origin)) {
-      if (!rest->empty() && rest->front() != '/') return false;
-      auto depth = std::count(file.begin(), file.end(), '/');
-      for (const auto part : split(*rest, "/")) {
-        depth += part == ".." ? -1 : part == "." ? 0 : 1;
-        if (depth < 0) return false;
-      }
-      return true;
+    if (const auto rest = after_prefix(path, origin);
+        rest && (rest->empty() || rest->front() == '/'))
+      return rest;
+  return std::nullopt;
+}
+
+// Of "/../lib" from the folder of a file: "a/lib"; nothing where that leads out.
+std::optional<std::string> led_to(std::string_view file, std::string_view rest) {
+  std::vector<std::string> parts;
+  for (const auto part : split(file, "/")) parts.emplace_back(part);
+  if (!parts.empty()) parts.pop_back();
+  for (const auto part : split(rest, "/")) {
+    if (part == ".") continue;
+    if (part != "..") {
+      parts.emplace_back(part);
+    } else {
+      if (parts.empty()) return std::nullopt;
+      parts.pop_back();
     }
-  return false;
+  }
+  return join(parts, "/");
 }
 
 bool link_stays_inside(const FolderLink& link) {
@@ -122,7 +133,10 @@ class Check {
  public:
   Check(const Inspection& folder, std::span<const std::string> system)
       : folder_(folder), system_(system) {
-    for (const std::string& path : folder.names) names_.insert(base_name(path));
+    for (const std::string& path : folder.names) {
+      names_.insert(base_name(path));
+      paths_.insert(path);
+    }
   }
 
   std::vector<ClosureProblem> run() {
@@ -184,12 +198,25 @@ class Check {
                         name));
       }
     }
-    for (const std::string& part : elf.run_path)
-      if (!stays_inside(part, path))
+    // After the folder it may look outside: NVIDIA's wheels have "$ORIGIN:$ORIGIN/../../..". By
+    // then it must have found what is inside.
+    bool any_inside = false;
+    auto wanted = elf.needed;
+    std::erase_if(wanted, [&](const auto& name) { return !names_.contains(name); });
+    for (const std::string& part : elf.run_path) {
+      const auto rest = beside_origin(part);
+      const auto inside = rest ? led_to(path, *rest) : std::nullopt;
+      any_inside |= inside.has_value();
+      if (inside)
+        std::erase_if(wanted, [&](const auto& name) {
+          return paths_.contains(inside->empty() ? name : *inside + "/" + name);
+        });
+      else if (!rest || !any_inside || !wanted.empty())
         add(ClosureFault::run_path, path,
             fmt::format("it looks for libraries in {}, outside the folder: set its run path to "
                         "$ORIGIN",
                         part));
+    }
     if (beside && elf.run_path.empty())
       add(ClosureFault::run_path, path,
           "it needs libraries of the folder and has no run path: set $ORIGIN");
@@ -218,6 +245,7 @@ class Check {
   const Inspection& folder_;
   std::span<const std::string> system_;
   std::set<std::string_view> names_;
+  std::set<std::string, std::less<>> paths_;
   std::set<std::pair<std::string, std::string>> said_;  // of a library and its links one speaks
   std::vector<ClosureProblem> problems_;
 };

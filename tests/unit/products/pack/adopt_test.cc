@@ -70,6 +70,51 @@ TEST(Adopt, TwoVariantsOfTheSameFilesAreAMistake) {
   EXPECT_FALSE(std::filesystem::exists(options.work_folder));
 }
 
+// Compressing takes minutes, and a refusal throws it away.
+TEST(Adopt, NothingIsCompressedWhereAVariantIsRefused) {
+  if (std::system("command -v tar >/dev/null") != 0) GTEST_SKIP() << "no tar";
+  Workshop shop;
+  for (const char* name : {"good", "bad"}) {
+    const std::string folder = shop.root + "/" + name;
+    write_text(folder + "/data", noise(5000, 1));
+    ASSERT_EQ(std::system(("tar czf " + folder + ".tar.gz -C " + folder + " data").c_str()), 0);
+  }
+  Recipe recipe;
+  recipe.name = "libs", recipe.version = "1";
+  AdoptOptions options;
+  options.work_folder = shop.root + "/.work";
+  std::vector<std::string> steps;
+  std::string now;
+  options.build.progress = [&](const std::string& variant, const std::string& what) {
+    steps.push_back(what);
+    now = variant;
+  };
+  options.build.scan = [&](const auto&) {
+    Inspection found;
+    for (int i = 0; now == "bad" && i < 5; ++i) {
+      auto& file = found.files.emplace_back();
+      file.path = "lib" + std::to_string(i) + ".so";
+      file.elf = ElfFacts{};
+      file.elf->needed = {"libgone.so.1"};
+    }
+    return found;
+  };
+  const auto done =
+      adopt(*shop.host, recipe,
+            {{"good", shop.root + "/good.tar.gz"}, {"bad", shop.root + "/bad.tar.gz"}}, options,
+            [](const std::string&) -> Result<void> { return {}; });
+  EXPECT_NE(error_text(done).find("variant bad: lib0.so, lib1.so, lib2.so and 2 more: it needs "
+                                  "libgone.so.1, which is not in the folder"),
+            std::string::npos)
+      << error_text(done);
+  EXPECT_EQ(std::ranges::count(steps, "compressing"), 0);
+  options.build.accept_gaps = true;
+  steps.clear();
+  EXPECT_TRUE(adopt(*shop.host, recipe, {{"bad", shop.root + "/bad.tar.gz"}}, options,
+                    [](const std::string&) -> Result<void> { return {}; }));
+  EXPECT_EQ(std::ranges::count(steps, "compressing"), 1);
+}
+
 TEST(Adopt, FailingDiskLeavesNoHalfRelease) {
   if (std::system("command -v tar >/dev/null") != 0) GTEST_SKIP() << "no tar";
   Workshop shop;

@@ -103,6 +103,8 @@ TEST(Closure, WantsRunPathsAndLinksThatStayInTheFolder) {
   Folder folder;
   folder.library("a/libinside.so", {"libc.so.6"}, {"$ORIGIN/../b", "${ORIGIN}"})
       .library("a/libabove.so", {"libc.so.6"}, {"$ORIGIN/../../usr"})
+      .library("a/libnvidias.so", {"libinside.so"}, {"$ORIGIN", "$ORIGIN/../../.."})
+      .library("libnotfoundbefore.so", {"libinside.so"}, {"$ORIGIN", "$ORIGIN/../.."})
       .library("libabsolute.so", {"libc.so.6"}, {"/usr/local/cuda/lib64"})
       .library("librelative.so", {"libc.so.6"}, {"lib"})
       .library("libnone.so", {"libabsolute.so"}, {})
@@ -112,7 +114,8 @@ TEST(Closure, WantsRunPathsAndLinksThatStayInTheFolder) {
       .link("abs.so", "/lib/libc.so.6");
   EXPECT_EQ(faults(folder),
             "dangling_link a/gone.so\nlink_outside a/out.so\nlink_outside abs.so\n"
-            "run_path a/libabove.so\nrun_path libabsolute.so\nrun_path librelative.so\n"
+            "run_path a/libabove.so\nrun_path libnotfoundbefore.so\nrun_path "
+            "libabsolute.so\nrun_path librelative.so\n"
             "run_path libnone.so\n");
 }
 
