@@ -77,18 +77,26 @@ std::string render_terminal(const BuildReport& report, const TerminalStyle& styl
   std::vector<const Variant*> variants;
   std::vector<std::string> compilers;
   for (const auto& built : report.variants) {
+    if (!problems_of(built).empty()) continue;  // it has no archive
     variants.push_back(&built.variant);
     compilers.push_back(built.variant.for_cpu() ? "-" : releases_text(compilers_of(built.variant)));
   }
-  if (!style.quiet) variant_table(out, variants, compilers);
+  if (!style.quiet && !variants.empty()) variant_table(out, variants, compilers);
   for (const auto& built : report.variants)
     for (const auto& wrong : problems_of(built))
       out.paragraph(2, {out.mark(Tone::bad) + " ", Ink::bad},
                     fmt::format("{}: {}", built.variant.name, wrong));
   if (style.quiet) return out.take();
+  if (variants.size() < report.variants.size())
+    out.paragraph(2, {},
+                  fmt::format("{} of {} variants have an archive. Correct the others, and build "
+                              "them again.",
+                              variants.size(), report.variants.size()));
+  if (variants.empty()) return out.take();
   const auto [all, once] = sizes_of(variants);
   out.paragraph(2, {},
-                fmt::format("All variants hold {}; each content once, {}. In {}.",
+                fmt::format("{} hold {}; each content once, {}. In {}.",
+                            variants.size() < report.variants.size() ? "They" : "All variants",
                             format_bytes(all), format_bytes(once), report.folder));
   return out.take();
 }
