@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "http/curl_library.h"
 #include "http/http_answer.h"
@@ -51,6 +52,7 @@ struct Transfer {
   bool may_skip = false;  // read over what is before `first` where the server ignores ranges
   const ByteSink* sink = nullptr;
   const std::atomic<bool>* cancel = nullptr;
+  std::optional<Clock::time_point> deadline = {};
   Versions* versions = nullptr;
 
   HttpAnswer answer = {};
@@ -151,8 +153,12 @@ std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* user
   return static_cast<Transfer*>(user)->take({bytes, size * count}) ? size * count : 0;
 }
 int on_progress(void* user, long long, long long, long long, long long) {
-  const auto* cancel = static_cast<Transfer*>(user)->cancel;
-  return cancel != nullptr && *cancel ? 1 : 0;
+  auto* transfer = static_cast<Transfer*>(user);
+  if (transfer->deadline && Clock::now() >= *transfer->deadline) {
+    transfer->refuse(ErrorKind::timed_out, "the server is too slow");
+    return 1;
+  }
+  return transfer->cancel != nullptr && *transfer->cancel ? 1 : 0;
 }
 
 class HttpOrigin final : public Origin {
@@ -183,6 +189,8 @@ class HttpOrigin final : public Origin {
       return {};
     };
     Transfer transfer;
+    transfer.may_skip = true;
+    transfer.deadline = deadline_in(options_.small_file);
     TRY(attempts(name, transfer, sink));
     return text;
   }
@@ -223,8 +231,8 @@ class HttpOrigin final : public Origin {
         transfer.first += delivered;
         *transfer.length -= delivered;
         transfer.asked_range |= delivered > 0;
-      } else if (delivered > 0) {  // of no length: it began again each time
-        return fail(ErrorKind::truncated, transfer.shown + ": the server broke off");
+      } else {
+        transfer.first = delivered;  // of no known length: read again up to there
       }
       const std::string why = perform(name, transfer);
       delivered += transfer.delivered;

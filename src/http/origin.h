@@ -45,6 +45,8 @@ struct OriginOptions {
   std::chrono::milliseconds connect{30'000};
   // Slower than a kilobyte a second for this long: the connection is recreated.
   std::chrono::milliseconds stall{30'000};
+  // A file beside the archives, as a manifest, is there after this long, or not at all.
+  std::chrono::milliseconds small_file{120'000};
   unsigned attempts = 5;  // without a byte between them
   std::chrono::milliseconds pause{
       500};  // before the second attempt; twice as long before each other

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "base/text.h"
@@ -101,10 +102,7 @@ class Best {
   // does.
   void fall_back(const std::string& chosen) {
     const auto& outcome = report_.outcome;
-    const bool falls_back =
-        outcome.end == InstallEnd::not_loaded ||
-        (outcome.end == InstallEnd::failed && outcome.error &&
-         outcome.error->kind != ErrorKind::cancelled && outcome.error->kind != ErrorKind::busy);
+    const bool falls_back = may_stand_in(outcome);
     if (falls_back && outcome.end == InstallEnd::failed && keeps_what_is_here(chosen)) return;
     const auto cpu = cpu_variant();
     if (!falls_back || !cpu || *cpu == chosen) return;
@@ -188,6 +186,15 @@ class Best {
 };
 
 }  // namespace
+
+bool may_stand_in(const InstallOutcome& outcome) {
+  constexpr int kOfTheDisk[] = {ENOSPC, EDQUOT, EROFS};
+  if (outcome.end == InstallEnd::not_loaded) return true;
+  const auto& error = outcome.error;
+  return outcome.end == InstallEnd::failed && error && error->kind != ErrorKind::cancelled &&
+         error->kind != ErrorKind::busy &&
+         std::ranges::find(kOfTheDisk, error->code) == std::end(kOfTheDisk);
+}
 
 Result<PublicKey> read_public_key(Host& host, const std::string& text) {
   const auto file = host.read_file(text, 4096);

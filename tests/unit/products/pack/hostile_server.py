@@ -69,6 +69,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if how == "damaged" or (how == "damagedonce" and count == 1):
             if archive:
                 data = data[:150000] + bytes(byte ^ 1 for byte in data[150000:])
+        if how in ("cutmanifest", "cutchunked") and name == "manifest.json" and count == 1:
+            self.send_response(200)
+            self.send_header("ETag", tag)
+            if how == "cutmanifest":
+                self.send_header("Content-Length", str(len(data)))
+            else:
+                self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            part = data[:len(data) // 2]
+            self.wfile.write(part if how == "cutmanifest" else b"%x\r\n%s\r\n" % (len(part), part))
+            return self.hang_up()
+        if how == "drip" and name == "manifest.json":  # faster than what counts as a broken connection
+            self.send_response(200)
+            self.send_header("Content-Length", str(1 << 20))
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(b" " * 2048)
+                    self.wfile.flush()
+                    time.sleep(0.2)
+            except OSError:
+                self.close_connection = True
+            return None
         asked = self.headers.get("Range")
         if not asked or (how == "norange" and archive):
             headers = [("ETag", tag)]

@@ -73,6 +73,12 @@ class Http : public testing::Test {
 TEST_F(Http, InstallsByRanges) { expect_installed("good"); }
 TEST_F(Http, InstallsThroughRedirects) { expect_installed("redirect"); }
 TEST_F(Http, GoesOnWhereAConnectionBroke) { expect_installed("flaky"); }
+TEST_F(Http, AManifestThatWasCutIsAskedForAgain) { expect_installed("cutmanifest"); }
+TEST_F(Http, OneOfNoKnownLengthToo) { expect_installed("cutchunked"); }
+TEST_F(Http, AManifestThatDripsIsLeft) {
+  shop_.origin_options.small_file = std::chrono::seconds(3);
+  expect_error("drip", "manifest.json: the server is too slow");
+}
 TEST_F(Http, ReadsTheWholeWhereThereAreNoRanges) {
   expect_installed("norange");
   // The second time nothing is missing.

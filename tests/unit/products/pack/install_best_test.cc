@@ -88,6 +88,23 @@ TEST_F(InstallBest, TheCpusVariantStandsInForADownloadThatFails) {
   EXPECT_FALSE(std::filesystem::exists(shop_.root + "/store/current"));
 }
 
+TEST(MayStandIn, WhereTheVariantIsAtFaultAndNotTheDisk) {
+  const auto ended = [](InstallEnd end, ErrorKind kind, int code) {
+    InstallOutcome outcome;
+    outcome.end = end;
+    outcome.error = Error{kind, "", code};
+    return may_stand_in(outcome);
+  };
+  EXPECT_TRUE(ended(InstallEnd::not_loaded, ErrorKind::io, 0));
+  EXPECT_TRUE(ended(InstallEnd::failed, ErrorKind::io, 0));
+  EXPECT_TRUE(ended(InstallEnd::failed, ErrorKind::not_found, ENOENT));
+  EXPECT_FALSE(ended(InstallEnd::refused, ErrorKind::bad_input, 0));
+  EXPECT_FALSE(ended(InstallEnd::failed, ErrorKind::cancelled, 0));
+  EXPECT_FALSE(ended(InstallEnd::failed, ErrorKind::busy, 0));
+  for (const int code : {ENOSPC, EDQUOT, EROFS})
+    EXPECT_FALSE(ended(InstallEnd::failed, ErrorKind::io, code)) << code;
+}
+
 TEST_F(InstallBest, AWrongHashIsNotTrusted) {
   ASSERT_EQ(error_text(shop_.publish("1.0", {{"modern", kGpu}, {"cpu", kCpu}})), "");
   auto bytes = read_text(archive("release", "modern"));
