@@ -102,7 +102,7 @@ class Best {
   // does.
   void fall_back(const std::string& chosen) {
     const auto& outcome = report_.outcome;
-    const bool falls_back = may_stand_in(outcome);
+    const bool falls_back = may_be_replaced(outcome);
     if (falls_back && outcome.end == InstallEnd::failed && keeps_what_is_here(chosen)) return;
     const auto cpu = cpu_variant();
     if (!falls_back || !cpu || *cpu == chosen) return;
@@ -187,7 +187,7 @@ class Best {
 
 }  // namespace
 
-bool may_stand_in(const InstallOutcome& outcome) {
+bool may_be_replaced(const InstallOutcome& outcome) {
   constexpr int kOfTheDisk[] = {ENOSPC, EDQUOT, EROFS};
   if (outcome.end == InstallEnd::not_loaded) return true;
   const auto& error = outcome.error;

@@ -43,9 +43,9 @@ Result<PublicKey> read_public_key(Host& host, const std::string& text);
 Result<Places> places_of(Host& host, const std::string& name,
                          const std::optional<std::string>& folder);
 
-// Whether the CPU's variant, or what is installed, may stand in for a variant that ended so: it
-// does not load, or could not be fetched. Not where someone else installs, it was interrupted, or
-// the disk is full or read-only: then whoever installs has to know.
-bool may_stand_in(const InstallOutcome& outcome);
+// Whether the CPU's variant, or what is installed, may replace a variant that ended so: it does not
+// load, or could not be fetched. Where someone else installs, it was interrupted, or the disk is
+// full or read-only, whoever installs has to know.
+bool may_be_replaced(const InstallOutcome& outcome);
 
 }  // namespace gpuready::pack

@@ -88,12 +88,12 @@ TEST_F(InstallBest, TheCpusVariantStandsInForADownloadThatFails) {
   EXPECT_FALSE(std::filesystem::exists(shop_.root + "/store/current"));
 }
 
-TEST(MayStandIn, WhereTheVariantIsAtFaultAndNotTheDisk) {
+TEST(MayBeReplaced, WhereTheVariantIsAtFaultAndNotTheDisk) {
   const auto ended = [](InstallEnd end, ErrorKind kind, int code) {
     InstallOutcome outcome;
     outcome.end = end;
     outcome.error = Error{kind, "", code};
-    return may_stand_in(outcome);
+    return may_be_replaced(outcome);
   };
   EXPECT_TRUE(ended(InstallEnd::not_loaded, ErrorKind::io, 0));
   EXPECT_TRUE(ended(InstallEnd::failed, ErrorKind::io, 0));
