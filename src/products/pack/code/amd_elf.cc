@@ -50,20 +50,20 @@ std::optional<bool> feature(std::uint32_t flags, int shift) {
 
 std::optional<DeviceCode> read_amd_code_object(Bytes bytes) {
   const auto header = read_elf_header(bytes);
-  if (!header || header->machine != kMachineAmdGpu || header->os_abi != kHsaAbi)
+  if (!header || header->e_machine != kElfMachineAmdGpu || header->e_ident[EI_OSABI] != kHsaAbi)
     return std::nullopt;
-  DeviceCode code{.kind = CodeKind::amd, .relocatable = header->type == 1};
+  DeviceCode code{.kind = CodeKind::amd, .relocatable = header->e_type == ET_REL};
   const auto* known = std::find_if(
       std::begin(kMachines), std::end(kMachines),
-      [&](const Machine& machine) { return machine.number == (header->flags & 0xff); });
+      [&](const Machine& machine) { return machine.number == (header->e_flags & 0xff); });
   if (known == std::end(kMachines)) return code;
   GfxTarget target{.processor = std::string(known->processor), .sramecc = {}, .xnack = {}};
-  if (header->abi_version >= 2) {  // code object 4; 3 had one bit each
-    target.xnack = feature(header->flags, 8);
-    target.sramecc = feature(header->flags, 10);
+  if (header->e_ident[EI_ABIVERSION] >= 2) {  // code object 4; 3 had one bit each
+    target.xnack = feature(header->e_flags, 8);
+    target.sramecc = feature(header->e_flags, 10);
   } else {
-    if ((header->flags & 0x100) != 0) target.xnack = true;
-    if ((header->flags & 0x200) != 0) target.sramecc = true;
+    if ((header->e_flags & 0x100) != 0) target.xnack = true;
+    if ((header->e_flags & 0x200) != 0) target.sramecc = true;
   }
   code.gfx = std::move(target);
   return code;

@@ -96,10 +96,10 @@ void skip_ptx_body(Source& source) {
 
 std::optional<CarrierFound> read_bare_elf(Source& source) {
   const auto header = read_elf_header(source.peek(kElfHeaderBytes));
-  if (!header || (header->machine != kMachineCuda && header->machine != kMachineAmdGpu))
+  if (!header || (header->e_machine != kElfMachineCuda && header->e_machine != kElfMachineAmdGpu))
     return std::nullopt;
   // No more than that, so that what is read does not depend on how the bytes come.
-  const auto want = std::min<std::uint64_t>(header->tables_end(), kMostWindow);
+  const auto want = std::min<std::uint64_t>(tables_end(*header), kMostWindow);
   const Bytes bytes = slice(source.peek(want), 0, want);
   auto elf = device_elf(bytes);
   if (!elf) return std::nullopt;
@@ -109,7 +109,7 @@ std::optional<CarrierFound> read_bare_elf(Source& source) {
   if (!size || (left && *size > *left)) {
     found.problem = "it is cut short";
     // Its tables, where they are there, are not read again from the next magic in them on.
-    size = bytes.size() >= header->tables_end() ? header->tables_end() : kElfHeaderBytes;
+    size = bytes.size() >= tables_end(*header) ? tables_end(*header) : kElfHeaderBytes;
   }
   found.codes.push_back(std::move(elf->code));
   source.skip(*size);

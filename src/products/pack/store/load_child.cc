@@ -8,12 +8,12 @@
 #include <cstring>
 #include <map>
 
+#include "base/bytes.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "host/mapped_file.h"
 #include "jobs/parent_watch.h"
 #include "jobs/replace.h"
-#include "pack/code/bytes.h"
 #include "pack/release/manifest_fields.h"
 #include "pack/store/load_driver.h"
 #include "pack/store/load_proof.h"
