@@ -16,6 +16,9 @@ inline Deadline deadline_in(std::chrono::milliseconds duration) { return Clock::
 inline double elapsed_ms(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
+inline double monotonic_ms() {
+  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
+}
 std::string format_utc(std::int64_t unix_seconds);             // "2026-03-01T12:00:00Z"
 std::optional<std::int64_t> parse_utc(std::string_view text);  // of the same form
 

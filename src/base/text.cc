@@ -146,4 +146,10 @@ std::optional<std::string> find_version(std::string_view text) {
   return std::nullopt;
 }
 
+std::string shell_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 }  // namespace gpuready

@@ -34,6 +34,7 @@ std::optional<double> parse_double(std::string_view text);      // finite values
 // and
 // '\t', by '?', so that hostile input cannot drive a terminal or break JSON.
 std::string printable(std::string_view text);
+std::string shell_quoted(std::string_view text);  // 'text', which a shell reads as one word
 
 // Dotted version numbers such as "580.159.04" or "12.4". Compared number by number, so 580.9 <
 // 580.65.

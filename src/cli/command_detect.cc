@@ -14,18 +14,15 @@ struct DetectOptions {
   PolicyOptions policy;
 };
 
-int run_detect(const DetectOptions& options) {
+Result<int> run_detect(const DetectOptions& options) {
   const auto start = Clock::now();
-  const auto policy = policy_for(options.policy, options.globals);
-  if (!policy) return complain(policy.error());
-  auto host = open_host(options.globals);
-  if (!host) return complain(host.error());
-  auto machine = inspect_as_asked(**host, options.globals,
-                                  {.libraries = !options.no_libraries, .full = options.full});
-  if (!machine) return complain(machine.error());
-  Report report = begin_report("detect", std::move(*machine));
+  const auto policy = TRY(policy_for(options.policy, options.globals));
+  auto host = TRY(open_host(options.globals));
+  auto machine = TRY(inspect_as_asked(*host, options.globals,
+                                      {.libraries = !options.no_libraries, .full = options.full}));
+  Report report = begin_report("detect", std::move(machine));
   report.duration_ms = elapsed_ms(start);
-  conclude(report, {.required_gpus = options.require_gpu, .policy = *policy});
+  conclude(report, {.required_gpus = options.require_gpu, .policy = policy});
   return deliver(report, options.globals);
 }
 

@@ -19,32 +19,26 @@ struct DoctorOptions {
   PolicyOptions policy;
 };
 
-int run_doctor(const DoctorOptions& options) {
+Result<int> run_doctor(const DoctorOptions& options) {
   const auto start = Clock::now();
-  const auto policy = policy_for(options.policy, options.globals);
-  if (!policy) return complain(policy.error());
-  auto accept_rules = parse_accept_rules(options.accept);
-  if (!accept_rules) return complain(accept_rules.error());
-  auto host = open_host(options.globals);
-  if (!host) return complain(host.error());
-  auto machine = inspect_as_asked(**host, options.globals, {.full = true});
-  if (!machine) return complain(machine.error());
-  Report report = begin_report("doctor", std::move(*machine));
+  const auto policy = TRY(policy_for(options.policy, options.globals));
+  auto accept_rules = TRY(parse_accept_rules(options.accept));
+  auto host = TRY(open_host(options.globals));
+  auto machine = TRY(inspect_as_asked(*host, options.globals, {.full = true}));
+  Report report = begin_report("doctor", std::move(machine));
   report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu});
   if (options.baseline) {
-    const auto earlier = inspect_recording(*options.baseline);
-    if (!earlier) return complain(earlier.error());
-    auto lost = compare_with_baseline(*earlier, report.machine);
+    const auto earlier = TRY(inspect_recording(*options.baseline));
+    auto lost = compare_with_baseline(earlier, report.machine);
     std::move(lost.begin(), lost.end(), std::back_inserter(*report.findings));
   }
-  if (const auto added = add_accepted(*policy, report, *accept_rules); !added)
-    return complain(added.error());
-  accept_findings(*accept_rules, report);
-  note_accepted(*accept_rules, report);
+  TRY(add_accepted(policy, report, accept_rules));
+  accept_findings(accept_rules, report);
+  note_accepted(accept_rules, report);
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
-                    .policy = *policy,
-                    .trust_named_libraries = trusts_named_libraries(**host)});
+                    .policy = policy,
+                    .trust_named_libraries = trusts_named_libraries(*host)});
   return deliver(report, options.globals);
 }
 

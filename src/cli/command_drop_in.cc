@@ -48,16 +48,14 @@ void write_result(const GpuTestResult& result) {
   std::fflush(stdout);
 }
 
-int run_gpu_test(GpuTestOptions options) {
+Result<int> run_gpu_test(GpuTestOptions options) {
   const auto start = Clock::now();
-  auto host = open_host(options.globals);
-  if (!host) return complain(host.error());
-  const auto timeout_s = caller_timeout_s(**host);
-  if (!timeout_s) return complain(timeout_s.error());
-  if (!options.globals.timeout_s) options.globals.timeout_s = *timeout_s / 3;
-  const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
+  auto host = TRY(open_host(options.globals));
+  const auto timeout_s = TRY(caller_timeout_s(*host));
+  if (!options.globals.timeout_s) options.globals.timeout_s = timeout_s / 3;
+  const auto machine = inspect_as_asked(*host, options.globals, {.full = true});
   if (!machine) {
-    const auto identity = (*host)->identity();  // the caller reads standard output only
+    const auto identity = host->identity();  // the caller reads standard output only
     write_result(
         gpu_test_without_answer(identity ? identity->kernel_release : "", machine.error().message));
     return complain(machine.error());
@@ -66,9 +64,7 @@ int run_gpu_test(GpuTestOptions options) {
   Report report = begin_report("gpu-test", *machine);
   report.findings =
       diagnose(report.machine, {.expected_gpus = std::nullopt, .compute_asked = true});
-  const auto at = [&](double share) {
-    return to_milliseconds(*timeout_s * share - kTimeToAnswerS);
-  };
+  const auto at = [&](double share) { return to_milliseconds(timeout_s * share - kTimeToAnswerS); };
   TestRun run{.plan = {}, .quiet = true, .start = start, .no_look_after = start + at(2.0 / 3)};
   run.plan.tests = tests_of(Level::quick);
   // Handlers load their models before this is asked: what they leave free is tested.
@@ -79,10 +75,10 @@ int run_gpu_test(GpuTestOptions options) {
       at(1) - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
   run.probe_timeout = to_milliseconds(*options.globals.timeout_s);
   run.limits = WorkerLimits::within(left / run.plan.tests.size());  // should each of them hang
-  run_and_judge(**host, report, run);
+  run_and_judge(*host, report, run);
   conclude(report, {.test_gpus = true, .asked = {.level = Level::quick, .busy = true}});
 
-  const auto result = gpu_test_result(report, trusts_named_libraries(**host));
+  const auto result = gpu_test_result(report, trusts_named_libraries(*host));
   write_result(result);
   if (interrupted() && report.exit != Exit::unhealthy) {
     complain("interrupted");

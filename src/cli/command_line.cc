@@ -184,7 +184,8 @@ void declare(CLI::App& app, const CommandEntry& entry, const std::optional<Stray
     auto bad = check_files(command);
     if (stray && stray->certain) bad = Error{ErrorKind::bad_input, not_expected(*stray)};
     end_at_interrupts();
-    exit_code = bad ? complain(*bad) : command.run();
+    const Result<int> done = bad ? std::unexpected(*bad) : command.run();
+    exit_code = done ? *done : complain(done.error());
   });
 }
 

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
+
 namespace gpuready::cli {
 
 struct Range {
@@ -55,7 +57,7 @@ struct CommandSpec {
   void add(std::initializer_list<Option> more) {
     options.insert(options.end(), more.begin(), more.end());
   }
-  std::function<int()> run = {};  // gives the exit code
+  std::function<Result<int>()> run = {};  // gives the exit code
   std::string footer = {};
   std::vector<std::string> reads = {};             // files and folders that no option names
   std::span<const CommandEntry> subcommands = {};  // one of them must be given then

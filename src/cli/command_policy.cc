@@ -22,24 +22,20 @@ Result<Report> machine_of(const Globals& globals) {
   return begin_report("detect", TRY(inspect_as_asked(*host, globals, {})));
 }
 
-int run_check(const PolicyCommand& options) {
+Result<int> run_check(const PolicyCommand& options) {
   const auto start = Clock::now();
-  const auto policy = read_policy(options.file, false);
-  if (!policy) return complain(policy.error());
-  const auto report = machine_of(options.globals);
-  if (!report) return complain(report.error());
-  const PolicyReport explained = explain(*policy, report->machine, usable_gpus(*report));
+  const auto policy = TRY(read_policy(options.file, false));
+  const auto report = TRY(machine_of(options.globals));
+  const PolicyReport explained = explain(policy, report.machine, usable_gpus(report));
   Envelope envelope = begin_envelope("policy check");
   envelope.exit = explained.unmet.empty() ? Exit::ok : Exit::required_absent;
   return deliver_report(envelope, explained, start, options.globals);
 }
 
-int run_init(const PolicyCommand& options) {
-  const auto report = machine_of(options.globals);
-  if (!report) return complain(report.error());
-  const std::string text = policy_text(report->machine, usable_gpus(*report));
-  if (const auto written = write_file(options.file, text); !written)
-    return complain(written.error());
+Result<int> run_init(const PolicyCommand& options) {
+  const auto report = TRY(machine_of(options.globals));
+  const std::string text = policy_text(report.machine, usable_gpus(report));
+  TRY(write_file(options.file, text));
   return static_cast<int>(Exit::ok);
 }
 

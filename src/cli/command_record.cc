@@ -21,7 +21,7 @@ struct RecordOptions {
   std::string description;
 };
 
-int run_record(const RecordOptions& options) {
+Result<int> run_record(const RecordOptions& options) {
   if (options.file == "-")
     return complain(
         Error{ErrorKind::bad_input, "a recording does not go to standard output: name a file"});
@@ -34,22 +34,21 @@ int run_record(const RecordOptions& options) {
   recording.description = options.description;
   // What is recorded is what is read: the same steps as every other command, noted on the way.
   const auto host = make_recording_host(*live, recording);
-  const auto machine = inspect_as_asked(*host, options.globals, {.full = true, .kernel_log = true});
-  if (!machine) return complain(machine.error());
+  const auto machine =
+      TRY(inspect_as_asked(*host, options.globals, {.full = true, .kernel_log = true}));
   for (const Product& product : all_products())
-    if (product.read != nullptr) product.read(*host, *machine);
+    if (product.read != nullptr) product.read(*host, machine);
   if (options.redact) recording = redact(std::move(recording), redaction_rules());
   if (const auto read = refuse_what_was_read(options.file)) return complain(*read);
-  if (const auto saved = save_recording(recording, options.file); !saved)
-    return complain(saved.error());
+  TRY(save_recording(recording, options.file));
   struct stat status{};
   const std::uint64_t size = ::stat(options.file.c_str(), &status) == 0 ? status.st_size : 0;
-  if (const auto& named = machine->named_libraries; !named.empty())
+  if (const auto& named = machine.named_libraries; !named.empty())
     complain(
         fmt::format("recorded through {}, not the system's driver", named_libraries_text(named)));
   if (!options.globals.quiet)
     complain(fmt::format("recorded {} GPUs, {} files and {} probes into {} ({}){}",
-                         machine->gpus.size(), recording.files.size(), recording.probes.size(),
+                         machine.gpus.size(), recording.files.size(), recording.probes.size(),
                          options.file, format_bytes(size), options.redact ? ", redacted" : ""));
   return static_cast<int>(Exit::ok);
 }

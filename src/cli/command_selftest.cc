@@ -83,23 +83,20 @@ SelfTestRow untried(const Verdict& verdict) {
   return row;
 }
 
-int run_selftest(const SelftestOptions& options) {
+Result<int> run_selftest(const SelftestOptions& options) {
   const auto start = Clock::now();
-  auto host = open_host(options.globals);
-  if (!host) return complain(host.error());
-  const auto machine = inspect_as_asked(**host, options.globals, {.full = true});
-  if (!machine) return complain(machine.error());
-  auto devices = unique_devices(options.globals.devices, *machine);
-  if (!devices) return complain(devices.error());
+  auto host = TRY(open_host(options.globals));
+  const auto machine = TRY(inspect_as_asked(*host, options.globals, {.full = true}));
+  auto devices = TRY(unique_devices(options.globals.devices, machine));
 
   SelfTestReport report;
   static_cast<Envelope&>(report) = begin_envelope("selftest");
   report.seed = options.seed.value_or(random_u64());
   SurveyOptions asked;
   asked.busy = options.busy;
-  asked.devices = std::move(*devices);
+  asked.devices = std::move(devices);
   asked.test.seed = report.seed;
-  TestPlan plan = plan_self_tests(*machine, asked, chosen_cases(options), options.trials);
+  TestPlan plan = plan_self_tests(machine, asked, chosen_cases(options), options.trials);
   for (const Verdict& verdict : plan.not_run) report.rows.push_back(untried(verdict));
   plan.not_run.clear();
   const auto verdicts = run_plan(plan, options.globals.quiet);

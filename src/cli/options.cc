@@ -117,12 +117,11 @@ Result<std::unique_ptr<Host>> open_host(const Globals& globals) {
 }
 
 Result<Machine> inspect_as_asked(Host& host, const Globals& globals, InspectOptions options) {
-  const auto fakes = choose_fakes(host, globals.fake, true);
-  if (!fakes) return std::unexpected(fakes.error());
-  if (fakes->empty() && (options.full || options.libraries))
+  const auto fakes = TRY(choose_fakes(host, globals.fake, true));
+  if (fakes.empty() && (options.full || options.libraries))
     if (const auto there = check_named_libraries(host); !there)
       return std::unexpected(there.error());
-  options.fakes = *fakes;
+  options.fakes = fakes;
   options.is_gpuready = true;
   if (globals.timeout_s) options.probe_timeout = to_milliseconds(*globals.timeout_s);
   return inspect(host, options);

@@ -227,60 +227,51 @@ void run_and_judge(Host& host, Report& report, const TestRun& run) {
   }
 }
 
-int run_tests(std::string command, TestCommand options) {
+Result<int> run_tests(std::string command, TestCommand options) {
   const auto start = Clock::now();
-  const auto policy = policy_for(options.policy, options.globals);
-  if (!policy) return complain(policy.error());
+  const auto policy = TRY(policy_for(options.policy, options.globals));
   if (options.level.empty())
-    options.level = policy->level ? name_of(*policy->level) : options.default_level;
+    options.level = policy.level ? name_of(*policy.level) : options.default_level;
   if (options.network && !names_port(*options.network))
     return complain(Error{ErrorKind::bad_input,
                           fmt::format("--network {}: a port is missing, as in {}:443",
                                       printable(*options.network), printable(*options.network))});
-  auto accept_rules = parse_accept_rules(options.accept);
-  if (!accept_rules) return complain(accept_rules.error());
-  auto host = open_host(options.globals);
-  if (!host) return complain(host.error());
-  auto machine = inspect_as_asked(**host, options.globals, {.full = true});
-  if (!machine) return complain(machine.error());
-  auto devices = unique_devices(options.globals.devices, *machine);
-  if (!devices) return complain(devices.error());
-  options.globals.devices = std::move(*devices);
+  auto accept_rules = TRY(parse_accept_rules(options.accept));
+  auto host = TRY(open_host(options.globals));
+  auto machine = TRY(inspect_as_asked(*host, options.globals, {.full = true}));
+  auto devices = TRY(unique_devices(options.globals.devices, machine));
+  options.globals.devices = std::move(devices);
 
-  Report report = begin_report(std::move(command), std::move(*machine));
+  Report report = begin_report(std::move(command), std::move(machine));
   report.findings = diagnose(report.machine, {.expected_gpus = options.require_gpu,
                                               .compute_asked = asks_for_compute(options, report)});
   if (options.baseline) {
-    const auto earlier = inspect_recording(*options.baseline);
-    if (!earlier) return complain(earlier.error());
-    append(*report.findings, compare_with_baseline(*earlier, report.machine));
+    const auto earlier = TRY(inspect_recording(*options.baseline));
+    append(*report.findings, compare_with_baseline(earlier, report.machine));
   }
   std::optional<FitnessLimits> fitness;
   if (options.fitness) {
-    auto limits = fitness_limits(**host);
-    if (!limits) return complain(limits.error());
-    fitness = std::move(*limits);
+    fitness = TRY(fitness_limits(*host));
   }
-  if (const auto added = add_accepted(*policy, report, *accept_rules); !added)
-    return complain(added.error());
-  accept_findings(*accept_rules, report);
+  TRY(add_accepted(policy, report, accept_rules));
+  accept_findings(accept_rules, report);
   PlanOptions tests = plan_options(options, report.machine, fitness);
   for (const Gpu& gpu : report.machine.gpus)
     if (is_set_aside(report, gpu)) tests.survey.leave_out.push_back(gpu.index);
   TestRun run{.plan = tests, .quiet = options.globals.quiet, .start = start};
   if (options.globals.timeout_s) run.probe_timeout = to_milliseconds(*options.globals.timeout_s);
-  run_and_judge(**host, report, run);
-  accept_findings(*accept_rules, report);
-  note_accepted(*accept_rules, report);
-  if (fitness) add_fitness(**host, options, *fitness, report);
+  run_and_judge(*host, report, run);
+  accept_findings(accept_rules, report);
+  note_accepted(accept_rules, report);
+  if (fitness) add_fitness(*host, options, *fitness, report);
 
   report.duration_ms = elapsed_ms(start);
   conclude(report, {.required_gpus = options.require_gpu,
                     .devices = options.globals.devices,
                     .test_gpus = !tests.tests.empty(),  // a worker may have none to test
-                    .asked = asked_of(options, *policy, *accept_rules),
-                    .policy = *policy,
-                    .trust_named_libraries = trusts_named_libraries(**host)});
+                    .asked = asked_of(options, policy, accept_rules),
+                    .policy = policy,
+                    .trust_named_libraries = trusts_named_libraries(*host)});
   return deliver(report, options.globals);
 }
 

@@ -45,6 +45,6 @@ struct TestRun {
 };
 void run_and_judge(Host& host, Report& report, const TestRun& run);
 
-int run_tests(std::string command, TestCommand options);
+Result<int> run_tests(std::string command, TestCommand options);
 
 }  // namespace gpuready::cli

@@ -119,9 +119,8 @@ class CpuDevice final : public Device {
     return AddressRange{address, 2 * half};
   }
   Result<void*> allocate_pinned(std::uint64_t bytes) override {
-    auto address = allocate(bytes);
-    if (!address) return std::unexpected(address.error());
-    return pointer(*address);
+    auto address = TRY(allocate(bytes));
+    return pointer(address);
   }
   Result<void> release_pinned(void* memory) override {
     return release(reinterpret_cast<DeviceAddress>(memory));
@@ -176,7 +175,7 @@ class CpuDevice final : public Device {
   }
   Result<void> launch(StreamId, const Kernel& kernel, const LaunchShape&, const void* params,
                       std::size_t params_bytes) override {
-    if (auto ready = prepare(kernel); !ready) return ready;
+    TRY(prepare(kernel));
     if (params_bytes > kMaxKernelParameterBytes) {
       return fail(ErrorKind::bad_input, "kernel parameters exceed 128 bytes");
     }

@@ -28,14 +28,13 @@ Result<void> Device::launch_graph(StreamId, GraphId) { return cannot(*this, "has
 Result<void> Device::destroy_graph(GraphId) { return cannot(*this, "has no graphs"); }
 
 Result<StreamTimer> StreamTimer::make(Device& device, StreamId stream) {
-  auto start = device.create_event();
-  if (!start) return std::unexpected(start.error());
+  auto start = TRY(device.create_event());
   auto stop = device.create_event();
   if (!stop) {
-    (void)device.destroy_event(*start);
+    (void)device.destroy_event(start);
     return std::unexpected(stop.error());
   }
-  return StreamTimer(device, stream, *start, *stop);
+  return StreamTimer(device, stream, start, *stop);
 }
 
 StreamTimer::~StreamTimer() {
@@ -48,7 +47,7 @@ Result<double> StreamTimer::stop_ms() {
   if (auto recorded = device_->record(stop_, stream_); !recorded) {
     return std::unexpected(recorded.error());
   }
-  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  TRY(device_->synchronize(stream_));
   return device_->elapsed_ms(start_, stop_);
 }
 

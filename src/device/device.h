@@ -177,15 +177,13 @@ class Device {
 class DeviceBuffer {
  public:
   static Result<DeviceBuffer> make(Device& device, std::uint64_t bytes) {
-    auto address = device.allocate(bytes);
-    if (!address) return std::unexpected(address.error());
-    return DeviceBuffer(device, {*address, bytes});
+    auto address = TRY(device.allocate(bytes));
+    return DeviceBuffer(device, {address, bytes});
   }
   // Both halves are the same memory; see Device::allocate_aliased().
   static Result<DeviceBuffer> make_aliased(Device& device, std::uint64_t bytes) {
-    auto range = device.allocate_aliased(bytes);
-    if (!range) return std::unexpected(range.error());
-    return DeviceBuffer(device, *range);
+    auto range = TRY(device.allocate_aliased(bytes));
+    return DeviceBuffer(device, range);
   }
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)), range_(other.range_) {}
@@ -212,9 +210,8 @@ class DeviceBuffer {
 class DeviceStream {
  public:
   static Result<DeviceStream> make(Device& device) {
-    auto stream = device.create_stream();
-    if (!stream) return std::unexpected(stream.error());
-    return DeviceStream(device, *stream);
+    auto stream = TRY(device.create_stream());
+    return DeviceStream(device, stream);
   }
   DeviceStream(DeviceStream&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)), id_(other.id_) {}

@@ -26,15 +26,13 @@ class DriverDevice : public Device {
   const std::optional<Error>& lost() const override { return lost_; }
   Result<DeviceMemory> memory() override {
     std::size_t free_bytes = 0, total_bytes = 0;
-    auto done = call(driver_.memory_info, &free_bytes, &total_bytes);
-    if (!done) return std::unexpected(done.error());
+    TRY(call(driver_.memory_info, &free_bytes, &total_bytes));
     return DeviceMemory{free_bytes, total_bytes};
   }
 
   Result<DeviceAddress> allocate(std::uint64_t bytes) override {
     Pointer memory = {};
-    auto done = call(driver_.memory_allocate, &memory, bytes);
-    if (!done) return std::unexpected(done.error());
+    TRY(call(driver_.memory_allocate, &memory, bytes));
     return std::bit_cast<DeviceAddress>(memory);
   }
   Result<void> release(DeviceAddress address) override {
@@ -43,8 +41,7 @@ class DriverDevice : public Device {
   Result<void*> allocate_pinned(std::uint64_t bytes) override {
     constexpr unsigned kPortable = 1;  // usable from every context and device
     void* memory = nullptr;
-    auto done = call(driver_.host_allocate, &memory, bytes, kPortable);
-    if (!done) return std::unexpected(done.error());
+    TRY(call(driver_.host_allocate, &memory, bytes, kPortable));
     return memory;
   }
   Result<void> release_pinned(void* memory) override { return call(driver_.host_free, memory); }
@@ -65,8 +62,7 @@ class DriverDevice : public Device {
   Result<StreamId> create_stream() override {
     constexpr unsigned kNonBlocking = 1;  // no hidden ordering with the default stream
     Handle stream = nullptr;
-    auto done = call(driver_.stream_create, &stream, kNonBlocking);
-    if (!done) return std::unexpected(done.error());
+    TRY(call(driver_.stream_create, &stream, kNonBlocking));
     return StreamId{std::bit_cast<std::uint64_t>(stream)};
   }
   Result<void> destroy_stream(StreamId stream) override {
@@ -77,8 +73,7 @@ class DriverDevice : public Device {
   }
   Result<EventId> create_event() override {
     Handle event = nullptr;
-    auto done = call(driver_.event_create, &event, 0u);
-    if (!done) return std::unexpected(done.error());
+    TRY(call(driver_.event_create, &event, 0u));
     return EventId{std::bit_cast<std::uint64_t>(event)};
   }
   Result<void> destroy_event(EventId event) override {
@@ -89,32 +84,27 @@ class DriverDevice : public Device {
   }
   Result<double> elapsed_ms(EventId start, EventId stop) override {
     float milliseconds = 0;
-    auto done = call(driver_.event_elapsed_ms, &milliseconds, handle(start), handle(stop));
-    if (!done) return std::unexpected(done.error());
+    TRY(call(driver_.event_elapsed_ms, &milliseconds, handle(start), handle(stop)));
     return static_cast<double>(milliseconds);
   }
 
   Result<void> prepare(const Kernel& kernel) override {
-    auto found = function_of(kernel, 0);
-    if (!found) return std::unexpected(found.error());
+    TRY(function_of(kernel, 0));
     return {};
   }
   Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
                       const void* params, std::size_t params_bytes) override {
     if (params_bytes > kMaxKernelParameterBytes)
       return fail(ErrorKind::bad_input, "kernel parameters exceed 128 bytes");
-    auto function = function_of(kernel, shape.shared_bytes);
-    if (!function) return std::unexpected(function.error());
-    return start(*function, stream, shape, params, params_bytes);
+    auto function = TRY(function_of(kernel, shape.shared_bytes));
+    return start(function, stream, shape, params, params_bytes);
   }
   Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
                                    unsigned shared_bytes) override {
-    auto function = function_of(kernel, shared_bytes);
-    if (!function) return std::unexpected(function.error());
+    auto function = TRY(function_of(kernel, shared_bytes));
     int blocks = 0;
-    auto done = call(driver_.resident_blocks, &blocks, *function, static_cast<int>(threads),
-                     std::size_t{shared_bytes});
-    if (!done) return std::unexpected(done.error());
+    TRY(call(driver_.resident_blocks, &blocks, function, static_cast<int>(threads),
+             std::size_t{shared_bytes}));
     return static_cast<unsigned>(blocks);
   }
 
@@ -136,7 +126,7 @@ class DriverDevice : public Device {
   template <class Work>
   Result<void> in_context(const Work& work) {
     if (lost_) return std::unexpected(*lost_);
-    if (auto current = note(make_current()); !current) return current;
+    TRY(note(make_current()));
     auto done = note(work());
     restore_current();
     return done;
@@ -178,8 +168,7 @@ class DriverDevice : public Device {
       if (!function) return function;
       found = functions_.emplace(&kernel, *function).first;
     }
-    if (auto allowed = allow_shared(found->second, shared_bytes); !allowed)
-      return std::unexpected(allowed.error());
+    TRY(allow_shared(found->second, shared_bytes));
     return found->second;
   }
 
@@ -190,10 +179,10 @@ class DriverDevice : public Device {
 template <class Driver>
 Result<void> DriverDevice<Driver>::read_info() {
   char name[256] = {};
-  if (auto done = driver_.device_name(name, sizeof name - 1, number_); !done) return done;
+  TRY(driver_.device_name(name, sizeof name - 1, number_));
   info_.name = printable(name);
   std::size_t total = 0;
-  if (auto done = driver_.device_total_memory(&total, number_); !done) return done;
+  TRY(driver_.device_total_memory(&total, number_));
   info_.memory_total_bytes = total;
 
   const auto positive = [&](Attribute which) -> std::optional<unsigned> {

@@ -53,7 +53,7 @@ bool close_enough(std::uint64_t have, std::uint64_t need) {
 }  // namespace
 
 Result<void> PoolState::wait_for(std::uint64_t stream) {
-  if (auto done = device->synchronize(StreamId{stream}); !done) return done;
+  TRY(device->synchronize(StreamId{stream}));
   for (Cached& block : cached) std::erase(block.pending, stream);
   return {};
 }
@@ -73,8 +73,7 @@ Result<std::uint64_t> PoolState::trim(std::uint64_t keep_bytes) {
         [](const Cached& a, const Cached& b) { return a.block_bytes < b.block_bytes; });
     // Not every executor's release waits for the work that uses the memory.
     while (!largest->pending.empty() && !device->lost()) {
-      if (auto done = wait_for(largest->pending.back()); !done)
-        return std::unexpected(done.error());
+      TRY(wait_for(largest->pending.back()));
       ++stats.waits;
     }
     released += largest->block_bytes;
@@ -125,7 +124,7 @@ Result<DeviceAddress> PoolState::take(std::uint64_t block, StreamId stream, std:
       const auto pending = best->pending;
       for (const std::uint64_t s : pending) {
         if (s == stream.value) continue;
-        if (auto done = wait_for(s); !done) return std::unexpected(done.error());
+        TRY(wait_for(s));
         ++stats.waits;
       }
     }

@@ -15,7 +15,7 @@ inline constexpr std::string_view kDiffersFromSiblings = "differs-from-siblings"
 inline constexpr std::string_view kSlowerThanSiblings = "slower-than-siblings";
 
 // Takes the verdicts of all tests.
-// - Rates: find_slower_siblings() (sibling_rates.h), without the GPUs of `shared`, by index, which
+// - Rates: find_slower_siblings() (siblings.cc), without the GPUs of `shared`, by index, which
 //   others used meanwhile.
 // - Digests of one test and name: who differs from the majority has failed by vote; where there is
 //   none (two that differ, say), all are inconclusive. A verdict that failed already stays as it

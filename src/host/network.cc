@@ -70,13 +70,12 @@ int connect_until(const addrinfo& address, Deadline deadline) {
 }  // namespace
 
 Result<double> tcp_connect_ms(const std::string& text, std::chrono::milliseconds timeout) {
-  const auto target = parse_target(text);
-  if (!target) return std::unexpected(target.error());
+  const auto target = TRY(parse_target(text));
   const auto start = Clock::now();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int code = ::getaddrinfo(target->host.c_str(), target->port.c_str(), &hints, &found);
+  if (const int code = ::getaddrinfo(target.host.c_str(), target.port.c_str(), &hints, &found);
       code != 0)
     return fail(ErrorKind::not_found, text + ": " + ::gai_strerror(code), code);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);

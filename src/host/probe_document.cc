@@ -2,33 +2,21 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <climits>
 
+#include "base/named.h"
 #include "base/text.h"
 
 namespace gpuready {
+
+NAMES_OF(ProbeOutcome, "completed", "no_library", "timed_out", "hung", "crashed", "failed_to_start",
+         "not_asked");
+
 namespace {
 
 constexpr std::size_t kMaxCalls = 200'000;  // a hostile child must not fill our memory
 constexpr std::size_t kMaxLineBytes = 8u << 20;
-
-constexpr std::array<std::pair<ProbeOutcome, std::string_view>, 7> kOutcomes{{
-    {ProbeOutcome::completed, "completed"},
-    {ProbeOutcome::no_library, "no_library"},
-    {ProbeOutcome::timed_out, "timed_out"},
-    {ProbeOutcome::hung, "hung"},
-    {ProbeOutcome::crashed, "crashed"},
-    {ProbeOutcome::failed_to_start, "failed_to_start"},
-    {ProbeOutcome::not_asked, "not_asked"},
-}};
-
-std::optional<ProbeOutcome> outcome_from(std::string_view text) {
-  for (const auto& [outcome, name] : kOutcomes)
-    if (name == text) return outcome;
-  return std::nullopt;
-}
 
 std::optional<int> get_code(const Json& doc, std::string_view key) {
   const auto value = get_int(doc, key);
@@ -68,11 +56,7 @@ Json call_to_json(const ProbeCall& call) {
 
 }  // namespace
 
-std::string_view to_string(ProbeOutcome outcome) {
-  for (const auto& [known, name] : kOutcomes)
-    if (known == outcome) return name;
-  return "not_asked";
-}
+std::string_view to_string(ProbeOutcome outcome) { return name_of(outcome); }
 
 const ProbeCall* ProbeDocument::find(std::string_view call) const {
   const auto it = calls.find(call);
@@ -144,7 +128,7 @@ Result<ProbeDocument> probe_document_from_json(const Json& doc, std::string_view
     if (!version || *version < 1) return bad("\"version\" is not a positive number");
     document.version = *version;
   }
-  const auto outcome = outcome_from(get_string(doc, "outcome").value_or("completed"));
+  const auto outcome = named<ProbeOutcome>(get_string(doc, "outcome").value_or("completed"));
   if (!outcome || (doc.contains("outcome") && !member(doc, "outcome").is_string()))
     return bad(
         "\"outcome\" is not one of completed, no_library, timed_out, hung, crashed, "

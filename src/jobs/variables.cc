@@ -7,7 +7,7 @@ namespace gpuready {
 namespace {
 
 // docs/security.md, "What programs of others are given", has the same table.
-constexpr std::string_view kNames[] = {
+constexpr std::string_view kVariables[] = {
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "TMPDIR",
     "XDG_CACHE_HOME", "VIRTUAL_ENV", "CONDA_PREFIX",
     // of compilers, which torch.compile and Triton start
@@ -24,7 +24,7 @@ constexpr std::string_view kBeginnings[] = {"LC_", "GPUREADY_LIB", "GPUREADY_FAK
 }  // namespace
 
 bool is_basic_variable(std::string_view name) {
-  return std::ranges::find(kNames, name) != std::end(kNames) ||
+  return std::ranges::find(kVariables, name) != std::end(kVariables) ||
          std::ranges::any_of(kBeginnings, [&](auto begin) { return name.starts_with(begin); });
 }
 

@@ -4,25 +4,17 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "base/named.h"
 #include "base/rocm_libraries.h"
 #include "base/text.h"
 #include "machine/sources.h"
 #include "machine/system/named_libraries.h"
 
 namespace gpuready {
-namespace {
 
-std::string_view name_of(HostKind kind) {
-  switch (kind) {
-    case HostKind::live:
-      return "live";
-    case HostKind::recorded:
-      return "recorded";
-    case HostKind::scripted:
-      return "scripted";
-  }
-  return "unknown";
-}
+NAMES_OF(HostKind, "live", "recorded", "scripted");
+
+namespace {
 
 class Timed {
  public:

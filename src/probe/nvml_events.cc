@@ -55,10 +55,6 @@ struct Calls {
   int (*wait)(EventSet, EventData*, unsigned);
 };
 
-double monotonic_ms() {
-  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
-}
-
 // What the threads share. It is never destroyed: a thread that hangs in the driver keeps using it
 // until the process ends.
 class Watch {

@@ -153,9 +153,6 @@ void ask_table(Session& session, const Target& target, std::span<const DeviceQue
 
 }  // namespace
 
-std::span<const DeviceQuery> device_queries() { return kDeviceQueries; }
-std::span<const DeviceQuery> mig_device_queries() { return kMigDeviceQueries; }
-
 void ask_device(Session& session, const Target& target) {
   ask_table(session, target, kDeviceQueries);
 }

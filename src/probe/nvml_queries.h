@@ -28,7 +28,4 @@ struct DeviceQuery {
   int parameter = 0;
 };
 
-std::span<const DeviceQuery> device_queries();
-std::span<const DeviceQuery> mig_device_queries();
-
 }  // namespace gpuready::nvml

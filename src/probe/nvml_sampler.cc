@@ -121,10 +121,6 @@ std::optional<double> number_in(const Json& value) {
   return get_double(value, "gpu");                               // of utilization()
 }
 
-double monotonic_ms() {
-  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
-}
-
 // Enough for any of the units, and short in a document.
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 double rounded_ms(double value) { return std::round(value * 10) / 10; }

@@ -1,16 +1,86 @@
-#include "report/prometheus.h"
-
+// The Prometheus text exposition format, version 0.0.4: metric families with HELP and TYPE.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/text.h"
 #include "machine/system/named_libraries.h"
 #include "report/summary.h"
+#include "report/text_layout.h"
 #include "value/about.h"
 
 namespace gpuready {
 namespace {
+
+using Labels = std::vector<std::pair<std::string_view, std::string>>;
+
+// Collects families in the order in which they first appear; samples of one family stand together,
+// as the format demands, and two with the same labels become their sum.
+class Exposition {
+ public:
+  // `type`: "gauge" or "counter". Values that are not numbers are left out.
+  void add(std::string_view name, std::string_view type, std::string_view help, Labels labels,
+           double value);
+  std::string text() const;
+
+ private:
+  struct Sample {
+    Labels labels;
+    double value = 0;
+  };
+  struct Family {
+    std::string name, type, help;
+    std::vector<Sample> samples;
+  };
+  std::vector<Family> families_;
+};
+
+std::string escape_label(std::string_view value) {
+  std::string out;
+  for (const char c : one_line(value)) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+void Exposition::add(std::string_view name, std::string_view type, std::string_view help,
+                     Labels labels, double value) {
+  if (!std::isfinite(value)) return;
+  auto family = std::find_if(families_.begin(), families_.end(),
+                             [&](const Family& each) { return each.name == name; });
+  if (family == families_.end())
+    family = families_.insert(families_.end(),
+                              {std::string(name), std::string(type), std::string(help), {}});
+  const auto same = std::find_if(family->samples.begin(), family->samples.end(),
+                                 [&](const Sample& each) { return each.labels == labels; });
+  if (same != family->samples.end())
+    same->value += value;
+  else
+    family->samples.push_back({std::move(labels), value});
+}
+
+std::string Exposition::text() const {
+  std::string out;
+  for (const Family& family : families_) {
+    out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, family.help, family.name,
+                       family.type);
+    for (const Sample& sample : family.samples) {
+      out += family.name;
+      for (std::size_t i = 0; i < sample.labels.size(); ++i)
+        out += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", sample.labels[i].first,
+                           escape_label(sample.labels[i].second));
+      // Counters and bytes are whole: written without an exponent, they read exactly.
+      const bool whole = sample.value == std::floor(sample.value) && std::fabs(sample.value) < 1e15;
+      out += fmt::format(
+          "{} {}\n", sample.labels.empty() ? "" : "}",
+          whole ? fmt::format("{:.0f}", sample.value) : fmt::format("{}", sample.value));
+    }
+  }
+  return out;
+}
 
 // Who a sample is about; a label that is not known stays empty, which Prometheus takes for absent.
 Labels gpu_labels(const Gpu& gpu) {

@@ -38,8 +38,6 @@ std::string path_label(const GpuPath& path) {
   return label == "NV#" ? fmt::format("NV{}", path.links) : std::string(label);
 }
 
-std::string_view path_meaning(PathKind kind) { return words(kind).meaning; }
-
 TopologyMatrix topology_matrix(const Machine& machine) {
   TopologyMatrix matrix;
   if (machine.gpus.size() < 2 || machine.paths.empty()) return matrix;

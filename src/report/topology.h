@@ -13,7 +13,6 @@ namespace gpuready {
 
 // "NV18", "PIX", "PXB", "PHB", "NODE", "SYS", "XGMI", "?"
 std::string path_label(const GpuPath& path);
-std::string_view path_meaning(PathKind kind);  // one line for the legend
 
 struct LegendEntry {
   std::string label;  // "NV#" stands for every bundle size

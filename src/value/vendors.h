@@ -21,11 +21,5 @@ constexpr Vendor vendor_with_pci_id(std::uint32_t id) {
     if (known == id) return vendor;
   return Vendor::other;
 }
-// 0 for other vendors.
-constexpr std::uint16_t pci_id_of(Vendor vendor) {
-  for (const auto& [known, id] : kVendorIds)
-    if (known == vendor) return id;
-  return 0;
-}
 
 }  // namespace gpuready

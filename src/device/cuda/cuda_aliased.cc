@@ -10,13 +10,11 @@ Result<void> map(const CudaDriver& driver, CudaDeviceNumber device, CudaAliased&
   CudaAllocationProperties properties;
   properties.location.id = device;
   const std::size_t half = aliased.half_bytes;
-  if (auto done = driver.address_reserve(&aliased.address, 2 * half, 0, 0, 0); !done) return done;
-  if (auto done = driver.allocation_create(&aliased.allocation, half, &properties, 0); !done)
-    return done;
+  TRY(driver.address_reserve(&aliased.address, 2 * half, 0, 0, 0));
+  TRY(driver.allocation_create(&aliased.allocation, half, &properties, 0));
   for (; aliased.halves_mapped < 2; ++aliased.halves_mapped) {
-    auto done = driver.address_map(aliased.address + aliased.halves_mapped * half, half, 0,
-                                   aliased.allocation, 0);
-    if (!done) return done;
+    TRY(driver.address_map(aliased.address + aliased.halves_mapped * half, half, 0,
+                           aliased.allocation, 0));
   }
   CudaAccess access;
   access.location.id = device;

@@ -45,8 +45,8 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
   }
 
   Result<void> open() {
-    if (auto read = read_info(); !read) return read;
-    if (auto read = read_cuda_info(); !read) return read;
+    TRY(read_info());
+    TRY(read_cuda_info());
     if (auto done = driver_.primary_context_retain(&context_, number_); !done) return note(done);
     return note(make_current());
   }
@@ -68,8 +68,7 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
   }
   Result<AddressRange> allocate_aliased(std::uint64_t bytes) override {
     CudaAliased aliased;
-    auto done = in_context([&] { return map_aliased(driver_, number_, bytes, aliased); });
-    if (!done) return std::unexpected(done.error());
+    TRY(in_context([&] { return map_aliased(driver_, number_, bytes, aliased); }));
     aliased_[aliased.address] = aliased;
     return AddressRange{aliased.address, 2 * aliased.half_bytes};
   }
@@ -99,45 +98,39 @@ class CudaDevice final : public DriverDevice<CudaDriver> {
   }
 
   Result<bool> can_access_peer(const Device& peer) override {
-    auto other = peer_of(peer);
-    if (!other) return std::unexpected(other.error());
+    auto other = TRY(peer_of(peer));
     int can = 0;
-    auto done = driver_.can_access_peer(&can, number_, (*other)->number_);
-    if (!done) return std::unexpected(done.error());
+    TRY(driver_.can_access_peer(&can, number_, other->number_));
     return can != 0;
   }
   Result<PeerFacts> peer_facts(const Device& peer) override {
-    auto other = peer_of(peer);
-    if (!other) return std::unexpected(other.error());
+    auto other = TRY(peer_of(peer));
     PeerFacts facts;
     int value = 0;
     if (driver_.peer_attribute(&value, CudaPeerAttribute::native_atomic_supported, number_,
-                               (*other)->number_))
+                               other->number_))
       facts.native_atomics = value != 0;
     if (driver_.peer_attribute(&value, CudaPeerAttribute::performance_rank, number_,
-                               (*other)->number_))
+                               other->number_))
       facts.performance_rank = value;
     return facts;
   }
   Result<void> enable_peer_access(Device& peer) override {
-    auto other = peer_of(peer);
-    if (!other) return std::unexpected(other.error());
-    auto done = call(driver_.enable_peer_access, (*other)->context_, 0u);
+    auto other = TRY(peer_of(peer));
+    auto done = call(driver_.enable_peer_access, other->context_, 0u);
     if (!done && done.error().code == kPeerAccessAlreadyEnabled) return {};
     return done;
   }
   Result<void> copy_from_peer(StreamId stream, DeviceAddress target, Device& peer,
                               DeviceAddress source, std::uint64_t bytes) override {
-    auto other = peer_of(peer);
-    if (!other) return std::unexpected(other.error());
-    return call(driver_.copy_peer, target, context_, source, (*other)->context_,
+    auto other = TRY(peer_of(peer));
+    return call(driver_.copy_peer, target, context_, source, other->context_,
                 static_cast<std::size_t>(bytes), handle(stream));
   }
   Result<void> copy_to_peer(StreamId stream, Device& peer, DeviceAddress target,
                             DeviceAddress source, std::uint64_t bytes) override {
-    auto other = peer_of(peer);
-    if (!other) return std::unexpected(other.error());
-    return call(driver_.copy_peer, target, (*other)->context_, source, context_,
+    auto other = TRY(peer_of(peer));
+    return call(driver_.copy_peer, target, other->context_, source, context_,
                 static_cast<std::size_t>(bytes), handle(stream));
   }
 
@@ -232,13 +225,12 @@ Result<void> CudaDevice::read_cuda_info() {
 
 Result<CudaHandle> CudaDevice::module_of(const KernelImage& image) {
   if (auto found = modules_.find(image.begin); found != modules_.end()) return found->second;
-  const auto text = unpack_image(image.begin, image.end);
-  if (!text) return std::unexpected(text.error());
+  const auto text = TRY(unpack_image(image.begin, image.end));
   std::string log(4096, '\0');
   int options[] = {kJitErrorLogBuffer, kJitErrorLogBytes};
   void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
   CudaHandle module = nullptr;
-  auto done = call(driver_.module_load, &module, static_cast<const void*>(text->c_str()), 2u,
+  auto done = call(driver_.module_load, &module, static_cast<const void*>(text.c_str()), 2u,
                    static_cast<int*>(options), static_cast<void**>(values));
   if (!done) {
     Error error = done.error();
@@ -262,8 +254,7 @@ Result<CudaHandle> CudaDevice::load(const Kernel& kernel) {
   if (!module) return module;
   CudaHandle function = nullptr;
   const std::string name(kernel.name);
-  auto done = call(driver_.module_function, &function, *module, name.c_str());
-  if (!done) return std::unexpected(done.error());
+  TRY(call(driver_.module_function, &function, *module, name.c_str()));
   return function;
 }
 
@@ -272,14 +263,13 @@ Result<CudaHandle> CudaDevice::load(const Kernel& kernel) {
 Result<std::unique_ptr<Device>> open_cuda_device(std::string_view uuid) {
   auto driver = CudaDriver::start();
   if (!driver) return std::unexpected(driver.error());
-  auto identities = list_cuda_identities(**driver);
-  if (!identities) return std::unexpected(identities.error());
+  auto identities = TRY(list_cuda_identities(**driver));
   std::vector<std::string> seen;
-  for (const CudaDeviceIdentity& identity : *identities) {
+  for (const CudaDeviceIdentity& identity : identities) {
     seen.push_back(identity.uuid);
     if (!same_cuda_uuid(identity.uuid, uuid)) continue;
     auto device = std::make_unique<CudaDevice>(**driver, identity.number, std::string(uuid));
-    if (auto opened = device->open(); !opened) return std::unexpected(opened.error());
+    TRY(device->open());
     return device;
   }
   return fail(ErrorKind::not_found,

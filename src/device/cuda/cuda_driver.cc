@@ -14,11 +14,10 @@ const DriverApi kCudaApi = {"the CUDA driver library", "SMs", describe_cuda_erro
 Result<const CudaDriver*> CudaDriver::start() {
   // Both outcomes are kept: a driver that failed to start does not start better the second time.
   static const Result<CudaDriver> driver = []() -> Result<CudaDriver> {
-    auto library = open_driver_library(kCudaApi.library, "GPUREADY_LIBCUDA",
-                                       {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"});
-    if (!library) return std::unexpected(library.error());
-    CudaDriver opened(std::move(*library));
-    if (auto started = opened.init(0); !started) return std::unexpected(started.error());
+    auto library = TRY(open_driver_library(kCudaApi.library, "GPUREADY_LIBCUDA",
+                                           {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}));
+    CudaDriver opened(std::move(library));
+    TRY(opened.init(0));
     return opened;
   }();
   if (!driver) return std::unexpected(driver.error());

@@ -33,15 +33,13 @@ std::string uuid_digits(std::string_view uuid) {
 
 Result<std::vector<CudaDeviceIdentity>> list_cuda_identities(const CudaDriver& driver) {
   int count = 0;
-  if (auto done = driver.device_count(&count); !done) return std::unexpected(done.error());
+  TRY(driver.device_count(&count));
   std::vector<CudaDeviceIdentity> identities;
   for (int index = 0; index < count; ++index) {
     CudaDeviceIdentity identity;
     CudaUuid uuid{};
-    if (auto done = driver.device_get(&identity.number, index); !done)
-      return std::unexpected(done.error());
-    if (auto done = driver.device_uuid(&uuid, identity.number); !done)
-      return std::unexpected(done.error());
+    TRY(driver.device_get(&identity.number, index));
+    TRY(driver.device_uuid(&uuid, identity.number));
     identity.uuid = format_uuid(uuid);
     identities.push_back(std::move(identity));
   }

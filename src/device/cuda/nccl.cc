@@ -39,17 +39,16 @@ bool look_up(const DriverLibrary& library, const char* name, Function& function)
 Result<NcclLibrary> open_library() {
   // Multicast through the NVSwitch can put GPUs that others share out of service.
   ::setenv("NCCL_NVLS_ENABLE", "0", 1);
-  const auto found = open_driver_library("NCCL", "GPUREADY_LIBNCCL", {"libnccl.so.2"});
-  if (!found) return std::unexpected(found.error());
+  const auto found = TRY(open_driver_library("NCCL", "GPUREADY_LIBNCCL", {"libnccl.so.2"}));
   NcclLibrary library;
-  if (!look_up(*found, "ncclGetVersion", library.get_version) ||
-      !look_up(*found, "ncclGetErrorString", library.error_text) ||
-      !look_up(*found, "ncclCommInitAll", library.init_all) ||
-      !look_up(*found, "ncclCommDestroy", library.destroy) ||
-      !look_up(*found, "ncclGroupStart", library.group_start) ||
-      !look_up(*found, "ncclGroupEnd", library.group_end) ||
-      !look_up(*found, "ncclAllReduce", library.all_reduce))
-    return fail(ErrorKind::unsupported, fmt::format("{} lacks what NCCL 2 has", found->path));
+  if (!look_up(found, "ncclGetVersion", library.get_version) ||
+      !look_up(found, "ncclGetErrorString", library.error_text) ||
+      !look_up(found, "ncclCommInitAll", library.init_all) ||
+      !look_up(found, "ncclCommDestroy", library.destroy) ||
+      !look_up(found, "ncclGroupStart", library.group_start) ||
+      !look_up(found, "ncclGroupEnd", library.group_end) ||
+      !look_up(found, "ncclAllReduce", library.all_reduce))
+    return fail(ErrorKind::unsupported, fmt::format("{} lacks what NCCL 2 has", found.path));
   return library;
 }
 
@@ -72,8 +71,7 @@ Result<std::unique_ptr<NcclGroup>> NcclGroup::make(std::span<Device* const> devi
   }
   std::unique_ptr<NcclGroup> group(new NcclGroup(*library));
   int version = 0;
-  if (auto done = library->check("ncclGetVersion", library->get_version(&version)); !done)
-    return std::unexpected(done.error());
+  TRY(library->check("ncclGetVersion", library->get_version(&version)));
   group->version_ = version_text(version);
   std::vector<void*> communicators(ordinals.size());
   if (auto done = library->check(

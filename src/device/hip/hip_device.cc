@@ -27,7 +27,7 @@ class HipDevice final : public DriverDevice<HipDriver> {
   }
 
   Result<void> open() {
-    if (auto read = read_info(); !read) return read;
+    TRY(read_info());
     return note(make_current());
   }
 
@@ -84,13 +84,12 @@ Result<HipHandle> HipDevice::load(const Kernel& kernel) {
 // The runtime's number of the GPU at this PCI address.
 Result<HipDeviceNumber> find_device(const HipDriver& driver, const std::string& pci_address) {
   int count = 0;
-  if (auto done = driver.device_count(&count); !done) return std::unexpected(done.error());
+  TRY(driver.device_count(&count));
   std::vector<std::string> seen;
   std::vector<HipDeviceNumber> found;
   for (HipDeviceNumber number = 0; number < count; ++number) {
     char text[kPciAddressBytes] = {};
-    if (auto done = driver.device_pci_address(text, sizeof text - 1, number); !done)
-      return std::unexpected(done.error());
+    TRY(driver.device_pci_address(text, sizeof text - 1, number));
     seen.push_back(printable(text));
     if (to_lower(text) == pci_address) found.push_back(number);
   }
@@ -116,15 +115,11 @@ Result<std::unique_ptr<Device>> open_hip_device(std::string_view id) {
                             printable(id)));
   const std::string pci_address = to_lower(id.substr(0, slash));
   const std::string_view target = id.substr(slash + 1);
-  auto image = hip_image(target);
-  if (!image) return std::unexpected(image.error());
-  auto driver = HipDriver::start();
-  if (!driver) return std::unexpected(driver.error());
-  auto number = find_device(**driver, pci_address);
-  if (!number) return std::unexpected(number.error());
-  auto device =
-      std::make_unique<HipDevice>(**driver, *number, pci_address, target, std::move(*image));
-  if (auto opened = device->open(); !opened) return std::unexpected(opened.error());
+  auto image = TRY(hip_image(target));
+  auto driver = TRY(HipDriver::start());
+  auto number = TRY(find_device(*driver, pci_address));
+  auto device = std::make_unique<HipDevice>(*driver, number, pci_address, target, std::move(image));
+  TRY(device->open());
   return device;
 }
 

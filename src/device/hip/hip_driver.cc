@@ -11,12 +11,10 @@ namespace {
 Result<HipDriver> open_and_start() {
   std::vector<std::string> paths = {kHipLibrary};
   paths.insert(paths.end(), kOtherHipLibraries.begin(), kOtherHipLibraries.end());
-  auto library = open_driver_library(kHipApi.library, kHipLibraryVariable, std::move(paths));
-  if (!library) return std::unexpected(library.error());
-  HipDriver opened(std::move(*library));
-  if (auto started = opened.init(0); !started) return std::unexpected(started.error());
-  if (auto told = opened.runtime_version(&opened.version); !told)
-    return std::unexpected(told.error());
+  auto library = TRY(open_driver_library(kHipApi.library, kHipLibraryVariable, std::move(paths)));
+  HipDriver opened(std::move(library));
+  TRY(opened.init(0));
+  TRY(opened.runtime_version(&opened.version));
   if (opened.version < kLeastHipVersion)
     return fail(ErrorKind::unsupported,
                 fmt::format("{} is HIP {}.{}, whose attributes have other numbers: 5.0 is the "

@@ -49,7 +49,7 @@ class VulkanDevice final : public Device {
   }
   // What still runs may use the memory.
   Result<void> release(DeviceAddress address) override {
-    if (auto idle = synchronize({}); !idle) return idle;
+    TRY(synchronize({}));
     return memory_->release(address);
   }
   Result<void*> allocate_pinned(std::uint64_t bytes) override {
@@ -57,7 +57,7 @@ class VulkanDevice final : public Device {
     return note(memory_->allocate_host(bytes));
   }
   Result<void> release_pinned(void* memory) override {
-    if (auto idle = synchronize({}); !idle) return idle;
+    TRY(synchronize({}));
     return memory_->release_host(memory);
   }
 
@@ -80,12 +80,11 @@ class VulkanDevice final : public Device {
   }
   Result<EventId> create_event() override {
     if (lost_) return std::unexpected(*lost_);
-    auto id = queue_->create_timestamp();
-    if (!id) return std::unexpected(id.error());
-    return EventId{*id};
+    auto id = TRY(queue_->create_timestamp());
+    return EventId{id};
   }
   Result<void> destroy_event(EventId event) override {
-    if (auto idle = synchronize({}); !idle) return idle;
+    TRY(synchronize({}));
     queue_->destroy_timestamp(event.value);
     return {};
   }
@@ -100,15 +99,14 @@ class VulkanDevice final : public Device {
 
   Result<void> prepare(const Kernel& kernel) override {
     if (lost_) return std::unexpected(*lost_);
-    auto found = note(pipelines_->find(kernel));
-    if (!found) return std::unexpected(found.error());
+    TRY(note(pipelines_->find(kernel)));
     return {};
   }
   Result<void> launch(StreamId stream, const Kernel& kernel, const LaunchShape& shape,
                       const void* params, std::size_t params_bytes) override;
   Result<unsigned> resident_blocks(const Kernel& kernel, unsigned threads,
                                    unsigned shared_bytes) override {
-    if (auto ready = prepare(kernel); !ready) return std::unexpected(ready.error());
+    TRY(prepare(kernel));
     if (info().software.value_or(false)) return 1u;
     unsigned blocks = kResidentThreads / std::max(threads, 1u);
     if (shared_bytes > 0)
@@ -189,9 +187,8 @@ Result<void> VulkanDevice::copy(VulkanSpan target, VulkanSpan source, std::uint6
 
 Result<VulkanSpan> VulkanDevice::staging() {
   if (!staging_) {
-    auto made = allocate_pinned(kStagingBytes);
-    if (!made) return std::unexpected(made.error());
-    staging_ = *made;
+    auto made = TRY(allocate_pinned(kStagingBytes));
+    staging_ = made;
   }
   return *memory_->find_host(staging_, kStagingBytes);
 }
@@ -199,13 +196,12 @@ Result<VulkanSpan> VulkanDevice::staging() {
 Result<void> VulkanDevice::copy_to_device(StreamId, DeviceAddress target, const void* source,
                                           std::uint64_t bytes) {
   if (lost_) return std::unexpected(*lost_);
-  auto to = memory_->find(target, bytes);
-  if (!to) return std::unexpected(to.error());
-  if (const auto from = memory_->find_host(source, bytes)) return copy(*to, *from, bytes);
+  auto to = TRY(memory_->find(target, bytes));
+  if (const auto from = memory_->find_host(source, bytes)) return copy(to, *from, bytes);
   // Little goes into the command buffer itself, and nothing is waited for.
-  if (bytes > 0 && bytes <= kInlineBytes && bytes % 4 == 0 && to->offset_bytes % 4 == 0)
+  if (bytes > 0 && bytes <= kInlineBytes && bytes % 4 == 0 && to.offset_bytes % 4 == 0)
     return note(queue_->run([&](VkCommandBuffer commands) {
-      context_.vulkan->CmdUpdateBuffer(commands, to->buffer, to->offset_bytes, bytes, source);
+      context_.vulkan->CmdUpdateBuffer(commands, to.buffer, to.offset_bytes, bytes, source);
     }));
   auto stage = staging();
   if (!stage) return std::unexpected(stage.error());
@@ -213,7 +209,7 @@ Result<void> VulkanDevice::copy_to_device(StreamId, DeviceAddress target, const 
     const std::uint64_t part = std::min(kStagingBytes, bytes - at);
     if (auto idle = synchronize({}); !idle) return idle;  // of what reads the stage
     std::memcpy(staging_, static_cast<const char*>(source) + at, part);
-    if (auto done = copy({to->buffer, to->offset_bytes + at}, *stage, part); !done) return done;
+    if (auto done = copy({to.buffer, to.offset_bytes + at}, *stage, part); !done) return done;
   }
   return {};
 }
@@ -221,16 +217,13 @@ Result<void> VulkanDevice::copy_to_device(StreamId, DeviceAddress target, const 
 Result<void> VulkanDevice::copy_to_host(StreamId, void* target, DeviceAddress source,
                                         std::uint64_t bytes) {
   if (lost_) return std::unexpected(*lost_);
-  auto from = memory_->find(source, bytes);
-  if (!from) return std::unexpected(from.error());
-  if (const auto to = memory_->find_host(target, bytes)) return copy(*to, *from, bytes, true);
-  auto stage = staging();
-  if (!stage) return std::unexpected(stage.error());
+  auto from = TRY(memory_->find(source, bytes));
+  if (const auto to = memory_->find_host(target, bytes)) return copy(*to, from, bytes, true);
+  auto stage = TRY(staging());
   for (std::uint64_t at = 0; at < bytes; at += kStagingBytes) {
     const std::uint64_t part = std::min(kStagingBytes, bytes - at);
-    if (auto done = copy(*stage, {from->buffer, from->offset_bytes + at}, part, true); !done)
-      return done;
-    if (auto idle = synchronize({}); !idle) return idle;
+    TRY(copy(stage, {from.buffer, from.offset_bytes + at}, part, true));
+    TRY(synchronize({}));
     std::memcpy(static_cast<char*>(target) + at, staging_, part);
   }
   return {};
@@ -239,11 +232,9 @@ Result<void> VulkanDevice::copy_to_host(StreamId, void* target, DeviceAddress so
 Result<void> VulkanDevice::copy_on_device(StreamId, DeviceAddress target, DeviceAddress source,
                                           std::uint64_t bytes) {
   if (lost_) return std::unexpected(*lost_);
-  auto to = memory_->find(target, bytes);
-  if (!to) return std::unexpected(to.error());
-  auto from = memory_->find(source, bytes);
-  if (!from) return std::unexpected(from.error());
-  return copy(*to, *from, bytes);
+  auto to = TRY(memory_->find(target, bytes));
+  auto from = TRY(memory_->find(source, bytes));
+  return copy(to, from, bytes);
 }
 
 Result<void> VulkanDevice::launch(StreamId, const Kernel& kernel, const LaunchShape& shape,
@@ -254,18 +245,17 @@ Result<void> VulkanDevice::launch(StreamId, const Kernel& kernel, const LaunchSh
   if (shape.cooperative || shape.shared_bytes > 0)
     return fail(ErrorKind::unsupported,
                 "Vulkan has neither cooperative launches nor shared memory sized at launch");
-  auto pipeline = note(pipelines_->find(kernel));
-  if (!pipeline) return std::unexpected(pipeline.error());
-  if (shape.threads != pipeline->threads || shape.blocks == 0 ||
+  auto pipeline = TRY(note(pipelines_->find(kernel)));
+  if (shape.threads != pipeline.threads || shape.blocks == 0 ||
       shape.blocks > context_.facts.max_blocks)
     return fail(ErrorKind::bad_input,
                 fmt::format("kernel {} runs with {} threads a block and at most {} blocks, not "
                             "with {} and {}",
-                            kernel.name, pipeline->threads, context_.facts.max_blocks,
-                            shape.threads, shape.blocks));
+                            kernel.name, pipeline.threads, context_.facts.max_blocks, shape.threads,
+                            shape.blocks));
   const VulkanLibrary& vulkan = *context_.vulkan;
   return note(queue_->run([&](VkCommandBuffer commands) {
-    vulkan.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->pipeline);
+    vulkan.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
     if (params_bytes > 0)
       vulkan.CmdPushConstants(commands, pipelines_->layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                               static_cast<std::uint32_t>(params_bytes), params);
@@ -276,18 +266,15 @@ Result<void> VulkanDevice::launch(StreamId, const Kernel& kernel, const LaunchSh
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_vulkan_device(std::string_view uuid) {
-  auto vulkan = VulkanLibrary::start();
-  if (!vulkan) return std::unexpected(vulkan.error());
-  auto devices = (*vulkan)->devices();
-  if (!devices) return std::unexpected(devices.error());
+  auto vulkan = TRY(VulkanLibrary::start());
+  auto devices = TRY(vulkan->devices());
   std::vector<std::string> seen;
-  for (const VkPhysicalDevice physical : *devices) {
-    seen.push_back(vulkan_device_uuid(**vulkan, physical));
+  for (const VkPhysicalDevice physical : devices) {
+    seen.push_back(vulkan_device_uuid(*vulkan, physical));
     if (seen.back().empty() || seen.back() != uuid) continue;
-    auto facts = read_vulkan_facts(**vulkan, physical);
-    if (!facts) return std::unexpected(facts.error());
-    auto device = std::make_unique<VulkanDevice>(**vulkan, physical, std::move(*facts));
-    if (auto opened = device->open(); !opened) return std::unexpected(opened.error());
+    auto facts = TRY(read_vulkan_facts(*vulkan, physical));
+    auto device = std::make_unique<VulkanDevice>(*vulkan, physical, std::move(facts));
+    TRY(device->open());
     return device;
   }
   return fail(ErrorKind::not_found,

@@ -116,8 +116,7 @@ Result<VulkanFacts> read_vulkan_facts(const VulkanLibrary& vulkan, VkPhysicalDev
         ErrorKind::unsupported,
         fmt::format("the Vulkan device {} is of version {}.{}, and 1.2 is needed", info.name,
                     VK_API_VERSION_MAJOR(base.apiVersion), VK_API_VERSION_MINOR(base.apiVersion)));
-  if (auto able = require_features(vulkan, device, facts); !able)
-    return std::unexpected(able.error());
+  TRY(require_features(vulkan, device, facts));
 
   const Extensions extensions(vulkan, device);
   VkPhysicalDeviceProperties2 all{};

@@ -59,26 +59,23 @@ Result<VkInstance> create_instance(PFN_vkGetInstanceProcAddr get) {
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   info.pApplicationInfo = &application;
   VkInstance instance = VK_NULL_HANDLE;
-  if (auto done = vulkan_checked("vkCreateInstance", create(&info, nullptr, &instance)); !done)
-    return std::unexpected(done.error());
+  TRY(vulkan_checked("vkCreateInstance", create(&info, nullptr, &instance)));
   return instance;
 }
 
 Result<VulkanLibrary> open_library() {
   ::setenv("VK_LOADER_LAYERS_DISABLE", "~all~", 0);
-  const auto opened = open_driver_library("the Vulkan loader", "GPUREADY_VULKAN_LIBRARY",
-                                          {"libvulkan.so.1", "libvulkan.so"});
-  if (!opened) return std::unexpected(opened.error());
+  const auto opened = TRY(open_driver_library("the Vulkan loader", "GPUREADY_VULKAN_LIBRARY",
+                                              {"libvulkan.so.1", "libvulkan.so"}));
   const auto get =
-      reinterpret_cast<PFN_vkGetInstanceProcAddr>(find_symbol(*opened, "vkGetInstanceProcAddr"));
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(find_symbol(opened, "vkGetInstanceProcAddr"));
   if (!get)
     return fail(ErrorKind::unsupported,
-                fmt::format("{} has no vkGetInstanceProcAddr", opened->path));
-  auto instance = create_instance(get);
-  if (!instance) return std::unexpected(instance.error());
+                fmt::format("{} has no vkGetInstanceProcAddr", opened.path));
+  auto instance = TRY(create_instance(get));
   VulkanLibrary library;
-  library.path = opened->path;
-  library.instance = *instance;
+  library.path = opened.path;
+  library.instance = instance;
   const char* missing = nullptr;
 #define GPUREADY_LOOK_UP(name)                                                      \
   library.name = reinterpret_cast<PFN_vk##name>(get(library.instance, "vk" #name)); \

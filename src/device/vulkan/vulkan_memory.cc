@@ -150,10 +150,9 @@ Result<VulkanBuffer> VulkanMemory::make_on_device(std::uint64_t bytes, DeviceAdd
 
 Result<DeviceAddress> VulkanMemory::allocate(std::uint64_t bytes) {
   DeviceAddress address = 0;
-  auto made = make_on_device(bytes, address);
-  if (!made) return std::unexpected(made.error());
-  allocated_bytes_ += made->bytes;
-  buffers_[address] = *made;
+  auto made = TRY(make_on_device(bytes, address));
+  allocated_bytes_ += made.bytes;
+  buffers_[address] = made;
   return address;
 }
 
@@ -169,11 +168,10 @@ Result<void> VulkanMemory::release(DeviceAddress address) {
 
 Result<void*> VulkanMemory::allocate_host(std::uint64_t bytes) {
   auto made =
-      make(bytes, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-           VK_MEMORY_PROPERTY_HOST_CACHED_BIT, false);
-  if (!made) return std::unexpected(made.error());
-  host_buffers_[static_cast<const char*>(made->mapped)] = *made;
-  return made->mapped;
+      TRY(make(bytes, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+               VK_MEMORY_PROPERTY_HOST_CACHED_BIT, false));
+  host_buffers_[static_cast<const char*>(made.mapped)] = made;
+  return made.mapped;
 }
 
 Result<void> VulkanMemory::release_host(void* memory) {

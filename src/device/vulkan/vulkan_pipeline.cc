@@ -91,15 +91,14 @@ Result<VulkanPipeline> VulkanPipelines::make(const Kernel& kernel) {
   if (!kernel.vulkan.begin)
     return fail(ErrorKind::unsupported,
                 fmt::format("kernel {} has no code for Vulkan", kernel.name));
-  auto facts = read_spirv(kernel.vulkan);
-  if (!facts) return std::unexpected(facts.error());
-  if (const auto lacks = lacking(*facts))
+  auto facts = TRY(read_spirv(kernel.vulkan));
+  if (const auto lacks = lacking(facts))
     return fail(ErrorKind::unsupported, fmt::format("kernel {} needs {}, which {} lacks",
                                                     kernel.name, *lacks, context_.facts.info.name));
   VkShaderModuleCreateInfo code{};
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  code.codeSize = facts->words.size() * 4;
-  code.pCode = facts->words.data();
+  code.codeSize = facts.words.size() * 4;
+  code.pCode = facts.words.data();
   VkShaderModule module = VK_NULL_HANDLE;
   if (auto done =
           vulkan_checked("vkCreateShaderModule",
@@ -114,7 +113,7 @@ Result<VulkanPipeline> VulkanPipelines::make(const Kernel& kernel) {
   info.stage.pName = "main";
   info.layout = layout_;
   VulkanPipeline made;
-  made.threads = facts->threads;
+  made.threads = facts.threads;
   auto done = vulkan_checked("vkCreateComputePipelines",
                              vulkan.CreateComputePipelines(context_.device, VK_NULL_HANDLE, 1,
                                                            &info, nullptr, &made.pipeline));

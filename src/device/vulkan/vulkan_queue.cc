@@ -97,15 +97,13 @@ Result<VkCommandBuffer> VulkanQueue::take_commands() {
 }
 
 Result<void> VulkanQueue::begin_batch() {
-  auto commands = take_commands();
-  if (!commands) return std::unexpected(commands.error());
+  auto commands = TRY(take_commands());
   VkCommandBufferBeginInfo begin{};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  auto done = vulkan_checked("vkBeginCommandBuffer",
-                             context_.vulkan->BeginCommandBuffer(*commands, &begin));
-  if (!done) return done;
-  batch_ = *commands;
+  TRY(vulkan_checked("vkBeginCommandBuffer",
+                     context_.vulkan->BeginCommandBuffer(commands, &begin)));
+  batch_ = commands;
   batch_operations_ = 0;
   batch_writes_host_ = false;
   return {};
@@ -128,8 +126,7 @@ Result<void> VulkanQueue::submit_batch() {
   // A semaphore makes nothing visible to the host.
   if (batch_writes_host_)
     barrier(vulkan, commands, VK_ACCESS_HOST_READ_BIT, VK_PIPELINE_STAGE_HOST_BIT);
-  if (auto done = vulkan_checked("vkEndCommandBuffer", vulkan.EndCommandBuffer(commands)); !done)
-    return done;
+  TRY(vulkan_checked("vkEndCommandBuffer", vulkan.EndCommandBuffer(commands)));
 
   const std::uint64_t value = submitted_ + 1;
   VkTimelineSemaphoreSubmitInfo timeline{};
@@ -153,7 +150,7 @@ Result<void> VulkanQueue::submit_batch() {
 }
 
 Result<void> VulkanQueue::wait() {
-  if (auto done = submit_batch(); !done) return done;
+  TRY(submit_batch());
   return wait_for(submitted_);
 }
 
@@ -187,7 +184,7 @@ Result<void> VulkanQueue::record_timestamp(std::uint64_t id) {
   if (id == 0 || id > kTimestamps) return fail(ErrorKind::bad_input, "no such event");
   const auto query = static_cast<std::uint32_t>(id - 1);
   if (!keeps_time()) {
-    if (auto done = wait(); !done) return done;
+    TRY(wait());
     host_times_[id] = std::chrono::steady_clock::now();
     return {};
   }
@@ -201,11 +198,10 @@ Result<void> VulkanQueue::record_timestamp(std::uint64_t id) {
 Result<std::uint64_t> VulkanQueue::read_timestamp(std::uint64_t id) {
   std::uint64_t ticks = 0;
   if (id == 0 || id > kTimestamps) return fail(ErrorKind::bad_input, "no such event");
-  auto done = vulkan_checked("vkGetQueryPoolResults",
-                             context_.vulkan->GetQueryPoolResults(
-                                 context_.device, queries_, static_cast<std::uint32_t>(id - 1), 1,
-                                 sizeof ticks, &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT));
-  if (!done) return std::unexpected(done.error());
+  TRY(vulkan_checked("vkGetQueryPoolResults",
+                     context_.vulkan->GetQueryPoolResults(
+                         context_.device, queries_, static_cast<std::uint32_t>(id - 1), 1,
+                         sizeof ticks, &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT)));
   return ticks;
 }
 
@@ -216,13 +212,11 @@ Result<double> VulkanQueue::elapsed_ms(std::uint64_t start, std::uint64_t stop) 
       return fail(ErrorKind::bad_input, "an event that was never recorded");
     return std::chrono::duration<double, std::milli>(to->second - from->second).count();
   }
-  auto from = read_timestamp(start);
-  if (!from) return std::unexpected(from.error());
-  auto to = read_timestamp(stop);
-  if (!to) return std::unexpected(to.error());
+  auto from = TRY(read_timestamp(start));
+  auto to = TRY(read_timestamp(stop));
   const std::uint32_t bits = context_.facts.timestamp_valid_bits;
   const std::uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;  // the counter wraps there
-  return static_cast<double>((*to - *from) & mask) * context_.facts.timestamp_period_ns / 1e6;
+  return static_cast<double>((to - from) & mask) * context_.facts.timestamp_period_ns / 1e6;
 }
 
 }  // namespace gpuready

@@ -51,9 +51,8 @@ TransferFault place_transfer_fault(std::uint64_t seed, std::size_t transfers) {
 Result<TransferChecker> TransferChecker::make(Device& device, StreamId stream) {
   for (const Kernel* kernel : {&kTransferFill, &kTransferCheck})
     if (auto ready = device.prepare(*kernel); !ready) return std::unexpected(ready.error());
-  auto results = SealedResults::make(device, stream, sizeof(TransferResults));
-  if (!results) return std::unexpected(results.error());
-  return TransferChecker(device, stream, std::move(*results));
+  auto results = TRY(SealedResults::make(device, stream, sizeof(TransferResults)));
+  return TransferChecker(device, stream, std::move(results));
 }
 
 Result<void> TransferChecker::launch(const Kernel& kernel, std::uint64_t items, const void* params,
@@ -93,9 +92,8 @@ Result<TransferOutcome> TransferChecker::round_trips(DeviceAddress target, std::
 Result<TransferOutcome> TransferChecker::check(DeviceAddress base, std::uint64_t words,
                                                std::uint64_t salt) {
   const TransferCheckParams params{base, words, salt, results_.address()};
-  if (auto done = clear(); !done) return std::unexpected(done.error());
-  if (auto done = launch(kTransferCheck, words / 2, &params, sizeof params); !done)
-    return std::unexpected(done.error());
+  TRY(clear());
+  TRY(launch(kTransferCheck, words / 2, &params, sizeof params));
   return finish();
 }
 
@@ -104,16 +102,15 @@ Result<TransferOutcome> TransferChecker::check_sum(DeviceAddress base, std::uint
                                                    bool halves) {
   const TransferSumParams params{
       base, words, salt_a, salt_b, halves ? 1ull : 0ull, results_.address()};
-  if (auto done = clear(); !done) return std::unexpected(done.error());
-  if (auto done = launch(kTransferCheckSum, words, &params, sizeof params); !done)
-    return std::unexpected(done.error());
+  TRY(clear());
+  TRY(launch(kTransferCheckSum, words, &params, sizeof params));
   return finish();
 }
 
 Result<void> TransferChecker::start_atomics(DeviceAddress counters, std::uint64_t count,
                                             std::uint64_t adds_each) {
   const PeerAtomicsParams params{counters, count, adds_each, results_.address()};
-  if (auto done = clear(); !done) return done;
+  TRY(clear());
   return launch(kPeerAtomics, count * adds_each, &params, sizeof params);
 }
 

@@ -49,23 +49,20 @@ Result<void> copy_by_kernel(Device& device, StreamId stream, DeviceAddress targe
     shape.blocks = static_cast<unsigned>(
         std::clamp<std::uint64_t>(params.bytes / 16 / kMemoryKernelThreads / 4, 1,
                                   std::uint64_t{device.info().units} * kCopyBlocksPerUnit));
-    auto done = device.launch(stream, kMemoryCopy, shape, &params, sizeof params);
-    if (!done) return done;
+    TRY(device.launch(stream, kMemoryCopy, shape, &params, sizeof params));
   }
   return {};
 }
 
 Result<HostBuffer> HostBuffer::pinned(Device& device, std::uint64_t bytes) {
-  auto memory = device.allocate_pinned(bytes);
-  if (!memory) return std::unexpected(memory.error());
-  return HostBuffer(&device, *memory, bytes, Kind::pinned);
+  auto memory = TRY(device.allocate_pinned(bytes));
+  return HostBuffer(&device, memory, bytes, Kind::pinned);
 }
 
 Result<HostBuffer> HostBuffer::pageable(std::uint64_t bytes) {
-  auto memory = map_pages(bytes);
-  if (!memory) return std::unexpected(memory.error());
-  std::memset(*memory, 0, bytes);  // page faults belong into no timed copy
-  return HostBuffer(nullptr, *memory, bytes, Kind::mapped);
+  auto memory = TRY(map_pages(bytes));
+  std::memset(memory, 0, bytes);  // page faults belong into no timed copy
+  return HostBuffer(nullptr, memory, bytes, Kind::mapped);
 }
 
 Result<HostBuffer> HostBuffer::on_node(Device& device, int node, std::uint64_t bytes) {
@@ -83,7 +80,7 @@ Result<HostBuffer> HostBuffer::on_node(Device& device, int node, std::uint64_t b
     if (node_of(static_cast<char*>(*memory) + at) != node)
       return fail(ErrorKind::unsupported,
                   fmt::format("memory bound to NUMA node {} is elsewhere", node));
-  if (auto done = device.pin(*memory, bytes); !done) return std::unexpected(done.error());
+  TRY(device.pin(*memory, bytes));
   buffer.kind_ = Kind::mapped_and_pinned;
   return buffer;
 }

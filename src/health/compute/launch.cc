@@ -99,10 +99,9 @@ std::optional<ComputeFault> compute_fault(const Fault& fault, std::span<const un
 Result<ComputeLauncher> ComputeLauncher::make(Device& device) {
   const DeviceInfo& info = device.info();
   const unsigned blocks = info.units * (units_are_unnamed(info) ? kUnnamedBlocksPerUnit : 1);
-  auto records = SealedResults::make(device, StreamId{}, blocks * sizeof(ComputeRecord));
-  if (!records) return std::unexpected(records.error());
-  if (auto ready = device.prepare(kCompute); !ready) return std::unexpected(ready.error());
-  ComputeLauncher launcher(device, std::move(*records));
+  auto records = TRY(SealedResults::make(device, StreamId{}, blocks * sizeof(ComputeRecord)));
+  TRY(device.prepare(kCompute));
+  ComputeLauncher launcher(device, std::move(records));
   launcher.nonce_ = random_u64();
   if (is_vulkan(info)) {
     launcher.shape_ = {blocks, kComputeVulkanThreads};
@@ -145,8 +144,7 @@ Result<std::vector<ComputeRecord>> ComputeLauncher::launch(ComputeParams params)
   params.records_address = records_.address();
   params.nonce = ++nonce_;
   if (timer_) TRY(timer_->start());
-  auto done = device_->launch(stream, kCompute, shape_, &params, sizeof params);
-  if (!done) return std::unexpected(done.error());
+  TRY(device_->launch(stream, kCompute, shape_, &params, sizeof params));
   if (timer_) ms_ = TRY(timer_->stop_ms());
   std::vector<ComputeRecord> records(shape_.blocks);
   TRY(records_.read(records.data(), records.size() * sizeof records[0]));
@@ -186,21 +184,19 @@ Result<std::optional<std::vector<std::uint64_t>>> ComputeLauncher::results_of(
   work.end_op = op + 1;
   std::vector<std::uint64_t> results(compute_results(op, work.count, work.shared_words));
   const std::uint64_t bytes = results.size() * sizeof results[0];
-  auto buffer = DeviceBuffer::make(*device_, bytes);
-  if (!buffer) return std::unexpected(buffer.error());
+  auto buffer = TRY(DeviceBuffer::make(*device_, bytes));
   ComputeParams params = params_of(work, fault);
   params.store_unit = unit + 1;
-  params.store_address = buffer->address();
+  params.store_address = buffer.address();
   constexpr int kTries = 4;  // where no launch is sure to reach every unit
   for (int i = 0; i < kTries; ++i) {
-    auto records = launch(params);
-    if (!records) return std::unexpected(records.error());
-    const bool came = std::any_of(records->begin(), records->end(), [&](const auto& record) {
+    auto records = TRY(launch(params));
+    const bool came = std::any_of(records.begin(), records.end(), [&](const auto& record) {
       return record.nonce == nonce_ && record.unit_at_start == unit;
     });
     if (silent_blocks_ > 0) break;  // a failure, which no further try hides
     if (!came) continue;
-    TRY(records_.read_from(results.data(), buffer->address(), bytes));
+    TRY(records_.read_from(results.data(), buffer.address(), bytes));
     return results;
   }
   return std::nullopt;

@@ -36,12 +36,11 @@ Result<void> ComputeTest::steps() {
         "this process rounds or flushes differently than IEEE 754 says: no reference values");
     return {};
   }
-  auto launcher = ComputeLauncher::make(device_);
-  if (!launcher) return std::unexpected(launcher.error());
-  launcher_.emplace(std::move(*launcher));
+  auto launcher = TRY(ComputeLauncher::make(device_));
+  launcher_.emplace(std::move(launcher));
   exact_ops_ = launcher_->ops(0, kComputeExactOps);
   special_ops_ = launcher_->ops(kComputeExactOps, kComputeOps);
-  if (auto done = census(); !done) return done;
+  TRY(census());
   if (found_wrong()) return conclude(), Result<void>{};
 
   rounds_total_ = seconds_wanted() > 0 ? 0 : kQuickRounds;
@@ -69,9 +68,8 @@ Result<void> ComputeTest::census() {
   std::set<unsigned> seen;
   for (int i = 0; i < kCensusTries && seen.size() < units_total() && !found_wrong(); ++i) {
     if (!go_on()) return {};
-    auto records = launcher_->run(work, {});
-    if (!records) return std::unexpected(records.error());
-    for (const ComputeRecord& record : *records)
+    auto records = TRY(launcher_->run(work, {}));
+    for (const ComputeRecord& record : records)
       if (record.nonce == launcher_->nonce()) seen.insert(record.unit_at_start);
   }
   units_.assign(seen.begin(), seen.end());
@@ -85,12 +83,11 @@ Result<void> ComputeTest::census() {
 }
 
 Result<void> ComputeTest::round(std::uint64_t seed) {
-  if (auto done = exact_round(seed); !done) return done;
+  TRY(exact_round(seed));
   if (interrupted_) return {};
   TRY(measure_speed());
   // The first round's special functions are the same everywhere, for the siblings' sake.
-  if (auto done = special_round(rounds_ == 0 ? kSpecialSeed : seed, rounds_ == 0); !done)
-    return done;
+  TRY(special_round(rounds_ == 0 ? kSpecialSeed : seed, rounds_ == 0));
   if (!interrupted_) ++rounds_;
   if (verdict_.units) verdict_.units->tested = static_cast<unsigned>(tally_.units.size());
   return {};
@@ -111,26 +108,25 @@ Result<void> ComputeTest::exact_round(std::uint64_t seed) {
   };
   std::vector<Run> runs;
   const auto one_run = [&]() -> Result<void> {
-    auto records = launcher_->run(work, fault_);
-    if (!records) return std::unexpected(records.error());
+    auto records = TRY(launcher_->run(work, fault_));
     if (!unnamed_units_) {
-      const auto ticks_of = unit_ticks(*records, launcher_->nonce());
+      const auto ticks_of = unit_ticks(records, launcher_->nonce());
       for (const auto& [unit, ticks] : ticks_of) times.add(unit, ticks);
       note_clock(ticks_of);
     }
-    runs.push_back({std::move(*records), launcher_->nonce()});
+    runs.push_back({std::move(records), launcher_->nonce()});
     return {};
   };
   // At least this many, and on a GPU as many as there is time for while the host computes.
   while (runs.size() < rule_.least_runs ||
          (!cpu_ && !unnamed_units_ && runs.size() < kMostBesides && !golden_is_there())) {
     if (!go_on()) break;
-    if (auto done = one_run(); !done) return done;
+    TRY(one_run());
   }
   // Slow is what stays slow.
   for (std::size_t i = runs.size(); alone() && i < rule_.most_runs; ++i) {
     if (times.slower_than(rule_.ratio).empty() || !go_on()) break;
-    if (auto done = one_run(); !done) return done;
+    TRY(one_run());
   }
   const ComputeChecksums checksums = golden.get();
   for (const Run& run : runs)
@@ -201,40 +197,38 @@ Result<void> ComputeTest::special_round(std::uint64_t seed, bool digest) {
   phase_ = "special functions";
   if (special_ops_.empty() || !go_on()) return {};
   const ComputeWork work = launcher_->work(seed, kComputeExactOps, kComputeOps);
-  auto records = launcher_->run(work, fault_);
-  if (!records) return std::unexpected(records.error());
+  auto records = TRY(launcher_->run(work, fault_));
   const std::uint64_t nonce = launcher_->nonce();
-  const ComputeChecksums sums = majority_checksums(*records, nonce, special_ops_);
-  tally_.add(*records, expected_record(work, nonce, special_ops_, sums));
+  const ComputeChecksums sums = majority_checksums(records, nonce, special_ops_);
+  tally_.add(records, expected_record(work, nonce, special_ops_, sums));
   if (digest) {
     std::uint64_t all = 0;
     for (unsigned op : special_ops_) all = mix_word(all + sums[op] + op, 0);
     verdict_.digests.push_back({"special functions", all});
   }
   for (unsigned op : special_ops_) {
-    const auto one = std::find_if(records->begin(), records->end(), [&](const auto& record) {
+    const auto one = std::find_if(records.begin(), records.end(), [&](const auto& record) {
       return record.nonce == nonce && record.checksum[op] == sums[op];
     });
-    if (one == records->end()) continue;  // no one answered: the tally tells
-    if (auto done = check_bounds(work, op, one->unit_at_start, sums[op]); !done) return done;
+    if (one == records.end()) continue;  // no one answered: the tally tells
+    TRY(check_bounds(work, op, one->unit_at_start, sums[op]));
   }
   return locate(work);
 }
 
 Result<void> ComputeTest::check_bounds(const ComputeWork& work, unsigned op, unsigned unit,
                                        std::uint64_t checksum) {
-  auto results = launcher_->results_of(work, op, unit, fault_);
-  if (!results) return std::unexpected(results.error());
-  if (!*results) return {};
-  if (checksum_of(**results) != checksum) {
+  auto results = TRY(launcher_->results_of(work, op, unit, fault_));
+  if (!results) return {};
+  if (checksum_of(*results) != checksum) {
     ++unrepeated_;
-    add_mismatch({std::string(compute_op(op).name), unit, 0, checksum, checksum_of(**results)});
+    add_mismatch({std::string(compute_op(op).name), unit, 0, checksum, checksum_of(*results)});
   }
   const auto golden = golden_results(work, op);
   const unsigned key = compute_key(work.seed, op);
   for (unsigned i = 0; i < golden.size(); ++i) {
     const auto x = static_cast<std::uint32_t>(compute_inputs(compute_op(op).inputs, key, i).a);
-    const auto result = static_cast<std::uint32_t>((**results)[i]);
+    const auto result = static_cast<std::uint32_t>((*results)[i]);
     const auto error = special_function_error(op, x, result);
     if (!error) continue;
     // No unit is named where all agree.
@@ -253,14 +247,12 @@ Result<void> ComputeTest::locate(const ComputeWork& work) {
     const std::string what(compute_op(wrong.op).name);
     std::uint64_t found = 0;
     if (located++ < kMostLocated) {
-      auto reference = reference_of(work, wrong);
-      if (!reference) return std::unexpected(reference.error());
-      auto results = launcher_->results_of(work, wrong.op, wrong.unit, fault_);
-      if (!results) return std::unexpected(results.error());
-      for (unsigned i = 0; *results && i < reference->size(); ++i) {
-        if ((**results)[i] == (*reference)[i]) continue;
+      auto reference = TRY(reference_of(work, wrong));
+      auto results = TRY(launcher_->results_of(work, wrong.op, wrong.unit, fault_));
+      for (unsigned i = 0; results && i < reference.size(); ++i) {
+        if ((*results)[i] == reference[i]) continue;
         ++found;
-        add_mismatch({what, wrong.unit, i, (*reference)[i], (**results)[i]});
+        add_mismatch({what, wrong.unit, i, reference[i], (*results)[i]});
       }
     }
     if (found > 0) continue;
@@ -279,9 +271,8 @@ Result<std::vector<std::uint64_t>> ComputeTest::reference_of(const ComputeWork& 
       return w.op == wrong.op && w.unit == unit;
     });
     if (!agrees) continue;
-    auto results = launcher_->results_of(work, wrong.op, unit, fault_);
-    if (!results) return std::unexpected(results.error());
-    if (*results) return std::move(**results);
+    auto results = TRY(launcher_->results_of(work, wrong.op, unit, fault_));
+    if (results) return std::move(*results);
   }
   return std::vector<std::uint64_t>{};
 }

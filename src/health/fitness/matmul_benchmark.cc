@@ -63,35 +63,28 @@ struct Outcome {
 Result<Outcome> run(Device& device, std::span<const float> a, std::span<const float> b,
                     unsigned n) {
   const std::uint64_t bytes = a.size_bytes();
-  auto buffer = DeviceBuffer::make(device, 3 * bytes);
-  if (!buffer) return std::unexpected(buffer.error());
-  const MatmulParams params{buffer->address(), buffer->address() + bytes,
-                            buffer->address() + 2 * bytes, n};
+  auto buffer = TRY(DeviceBuffer::make(device, 3 * bytes));
+  const MatmulParams params{buffer.address(), buffer.address() + bytes,
+                            buffer.address() + 2 * bytes, n};
   Outcome outcome;
   outcome.c.assign(a.size(), std::nanf(""));  // an element that no one writes is wrong
   const StreamId stream;
-  if (auto ok = device.copy_to_device(stream, params.a_address, a.data(), bytes); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = device.copy_to_device(stream, params.b_address, b.data(), bytes); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = device.copy_to_device(stream, params.c_address, outcome.c.data(), bytes); !ok)
-    return std::unexpected(ok.error());
-  auto timer = EventTimer::make(device, stream);
-  if (!timer) return std::unexpected(timer.error());
+  TRY(device.copy_to_device(stream, params.a_address, a.data(), bytes));
+  TRY(device.copy_to_device(stream, params.b_address, b.data(), bytes));
+  TRY(device.copy_to_device(stream, params.c_address, outcome.c.data(), bytes));
+  auto timer = TRY(EventTimer::make(device, stream));
   const unsigned blocks = (n / kMatmulTile) * (n / kMatmulTile);
   for (int round = 0; round < 2; ++round) {  // the first one warms up
-    if (auto ok = timer->start(); !ok) return std::unexpected(ok.error());
+    TRY(timer.start());
     if (auto ok =
             device.launch(stream, kMatmulF32, {blocks, kMatmulThreads}, &params, sizeof params);
         !ok)
       return std::unexpected(ok.error());
-    const auto ms = timer->stop_ms();
-    if (!ms) return std::unexpected(ms.error());
-    outcome.product_ms = *ms;
+    const auto ms = TRY(timer.stop_ms());
+    outcome.product_ms = ms;
   }
-  if (auto ok = device.copy_to_host(stream, outcome.c.data(), params.c_address, bytes); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = device.synchronize(stream); !ok) return std::unexpected(ok.error());
+  TRY(device.copy_to_host(stream, outcome.c.data(), params.c_address, bytes));
+  TRY(device.synchronize(stream));
   return outcome;
 }
 

@@ -1,6 +1,7 @@
-#include "health/memory/hammer.h"
-
+// Repeated access: the same places are read again and again, so often that each read goes to the
+// memory itself; how long reads take shows whether they did. Nothing is claimed about rows.
 #include <algorithm>
+#include <optional>
 
 #include "base/units.h"
 #include "health/memory/run.h"
@@ -17,6 +18,17 @@ constexpr std::uint64_t kRounds = 512, kRoundsPerLaunch = 64;
 // Few enough to lie in any L2, but more than one.
 constexpr std::uint64_t kCachedLines = 64, kTimedLines = 2048;
 
+struct HammerResult {
+  double reads = 0, ms = 0;
+  double memory_ticks = 0, cache_ticks = 0;  // of a read, in the device's own clock
+  std::uint64_t regions = 0, rounds = 0;     // each of these parts of the range, this many times
+  // Reads that take this much longer than from the cache did not come from it.
+  static constexpr double kLeastRatio = 1.3;
+  bool reached_memory() const {
+    return cache_ticks > 0 && memory_ticks >= kLeastRatio * cache_ticks;
+  }
+};
+
 }  // namespace
 
 Result<MemoryHammerResults> MemoryPasses::hammer(const MemoryHammerParams& params, double& ms) {
@@ -26,20 +38,19 @@ Result<MemoryHammerResults> MemoryPasses::hammer(const MemoryHammerParams& param
   LaunchShape shape;
   shape.threads = kMemoryKernelThreads;
   shape.blocks = params.timed ? 1 : device_->info().units * 8;
-  if (auto started = timer_.start(); !started) return std::unexpected(started.error());
-  auto done = device_->launch(stream_, kMemoryHammer, shape, &complete, sizeof complete);
-  if (!done) return std::unexpected(done.error());
-  auto took = timer_.stop_ms();
-  if (!took) return std::unexpected(took.error());
-  ms = *took;
+  TRY(timer_.start());
+  TRY(device_->launch(stream_, kMemoryHammer, shape, &complete, sizeof complete));
+  auto took = TRY(timer_.stop_ms());
+  ms = took;
   MemoryHammerResults results{};
   TRY(results_.read(&results, sizeof results));
   return results;
 }
 
-Result<std::optional<HammerResult>> hammer_memory(MemoryPasses& passes, const Device& device,
-                                                  const MemoryRanges& ranges,
-                                                  const PassProgress& progress) {
+// Nothing when cancelled, or when there is too little memory to go past the cache with.
+static Result<std::optional<HammerResult>> hammer_memory(MemoryPasses& passes, const Device& device,
+                                                         const MemoryRanges& ranges,
+                                                         const PassProgress& progress) {
   const std::uint64_t lines =
       kCacheMultiple * device.info().l2_cache_bytes.value_or(kDefaultCacheBytes) / kCacheLineBytes;
   const std::uint64_t region_bytes = lines * kStrideBytes;
@@ -55,11 +66,10 @@ Result<std::optional<HammerResult>> hammer_memory(MemoryPasses& passes, const De
       params.rounds = kRoundsPerLaunch;
       double ms = 0;
       for (std::uint64_t round = 0; round < kRounds; round += kRoundsPerLaunch) {
-        auto read = passes.hammer(params, ms);
-        if (!read) return std::unexpected(read.error());
-        if (read->reads != lines * kRoundsPerLaunch)
+        auto read = TRY(passes.hammer(params, ms));
+        if (read.reads != lines * kRoundsPerLaunch)
           return fail(ErrorKind::device, "the device did not count as many reads as it was to do");
-        result.reads += static_cast<double>(read->reads);
+        result.reads += static_cast<double>(read.reads);
         result.ms += ms;
         if (progress && !progress(before_bytes + at)) return std::optional<HammerResult>();
       }
@@ -86,15 +96,14 @@ Result<bool> MemoryTest::hammer(const PassProgress& progress) {
         "repeated access needs a GPU without other users; it was left out");
     return true;
   }
-  auto result = hammer_memory(*passes_, device_, *ranges_, progress);
-  if (!result) return std::unexpected(result.error());
+  auto result = TRY(hammer_memory(*passes_, device_, *ranges_, progress));
   if (hooks_.cancelled()) return false;
-  if (!*result) {
+  if (!result) {
     set(VerdictStatus::inconclusive,
         "repeated access was asked for, but the memory is too little to go past the cache with");
     return true;
   }
-  const HammerResult& hammered = **result;
+  const HammerResult& hammered = *result;
   set_metric("hammer_reads", hammered.reads, "1");
   set_metric("hammer_time", hammered.ms, "ms");
   if (hammered.cache_ticks > 0) {

@@ -22,20 +22,18 @@ Result<std::optional<double>> MemoryPasses::move(const MemoryRanges& ranges, Wor
   for (std::uint64_t done = 0; done < target.words;) {
     const auto budget_bytes =
         std::max(64 * MiB, static_cast<std::uint64_t>(bytes_per_ms_ * max_launch_ms_));
-    if (auto started = timer_.start(); !started) return std::unexpected(started.error());
+    TRY(timer_.start());
     for (std::uint64_t moved_bytes = 0; moved_bytes < budget_bytes && done < target.words;) {
       const std::uint64_t words =
           std::min(target.words - done, (budget_bytes - moved_bytes) / 16 * 2);
       const RangePiece to = ranges.piece_from(target.first + done, words),
                        from = ranges.piece_from(source + done, to.words);
-      if (auto copied = copy(by_kernel, {to.address, from.address, from.words * 8}); !copied)
-        return std::unexpected(copied.error());
+      TRY(copy(by_kernel, {to.address, from.address, from.words * 8}));
       done += from.words;
       moved_bytes += std::max<std::uint64_t>(from.words * 8, 16);
     }
-    auto ms = timer_.stop_ms();
-    if (!ms) return std::unexpected(ms.error());
-    total_ms += *ms;
+    auto ms = TRY(timer_.stop_ms());
+    total_ms += ms;
     if (progress && !progress(done * 8)) return std::optional<double>();
   }
   return std::optional(total_ms);

@@ -35,11 +35,9 @@ MemoryPasses::MemoryPasses(Device& device, StreamId stream, EventTimer timer, Se
 
 Result<MemoryPasses> MemoryPasses::make(Device& device, StreamId stream, double max_launch_ms,
                                         std::size_t max_reported) {
-  auto timer = EventTimer::make(device, stream);
-  if (!timer) return std::unexpected(timer.error());
-  auto results = SealedResults::make(device, stream, sizeof(MemoryPassResults));
-  if (!results) return std::unexpected(results.error());
-  return MemoryPasses(device, stream, std::move(*timer), std::move(*results), max_launch_ms,
+  auto timer = TRY(EventTimer::make(device, stream));
+  auto results = TRY(SealedResults::make(device, stream, sizeof(MemoryPassResults)));
+  return MemoryPasses(device, stream, std::move(timer), std::move(results), max_launch_ms,
                       max_reported);
 }
 
@@ -84,12 +82,9 @@ Result<std::string> MemoryPasses::warm_up(const std::function<void()>& alive) {
 
 Result<void> MemoryPasses::set_faults(std::span<const MemoryFaultEntry> faults) {
   if (faults.empty()) return {};
-  auto buffer = DeviceBuffer::make(*device_, faults.size_bytes());
-  if (!buffer) return std::unexpected(buffer.error());
-  auto copied =
-      device_->copy_to_device(stream_, buffer->address(), faults.data(), faults.size_bytes());
-  if (!copied) return copied;
-  faults_.emplace(std::move(*buffer));
+  auto buffer = TRY(DeviceBuffer::make(*device_, faults.size_bytes()));
+  TRY(device_->copy_to_device(stream_, buffer.address(), faults.data(), faults.size_bytes()));
+  faults_.emplace(std::move(buffer));
   fault_count_ = faults.size();
   return device_->synchronize(stream_);
 }
@@ -116,11 +111,10 @@ Result<std::optional<double>> MemoryPasses::run(const Kernel& kernel, const Memo
   std::uint64_t done_words = 0, unsynchronized_bytes = 0;
   bool running = false;
   const auto finish_launches = [&]() -> Result<void> {
-    auto ms = timer_.stop_ms();
-    if (!ms) return std::unexpected(ms.error());
-    total_ms += *ms;
+    auto ms = TRY(timer_.stop_ms());
+    total_ms += ms;
     // Learn from work that is long enough to say something, and never trust more than half of it.
-    if (*ms > 1) bytes_per_ms_ = static_cast<double>(unsynchronized_bytes) / *ms / 2;
+    if (ms > 1) bytes_per_ms_ = static_cast<double>(unsynchronized_bytes) / ms / 2;
     running = false;
     unsynchronized_bytes = 0;
     return {};
@@ -140,22 +134,20 @@ Result<std::optional<double>> MemoryPasses::run(const Kernel& kernel, const Memo
     params.first_index = piece.first;
     params.base_address = piece.address;
     if (!running) {
-      if (auto started = timer_.start(); !started) return std::unexpected(started.error());
+      TRY(timer_.start());
       running = true;
     }
-    auto launched =
-        device_->launch(stream_, kernel, memory_launch_shape(*device_, kernel, params.words * 8),
-                        &params, sizeof params);
-    if (!launched) return std::unexpected(launched.error());
+    TRY(device_->launch(stream_, kernel, memory_launch_shape(*device_, kernel, params.words * 8),
+                        &params, sizeof params));
     done_words += params.words;
     unsynchronized_bytes += params.words * 8;
     if (unsynchronized_bytes + kTileWords * 8 > budget_bytes && done_words < span.words) {
-      if (auto finished = finish_launches(); !finished) return std::unexpected(finished.error());
+      TRY(finish_launches());
       if (progress && !progress(done_words * 8)) return std::optional<double>();
     }
   }
   if (running) {
-    if (auto finished = finish_launches(); !finished) return std::unexpected(finished.error());
+    TRY(finish_launches());
   }
   if (progress && !progress(done_words * 8)) return std::optional<double>();
   return std::optional(total_ms);
@@ -200,23 +192,21 @@ Result<std::optional<VerifyResult>> MemoryPasses::run_verify(const Kernel& kerne
                                                              const MemoryPassParams& params,
                                                              WordSpan span,
                                                              const PassProgress& progress) {
-  if (auto cleared = clear_results(); !cleared) return std::unexpected(cleared.error());
-  auto ms = run(kernel, ranges, params, span, progress);
-  if (!ms) return std::unexpected(ms.error());
-  if (!*ms) return std::optional<VerifyResult>();
+  TRY(clear_results());
+  auto ms = TRY(run(kernel, ranges, params, span, progress));
+  if (!ms) return std::optional<VerifyResult>();
   MemoryPassResults header{};
   TRY(read_header(header));
   VerifyResult result;
-  result.ms = **ms;
+  result.ms = *ms;
   for (const MemoryCountSlot& slot : header.slots) {
     result.words += slot.words_verified;
     result.name_sum += slot.name_sum;
   }
   result.bad_words = header.bad_words;
   if (header.recorded > 0) {
-    auto lowest = find_lowest(ranges, params, span, header, &kernel == &kMemoryVerify);
-    if (!lowest) return std::unexpected(lowest.error());
-    result.lowest = std::move(*lowest);
+    auto lowest = TRY(find_lowest(ranges, params, span, header, &kernel == &kMemoryVerify));
+    result.lowest = std::move(lowest);
   }
   return std::optional(std::move(result));
 }
@@ -256,9 +246,8 @@ Result<std::vector<MemoryBadWord>> MemoryPasses::find_lowest(const MemoryRanges&
     std::size_t found = 0;
     for (int i = 0; i < kMaxWindows && found < max_reported_ && start < end; ++i) {
       const std::uint64_t size = std::min(window, end - start);
-      if (auto cleared = clear_results(); !cleared) return std::unexpected(cleared.error());
-      auto ran = run(kMemoryVerify, ranges, params, {start, size}, nullptr);
-      if (!ran) return std::unexpected(ran.error());
+      TRY(clear_results());
+      TRY(run(kMemoryVerify, ranges, params, {start, size}, nullptr));
       MemoryPassResults seen{};
       TRY(read_header(seen));
       if (seen.recorded > kMemoryBadWordCapacity) {
@@ -285,11 +274,10 @@ Result<std::vector<std::uint64_t>> MemoryPasses::read_again(const MemoryRanges& 
                                                             std::span<const MemoryBadWord> words) {
   std::vector<std::uint64_t> values(words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
-    auto copied =
-        device_->copy_to_host(stream_, &values[i], ranges.piece_from(words[i].index, 1).address, 8);
-    if (!copied) return std::unexpected(copied.error());
+    TRY(device_->copy_to_host(stream_, &values[i], ranges.piece_from(words[i].index, 1).address,
+                              8));
   }
-  if (auto done = device_->synchronize(stream_); !done) return std::unexpected(done.error());
+  TRY(device_->synchronize(stream_));
   return values;
 }
 

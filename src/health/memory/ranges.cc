@@ -74,29 +74,25 @@ Result<MemoryRanges> allocate_aliased_ranges(Device& device, std::uint64_t targe
   std::vector<DeviceBuffer> blocks;
   std::uint64_t physical_bytes = 0;
   for (std::size_t i = 0; i < offsets.size(); ++i) {
-    auto block = DeviceBuffer::make_aliased(device, granule);
-    if (!block) return std::unexpected(block.error());
-    physical_bytes += block->bytes() / 2;
-    blocks.push_back(std::move(*block));
+    auto block = TRY(DeviceBuffer::make_aliased(device, granule));
+    physical_bytes += block.bytes() / 2;
+    blocks.push_back(std::move(block));
   }
   MemoryRanges ranges;
   const auto add_plain = [&](std::uint64_t bytes) -> Result<void> {
     if (bytes == 0) return {};
-    auto plain = allocate_ranges(device, bytes);
-    if (!plain) return std::unexpected(plain.error());
-    for (DeviceBuffer& buffer : plain->buffers) ranges.add(std::move(buffer));
+    auto plain = TRY(allocate_ranges(device, bytes));
+    for (DeviceBuffer& buffer : plain.buffers) ranges.add(std::move(buffer));
     return {};
   };
   std::uint64_t plain_bytes = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (auto added = add_plain(offsets[i] - plain_bytes); !added)
-      return std::unexpected(added.error());
+    TRY(add_plain(offsets[i] - plain_bytes));
     plain_bytes = offsets[i];
     ranges.add(std::move(blocks[i]));
   }
   const std::uint64_t used = plain_bytes + physical_bytes;
-  if (auto added = add_plain(target_bytes - std::min(target_bytes, used)); !added)
-    return std::unexpected(added.error());
+  TRY(add_plain(target_bytes - std::min(target_bytes, used)));
   return ranges;
 }
 

@@ -54,13 +54,12 @@ Result<bool> MemoryTest::run_step(const MemoryStep& step, bool faulty) {
 
 Result<bool> MemoryTest::write(const MemoryStep& step, bool faulty, const PassProgress& progress) {
   auto ms =
-      passes_->write(*ranges_, step.pattern, {step.select, step.descending, faulty}, progress);
-  if (!ms) return std::unexpected(ms.error());
-  if (!*ms) return false;
+      TRY(passes_->write(*ranges_, step.pattern, {step.select, step.descending, faulty}, progress));
+  if (!ms) return false;
   if (step.select != kWriteOthers) now_holds(step.pattern);
   constexpr double kOthers = (kModuloGroups - 1.0) / kModuloGroups;
   const double share = step.select == kWriteOthers ? kOthers : 1;
-  note_rate(step.rate_name, share * static_cast<double>(ranges_->bytes), **ms);
+  note_rate(step.rate_name, share * static_cast<double>(ranges_->bytes), *ms);
   return true;
 }
 
@@ -71,26 +70,23 @@ Result<bool> MemoryTest::verify(const MemoryStep& step, bool faulty, const PassP
   if (step.quarters != 4)
     expected.salt += span_of(step.source_quarter, step.quarters).first - span.first;
   const bool inverts = step.kind == MemoryPassKind::invert;
-  auto result =
+  auto result = TRY(
       inverts ? passes_->invert(*ranges_, expected, {kWriteAll, step.descending, faulty}, progress)
-              : passes_->verify(*ranges_, expected, span, progress);
-  if (!result) return std::unexpected(result.error());
-  if (!*result) return false;
+              : passes_->verify(*ranges_, expected, span, progress));
+  if (!result) return false;
   const double bytes = static_cast<double>(span.words) * 8;
-  note_rate(step.rate_name, inverts ? 2 * bytes : bytes, (*result)->ms);
-  if (auto judged = judge(step, **result, span, expected); !judged)
-    return std::unexpected(judged.error());
+  note_rate(step.rate_name, inverts ? 2 * bytes : bytes, result->ms);
+  TRY(judge(step, *result, span, expected));
   if (inverts) now_holds(expected.inverted());
   return true;
 }
 
 Result<bool> MemoryTest::move(const MemoryStep& step, const PassProgress& progress) {
   const WordSpan target = span_of(step.first_quarter, step.quarters);
-  auto ms = passes_->move(*ranges_, target, span_of(step.source_quarter, step.quarters).first,
-                          step.kind == MemoryPassKind::move_kernel, progress);
-  if (!ms) return std::unexpected(ms.error());
-  if (!*ms) return false;
-  note_rate(step.rate_name, static_cast<double>(target.words) * 16, **ms);
+  auto ms = TRY(passes_->move(*ranges_, target, span_of(step.source_quarter, step.quarters).first,
+                              step.kind == MemoryPassKind::move_kernel, progress));
+  if (!ms) return false;
+  note_rate(step.rate_name, static_cast<double>(target.words) * 16, *ms);
   return true;
 }
 
@@ -129,9 +125,8 @@ Result<void> MemoryTest::judge(const MemoryStep& step, const VerifyResult& resul
   if (result.bad_words > 0) {
     std::vector<std::uint64_t> again;
     if (step.kind == MemoryPassKind::verify) {
-      auto read = passes_->read_again(*ranges_, result.lowest);
-      if (!read) return std::unexpected(read.error());
-      again = std::move(*read);
+      auto read = TRY(passes_->read_again(*ranges_, result.lowest));
+      again = std::move(read);
     }
     findings_.add(pattern_name_, result, again, expected, before_);
     set(VerdictStatus::failed, findings_.describe(ranges_->words()));

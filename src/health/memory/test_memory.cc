@@ -11,27 +11,23 @@ namespace gpuready {
 
 Result<void> MemoryTest::steps() {
   report_bytes(0);
-  auto passes =
-      MemoryPasses::make(device_, StreamId{}, options_.max_launch_ms,
-                         std::clamp<std::size_t>(options_.max_reported, 1, kMemoryBadWordCapacity));
-  if (!passes) return std::unexpected(passes.error());
-  passes_.emplace(std::move(*passes));
+  auto passes = TRY(MemoryPasses::make(
+      device_, StreamId{}, options_.max_launch_ms,
+      std::clamp<std::size_t>(options_.max_reported, 1, kMemoryBadWordCapacity)));
+  passes_.emplace(std::move(passes));
   wrong_warm_up_ = TRY(passes_->warm_up([&] { report_bytes(0); }));
 
   phase_ = "allocate";
   report_bytes(0);
-  auto taken = take_memory();
-  if (!taken) return std::unexpected(taken.error());
-  if (!*taken) return {};
+  auto taken = TRY(take_memory());
+  if (!taken) return {};
   if (fault_ && fault_->kind != FaultClass::alias) {
-    auto set = passes_->set_faults(memory_fault_table(*fault_, ranges_->words()));
-    if (!set) return set;
+    TRY(passes_->set_faults(memory_fault_table(*fault_, ranges_->words())));
   }
 
   for (std::size_t round = 0;; ++round) {
-    auto finished = run_round(round);
-    if (!finished) return std::unexpected(finished.error());
-    if (!*finished) return {};
+    auto finished = TRY(run_round(round));
+    if (!finished) return {};
     ++rounds_done_;
     if (options_.duration_s ? time_is_up() : rounds_done_ >= rounds_of(options_.level)) break;
   }
@@ -60,7 +56,7 @@ Result<bool> MemoryTest::run_round(std::size_t number) {
     // After the first verify the memory is full of a pattern that no one needs any more, and of
     // every kind of word: what is copied there matters to a GPU's power, and so to its rate.
     if (number == 0 && i == 0 && options_.copy_traffic_bytes > 0 && !failed()) {
-      if (auto done = measure_copy_rate(); !done) return std::unexpected(done.error());
+      TRY(measure_copy_rate());
     }
   }
   if (number == 0) set_metric("pattern_device_time", device_ms_ - ms_before, "ms");

@@ -97,9 +97,8 @@ Result<PeerSumOutcome> test_peer_sum(const PeerSide& first, const PeerSide& seco
   };
   using Made = Result<std::shared_ptr<NcclGroup>>;
   auto made = within<Made>(limit_ms, alive, [at]() -> Made {
-    auto group = NcclGroup::make(at.devices);
-    if (!group) return std::unexpected(group.error());
-    return std::shared_ptr<NcclGroup>(std::move(*group));
+    auto group = TRY(NcclGroup::make(at.devices));
+    return std::shared_ptr<NcclGroup>(std::move(group));
   });
   if (!made) return given_up;
   if (!*made) {

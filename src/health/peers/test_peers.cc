@@ -44,9 +44,8 @@ Result<void> PeersTest::steps() {
       return good ? Result<void>{} : std::unexpected(good.error());
   const auto start = Clock::now();
   do {
-    auto good = round();
-    if (!good) return std::unexpected(good.error());
-    if (!*good) return {};
+    auto good = TRY(round());
+    if (!good) return {};
     if (hooks_.partial) hooks_.partial(verdict_);
   } while (elapsed_ms(start) < options_.duration_s.value_or(0) * 1e3);
   if (!begin("sum through NCCL")) return interrupted(), Result<void>{};
@@ -67,9 +66,8 @@ Result<bool> PeersTest::reach() {
     Device& device = *sides_[i].device;
     Device& peer = *sides_[1 - i].device;
     const char* which = i == 0 ? "the first" : "the second";
-    auto can = device.can_access_peer(peer);
-    if (!can) return std::unexpected(can.error());
-    if (!*can)
+    auto can = TRY(device.can_access_peer(peer));
+    if (!can)
       return refused(
           fmt::format("the driver grants {} GPU no access to the other's memory "
                       "(cuDeviceCanAccessPeer)",
@@ -104,17 +102,14 @@ Result<bool> PeersTest::set_up() {
 }
 
 Result<void> PeersTest::set_up(PeerGpu& side) {
-  auto checker = TransferChecker::make(*side.device);
-  if (!checker) return std::unexpected(checker.error());
-  side.checker.emplace(std::move(*checker));
-  if (auto ready = prepare_copy_kernel(*side.device); !ready) return ready;
-  auto timer = EventTimer::make(*side.device, StreamId{});
-  if (!timer) return std::unexpected(timer.error());
-  side.timer.emplace(std::move(*timer));
+  auto checker = TRY(TransferChecker::make(*side.device));
+  side.checker.emplace(std::move(checker));
+  TRY(prepare_copy_kernel(*side.device));
+  auto timer = TRY(EventTimer::make(*side.device, StreamId{}));
+  side.timer.emplace(std::move(timer));
   for (auto* buffer : {&side.source, &side.target}) {
-    auto made = DeviceBuffer::make(*side.device, bytes_);
-    if (!made) return std::unexpected(made.error());
-    buffer->emplace(std::move(*made));
+    auto made = TRY(DeviceBuffer::make(*side.device, bytes_));
+    buffer->emplace(std::move(made));
   }
   return {};
 }
@@ -146,16 +141,16 @@ Result<bool> PeersTest::sum() {
     return PeerSide{of.device, &*of.checker, of.source->address(), of.target->address()};
   };
   const auto alive = [this] { return begin("sum through NCCL"); };
-  auto outcome = test_peer_sum(side(sides_[0]), side(sides_[1]), std::min(bytes_, kMostSumBytes),
-                               std::min(bytes_, kTimedSumBytes), salts_, effort_, kSumLimitMs,
-                               alive, options_.max_reported, verdict_);
-  if (!outcome) return std::unexpected(outcome.error());
-  abandoned_ = outcome->abandoned;
+  auto outcome =
+      TRY(test_peer_sum(side(sides_[0]), side(sides_[1]), std::min(bytes_, kMostSumBytes),
+                        std::min(bytes_, kTimedSumBytes), salts_, effort_, kSumLimitMs, alive,
+                        options_.max_reported, verdict_));
+  abandoned_ = outcome.abandoned;
   if (hooks_.cancelled()) return interrupted();
-  if (outcome->status == VerdictStatus::failed) return false;
-  if (outcome->status != VerdictStatus::passed)
-    return set(outcome->status, outcome->note + "; loads, stores and copies were good before");
-  notes_.push_back(outcome->note);
+  if (outcome.status == VerdictStatus::failed) return false;
+  if (outcome.status != VerdictStatus::passed)
+    return set(outcome.status, outcome.note + "; loads, stores and copies were good before");
+  notes_.push_back(outcome.note);
   return true;
 }
 

@@ -117,23 +117,19 @@ Result<bool> PeersTest::atomics(PeerGpu& owner) {
   const std::vector<std::uint64_t> zeros(kPeerCounters);
   std::vector<std::uint64_t> counters(kPeerCounters);
   const DeviceAddress address = owner.target->address();
-  if (auto done = owner.device->copy_to_device({}, address, zeros.data(), kPeerCounters * 8); !done)
-    return std::unexpected(done.error());
-  if (auto done = owner.device->synchronize({}); !done) return std::unexpected(done.error());
+  TRY(owner.device->copy_to_device({}, address, zeros.data(), kPeerCounters * 8));
+  TRY(owner.device->synchronize({}));
   for (PeerGpu& side : sides_)
     if (auto done = side.checker->start_atomics(address, kPeerCounters, kAddsEach); !done)
       return std::unexpected(done.error());
   std::uint64_t adds = 0, seen = 0;
   for (PeerGpu& side : sides_) {
-    auto outcome = side.checker->finish();
-    if (!outcome) return std::unexpected(outcome.error());
-    adds += outcome->words;
-    seen += outcome->sum;
+    auto outcome = TRY(side.checker->finish());
+    adds += outcome.words;
+    seen += outcome.sum;
   }
-  if (auto done = owner.device->copy_to_host({}, counters.data(), address, kPeerCounters * 8);
-      !done)
-    return std::unexpected(done.error());
-  if (auto done = owner.device->synchronize({}); !done) return std::unexpected(done.error());
+  TRY(owner.device->copy_to_host({}, counters.data(), address, kPeerCounters * 8));
+  TRY(owner.device->synchronize({}));
 
   constexpr std::uint64_t kTotal = 2 * kAddsEach;
   const std::string what = fmt::format("peer atomics in the memory of the {} GPU",

@@ -41,25 +41,21 @@ Result<TensorRunner> TensorRunner::make(Device& device, std::shared_ptr<const Te
   const DeviceInfo& info = device.info();
   if (info.units > kTensorMaxUnits)
     return fail(ErrorKind::unsupported, "the GPU has more SMs than the tensor test can record");
-  if (auto ready = device.prepare(*form.kernel); !ready) return std::unexpected(ready.error());
-  auto shared = shared_for_one_block(device, form);
-  if (!shared) return std::unexpected(shared.error());
-  auto image = DeviceBuffer::make(device, data->image().size());
-  if (!image) return std::unexpected(image.error());
-  auto results = SealedResults::make(device, StreamId{}, sizeof(TensorResults));
-  if (!results) return std::unexpected(results.error());
-  auto timer = EventTimer::make(device, StreamId{});
-  if (!timer) return std::unexpected(timer.error());
-  if (auto copied = device.copy_to_device(StreamId{}, image->address(), data->image().data(),
+  TRY(device.prepare(*form.kernel));
+  auto shared = TRY(shared_for_one_block(device, form));
+  auto image = TRY(DeviceBuffer::make(device, data->image().size()));
+  auto results = TRY(SealedResults::make(device, StreamId{}, sizeof(TensorResults)));
+  auto timer = TRY(EventTimer::make(device, StreamId{}));
+  if (auto copied = device.copy_to_device(StreamId{}, image.address(), data->image().data(),
                                           data->image().size());
       !copied)
     return std::unexpected(copied.error());
   // Not all bits of an operand change its products.
-  TRY(results->prove(image->address(), data->image().data(), data->image().size()));
-  const LaunchShape shape{info.units, form.threads(), *shared,
+  TRY(results.prove(image.address(), data->image().data(), data->image().size()));
+  const LaunchShape shape{info.units, form.threads(), shared,
                           info.cooperative_launch.value_or(false)};
-  return TensorRunner(device, std::move(data), std::move(*image), std::move(*results),
-                      std::move(*timer), shape);
+  return TensorRunner(device, std::move(data), std::move(image), std::move(results),
+                      std::move(timer), shape);
 }
 
 std::uint64_t TensorRunner::rounded(std::uint64_t chains) {

@@ -102,13 +102,11 @@ Result<void> TensorTest::steps() {
     const std::size_t index = (i + 1) % forms_.size();
     phase_ = forms_[index]->name;
     report_time();
-    auto runner = TensorRunner::make(device_, tensor_case(*forms_[index], seed));
-    if (!runner) return std::unexpected(runner.error());
+    auto runner = TRY(TensorRunner::make(device_, tensor_case(*forms_[index], seed)));
     const double share_ms =
         index == 0 ? burn_ms : (total_ms - burn_ms) / static_cast<double>(forms_.size() - 1);
-    auto good = run_form(*runner, index, share_ms);
-    if (!good) return std::unexpected(good.error());
-    if (!*good) return {};
+    auto good = TRY(run_form(runner, index, share_ms));
+    if (!good) return {};
     if (hooks_.partial) hooks_.partial(verdict_);
   }
   conclude();
@@ -171,16 +169,16 @@ Result<bool> TensorTest::run_form(TensorRunner& runner, std::size_t index, doubl
 
 Result<bool> TensorTest::run_round(TensorRunner& runner, std::size_t index, std::uint64_t chains,
                                    bool first, Tally& tally) {
-  auto launch = runner.launch(chains, first && units_.empty() ? TensorFault{} : fault_for(index));
-  if (!launch) return std::unexpected(launch.error());
-  std::string wrong = find_wrong_sums(runner, chains, *launch, options_.max_reported, verdict_);
+  auto launch =
+      TRY(runner.launch(chains, first && units_.empty() ? TensorFault{} : fault_for(index)));
+  std::string wrong = find_wrong_sums(runner, chains, launch, options_.max_reported, verdict_);
   if (!wrong.empty()) return set(VerdictStatus::failed, std::move(wrong));
   tally.chains += chains;
-  tally.ms += launch->ms;
+  tally.ms += launch.ms;
   tally.operations += runner.operations(chains);
   chains_ +=
-      chains * launch->units.size() * (runner.form().warp_group ? kTensorWarpGroups : kTensorWarps);
-  for (const TensorUnit& unit : launch->units) {
+      chains * launch.units.size() * (runner.form().warp_group ? kTensorWarpGroups : kTensorWarps);
+  for (const TensorUnit& unit : launch.units) {
     if (unit.unit_at_start != unit.unit_at_end) continue;  // moved meanwhile: proves neither
     tally.units.insert(unit.unit_at_start);
     if (first) continue;

@@ -45,9 +45,8 @@ void write_progress(const TestProgress& progress) {
 Result<std::vector<DeviceChoice>> parse_devices(std::span<const std::string> args) {
   std::vector<DeviceChoice> devices;
   for (std::size_t i = 0; i + 1 < args.size() && args[i] == "--device"; i += 2) {
-    auto device = parse_device_choice(args[i + 1]);
-    if (!device) return std::unexpected(device.error());
-    devices.push_back(std::move(*device));
+    auto device = TRY(parse_device_choice(args[i + 1]));
+    devices.push_back(std::move(device));
   }
   if (devices.empty() || args.size() != 2 * devices.size())
     return fail(ErrorKind::bad_input, "a worker takes --device DEVICE, once or more");
@@ -60,15 +59,13 @@ struct Task {
 };
 
 Result<Task> parse_task(std::string_view line, std::size_t devices) {
-  const auto doc = parse_json(line, "task");
-  if (!doc) return std::unexpected(doc.error());
+  const auto doc = TRY(parse_json(line, "task"));
   Task task;
-  task.test = find_health_test(get_string(*doc, "test").value_or(""));
+  task.test = find_health_test(get_string(doc, "test").value_or(""));
   if (!task.test || task.test->devices != devices)
     return fail(ErrorKind::bad_input, "a task names a test for as many devices as there are");
-  auto options = test_options_from_json(member(*doc, "options"));
-  if (!options) return std::unexpected(options.error());
-  task.options = std::move(*options);
+  auto options = TRY(test_options_from_json(member(doc, "options")));
+  task.options = std::move(options);
   return task;
 }
 

@@ -63,7 +63,7 @@ class Unpacker {
       if (++count > kRecordingMaxEntries)
         return fail(ErrorKind::too_large, name_ + ": more than the limit of " +
                                               std::to_string(kRecordingMaxEntries) + " entries");
-      if (auto done = take(entry); !done) return std::unexpected(done.error());
+      TRY(take(entry));
     }
     return std::move(entries_);
   }
@@ -136,12 +136,10 @@ Result<Recording> recording_from_archive(std::string_view bytes, std::string_vie
   if (index == entries->end())
     return bad(name, "holds no recording.json, so it was not written by `gpuready record`");
   const std::string index_name = std::string(name) + ": recording.json";
-  const auto doc = parse_json(index->second, index_name);
-  if (!doc) return std::unexpected(doc.error());
-  if (auto known = check_schema(*doc, index_name, kRecordingSchema); !known)
-    return std::unexpected(known.error());
+  const auto doc = TRY(parse_json(index->second, index_name));
+  TRY(check_schema(doc, index_name, kRecordingSchema));
   auto recording =
-      recording_from_json(*doc, index_name, [&](std::string_view entry) -> const std::string* {
+      recording_from_json(doc, index_name, [&](std::string_view entry) -> const std::string* {
         const auto found = entries->find(entry);
         return found == entries->end() ? nullptr : &found->second;
       });

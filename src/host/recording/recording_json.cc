@@ -118,9 +118,8 @@ class Reader {
     if (!value.is_array()) return fail(ErrorKind::bad_input, "expected a list of names");
     std::vector<std::string> out;
     for (const auto& name : value) {
-      auto bytes = bytes_from_json(name);
-      if (!bytes) return std::unexpected(bytes.error());
-      out.push_back(std::move(*bytes));
+      auto bytes = TRY(bytes_from_json(name));
+      out.push_back(std::move(bytes));
     }
     return out;
   }

@@ -101,9 +101,8 @@ Result<Json> load_script(std::string_view text, std::string_view name, const std
                          std::vector<std::string>& chain) {
   auto doc = parse_json(text, name, kScriptMaxBytes);
   if (!doc) return doc;
-  if (auto known = check_schema(*doc, name, kScriptSchema); !known)
-    return std::unexpected(known.error());
-  if (auto known = check_sections(*doc, name); !known) return std::unexpected(known.error());
+  TRY(check_schema(*doc, name, kScriptSchema));
+  TRY(check_sections(*doc, name));
   const Json& extends = member(*doc, "extends");
   if (extends.is_null()) return doc;
   if (!extends.is_string())
@@ -119,9 +118,8 @@ Result<Json> load_script(std::string_view text, std::string_view name, const std
 Result<Recording> recording_from_script(std::string_view text, std::string_view name,
                                         const std::string& folder) {
   std::vector<std::string> chain;
-  auto doc = load_script(text, name, folder, chain);
-  if (!doc) return std::unexpected(doc.error());
-  auto recording = recording_from_json(*doc, name, nullptr);
+  auto doc = TRY(load_script(text, name, folder, chain));
+  auto recording = recording_from_json(doc, name, nullptr);
   if (recording) recording->closed_world = true;
   return recording;
 }

@@ -1,23 +1,36 @@
 #include "host/recording/recording_values.h"
 
-#include <cstdio>
 #include <limits>
 
 #include "base/text.h"
 #include "host/errno_names.h"
 #include "host/recording/base64.h"
+#include "value/read_fields.h"
+#include "value/write_fields.h"
 
 namespace gpuready {
-namespace {
 
-constexpr std::pair<FileKind, std::string_view> kFileKinds[] = {
-    {FileKind::regular, "regular"},
-    {FileKind::directory, "directory"},
-    {FileKind::link, "link"},
-    {FileKind::character_device, "character_device"},
-    {FileKind::block_device, "block_device"},
-    {FileKind::other, "other"},
-};
+NAMES_OF(FileKind, "regular", "directory", "link", "character_device", "block_device", "other");
+
+FIELDS_OF(FileStatus) {
+  visit.about("file_status", "What stat() says of a file.");
+  FIELD(kind, "What it is.", {.when = [](const void*) { return true; }});
+  DERIVED(mode, it.mode, "Permission bits; the usual ones of its kind if absent.", {.octal = true});
+  FIELD(uid, "Owner.", {.sparse = true});
+  FIELD(gid, "Group.", {.sparse = true});
+  visit("major", &T::device_major, "Of a device.", {.sparse = true});
+  visit("minor", &T::device_minor, "Of a device.", {.sparse = true});
+  FIELD(size_bytes, "Size.", {.sparse = true});
+  visit.hidden(&T::mode);
+}
+
+FIELDS_OF(FileSystemSpace) {
+  visit.about("space", "Of the file system of a folder.");
+  FIELD(total_bytes, "All of it.");
+  FIELD(available_bytes, "What this user can still write.");
+}
+
+namespace {
 
 constexpr ErrorKind kErrorKinds[] = {
     ErrorKind::not_found,   ErrorKind::no_permission, ErrorKind::not_recorded, ErrorKind::bad_input,
@@ -30,13 +43,6 @@ std::optional<ErrorKind> error_kind_from(std::string_view text) {
   for (const auto kind : kErrorKinds)
     if (to_string(kind) == text) return kind;
   return std::nullopt;
-}
-
-template <class T, std::size_t N>
-std::string_view name_of(const std::pair<T, std::string_view> (&table)[N], T value) {
-  for (const auto& [known, name] : table)
-    if (known == value) return name;
-  return table[0].second;
 }
 
 std::unexpected<Error> bad(std::string message) {
@@ -138,37 +144,10 @@ Result<RecordedFailure> failure_from_json(const Json& value, std::string_view su
   return failure;
 }
 
-// What follows is written and read by hand: texts may be base64, who writes a machine by hand
-// leaves out what is usual, and what is usual depends on the kind of file.
-Json to_json(const FileStatus& status) {
-  Json out = Json::object();
-  out["kind"] = name_of(kFileKinds, status.kind);
-  char mode[8];
-  std::snprintf(mode, sizeof mode, "%04o", status.mode & 07777);
-  out["mode"] = mode;
-  if (status.uid != 0) out["uid"] = status.uid;
-  if (status.gid != 0) out["gid"] = status.gid;
-  if (status.device_major != 0) out["major"] = status.device_major;
-  if (status.device_minor != 0) out["minor"] = status.device_minor;
-  if (status.size_bytes != 0) out["size_bytes"] = status.size_bytes;
-  return out;
-}
+Json to_json(const FileStatus& status) { return value::write_fields(status); }
 
 Result<FileStatus> status_from_json(const Json& value) {
-  if (!value.is_object()) return bad("expected an object with \"kind\" and \"mode\"");
-  FileStatus status;
-  if (value.contains("kind")) {
-    bool known = false;
-    const auto text = get_string(value, "kind").value_or("");
-    for (const auto& [kind, name] : kFileKinds) {
-      if (name != text) continue;
-      status.kind = kind;
-      known = true;
-    }
-    if (!known)
-      return bad(
-          "\"kind\" is not one of regular, directory, link, character_device, block_device, other");
-  }
+  auto status = TRY(value::read_document<FileStatus>(value, "status"));
   status.mode = status.kind == FileKind::directory ? 0755 : 0644;
   if (const Json& mode = member(value, "mode"); !mode.is_null()) {
     // Octal as text ("0666"); a JSON number is the value itself (438).
@@ -177,25 +156,17 @@ Result<FileStatus> status_from_json(const Json& value) {
     if (!number || *number > 07777) return bad("\"mode\" is not an octal text such as \"0666\"");
     status.mode = static_cast<std::uint32_t>(*number);
   }
-  if (!read_number(value, "uid", status.uid) || !read_number(value, "gid", status.gid) ||
-      !read_number(value, "major", status.device_major) ||
-      !read_number(value, "minor", status.device_minor) ||
-      !read_number(value, "size_bytes", status.size_bytes))
-    return bad("uid, gid, major, minor and size_bytes must be numbers that are not negative");
   return status;
 }
 
-Json to_json(const FileSystemSpace& space) {
-  return Json{{"total_bytes", space.total_bytes}, {"available_bytes", space.available_bytes}};
-}
+Json to_json(const FileSystemSpace& space) { return value::write_fields(space); }
 
 Result<FileSystemSpace> space_from_json(const Json& value) {
-  const auto total = get_uint(value, "total_bytes");
-  const auto available = get_uint(value, "available_bytes");
-  if (!total || !available) return bad("expected \"total_bytes\" and \"available_bytes\"");
-  return FileSystemSpace{*total, *available};
+  return value::read_document<FileSystemSpace>(value, "space");
 }
 
+// What follows is written and read by hand: texts may be base64, and who writes a machine by hand
+// leaves out what is usual.
 Json to_json(const SystemIdentity& identity) {
   Json out = Json::object();
   out["kernel_name"] = bytes_to_json(identity.kernel_name);

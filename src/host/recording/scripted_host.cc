@@ -29,12 +29,10 @@ class ScriptedHost final : public Host {
   HostKind kind() const override { return HostKind::scripted; }
 
   Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) override {
-    const auto at = existing(path);
-    if (!at) return std::unexpected(at.error());
-    if (const auto* content = find(files_, *at)) return limited(*content, path, limit_bytes);
-    const auto facts = status_of(*at, path);
-    if (!facts) return std::unexpected(facts.error());
-    if (facts->kind != FileKind::regular)
+    const auto at = TRY(existing(path));
+    if (const auto* content = find(files_, at)) return limited(*content, path, limit_bytes);
+    const auto facts = TRY(status_of(at, path));
+    if (facts.kind != FileKind::regular)
       return fail(ErrorKind::unsupported, path + ": not a regular file, so it is not read");
     return std::string();  // only its status is listed
   }
@@ -42,10 +40,9 @@ class ScriptedHost final : public Host {
   Result<std::string> read_link(const std::string& path) override {
     if (const auto listed = data_.links.find(path); listed != data_.links.end())
       return answer(listed->second);
-    const auto at = tree_.resolve_folder(path);
-    if (!at) return std::unexpected(at.error());
-    if (const auto* target = tree_.link(*at)) return *target;
-    return fail_errno(path, tree_.exists(*at) ? EINVAL : ENOENT);
+    const auto at = TRY(tree_.resolve_folder(path));
+    if (const auto* target = tree_.link(at)) return *target;
+    return fail_errno(path, tree_.exists(at) ? EINVAL : ENOENT);
   }
 
   Result<std::string> real_path(const std::string& path) override {
@@ -55,44 +52,38 @@ class ScriptedHost final : public Host {
   }
 
   Result<std::vector<std::string>> list_directory(const std::string& path) override {
-    const auto at = existing(path);
-    if (!at) return std::unexpected(at.error());
-    if (const auto* listed = find(folders_, *at)) {
+    const auto at = TRY(existing(path));
+    if (const auto* listed = find(folders_, at)) {
       auto names = answer(*listed);
       if (names) std::sort(names->begin(), names->end());
       return names;
     }
-    const auto facts = status_of(*at, path);
-    if (!facts) return std::unexpected(facts.error());
-    if (facts->kind != FileKind::directory) return fail_errno(path, ENOTDIR);
-    return tree_.children(*at);
+    const auto facts = TRY(status_of(at, path));
+    if (facts.kind != FileKind::directory) return fail_errno(path, ENOTDIR);
+    return tree_.children(at);
   }
 
   Result<FileStatus> status(const std::string& path) override {
-    const auto at = existing(path);
-    if (!at) return std::unexpected(at.error());
-    return status_of(*at, path);
+    const auto at = TRY(existing(path));
+    return status_of(at, path);
   }
 
   Result<void> may_open(const std::string& path) override {
-    auto resolved = tree_.resolve(path);
-    if (!resolved) return std::unexpected(resolved.error());
-    if (const auto found = opens_.find(*resolved); found != opens_.end()) {
+    auto resolved = TRY(tree_.resolve(path));
+    if (const auto found = opens_.find(resolved); found != opens_.end()) {
       if (*found->second) return failed(**found->second);
       return {};
     }
-    if (!tree_.exists(*resolved)) return fail_errno(path, ENOENT);
-    const auto facts = status_of(*resolved, path);
-    if (!facts) return std::unexpected(facts.error());
-    if (facts->kind == FileKind::directory) return fail_errno(path, EISDIR);
-    if (!permitted(*facts)) return fail_errno(path, EACCES);
+    if (!tree_.exists(resolved)) return fail_errno(path, ENOENT);
+    const auto facts = TRY(status_of(resolved, path));
+    if (facts.kind == FileKind::directory) return fail_errno(path, EISDIR);
+    if (!permitted(facts)) return fail_errno(path, EACCES);
     return {};
   }
 
   Result<FileSystemSpace> space(const std::string& path) override {
-    const auto at = tree_.resolve(path);
-    if (!at) return std::unexpected(at.error());
-    if (const auto* found = find(spaces_, *at)) return answer(*found);
+    const auto at = TRY(tree_.resolve(path));
+    if (const auto* found = find(spaces_, at)) return answer(*found);
     return fail_errno(path, ENOENT);
   }
 

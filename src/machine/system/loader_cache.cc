@@ -125,12 +125,10 @@ LibrarySearch::LibrarySearch(Host& host)
       cache_bytes_(host.read_file("/etc/ld.so.cache", kCacheMaxBytes)) {
   auto parsed =
       cache_bytes_ ? parse_loader_cache(*cache_bytes_) : std::unexpected(cache_bytes_.error());
-  if (parsed) {
+  if (parsed)
     cache_ = std::move(*parsed);
-  } else {
-    cache_error_ = parsed.error();
+  else
     last_folders_ = configured_folders(host);
-  }
   for (const char* folder :
        {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"})

@@ -33,14 +33,12 @@ class LibrarySearch {
   LibrarySearch& operator=(const LibrarySearch&) = delete;
   // The path that loading `name` would open; nothing when there is none.
   std::optional<std::string> find(const std::string& name);
-  const std::optional<Error>& cache_error() const { return cache_error_; }
 
  private:
   Host& host_;
   std::vector<std::string> first_folders_, last_folders_;
   Result<std::string> cache_bytes_;
   std::vector<LoaderCacheEntry> cache_;
-  std::optional<Error> cache_error_;
 };
 
 }  // namespace gpuready

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/named.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "host/recording/base64.h"
@@ -9,6 +10,8 @@
 #include "report/text_layout.h"
 
 namespace gpuready {
+
+NAMES_OF(Tone, "good", "warn", "bad", "neutral");
 
 std::string escape_html(std::string_view text) {
   std::string out;
@@ -42,19 +45,7 @@ std::string escape_html_lines(std::string_view text) {
   return out;
 }
 
-std::string_view css_class(Tone tone) {
-  switch (tone) {
-    case Tone::good:
-      return "good";
-    case Tone::warn:
-      return "warn";
-    case Tone::bad:
-      return "bad";
-    case Tone::neutral:
-      return "neutral";
-  }
-  return "neutral";
-}
+std::string_view css_class(Tone tone) { return name_of(tone); }
 
 std::string html_pill(Tone tone, std::string_view text) {
   return fmt::format("<span class=\"pill {}\">{}</span>", css_class(tone), escape_html(text));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/text.h"
 
 namespace gpuready::cli {
@@ -108,6 +110,11 @@ Result<Sides> find_sides(Host& host, const std::string& folder, const std::strin
               {candidate, TRY(bench::find_runs(host, folder, candidate))}};
   TRY(check_apart(sides));
   return sides;
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 }  // namespace gpuready::cli

@@ -35,4 +35,6 @@ struct Sides {
 Result<Sides> find_sides(Host& host, const std::string& folder, const std::string& base,
                          const std::string& candidate);
 
+std::optional<std::string> variable(const std::string& name);  // of the environment
+
 }  // namespace gpuready::cli

@@ -2,11 +2,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "base/text.h"
 #include "bench/cli/bench_commands.h"
+#include "bench/cli/bench_options.h"
 #include "bench/native/native_stack.h"
 #include "bench/record/result_files.h"
 #include "bench/run/adapter_files.h"
@@ -23,18 +23,6 @@ struct BenchAdapterOptions {
   std::string folder;
 };
 
-std::optional<std::string> variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-// 'text' as a shell reads it back.
-std::string in_quotes(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 // Where the scripts are, as a shell in any folder finds them.
 Result<std::string> scripts_of(const BenchAdapterOptions& options, Host& host) {
   if (options.folder.empty())
@@ -47,15 +35,13 @@ Result<std::string> scripts_of(const BenchAdapterOptions& options, Host& host) {
 }
 
 // The exports of the playbook's configure script, with what we have for each.
-int print_exports(const BenchAdapterOptions& options) {
+Result<int> print_exports(const BenchAdapterOptions& options) {
   const auto host = make_live_host();
-  const auto scripts = scripts_of(options, *host);
-  if (!scripts) return complain(scripts.error());
-  const auto commands = bench::stack_commands({}, variable, helper_job({}).program, *scripts);
-  if (!commands) return complain(commands.error());
+  const auto scripts = TRY(scripts_of(options, *host));
+  const auto commands = TRY(bench::stack_commands({}, variable, helper_job({}).program, scripts));
   std::string out;
-  for (std::size_t i = 0; i < commands->size(); ++i) {
-    const bench::StackCommand& stack = (*commands)[i];
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const bench::StackCommand& stack = commands[i];
     const bench::AdapterEntry& entry = bench::known_adapters()[i];
     if (stack.command.empty()) {
       out += std::string("# export ") + entry.variable + "='...'  # " + stack.cure + "\n";
@@ -64,15 +50,15 @@ int print_exports(const BenchAdapterOptions& options) {
     std::string line;
     for (const auto& [name, value] : stack.environment) line += "env " + name + "=" + value + " ";
     for (const std::string& word : stack.command)
-      line += (word.find_first_of(" '\"\\$") == word.npos ? word : in_quotes(word)) + " ";
+      line += (word.find_first_of(" '\"\\$") == word.npos ? word : shell_quoted(word)) + " ";
     line.pop_back();
-    out += std::string("export ") + entry.variable + "=" + in_quotes(line) + "\n";
+    out += std::string("export ") + entry.variable + "=" + shell_quoted(line) + "\n";
   }
   std::fputs(out.c_str(), stdout);
   return static_cast<int>(Exit::ok);
 }
 
-int run_bench_adapter(const BenchAdapterOptions& options) {
+Result<int> run_bench_adapter(const BenchAdapterOptions& options) {
   if (options.environment) return print_exports(options);
   const auto request = bench::request_from(variable);
   const auto say = [](std::string_view step) {

@@ -28,15 +28,14 @@ Result<bench::Comparison> compared(const BenchCompareOptions& options) {
   return bench::compare(sides.base, sides.candidate, options.compare);
 }
 
-int run_bench_compare(BenchCompareOptions& options) {
+Result<int> run_bench_compare(BenchCompareOptions& options) {
   const auto start = Clock::now();
   options.compare.margin = options.margin_percent / 100;
-  const auto comparison = compared(options);
-  if (!comparison) return complain(comparison.error());
+  const auto comparison = TRY(compared(options));
   Envelope envelope = begin_envelope("bench compare");
-  envelope.conclusion = conclusion_of(*comparison);
-  envelope.exit = exit_of(*comparison);
-  return deliver_report(envelope, *comparison, start, options.globals);
+  envelope.conclusion = conclusion_of(comparison);
+  envelope.exit = exit_of(comparison);
+  return deliver_report(envelope, comparison, start, options.globals);
 }
 
 }  // namespace

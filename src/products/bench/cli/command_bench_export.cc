@@ -24,19 +24,17 @@ constexpr ExportFormat kFormats[] = {
     {"pyc", true, [](const auto& runs) { return dump(bench::to_pyc_suite(runs.front())); }},
 };
 
-int run_bench_export(const BenchExportOptions& options) {
+Result<int> run_bench_export(const BenchExportOptions& options) {
   const auto host = make_live_host();
-  const auto runs = bench::find_runs(*host, options.folder, options.runs);
-  if (!runs) return complain(runs.error());
+  const auto runs = TRY(bench::find_runs(*host, options.folder, options.runs));
   for (const auto& format : kFormats) {
     if (options.format != format.name) continue;
-    if (format.one_run && runs->size() != 1)
+    if (format.one_run && runs.size() != 1)
       return complain({ErrorKind::bad_input,
                        fmt::format("{} is {} runs, and a file of {} holds one: name one by its id",
-                                   options.runs, runs->size(), format.name),
+                                   options.runs, runs.size(), format.name),
                        0});
-    if (const auto written = write_file(options.out, format.write(*runs)); !written)
-      return complain(written.error());
+    TRY(write_file(options.out, format.write(runs)));
   }
   return 0;
 }

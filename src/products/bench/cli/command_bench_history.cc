@@ -18,17 +18,16 @@ struct BenchHistoryOptions {
   bench::HistoryFilter filter;
 };
 
-int run_bench_history(BenchHistoryOptions& options) {
+Result<int> run_bench_history(BenchHistoryOptions& options) {
   const auto start = Clock::now();
   options.filter.kpis = kpis_of(options.kpis);
   const auto host = make_live_host();
-  const auto history = bench::read_history(*host, options.folder, options.filter);
-  if (!history) return complain(history.error());
+  const auto history = TRY(bench::read_history(*host, options.folder, options.filter));
   Envelope envelope = begin_envelope("bench history");
-  envelope.conclusion = conclusion_of(*history);
-  if (history->series.empty() && !(options.filter.tags.empty() && options.filter.stacks.empty()))
+  envelope.conclusion = conclusion_of(history);
+  if (history.series.empty() && !(options.filter.tags.empty() && options.filter.stacks.empty()))
     envelope.exit = Exit::required_absent;
-  return deliver_report(envelope, *history, start, options.globals);
+  return deliver_report(envelope, history, start, options.globals);
 }
 
 }  // namespace

@@ -49,24 +49,22 @@ Result<bench::RunRecord> imported(const BenchImportOptions& options, Host& host)
   return run;
 }
 
-int run_bench_import(BenchImportOptions& options) {
+Result<int> run_bench_import(BenchImportOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  const auto run = imported(options, *host);
-  if (!run) return complain(run.error());
+  const auto run = TRY(imported(options, *host));
   Envelope envelope = begin_envelope("bench import");
   envelope.conclusion = fmt::format("Imported a result of {} as a run with {}.",
-                                    run->protocol.origin, counted(run->stacks.size(), "stack"));
+                                    run.protocol.origin, counted(run.stacks.size(), "stack"));
   envelope.duration_ms = elapsed_ms(start);
-  const Json doc = to_json(*run, envelope);
-  if (const auto saved = bench::save_run(options.folder, *run, dump(doc)); !saved)
-    return complain(saved.error());
+  const Json doc = to_json(run, envelope);
+  TRY(bench::save_run(options.folder, run, dump(doc)));
   return deliver(Delivery{.envelope = envelope,
                           .json = [&] { return doc; },
                           .terminal =
                               [&](const TerminalStyle& style) {
-                                return render_terminal(
-                                    *run, envelope, bench::run_path(options.folder, *run), style);
+                                return render_terminal(run, envelope,
+                                                       bench::run_path(options.folder, run), style);
                               }},
                  options.globals);
 }

@@ -237,12 +237,12 @@ class Loop {
   ProgressLine progress_{options_.globals.quiet};
 };
 
-int run_bench_loop(BenchLoopOptions& options) {
+Result<int> run_bench_loop(BenchLoopOptions& options) {
   catch_interrupts();
   const auto start = Clock::now();
   const auto host = make_live_host();
   Loop loop(options, *host);
-  if (const auto checked = loop.check(); !checked) return complain(checked.error());
+  TRY(loop.check());
   if (options.gate)
     if (const auto passed = pass_gate(*options.gate); !passed)
       return interrupted() ? complain(passed.error()) : complain(passed.error(), Exit::unhealthy);

@@ -31,14 +31,13 @@ Result<bench::Promotion> decided(BenchPromoteOptions& options) {
   return bench::promote(sides.base, sides.candidate, options.rule);
 }
 
-int run_bench_promote(BenchPromoteOptions& options) {
+Result<int> run_bench_promote(BenchPromoteOptions& options) {
   const auto start = Clock::now();
-  const auto promotion = decided(options);
-  if (!promotion) return complain(promotion.error());
+  const auto promotion = TRY(decided(options));
   Envelope envelope = begin_envelope("bench promote");
-  envelope.conclusion = conclusion_of(*promotion);
-  envelope.exit = exit_of(*promotion);
-  return deliver_report(envelope, *promotion, start, options.globals);
+  envelope.conclusion = conclusion_of(promotion);
+  envelope.exit = exit_of(promotion);
+  return deliver_report(envelope, promotion, start, options.globals);
 }
 
 }  // namespace

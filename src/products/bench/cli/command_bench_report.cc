@@ -29,20 +29,19 @@ Result<BenchReport> made(const BenchReportOptions& options) {
   return report;
 }
 
-int run_bench_report(BenchReportOptions& options) {
+Result<int> run_bench_report(BenchReportOptions& options) {
   const auto start = Clock::now();
-  auto report = made(options);
-  if (!report) return complain(report.error());
-  static_cast<Envelope&>(*report) = begin_envelope("bench report");
-  report->conclusion = conclusion_of(*report);
-  report->duration_ms = elapsed_ms(start);
+  auto report = TRY(made(options));
+  static_cast<Envelope&>(report) = begin_envelope("bench report");
+  report.conclusion = conclusion_of(report);
+  report.duration_ms = elapsed_ms(start);
   return deliver(
       Delivery{
-          .envelope = *report,
+          .envelope = report,
           .json = {},
-          .terminal = [&](const TerminalStyle& style) { return render_terminal(*report, style); },
-          .html = [&] { return render_html(*report); },
-          .markdown = [&] { return render_markdown(*report); }},
+          .terminal = [&](const TerminalStyle& style) { return render_terminal(report, style); },
+          .html = [&] { return render_html(report); },
+          .markdown = [&] { return render_markdown(report); }},
       options.globals);
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <thread>
 
@@ -76,11 +75,6 @@ Result<bench::Request> request_of(BenchRunOptions& options, const Gpu* gpu) {
   request.dtype = bench::default_dtype(request.device);
   if (!options.dtype.empty()) request.dtype = *bench::dtype_from(options.dtype);
   return bench::complete(request);
-}
-
-std::optional<std::string> variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 // "2026-03-01T12:00:00.123Z": runs of less than a second have an order, too.

@@ -14,8 +14,9 @@ namespace gpuready::bench {
 namespace {
 
 // In every id, so that files of other tests have the same ids for the same test.
-constexpr const char* kAlways[] = {"n_prompt",  "n_gen",        "n_depth", "n_batch", "n_ubatch",
-                                   "n_threads", "n_gpu_layers", "type_k",  "type_v",  "flash_attn"};
+constexpr const char* kAlwaysSet[] = {"n_prompt", "n_gen",     "n_depth",      "n_batch",
+                                      "n_ubatch", "n_threads", "n_gpu_layers", "type_k",
+                                      "type_v",   "flash_attn"};
 
 // What was measured and when: no part of what was asked for.
 bool is_result(std::string_view field, const Json& value) {
@@ -52,7 +53,7 @@ std::vector<std::string> ids_of(const Json& doc) {
   std::vector<std::string> ids, fields;
   for (const Json& item : doc) {
     std::string& id = ids.emplace_back(model_of(item));
-    for (const char* field : kAlways) append(id, field, member(item, field));
+    for (const char* field : kAlwaysSet) append(id, field, member(item, field));
     for (const auto& [field, value] : item.items())
       if (!is_result(field, value) && std::ranges::find(fields, field) == fields.end())
         fields.push_back(field);

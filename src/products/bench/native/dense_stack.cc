@@ -7,13 +7,41 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "bench/native/cublaslt_paths.h"
+#include "base/text.h"
 #include "bench/native/gpu_stack.h"
 #include "device/cuda/cublaslt.h"
+#include "host/host.h"
 #include "kernels/bench_kernels.h"
 
 namespace gpuready::bench {
 namespace {
+
+// Where cuBLASLt may be beside the loader's own places: in the packages of each Python of PATH
+// (nvidia/cu13, nvidia/cublas), and in CUDA toolkits; the newest first.
+std::vector<std::string> cublaslt_paths(Host& host) {
+  std::vector<std::string> folders;
+  const std::string path = host.environment("PATH").value_or("");
+  for (const std::string_view bin : split(path, ":")) {
+    if (!bin.starts_with('/') || !host.exists(std::string(bin) + "/python3")) continue;
+    const std::string lib = std::string(bin.substr(0, bin.rfind('/'))) + "/lib";
+    const auto entries = host.list_directory(lib);
+    if (!entries) continue;
+    for (const std::string& entry : *entries) {
+      if (!entry.starts_with("python3")) continue;
+      for (const char* packages : {"/site-packages", "/dist-packages"})
+        for (const char* package : {"/nvidia/cu13/lib", "/nvidia/cublas/lib"})
+          folders.push_back(lib + "/" + entry + packages + package);
+    }
+  }
+  folders.emplace_back("/usr/local/cuda/lib64");
+  std::vector<std::string> files;
+  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"})
+    for (const std::string& folder : folders) {
+      std::string file = folder + "/" + name;
+      if (host.exists(file)) files.push_back(std::move(file));
+    }
+  return files;
+}
 
 constexpr std::uint64_t kWorkspaceBytes = 128u << 20;
 constexpr int kMostAlgorithms = 48;
@@ -164,7 +192,7 @@ class DenseStack final : public GpuStack {
   }
   Result<void> tune() {
     const auto start = Clock::now();
-    library_ = TRY(CublasLt::open(cublaslt_paths()));
+    library_ = TRY(CublasLt::open(cublaslt_paths(*make_live_host())));
     facts.versions["cublaslt"] = library_->version();
     TRY(device_->prepare(kBenchGelu));
     workspace_ = TRY(allocate(kWorkspaceBytes));

@@ -33,9 +33,6 @@ double deviation_of(const std::vector<double>& values) {
   for (const double value : values) squares += (value - mean) * (value - mean);
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
-double monotonic_ms() {
-  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
-}
 std::uint64_t at_least_one(double value) {
   return static_cast<std::uint64_t>(std::clamp(value, 1.0, 1e6));
 }

@@ -12,6 +12,8 @@ namespace gpuready::bench {
 namespace {
 
 constexpr std::string_view kEvent = "clock_event_";
+// A sample counts as throttled when one of these was active at the reading before or after it, or
+// between. The power cap is not among them: the workload itself reaches it, and it is reported.
 constexpr std::array<std::string_view, 4> kDropping = {
     "clock_event_hw_slowdown", "clock_event_hw_thermal_slowdown", "clock_event_sw_thermal_slowdown",
     "clock_event_hw_power_brake"};
@@ -143,10 +145,6 @@ void add_to(const AllSeries& all, RanRepeat& ran) {
 }
 
 }  // namespace
-
-bool drops_samples(std::string_view series) {
-  return std::ranges::find(kDropping, series) != kDropping.end();
-}
 
 void add_conditions(const ProbeDocument& heard, std::string_view uuid,
                     std::span<RanRepeat> repeats) {

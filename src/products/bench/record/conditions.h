@@ -11,13 +11,6 @@
 
 namespace gpuready::bench {
 
-// The rule of throttling: a sample counts as throttled when one of these was active at the reading
-// before or after it, or between. The power cap is not among them: the workload itself reaches it,
-// and it is reported.
-//   clock_event_hw_slowdown, clock_event_hw_thermal_slowdown, clock_event_sw_thermal_slowdown,
-//   clock_event_hw_power_brake
-bool drops_samples(std::string_view series);
-
 // Fills in Repeat::conditions, throttled, energy_mj and memory_peak_bytes of repeats that are ok;
 // one without a valid sample becomes no_valid_samples. `uuid`: of the GPU that they ran on.
 void add_conditions(const ProbeDocument& heard, std::string_view uuid,

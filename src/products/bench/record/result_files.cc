@@ -167,9 +167,7 @@ Result<void> check_names(const RunRecord& run) {
 
 }  // namespace
 
-namespace {
-
-std::string work_text(const Workload& workload) {
+std::string workload_text(const Workload& workload) {
   std::string text = workload.name;
   for (const auto& [name, size] : workload.shape) text += fmt::format(" {} {}", name, size);
   for (const auto* part : {&workload.dtype, &workload.device})
@@ -177,20 +175,18 @@ std::string work_text(const Workload& workload) {
   return text;
 }
 
-}  // namespace
-
 Result<void> check_same_work(Host& host, const std::string& folder, std::string_view tag,
                              const Workload& workload) {
   if (!host.exists(folder)) return {};
   for (const auto& file : TRY(own_run_files(host, folder))) {
     if (file.tag != tag) continue;
     const auto other = TRY(read_own_run_file(host, file.path)).workload;
-    if (work_text(other) == work_text(workload)) continue;
-    return fail(
-        ErrorKind::bad_input,
-        fmt::format("the tag {} holds runs of {} ({}), and this one is of {}: give it "
-                    "another tag",
-                    tag, printable(work_text(other)), file.id, printable(work_text(workload))));
+    if (workload_text(other) == workload_text(workload)) continue;
+    return fail(ErrorKind::bad_input,
+                fmt::format("the tag {} holds runs of {} ({}), and this one is of {}: give it "
+                            "another tag",
+                            tag, printable(workload_text(other)), file.id,
+                            printable(workload_text(workload))));
   }
   return {};
 }

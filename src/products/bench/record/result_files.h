@@ -32,6 +32,8 @@ Result<void> save_run(const std::string& folder, const RunRecord& run, std::stri
 // there is something to keep.
 Result<void> check_writable(const std::string& folder, Storage& storage = live_storage());
 
+std::string workload_text(const Workload& workload);  // "gemm m 64 n 64 k 64, fp16, cuda"
+
 // A tag is one thing, run again and again: refuses a run whose workload is not that of the runs
 // that are in the folder under its tag, and names both.
 Result<void> check_same_work(Host& host, const std::string& folder, std::string_view tag,

@@ -15,14 +15,6 @@ namespace gpuready {
 
 using namespace bench;
 
-std::string workload_text(const Workload& workload) {
-  std::string text = workload.name;
-  for (const auto& [name, size] : workload.shape) text += fmt::format(" {} {}", name, size);
-  for (const auto* part : {&workload.dtype, &workload.device})
-    if (!part->empty()) text += ", " + *part;
-  return text;
-}
-
 std::vector<std::pair<std::string, std::string>> environment_texts(const RunRecord& run) {
   std::vector<std::pair<std::string, std::string>> texts;
   const auto add = [&](const char* name, const std::string& text) {

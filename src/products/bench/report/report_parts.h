@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "bench/compare/ranking.h"
-#include "bench/record/run_record.h"
+#include "bench/record/result_files.h"
 
 namespace gpuready {
 
-std::string workload_text(const bench::Workload& workload);
 std::vector<std::pair<std::string, std::string>> environment_texts(const bench::RunRecord& run);
 // Of one of its ranked stacks; empty where they did not do the same work.
 std::string ratio_text(const bench::Ranking& ranking, const bench::RankedStack& stack);

@@ -2,15 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
+#include "base/named.h"
 #include "base/text.h"
 
-namespace gpuready::bench {
+namespace gpuready {
+
+NAMES_OF(bench::Task, "mlp", "gemm", "attention", "copy", "ternary");
+NAMES_OF(bench::Dtype, "fp32", "tf32", "bf16", "fp16");
+
+namespace bench {
 namespace {
 
-constexpr std::array<std::string_view, 5> kTasks = {"mlp", "gemm", "attention", "copy", "ternary"};
-constexpr std::array<std::string_view, 4> kDtypes = {"fp32", "tf32", "bf16", "fp16"};
 constexpr std::pair<std::string_view, Dtype> kLongNames[] = {
     {"float32", Dtype::fp32}, {"bfloat16", Dtype::bf16}, {"float16", Dtype::fp16}};
 
@@ -89,18 +91,13 @@ std::uint64_t flops_of(const Request& r) {
 
 }  // namespace
 
-std::string_view to_string(Task task) { return kTasks[static_cast<std::size_t>(task)]; }
-std::string_view to_string(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)]; }
+std::string_view to_string(Task task) { return name_of(task); }
+std::string_view to_string(Dtype dtype) { return name_of(dtype); }
 
-std::optional<Task> task_from(std::string_view text) {
-  for (std::size_t i = 0; i < kTasks.size(); ++i)
-    if (kTasks[i] == text) return static_cast<Task>(i);
-  return std::nullopt;
-}
+std::optional<Task> task_from(std::string_view text) { return named<Task>(text); }
 
 std::optional<Dtype> dtype_from(std::string_view text) {
-  for (std::size_t i = 0; i < kDtypes.size(); ++i)
-    if (kDtypes[i] == text) return static_cast<Dtype>(i);
+  if (const auto dtype = named<Dtype>(text)) return dtype;
   for (const auto& [name, dtype] : kLongNames)
     if (name == text) return dtype;
   return std::nullopt;
@@ -205,4 +202,5 @@ Result<Request> request_from(const GetVariable& get) {
   return complete(std::move(request));
 }
 
-}  // namespace gpuready::bench
+}  // namespace bench
+}  // namespace gpuready

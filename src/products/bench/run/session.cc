@@ -20,10 +20,6 @@ namespace {
 constexpr std::size_t kKeptBytes = 8u << 20;
 constexpr int kMostFailures = 2;
 
-double monotonic_ms() {
-  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
-}
-
 void keep_the_end(std::string& text) {
   if (text.size() > 2 * kKeptBytes) text.erase(0, text.size() - kKeptBytes);
 }

@@ -75,11 +75,10 @@ Result<PublishReport> adopt(const PackAdoptOptions& options) {
   return report;
 }
 
-int run_pack_adopt(const PackAdoptOptions& options) {
+Result<int> run_pack_adopt(const PackAdoptOptions& options) {
   const auto start = Clock::now();
-  const auto report = adopt(options);
-  if (!report) return complain(report.error());
-  return deliver_report(begin_envelope("pack adopt"), *report, start, options.globals);
+  const auto report = TRY(adopt(options));
+  return deliver_report(begin_envelope("pack adopt"), report, start, options.globals);
 }
 
 }  // namespace

@@ -73,18 +73,17 @@ Result<void> print_containerfile(const PackBuildOptions& options) {
   return write_file("-", *text);
 }
 
-int run_pack_build(const PackBuildOptions& options) {
+Result<int> run_pack_build(const PackBuildOptions& options) {
   if (options.containerfile) {
     const auto printed = print_containerfile(options);
     return printed ? 0 : complain(printed.error());
   }
   const auto start = Clock::now();
   catch_interrupts();
-  const auto report = build(options);
-  if (!report) return complain(report.error());
+  const auto report = TRY(build(options));
   Envelope envelope = begin_envelope("pack build");
-  envelope.exit = exit_of(report->variants);
-  return deliver_report(envelope, *report, start, options.globals);
+  envelope.exit = exit_of(report.variants);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace

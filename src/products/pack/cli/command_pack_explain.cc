@@ -67,28 +67,24 @@ Result<Subject> of_machine(const PackExplainOptions& options) {
   return subject;
 }
 
-int run_pack_explain(const PackExplainOptions& options) {
+Result<int> run_pack_explain(const PackExplainOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  if (!is_url(options.path))
-    if (const auto there = host->status(options.path); !there) return complain(there.error());
+  if (!is_url(options.path)) TRY(host->status(options.path));
   auto subject = options.gpus.empty() ? of_machine(options) : named(options);
   if (!subject)
     return complain(subject.error(), subject.error().kind == ErrorKind::no_device
                                          ? Exit::required_absent
                                          : Exit::usage);
-  const auto driver = version_option("--driver", options.driver);
-  if (!driver) return complain(driver.error());
-  const auto cuda = cuda_option(options.cuda);
-  if (!cuda) return complain(cuda.error());
+  const auto driver = TRY(version_option("--driver", options.driver));
+  const auto cuda = TRY(cuda_option(options.cuda));
   // What is named goes before what the machine says; its CUDA then follows from the driver.
-  if (*driver) subject->driver = {.version = *driver, .cuda = {}};
-  if (*cuda) subject->driver.cuda = *cuda;
+  if (driver) subject->driver = {.version = driver, .cuda = {}};
+  if (cuda) subject->driver.cuda = cuda;
 
-  const auto inspection = inspect_shown(*host, options.path, options.globals.quiet);
-  if (!inspection) return complain(inspection.error());
+  const auto inspection = TRY(inspect_shown(*host, options.path, options.globals.quiet));
   const Explanation explanation =
-      explain_all(*inspection, std::move(subject->gpus), subject->driver);
+      explain_all(inspection, std::move(subject->gpus), subject->driver);
   Envelope envelope = begin_envelope("pack explain");
   envelope.exit = exit_of(explanation);
   return deliver_report(envelope, explanation, start, options.globals);

@@ -16,19 +16,18 @@ struct PackInspectOptions {
   bool details = false;
 };
 
-int run_pack_inspect(const PackInspectOptions& options) {
+Result<int> run_pack_inspect(const PackInspectOptions& options) {
   const auto start = Clock::now();
   const auto host = make_live_host();
-  const auto inspection = inspect_shown(*host, options.path, options.globals.quiet);
-  if (!inspection) return complain(inspection.error());
+  const auto inspection = TRY(inspect_shown(*host, options.path, options.globals.quiet));
   Envelope envelope = begin_envelope("pack inspect");
-  envelope.exit = exit_of(*inspection);
+  envelope.exit = exit_of(inspection);
   envelope.duration_ms = elapsed_ms(start);
   return deliver(Delivery{.envelope = envelope,
-                          .json = [&] { return to_json(*inspection, envelope); },
+                          .json = [&] { return to_json(inspection, envelope); },
                           .terminal =
                               [&](const TerminalStyle& style) {
-                                return render_terminal(*inspection, style, options.details);
+                                return render_terminal(inspection, style, options.details);
                               }},
                  options.globals);
 }

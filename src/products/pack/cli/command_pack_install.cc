@@ -124,16 +124,15 @@ Result<std::string> write_report(const PackInstallOptions& options,
   return fmt::format("{} is signed by key {}.", *options.report, key->public_key().id_text());
 }
 
-int run_pack_install(const PackInstallOptions& options) {
+Result<int> run_pack_install(const PackInstallOptions& options) {
   const auto start = Clock::now();
-  const auto key = prepare_report(options);
-  if (!key) return complain(key.error());
+  const auto key = TRY(prepare_report(options));
   const auto report = install(options);
   Envelope envelope = begin_envelope("pack install");
   conclude(report, envelope);
   envelope.notes = report.notes;
   if (options.report) {
-    const auto told = write_report(options, *key, report.load_report, envelope.tool_version);
+    const auto told = write_report(options, key, report.load_report, envelope.tool_version);
     envelope.notes.push_back(told ? *told : printable(told.error().message));
     // The installation succeeded and is reported anyway.
     if (!told && envelope.exit == Exit::ok) envelope.exit = exit_of_error(told.error());

@@ -70,12 +70,11 @@ std::vector<std::string> files_of_key(const std::string& name) {
   return {name + ".key", name + ".pub", name + ".keys.json"};
 }
 
-int run_pack_key(const PackKeyOptions& options) {
+Result<int> run_pack_key(const PackKeyOptions& options) {
   const auto start = Clock::now();
-  const auto files = make_key(options);
-  if (!files) return complain(files.error());
+  const auto files = TRY(make_key(options));
   Envelope envelope = begin_envelope("pack key");
-  return deliver_report(envelope, *files, start, options.globals);
+  return deliver_report(envelope, files, start, options.globals);
 }
 
 }  // namespace

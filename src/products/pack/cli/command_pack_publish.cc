@@ -70,12 +70,11 @@ Result<PublishReport> publish(const PackPublishOptions& options) {
   return report;
 }
 
-int run_pack_publish(const PackPublishOptions& options) {
+Result<int> run_pack_publish(const PackPublishOptions& options) {
   const auto start = Clock::now();
-  const auto report = publish(options);
-  if (!report) return complain(report.error());
+  const auto report = TRY(publish(options));
   Envelope envelope = begin_envelope("pack publish");
-  return deliver_report(envelope, *report, start, options.globals);
+  return deliver_report(envelope, report, start, options.globals);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <array>
 #include <set>
 
-#include "pack/code/elf.h"
 #include "pack/code/magic.h"
 
 namespace gpuready::pack {
@@ -117,17 +116,23 @@ class Collector {
 // The sections of an object file inside a static library.
 std::vector<Section> inner_sections(Source& source) {
   const auto header = read_elf_header(source.peek(kElfHeaderBytes));
-  std::vector<Section> found;
-  if (!header || source.position() == 0 || header->tables_end() > kMostInnerElf) return found;
-  const Bytes bytes = source.peek(header->tables_end());
-  for (const ElfSection& section : read_elf_sections(*header, bytes))
-    if (section.has_bytes() && section.size > 0 && section.size <= bytes.size())
-      found.push_back(
-          {std::string(section.name), source.position() + section.offset, section.size});
-  return found;
+  if (!header || source.position() == 0 || tables_end(*header) > kMostInnerElf) return {};
+  const Bytes bytes = source.peek(tables_end(*header));
+  return sections_with_bytes(read_elf_sections(*header, pieces_of(bytes)), source.position(),
+                             bytes.size());
 }
 
 }  // namespace
+
+std::vector<Section> sections_with_bytes(const std::vector<ElfSection>& sections,
+                                         std::uint64_t start, std::uint64_t most) {
+  std::vector<Section> found;
+  for (const ElfSection& section : sections)
+    if (const auto& [offset, size] = std::pair(section.header.sh_offset, section.header.sh_size);
+        section.has_bytes() && size > 0 && size <= most)
+      found.push_back({std::string(section.name), start + offset, size});
+  return found;
+}
 
 Census take_census(Source& source, const std::function<std::vector<Section>()>& sections) {
   Collector collector;

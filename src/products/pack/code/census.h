@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/elf.h"
 #include "pack/code/carrier.h"
 
 namespace gpuready::pack {
@@ -32,6 +33,9 @@ struct Section {
   std::string name;
   std::uint64_t offset = 0, size = 0;
 };
+// Those with up to `most` bytes, of an ELF file that begins at `start`.
+std::vector<Section> sections_with_bytes(const std::vector<ElfSection>& sections,
+                                         std::uint64_t start = 0, std::uint64_t most = UINT64_MAX);
 
 // Reads the source to its end. `sections` is asked for when all was read, since the table of
 // sections stands at the end of most files.

@@ -36,15 +36,14 @@ struct Sections {
   bool kernel = false;
   Bytes compat, tool_note;
 };
-Sections read_sections(const ElfHeader& header, Bytes bytes) {
+Sections read_sections(const Elf64_Ehdr& header, Bytes bytes) {
   Sections found;
-  const auto sections = read_elf_sections(header, bytes);
-  found.known = sections.size() == header.section_count;
+  const auto sections = read_elf_sections(header, pieces_of(bytes));
+  found.known = sections.size() == header.e_shnum;
   for (const ElfSection& section : sections) {
-    found.kernel |= section.name.starts_with(".text.") && section.size > 0;
-    if (section.name == ".nv.compat") found.compat = slice(bytes, section.offset, section.size);
-    if (section.name == ".note.nv.tkinfo")
-      found.tool_note = slice(bytes, section.offset, section.size);
+    found.kernel |= section.name.starts_with(".text.") && section.header.sh_size > 0;
+    if (section.name == ".nv.compat") found.compat = section.bytes;
+    if (section.name == ".note.nv.tkinfo") found.tool_note = section.bytes;
   }
   return found;
 }
@@ -53,22 +52,22 @@ Sections read_sections(const ElfHeader& header, Bytes bytes) {
 
 std::optional<DeviceCode> read_cubin(Bytes bytes) {
   const auto header = read_elf_header(bytes);
-  if (!header || header->machine != kMachineCuda) return std::nullopt;
-  const bool new_abi = header->os_abi == kNewAbi;
-  if (!new_abi && header->os_abi != kOldAbi) return std::nullopt;
-  auto target = cuda_target(new_abi ? header->flags >> 8 & 0xff : header->flags & 0xff, 0);
+  if (!header || header->e_machine != kElfMachineCuda) return std::nullopt;
+  const bool new_abi = header->e_ident[EI_OSABI] == kNewAbi;
+  if (!new_abi && header->e_ident[EI_OSABI] != kOldAbi) return std::nullopt;
+  auto target = cuda_target(new_abi ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff, 0);
   if (!target) return std::nullopt;
   DeviceCode code{.kind = CodeKind::cubin};
-  code.relocatable = header->type == 1;
+  code.relocatable = header->e_type == ET_REL;
   const Sections sections = read_sections(*header, bytes);
   code.empty = sections.known && !sections.kernel;
   if (target->major >= 9 && !new_abi) {
-    if ((header->flags & kOldOneArchitecture) != 0) target->suffix = 'a';
+    if ((header->e_flags & kOldOneArchitecture) != 0) target->suffix = 'a';
   } else if (target->major >= 9) {
     // Of a file that is there in part, its start may hold the note.
     const auto written = suffix_in_command_line(
         sections.known ? text_of(sections.tool_note) : text_of(bytes), *target);
-    if ((header->flags & kNewOneArchitecture) != 0 || for_one_architecture(sections.compat)) {
+    if ((header->e_flags & kNewOneArchitecture) != 0 || for_one_architecture(sections.compat)) {
       target->suffix = 'a';
     } else {
       target->suffix = written.value_or('\0');

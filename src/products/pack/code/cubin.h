@@ -5,8 +5,8 @@
 
 #include <optional>
 
+#include "base/elf.h"
 #include "pack/code/code.h"
-#include "pack/code/elf.h"
 
 namespace gpuready::pack {
 

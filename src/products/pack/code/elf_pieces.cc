@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pack/code/elf.h"
+#include "base/elf.h"
 
 namespace gpuready::pack {
 namespace {
@@ -11,7 +11,6 @@ constexpr std::uint64_t kStart = 32u << 20;
 constexpr std::uint64_t kMostSegment = 8u << 20;     // of names that were moved to the end
 constexpr std::uint64_t kMostKept = 48u << 20;       // besides the start
 constexpr std::uint64_t kBeforeSections = 4u << 20;  // where their names stand
-constexpr std::uint64_t kSectionHeaderBytes = 64;
 
 }  // namespace
 
@@ -37,13 +36,13 @@ void ElfPieces::plan() {
     piece.bytes.assign(there.begin(), there.end());
     pieces_.push_back(std::move(piece));
   };
-  const auto table = header->section_count * kSectionHeaderBytes;
-  const auto before = std::min(header->section_offset, kBeforeSections);
-  want(header->section_offset - before, before + table);
-  for (const ElfSegment& segment : read_elf_segments(*header, start))
-    if (segment.type >= 1 && segment.type <= 3 && segment.file_size <= kMostSegment &&
-        segment.offset <= UINT64_MAX / 2)
-      want(segment.offset, segment.file_size);
+  const auto table = header->e_shnum * sizeof(Elf64_Shdr);
+  const auto before = std::min(header->e_shoff, kBeforeSections);
+  want(header->e_shoff - before, before + table);
+  for (const Elf64_Phdr& segment : read_elf_segments(*header, pieces_of(start)))
+    if (segment.p_type >= PT_LOAD && segment.p_type <= PT_INTERP &&
+        segment.p_filesz <= kMostSegment && segment.p_offset <= UINT64_MAX / 2)
+      want(segment.p_offset, segment.p_filesz);
 }
 
 void ElfPieces::add(Bytes bytes) {
@@ -57,7 +56,7 @@ void ElfPieces::add(Bytes bytes) {
     bytes = bytes.subspan(now.size());
     if (!planned_ && position_ == kStart) plan();
   }
-  if (position_ >= kElfMagic.size() && !starts_with(pieces_.front().bytes, kElfMagic)) {
+  if (position_ >= SELFMAG && !is_elf(pieces_.front().bytes)) {
     elf_ = false;
     pieces_.clear();
   }

@@ -1,4 +1,4 @@
-// What read_elf_facts() wants of a file whose bytes go by once: its start, and what the tables at
+// What read_elf() wants of a file whose bytes go by once: its start, and what the tables at
 // its start say of the rest. Linkers put names near the start, tools that edit them afterwards
 // (patchelf) into a small segment at the end, and the table of sections is the end.
 #pragma once
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pack/code/bytes.h"
+#include "base/bytes.h"
 
 namespace gpuready::pack {
 

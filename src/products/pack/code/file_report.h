@@ -6,12 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "base/elf.h"
 #include "base/result.h"
 #include "pack/code/census.h"
-#include "pack/code/elf_facts.h"
 #include "pack/code/elf_pieces.h"
 
 namespace gpuready::pack {
+
+// What a library or program needs of the system.
+struct ElfFacts {
+  std::string machine = {};  // "x86_64", "aarch64", or its number
+  std::string type = {};     // "shared", "executable", "relocatable", "other"
+  std::string soname = {}, interpreter = {};
+  std::vector<std::string> needed = {};    // in its order
+  std::vector<std::string> run_path = {};  // DT_RUNPATH, split; DT_RPATH if that is missing
+  bool rpath = false;                      // it was DT_RPATH
+  std::map<std::string, Version> symbol_versions = {};  // {"GLIBC", 2.34}: the newest it wants
+  std::string problem = {};                             // why a part of this is missing
+
+  std::optional<Version> glibc() const;
+};
 
 struct FileReport {
   std::string path = {};  // relative to the folder or archive that was named

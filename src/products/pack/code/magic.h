@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "pack/code/bytes.h"
+#include "base/bytes.h"
 
 namespace gpuready::pack {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
-#include "pack/code/bytes.h"
 
 namespace gpuready::pack {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "pack/code/bytes.h"
+#include "base/bytes.h"
 
 namespace gpuready::pack {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/bytes.h"
 #include "host/atomic_file.h"
 #include "host/mapped_file.h"
 #include "host/recording/tar_writer.h"
@@ -93,10 +94,6 @@ class Compressor {
   std::string buffer_;
 };
 
-std::string_view as_text(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 Result<void> bad(const std::string& path, std::string_view wrong) {
   return fail(ErrorKind::bad_input, fmt::format("{}: {}", path, wrong));
 }
@@ -123,7 +120,7 @@ Result<PackedFile> write_entry(const ArchiveEntry& entry, Compressor& compressor
     return file;
   }
   const auto source = TRY(MappedFile::open(entry.source));
-  auto content = as_text(source.bytes());
+  auto content = text_of(source.bytes());
   file.size_bytes = content.size();
   file.executable = entry.executable;
   file.offset_bytes = parts.total();

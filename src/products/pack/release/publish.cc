@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "host/atomic_file.h"
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::size_t kPiece = 4u << 20;
 constexpr std::int64_t kDay = 86'400;
-
-std::string_view as_text(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // What keeps a variant from being published; empty: nothing.
 std::vector<std::string> wrong_with(const BuiltVariant& built, const PublishOptions& options) {
@@ -56,7 +53,7 @@ Result<std::vector<ArchivePart>> copy_parts(const Variant& variant, const Publis
   for (const auto& from : variant.archive) {
     const auto file = TRY(MappedFile::open(options.built_folder + "/" + from.name));
     const bool cut = from.size_bytes > options.part_bytes;
-    auto rest = as_text(file.bytes());
+    auto rest = text_of(file.bytes());
     for (std::size_t number = 1; !rest.empty(); ++number) {
       auto now = rest.substr(0, options.part_bytes);
       rest.remove_prefix(now.size());

@@ -7,17 +7,6 @@
 #include "report/terminal/terminal_text.h"
 
 namespace gpuready {
-namespace {
-
-// Quoted for a shell.
-std::string shell_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-}  // namespace
-
 void conclude(const EnvReport& report, Envelope& envelope) {
   envelope.exit = exit_of(report);
   if (!report.checked) return;

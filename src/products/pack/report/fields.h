@@ -43,7 +43,7 @@ FIELDS_OF(pack::ElfFacts) {
         return versions;
       },
       "The newest version of each set of symbols that it wants, such as GLIBC.");
-  visit.hidden(&T::rpath, &T::symbol_versions, &T::sections, &T::end, &T::problem);
+  visit.hidden(&T::rpath, &T::symbol_versions, &T::problem);
 }
 
 FIELDS_OF(pack::DeviceCode) {

@@ -3,15 +3,97 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <set>
 #include <thread>
 
+#include "host/atomic_file.h"
 #include "pack/release/archive.h"
-#include "pack/store/async_writer.h"
 
 namespace gpuready::pack {
 namespace {
+
+// Writes a large file in a thread of its own while the caller unpacks and hashes, so that both
+// cores of a small machine work on the one file that a switch replaces.
+class AsyncWriter {
+ public:
+  explicit AsyncWriter(AtomicFile file) : file_(std::move(file)), thread_([this] { work(); }) {}
+  AsyncWriter(const AsyncWriter&) = delete;
+  AsyncWriter& operator=(const AsyncWriter&) = delete;
+  ~AsyncWriter() { stop(); }
+
+  // Waits while much is not written yet. An error may be that of bytes given before.
+  Result<void> write(std::string_view bytes);
+  Result<void> commit();  // once, at the end
+
+ private:
+  void work();
+  void stop();
+  Result<void> hand_over();
+
+  AtomicFile file_;
+  std::string block_;  // that is being filled
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> waiting_;
+  std::optional<Error> error_;
+  bool ended_ = false;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+constexpr std::size_t kBlockBytes = 1u << 20, kMostBlocks = 8;
+
+Result<void> AsyncWriter::write(std::string_view bytes) {
+  block_ += bytes;
+  return block_.size() < kBlockBytes ? Result<void>() : hand_over();
+}
+
+Result<void> AsyncWriter::hand_over() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return waiting_.size() < kMostBlocks || error_; });
+  if (error_) return std::unexpected(*error_);
+  waiting_.push_back(std::move(block_));
+  block_ = {};
+  block_.reserve(kBlockBytes + kBlockBytes / 4);
+  changed_.notify_all();
+  return {};
+}
+
+Result<void> AsyncWriter::commit() {
+  TRY(hand_over());
+  stop();
+  if (error_) return std::unexpected(*error_);
+  return file_.commit();
+}
+
+void AsyncWriter::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void AsyncWriter::work() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
+    if (waiting_.empty()) return;
+    const std::string block = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    const auto written = file_.write(block);
+    if (written) continue;
+    lock.lock();
+    error_ = written.error();
+    changed_.notify_all();
+    return;
+  }
+}
 
 // Small files that lie side by side are one request.
 constexpr std::uint64_t kRunBytes = 8u << 20;

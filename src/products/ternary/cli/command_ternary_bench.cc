@@ -25,8 +25,8 @@ struct TernaryBenchOptions {
   std::vector<std::string> shapes;
 };
 
-int run_ternary_bench(TernaryBenchOptions& options) {
-  if (const auto good = check(options.subjects); !good) return complain(good.error());
+Result<int> run_ternary_bench(TernaryBenchOptions& options) {
+  TRY(check(options.subjects));
   catch_interrupts();
   const auto start = Clock::now();
   const TernarySubjects& chosen = options.subjects;

@@ -33,14 +33,13 @@ void tell(const std::vector<gguf::TensorNote>& notes, std::string_view what) {
     complain(fmt::format("{} {}: {}", what, one_line(note.name), printable(note.text)));
 }
 
-int run_ternary_convert(TernaryConvertOptions& options) {
+Result<int> run_ternary_convert(TernaryConvertOptions& options) {
   const auto start = Clock::now();
   const auto to = ternary::find_format(options.to);
   if (!to) return complain(as_error(to.error(), "--to"));
-  const auto layouts = layouts_of(options.layouts);
-  if (!layouts) return complain(layouts.error());
+  const auto layouts = TRY(layouts_of(options.layouts));
   options.convert.to = *to;
-  options.convert.layouts = *layouts;
+  options.convert.layouts = layouts;
   options.convert.rule =
       options.rule == "absmean" ? ternary::Rule::absmean : ternary::Rule::of_format;
   if (options.out == "-")
@@ -48,36 +47,34 @@ int run_ternary_convert(TernaryConvertOptions& options) {
   if (same_file(options.in, options.out))
     return complain(bad(options.out + " is the file to be read; write to another"));
 
-  const auto opened = open_ternary_file(options.in);
-  if (!opened) return complain(opened.error());
-  const auto report = convert_into(options.out, opened->file, options.in, options.convert,
-                                   options.force ? OnExisting::replace : OnExisting::fail);
-  if (!report) return complain(report.error());
+  const auto opened = TRY(open_ternary_file(options.in));
+  const auto report = TRY(convert_into(options.out, opened.file, options.in, options.convert,
+                                       options.force ? OnExisting::replace : OnExisting::fail));
   const bool quiet = options.globals.quiet;
-  const bool whole = report->failed.empty() && !report->converted.empty();
-  tell(report->failed, "cannot convert");
-  if (!quiet || !whole) tell(report->kept, "kept");
-  if (!report->failed.empty()) {
+  const bool whole = report.failed.empty() && !report.converted.empty();
+  tell(report.failed, "cannot convert");
+  if (!quiet || !whole) tell(report.kept, "kept");
+  if (!report.failed.empty()) {
     complain("nothing was written");
-  } else if (report->converted.empty()) {
+  } else if (report.converted.empty()) {
     complain(options.in + (options.convert.names.empty()
                                ? ": no tensor is ternary; nothing was written"
                                : ": --tensor names no tensor to convert; nothing was written"));
   } else {
     if (!quiet)
-      for (const auto& note : report->notes) complain(note);
-    complain(fmt::format("{} of {} tensors are now {}; {} has {}", report->converted.size(),
-                         opened->file.tensors.size(), ternary::format(*to).name, options.out,
-                         format_bytes(report->bytes)));
+      for (const auto& note : report.notes) complain(note);
+    complain(fmt::format("{} of {} tensors are now {}; {} has {}", report.converted.size(),
+                         opened.file.tensors.size(), ternary::format(*to).name, options.out,
+                         format_bytes(report.bytes)));
   }
   Envelope envelope = begin_envelope("ternary convert");
-  envelope.exit = exit_of(*report);
+  envelope.exit = exit_of(report);
   envelope.duration_ms = elapsed_ms(start);
   // A name that did not exist before may have turned out to be OUT's.
   if (const auto& json = options.globals.json;
       whole && json && *json != "-" && same_file(*json, options.out))
     return complain(bad(*json + " is the new file; the JSON was not written"));
-  const ConvertOutcome outcome{options.in, options.out, *to, *report};
+  const ConvertOutcome outcome{options.in, options.out, *to, report};
   return deliver(Delivery{.envelope = envelope,
                           .json = [&] { return to_json(outcome, envelope); },
                           .terminal = [](const TerminalStyle&) { return std::string(); }},

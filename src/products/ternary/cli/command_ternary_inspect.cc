@@ -19,13 +19,11 @@ struct TernaryInspectOptions {
   std::vector<std::string> layouts;
 };
 
-int run_ternary_inspect(const TernaryInspectOptions& options) {
+Result<int> run_ternary_inspect(const TernaryInspectOptions& options) {
   const auto start = Clock::now();
-  const auto layouts = layouts_of(options.layouts);
-  if (!layouts) return complain(layouts.error());
-  const auto opened = open_ternary_file(options.file);
-  if (!opened) return complain(opened.error());
-  const InspectReport report{options.file, &opened->file, gguf::inspect(opened->file, *layouts)};
+  const auto layouts = TRY(layouts_of(options.layouts));
+  const auto opened = TRY(open_ternary_file(options.file));
+  const InspectReport report{options.file, &opened.file, gguf::inspect(opened.file, layouts)};
   Envelope envelope = begin_envelope("ternary inspect");
   envelope.exit = exit_of(report.found);
   return deliver_report(envelope, report, start, options.globals);

@@ -88,9 +88,8 @@ struct TensorFile {
     for (const gguf::Tensor& tensor : file->file.tensors) {
       if (!gguf::may_be_ternary(tensor.type)) continue;
       inputs.push_back({printable(tensor.name), [this, &tensor]() -> Result<EncodedView> {
-                          auto read = gguf::load(file->file, tensor, layouts);
-                          if (!read) return std::unexpected(read.error());
-                          loaded = std::move(*read);
+                          auto read = TRY(gguf::load(file->file, tensor, layouts));
+                          loaded = std::move(read);
                           return loaded.view();
                         }});
     }
@@ -101,9 +100,8 @@ Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
   auto layouts = layouts_of(options.layouts);
   if (!layouts) return std::unexpected(layouts.error());
   to.layouts = std::move(*layouts);
-  auto file = open_ternary_file(options.file);
-  if (!file) return std::unexpected(file.error());
-  to.file.emplace(std::move(*file));
+  auto file = TRY(open_ternary_file(options.file));
+  to.file.emplace(std::move(file));
   const auto& tensors = to.file->file.tensors;
   const bool any = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
     return gguf::may_be_ternary(tensor.type);
@@ -123,13 +121,11 @@ Result<void> open_tensors(const TernaryVerifyOptions& options, TensorFile& to) {
   return {};
 }
 
-int run_ternary_verify(TernaryVerifyOptions& options) {
-  if (const auto good = check(options.subjects); !good) return complain(good.error());
+Result<int> run_ternary_verify(TernaryVerifyOptions& options) {
+  TRY(check(options.subjects));
   const TernarySubjects& chosen = options.subjects;
   TensorFile tensors;
-  if (!options.file.empty())
-    if (const auto opened = open_tensors(options, tensors); !opened)
-      return complain(opened.error());
+  if (!options.file.empty()) TRY(open_tensors(options, tensors));
   catch_interrupts();
   const auto start = Clock::now();
   VerifyOptions asked;

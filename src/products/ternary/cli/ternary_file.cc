@@ -17,11 +17,10 @@ Error as_error(const Error& error, std::string_view where) {
 }
 
 Result<TernaryFile> open_ternary_file(const std::string& path) {
-  auto mapped = MappedFile::open(path);
-  if (!mapped) return std::unexpected(mapped.error());
-  auto file = ternary::gguf::read(mapped->bytes());
+  auto mapped = TRY(MappedFile::open(path));
+  auto file = ternary::gguf::read(mapped.bytes());
   if (!file) return std::unexpected(as_error(file.error(), path));
-  return TernaryFile{std::move(*mapped), std::move(*file)};
+  return TernaryFile{std::move(mapped), std::move(*file)};
 }
 
 Result<gguf::ConvertReport> convert_into(const std::string& path, const gguf::File& file,

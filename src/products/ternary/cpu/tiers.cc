@@ -3,14 +3,13 @@
 #include <cerrno>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 #if defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+
+#include "base/cpuid.h"
 
 namespace gpuready::ternary {
 namespace {
@@ -19,14 +18,6 @@ using kernels::Table;
 
 #if defined(__x86_64__)
 
-struct Cpuid {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-};
-Cpuid cpuid(unsigned leaf, unsigned subleaf) {
-  Cpuid r;
-  __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);
-  return r;
-}
 bool bit(unsigned word, int index) { return (word >> index & 1) != 0; }
 
 // Register state that the operating system saves (XCR0).

@@ -50,14 +50,13 @@ DeviceEngine detail::DeviceEngineMaker::make(EngineParts parts) {
 }
 
 Result<DeviceEngine> DeviceEngine::create(const DeviceOptions& options) {
-  const auto resolved =
-      resolve_options(options, [](const char* name) -> const char* { return std::getenv(name); });
-  if (!resolved) return std::unexpected(resolved.error());
+  const auto resolved = TRY(
+      resolve_options(options, [](const char* name) -> const char* { return std::getenv(name); }));
   EngineParts parts;
-  parts.target = resolved->target;
-  parts.strict = resolved->strict;
-  parts.forced = resolved->forced;
-  parts.memory_limit_bytes = resolved->memory_limit_bytes;
+  parts.target = resolved.target;
+  parts.strict = resolved.strict;
+  parts.forced = resolved.forced;
+  parts.memory_limit_bytes = resolved.memory_limit_bytes;
   parts.reserve_bytes = options.reserve_bytes;
   parts.breaker = options.breaker;
   EngineOptions cpu = options.cpu;

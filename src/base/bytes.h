@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace gpuready::pack {
+namespace gpuready {
 
 static_assert(std::endian::native == std::endian::little, "files are read as they are");
 
@@ -50,4 +50,4 @@ inline bool starts_with(Bytes bytes, std::string_view magic) {
   return text_of(bytes).starts_with(magic);
 }
 
-}  // namespace gpuready::pack
+}  // namespace gpuready
