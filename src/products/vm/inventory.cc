@@ -36,9 +36,9 @@ class Reader {
     std::ranges::sort(out_.devices, {}, [](const Device& d) { return d.function.address; });
     out_.instances = read_mediated_devices(host_);
     if (out_.devices.empty() && out_.instances.empty()) return std::move(out_);
-    std::vector<PciFunction*> functions;
-    for (auto& device : out_.devices) functions.push_back(&device.function);
-    read_overrides(host_, functions);
+    std::vector<LockedRead> reads;
+    for (auto& device : out_.devices) reads.push_back({&device.function, &device.around.unclear});
+    read_locked_attributes(host_, reads);
     open_ = read_open_files(host_);
     if (open_.unseen) out_.unseen.push_back(*open_.unseen);
     storage_ = read_storage_use(host_, open_.mounts);

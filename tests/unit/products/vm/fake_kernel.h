@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "doubles/memory_storage.h"
 #include "value/json.h"
+#include "vm/attribute_child.h"
 #include "vm/inventory.h"
 #include "vm/perform.h"
 
@@ -327,19 +328,15 @@ inline Result<JobOutcome> FakeKernel::run(const Job& job) {
   JobOutcome out;
   if (!job.args.empty() && job.args[0] == "__attribute") {
     // unbind is a driver's, and names the device in what is written.
-    const auto named = devices.find(job.args[2]);
-    const auto* device = named == devices.end() ? device_of(job.args[1]) : &named->second;
-    if (device && !device->hangs_at.empty() && job.args[1].ends_with("/" + device->hangs_at)) {
+    const auto named = devices.find(job.args[3]);
+    const auto* device = named == devices.end() ? device_of(job.args[2]) : &named->second;
+    if (device && !device->hangs_at.empty() && job.args[2].ends_with("/" + device->hangs_at)) {
       out.end = JobEnd::hung;
       out.abandoned = true;
       out.waits_in = "nv_pci_remove";
       return out;
     }
-    const auto written = outer->write_attribute(job.args[1], job.args[2]);
-    out.out = std::to_string(written                ? 0
-                             : written.error().code ? written.error().code
-                                                    : EIO) +
-              "\n";
+    out.out = attribute_answer(*this, *outer, std::span(job.args).subspan(1));
     return out;
   }
   if (!job.args.empty() && job.args[0] == "check") {
