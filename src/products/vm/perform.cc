@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "machine/inspect.h"
@@ -246,13 +248,30 @@ std::vector<PlanStep> steps_back(const Operation& operation) {
 }
 
 Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailure on_failure,
-                const std::map<PciAddress, std::string>& vbios) {
+                const std::map<PciAddress, std::string>& vbios,
+                const std::vector<PciAddress>& accepted) {
   Outcome out;
   Actor actor(hands, journal, vbios, out);
   Operation begun;
   begun.plan = plan;
+  std::set<PciAddress> left_out;                               // their steps failed
+  std::map<PciAddress, std::pair<std::string, Error>> failed;  // of those that were not accepted
+  // Whether the rest goes on without the device.
+  const auto leave_out = [&](const PlanStep& step, const Error& error) {
+    const auto& device = step.act.device;
+    if (plan.operation != "detach" || !device) return false;
+    if (std::ranges::find(accepted, *device) != accepted.end())
+      out.notes.push_back(step.what + ": " + error.message);
+    else if (failed.size() + 1 < plan.devices.size())
+      failed.emplace(*device, std::pair(step.what, error));
+    else
+      return false;
+    left_out.insert(*device);
+    return true;
+  };
   for (std::size_t i = 0; i < plan.steps.size() && !out.error; ++i) {
     const auto& step = plan.steps[i];
+    if (step.act.device && left_out.contains(*step.act.device)) continue;
     if (hands.cancel != nullptr && hands.cancel->load())
       out.error = Error{ErrorKind::cancelled, "it was interrupted", 0};
     else if (const auto noted = journal.begin_step(i); !noted)
@@ -264,13 +283,22 @@ Outcome perform(const Plan& plan, JournalWriter& journal, Hands& hands, OnFailur
         out.done.push_back(step.what);
       else if (step.act.may_fail && done.error().kind != ErrorKind::hung)
         out.notes.push_back(step.what + ": " + done.error().message);
-      else
+      else if (!leave_out(step, done.error()))
         out.error = done.error();
     }
     if (out.error) out.failed = step.what;
   }
-  if (out.error && on_failure == OnFailure::undo) take_back(steps_back(begun), actor, out);
-  if (out.error && on_failure == OnFailure::stop) out.left.push_back(out.failed);
+  if (out.error && on_failure == OnFailure::undo)  // none is back
+    take_back(steps_back(begun), actor, out);
+  else if (out.error && on_failure == OnFailure::stop)
+    out.left.push_back(out.failed);
+  else if (!failed.empty()) {
+    for (const auto& [device, why] : failed) out.left.push_back(why.first);
+    std::tie(out.failed, out.error) = failed.begin()->second;
+    for (const auto& device : plan.devices)
+      if (!failed.contains(device) && !out.unclean.contains(device))
+        static_cast<void>(journal.note_returned(device));
+  }
   return out;
 }
 

@@ -58,8 +58,23 @@ class FakeKernel : public Host, public Storage {
         .native = options.native, .bound = options.native, .override_ = "", .group = options.group};
   }
 
+  // A card in front gives it another address in the same slot.
+  void move(const std::string& from, const std::string& to) {
+    auto device = devices.extract(from);
+    device.key() = to;
+    devices.insert(std::move(device));
+    const auto before = kBus + "devices/" + from, now = kBus + "devices/" + to;
+    for (auto* texts : {&files, &places})
+      for (const auto& [path, text] : std::map(*texts))
+        if (path.starts_with(before)) {
+          (*texts)[now + path.substr(before.size())] = text;
+          texts->erase(path);
+        }
+  }
+
   std::map<std::string, std::string> files;
   std::map<std::string, Device> devices;
+  std::map<std::string, std::string> places;    // where links lead
   std::map<std::string, std::string> mediated;  // UUID -> the device that it is a part of
   int mediated_made = 0;
   std::string log;                  // of the kernel
@@ -152,7 +167,10 @@ class FakeKernel : public Host, public Storage {
     }
     return fail_errno(path, ENOENT);
   }
-  Result<std::string> real_path(const std::string& path) override { return path; }
+  Result<std::string> real_path(const std::string& path) override {
+    const auto place = places.find(path);
+    return place == places.end() ? path : place->second;
+  }
   Result<std::vector<std::string>> list_directory(const std::string& path) override {
     if (forbidden.contains(path)) return fail_errno(path, EACCES);
     std::set<std::string> names;
