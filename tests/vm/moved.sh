@@ -36,17 +36,18 @@ expect_exit 0 gpuready vm recover --accept \$gpu
 expect_exit 0 gpuready vm status
 expect_in "Nothing is attached"
 echo 1 >/sys/bus/pci/rescan; sleep 1
-# A driver that does not return keeps only its own device.
+# A driver that cannot be loaded keeps only its own device; one that was unloaded is loaded.
 expect_exit 0 gpuready vm attach \$card \$first --for guest
 echo \$card >/sys/bus/pci/drivers/vfio-pci/unbind
 echo none >/sys/bus/pci/devices/\$card/driver_override
 rmmod e1000e
+mv /bin/modprobe /bin/hidden
 expect_exit 4 gpuready vm detach --for guest
 expect_in "left: *Bind \$card to e1000e"
 expect "the other one's driver" "\$(driver $first)" e1000
 expect_exit 0 gpuready vm attach \$first --for other
 expect_exit 0 gpuready vm detach --for other
-modprobe e1000e
+mv /bin/hidden /bin/modprobe
 expect_exit 0 gpuready vm recover
 expect "the card's driver" "\$(driver $card)" e1000e
 expect_exit 0 gpuready vm status

@@ -93,7 +93,9 @@ class Actor {
     return std::optional(std::string(last_component(*link)));
   }
 
+  // The recorded driver may have been unloaded since; loading it may bind the device already.
   Result<void> bind(const PciAddress& device, const std::string& driver) {
+    if (!hands_.host.exists(kDrivers + driver)) static_cast<void>(run({"modprobe", "--", driver}));
     const auto now = TRY(driver_of(device));
     if (now == driver) return {};
     if (now)

@@ -375,7 +375,7 @@ inline Result<JobOutcome> FakeKernel::run(const Job& job) {
     else
       services.insert(job.args[1]);
   }
-  if (job.program == "modprobe") drivers.insert(job.args[0]);
+  if (job.program == "modprobe") drivers.insert(job.args.back());
   return out;
 }
 

@@ -700,6 +700,17 @@ TEST(VmOperations, ADeviceThatIsGoneStaysInQuarantineOrIsLetGo) {
   }
 }
 
+TEST(VmOperations, ADriverThatWasUnloadedIsLoadedForItsDevice) {
+  FakeKernel kernel;
+  kernel.add(kGpuText, {});
+  auto hands = kernel.hands(kernel);
+  ASSERT_TRUE(attach(hands, for_guest())->ok());
+  kernel.drivers.erase("nvidia");
+  const auto detached = detach(hands, "guest-1", {});
+  ASSERT_TRUE(detached && detached->front().ok());
+  EXPECT_TRUE(kernel.is_as_at_first());
+}
+
 TEST(VmOperations, AClaimedDeviceHasItsUuidStill) {
   Claim claim;
   auto& identity = claim.operations.emplace_back().plan.identities.emplace_back();
